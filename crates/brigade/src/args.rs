@@ -1,4 +1,4 @@
-//! Where the arguments of a call come from.
+//! The source of a call's arguments.
 
 use std::path::{Path, PathBuf};
 
@@ -10,16 +10,16 @@ use brigade_facts::{DOCUMENT_LIMIT, parse_json};
 use crate::attest;
 use crate::room::Room;
 
-/// Where the arguments of a call come from.
+/// The source of a call's arguments.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ArgsSource {
-    /// There are none.
+    /// No arguments.
     None,
     /// A JSON text.
     Inline(String),
-    /// A file that holds JSON.
+    /// A JSON file.
     File(PathBuf),
-    /// Both were given, which is refused like any other mistake in the arguments.
+    /// Both were given, which is reported like any other invalid arguments.
     Both,
     /// A value.
     Value(Json),

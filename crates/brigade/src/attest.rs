@@ -1,4 +1,4 @@
-//! Receipts for strangers: exported as signed envelopes, and verified.
+//! Exports receipts as signed envelopes, and verifies envelopes.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,15 +19,15 @@ use crate::setup::Existing;
 /// The type of the statement.
 const STATEMENT_TYPE: &str = "https://in-toto.io/Statement/v1";
 
-/// What the statement says of its subject. Envelopes of earlier versions say
-/// `https://brigade.dev/attestation/run-receipt/v1`, and verify as well: the signature is over whatever they say.
+/// The predicate type of new statements. Envelopes of earlier versions have
+/// `https://brigade.dev/attestation/run-receipt/v1` and still verify, because the signature covers the type.
 const PREDICATE_TYPE: &str = "urn:brigade:receipt:v1";
 
 impl Runs {
-    /// Makes this host's key for signing receipts, 0600, outside of every workspace.
+    /// Creates the signing key of this host, with mode 0600, outside of every workspace.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`] when there is one and it is to be kept; when there is no home folder.
+    /// Returns [`ErrorKind::Usage`] if a key exists and may not be replaced. Also fails without a home directory.
     pub fn init_keys(&self, existing: Existing) -> Result<KeyReport, Error> {
         let keys = host_keys(&self.room)?;
         let public = keys.make(existing == Existing::Overwrite)?;
@@ -39,14 +39,14 @@ impl Runs {
         })
     }
 
-    /// Returns a run's receipt as a DSSE envelope, signed when this host has a key; `signatures` is empty without one.
+    /// Returns a receipt as a DSSE envelope. Without a host key, `signatures` is empty.
     ///
     /// # Errors
-    /// [`ErrorKind::Refused`] when the receipt, its logs or its entry in the ledger is not what was written; when there
-    /// is no such run; when the key cannot be read, or others can read it.
+    /// Returns [`ErrorKind::Refused`] if the receipt, its logs or its ledger entry were changed. Also fails if no run
+    /// matches, or if the key cannot be read or is readable by others.
     pub fn export(&self, prefix: &IdPrefix) -> Result<Envelope, Error> {
         let stored = history::find_run(&self.room, prefix)?;
-        // Nobody is to vouch for what `run verify` rejects.
+        // A receipt that `run verify` rejects must not be signed.
         let verification = self.room.queue().read()?.verify(1)?;
         if let Some(finding) = verification.of_run(stored.receipt.id()) {
             let message = format!("the receipt is not what was recorded: {}", finding.detail);
@@ -72,10 +72,10 @@ impl Runs {
         Ok(envelope(&payload, key.as_ref()))
     }
 
-    /// Checks an envelope against a public key; this host's own when none is named.
+    /// Verifies an envelope with a public key, by default the key of this host.
     ///
     /// # Errors
-    /// When a file cannot be read.
+    /// Fails if a file cannot be read.
     pub fn verify_envelope(
         &self,
         envelope: &Path,
@@ -101,7 +101,7 @@ impl Runs {
     }
 }
 
-/// Returns the folder of what belongs to this host and not to a workspace.
+/// Returns the keys of this host, which are outside of every workspace.
 fn host_keys(room: &Room) -> Result<HostKeys, Error> {
     let configured = room.env.environment.get("XDG_CONFIG_HOME").map(Path::new);
     let folder = configured
@@ -109,11 +109,11 @@ fn host_keys(room: &Room) -> Result<HostKeys, Error> {
         .map(Path::to_owned)
         .or_else(|| room.env.home().map(|home| home.join(".config")));
     folder.map(|folder| HostKeys::new(folder.join("brigade"))).ok_or_else(|| {
-        Error::new(ErrorKind::Environment, "there is no home folder to keep keys in").hint("set HOME")
+        Error::new(ErrorKind::Environment, "there is no home directory for the keys").hint("set HOME")
     })
 }
 
-/// Makes a path absolute that a person typed.
+/// Makes a typed path absolute.
 pub(crate) fn typed_path(room: &Room, path: &Path) -> PathBuf {
     let path = room.env.expand(path);
     match brigade_process::current_dir() {

@@ -1,4 +1,4 @@
-//! Queueing many calls at once.
+//! Queues many calls at once.
 
 use std::collections::HashMap;
 use std::io::BufRead;
@@ -20,20 +20,20 @@ use crate::report::{BatchReport, BatchRow, Report as _};
 use crate::request::Blocked;
 use crate::room::Room;
 
-/// How many calls are committed with one sync.
+/// Number of calls committed with one sync.
 const GROUP: usize = 1_000;
 
-/// The longest line that is read, in bytes.
+/// The maximum length of a line, in bytes.
 const LINE_LIMIT: usize = 16 << 20;
 
 impl Calls {
-    /// Queues calls that stand one on a line, as `{"tool": ID, "args": {…}}`, in groups that are each durable before
-    /// they are handed to `found`.
+    /// Queues calls from lines such as `{"tool": ID, "args": {…}}`. Each group is durable before its rows are passed to
+    /// `found`.
     ///
-    /// A line that is no call, or whose call is blocked, is a row with its reasons; the others are stored.
+    /// An invalid line or a blocked call becomes a row with reasons. The other calls are stored.
     ///
     /// # Errors
-    /// When the disk or the input fails. What was handed to `found` is stored.
+    /// Returns errors of files and of the input. Calls already passed to `found` are stored.
     pub fn queue_lines(
         &self,
         input: &mut dyn BufRead,
@@ -90,7 +90,7 @@ impl Calls {
     }
 }
 
-/// Plans the call of a line; the facts of a tool are read once for the whole batch.
+/// Plans the call of a line. The facts of a tool are read once per batch.
 fn plan_line<'c>(
     room: &Room,
     config: &'c Config,
@@ -121,7 +121,7 @@ fn plan_line<'c>(
     Ok(plan(PlanFacts { args: Ok(args), ..known }).spelled(&*room.env.speller))
 }
 
-/// Stores a group with one sync, and hands out what became of each line in the order of the input.
+/// Stores a group with one sync, and passes the result of each line in input order.
 fn commit(
     room: &Room,
     group: &mut Vec<Line>,
@@ -178,9 +178,9 @@ const KEYS: [&str; 3] = ["tool", "args", "tool_id"];
 
 /// A line of the input.
 enum Line {
-    /// Its call is to be stored.
+    /// A call to store.
     Planned(usize, Box<Plan>),
-    /// It is none, or its call is not stored.
+    /// An invalid line, or a call that is not stored.
     Refused(BatchRow),
 }
 

@@ -1,4 +1,4 @@
-//! What waits for a person, and the next command to type.
+//! Pending decisions, and the next command to type.
 
 use std::ops::ControlFlow;
 
@@ -19,10 +19,10 @@ use crate::room::Room;
 use crate::shown;
 
 impl Doctor {
-    /// Sums up what waits for a person. Changes nothing, starts nothing, and runs no health command.
+    /// Summarizes pending decisions. Changes and starts nothing, and runs no health command.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Returns file errors.
     pub fn brief(&self) -> Result<BriefReport, Error> {
         let config = gather::config(&self.room)?;
         let site = self.room.site(&config);

@@ -1,4 +1,4 @@
-//! Operations on calls: plan, queue, look, decide.
+//! Operations on calls: plan, queue, show, decide.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -34,20 +34,20 @@ use crate::request::{Blocked, Request};
 use crate::room::{CALLS, CATALOG, Room};
 use crate::shown;
 
-/// As many files that a command names are listed at most.
+/// The maximum number of listed files of a command.
 const SHOWN_FILES: usize = 8;
 
-/// How deep an element of a list in a document stands.
+/// The nesting depth of a list element in a document.
 const LISTED_DEPTH: usize = 2;
 
 /// Which calls to list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallFilter {
-    /// Only those of this status.
+    /// Only calls with this status.
     pub status: Option<String>,
-    /// Only those of this tool.
+    /// Only calls of this tool.
     pub tool: Option<String>,
-    /// Only the newest so many.
+    /// At most this many, the newest.
     pub limit: Option<usize>,
 }
 
@@ -58,13 +58,12 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// Plans a call: validates the arguments, renders them, and finds every reason against it. Reads and runs nothing
-    /// else.
+    /// Plans a call: validates and renders the arguments, and finds every reason against the call. Runs nothing.
     ///
-    /// Reasons against the call are in the report.
+    /// A blocked call is a report with its reasons, not an error.
     ///
     /// # Errors
-    /// [`Refusal::Plan`] when there is no such tool; when the disk fails.
+    /// Returns [`Refusal::Plan`] if the tool does not exist, and file errors.
     pub fn plan(&self, request: Request) -> Result<PlanReport, Error> {
         let Request { tool: tool_id, args, .. } = &request;
         let config = gather::config(&self.room)?;
@@ -78,12 +77,12 @@ impl Calls {
         Ok(plan_report(&self.room, &config, &planned))
     }
 
-    /// Plans a call and stores it for a person's decision, unless one that asks for the same is there.
+    /// Plans a call and stores it for review, unless the queue has an equal call.
     ///
     /// A call with an argument that looks like a secret is never stored.
     ///
     /// # Errors
-    /// [`Refusal::Queue`] when nothing is stored, and no call that asks for the same is there; when the disk fails.
+    /// Returns [`Refusal::Queue`] if the call is refused, and file errors.
     pub fn queue(&self, request: Request) -> Result<QueueReport, Error> {
         let Request { tool: tool_id, args, blocked } = &request;
         let config = gather::config(&self.room)?;
@@ -122,10 +121,10 @@ impl Calls {
         })
     }
 
-    /// Hands out calls in the order of their creation, one after the other, and never holds more than those of `limit`.
+    /// Passes calls in order of creation, one at a time. Holds at most `limit` calls in memory.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Returns file errors.
     pub fn for_each(
         &self,
         filter: &CallFilter,
@@ -162,21 +161,21 @@ impl Calls {
         Ok(())
     }
 
-    /// Checks what is asked for, before anything is listed.
+    /// Checks a filter before listing.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`] when no call can have this status; when the disk fails.
+    /// Returns [`ErrorKind::Usage`] for an unknown status, and file errors.
     pub fn check_filter(&self, filter: &CallFilter, counts: &BTreeMap<String, u64>) -> Result<(), Error> {
         let Some(status) = &filter.status else { return Ok(()) };
         let found = counts.keys().map(String::as_str);
         check_status(status, CallStatus::ALL.iter().map(CallStatus::as_str).chain(found))
     }
 
-    /// Hands out the JSON of every call in the order of their creation, indented as an element of a list at depth 1 of
-    /// a document. For lists as long as the history: what is stored is copied and not read into values.
+    /// Passes the JSON of every call in order of creation, indented as an element of a list at depth 1 of a document.
+    /// For very long lists: stored text is copied without parsing it into values.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Returns file errors.
     pub fn for_each_text(&self, found: &mut dyn FnMut(&[u8]) -> ControlFlow<()>) -> Result<(), Error> {
         let queue = self.room.queue();
         let view = queue.read()?;
@@ -223,10 +222,10 @@ impl Calls {
         trouble.map_or(Ok(()), |error| Err(error.into()))
     }
 
-    /// Counts the calls by status, as reports have it.
+    /// Counts the calls by status.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Returns file errors.
     pub fn counts(&self) -> Result<BTreeMap<String, u64>, Error> {
         Ok(self.room.queue().read()?.call_counts()?)
     }
@@ -234,7 +233,7 @@ impl Calls {
     /// Shows one call.
     ///
     /// # Errors
-    /// [`Refusal::Call`] when no call is meant; when the disk fails.
+    /// Returns [`Refusal::Call`] if no call matches, and file errors.
     pub fn show(&self, call: impl Into<IdPrefix>) -> Result<CallReport, Error> {
         let stored =
             find_call(&self.room, &call.into()).map_err(|error| error.missing(&self.room, Refusal::Call))?;
@@ -254,14 +253,14 @@ impl Calls {
         })
     }
 
-    /// Approves a pending or held call: binds everything that decides what would run, as it is now. Runs nothing.
+    /// Approves a pending or held call, and binds everything that decides what runs, in its current state. Runs
+    /// nothing.
     ///
-    /// When the server of an MCP tool listed it differently than it is pinned, the report says how, and the approval
-    /// takes that change: the pin is renewed to exactly the listing that is bound. A server that changes once more is
-    /// refused once more.
+    /// If an MCP server listed the tool differently than pinned, the approval accepts the change, and the report
+    /// describes it. The pin is renewed to the bound listing. Another change by the server is refused again.
     ///
     /// # Errors
-    /// [`Refusal::Review`] when the call cannot be approved as it stands; when the disk fails.
+    /// Returns [`Refusal::Review`] if the call cannot be approved now, and file errors.
     pub fn approve(&self, call: impl Into<IdPrefix>) -> Result<ReviewReport, Error> {
         let room = &*self.room;
         let stored = find_call_to_review(room, &call.into())?;
@@ -287,51 +286,51 @@ impl Calls {
         }
         let pin = binding.pin;
         let report = record_review(room, &stored, Review::Approve(Box::new(binding)))?;
-        // The approval stands in the queue; if this is where it all ends, the run renews the pin.
+        // The approval is stored. After a crash here, the run renews the pin.
         let Some(bound) = pin else { return Ok(report) };
         let (pin, accepted_changes) = pins::renew_pin(room, call, bound)?;
         Ok(ReviewReport { pin: pin.map(|pin| pins::pin_summary(room, &pin)), accepted_changes, ..report })
     }
 
-    /// Rejects a call, with a reason.
+    /// Rejects a call with a reason.
     ///
     /// # Errors
-    /// [`Refusal::Review`] when the call cannot be rejected as it stands; when the disk fails.
+    /// Returns [`Refusal::Review`] if the call cannot be rejected now, and file errors.
     pub fn reject(&self, call: impl Into<IdPrefix>, reason: &str) -> Result<ReviewReport, Error> {
         decline(&self.room, &call.into(), Review::Reject(clean_reason(&self.room, reason)?))
     }
 
-    /// Puts a call aside, with a reason.
+    /// Holds a call with a reason.
     ///
     /// # Errors
-    /// [`Refusal::Review`] when the call cannot be held as it stands; when the disk fails.
+    /// Returns [`Refusal::Review`] if the call cannot be held now, and file errors.
     pub fn hold(&self, call: impl Into<IdPrefix>, reason: &str) -> Result<ReviewReport, Error> {
         decline(&self.room, &call.into(), Review::Hold(clean_reason(&self.room, reason)?))
     }
 
-    /// Returns the queue's file, as reports name it.
+    /// Returns the path of the queue file for reports.
     pub fn path(&self) -> String {
         calls_path(&self.room)
     }
 
-    /// Returns a call as reports have it, with absolute paths.
+    /// Returns a call with absolute paths, for reports.
     pub fn shown(&self, call: &Call) -> Call {
         shown::shown_call(&self.room, call.clone())
     }
 
-    /// Says that a tool whose calls or runs were asked for is not in the catalog, when it is not.
+    /// Returns a note if the catalog has no tool with this id.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Returns file errors.
     pub fn note_on_tool(&self, id: &str) -> Result<Option<String>, Error> {
         note_on_tool(&self.room, id)
     }
 }
 
-/// Says that a tool whose calls or runs were asked for is not in the catalog, when it is not.
+/// Returns a note if the catalog has no tool with this id.
 ///
 /// # Errors
-/// When the disk fails.
+/// Returns file errors.
 pub(crate) fn note_on_tool(room: &Room, id: &str) -> Result<Option<String>, Error> {
     let catalog = load::catalog(room)?;
     if catalog.tool(id).is_some() {
@@ -341,12 +340,12 @@ pub(crate) fn note_on_tool(room: &Room, id: &str) -> Result<Option<String>, Erro
     Ok(Some(did_you_mean(error, id, catalog.ids()).with_hints(&*room.env.speller)))
 }
 
-/// Returns the queue's file, as reports name it.
+/// Returns the path of the queue file for reports.
 pub(crate) fn calls_path(room: &Room) -> String {
     room.absolute(CALLS)
 }
 
-/// Lists what changed since a call was approved.
+/// Lists the changes since a call was approved.
 fn changed(room: &Room, call: &Call) -> Result<Vec<String>, Error> {
     let Some((_, planned)) = if_any(plan_again(room, call))? else {
         return Ok(vec!["the tool is not there any more".to_owned()]);
@@ -358,8 +357,8 @@ fn changed(room: &Room, call: &Call) -> Result<Vec<String>, Error> {
     })
 }
 
-/// Says what is not as it was when the call was queued, and keeps in the call what was said, so that the next
-/// approval takes exactly that.
+/// Reports the changes since the call was queued, and stores them in the call. The next approval accepts exactly
+/// these changes.
 fn tell_changes(room: &Room, stored: &StoredCall, plan: &Plan) -> Result<Error, Error> {
     let call = &stored.call;
     let report = record_review(room, stored, Review::Replan(Box::new(plan.replan())))?;
@@ -397,7 +396,7 @@ fn find_call_to_review(room: &Room, prefix: &IdPrefix) -> Result<StoredCall, Err
     found.map_err(|error| error.missing(room, Refusal::Review { call: None, pin: None }))
 }
 
-/// Returns what would be accepted for a call as things are.
+/// Returns the next step that would be accepted for a call now.
 fn next_of_call(room: &Room, call: &Call) -> Result<Option<NextStep>, Error> {
     let id = || call.id.clone();
     Ok(match &call.status {
@@ -421,7 +420,7 @@ fn next_of_call(room: &Room, call: &Call) -> Result<Option<NextStep>, Error> {
     })
 }
 
-/// Adds what can be done with a call as it stands.
+/// Adds the next step that is possible for a call.
 fn hinted(room: &Room, error: Error, call: &Call) -> Error {
     match brigade_call::way_on(call) {
         Some(hint) => error.hint(room.spelled(hint)),
@@ -429,7 +428,7 @@ fn hinted(room: &Room, error: Error, call: &Call) -> Error {
     }
 }
 
-/// Records a decision at the revision that was looked at.
+/// Records a decision on the revision that was shown.
 fn record_review(room: &Room, stored: &StoredCall, review: Review) -> Result<ReviewReport, Error> {
     room.digests.keep(&*room.fs);
     let now = room.now();
@@ -464,7 +463,7 @@ fn review_refused(room: &Room, call: Option<&Call>, error: Error) -> Error {
     )
 }
 
-/// Finds the call that is meant, for a change of it: how its run ended is recorded first, when its runner is gone.
+/// Finds a call in order to change it. If its runner is gone, the end of its run is recorded first.
 pub(crate) fn find_call_to_change(room: &Room, prefix: &IdPrefix) -> Result<StoredCall, Error> {
     let stored = find_call(room, prefix)?;
     if !is_unrecorded(&stored.call) {
@@ -474,7 +473,7 @@ pub(crate) fn find_call_to_change(room: &Room, prefix: &IdPrefix) -> Result<Stor
     find_call(room, &IdPrefix::new(stored.call.id.as_str()))
 }
 
-/// Takes secrets out of a reason that a person typed.
+/// Removes secrets from a typed reason.
 pub(crate) fn clean_reason(room: &Room, reason: &str) -> Result<String, Error> {
     let reason = reason.trim();
     if reason.is_empty() {
@@ -484,14 +483,14 @@ pub(crate) fn clean_reason(room: &Room, reason: &str) -> Result<String, Error> {
     Ok(Redactor::new(&telling_values(room)?).redact_str(reason))
 }
 
-/// Returns the bound values that are long enough to be known in what a person types.
+/// Returns the bound values that are long enough to recognize in typed text.
 pub(crate) fn telling_values(room: &Room) -> Result<Vec<SecretValue>, Error> {
     let mut values = gather::secrets(room);
     values.retain(|value| brigade_call::SHORTEST_BOUND <= value.expose().len());
     Ok(values)
 }
 
-/// Returns how an element of a list in a document is indented.
+/// Returns the indentation of a list element in a document.
 fn listed() -> PrettyFormatter<'static> {
     let mut formatter = PrettyFormatter::new();
     for _ in 0..LISTED_DEPTH {
@@ -500,14 +499,14 @@ fn listed() -> PrettyFormatter<'static> {
     formatter
 }
 
-/// Records the runs whose runner is gone, with their receipts, as every writer does before anything else.
+/// Records runs whose runner is gone, with receipts, as every writer does first.
 pub(crate) fn record_interrupted(room: &Room) -> Result<(), Error> {
     let now = room.now();
     drop(room.queue().lock(now)?);
     Ok(())
 }
 
-/// Finds the call that is meant.
+/// Finds a call by id or prefix.
 pub(crate) fn find_call(room: &Room, prefix: &IdPrefix) -> Result<StoredCall, Error> {
     match room.queue().read()?.find_call(prefix)? {
         Match::One(stored) => Ok(stored),
@@ -521,7 +520,7 @@ pub(crate) fn find_call(room: &Room, prefix: &IdPrefix) -> Result<StoredCall, Er
     }
 }
 
-/// Plans a stored call once more, of its own arguments and today's facts.
+/// Plans a stored call again with its arguments and current facts.
 pub(crate) fn plan_again(room: &Room, call: &Call) -> Result<(Config, Planned), Error> {
     let config = gather::config(room)?;
     let tool = load::tool(&config.catalog, &call.tool_id)?;
@@ -583,7 +582,7 @@ pub(crate) fn queue_report(
     }
 }
 
-/// Says why a plan is not stored, when it is not.
+/// Returns why a plan may not be stored, if it may not.
 pub(crate) fn not_to_be_queued(plan: &Plan, blocked: Blocked) -> Option<String> {
     if plan.holds_secret() {
         let is_catalogs = |blocker: &Blocker| blocker.code == "secret_in_catalog";
@@ -597,7 +596,7 @@ pub(crate) fn not_to_be_queued(plan: &Plan, blocked: Blocked) -> Option<String> 
     }
 }
 
-/// Checks that a word is a status.
+/// Checks that a word is a known status.
 pub(crate) fn check_status<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Result<(), Error> {
     let known: BTreeSet<&str> = known.collect();
     if known.contains(word) {
@@ -616,12 +615,12 @@ fn did_you_mean<'a>(error: Error, word: &str, known: impl Iterator<Item = &'a st
     }
 }
 
-/// Tells whether a call is over because its runner is gone, and no writer has recorded that yet.
+/// Tells whether a call ended because its runner is gone, and no writer has recorded that yet.
 fn is_unrecorded(call: &Call) -> bool {
     let is_ours = call.claim.as_ref().is_some_and(|claim| claim.runner.is_some());
     match &call.receipt {
         None => call.status == CallStatus::Interrupted,
-        // Shown as its receipt says, which is not in the ledger.
+        // Its receipt exists and is not in the ledger yet.
         Some(receipt) => is_ours && receipt.ledger.is_none(),
     }
 }
@@ -640,12 +639,12 @@ pub(crate) fn messages(blockers: &[Blocker]) -> Vec<String> {
     blockers.iter().map(ToString::to_string).collect()
 }
 
-/// Returns reasons with code, place and the way to change them.
+/// Returns reasons with code, place and fix.
 pub(crate) fn details(blockers: &[Blocker]) -> Vec<BlockerDetail> {
     blockers.iter().map(BlockerDetail::from).collect()
 }
 
-/// Returns how long ago something was, for sorting the oldest first.
+/// Returns a key that sorts the oldest call first.
 pub(crate) fn age_key(call: &Call) -> (bool, Option<Timestamp>) {
     (call.created_at.is_none(), call.created_at)
 }

@@ -22,17 +22,17 @@ use crate::report::{
 };
 use crate::room::{CATALOG, Room};
 
-/// Lists, shows and adds to the catalog.
+/// Operations on the catalog.
 #[derive(Clone)]
 pub struct Tools {
     pub(crate) room: Arc<Room>,
 }
 
 impl Tools {
-    /// Lists the enabled tools as the catalog has them, without looking at any other file.
+    /// Lists the enabled tools from the catalog, without reading other files.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Returns file errors.
     pub fn lines(&self) -> Result<ToolLinesReport, Error> {
         let catalog = load::catalog(&self.room)?;
         Ok(ToolLinesReport {
@@ -54,10 +54,10 @@ impl Tools {
         })
     }
 
-    /// Shows one tool and its projections, also one that is disabled.
+    /// Shows one tool and its projections. The tool may be disabled.
     ///
     /// # Errors
-    /// [`Refusal::Tool`] when there is none of that id; when the disk fails.
+    /// Returns [`Refusal::Tool`] if no tool has this id, and file errors.
     pub fn show(&self, id: &str) -> Result<ShowReport, Error> {
         let config = gather::config(&self.room)?;
         let tool = load::any_tool(&config.catalog, id);
@@ -74,10 +74,10 @@ impl Tools {
         })
     }
 
-    /// Finds enabled tools whose id, name, family or description contains a text, whatever its case.
+    /// Finds enabled tools with a text in id, name, family or description, ignoring case.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Returns file errors.
     pub fn search(&self, query: &str) -> Result<SearchReport, Error> {
         let config = gather::config(&self.room)?;
         let found: Vec<&Tool> =
@@ -96,10 +96,10 @@ impl Tools {
         })
     }
 
-    /// Describes how a tool is called, also one that is disabled: it is reviewed before it is enabled.
+    /// Describes the contract of a tool. The tool may be disabled, because review comes before enabling.
     ///
     /// # Errors
-    /// [`Refusal::Contract`] when there is none of that id; when the disk fails.
+    /// Returns [`Refusal::Contract`] if no tool has this id, and file errors.
     pub fn describe(&self, id: &str) -> Result<DescribeReport, Error> {
         let config = gather::config(&self.room)?;
         let errors = load::errors_of(&config.catalog);
@@ -135,11 +135,11 @@ impl Tools {
         })
     }
 
-    /// Lists the contracts of the enabled tools and what keeps calls of them from being planned or run. What is wrong
-    /// beside contracts, such as projections that were not written, is left to the doctor.
+    /// Lists the contracts of the enabled tools, and the issues that prevent planning or running calls. Other issues,
+    /// such as missing projections, are left to the doctor.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Returns file errors.
     pub fn contracts(&self) -> Result<ContractsReport, Error> {
         let config = gather::config(&self.room)?;
         let tools = enabled(&config.catalog);
@@ -178,7 +178,7 @@ impl Tools {
     }
 }
 
-/// Reads the files of tools, and diagnoses them, the catalog and these pins, and nothing else.
+/// Reads the files of tools and diagnoses them, the catalog and these pins.
 fn examine_tools<'c>(
     room: &Room,
     config: &'c Config,
@@ -192,12 +192,12 @@ fn examine_tools<'c>(
     (examined.read, diagnose(Snapshot { catalog, tools, pins, ..Snapshot::new(room.now()) }))
 }
 
-/// Shows issues.
+/// Prepares issues for reports.
 pub(crate) fn shown_issues<'i>(room: &Room, issues: impl IntoIterator<Item = &'i Issue>) -> Vec<IssueReport> {
     issues.into_iter().map(|issue| shown_issue(room, issue)).collect()
 }
 
-/// Shows an issue.
+/// Prepares an issue for reports.
 pub(crate) fn shown_issue(room: &Room, issue: &Issue) -> IssueReport {
     IssueReport::of(issue, |path| room.absolute(path), |step| room.words(step))
 }

@@ -22,7 +22,7 @@ use crate::room::{CHECKPOINTS, RUNS, Room};
 use crate::running;
 use crate::shown;
 
-/// Shows, answers and resumes checkpoints.
+/// Operations on checkpoints.
 #[derive(Clone)]
 pub struct Checkpoints {
     pub(crate) room: Arc<Room>,
@@ -32,7 +32,7 @@ impl Checkpoints {
     /// Lists the checkpoints, newest first.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Returns file errors.
     pub fn list(&self) -> Result<CheckpointListReport, Error> {
         let list = self.room.queue().read()?.checkpoints()?;
         let checkpoints: Vec<Checkpoint> =
@@ -60,7 +60,7 @@ impl Checkpoints {
     /// Shows one checkpoint.
     ///
     /// # Errors
-    /// [`Refusal::Checkpoint`] when no checkpoint is meant; when the disk fails.
+    /// Returns [`Refusal::Checkpoint`] if no checkpoint matches, and file errors.
     pub fn show(&self, prefix: &IdPrefix) -> Result<CheckpointReport, Error> {
         let stored = find_checkpoint(&self.room, prefix);
         let stored = stored.map_err(|error| error.missing(&self.room, Refusal::Checkpoint))?;
@@ -80,10 +80,10 @@ impl Checkpoints {
         })
     }
 
-    /// Answers a checkpoint: the call may go on, with this choice. Runs nothing.
+    /// Approves a checkpoint with a choice. Runs nothing.
     ///
     /// # Errors
-    /// When the disk fails, or the choice looks like a secret.
+    /// Fails if the choice looks like a secret, or on a file error.
     pub fn approve(&self, prefix: &IdPrefix, choice: &str) -> Result<CheckpointReviewReport, Error> {
         let holds_bound =
             Redactor::bound_only(&calls::telling_values(&self.room)?).redact_str(choice) != choice;
@@ -93,18 +93,18 @@ impl Checkpoints {
         answer(&self.room, prefix, &Answer::Approve(choice.to_owned()))
     }
 
-    /// Answers a checkpoint: the call may not go on.
+    /// Rejects a checkpoint, so the call does not resume.
     ///
     /// # Errors
-    /// When the disk fails, or the reason is empty.
+    /// Fails if the reason is empty, or on a file error.
     pub fn reject(&self, prefix: &IdPrefix, reason: &str) -> Result<CheckpointReviewReport, Error> {
         answer(&self.room, prefix, &Answer::Reject(calls::clean_reason(&self.room, reason)?))
     }
 
-    /// Goes on with a call behind its approved checkpoints, after everything that was approved has been verified again.
+    /// Resumes a call after its checkpoints were approved. Everything that was approved is verified again first.
     ///
     /// # Errors
-    /// [`Refusal::Resume`] when the call may not go on; when the disk fails. That a run failed is in the report.
+    /// Returns [`Refusal::Resume`] if the call may not go on, and file errors. A failed run is in the report.
     pub fn resume(&self, prefix: &IdPrefix) -> Result<ResumeReport, Error> {
         let room = &*self.room;
         let none = || Refusal::Resume { checkpoint: None, run: RunRefusal::default() };
@@ -186,13 +186,13 @@ fn answer(room: &Room, prefix: &IdPrefix, answer: &Answer) -> Result<CheckpointR
     })
 }
 
-/// Shows a checkpoint as it stands by now.
+/// Returns the current state of a checkpoint.
 fn checkpoint_now(room: &Room, stored: &StoredCheckpoint) -> Result<Box<Checkpoint>, Error> {
     let now = if_any(find_checkpoint(room, &IdPrefix::new(stored.checkpoint.id.as_str())))?;
     Ok(Box::new(shown::shown_checkpoint(room, now.as_ref().unwrap_or(stored))))
 }
 
-/// Names the command that ends the call of a checkpoint, when nothing takes it further behind that.
+/// Returns the command that ends the call of a checkpoint, if the call cannot continue.
 fn way_out_of(room: &Room, checkpoint: &Checkpoint) -> Result<Option<Hint>, Error> {
     let is_open = match checkpoint.status {
         CheckpointStatus::Pending => checkpoint.is_expired(room.now()),
@@ -206,8 +206,8 @@ fn way_out_of(room: &Room, checkpoint: &Checkpoint) -> Result<Option<Hint>, Erro
         .then(|| Hint::from(NextStep::Reject(call.id.clone())).then(" ends the call")))
 }
 
-/// Returns all checkpoints that a call waits for, the one that was named first, and of the first whose file was
-/// changed by somebody, what differs.
+/// Returns all checkpoints that a call waits for, the named one first. For the first with an edited file, also
+/// returns the differences.
 #[allow(clippy::type_complexity, reason = "two things that are found on one way")]
 fn checkpoints_of(
     room: &Room,
@@ -240,7 +240,7 @@ fn find_checkpoint(room: &Room, prefix: &IdPrefix) -> Result<StoredCheckpoint, E
     }
 }
 
-/// Says what takes a checkpoint further whose file was changed by somebody.
+/// Adds the next step for a checkpoint whose file was edited.
 fn changed(error: QueueError) -> Error {
     Error::from(error).hint(Hint::from(NextStep::CompactState).then(" writes the file as the record has it"))
 }

@@ -1,10 +1,10 @@
-//! The codes of errors: the words that scripts may rely on.
+//! The stable codes of errors.
 //!
-//! Reasons of a refusal and issues have codes of their own.
+//! Blockers and issues have their own codes.
 
 use std::borrow::Cow;
 
-/// A kind of error.
+/// The code of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrorCode {
     code: &'static str,
@@ -12,12 +12,12 @@ pub struct ErrorCode {
 }
 
 impl ErrorCode {
-    /// Returns the word, in `snake_case`; it never changes its meaning.
+    /// Returns the stable code, in `snake_case`.
     pub const fn as_str(self) -> &'static str {
         self.code
     }
 
-    /// Returns what it means, in one sentence.
+    /// Returns the meaning, in one sentence.
     pub const fn meaning(self) -> &'static str {
         self.meaning
     }

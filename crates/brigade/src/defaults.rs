@@ -1,4 +1,4 @@
-//! Bringing the built-in tools into a catalog.
+//! Adds the built-in tools to a catalog.
 
 use std::collections::BTreeSet;
 
@@ -18,32 +18,33 @@ use crate::room::{CATALOG, CONFIG_LIMIT, Room, rel};
 use crate::setup;
 use crate::setup::{CATALOG_LOCK, Existing, Ignore};
 
-/// Where a person's selection of harnesses stands.
+/// The file with the user's selection of harnesses.
 const SELECTION: &str = ".brigade/config.json";
 
-/// The harness that every selection has: a folder that is nobody's.
+/// The neutral harness, which every selection includes.
 const NEUTRAL: &str = "scripts";
 
-/// What to bring into the catalog, and how.
+/// Options for adding the built-in tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DefaultsRequest {
-    /// Whether to tell what would be done, and do nothing.
+    /// Whether to only report what would be done.
     pub dry_run: bool,
-    /// Whether entries that exist are replaced. Kept ones gain the harnesses and projections that they lack.
-    /// Sources that exist are always kept.
+    /// Whether to replace existing entries. Kept entries gain missing harnesses and projections. Existing sources are
+    /// always kept.
     pub existing: Existing,
-    /// Whether the ignore lines are written.
+    /// Whether to write the ignore lines.
     pub ignore: Ignore,
 }
 
 impl Tools {
-    /// Adds the built-in tools to the catalog, and their sources. What a person wrote in the catalog stays, comments
-    /// included; an entry of an older version gains the harnesses and projections that it lacks. When an entry of
-    /// another kind has the id of a built-in tool, or the catalog is invalid, nothing is written; the report then says
-    /// what would have been added.
+    /// Adds the built-in tools and their sources. Other text in the catalog stays, including comments. Entries of older
+    /// versions gain missing harnesses and projections.
+    ///
+    /// Writes nothing if the catalog is invalid, or if another entry has the id of a built-in tool. The report then
+    /// lists what would have been added.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Returns file errors.
     pub fn defaults(&self, request: DefaultsRequest) -> Result<DefaultsReport, Error> {
         let scope = projection_scope(&self.room)?;
         let tools = scoped(scope.as_ref());
@@ -51,7 +52,7 @@ impl Tools {
         let _lock = if request.dry_run {
             None
         } else {
-            // Everything that can be known to fail is looked at before anything is written, the lock included.
+            // All checks come before the first write, including the lock.
             for path in starter::SOURCES.iter().map(|source| source.path).chain([CATALOG, CATALOG_LOCK]) {
                 setup::check_place(&self.room, path)?;
             }
@@ -70,7 +71,7 @@ impl Tools {
         };
         report.created = text.is_none();
         let before = text.clone().unwrap_or_default();
-        // What is broken would stay so, and what is added behind it would not be read.
+        // In an invalid catalog, added entries would not be read.
         report.errors = load::errors_of(&Catalog::parse(CATALOG, Level::Project, before.as_bytes()));
         if !report.errors.is_empty() {
             return Ok(report);
@@ -115,7 +116,7 @@ impl Tools {
     }
 }
 
-/// Reads the catalog; none where there is none.
+/// Reads the catalog; `None` if the file is missing.
 fn catalog_bytes(room: &Room) -> Result<Option<Vec<u8>>, Error> {
     match room.fs.read(&rel(CATALOG), CONFIG_LIMIT) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -124,7 +125,7 @@ fn catalog_bytes(room: &Room) -> Result<Option<Vec<u8>>, Error> {
     }
 }
 
-/// Reads which harnesses a person selected for this workspace; none when nothing usable is said.
+/// Reads the selected harnesses of this workspace; `None` without a usable selection.
 fn projection_scope(room: &Room) -> Result<Option<BTreeSet<String>>, Error> {
     let bytes = match room.fs.read(&rel(SELECTION), DOCUMENT_LIMIT) {
         Ok(bytes) => bytes,
@@ -198,7 +199,7 @@ fn empty_defaults_report(
     }
 }
 
-/// Returns the built-in tools with the harnesses that are selected.
+/// Returns the built-in tools with the selected harnesses.
 fn scoped(scope: Option<&BTreeSet<String>>) -> Vec<Tool> {
     let mut tools = starter::tools();
     if let Some(scope) = scope {

@@ -1,4 +1,4 @@
-//! Health: everything is read once and diagnosed once. Nothing is started, and only `doctor_fix` changes anything.
+//! Health: everything is read once and diagnosed once. Only [`Doctor::fix`] changes files.
 
 mod sarif;
 
@@ -30,19 +30,19 @@ use crate::report::{
 use crate::room::{CALLS, CATALOG, CHECKPOINTS, POLICY, RUNS, RUNTIMES, Room};
 use crate::shown;
 
-/// What a person wants to know of the health.
+/// Options of a health check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DoctorRequest {
     /// Whether issues fail the command.
     pub strict: bool,
-    /// Only issues of these areas (`tool`, `policy`, …) and types (`missing_source`, …); all when empty.
+    /// Only issues of these areas (`tool`, `policy`, …) and types (`missing_source`, …); all if empty.
     pub only: Vec<String>,
     /// Only issues of this tool or runtime.
     pub tool: Option<String>,
 }
 
 impl DoctorRequest {
-    /// Refuses words that are neither an area nor a type.
+    /// Refuses words that are not an area or a type.
     fn check(&self) -> Result<(), Error> {
         let areas = Area::ALL.iter().map(|area| area.as_str());
         let known: Vec<&str> = areas.chain(IssueType::all().iter().map(|kind| kind.code())).collect();
@@ -59,7 +59,7 @@ impl DoctorRequest {
         })
     }
 
-    /// Refuses the name of a tool or runtime that is neither configured nor in any issue.
+    /// Refuses a tool or runtime that is not configured and has no issue.
     fn check_tool(&self, config: &Config, survey: &Survey<'_>, found: &[Issue]) -> Result<(), Error> {
         let Some(wanted) = &self.tool else { return Ok(()) };
         let tools = config.catalog.tools().iter().map(|tool| tool.id.as_str());
@@ -86,44 +86,42 @@ impl DoctorRequest {
 }
 
 impl Tools {
-    /// Lists the catalog with its health and counts of everything around it. Runs no health command and does not check
-    /// the chain of receipts; [`Workspace::doctor`] does.
+    /// Lists the catalog with its health, and counts of calls, runs, checkpoints and runtimes. Runs no health command
+    /// and does not check the chain of receipts; [`Doctor::check`] does both.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Returns file errors.
     pub fn list(&self) -> Result<CatalogReport, Error> {
         let parts = Parts { health: Checks::Skip, ledger: Ledger::Trust, ..Parts::all() };
         catalog_report(&self.room, &parts, &DoctorRequest::default())
     }
 }
 
-/// Finds what is wrong, and fixes what can be fixed without a decision.
+/// Diagnoses the workspace, and fixes what needs no decision.
 #[derive(Clone)]
 pub struct Doctor {
     pub(crate) room: Arc<Room>,
 }
 
 impl Doctor {
-    /// Looks over everything: catalog, files, projections, runtimes, policy, calls, runs, checkpoints and the state.
+    /// Checks everything: catalog, files, projections, runtimes, policy, calls, runs, checkpoints and the state.
     ///
-    /// Health commands of running runtimes are run; nothing else is.
+    /// Runs the health commands of running runtimes and no other program.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`] when the request names an area, type, tool or runtime that does not exist; otherwise when
-    /// the disk fails.
+    /// Returns [`ErrorKind::Usage`] for an unknown area, type, tool or runtime, and file errors.
     pub fn check(&self, request: &DoctorRequest) -> Result<CatalogReport, Error> {
         request.check()?;
         catalog_report(&self.room, &Parts::all(), request)
     }
 
-    /// Fixes what needs no decision: modes of the state that are too wide, pid files of processes that are gone, locks
-    /// that the Python program left behind, and lines of the queue and the inbox that cannot be read, which move to a
-    /// quarantine.
+    /// Fixes what needs no decision. Narrows file modes that are too open, removes pid files of ended processes and
+    /// locks that v0.30 left, and moves unreadable lines of the queue and the inbox to a quarantine file.
     ///
-    /// With `dry_run` it says what it would do. One thing that cannot be fixed does not keep it from the others.
+    /// With `dry_run` it changes nothing and lists the same fixes. A failed fix does not stop the others.
     ///
     /// # Errors
-    /// When the disk fails while looking.
+    /// Returns file errors while looking for things to fix.
     pub fn fix(&self, dry_run: bool) -> Result<FixReport, Error> {
         let config = gather::config(&self.room)?;
         let fixes = fix(&self.room.site(&config), dry_run)?;
@@ -158,10 +156,10 @@ impl Doctor {
 }
 
 impl Policies {
-    /// Looks over the policy, and what it refuses to tools that can run.
+    /// Checks the policy, and what it refuses to executable tools.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Returns file errors.
     pub fn doctor(&self) -> Result<PolicyHealthReport, Error> {
         let config = gather::config(&self.room)?;
         let site = self.room.site(&config);
@@ -234,7 +232,7 @@ fn catalog_report(room: &Room, parts: &Parts, request: &DoctorRequest) -> Result
     })
 }
 
-/// Sums up each area.
+/// Summarizes each area.
 fn sections(room: &Room, survey: &Survey<'_>, issues: &[Issue]) -> Sections {
     let count = |area: Area| issues.iter().filter(|issue| issue.area() == area).count();
     let top = |area: Area| top_issue_of(room, issues.iter().filter(|issue| issue.area() == area));
@@ -287,7 +285,7 @@ fn issue_rows(room: &Room, issues: Vec<Issue>) -> Rows<IssueReport> {
     Rows::new(issues.len(), move |index| IssueReport::of(&issues[index], &absolute, &words))
 }
 
-/// Sums up the enabled tools; the facts are in their order.
+/// Summarizes the enabled tools. The facts have the same order.
 fn tool_rows(room: &Room, catalog: Catalog, facts: Vec<SummaryFacts>) -> Rows<ToolSummary> {
     let absolute = room.absolute_paths();
     let tools = catalog.tools().iter().enumerate().filter(|(_, tool)| tool.enabled);
@@ -297,7 +295,7 @@ fn tool_rows(room: &Room, catalog: Catalog, facts: Vec<SummaryFacts>) -> Rows<To
     })
 }
 
-/// Returns the worst issue as reports have it.
+/// Returns the worst issue for reports.
 pub(crate) fn top_issue_of<'i>(
     room: &Room,
     issues: impl IntoIterator<Item = &'i Issue>,
@@ -305,7 +303,7 @@ pub(crate) fn top_issue_of<'i>(
     top_issue(issues).map(|issue| catalog::shown_issue(room, issue))
 }
 
-/// The parts of the catalog report that sum up one area each.
+/// The sections of the catalog report, one per area.
 struct Sections {
     call_queue: CallSection,
     run_history: RunSection,
@@ -314,7 +312,7 @@ struct Sections {
     policy: PolicySection,
 }
 
-/// Returns how a command ends in which several things failed.
+/// Returns the exit of a command with several failures.
 fn worst_of(exits: impl IntoIterator<Item = Exit>) -> Exit {
     exits.into_iter().max().unwrap_or(Exit::Done)
 }

@@ -1,4 +1,4 @@
-//! What an operation needs from outside the workspace: its seams and settings.
+//! The environment of operations: files, store, clock, variables and settings.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use brigade_queue::Store;
 
 use brigade_facts::is_program;
 
-/// How long a writer waits for another one unless told otherwise.
+/// The default time that a writer waits for a lock.
 pub const DEFAULT_LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The seams and settings of a host: files, clock, variables, who asks, and how long to wait.
+/// The environment of operations: files, store, clock, variables, caller and lock timeout.
 #[derive(Clone)]
 pub struct Env {
     pub(crate) files: Option<Arc<dyn Fs>>,
@@ -31,7 +31,7 @@ pub struct Env {
 }
 
 impl Env {
-    /// Takes the system's clock and the variables of this process; the caller is the command line.
+    /// Uses the system clock and the variables of this process. The caller is the command line.
     pub fn of_process() -> Env {
         Env {
             files: None,
@@ -45,21 +45,21 @@ impl Env {
         }
     }
 
-    /// Names the program that embeds this library; approvals of its calls hold for it alone.
+    /// Sets the name of the embedding program. Approvals of its calls are valid only for this program.
     #[must_use]
     pub fn caller(mut self, caller: Caller) -> Env {
         self.caller = caller;
         self
     }
 
-    /// Replaces the disk: a workspace that is opened is these files, whatever its target.
+    /// Replaces the disk: an opened workspace uses these files, and ignores its target path.
     #[must_use]
     pub fn files(mut self, files: Arc<dyn Fs>) -> Env {
         self.files = Some(files);
         self
     }
 
-    /// Keeps calls, receipts and checkpoints in this store and not in files of the workspace. Logs stay files.
+    /// Keeps calls, receipts and checkpoints in this store instead of workspace files. Logs stay files.
     #[must_use]
     pub fn store(mut self, store: Arc<dyn Store>) -> Env {
         self.store = Some(store);
@@ -80,35 +80,35 @@ impl Env {
         self
     }
 
-    /// Leaves out every variable but those that each run inherits, such as PATH and HOME.
+    /// Keeps only the variables that every run inherits, such as PATH and HOME.
     #[must_use]
     pub fn usual_environment(mut self) -> Env {
         self.environment = self.environment.usual();
         self
     }
 
-    /// Sets how long a writer waits for another one.
+    /// Sets how long a writer waits for a lock.
     #[must_use]
     pub fn lock_timeout(mut self, timeout: Duration) -> Env {
         self.lock_timeout = timeout;
         self
     }
 
-    /// Puts the next steps of reports and records into the words of a face; without one they are in neutral words.
+    /// Sets how next steps in reports and records are spelled. The default wording names no command.
     #[must_use]
     pub fn speller(mut self, speller: Arc<dyn Spell>) -> Env {
         self.speller = speller;
         self
     }
 
-    /// Sets what ends a run early.
+    /// Sets the token that cancels runs.
     #[must_use]
     pub fn cancel(mut self, cancel: CancelToken) -> Env {
         self.cancel = Some(cancel);
         self
     }
 
-    /// Tells whether a program of this name is found on PATH.
+    /// Tells whether PATH has a program with this name.
     pub fn finds_program(&self, name: &str) -> bool {
         let root = Path::new("/");
         let fs = match &self.files {
@@ -126,7 +126,7 @@ impl Env {
         self.environment.get("HOME").map(Path::new).filter(|home| home.is_absolute())
     }
 
-    /// Expands `~/` at the start of a path that a person typed.
+    /// Expands `~/` at the start of a typed path.
     pub(crate) fn expand(&self, path: &Path) -> PathBuf {
         match (path.strip_prefix("~"), self.home()) {
             (Ok(rest), Some(home)) => home.join(rest),

@@ -1,4 +1,4 @@
-//! Why an operation could not do its job.
+//! The error of operations.
 
 use std::fmt;
 
@@ -17,10 +17,10 @@ use crate::refusal::{Refusal, Refused};
 use crate::report::RuntimeStopReport;
 use crate::room::{CATALOG, Room};
 
-/// Why an operation could not be done, and what to do next.
+/// Why an operation failed, and what to do next.
 ///
-/// A refusal is one of these, too: [`Error::kind`] and [`Error::blockers`] say why, [`Error::refusal`] what was found
-/// on the way. The cause, where there is one, is its `source()`.
+/// A refusal is also an error. [`Error::kind`] and [`Error::blockers`] say why, and [`Error::refusal`] has the data of
+/// the failure document. The cause, if any, is the `source()`.
 #[derive(Debug)]
 pub struct Error(Box<Inner>);
 
@@ -48,21 +48,21 @@ impl std::error::Error for Error {
     }
 }
 
-/// What kind of trouble it is.
+/// The kind of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// Nothing has that name.
+    /// Nothing has this name.
     NotFound,
-    /// More than one thing could be meant.
+    /// Several things match.
     Ambiguous,
-    /// The state, the policy or a person's decision does not allow it.
+    /// The state, the policy or a human decision forbids the operation.
     Refused,
-    /// A configuration file is broken.
+    /// A configuration file is invalid.
     InvalidConfig,
-    /// The request itself makes no sense, or the target cannot be used.
+    /// The request is invalid, or the target cannot be used.
     Usage,
-    /// The disk or the environment does not allow it.
+    /// File access or the environment failed.
     Environment,
 }
 
@@ -81,7 +81,7 @@ impl ErrorKind {
 }
 
 impl ErrorKind {
-    /// Returns the code of errors that have none of their own.
+    /// Returns the code of errors without a specific one.
     pub const fn code(self) -> ErrorCode {
         match self {
             ErrorKind::NotFound => codes::NOT_FOUND,
@@ -95,9 +95,9 @@ impl ErrorKind {
 }
 
 impl Error {
-    /// Makes an error of one sentence, lower-case, without a final stop.
+    /// Creates an error from one sentence, in lower case, without a final period.
     ///
-    /// What looks like a secret in it, such as one that was typed in the place of an id, is masked.
+    /// Text that looks like a secret, such as one typed instead of an id, is masked.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
         Error(Box::new(Inner {
             kind,
@@ -111,21 +111,21 @@ impl Error {
         }))
     }
 
-    /// Makes an error in the words of its cause, which it keeps.
+    /// Creates an error with the message of its cause, which becomes the source.
     pub(crate) fn caused(kind: ErrorKind, source: impl std::error::Error + Send + Sync + 'static) -> Error {
         let mut error = Error::new(kind, source.to_string());
         error.0.source = Some(Box::new(source));
         error
     }
 
-    /// Sets the code that scripts can rely on; without one, it is that of the first reason, or the word for the kind.
+    /// Sets the stable code. The default is the code of the first reason, or of the kind.
     #[must_use]
     pub fn coded(mut self, code: ErrorCode) -> Error {
         self.0.code = Some(code);
         self
     }
 
-    /// Adds the next command to try, or what to change.
+    /// Adds a hint: the next command, or what to change.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<Hint>) -> Error {
         self.0.hints.push(hint.into().map_texts(|text| Redactor::new(&[]).redact_str(text)));
@@ -139,25 +139,24 @@ impl Error {
         self
     }
 
-    /// Adds what could be meant.
+    /// Adds the candidates of an ambiguous name.
     #[must_use]
     pub fn candidates(mut self, candidates: impl IntoIterator<Item = String>) -> Error {
         self.0.candidates.extend(candidates);
         self
     }
 
-    /// Adds what was found on the way; what an inner step added stays.
+    /// Adds the refusal, unless an inner step added one.
     #[must_use]
     pub(crate) fn refusing(mut self, room: &Room, refusal: Refusal) -> Error {
-        // A disk that fails is no refusal.
+        // A file error is not a refusal.
         if self.0.kind != ErrorKind::Environment && self.0.refused.is_none() {
             self.0.refused = Some(Refused { target: room.target(), refusal });
         }
         self
     }
 
-    /// Adds what was found on the way when the error is about what was asked for; one about files or the queue stays as
-    /// it is.
+    /// Adds the refusal if the error is about the request. Errors of files or the queue stay as they are.
     #[must_use]
     pub(crate) fn missing(self, room: &Room, refusal: Refusal) -> Error {
         if self.is_about_request() { self.refusing(room, refusal) } else { self }
@@ -167,7 +166,7 @@ impl Error {
         self.0.kind != ErrorKind::Environment && self.0.source.is_none()
     }
 
-    /// Makes the refusal of a run one of going on behind a checkpoint.
+    /// Turns the refusal of a run into the refusal of a resume.
     pub(crate) fn resuming(mut self, checkpoint: Box<Checkpoint>) -> Error {
         if let Some(Refused { refusal, .. }) = &mut self.0.refused
             && let Refusal::Run(run) = refusal
@@ -177,7 +176,7 @@ impl Error {
         self
     }
 
-    /// Makes why a runtime was not stopped or not started the reason that it was not restarted.
+    /// Turns the refusal of a stop or start into the refusal of a restart.
     pub(crate) fn restarting(
         mut self,
         room: &Room,
@@ -188,14 +187,14 @@ impl Error {
         self.refusing(room, Refusal::RuntimeRestart { runtime_id, stop: stop.map(Box::new), step })
     }
 
-    /// Returns what kind of trouble it is.
+    /// Returns the kind.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// Returns the code, in `snake_case`; it never changes its meaning.
+    /// Returns the stable code, in `snake_case`.
     ///
-    /// That of the reason, when the error says nothing more; that of the kind, when there is none of its own.
+    /// Without a code of its own, the error has the code of the reason that its message repeats, or of its kind.
     pub fn code(&self) -> &str {
         match (self.0.code, self.reason_itself()) {
             (Some(code), _) => code.as_str(),
@@ -204,42 +203,42 @@ impl Error {
         }
     }
 
-    /// Returns the reason that the error has in its own words.
+    /// Returns the reason that the error message repeats.
     pub(crate) fn reason_itself(&self) -> Option<&Blocker> {
         self.0.blockers.iter().find(|reason| reason.message == self.0.message)
     }
 
-    /// Returns the reasons; empty when the message says it all.
+    /// Returns the reasons; empty if the message is complete.
     pub fn blockers(&self) -> &[Blocker] {
         &self.0.blockers
     }
 
-    /// Returns the places in files that the reasons name.
+    /// Returns the places of the reasons.
     pub fn places(&self) -> impl Iterator<Item = &Place> {
         self.0.blockers.iter().filter_map(|blocker| blocker.place.as_ref())
     }
 
-    /// Returns what could be meant, when more than one thing could.
+    /// Returns the candidates of an ambiguous name.
     pub fn could_be(&self) -> &[String] {
         &self.0.candidates
     }
 
-    /// Returns what to do next.
+    /// Returns the hints for what to do next.
     pub fn hints(&self) -> &[Hint] {
         &self.0.hints
     }
 
-    /// Returns what was found on the way to a refusal.
+    /// Returns the data of the failure document, if the operation was refused.
     pub fn refusal(&self) -> Option<&Refusal> {
         self.0.refused.as_ref().map(|refused| &refused.refusal)
     }
 
-    /// Returns the workspace of a refusal, as reports name it.
+    /// Returns the workspace path of a refusal.
     pub fn target(&self) -> Option<&str> {
         self.0.refused.as_ref().map(|refused| refused.target.as_str())
     }
 
-    /// Returns the message with its hints behind it, in the words of a face, for documents that have one text for both.
+    /// Returns the message followed by its hints, for documents with one text for both.
     pub fn with_hints(&self, speller: &dyn Spell) -> String {
         if self.0.hints.is_empty() {
             return self.0.message.clone();
@@ -249,7 +248,7 @@ impl Error {
         format!("{} ({})", self.0.message, hints.join("; "))
     }
 
-    /// Returns the exit code that stands for it.
+    /// Returns the exit code.
     pub fn exit(&self) -> Exit {
         match self.0.kind {
             ErrorKind::NotFound | ErrorKind::Ambiguous | ErrorKind::Refused | ErrorKind::InvalidConfig => {
@@ -347,7 +346,7 @@ fn of_queue(error: &QueueError) -> ErrorCode {
     }
 }
 
-/// Takes it for an answer that nothing, or more than one thing, has a name.
+/// Returns `None` if the name matches nothing or several things.
 pub(crate) fn if_any<T>(found: Result<T, Error>) -> Result<Option<T>, Error> {
     match found {
         Ok(found) => Ok(Some(found)),

@@ -1,6 +1,6 @@
-//! What a command's exit code means.
+//! The meaning of exit codes.
 
-/// How an operation ended, as its process reports it.
+/// How an operation ended, as an exit code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 #[repr(u8)]
@@ -12,9 +12,9 @@ pub enum Exit {
     Refused = 1,
     /// The command line or the target cannot be used.
     Usage = 2,
-    /// The disk or the environment does not allow it.
+    /// File access or the environment failed.
     Environment = 3,
-    /// A mistake in Brigade.
+    /// A bug in Brigade.
     Bug = 70,
 }
 

@@ -1,4 +1,4 @@
-//! Gathering for an operation: the configuration, and the facts of tools.
+//! Reads the configuration and the facts of tools for an operation.
 
 use std::path::PathBuf;
 
@@ -16,17 +16,17 @@ use crate::error::Error;
 use crate::load;
 use crate::room::Room;
 
-/// A plan, and what was opened for it.
+/// A plan and the opened program.
 pub(crate) struct Planned {
     pub(crate) plan: Plan,
     pub(crate) projections: Vec<ProjectionItem>,
-    /// The program, when the family is executed and it was found.
+    /// The program, if the family is executable and the program was found.
     pub(crate) program: Option<OpenedProgram>,
-    /// The folder that the program starts in.
+    /// The working directory of the program.
     pub(crate) directory: PathBuf,
 }
 
-/// Returns what reading facts needs.
+/// Returns the host for reading facts.
 pub(crate) fn host(room: &Room) -> Host<'_> {
     Host {
         fs: &*room.fs,
@@ -62,13 +62,12 @@ pub(crate) fn plan_call(
     Ok(Planned { plan, projections, program, directory })
 }
 
-/// Returns the values that the policy binds labels of any tool to, which no argument and no text of a person may
-/// carry.
+/// Returns all values that the policy binds to labels. No argument and no typed text may contain them.
 pub(crate) fn bound_secrets(room: &Room, policy: &PolicyState) -> Vec<SecretValue> {
     bound_values(&room.env.environment, policy)
 }
 
-/// Returns the values that are neither stored nor shown, as the policy binds them now.
+/// Returns all values to mask, as the policy binds them now.
 pub(crate) fn secrets(room: &Room) -> Vec<SecretValue> {
     bound_secrets(room, &load::policy(room))
 }

@@ -1,4 +1,4 @@
-//! Operations on runs that are over.
+//! Operations on finished runs.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use crate::shown;
 
 pub use brigade_queue::RunFilter;
 
-/// The statuses that Brigade gives runs.
+/// The possible statuses of runs.
 const RUN_STATUSES: [CallStatus; 5] = [
     CallStatus::Completed,
     CallStatus::Failed,
@@ -35,17 +35,17 @@ const RUN_STATUSES: [CallStatus; 5] = [
     CallStatus::Waiting,
 ];
 
-/// Shows, checks, exports and repeats runs.
+/// Operations on runs.
 #[derive(Clone)]
 pub struct Runs {
     pub(crate) room: Arc<Room>,
 }
 
 impl Runs {
-    /// Lists runs, newest first. With a limit, reads about as many as it lists and passes over.
+    /// Lists runs, newest first. With a limit, reads little more than it lists.
     ///
     /// # Errors
-    /// When the disk fails, or there is no run to list those before.
+    /// Fails if the run to list before does not exist, or on a file error.
     pub fn list(&self, filter: &RunFilter) -> Result<RunListReport, Error> {
         let before = match &filter.before {
             Some(prefix) => Some(find_run(&self.room, prefix)?.receipt.id().to_owned()),
@@ -95,7 +95,7 @@ impl Runs {
     /// Shows one receipt.
     ///
     /// # Errors
-    /// [`Refusal::RunShow`] when no run that is over is meant; when the disk fails.
+    /// Returns [`Refusal::RunShow`] if no finished run matches, and file errors.
     pub fn show(&self, prefix: &IdPrefix) -> Result<RunShowReport, Error> {
         let shown = logs::meant_run(&self.room, prefix).and_then(|run| match run {
             MeantRun::Abandoned(run) => abandoned_report(&self.room, &run),
@@ -104,15 +104,15 @@ impl Runs {
         shown.map_err(|error| error.missing(&self.room, Refusal::RunShow))
     }
 
-    /// Shows what a run used, by what stands for it: the approval, the arguments, the data of the tool, or nobody.
+    /// Shows what a run used, grouped by what covers it: the approval, the arguments, the data of the tool, or nothing.
     ///
     /// # Errors
-    /// [`Refusal::RunShow`] when no run is meant; when the disk fails.
+    /// Returns [`Refusal::RunShow`] if no run matches, and file errors.
     pub fn inputs(&self, prefix: &IdPrefix) -> Result<RunInputsReport, Error> {
         let receipt = *self.show(prefix)?.run;
         let own = receipt.observed.clone().unwrap_or_default();
         let is_observed = |observed: &RunObserved| observed.state == ObservedState::Observed.as_str();
-        // An earlier run of the same may have been observed in its place, and removed since.
+        // An earlier equal run may have been observed instead, and may be removed by now.
         let earlier = own.run_id.as_deref().and_then(|id| id.parse::<IdPrefix>().ok());
         let earlier = earlier.and_then(|id| self.show(&id).ok()).map(|report| *report.run);
         let shown = [Some(&receipt), earlier.as_ref()].into_iter().flatten();
@@ -159,7 +159,7 @@ impl Runs {
     /// Shows the newest receipt.
     ///
     /// # Errors
-    /// [`Refusal::RunShow`] when nothing has run yet; when the disk fails.
+    /// Returns [`Refusal::RunShow`] if there is no run, and file errors.
     pub fn latest(&self) -> Result<RunShowReport, Error> {
         let newest = self.room.queue().read()?.receipts(1)?.receipts.into_iter().next();
         newest.map(|stored| run_report(&self.room, stored)).ok_or_else(|| {
@@ -170,11 +170,11 @@ impl Runs {
         })
     }
 
-    /// Queues a pending call of a receipt's arguments, planned with today's contract, policy and files. Runs nothing,
-    /// and the call must be approved like any other.
+    /// Queues a call with the arguments of a receipt, planned with the current contract, policy and files. Runs
+    /// nothing. The call needs approval like any other.
     ///
     /// # Errors
-    /// [`Refusal::Replay`] when no run is meant, or its call is blocked by now; when the disk fails.
+    /// Returns [`Refusal::Replay`] if no run matches or the new call is blocked, and file errors.
     pub fn replay(&self, prefix: &IdPrefix) -> Result<ReplayReport, Error> {
         let room = &*self.room;
         let stored = find_run_to_change(room, prefix)
@@ -222,10 +222,10 @@ impl Runs {
         })
     }
 
-    /// Checks the chain of receipts from an entry of the ledger on.
+    /// Verifies the chain of receipts, starting at an entry of the ledger.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`] when the ledger ends before that and nothing says that it should not; when the disk fails.
+    /// Returns [`ErrorKind::Usage`] if the ledger is shorter and nothing shows that it was cut, and file errors.
     pub fn verify(&self, from: u64) -> Result<LedgerReport, Error> {
         let verification = self.room.queue().read()?.verify(from)?;
         if 1 < from && verification.last < from && verification.findings.is_empty() {
@@ -258,12 +258,12 @@ impl Runs {
     }
 }
 
-/// Finds a run that is over.
+/// Finds a finished run.
 pub(crate) fn find_run(room: &Room, prefix: &IdPrefix) -> Result<StoredReceipt, Error> {
     logs::meant_run(room, prefix).and_then(logs::receipt_of)
 }
 
-/// Finds a run that is over, for something that is written afterwards: one whose runner is gone is recorded first.
+/// Finds a finished run before a write. A run whose runner is gone is recorded first.
 fn find_run_to_change(room: &Room, prefix: &IdPrefix) -> Result<StoredReceipt, Error> {
     match logs::meant_run(room, prefix)? {
         MeantRun::Abandoned(run) => {
@@ -274,7 +274,7 @@ fn find_run_to_change(room: &Room, prefix: &IdPrefix) -> Result<StoredReceipt, E
     }
 }
 
-/// Shows what is known of a run whose runner is gone, as the next writer is going to record it.
+/// Shows a run whose runner is gone, as the next writer will record it.
 fn abandoned_report(room: &Room, run: &OpenRun) -> Result<RunShowReport, Error> {
     let stored = room.queue().read()?.call(&run.call_id)?;
     let claim = stored.as_ref().and_then(|stored| stored.call.claim.clone());
@@ -306,7 +306,7 @@ fn shown_run(room: &Room, receipt: Receipt, next: Option<NextStep>) -> RunShowRe
     }
 }
 
-/// Returns what would be accepted after a run as things are.
+/// Returns the next step that would be accepted after a run now.
 fn next_of_run(room: &Room, receipt: &Receipt) -> Option<NextStep> {
     match CallStatus::from_word(&receipt.status) {
         CallStatus::Waiting => {
@@ -324,7 +324,7 @@ fn next_of_run(room: &Room, receipt: &Receipt) -> Option<NextStep> {
     }
 }
 
-/// Reads a receipt of a list and summarises it. One that was removed meanwhile has only its id.
+/// Reads and summarizes a listed receipt. A receipt that was removed meanwhile has only its id.
 fn listed_summary(room: &Room, view: &View<'_>, run: &ListedRun) -> RunSummary {
     match view.receipt(run.stored_id()) {
         Ok(Some(Ok(stored))) => shown::run_summary(room, &stored),

@@ -1,8 +1,8 @@
-//! Bringing the tools that an MCP server lists into the catalog, disabled until a person has reviewed them.
+//! Imports the tools of an MCP server into the catalog, disabled until a person reviews them.
 //!
-//! The server is that of a runtime: its command is started as a call would start it, asked for its tools, and ended.
-//! An imported entry asks for approval always and names neither permissions nor effects: a call of it is refused
-//! until somebody has said what the tool may do. Nothing that is there is replaced.
+//! The server is the command of a runtime. It is started with the checks of a call, lists its tools, and is ended. An
+//! imported entry always asks for approval and has no permissions or effects. Its calls are refused until a person adds
+//! them. Existing entries and files are never replaced.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,35 +29,35 @@ use crate::room::{CATALOG, CONFIG_LIMIT, Room, rel};
 use crate::runtimes;
 use crate::setup;
 
-/// The folder of imported input schemas.
+/// The directory of imported input schemas.
 const SCHEMAS: &str = ".brigade/tools/schemas";
 
-/// How long a call of an imported tool may take when its runtime does not say, in seconds.
+/// The timeout of an imported tool without one in its runtime, in seconds.
 const TIMEOUT: f64 = 30.0;
 
-/// Characters of a description that are taken from a server.
+/// The maximum length of an imported description, in characters.
 const DESCRIPTION: usize = 300;
 
-/// Characters of a name that are taken from a server.
+/// The maximum length of an imported name, in characters.
 const NAME: usize = 80;
 
-/// What to bring into the catalog.
+/// Options of an import.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportMcpRequest {
     /// The runtime whose command is the server.
     pub runtime_id: String,
-    /// The names of the tools at the server; all that it lists when empty.
+    /// Names of the tools at the server; all tools if empty.
     pub tools: Vec<String>,
-    /// Whether to tell what would be done, and do nothing.
+    /// Whether to only report what would be done.
     pub dry_run: bool,
 }
 
 impl Tools {
-    /// Asks the server of a runtime for its tools and adds them to the catalog, disabled, with their input schemas.
+    /// Lists the tools of a runtime's server and adds them to the catalog, disabled, with their input schemas.
     ///
     /// # Errors
-    /// When the disk fails, the runtime cannot be used, its server does not answer or does not list a wanted tool, or
-    /// the catalog is no text.
+    /// Fails if the runtime cannot be used, the server does not answer or does not list a requested tool, or the
+    /// catalog is not UTF-8. Also returns file errors.
     pub fn import_mcp(&self, request: &ImportMcpRequest) -> Result<ImportMcpReport, Error> {
         let runtimes = runtimes::runtimes(&self.room)?;
         let runtime = runtimes::runtime(&runtimes, &request.runtime_id)?;
@@ -67,7 +67,7 @@ impl Tools {
             let message = format!("the runtime `{shown}` {why}");
             return Err(Error::new(ErrorKind::InvalidConfig, message).hint(NextStep::CheckRuntimes));
         }
-        // The catalog says nothing of a server that is no tool yet.
+        // The catalog has no entry for a server that is not a tool yet.
         let nothing = Catalog::new(Vec::new(), Vec::new());
         let config = Config::new(&gather::host(&self.room), nothing, load::policy(&self.room));
         let asking = asking(runtime, &config.policy);
@@ -77,7 +77,7 @@ impl Tools {
             if why.is_of_the_policy() { error.hint(NextStep::CheckPolicy) } else { error }
         })?;
         let wanted = wanted(&exchange, &request.tools)?;
-        // Held from the reading to the writing: others may import at the same time.
+        // Held from reading to writing, because another process may import at the same time.
         let _lock = if request.dry_run { None } else { Some(setup::lock_catalog(&self.room)?) };
         let text = text_of_catalog(&self.room)?;
         if let Some(line) = edit::broken_line(&text) {
@@ -127,14 +127,14 @@ impl Tools {
         }
         if !request.dry_run && new != text {
             self.room.fs.create_dir_all(&rel(SCHEMAS))?;
-            // The files first: an entry never names a schema that is not there.
+            // Schemas are written first, so no entry names a missing file.
             for (path, schema) in &files {
                 self.room.fs.write_atomic(&rel(path), schema.as_bytes(), FileMode::KeepOr(0o600))?;
             }
             self.room.fs.write_atomic(&rel(CATALOG), new.as_bytes(), FileMode::KeepOr(0o600))?;
         }
         if !request.dry_run {
-            // The catalog as it is now: what was imported did not appear.
+            // With the new catalog, the imported tools do not count as appeared.
             let catalog = load::catalog(&self.room)?;
             let names = exchange.tools.iter().map(|tool| tool.name.as_str());
             pins::pin_store(&self.room).note_names(&catalog, &asking, names, FirstTime::Begin)?;
@@ -166,9 +166,9 @@ fn text_of_catalog(room: &Room) -> Result<String, Error> {
     }
 }
 
-/// The tool whose command is asked for its list: nothing is read or written for it but what every run may.
+/// Builds a tool for listing the server, with only the file access of every run.
 ///
-/// It may take as long as the runtime's own `timeout`, else 30 s, and no longer than the policy lets a call take.
+/// Its timeout is that of the runtime, by default 30 s, limited by the policy.
 fn asking(runtime: &Runtime, policy: &PolicyState) -> Tool {
     let own = runtime.timeout.or(Seconds::new(TIMEOUT).ok());
     let most = policy.policy().and_then(|policy| policy.max_timeout.as_ref()).map(|most| most.value);
@@ -188,7 +188,7 @@ fn asking(runtime: &Runtime, policy: &PolicyState) -> Tool {
     }
 }
 
-/// Picks the tools that are wanted, in the order of the list; each name once.
+/// Selects the requested tools in list order, each name once.
 fn wanted<'e>(exchange: &'e Exchange, names: &[String]) -> Result<Vec<&'e ListedTool>, Error> {
     let listed: Vec<&str> = exchange.tools.iter().map(|tool| tool.name.as_str()).collect();
     if let Some(name) = names.iter().find(|name| !listed.contains(&name.as_str())) {
@@ -204,8 +204,8 @@ fn wanted<'e>(exchange: &'e Exchange, names: &[String]) -> Result<Vec<&'e Listed
     Ok(wanted.filter(|tool| seen.insert(tool.name.clone())).collect())
 }
 
-/// Finds an id for every tool that is listed, by its name: the one that it has, or one that nobody has. Names that make
-/// the same id are numbered in the order of the list, whichever of them are wanted.
+/// Chooses an id for every listed tool: its existing id, or an unused one from its name. Equal ids are numbered in list
+/// order, independent of which tools were requested.
 fn ids<'e>(runtime: &Runtime, exchange: &'e Exchange, catalog: &Catalog) -> BTreeMap<&'e str, String> {
     let mut taken: BTreeSet<String> =
         catalog.tools().iter().map(|tool| tool.id.as_str().to_owned()).collect();
@@ -231,7 +231,7 @@ fn ids<'e>(runtime: &Runtime, exchange: &'e Exchange, catalog: &Catalog) -> BTre
     ids
 }
 
-/// What becomes of one tool, so far.
+/// The result for one tool so far.
 struct Line {
     tool_id: String,
     mcp_tool_name: String,
@@ -300,7 +300,7 @@ fn entry(asking: &Tool, listed: &ListedTool, id: &str) -> (Line, Tool) {
     (line, tool)
 }
 
-/// The schema as it is stored; a server that gives none takes any object.
+/// Returns the schema to store. Without a schema, any object is accepted.
 fn schema_text(listed: &ListedTool) -> String {
     match &listed.input_schema {
         Json::Null => Json::object([("type", Json::from("object"))]).to_pretty(),
@@ -308,7 +308,7 @@ fn schema_text(listed: &ListedTool) -> String {
     }
 }
 
-/// Makes a part of an id: lower-case letters, digits and single dashes.
+/// Converts a name to a part of an id: lower-case letters, digits and single dashes.
 fn slug(name: &str) -> String {
     let mut slug = String::new();
     for character in name.chars() {

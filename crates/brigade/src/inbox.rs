@@ -1,8 +1,7 @@
-//! The work inbox: issues become rows, and people decide about rows.
+//! The work inbox: issues become rows, and people decide on them.
 //!
-//! The file belongs to other parts of Brigade too, so rows of any source are kept as they are, byte by byte, but for
-//! the one that is changed. Lines that cannot be read are set aside in a quarantine file when something is written, and
-//! never before.
+//! Other programs write the file too, so all rows except the changed one keep their exact bytes. A change moves
+//! unreadable lines to a quarantine file; reading never does.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,28 +21,28 @@ use crate::refusal::Refusal;
 use crate::report::{ImportReport, InboxItemReport, InboxReport, Report as _, Unfilled};
 use crate::room::Room;
 
-/// Which rows of the inbox to list.
+/// Selects inbox rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InboxFilter {
-    /// Only those of this status.
+    /// Only rows with this status.
     pub status: Option<String>,
-    /// Only those of this source, such as `tool-catalog`.
+    /// Only rows from this source, such as `tool-catalog`.
     pub source: Option<String>,
 }
 
-/// What a person decides about a row.
+/// A decision on a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InboxStep {
-    /// It becomes work.
+    /// Turn it into work.
     Promote,
-    /// Nobody wants to hear of it until it changes.
+    /// Hide it until it changes.
     Dismiss,
-    /// The work is done.
+    /// Mark the work as done.
     Done,
 }
 
 impl InboxStep {
-    /// Returns the status that it leads to.
+    /// Returns the resulting status.
     pub fn status(self) -> &'static str {
         match self {
             InboxStep::Promote => "promoted",
@@ -53,22 +52,21 @@ impl InboxStep {
     }
 }
 
-/// Shows the inbox and decides its rows.
+/// Operations on the work inbox.
 #[derive(Clone)]
 pub struct Inbox {
     pub(crate) room: Arc<Room>,
 }
 
 impl Inbox {
-    /// Turns every issue into a row of the inbox, unless it has one, was done, or was dismissed and has not changed
-    /// since.
+    /// Adds a row for every issue, unless the issue has one, is done, or was dismissed and did not change.
     ///
-    /// Runs no health commands, so what they would find is left out.
+    /// Runs no health commands, so it adds no rows for their issues.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Returns file errors.
     pub fn import(&self) -> Result<ImportReport, Error> {
-        // Lines are set aside first, because that is an issue itself.
+        // Quarantine unreadable lines first, because a quarantine file is an issue itself.
         let set_aside = match self.room.inbox().read()?.unreadable() {
             0 => SetAside::default(),
             _ => self.room.inbox().change(|_| ())?.1,
@@ -106,10 +104,10 @@ impl Inbox {
         })
     }
 
-    /// Lists the rows of the inbox.
+    /// Lists inbox rows.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Returns file errors.
     pub fn list(&self, filter: &InboxFilter) -> Result<InboxReport, Error> {
         let inbox = self.room.inbox().read()?;
         let is = |found: &Option<String>, wanted: &Option<String>| wanted.is_none() || found == wanted;
@@ -126,10 +124,10 @@ impl Inbox {
         })
     }
 
-    /// Shows one row of the inbox.
+    /// Shows one row.
     ///
     /// # Errors
-    /// [`Refusal::InboxItem`] when no row is meant; when the disk fails.
+    /// Returns [`Refusal::InboxItem`] if no row matches, and file errors.
     pub fn show(&self, prefix: &IdPrefix) -> Result<InboxItemReport, Error> {
         let inbox = self.room.inbox().read()?;
         let index = find(&inbox, prefix)
@@ -137,10 +135,10 @@ impl Inbox {
         Ok(item_report(&self.room, inbox.row(index).clone()))
     }
 
-    /// Records what a person decided about a row. Starts nothing.
+    /// Records a decision on a row. Starts nothing.
     ///
     /// # Errors
-    /// [`Refusal::InboxItem`] when no row is meant, or that was decided already; when the disk fails.
+    /// Returns [`Refusal::InboxItem`] if no row matches or the row has this decision already, and file errors.
     pub fn decide(
         &self,
         prefix: &IdPrefix,
@@ -150,7 +148,7 @@ impl Inbox {
         let reason = reason.map(|reason| calls::clean_reason(&self.room, reason)).transpose()?;
         let now = self.room.now();
         let refused = |item| move |error: Error| error.refusing(&self.room, Refusal::InboxItem { item });
-        // Found out without the lock first, so that a mistyped id changes nothing and waits for nobody.
+        // Look without the lock first, so a mistyped id changes nothing and does not wait.
         find(&self.room.inbox().read()?, prefix).map_err(refused(None))?;
         let (decided, _) = self.room.inbox().change(|inbox| {
             let index = find(inbox, prefix).map_err(refused(None))?;
@@ -181,16 +179,15 @@ fn item_report(room: &Room, item: InboxItem) -> InboxItemReport {
     }
 }
 
-/// Counts the rows by status, as reports have it.
+/// Counts the rows by status.
 pub(crate) fn inbox_counts(inbox: &InboxFile) -> BTreeMap<String, u64> {
     counts(inbox.rows().map(|row| row.status.as_deref().unwrap_or("unknown")))
 }
 
-/// How many candidates an ambiguous prefix lists at most.
+/// The maximum number of candidates for an ambiguous prefix.
 const CANDIDATES: usize = 20;
 
-/// Finds the row that is meant: an equal id wins over those that only start with the prefix; of two rows with one id
-/// the last.
+/// Finds a row. An equal id wins over ids that start with the prefix. If two rows have the id, the last one is used.
 fn find(inbox: &InboxFile, prefix: &IdPrefix) -> Result<usize, Error> {
     let text = prefix.as_str();
     let mut found: BTreeMap<&str, usize> = BTreeMap::new();

@@ -1,10 +1,9 @@
 //! Governed tool calls for coding agents: catalog, plan, approval, run, receipt.
 //!
-//! Owns the operations of the command line as functions: each gathers facts once, lets the deciders decide, acts, and
-//! returns a report, which is a JSON document with a schema id. Does not know arguments, terminals or exit codes of a
-//! process.
+//! Owns the operations of the command line as functions. Each reads facts once, decides, acts, and returns a report: a
+//! JSON document with a schema id. Does not know command line arguments, terminals or processes that exit.
 //!
-//! The whole way of a call, from another program:
+//! A call from another program:
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -71,7 +70,7 @@ mod watching;
 mod words;
 mod workspace;
 
-/// Where a workspace keeps its files, relative to its root.
+/// Paths of a workspace's files, relative to its root.
 pub mod paths {
     pub use crate::room::{CALLS, CATALOG, CHECKPOINTS, POLICY, RUNS, RUNTIMES};
     pub use crate::runtimes::STATE;

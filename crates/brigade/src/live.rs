@@ -1,8 +1,8 @@
-//! Asking MCP servers what they list now, on explicit request only, and comparing that with what is stored.
+//! Compares what MCP servers list now with what is stored, on explicit request only.
 //!
-//! A server is started as a call would start it: the command of its tool, without a shell, in its folder, under the
-//! policy's decision, sandbox and limits. It is asked for its tools and ended; nothing is called. Tools that share a
-//! server and a command are asked for once.
+//! A server starts as in a call: the command of its tool, without a shell, in its directory, under the policy's
+//! decision, sandbox and limits. It lists its tools and is ended. No tool is called. Tools with the same server and
+//! command share one start.
 
 mod compare;
 
@@ -32,32 +32,32 @@ use crate::pins::Pins;
 use crate::report::{ContractsReport, DescribeReport, LiveReport, PinListReport};
 use crate::room::Room;
 
-/// The longest that a server may take to list its tools; less when the policy or the tool says so.
+/// The maximum time for listing tools. The policy or the tool can lower it.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Bytes of a server's errors that are looked at when it fails.
+/// How many bytes of a failed server's standard error are read.
 const ERRORS: usize = 8 * 1024;
 
-/// Characters of a server's errors that are shown.
+/// How many characters of them are shown.
 const SHOWN: usize = 300;
 
-/// One server that was asked, and for which tools of the catalog.
+/// One server and the catalog tools that share it.
 pub(crate) struct Asked<'c> {
     pub(crate) server: String,
     pub(crate) tools: Vec<&'c Tool>,
-    /// Whose pins theirs are, in the same order.
+    /// The pin keys of the tools, in the same order.
     pub(crate) keys: Vec<McpTool>,
-    /// What starts it.
+    /// The command that starts the server.
     pub(crate) command: ServerCommand,
-    /// What it said, or why it said nothing.
+    /// Its answer, or why there is none.
     pub(crate) said: Result<Exchange, Silence>,
 }
 
 impl Tools {
-    /// Describes how a tool is called, and asks its server how it lists the tool now.
+    /// Describes the contract of a tool, and compares it with the current list of its server.
     ///
     /// # Errors
-    /// When the disk fails, or the tool is none of an MCP server.
+    /// Fails if the tool is not an MCP tool, or on a file error.
     pub fn describe_live(&self, id: &str) -> Result<DescribeReport, Error> {
         let mut report = self.describe(id)?;
         let config = gather::config(&self.room)?;
@@ -72,10 +72,11 @@ impl Tools {
         Ok(report)
     }
 
-    /// Lists the contracts of the enabled tools, and asks the MCP servers among them how they list their tools now.
+    /// Lists the contracts of the enabled tools, and compares those of MCP tools with the current lists of their
+    /// servers.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Returns file errors.
     pub fn contracts_live(&self) -> Result<ContractsReport, Error> {
         let mut report = self.contracts()?;
         report.live = Some(live(&self.room, Against::ContractsAndPins)?);
@@ -84,11 +85,11 @@ impl Tools {
 }
 
 impl Pins {
-    /// Lists the pins, and asks every server of an enabled tool how it lists its tools now. What changed is kept
-    /// beside its pin, to be shown and accepted; the pin itself stays.
+    /// Lists the pins, and compares them with the current lists of the servers of enabled tools. A change is stored
+    /// beside its pin, to be shown and accepted. The pin itself stays.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Returns file errors.
     pub fn list_live(&self) -> Result<PinListReport, Error> {
         let live = live(&self.room, Against::Pins)?;
         Ok(PinListReport {
@@ -106,7 +107,7 @@ fn live(room: &Room, against: Against) -> Result<LiveReport, Error> {
     compare::compare(room, &config, &asked, against)
 }
 
-/// Asks the servers of tools; those that are no whole MCP tools are passed over.
+/// Asks the servers of tools. Skips tools without a complete MCP configuration.
 fn ask_servers<'c>(room: &Room, config: &'c Config, tools: &[&'c Tool]) -> Result<Vec<Asked<'c>>, Error> {
     let mut groups: BTreeMap<Started<'c>, Vec<(&'c Tool, McpTool)>> = BTreeMap::new();
     for tool in tools {
@@ -125,7 +126,7 @@ fn ask_servers<'c>(room: &Room, config: &'c Config, tools: &[&'c Tool]) -> Resul
 /// Asks the server of one tool.
 ///
 /// # Errors
-/// With the reasons why it was not asked, or did not answer.
+/// Returns why the server was not asked or did not answer.
 pub(crate) fn ask(room: &Room, config: &Config, tool: &Tool) -> Result<Exchange, Silence> {
     let (start, program) = plan_list(room, config, tool)?;
     let mut errors = Vec::new();
@@ -157,7 +158,7 @@ pub(crate) fn ask(room: &Room, config: &Config, tool: &Tool) -> Result<Exchange,
     }))
 }
 
-/// Passes the start of a tool's server through the gate, and opens its program.
+/// Checks the start of a tool's server, and opens its program.
 fn plan_list(room: &Room, config: &Config, tool: &Tool) -> Result<(VerifiedStart, OpenedProgram), Silence> {
     let read = FactReader::new(gather::host(room), config).start(tool);
     let StartInput { facts, program } = read.map_err(|error| Silence::Failed(error.to_string()))?;
@@ -166,17 +167,17 @@ fn plan_list(room: &Room, config: &Config, tool: &Tool) -> Result<(VerifiedStart
     Ok((start, program))
 }
 
-/// Why a server listed nothing.
+/// Why a server gave no list.
 #[derive(Clone, Debug)]
 pub(crate) enum Silence {
-    /// It may not be started.
+    /// The checks refused the start.
     NotStarted(Vec<Objection>),
-    /// It was started, or should have been, and did not answer.
+    /// The start failed, or the server did not answer.
     Failed(String),
 }
 
 impl Silence {
-    /// Tells whether the policy is among the reasons.
+    /// Tells whether the policy is one of the reasons.
     pub(crate) fn is_of_the_policy(&self) -> bool {
         let is_policy = |objection: &Objection| matches!(objection, Objection::Policy(_));
         matches!(self, Silence::NotStarted(objections) if objections.iter().any(is_policy))
@@ -195,7 +196,7 @@ impl fmt::Display for Silence {
     }
 }
 
-/// What makes two tools ask the same process.
+/// The key of a server start. Tools with equal keys share one process.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Started<'c> {
     server: String,
@@ -217,7 +218,7 @@ impl<'c> Started<'c> {
     }
 }
 
-/// Returns what a server calls itself.
+/// Returns the name and version that a server reports.
 pub(crate) fn server_name(exchange: &Exchange) -> Json {
     exchange.server.clone().unwrap_or_default()
 }

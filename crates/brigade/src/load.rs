@@ -1,4 +1,4 @@
-//! Reading the configuration files.
+//! Reads the configuration files.
 
 use brigade_catalog::Catalog;
 use brigade_core::{ConfigIssue, Hint, NextStep, Place, Severity};
@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::fault::ErrorLine;
 use crate::room::{CATALOG, Room};
 
-/// Reads the catalog. One that is missing or cannot be read is empty, with an issue that says so.
+/// Reads the catalog. A missing or unreadable file is an empty catalog with an issue.
 pub(crate) fn catalog(room: &Room) -> Result<Catalog, Error> {
     read_catalog(&*room.fs).or_else(|error| {
         let issue = unreadable(CATALOG, error, room.spelled(NextStep::Init))?;
@@ -19,7 +19,7 @@ pub(crate) fn catalog(room: &Room) -> Result<Catalog, Error> {
     })
 }
 
-/// Reads the policy. One that cannot be read blocks everything.
+/// Reads the policy. An unreadable policy blocks everything.
 pub(crate) fn policy(room: &Room) -> PolicyState {
     read_policy(&*room.fs)
 }
@@ -30,7 +30,7 @@ pub(crate) fn errors_of(catalog: &Catalog) -> Vec<ErrorLine> {
     errors.map(ErrorLine::from).collect()
 }
 
-/// Finds a tool, also one that is disabled, to be looked at.
+/// Finds a tool in order to show it. It may be disabled.
 pub(crate) fn any_tool<'c>(catalog: &'c Catalog, id: &str) -> Result<&'c brigade_catalog::Tool, Error> {
     match catalog.tool(id.trim()) {
         Some(tool) => Ok(tool),
@@ -43,12 +43,12 @@ pub(crate) fn tool<'c>(catalog: &'c Catalog, id: &str) -> Result<&'c brigade_cat
     Ok(catalog.find(id)?)
 }
 
-/// Shows an id that was typed and that nothing has: it may be anything, a secret that went astray included.
+/// Returns an unknown typed id for display. It may be a secret that was typed by mistake.
 pub(crate) fn shown_id(id: &str) -> String {
     brigade_core::text::escape_terminal(&Redactor::new(&[]).redact_str(id)).into_owned()
 }
 
-/// Turns a configuration file that cannot be read into an issue, unless the disk is at fault.
+/// Converts an unreadable configuration file into an issue, unless file access failed.
 pub(crate) fn unreadable(file: &str, error: FsError, next: Hint) -> Result<ConfigIssue, Error> {
     let (message, hint) = match &error.kind {
         FsErrorKind::NotFound => ("the file does not exist".to_owned(), Some(next)),

@@ -1,6 +1,6 @@
-//! The logs of runs, of those that are over and of those that are running.
+//! The logs of finished and running runs.
 //!
-//! A run has its receipt only when it is over. Until then its call names it, and its logs grow.
+//! A running run has no receipt yet. Its call names it, and its logs grow.
 
 use std::io;
 
@@ -19,17 +19,17 @@ use crate::history::Runs;
 use crate::report::{Report as _, RunLogReport};
 use crate::room::Room;
 
-/// How far a log is read.
+/// How far to read a log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogReach {
-    /// To where it ends now.
+    /// To its current end.
     #[default]
     Now,
-    /// To the end of its run.
+    /// Until its run ends.
     EndOfRun,
 }
 
-/// Returns the receipt of a run, or why there is none.
+/// Returns the receipt of a run; fails if the run has none.
 pub(crate) fn receipt_of(run: MeantRun) -> Result<StoredReceipt, Error> {
     let (run_id, why, read): (String, &str, fn(RunId) -> NextStep) = match run {
         MeantRun::Over(stored) => return Ok(*stored),
@@ -43,10 +43,10 @@ pub(crate) fn receipt_of(run: MeantRun) -> Result<StoredReceipt, Error> {
 }
 
 impl Runs {
-    /// Returns the end of a log of a run, without secrets.
+    /// Returns the end of a run's log, without secrets.
     ///
     /// # Errors
-    /// When no run or more than one is meant, the log is gone, or the disk fails.
+    /// Fails if the prefix does not match exactly one run, the log is missing, or on a file error.
     pub fn log(&self, prefix: &IdPrefix, stream: LogStream) -> Result<RunLogReport, Error> {
         let run = meant_run(&self.room, prefix)?;
         let path = log_path(&run, stream)?;
@@ -65,14 +65,13 @@ impl Runs {
         })
     }
 
-    /// Passes on a log of a run as it is, in pieces cut anywhere.
+    /// Passes the raw bytes of a run's log in pieces.
     ///
-    /// Followed, it ends when the run does, when the token of the context asks for it, or by an error of `sink`, which
-    /// comes back.
+    /// Following ends with the run, when the cancel token is set, or with an error of `sink`, which is returned.
     ///
     /// # Errors
-    /// When no run or more than one is meant, the log is gone, the disk fails, or a log is to be followed and nothing
-    /// in the context could end it.
+    /// Fails if the prefix does not match exactly one run, the log is missing, or on a file error. Following also needs
+    /// a cancel token.
     pub fn log_bytes(
         &self,
         prefix: &IdPrefix,
@@ -109,7 +108,7 @@ fn open_log(room: &Room, run: &MeantRun, path: &RelPath) -> Result<Box<dyn ReadF
     }
 }
 
-/// Finds a run, also one that is running.
+/// Finds a finished or running run.
 pub(crate) fn meant_run(room: &Room, prefix: &IdPrefix) -> Result<MeantRun, Error> {
     match room.queue().read()?.meant_run(prefix)? {
         Match::One(Ok(run)) => Ok(run),

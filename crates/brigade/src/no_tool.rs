@@ -1,4 +1,4 @@
-//! Plans of tools that are not there: the whole document, with the one reason that counts.
+//! Plans of missing tools: a complete document with one reason.
 
 use brigade_call::{Call, Plan, PlanSummary};
 use brigade_catalog::{Family, Tool};
@@ -18,7 +18,7 @@ use crate::report::PlanReport;
 use crate::room::Room;
 use crate::shown;
 
-/// Makes the document of `call plan` for a tool that is missing or disabled.
+/// Builds the document of `call plan` for a missing or disabled tool.
 pub(crate) fn plan_of_no_tool(
     room: &Room,
     config: &Config,
@@ -48,7 +48,7 @@ pub(crate) fn plan_of_no_tool(
     Ok(missing.refusing(room, Refusal::Plan(Box::new(report))))
 }
 
-/// Makes the document of `call queue` for a tool that is missing or disabled; nothing is stored.
+/// Builds the document of `call queue` for a missing or disabled tool. Stores nothing.
 pub(crate) fn queue_no_tool(
     room: &Room,
     config: &Config,
@@ -71,7 +71,7 @@ pub(crate) fn queue_no_tool(
     Ok(missing.because(blockers).refusing(room, Refusal::Queue { call: Box::new(call) }))
 }
 
-/// Makes an entry that says nothing.
+/// Returns an empty catalog entry.
 fn nameless(tool_id: &str) -> Tool {
     let of = |id: &str| Tool::new(id, Family::Script);
     let mut tool = of(tool_id.trim()).or_else(|_| of("unknown")).expect("the word is an id");

@@ -1,4 +1,4 @@
-//! Closeouts: issues of projections that a person has looked at and accepted.
+//! Closeouts: projection issues that a person reviewed and accepted.
 
 use std::sync::Arc;
 
@@ -15,26 +15,26 @@ use crate::gather;
 use crate::report::{CloseoutReport, ParityReport, Report as _};
 use crate::room::Room;
 
-/// Whether the issues of a closeout are settled.
+/// The verdict of a closeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// They were looked at and are accepted.
+    /// The issues were reviewed and accepted.
     Reviewed,
-    /// They are put off.
+    /// The issues are deferred.
     Deferred,
 }
 
-/// Compares the projections of all harnesses.
+/// Operations on projection parity between harnesses.
 #[derive(Clone)]
 pub struct Parity {
     pub(crate) room: Arc<Room>,
 }
 
 impl Parity {
-    /// Tells which issues of projections count, and which the last closeout quiets.
+    /// Lists projection issues, and which of them the last closeout accepted.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Returns file errors.
     pub fn status(&self) -> Result<ParityReport, Error> {
         let closeouts = closeouts(&*self.room.fs)?;
         let listed = closeouts.fingerprints();
@@ -56,10 +56,10 @@ impl Parity {
         })
     }
 
-    /// Accepts the issues of projections as they are now, so that only new and changed ones count.
+    /// Accepts the current projection issues, so only new and changed ones count.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Returns file errors.
     pub fn closeout(&self, reason: Option<&str>, verdict: Verdict) -> Result<CloseoutReport, Error> {
         let issues = issues_now(&self.room)?;
         let source_fingerprints: Vec<String> =
@@ -106,7 +106,7 @@ pub(crate) fn latest(room: &Room, closeouts: Closeouts) -> Option<Closeout> {
     Some(Closeout { path: latest.path.as_deref().map(|path| room.absolute(path)), ..latest })
 }
 
-/// Finds the issues of projections and of nothing else.
+/// Returns the current projection issues.
 fn issues_now(room: &Room) -> Result<Vec<Issue>, Error> {
     Ok(projection_issues(gather::host(room), &gather::config(room)?))
 }

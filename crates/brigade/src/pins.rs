@@ -1,4 +1,4 @@
-//! What is shown and accepted of the pins of MCP tools.
+//! Shows and accepts pins of MCP tools.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use crate::report::{
 };
 use crate::room::Room;
 
-/// Digits of a fingerprint that name what is offered.
+/// The minimum number of fingerprint digits that identify an offered change.
 const SHORTEST: usize = 8;
 
-/// Shows and accepts what MCP servers list.
+/// Operations on pins.
 #[derive(Clone)]
 pub struct Pins {
     pub(crate) room: Arc<Room>,
@@ -30,7 +30,7 @@ impl Pins {
     /// Lists the pins, by server and tool. Starts no server.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Returns file errors.
     pub fn list(&self) -> Result<PinListReport, Error> {
         let (pins, errors) = pins(&self.room)?;
         let states = pin_store(&self.room).servers(&load::catalog(&self.room)?, &pins)?;
@@ -56,10 +56,10 @@ impl Pins {
         })
     }
 
-    /// Shows a pin, and what the server said differently when it was last asked.
+    /// Shows a pin, and the change that its server listed since.
     ///
     /// # Errors
-    /// [`Refusal::Pin`] when no pin is meant; when the disk fails.
+    /// Returns [`Refusal::Pin`] if no pin matches, and file errors.
     pub fn show(&self, id: &str) -> Result<PinReport, Error> {
         if let Some(state) = find_server(&self.room, id)? {
             return Ok(server_report(&self.room, &state));
@@ -67,12 +67,13 @@ impl Pins {
         Ok(pin_report(&self.room, &find_pin(&self.room, id)?))
     }
 
-    /// Makes what a server said differently the pin, exactly as it was reported. Asks no server. With the beginning of
-    /// a fingerprint, only when that is the one of what is offered: so nothing is taken that came after what was looked
-    /// at.
+    /// Accepts a reported change as the new pin. Asks no server.
+    ///
+    /// `fingerprint` is the prefix of the fingerprint of the reviewed change. A change that came later does not match
+    /// and is refused.
     ///
     /// # Errors
-    /// [`Refusal::Pin`] when no pin is meant, or nothing of it changed; when the disk fails.
+    /// Returns [`Refusal::Pin`] if no pin matches or it has no change, and file errors.
     pub fn accept(&self, id: &str, fingerprint: Option<&str>) -> Result<PinReport, Error> {
         if let Some(state) = find_server(&self.room, id)? {
             return accept_server(&self.room, state, fingerprint);
@@ -120,7 +121,7 @@ fn accept_server(room: &Room, state: ServerState, fingerprint: Option<&str>) -> 
     Err(error.refusing(room, Refusal::Pin(Some(Box::new(before)))))
 }
 
-/// Finds what a server lists by its id, which no pin has.
+/// Finds the list of a server by its id, which differs from ids of pins.
 fn find_server(room: &Room, id: &str) -> Result<Option<ServerState>, Error> {
     let id = id.trim();
     if !id.contains('/') {
@@ -152,7 +153,7 @@ pub(crate) fn pin_store(room: &Room) -> PinStore<'_> {
     PinStore { fs: &*room.fs, clock: &*room.env.clock }
 }
 
-/// Reads every pin, sorted by server and tool, and says which files are none.
+/// Reads all pins, sorted by server and tool, and the invalid pin files.
 pub(crate) fn pins(room: &Room) -> Result<(Vec<PinRecord>, Vec<BrokenPin>), Error> {
     let (pins, broken) = pin_store(room).all()?;
     let shown = |broken: brigade_mcp::BrokenPin| BrokenPin {
@@ -162,7 +163,7 @@ pub(crate) fn pins(room: &Room) -> Result<(Vec<PinRecord>, Vec<BrokenPin>), Erro
     Ok((pins, broken.into_iter().map(shown).collect()))
 }
 
-/// Returns the pin of the tool that a stored call asks for, when it can be read.
+/// Returns the pin of a stored call's tool, if there is a readable one.
 pub(crate) fn pin_beside(room: &Room, call: &Call) -> Result<Option<PinRecord>, Error> {
     // Only MCP tools have pins.
     if McpTool::of_contract(&call.family, &call.contract).is_none() {
@@ -171,8 +172,8 @@ pub(crate) fn pin_beside(room: &Room, call: &Call) -> Result<Option<PinRecord>, 
     Ok(pin_store(room).beside(&load::catalog(room)?, call)?)
 }
 
-/// Makes the waiting change of a call's tool its pin, when it is the one that an approval bound; returns the
-/// pin as it is now, and what changed.
+/// Renews the pin of a call's tool if the offered change is the one that the approval bound. Returns the current pin
+/// and the changes.
 pub(crate) fn renew_pin(
     room: &Room,
     call: &Call,
@@ -196,7 +197,7 @@ fn server_summary(room: &Room, state: &ServerState) -> ServerSummary {
     }
 }
 
-/// Finds a pin by its id, by the id of a tool in the catalog, or by the beginning of its id.
+/// Finds a pin by its id, a prefix of its id, or the id of a catalog tool.
 fn find_pin(room: &Room, id: &str) -> Result<PinRecord, Error> {
     let id = id.trim();
     let (pins, broken) = pins(room)?;
@@ -287,7 +288,7 @@ fn pin_report(room: &Room, record: &PinRecord) -> PinReport {
     }
 }
 
-/// Returns what a person should know of the list of a server.
+/// Returns the issues of a server's list.
 pub(crate) fn server_issues(state: &ServerState) -> Vec<LiveIssue> {
     let issue = |code: &'static str, names: &[String], what: &str| {
         (!names.is_empty()).then(|| LiveIssue {

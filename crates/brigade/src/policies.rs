@@ -15,17 +15,17 @@ use crate::report::{ExplainReport, PolicyReport, Report as _, RulingReport};
 use crate::room::POLICY;
 use crate::room::Room;
 
-/// Shows and explains the policy.
+/// Operations on the policy.
 #[derive(Clone)]
 pub struct Policies {
     pub(crate) room: Arc<Room>,
 }
 
 impl Policies {
-    /// Shows what the policy says.
+    /// Shows the policy.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Returns file errors.
     pub fn show(&self) -> Result<PolicyReport, Error> {
         let state = load::policy(&self.room);
         Ok(PolicyReport {
@@ -38,10 +38,10 @@ impl Policies {
         })
     }
 
-    /// Explains what the policy lets a tool do, and which line decides.
+    /// Explains what the policy allows for a tool, and which line decides.
     ///
     /// # Errors
-    /// When there is no such tool.
+    /// Fails if the tool does not exist.
     pub fn explain(&self, id: &str) -> Result<ExplainReport, Error> {
         let config = gather::config(&self.room)?;
         let tool = load::tool(&config.catalog, id)?;
@@ -72,7 +72,7 @@ impl Policies {
     }
 }
 
-/// Returns what is wrong with the policy; that it is missing, too.
+/// Returns the errors of the policy, including a missing file.
 pub(crate) fn errors(state: &PolicyState) -> Vec<ErrorLine> {
     match state {
         PolicyState::Missing { file } => {

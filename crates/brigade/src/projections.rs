@@ -20,17 +20,17 @@ use crate::load::shown_id;
 use crate::report::{OrphanReport, ProjectionPlanReport, ProjectionReport, Report as _, SyncPlanReport};
 use crate::room::{CATALOG, Room};
 
-/// Plans and writes projections.
+/// Operations on projections.
 #[derive(Clone)]
 pub struct Projections {
     pub(crate) room: Arc<Room>,
 }
 
 impl Projections {
-    /// Plans the projections of one tool or all of them, and looks for orphans; writes nothing.
+    /// Plans the projections of one tool or all tools, and finds orphans. Writes nothing.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Returns file errors.
     pub fn plan(&self, id: Option<&str>) -> Result<ProjectionPlanReport, Error> {
         let config = gather::config(&self.room)?;
         let places = places(&self.room);
@@ -59,10 +59,10 @@ impl Projections {
         })
     }
 
-    /// Plans for `sync apply`; writes nothing.
+    /// Plans for `sync apply`. Writes nothing.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Returns file errors.
     pub fn sync_plan(&self, id: Option<&str>) -> Result<SyncPlanReport, Error> {
         let plan = self.plan(id)?;
         Ok(SyncPlanReport {
@@ -75,12 +75,12 @@ impl Projections {
     }
 }
 
-/// Starts looking at places in this workspace.
+/// Creates the reader of target places in this workspace.
 pub(crate) fn places(room: &Room) -> Places<'_> {
     Places::new(&*room.fs, room.target())
 }
 
-/// Picks what was asked for: one tool and its orphans, or all.
+/// Selects one tool and its orphans, or everything.
 fn select<'c>(room: &Room, catalog: &'c Catalog, id: Option<&str>, orphans: &[Orphan]) -> Selected<'c> {
     let mut errors = load::errors_of(catalog);
     let Some(id) = id else {
@@ -90,10 +90,10 @@ fn select<'c>(room: &Room, catalog: &'c Catalog, id: Option<&str>, orphans: &[Or
     let orphans: Vec<Orphan> = orphans.iter().filter(of_tool).cloned().collect();
     let tools = match load::tool(catalog, id) {
         Ok(tool) => vec![tool],
-        // A tool that left only its files behind is known by them.
+        // A tool that is no longer in the catalog may still have orphans.
         Err(_) if !orphans.is_empty() => Vec::new(),
         Err(error) => {
-            // A catalog that cannot be read has said so already.
+            // An unreadable catalog is already reported.
             if !catalog.tools().is_empty() || errors.is_empty() {
                 errors.push(ErrorLine::of(&error, &*room.env.speller));
             }
@@ -103,11 +103,11 @@ fn select<'c>(room: &Room, catalog: &'c Catalog, id: Option<&str>, orphans: &[Or
     Selected { tools, orphans, errors }
 }
 
-/// What an operation is about.
+/// The selected tools and orphans.
 struct Selected<'c> {
     tools: Vec<&'c Tool>,
     orphans: Vec<Orphan>,
-    /// The errors of the catalog, and why there is no such tool.
+    /// Errors in the catalog, and an error for an unknown tool.
     errors: Vec<ErrorLine>,
 }
 

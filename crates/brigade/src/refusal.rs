@@ -1,4 +1,4 @@
-//! What was found on the way to a refusal: the data of the documents that a face writes then.
+//! The data of refusals, for the failure documents that a face writes.
 
 use brigade_call::{Call, Checkpoint, RuntimeStatus};
 use brigade_doctor::InboxItem;
@@ -8,18 +8,18 @@ use crate::report::{
     PassedOver, PinReport, PinSummary, PlanReport, RunSummary, RuntimeStopReport, RuntimesSummary,
 };
 
-/// A refusal and the workspace that it concerns.
+/// A refusal and its workspace.
 #[derive(Debug)]
 pub(crate) struct Refused {
     pub(crate) target: String,
     pub(crate) refusal: Refusal,
 }
 
-/// What an operation had found when it refused, one variant for each document.
+/// The data of a refusal, one variant per document.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// A call cannot be planned: there is no such tool.
+    /// A call cannot be planned because the tool does not exist.
     Plan(Box<PlanReport>),
     /// A call cannot be queued.
     Queue {
@@ -30,9 +30,9 @@ pub enum Refusal {
     Call,
     /// A call cannot be approved, rejected or held.
     Review {
-        /// The call as it stands; `None` when there is none.
+        /// The current call; `None` if there is none.
         call: Option<Box<Call>>,
-        /// The pin of the MCP tool that it asks for.
+        /// The pin of the call's MCP tool.
         pin: Option<PinSummary>,
     },
     /// A call cannot run.
@@ -41,86 +41,86 @@ pub enum Refusal {
     RunShow,
     /// A run cannot be repeated.
     Replay {
-        /// The run; `None` when there is none.
+        /// The run; `None` if there is none.
         run: Option<Box<RunSummary>>,
-        /// The plan of the new call; `None` when there is no such tool any more.
+        /// The plan of the new call; `None` if the tool no longer exists.
         plan: Option<Box<PlanReport>>,
     },
     /// A checkpoint cannot be shown.
     Checkpoint,
     /// A checkpoint cannot be answered.
     CheckpointReview {
-        /// The checkpoint; `None` when there is none.
+        /// The checkpoint; `None` if there is none.
         checkpoint: Option<Box<Checkpoint>>,
     },
-    /// A call cannot go on behind a checkpoint.
+    /// A call cannot resume after a checkpoint.
     Resume {
-        /// The checkpoint; `None` when there is none.
+        /// The checkpoint; `None` if there is none.
         checkpoint: Option<Box<Checkpoint>>,
         /// Why the call cannot run.
         run: RunRefusal,
     },
     /// A pin cannot be shown or accepted.
     Pin(Option<Box<PinReport>>),
-    /// A row of the inbox cannot be shown or decided.
+    /// An inbox row cannot be shown or decided.
     InboxItem {
-        /// The row; `None` when there is none.
+        /// The row; `None` if there is none.
         item: Option<Box<InboxItem>>,
     },
     /// A tool cannot be shown.
     Tool,
     /// A tool cannot be described.
     Contract {
-        /// The errors of the catalog.
+        /// Errors in the catalog.
         errors: Vec<ErrorLine>,
     },
     /// A runtime cannot be shown.
     Runtime(Box<RuntimesSummary>),
     /// A runtime was not started.
     RuntimeStart {
-        /// The id that was asked for.
+        /// The requested id.
         runtime_id: String,
-        /// The runtime; `None` when there is none of that id.
+        /// The runtime; `None` if no runtime has this id.
         runtime: Option<Box<RuntimeStatus>>,
-        /// The end of what it wrote to standard output, without secrets.
+        /// The end of standard output, without secrets.
         stdout: String,
-        /// The same of standard error.
+        /// The end of standard error, without secrets.
         stderr: String,
         /// Processes that could not be ended.
         survivors: Vec<u32>,
     },
     /// A runtime was not stopped.
     RuntimeStop {
-        /// The id that was asked for.
+        /// The requested id.
         runtime_id: String,
-        /// The runtime; `None` when there is none of that id.
+        /// The runtime; `None` if no runtime has this id.
         runtime: Option<Box<RuntimeStatus>>,
-        /// The process that it is.
+        /// Its process.
         pid: Option<u32>,
-        /// What to do about it.
+        /// What to do.
         fix: Option<String>,
         /// Processes that could not be ended.
         survivors: Vec<u32>,
     },
     /// A runtime was not stopped and started again.
     RuntimeRestart {
-        /// The id that was asked for.
+        /// The requested id.
         runtime_id: String,
-        /// What came of the stop, when the start is what failed.
+        /// The report of the stop, if the start failed.
         stop: Option<Box<RuntimeStopReport>>,
-        /// Why it was not stopped or not started; `None` when there is none of that id.
+        /// Why the stop or start failed; `None` if no runtime has this id.
         step: Option<Box<Refusal>>,
     },
 }
 
-/// What is known of a call that cannot run.
+/// The data of a call that cannot run.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct RunRefusal {
-    /// The call as it stands; `None` when there is none.
+    /// The current call; `None` if there is none.
     pub call: Option<Box<Call>>,
-    /// The names of what changed since the approval.
+    /// Names of what changed since the approval.
     pub changed: Vec<String>,
-    /// Approved calls that were passed over, and why.
+    /// Approved calls that were skipped, and why.
     pub passed_over: Vec<PassedOver>,
 }

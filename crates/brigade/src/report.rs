@@ -1,7 +1,7 @@
-//! What operations return: one type for each JSON document.
+//! The reports of operations: one type per JSON document.
 //!
-//! Each document has a schema id, `brigade.<name>.v1`, and keeps the keys and types of the Python program beside ours.
-//! Paths are absolute. Fields are public: a report is a value without invariants.
+//! Each document has a schema id, `brigade.<name>.v1`. It keeps all keys and types of v0.30, and may add keys.
+//! Paths are absolute. Fields are public, because a report has no invariants.
 
 mod calls;
 mod catalog;
@@ -40,7 +40,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::exit::Exit;
 
-/// A member that only the document of a refusal fills; beside a report it is empty.
+/// A member that is empty in a report, and filled only in the document of a refusal.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unfilled<T>(PhantomData<T>);
 
@@ -87,7 +87,7 @@ pub type SchemaId = &'static str;
 
 /// A document that an operation returns.
 ///
-/// It can be read again: what is not part of the document has its default then.
+/// It can be read back. Fields that are not in the document then have defaults.
 pub trait Report: Serialize + DeserializeOwned {
     /// The schema id, `brigade.<name>.v1`.
     const SCHEMA: SchemaId;
@@ -100,7 +100,7 @@ pub trait Report: Serialize + DeserializeOwned {
     /// Reads the schema id: `#[serde(deserialize_with = "CallReport::read_schema")]`.
     ///
     /// # Errors
-    /// When it is that of another document.
+    /// Fails if the id is of another document.
     fn read_schema<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SchemaId, D::Error> {
         let is_ours = String::deserialize(deserializer)? == Self::SCHEMA;
         is_ours.then_some(Self::SCHEMA).ok_or_else(|| D::Error::custom("the schema is another one"))

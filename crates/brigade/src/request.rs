@@ -1,10 +1,10 @@
-//! Calls as they are asked for.
+//! Requests for calls.
 
 use brigade_core::{Json, Object};
 
 use crate::args::ArgsSource;
 
-/// A call that is asked for: a tool and its arguments.
+/// A request for a call: a tool and its arguments.
 ///
 /// ```
 /// let request = brigade::Request::new("greet").arg("name", "world").arg("times", 2);
@@ -23,12 +23,12 @@ pub enum Blocked {
     /// Store nothing.
     #[default]
     Refuse,
-    /// Store it; it cannot be approved as long as it is blocked.
+    /// Store it. It cannot be approved while it is blocked.
     Include,
 }
 
 impl Request {
-    /// Asks for a tool, without arguments.
+    /// Creates a request without arguments.
     pub fn new(tool: impl Into<String>) -> Request {
         Request { tool: tool.into(), args: ArgsSource::None, blocked: Blocked::Refuse }
     }
@@ -52,7 +52,7 @@ impl Request {
         self
     }
 
-    /// Says what to do when the call has blockers; without this, it is refused.
+    /// Sets what to do with a blocked call. By default it is refused.
     #[must_use]
     pub fn blocked(mut self, blocked: Blocked) -> Request {
         self.blocked = blocked;

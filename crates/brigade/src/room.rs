@@ -1,4 +1,4 @@
-//! What every handle works over: the files of one workspace and the seams of its host.
+//! The shared state of all handles: the files of one workspace and its environment.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub(crate) use brigade_facts::CONFIG_LIMIT;
 pub use brigade_facts::{CATALOG, POLICY};
 pub use brigade_upkeep::RUNTIMES;
 
-/// The files, the seams of the host, and what was learned of programs on the way.
+/// The files, the environment, and the digests of programs read so far.
 pub(crate) struct Room {
     pub(crate) fs: Arc<dyn Fs>,
     pub(crate) env: Env,
@@ -29,7 +29,7 @@ impl Room {
         self.env.clock.now()
     }
 
-    /// Opens the queue; touches nothing.
+    /// Opens the queue. Reads and writes nothing.
     pub(crate) fn queue(&self) -> Queue {
         let store: Arc<dyn Store> = match &self.env.store {
             Some(store) => store.clone(),
@@ -38,7 +38,7 @@ impl Room {
         Queue::new(store, Arc::new(ThisHost::new(self.fs.clone())))
     }
 
-    /// Returns the journal that calls are kept in; `None` when the host keeps them in a store of its own.
+    /// Returns the journal of calls; `None` if the host uses another store.
     pub(crate) fn journal(&self) -> Option<JournalStore> {
         self.env.store.is_none().then(|| self.files_of_calls())
     }
@@ -48,7 +48,7 @@ impl Room {
         JournalStore::new(self.fs.clone(), holder, self.env.lock_timeout)
     }
 
-    /// Returns the workspace as what looks it over needs it.
+    /// Returns the workspace in the form that a survey takes.
     pub(crate) fn site<'a>(&'a self, config: &'a Config) -> Site<'a> {
         Site {
             host: gather::host(self),
@@ -61,22 +61,22 @@ impl Room {
         }
     }
 
-    /// Returns where the inbox is.
+    /// Returns the store of the inbox.
     pub(crate) fn inbox(&self) -> InboxStore<'_> {
         InboxStore { fs: &*self.fs, clock: &*self.env.clock, timeout: self.env.lock_timeout }
     }
 
-    /// Returns the workspace as reports name it.
+    /// Returns the workspace path for reports.
     pub(crate) fn target(&self) -> String {
         self.fs.root().display().to_string()
     }
 
-    /// Makes a path absolute, as reports have it; absolute ones stay.
+    /// Returns an absolute path for reports.
     pub(crate) fn absolute(&self, path: &str) -> String {
         absolute(self.fs.root(), self.env.home(), path)
     }
 
-    /// Returns what makes paths absolute, for rows that outlive the operation.
+    /// Returns a function that makes paths absolute, for rows that outlive the operation.
     pub(crate) fn absolute_paths(&self) -> impl Fn(&str) -> String + Clone + Send + Sync + 'static {
         let root = self.fs.root().to_owned();
         let home = self.env.home().map(Path::to_owned);
@@ -87,7 +87,7 @@ impl Room {
 fn absolute(root: &Path, home: Option<&Path>, path: &str) -> String {
     match path.strip_prefix("~/").zip(home) {
         Some((rest, home)) => home.join(rest).display().to_string(),
-        // Thousands of plain paths stand in one document.
+        // A fast path, because one document can have thousands of paths.
         None => match root.to_str().filter(|root| *root != "/" && !path.starts_with('/')) {
             Some(root) => [root, "/", path].concat(),
             None => root.join(path).display().to_string(),
@@ -95,7 +95,7 @@ fn absolute(root: &Path, home: Option<&Path>, path: &str) -> String {
     }
 }
 
-/// Makes a path of one that is written in this program.
+/// Parses a path constant.
 pub(crate) fn rel(path: &str) -> RelPath {
     path.parse().expect("paths in the program stay inside the workspace")
 }

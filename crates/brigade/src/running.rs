@@ -1,4 +1,4 @@
-//! Running approved calls.
+//! Runs approved calls.
 
 use std::ops::ControlFlow;
 
@@ -26,13 +26,13 @@ use crate::runtimes;
 use crate::shown;
 use crate::watching;
 
-/// Which call to run.
+/// Selects the call to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RunTarget {
-    /// This one.
+    /// The call with this id or prefix.
     Call(IdPrefix),
-    /// The oldest approved one that still verifies.
+    /// The oldest approved call that still verifies.
     Next,
 }
 
@@ -42,7 +42,7 @@ impl<I: Into<IdPrefix>> From<I> for RunTarget {
     }
 }
 
-/// A call that may run, and what was opened for it.
+/// A verified call and what was opened for it.
 struct Ready {
     call: VerifiedCall,
     revision: u64,
@@ -50,29 +50,29 @@ struct Ready {
     config: Config,
 }
 
-/// What came of comparing a call with its approval.
+/// The result of comparing a call with its approval.
 enum Verified {
-    /// It may run.
+    /// The call may run.
     Ready(Box<Ready>),
-    /// It may not.
+    /// The call may not run.
     Refused(Box<Call>, Box<NotVerified>),
 }
 
-/// What came of trying to run a call that may run.
+/// The result of trying to run a verified call.
 enum Attempt {
-    /// It ran.
+    /// The call ran.
     Ran(Box<RunReport>),
-    /// Another process took it, or changed it, in between.
+    /// Another process claimed or changed the call meanwhile.
     Taken(Box<Call>, Error),
-    /// It may not run after all.
+    /// The call may not run after all.
     Refused(Box<Call>, Box<NotVerified>),
 }
 
 impl Calls {
-    /// Runs exactly one approved call, as it was approved, and writes its receipt.
+    /// Runs one approved call exactly as approved, and writes its receipt.
     ///
     /// # Errors
-    /// [`Refusal::Run`] when the call may not run; when the disk fails. That a run failed is in the report.
+    /// Returns [`Refusal::Run`] if the call may not run, and file errors. A failed run is a report, not an error.
     pub fn run(&self, target: impl Into<RunTarget>) -> Result<RunReport, Error> {
         match target.into() {
             RunTarget::Call(prefix) => {
@@ -86,7 +86,7 @@ impl Calls {
     }
 }
 
-/// Runs the oldest approved call that still verifies. One that another process takes meanwhile is left to it.
+/// Runs the oldest approved call that still verifies. Skips calls that another process claims meanwhile.
 fn run_next(room: &Room) -> Result<RunReport, Error> {
     let mut approved: Vec<StoredCall> = Vec::new();
     let queue = room.queue();
@@ -120,7 +120,7 @@ fn run_next(room: &Room) -> Result<RunReport, Error> {
     Err(not_run(room, None, error, RunRefusal { passed_over, ..RunRefusal::default() }))
 }
 
-/// Verifies and runs one call, behind its checkpoints when there are any.
+/// Verifies and runs one call, or resumes it after these checkpoints.
 pub(crate) fn run_stored(
     room: &Room,
     stored: StoredCall,
@@ -195,7 +195,7 @@ fn attempt(room: &Room, ready: Ready) -> Result<Attempt, Error> {
             locked.claim(call.id(), revision, claim, started_at).map_err(Error::from)
         };
         if let Err(error) = claimed {
-            // Whoever tries to run this call uses the same files: those of a run that has begun stay.
+            // Other attempts to run this call use the same files, so they stay if a run has started.
             let has_begun =
                 |now: &StoredCall| now.call.claim.as_ref().is_some_and(|claim| claim.run_id == run_id);
             if !stands.as_ref().is_some_and(has_begun) {
@@ -206,7 +206,7 @@ fn attempt(room: &Room, ready: Ready) -> Result<Attempt, Error> {
             }
             return Ok(Attempt::Taken(Box::new(call.call().clone()), error));
         }
-        // Another process that gave up may have taken back what it created and this one found.
+        // Another process that gave up may have removed files that it created and this one found.
         if !room.fs.exists(&rel(&paths.stdout_log))? || !room.fs.exists(&rel(&paths.stderr_log))? {
             files = RunFiles::create(&*room.fs, &run_id, &paths)?;
         }
@@ -240,7 +240,7 @@ fn attempt(room: &Room, ready: Ready) -> Result<Attempt, Error> {
     room.digests.keep(&*room.fs);
     watching::remember(room, &call, &finished.receipt);
     tracing::debug!(run = %run_id, status = finished.status.as_str(), "the run is over");
-    // The run is recorded whatever becomes of the pin.
+    // The run is recorded even if storing the pin fails.
     let said = mcp.as_ref().zip(server.as_ref().map(ToolCall::exchange));
     let kept = said.map_or(Ok(None), |(mcp, exchange)| {
         pins::pin_store(room).keep(mcp, pinned.as_ref(), exchange, finished.completed_at)
@@ -257,7 +257,7 @@ fn attempt(room: &Room, ready: Ready) -> Result<Attempt, Error> {
             )
         })
         .map_err(|error| unrecorded(error.into(), call.id(), &run_id))?;
-    // What cannot be removed is tried again by the next run.
+    // If this fails, the next run tries again.
     let _ = room.fs.remove_tree(&dropped);
     let changed_pin = kept?;
     let succeeded = matches!(finished.status, CallStatus::Completed | CallStatus::Waiting);
@@ -306,7 +306,7 @@ fn not_run(room: &Room, call: Option<&Call>, error: Error, known: RunRefusal) ->
     error.refusing(room, Refusal::Run(RunRefusal { call, ..known }))
 }
 
-/// Says what is wrong with the chain that a receipt was put at the end of.
+/// Returns a warning if the ledger was damaged when the receipt was added.
 fn chain_warnings(room: &Room, chain: ChainEnd) -> Vec<String> {
     match chain {
         ChainEnd::Whole => Vec::new(),
@@ -318,7 +318,7 @@ fn chain_warnings(room: &Room, chain: ChainEnd) -> Vec<String> {
     }
 }
 
-/// Says what a receipt that cannot be written means: trying again does not write it.
+/// Explains a receipt that could not be written. Running again would not write it.
 fn unrecorded(error: Error, call: &CallId, run: &RunId) -> Error {
     let why = error.to_string();
     let why = why.trim_end_matches("; free some space and try again");

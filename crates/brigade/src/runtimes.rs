@@ -1,6 +1,6 @@
-//! Operations on local runtimes: look at them, start and stop them, read their logs.
+//! Operations on local runtimes: show, start, stop, logs.
 //!
-//! Nothing starts by itself: only [`Workspace::runtime_start`] and [`Workspace::runtime_restart`] bring a process up.
+//! Only [`Runtimes::start`] and [`Runtimes::restart`] start a runtime.
 
 mod act;
 mod logs;
@@ -32,26 +32,26 @@ use crate::setup;
 use crate::setup::Existing;
 use crate::shown;
 
-/// The folder of the runtimes' state.
+/// The directory of the runtimes' state.
 pub const STATE: &str = ".brigade/tools/runtime";
 
-/// The runtimes of a workspace, and what they may get from the machine.
+/// The runtimes of a workspace, and what they may use of the host.
 struct Configured {
     runtimes: RuntimeFile,
     host: Host,
 }
 
-/// Starts, stops and looks at runtimes.
+/// Operations on runtimes.
 #[derive(Clone)]
 pub struct Runtimes {
     pub(crate) room: Arc<Room>,
 }
 
 impl Runtimes {
-    /// Writes starter runtimes, and makes the folder of their state.
+    /// Writes starter runtimes, and creates the directory of their state.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`] when there are runtimes and they are to be kept.
+    /// Returns [`ErrorKind::Usage`] if the file exists and may not be replaced.
     pub fn init(&self, existing: Existing) -> Result<InitReport, Error> {
         setup::refuse_existing(&self.room, RUNTIMES, existing)?;
         setup::write_config(&self.room, RUNTIMES, starter::RUNTIMES_TOML)?;
@@ -70,38 +70,38 @@ impl Runtimes {
     /// Lists the runtimes and whether they run. Runs no health command.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Returns file errors.
     pub fn list(&self) -> Result<RuntimeListReport, Error> {
         let summary = look_at_runtimes(&self.room, Checks::Skip)?;
         Ok(RuntimeListReport { schema: RuntimeListReport::SCHEMA, summary })
     }
 
-    /// Tells whether the runtimes run and are healthy: runs the health commands of those that run.
+    /// Lists the runtimes and their health. Runs the health commands of running runtimes.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Returns file errors.
     pub fn status(&self) -> Result<RuntimeStatusReport, Error> {
         let summary = look_at_runtimes(&self.room, Checks::Run)?;
         Ok(RuntimeStatusReport { schema: RuntimeStatusReport::SCHEMA, summary })
     }
 
-    /// Tells what is wrong with the runtimes: runs the health commands of those that run.
+    /// Diagnoses the runtimes. Runs the health commands of running runtimes.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Returns file errors.
     pub fn doctor(&self, strictness: Strictness) -> Result<RuntimeHealthReport, Error> {
         let summary = look_at_runtimes(&self.room, Checks::Run)?;
         Ok(RuntimeHealthReport { schema: RuntimeHealthReport::SCHEMA, summary, strictness })
     }
 
-    /// Shows one runtime, as a list would that has no other. Runs no health command.
+    /// Shows one runtime, in the form of a list with one entry. Runs no health command.
     ///
     /// # Errors
-    /// [`Refusal::Runtime`] when there is none of that id; when the disk fails.
+    /// Returns [`Refusal::Runtime`] if no runtime has this id, and file errors.
     pub fn show(&self, id: &str) -> Result<RuntimeReport, Error> {
         let Configured { runtimes, host } = configured(&self.room)?;
         let found = runtime(&runtimes, id);
-        // Of several with one id the first is meant, as it is everywhere else.
+        // If several entries have the id, the first one counts, as everywhere else.
         let meant: Vec<Runtime> = found.as_ref().map(|runtime| (*runtime).clone()).into_iter().collect();
         let concerns = |issue: &&ConfigIssue| {
             let entry = issue.entry.as_deref();
@@ -150,7 +150,7 @@ fn summary(room: &Room, runtimes: &RuntimeFile, facts: &[RuntimeFacts]) -> Runti
     let of_facts = facts.iter().flat_map(|facts| &facts.issues);
     let all: Vec<(Severity, RuntimeIssueRecord)> =
         of_config.chain(of_facts.map(|issue| (issue.severity, issue.to_record(speller)))).collect();
-    // The first of the worst.
+    // The first issue with the highest severity.
     let top = all.iter().rev().max_by_key(|(severity, _)| *severity).map(|(_, issue)| issue.clone());
     RuntimesSummary {
         target: room.target(),
@@ -167,15 +167,15 @@ fn summary(room: &Room, runtimes: &RuntimeFile, facts: &[RuntimeFacts]) -> Runti
     }
 }
 
-/// Shows a runtime.
+/// Prepares a runtime for reports.
 fn runtime_status(room: &Room, facts: &RuntimeFacts) -> RuntimeStatus {
     shown::shown_runtime(room, facts.status(&*room.env.speller))
 }
 
-/// Looks at the runtime of the tool that a call is for. One that the tool cannot do without has its health command run;
-/// one that it only names is recorded as it stands, and keeps nothing from running.
+/// Checks the runtime of a call's tool. The health command of a required runtime is run. An optional runtime is only
+/// recorded and never blocks the call.
 pub(crate) fn runtime_of(room: &Room, tool_id: &str, config: &Config) -> RuntimeFact {
-    // A call whose tool is gone is refused for that.
+    // A call without its tool is refused elsewhere.
     let Ok(tool) = config.catalog.find(tool_id) else { return RuntimeFact::NotNeeded };
     let is_required = tool.requires_runtime || tool.family == Some(Family::Mcp);
     if !is_required && tool.runtime_id.as_deref().is_none_or(str::is_empty) {
@@ -209,12 +209,12 @@ fn look_at_runtime(
     Ok(supervisor(room, &host).facts_of_one(runtime, checks, room.env.cancel.as_ref()))
 }
 
-/// Reads the runtimes, and what the policy says of their folders.
+/// Reads the runtimes, and the outside directories that the policy allows them.
 fn configured(room: &Room) -> Result<Configured, Error> {
     Ok(Configured { runtimes: runtimes(room)?, host: machine_of(gather::host(room), &load::policy(room))? })
 }
 
-/// Reads the runtimes. A file that is missing or cannot be read has none, and an issue that says so.
+/// Reads the runtimes. A missing or unreadable file has no runtimes and an issue.
 pub(crate) fn runtimes(room: &Room) -> Result<RuntimeFile, Error> {
     match read_config(&*room.fs, RUNTIMES) {
         Ok(bytes) => Ok(RuntimeFile::parse(RUNTIMES, Level::Project, &bytes)),
@@ -229,7 +229,7 @@ pub(crate) fn supervisor<'a>(room: &'a Room, host: &'a Host) -> Supervisor<'a> {
     Supervisor::new(&*room.fs, &*room.env.clock, host)
 }
 
-/// Finds a runtime, also one that is disabled or broken.
+/// Finds a runtime. It may be disabled or broken.
 pub(crate) fn runtime<'r>(runtimes: &'r RuntimeFile, id: &str) -> Result<&'r Runtime, Error> {
     if let Some(runtime) = runtimes.runtime(id.trim()) {
         return Ok(runtime);

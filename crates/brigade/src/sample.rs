@@ -1,4 +1,4 @@
-//! Workspaces to try things out in.
+//! Sample workspaces.
 
 use std::path::Path;
 
@@ -7,23 +7,23 @@ use brigade_fs::{DiskFs, FileMode, Fs, FsErrorKind};
 use crate::error::{Error, ErrorKind};
 use crate::room::rel;
 
-/// A file to be written.
+/// A file to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewFile {
-    /// Where, relative to the workspace.
+    /// The path, relative to the workspace.
     pub path: &'static str,
-    /// What it holds.
+    /// The content.
     pub text: String,
 }
 
 impl NewFile {
-    /// Makes a file of its path and its text.
+    /// Creates a file from path and text.
     pub fn new(path: &'static str, text: impl Into<String>) -> NewFile {
         NewFile { path, text: text.into() }
     }
 }
 
-/// Writes files over what is there.
+/// Writes files, replacing existing ones.
 pub(crate) fn write_files(fs: &dyn Fs, files: &[NewFile]) -> Result<(), Error> {
     for file in files {
         let path = rel(file.path);
@@ -33,7 +33,7 @@ pub(crate) fn write_files(fs: &dyn Fs, files: &[NewFile]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Makes a folder and those above it that are not there.
+/// Creates a directory and its missing parents.
 pub(crate) fn make_folder(folder: &Path) -> Result<(), Error> {
     DiskFs::make(folder).map(drop).map_err(|error| match error.kind {
         FsErrorKind::NoSpace | FsErrorKind::ReadOnly => Error::from(error),

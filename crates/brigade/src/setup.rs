@@ -1,4 +1,4 @@
-//! Setting a workspace up: `tools init` and `policy init`.
+//! Sets up a workspace: `tools init` and `policy init`.
 
 use brigade_catalog::starter;
 use brigade_core::NextStep;
@@ -14,10 +14,10 @@ use crate::room::{CATALOG, CONFIG_LIMIT, POLICY, Room, rel};
 /// The ignore file that keeps local state out of the repository.
 const GITIGNORE: &str = ".gitignore";
 
-/// Locked by whoever changes the catalog.
+/// The lock for changing the catalog.
 pub(crate) const CATALOG_LOCK: &str = ".brigade/tools/catalog.lock";
 
-/// What to do with a file that is there.
+/// What to do with an existing file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Existing {
     /// Refuse.
@@ -27,25 +27,25 @@ pub enum Existing {
     Overwrite,
 }
 
-/// Whether the ignore lines are written.
+/// Whether to write the ignore lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ignore {
-    /// They are.
+    /// Write them.
     #[default]
     Write,
-    /// They are not.
+    /// Do not write them.
     Skip,
 }
 
 impl Tools {
-    /// Writes a starter catalog, its sources and the ignore lines. Sources that are there are kept.
+    /// Writes a starter catalog, its sources and the ignore lines. Existing sources are kept.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`] when there is a catalog and it is to be kept.
+    /// Returns [`ErrorKind::Usage`] if a catalog exists and may not be replaced.
     pub fn init(&self, existing: Existing, ignore: Ignore) -> Result<InitReport, Error> {
         refuse_existing(&self.room, CATALOG, existing)?;
         check_place(&self.room, CATALOG_LOCK)?;
-        // Everything that can be known to fail is looked at before anything is written.
+        // All checks come before the first write.
         let ignored = match ignore {
             Ignore::Write => Some(ignore_change(&self.room)?),
             Ignore::Skip => None,
@@ -85,7 +85,7 @@ impl Policies {
     /// Writes a starter policy.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`] when there is a policy and it is to be kept.
+    /// Returns [`ErrorKind::Usage`] if a policy exists and may not be replaced.
     pub fn init(&self, existing: Existing) -> Result<InitReport, Error> {
         refuse_existing(&self.room, POLICY, existing)?;
         write_config(&self.room, POLICY, starter::POLICY_TOML)?;
@@ -110,7 +110,7 @@ pub(crate) fn refuse_existing(room: &Room, file: &str, existing: Existing) -> Re
     Ok(())
 }
 
-/// Waits until nobody else changes the catalog. Whoever writes it reads it while holding this.
+/// Takes the lock of the catalog. A writer must read the catalog while it holds the lock.
 pub(crate) fn lock_catalog(room: &Room) -> Result<Lock, Error> {
     let path = rel(CATALOG_LOCK);
     room.fs.create_dir_all(&path.parent())?;
@@ -118,7 +118,7 @@ pub(crate) fn lock_catalog(room: &Room) -> Result<Lock, Error> {
     Ok(room.fs.lock(&path, &holder, room.env.lock_timeout)?)
 }
 
-/// Makes a folder that belongs to the repository and not to the state: others may look into it.
+/// Creates a directory of the repository, which other users may read, unlike the state.
 pub(crate) fn create_repository_folder(room: &Room, folder: &RelPath) -> Result<(), FsError> {
     if folder.is_root() || room.fs.exists(folder)? {
         return Ok(());
@@ -134,14 +134,14 @@ pub(crate) fn write_config(room: &Room, file: &str, text: &str) -> Result<(), Er
     Ok(room.fs.write_atomic(&path, text.as_bytes(), FileMode::KeepOr(0o600))?)
 }
 
-/// Looks what is to become of `.gitignore`, without writing.
+/// Plans the change of `.gitignore`. Writes nothing.
 pub(crate) fn ignore_change(room: &Room) -> Result<Option<NewIgnore>, Error> {
     let existing = match room.fs.read(&rel(GITIGNORE), CONFIG_LIMIT) {
         Ok(bytes) => Some(bytes),
         Err(error) if error.kind == FsErrorKind::NotFound => None,
         Err(error) => return Err(error.into()),
     };
-    // One that is no UTF-8 is taken byte by byte, and what is added is ASCII.
+    // A file that is not UTF-8 is kept byte by byte, and the added text is ASCII.
     let (text, is_text) = match existing.map(String::from_utf8).transpose() {
         Ok(text) => (text, true),
         Err(error) => (Some(error.as_bytes().iter().map(|byte| char::from(*byte)).collect()), false),
@@ -156,7 +156,7 @@ pub(crate) fn ignore_change(room: &Room) -> Result<Option<NewIgnore>, Error> {
     Ok(Some(NewIgnore { bytes, word }))
 }
 
-/// Brings the ignore lines into `.gitignore`, and says what became of it.
+/// Writes the ignore lines to `.gitignore`, and returns the result in words.
 pub(crate) fn write_ignore(room: &Room, change: Option<NewIgnore>) -> Result<String, Error> {
     let Some(NewIgnore { bytes, word }) = change else {
         return Ok("skipped".to_owned());
@@ -165,7 +165,7 @@ pub(crate) fn write_ignore(room: &Room, change: Option<NewIgnore>) -> Result<Str
     Ok(format!("{word} ({GITIGNORE})"))
 }
 
-/// Checks that a file could be written: that the folders above it are folders, and that it is no folder itself.
+/// Checks that a file could be written: its parents are directories, and it is not a directory.
 pub(crate) fn check_place(room: &Room, file: &str) -> Result<(), Error> {
     let path = rel(file);
     let kind = |path: &RelPath| match room.fs.metadata(path) {
@@ -186,9 +186,9 @@ pub(crate) fn check_place(room: &Room, file: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// What is to stand in `.gitignore`.
+/// The new content of `.gitignore`.
 pub(crate) struct NewIgnore {
     bytes: Vec<u8>,
-    /// Whether it is created or updated.
+    /// `created` or `updated`.
     word: &'static str,
 }

@@ -1,4 +1,4 @@
-//! Documents as reports show them: paths are absolute.
+//! Prepares records for reports: paths become absolute.
 
 use brigade_call::{Call, Checkpoint, Receipt, ReceiptLink, RuntimeStatus};
 use brigade_policy::PolicyDecision;
@@ -8,7 +8,7 @@ use brigade_queue::{StoredCheckpoint, StoredReceipt};
 use crate::report::RunSummary;
 use crate::room::Room;
 
-/// Shows a call.
+/// Prepares a call.
 pub(crate) fn shown_call(room: &Room, call: Call) -> Call {
     let receipt = |receipt: ReceiptLink| ReceiptLink { path: room.absolute(&receipt.path), ..receipt };
     Call {
@@ -19,7 +19,7 @@ pub(crate) fn shown_call(room: &Room, call: Call) -> Call {
     }
 }
 
-/// Shows a receipt.
+/// Prepares a receipt.
 pub(crate) fn shown_receipt(room: &Room, receipt: Receipt) -> Receipt {
     let absolute = |path: Option<String>| path.map(|path| room.absolute(&path));
     Receipt {
@@ -38,13 +38,13 @@ pub(crate) fn shown_receipt(room: &Room, receipt: Receipt) -> Receipt {
     }
 }
 
-/// Sums up a run for lists.
+/// Summarizes a run for lists.
 pub(crate) fn run_summary(room: &Room, stored: &StoredReceipt) -> RunSummary {
     let receipt = Receipt { receipt_path: Some(stored.path.clone()), ..stored.receipt.clone() };
     RunSummary::of(shown_receipt(room, receipt))
 }
 
-/// Shows a decision of the policy.
+/// Prepares a policy decision.
 pub(crate) fn shown_policy(room: &Room, policy: PolicyDecision) -> PolicyDecision {
     if policy.policy_path.is_empty() {
         return policy;
@@ -52,7 +52,7 @@ pub(crate) fn shown_policy(room: &Room, policy: PolicyDecision) -> PolicyDecisio
     PolicyDecision { policy_path: room.absolute(&policy.policy_path), ..policy }
 }
 
-/// Shows how projections stand.
+/// Prepares a projection summary.
 pub(crate) fn shown_projections(room: &Room, mut summary: ProjectionSummary) -> ProjectionSummary {
     for path in summary.projections.iter_mut().filter_map(|row| row.projection_path.as_mut()) {
         *path = room.absolute(path);
@@ -60,7 +60,7 @@ pub(crate) fn shown_projections(room: &Room, mut summary: ProjectionSummary) -> 
     summary
 }
 
-/// Shows a runtime.
+/// Prepares a runtime.
 pub(crate) fn shown_runtime(room: &Room, mut runtime: RuntimeStatus) -> RuntimeStatus {
     let absolute = |path: &mut String| *path = room.absolute(path);
     let directory = |path: &mut String| {
@@ -84,7 +84,7 @@ pub(crate) fn shown_runtime(room: &Room, mut runtime: RuntimeStatus) -> RuntimeS
     runtime
 }
 
-/// Shows a checkpoint.
+/// Prepares a checkpoint.
 pub(crate) fn shown_checkpoint(room: &Room, stored: &StoredCheckpoint) -> Checkpoint {
     Checkpoint { checkpoint_path: Some(room.absolute(&stored.path)), ..stored.checkpoint.clone() }
 }

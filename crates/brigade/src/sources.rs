@@ -1,4 +1,4 @@
-//! The lines of files that messages are about.
+//! Source lines for messages.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -12,10 +12,10 @@ use crate::calls;
 use crate::fault::{Fault, SourceLine};
 use crate::room::Room;
 
-/// The largest file whose lines are shown.
+/// The largest file that is read for its lines.
 const LARGEST: u64 = 16 << 20;
 
-/// Looks up lines of files of a workspace; reads each file once.
+/// Looks up lines of workspace files. Reads each file once.
 pub struct SourceFiles {
     fs: Arc<dyn Fs>,
     redactor: Redactor,
@@ -28,8 +28,7 @@ impl SourceFiles {
         SourceFiles { fs: room.fs.clone(), redactor, read: RefCell::default() }
     }
 
-    /// Adds to a fault the line that it is about. Nothing is added when the file cannot be read any more or has no such
-    /// line.
+    /// Adds the source line to a fault. Adds nothing if the file is unreadable or has no such line.
     pub fn look_up(&self, fault: &mut Fault) {
         fault.line = fault.place.clone().and_then(|place| self.line(place, fault.field.as_deref()));
     }
@@ -42,7 +41,7 @@ impl SourceFiles {
             read.insert(place.file.clone(), source);
         }
         let source = read.get(&place.file)?.as_ref()?;
-        // Where only the line is known, its field is meant.
+        // Without a column, the field marks the place in the line.
         let name = field.and_then(|field| field.rsplit('.').next()).filter(|name| !name.is_empty());
         place.column = place.column.or_else(|| source.column_of(&place, name?));
         Some(SourceLine { excerpt: source.excerpt(&place)?, place })

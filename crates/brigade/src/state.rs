@@ -1,4 +1,4 @@
-//! Operations on the state as a whole: for operators.
+//! Operations on the whole state, for operators.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
@@ -20,23 +20,23 @@ use crate::shown;
 /// One line of an export.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Exported<'e> {
-    /// A call, as it stands.
+    /// The latest revision of a call.
     Call(&'e Call),
     /// A receipt.
     Receipt(Box<Receipt>),
 }
 
-/// Checks, compacts and exports what is stored.
+/// Operations on the stored state.
 #[derive(Clone)]
 pub struct State {
     pub(crate) room: Arc<Room>,
 }
 
 impl State {
-    /// Looks over calls, receipts and what cannot be read. Changes nothing.
+    /// Checks calls and receipts, and lists unreadable records. Changes nothing.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Returns file errors.
     pub fn check(&self) -> Result<StateReport, Error> {
         let queue = self.room.queue();
         let view = queue.read()?;
@@ -54,7 +54,7 @@ impl State {
                 problem: damage.problem.to_owned(),
                 next: match damage.mending {
                     Mending::SetAside => step(NextStep::CompactState),
-                    // What is lost of the receipts, no compaction brings back.
+                    // Compaction cannot restore lost receipts.
                     Mending::Stays if damage.path.ends_with(".jsonl") => step(NextStep::VerifyRuns),
                     Mending::Stays => None,
                 },
@@ -122,10 +122,10 @@ impl State {
         })
     }
 
-    /// Hands out every call in the order of its creation, and then every receipt, newest first.
+    /// Passes every call in order of creation, then every receipt, newest first.
     ///
     /// # Errors
-    /// When the disk fails, or what `found` returns.
+    /// Returns file errors.
     pub fn export(&self, found: &mut dyn FnMut(Exported<'_>) -> ControlFlow<()>) -> Result<(), Error> {
         let queue = self.room.queue();
         let view = queue.read()?;
@@ -150,10 +150,10 @@ impl State {
         Ok(())
     }
 
-    /// Moves what is over and old out of the queue's file, and clears what crashes left behind.
+    /// Moves old finished calls out of the queue file, and removes what crashes left.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Returns file errors.
     pub fn compact(&self) -> Result<CompactReport, Error> {
         let config = gather::config(&self.room)?;
         let Compacted { compaction, removed } = compact(&self.room.site(&config))?;
@@ -170,7 +170,7 @@ impl State {
     }
 }
 
-/// Finds the receipts that are none, besides those that are gone, and what is wrong with each.
+/// Finds invalid and missing receipts, with the problem of each.
 fn bad_receipts(view: &View<'_>, gone: Vec<String>) -> Result<BTreeMap<String, String>, Error> {
     let bad = Mutex::new(BTreeMap::new());
     view.examine_runs(&[], Chain::Trust, &|found| {

@@ -1,8 +1,8 @@
-//! Which runs are observed, and which were.
+//! Decides which runs to observe, and remembers observed runs.
 //!
-//! Observing costs a few microseconds for each file that a program opens, so by default a call is observed once after
-//! each change of what its approval binds. Which runs were is kept in `.brigade/tools/observed.json`, under the
-//! fingerprint of what was bound. The file is a cache: without it, or with anything odd in it, runs are observed.
+//! Observing costs a few microseconds per opened file. By default, a call is observed once after each change of what
+//! its approval binds. `.brigade/tools/observed.json` maps the fingerprint of the binding to the observed run. The file
+//! is a cache: if it is missing or invalid, runs are observed.
 
 use std::collections::BTreeMap;
 
@@ -13,17 +13,17 @@ use brigade_policy::{Observe, Reads, SandboxMode};
 
 use crate::room::{Room, rel};
 
-/// Where they are kept.
+/// The file of observed runs.
 const OBSERVED: &str = ".brigade/tools/observed.json";
 
-/// The schema id of that file.
+/// The schema id of the file.
 const SCHEMA: &str = "brigade.observed.v1";
 
-/// The largest such file that is read, and the most runs that are kept.
+/// The largest file that is read, and the maximum number of runs in it.
 const LIMIT: u64 = 256 << 10;
 const KEPT: usize = 1_000;
 
-/// Decides whether a run of a call is observed.
+/// Decides whether to observe a run of a call.
 pub(crate) fn watch(room: &Room, call: &VerifiedCall) -> Watch {
     let request = &call.decision().sandbox;
     match (request.mode, request.observe) {
@@ -38,7 +38,7 @@ pub(crate) fn watch(room: &Room, call: &VerifiedCall) -> Watch {
     }
 }
 
-/// Remembers a run that was observed. That it cannot be kept is no failure: the next one is observed, too.
+/// Remembers an observed run. A write error is ignored: the next run is observed again.
 pub(crate) fn remember(room: &Room, call: &VerifiedCall, receipt: &Receipt) {
     let is_observed =
         receipt.observed.as_ref().is_some_and(|observed| observed.state == ObservedState::Observed.as_str());
@@ -56,7 +56,7 @@ pub(crate) fn remember(room: &Room, call: &VerifiedCall, receipt: &Receipt) {
     let _ = room.fs.write_cache(&rel(OBSERVED), json.to_pretty().as_bytes());
 }
 
-/// The fingerprint of what is bound, whoever asks.
+/// Returns the fingerprint of a binding, without caller and pin.
 fn key(tool_id: &str, binding: &Binding) -> Fingerprint {
     let bound = Binding { caller: brigade_call::Caller::CommandLine, pin: None, ..binding.clone() };
     Fingerprint::builder("brigade.observed.v1")
@@ -69,7 +69,7 @@ fn read(room: &Room) -> BTreeMap<String, RunId> {
     room.fs.read(&rel(OBSERVED), LIMIT).map(|bytes| parse(&bytes)).unwrap_or_default()
 }
 
-/// Reads the file's content; empty when it is anything else.
+/// Parses the file; empty if it is invalid.
 fn parse(bytes: &[u8]) -> BTreeMap<String, RunId> {
     let Ok(json) = Json::parse_bytes(bytes, Dialect::Strict) else { return BTreeMap::new() };
     if json.get("schema").and_then(Json::as_str) != Some(SCHEMA) {

@@ -1,4 +1,4 @@
-//! A workspace: the folder that holds `.brigade`.
+//! A workspace: the directory that holds `.brigade`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,22 +25,22 @@ use crate::sample::{NewFile, make_folder, write_files};
 use crate::sources::SourceFiles;
 use crate::state::State;
 
-/// The folder that marks a workspace.
+/// The directory that marks a workspace.
 const MARKER: &str = ".brigade";
 
-/// An open workspace. It hands out the operations, one handle for each subject; clones share what they know.
+/// An open workspace, with one handle of operations per subject. Clones share caches.
 ///
-/// Opening reads nothing but the folder; each operation reads the files that it needs, once.
+/// Opening reads no files. Each operation reads the files it needs, once.
 #[derive(Clone)]
 pub struct Workspace {
     pub(crate) room: Arc<Room>,
 }
 
 impl Workspace {
-    /// Opens a folder as a workspace, whether or not it holds `.brigade`.
+    /// Opens a directory as a workspace, with or without `.brigade`.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`] when it is no folder that can be opened.
+    /// Returns [`ErrorKind::Usage`] if the directory cannot be opened.
     pub fn open(target: &Path, env: Env) -> Result<Workspace, Error> {
         let fs: Arc<dyn Fs> = match &env.files {
             Some(files) => files.clone(),
@@ -52,10 +52,10 @@ impl Workspace {
         Ok(Workspace::over(fs, env))
     }
 
-    /// Opens the nearest folder that holds `.brigade`, from `start` upwards; `start` itself when none does.
+    /// Opens the nearest directory with `.brigade`, from `start` upwards, or `start` if there is none.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`] when `start` is no folder that can be opened.
+    /// Returns [`ErrorKind::Usage`] if `start` cannot be opened.
     pub fn discover(start: &Path, env: Env) -> Result<Workspace, Error> {
         let workspace = Workspace::open(start, env.clone())?;
         let start = workspace.root().to_owned();
@@ -76,10 +76,10 @@ impl Workspace {
         Ok(workspace)
     }
 
-    /// Opens the workspace around the folder that this process is in, with the environment of this process.
+    /// Opens the workspace of the current directory with the environment of this process.
     ///
     /// # Errors
-    /// When that folder cannot be opened.
+    /// Fails if the directory cannot be opened.
     pub fn here() -> Result<Workspace, Error> {
         let start = brigade_process::current_dir().map_err(|error| {
             Error::new(
@@ -90,10 +90,10 @@ impl Workspace {
         Workspace::discover(&start, Env::of_process())
     }
 
-    /// Makes a workspace of these files in a folder that is empty or not there.
+    /// Creates a workspace with these files in an empty or new directory.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`] when the folder holds something or cannot be made.
+    /// Returns [`ErrorKind::Usage`] if the directory is not empty or cannot be created.
     pub fn with_files(folder: &Path, files: &[NewFile], env: Env) -> Result<Workspace, Error> {
         if env.files.is_none() {
             make_folder(&env.expand(folder))?;
@@ -107,10 +107,10 @@ impl Workspace {
         Ok(workspace)
     }
 
-    /// Writes files over what is there.
+    /// Writes files, replacing existing ones.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Returns file errors.
     pub fn write_files(&self, files: &[NewFile]) -> Result<(), Error> {
         write_files(&*self.room.fs, files)
     }
@@ -179,12 +179,12 @@ impl Workspace {
         State { room: self.room.clone() }
     }
 
-    /// Looks up the lines of files that messages are about.
+    /// Returns the reader of source lines for messages.
     pub fn sources(&self) -> SourceFiles {
         SourceFiles::new(&self.room)
     }
 
-    /// Returns the operations on everything that can be wrong.
+    /// Returns the diagnosis of the workspace.
     pub fn doctor(&self) -> Doctor {
         Doctor { room: self.room.clone() }
     }

@@ -1,4 +1,4 @@
-//! Issues as SARIF 2.1.0, which editors and code hosts show beside the lines.
+//! Issues as SARIF 2.1.0, which editors and code hosts show next to the lines.
 
 use std::path::Path;
 
@@ -15,10 +15,10 @@ impl CatalogReport {
         brigade_doctor::sarif(self.issues.iter(), CATALOG)
     }
 
-    /// Writes that log to a file, which appears whole or not at all.
+    /// Writes the log to a file, atomically.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`] when the path names no file in a folder; otherwise when the disk fails.
+    /// Returns [`ErrorKind::Usage`] if the path is not a file in a directory, and file errors.
     pub fn write_sarif(&self, file: &Path) -> Result<(), Error> {
         let unusable =
             |why: String| Error::new(ErrorKind::Usage, format!("the SARIF file cannot be written: {why}"));

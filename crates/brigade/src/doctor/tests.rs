@@ -32,7 +32,7 @@ fn workspace(folder: &Path, tools: &str) -> Workspace {
     Workspace::with_files(folder, &files, Env::of_process()).unwrap()
 }
 
-/// The types of the issues, each behind its tool.
+/// The issues, as tool and type.
 fn marks(report: &CatalogReport) -> Vec<String> {
     let mark =
         |issue: IssueReport| format!("{} {}", issue.tool_id.as_deref().unwrap_or("-"), issue.issue_type);
@@ -224,7 +224,7 @@ fn a_name_that_nothing_has_is_refused_with_the_nearest_one() {
         workspace.doctor().check(&DoctorRequest { tool: Some(tool.to_owned()), ..DoctorRequest::default() })
     };
     assert!(of("greet").is_ok());
-    // Some issues are about no tool of the catalog.
+    // Some issues have no tool.
     assert!(of("policy").is_ok());
     let error = of("gret").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Usage);

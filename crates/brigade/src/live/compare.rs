@@ -1,4 +1,4 @@
-//! What servers list now beside what is pinned and what the catalog says.
+//! Compares server lists with pins and the catalog.
 
 use std::collections::BTreeSet;
 
@@ -17,22 +17,22 @@ use crate::pins::server_issues;
 use crate::report::{LiveIssue, LiveReport, LiveServerReport, LiveToolReport};
 use crate::room::Room;
 
-/// What listings are compared with.
+/// What a list is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Against {
-    /// All pins, also those of servers that nobody can ask. What changed is kept beside its pin.
+    /// All pins, including those of servers that cannot be asked. Changes are stored beside the pins.
     Pins,
-    /// What the catalog says of the tools that were asked for, and their pins.
+    /// The catalog entries of the requested tools, and their pins.
     ContractsAndPins,
 }
 
-/// How many names of unknown tools are told.
+/// The maximum number of reported unknown tools.
 const NAMES: usize = 20;
 
-/// Characters of such a name that are shown.
+/// The maximum shown length of their names, in characters.
 const NAME: usize = 80;
 
-/// Compares what was said with what is stored.
+/// Compares the answers with what is stored.
 pub(crate) fn compare(
     room: &Room,
     config: &Config,
@@ -52,7 +52,7 @@ pub(crate) fn compare(
         let exchange = match &asked.said {
             Ok(exchange) => exchange,
             Err(why) => {
-                // What the policy refused to start, the policy explains.
+                // A start refused by the policy is explained by `policy explain`.
                 let step: fn(String) -> NextStep =
                     if why.is_of_the_policy() { NextStep::ExplainPolicy } else { NextStep::DescribeTool };
                 report.issues.push(LiveIssue {
@@ -82,7 +82,7 @@ pub(crate) fn compare(
     }
     let is_asked = |server: &str| asked.iter().any(|asked| asked.server == server && asked.said.is_ok());
     for state in states.iter().filter(|state| is_asked(&state.listing.server)) {
-        // What vanished and is in the catalog was said of that tool.
+        // A vanished tool in the catalog is already reported for its entry.
         let is_said = |issue: &LiveIssue| {
             report.issues.iter().any(|said| said.code == issue.code && said.tool == issue.tool)
         };
@@ -106,7 +106,7 @@ pub(crate) fn compare(
     Ok(report)
 }
 
-/// Keeps what changed beside the pins, so that exactly what is shown can be accepted.
+/// Stores changes beside the pins, so exactly the shown change can be accepted.
 fn note_listings(room: &Room, asked: &[Asked<'_>], pins: &[PinRecord]) -> Result<(), Error> {
     for (index, one) in asked.iter().enumerate() {
         let Ok(exchange) = &one.said else { continue };
@@ -123,7 +123,7 @@ fn note_listings(room: &Room, asked: &[Asked<'_>], pins: &[PinRecord]) -> Result
     Ok(())
 }
 
-/// Keeps which names the servers list. Only a look at the pins begins with a server that nothing is known of.
+/// Stores the tool names of servers. Only a check of pins adds a server that was unknown before.
 fn note_servers(
     room: &Room,
     config: &Config,
@@ -199,15 +199,15 @@ fn live_tool(
     line
 }
 
-/// Lists how the schema that a server lists differs from the stored one. A stored schema that cannot be read has
-/// its own issue.
+/// Lists the differences between the server's schema and the stored one. An unreadable stored schema has its own
+/// issue.
 fn contract_changes(room: &Room, tool: &Tool, listed: &ListedTool) -> Vec<String> {
     let reader = ToolReader { host: gather::host(room), tool, outside: &[] };
     let found = reader.document(tool.input_schema_path.as_deref());
     let Some(stored) = found.bytes().and_then(|bytes| parse_json(bytes).ok()) else {
         return Vec::new();
     };
-    // Only the schemas are compared: the catalog's description is a person's own.
+    // Only schemas are compared, because people write the description in the catalog.
     let of_schema = |schema: Json| {
         ListedTool::from_json(&Json::object([
             ("name", Json::from(listed.name.as_str())),
@@ -220,8 +220,8 @@ fn contract_changes(room: &Room, tool: &Tool, listed: &ListedTool) -> Vec<String
     }
 }
 
-/// Tells whether what one of these servers said is about a pin: it was asked for the pinned tool, or nobody else is who
-/// has the server's name.
+/// Tells whether a server's answer applies to a pin: it was asked for the pinned tool, or it is the only server with
+/// that name.
 fn answers_for(asked: &[Asked<'_>], index: usize, pin: &PinRecord) -> bool {
     let one = &asked[index];
     if one.server != pin.tool.server {
@@ -235,7 +235,7 @@ fn answers_for(asked: &[Asked<'_>], index: usize, pin: &PinRecord) -> bool {
                 || !others().any(|(_, other)| Some(other.command) == pin.command))
 }
 
-/// Tells what does not fit a pin.
+/// Returns how a list differs from a pin, if it does.
 fn pin_issue(pin: &PinRecord, listed: Option<&ListedTool>, against: Against) -> Option<LiveIssue> {
     let McpTool { server, tool, .. } = &pin.tool;
     let Some(listed) = listed else {
@@ -261,7 +261,7 @@ fn pin_issue(pin: &PinRecord, listed: Option<&ListedTool>, against: Against) -> 
     })
 }
 
-/// Tells which tools a server lists that neither a pin nor the catalog knows.
+/// Lists tools of a server that have no pin and no catalog entry.
 fn new_tools(
     config: &Config,
     asked: &Asked<'_>,

@@ -1,4 +1,4 @@
-//! Writing projections and removing orphans.
+//! Writes projections and removes orphans.
 
 use brigade_apply::{Change, Prune, Pruned, Purpose, Turn, Work, find_orphans, prune};
 use brigade_core::NextStep;
@@ -15,46 +15,46 @@ use crate::projections::Projections;
 use crate::report::{ApplyReport, FailedProjection, ProjectionReport, Report as _};
 use crate::room::{CATALOG, Room};
 
-/// Whose projections are meant.
+/// Selects the tools to project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selection {
-    /// Those of one tool.
+    /// One tool.
     One(String),
-    /// Those of all enabled tools.
+    /// All enabled tools.
     All,
 }
 
-/// What to apply, and how.
+/// Options of an apply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApplyRequest {
-    /// Whose projections.
+    /// The selected tools.
     pub which: Selection,
-    /// Whether to tell what would be done, and do nothing.
+    /// Whether to only report what would be done.
     pub dry_run: bool,
-    /// Whether to replace files that hold somebody's own words.
+    /// Whether to replace files that a user wrote or edited.
     pub force: bool,
-    /// Whether to remove managed files that no entry wants any more, if they have no local edits.
+    /// Whether to remove orphans without local edits.
     pub prune: bool,
 }
 
-/// What to sync, and how.
+/// Options of a sync.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyncRequest {
-    /// Whose projections; absent means all, in a dry run only.
+    /// The selected tools; `None` means all, and is only valid in a dry run.
     pub which: Option<Selection>,
-    /// Whether to tell what would be done, even if told to write.
+    /// Whether to only report what would be done, even with `write`.
     pub dry_run: bool,
-    /// Whether to write, when forced too.
+    /// Whether to write. Requires `force`.
     pub write: bool,
-    /// Whether to replace files that hold somebody's own words, when writing.
+    /// Whether to replace files that a user wrote or edited.
     pub force: bool,
 }
 
 impl Projections {
-    /// Writes the projections that are missing or stale. Broken entries are left out and reported.
+    /// Writes missing and stale projections. Broken entries are skipped and reported.
     ///
     /// # Errors
-    /// When another one is at it for too long, or the disk fails before anything was replaced.
+    /// Fails if another process keeps the lock for too long, or on a file error before anything was replaced.
     pub fn apply(&self, request: &ApplyRequest) -> Result<ApplyReport, Error> {
         let host = gather::host(&self.room);
         let turn = match request.dry_run {
@@ -67,7 +67,7 @@ impl Projections {
             Selection::One(id) => Some(id.as_str()),
             Selection::All => None,
         };
-        // Only one who wants to remove orphans has to wait for the search.
+        // The search for orphans is only needed to remove them.
         let search = if request.prune { find_orphans(host, &config, &places).orphans } else { Vec::new() };
         let selected = projections::select(&self.room, &config.catalog, id, &search);
         let overwrite = if request.force { Overwrite::Force } else { Overwrite::Never };
@@ -87,11 +87,11 @@ impl Projections {
         Ok(apply_report(&self.room, request, selected, work, pruned))
     }
 
-    /// Writes projections as [`apply`](Workspace::apply) does, but only when told to write and forced; otherwise tells
-    /// what would be done.
+    /// Writes projections like [`apply`](Projections::apply), but only with `write` and `force`. Otherwise reports what
+    /// would be done.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`] when it is to write and not told which; otherwise as for [`apply`](Workspace::apply).
+    /// Returns [`ErrorKind::Usage`] for writing without a selection, and the errors of [`apply`](Projections::apply).
     pub fn sync_apply(&self, request: &SyncRequest) -> Result<ApplyReport, Error> {
         let dry_run = request.dry_run || !(request.write && request.force);
         if !dry_run && request.which.is_none() {

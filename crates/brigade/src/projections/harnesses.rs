@@ -1,4 +1,4 @@
-//! The table of what each harness reads, and what the catalog makes of it.
+//! The files that each harness reads, and the projections for them.
 
 use brigade_core::NextStep;
 use brigade_projection::{harness, harnesses};
@@ -13,10 +13,10 @@ use crate::report::{
 };
 
 impl Projections {
-    /// Lists the harnesses that are known, and those that only the catalog names.
+    /// Lists the known harnesses, and others that the catalog names.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Returns file errors.
     pub fn harnesses(&self) -> Result<HarnessListReport, Error> {
         let catalog = load::catalog(&self.room)?;
         let lines = HarnessLine::all(enabled(&catalog));
@@ -28,10 +28,10 @@ impl Projections {
         })
     }
 
-    /// Shows what a harness reads, and which tools are projected for it.
+    /// Shows the files that a harness reads, and the tools projected for it.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] when no harness of that name is known.
+    /// Returns [`ErrorKind::NotFound`] for an unknown harness.
     pub fn harness(&self, name: &str) -> Result<HarnessReport, Error> {
         let found = harness(name.trim()).ok_or_else(|| unknown(name))?;
         let catalog = load::catalog(&self.room)?;

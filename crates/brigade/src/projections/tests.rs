@@ -16,16 +16,16 @@ use crate::exit::Exit;
 use crate::report::ApplyReport;
 use crate::workspace::Workspace;
 
-/// A tool: its id, its family, and the path for each harness.
+/// A tool: id, family, and the path for each harness.
 type Entry<'e> = (&'e str, &'e str, &'e [(&'e str, &'e str)]);
 
-/// A workspace of its own, with a catalog.
+/// A temporary workspace with a catalog.
 struct Sample {
     folder: TempDir,
 }
 
 impl Sample {
-    /// Makes a workspace of these tools, each with a source `tools/<id>.md`.
+    /// Creates a workspace with these tools, each with a source `tools/<id>.md`.
     fn new(tools: &[Entry<'_>]) -> Sample {
         let sample = Sample { folder: tempfile::tempdir().unwrap() };
         sample.catalog(tools);
@@ -92,7 +92,7 @@ impl Sample {
         assert_eq!(found, expect);
     }
 
-    /// Lists every file below the workspace with its inode and time, without the state of Brigade.
+    /// Lists every file in the workspace with inode and time, without the state of Brigade.
     fn files(&self) -> Vec<(PathBuf, u64, i64)> {
         let mut found = Vec::new();
         let mut ahead = vec![self.folder.path().to_owned()];
@@ -334,7 +334,7 @@ fn links_within_the_workspace_are_followed_and_stay() {
     sample.check_plan(&[("current", None), ("current", None)]);
     let plan = sample.open().projections().plan(None).unwrap();
     assert_eq!(plan.orphan_count, 0);
-    // The link alone keeps a file wanted.
+    // Only the link makes the file wanted.
     sample.catalog(&[("greet", "skill", &[("claude", ".claude/skills/greet/SKILL.md")])]);
     assert_eq!(sample.apply_with(|request| request.prune = true).pruned_count, 0);
     sample.check_plan(&[("current", None)]);

@@ -1,4 +1,4 @@
-//! Starting and stopping runtimes.
+//! Starts and stops runtimes.
 
 use std::time::Duration;
 
@@ -23,13 +23,13 @@ use crate::runtimes;
 use crate::runtimes::Runtimes;
 
 impl Runtimes {
-    /// Starts a runtime and waits until it is ready; `progress` hears of every step.
+    /// Starts a runtime and waits until it is ready. `progress` gets every step.
     ///
-    /// One that runs already is left alone. Without `wait` the start looks for a moment; one that is not ready by then
-    /// goes on as `starting`.
+    /// A running runtime is left alone. Without `wait`, the start checks readiness for a moment. A runtime that is not
+    /// ready by then continues as `starting`.
     ///
     /// # Errors
-    /// [`Refusal::RuntimeStart`] when it may not be started or ends before it is ready; when the disk fails.
+    /// Returns [`Refusal::RuntimeStart`] if it may not start or ends before it is ready, and file errors.
     pub fn start(
         &self,
         id: &str,
@@ -49,15 +49,15 @@ impl Runtimes {
         start_report(room, &configured.runtimes, runtime, &supervisor, (wait, outcome))
     }
 
-    /// Stops a runtime and everything it started. Only what is proved to be it is signalled.
+    /// Stops a runtime and everything it started. Signals only processes that provably belong to it.
     ///
     /// # Errors
-    /// [`Refusal::RuntimeStop`] when a process must be left alone or could not be ended; when the disk fails.
+    /// Returns [`Refusal::RuntimeStop`] if a process may not or could not be ended, and file errors.
     pub fn stop(&self, id: &str) -> Result<RuntimeStopReport, Error> {
         let room = &*self.room;
         let configured = runtimes::configured(room)?;
         let supervisor = runtimes::supervisor(room, &configured.host);
-        // What runs under a name that no entry has any more can be stopped by that name.
+        // A running runtime without an entry can be stopped by its id.
         let left = match runtimes::runtime(&configured.runtimes, id) {
             Ok(_) => Vec::new(),
             Err(_) => supervisor.left(configured.runtimes.runtimes())?,
@@ -71,10 +71,10 @@ impl Runtimes {
         stop_report(room, runtime, &facts, outcome)
     }
 
-    /// Stops a runtime and starts it. One that could not be started again is not stopped.
+    /// Stops a runtime and starts it again. It is not stopped if it could not be started again.
     ///
     /// # Errors
-    /// [`Refusal::RuntimeRestart`] when it was not stopped or does not run; when the disk fails.
+    /// Returns [`Refusal::RuntimeRestart`] if the stop or the start failed, and file errors.
     pub fn restart(
         &self,
         id: &str,
@@ -130,7 +130,7 @@ fn start_report(
 ) -> Result<RuntimeStartReport, Error> {
     let mut facts = supervisor.facts_of_one(runtime, Checks::Skip, None);
     if let StartOutcome::Started { health, .. } = &outcome {
-        // It was checked a moment ago.
+        // The start just checked it.
         facts.health = Some(health.clone());
     }
     let report = RuntimeStartReport {

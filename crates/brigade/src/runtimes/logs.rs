@@ -1,4 +1,4 @@
-//! The logs of runtimes, as people read them: line by line, without secrets.
+//! The logs of runtimes, by lines and without secrets.
 
 use std::io;
 
@@ -12,10 +12,10 @@ use crate::runtimes;
 use crate::runtimes::Runtimes;
 
 impl Runtimes {
-    /// Returns the last lines of a log, without secrets. A log that is not there is empty.
+    /// Returns the last lines of a log, without secrets. A missing log is empty.
     ///
     /// # Errors
-    /// When there is no such runtime, the disk fails, or the log is outside of the workspace.
+    /// Fails if the runtime does not exist, the log is outside of the workspace, or on a file error.
     pub fn logs(&self, id: &str, stream: LogStream, lines: usize) -> Result<RuntimeLogsReport, Error> {
         let configured = runtimes::configured(&self.room)?;
         let runtime = runtimes::runtime(&configured.runtimes, id)?;
@@ -25,7 +25,7 @@ impl Runtimes {
             LogStream::Stdout => LogStream::Stderr,
             LogStream::Stderr => LogStream::Stdout,
         };
-        // Only a hint, which a log that cannot be read does not need.
+        // This is only a hint, so an unreadable log counts as empty.
         let other_has_lines = supervisor.tail(runtime, other, 1).is_ok_and(|tail| !tail.bytes.is_empty());
         let facts = supervisor.facts_of_one(runtime, Checks::Skip, None);
         let log_path = match stream {
@@ -49,11 +49,11 @@ impl Runtimes {
         })
     }
 
-    /// Passes on the last lines of a log and then every line that is written to it, without secrets, until the end is
-    /// asked for: by the token of the context, or by an error of `sink`, which comes back.
+    /// Passes the last lines of a log and then every new line, without secrets. Ends when the cancel token is set, or
+    /// with an error of `sink`, which is returned.
     ///
     /// # Errors
-    /// When there is no such runtime, the disk fails, or nothing in the context could end it.
+    /// Fails if the runtime does not exist, there is no cancel token, or on a file error.
     pub fn follow(
         &self,
         id: &str,
