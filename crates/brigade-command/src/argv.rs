@@ -1,7 +1,7 @@
 //! The words of a command line.
 //!
-//! A configured `command` is split once, by the quoting rules of POSIX, into an [`Argv`]. From then on it is a
-//! list: a rendered value joins it as exactly one element, and nothing is ever split, expanded or handed to a shell.
+//! A configured `command` is split once, by the quoting rules of POSIX, into an [`Argv`]. After that it is a list. A
+//! rendered value becomes exactly one element. Nothing is split again, expanded or passed to a shell.
 
 use std::fmt;
 
@@ -9,37 +9,36 @@ use thiserror::Error;
 
 /// A program and its arguments.
 ///
-/// There is at least one word, the program is not empty, and no word holds a NUL, so that it can be handed to the
-/// operating system as it is.
+/// It has at least one word, the program is not empty, and no word has a NUL, so the operating system accepts it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Argv(Vec<String>);
 
-/// Why words or a text are not a command line; says where, never what stands there.
+/// Why words or text are not a command line. The error has the place and never quotes the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum InvalidCommand {
-    /// There is no program: no word at all, or an empty first one.
+    /// There is no program: no word, or an empty first word.
     #[error("the command names no program")]
     NoProgram,
-    /// A quote is never closed; counted in characters from 1.
+    /// A quote is never closed. The column counts characters from 1.
     #[error("the quote opened at column {column} of the command is never closed")]
     OpenQuote {
-        /// Where the quote opens.
+        /// The column of the opening quote.
         column: usize,
     },
     /// The text ends with a backslash that escapes nothing.
     #[error("the backslash at column {column} of the command escapes nothing")]
     LoneBackslash {
-        /// Where the backslash stands.
+        /// The column of the backslash.
         column: usize,
     },
-    /// The text of a command holds a NUL.
+    /// The text of a command has a NUL.
     #[error("the command holds a NUL character at column {column}")]
     Nul {
-        /// Where the NUL stands.
+        /// The column of the NUL.
         column: usize,
     },
-    /// A word of a list holds a NUL; words are counted from 0, which is the program.
+    /// A word has a NUL. Words are counted from 0, which is the program.
     #[error("word {word} of the command line holds a NUL character")]
     NulInWord {
         /// The position of the word.
@@ -48,11 +47,11 @@ pub enum InvalidCommand {
 }
 
 impl Argv {
-    /// Checks words that are split already.
+    /// Creates a command line from words.
     ///
     /// # Errors
     ///
-    /// Fails if there is no word, the first is empty, or one holds a NUL.
+    /// Fails if there is no word, the first word is empty, or a word has a NUL.
     pub fn new(words: Vec<String>) -> Result<Argv, InvalidCommand> {
         if words.first().is_none_or(String::is_empty) {
             return Err(InvalidCommand::NoProgram);
@@ -71,7 +70,7 @@ impl Argv {
     ///
     /// # Errors
     ///
-    /// Fails on an open quote, a lone backslash at the end, a NUL, or when there is no program.
+    /// Fails on an open quote, a backslash at the end, a NUL, or a missing program.
     ///
     /// ```
     /// use brigade_command::argv::Argv;
@@ -87,11 +86,11 @@ impl Argv {
         Argv::new(split(command)?)
     }
 
-    /// Adds one argument, whatever it contains.
+    /// Adds one argument without splitting it.
     ///
     /// # Errors
     ///
-    /// Fails, and adds nothing, if the value holds a NUL.
+    /// Fails, and adds nothing, if the value has a NUL.
     pub fn push(&mut self, value: impl Into<String>) -> Result<(), InvalidCommand> {
         let value = value.into();
         if value.contains('\0') {
@@ -101,43 +100,43 @@ impl Argv {
         Ok(())
     }
 
-    /// Gives the first word.
+    /// Returns the first word.
     pub fn program(&self) -> &str {
         &self.0[0]
     }
 
-    /// Gives the words after the program.
+    /// Returns the words after the program.
     pub fn args(&self) -> &[String] {
         &self.0[1..]
     }
 
-    /// Gives all words, the program first.
+    /// Returns all words, the program first.
     pub fn words(&self) -> &[String] {
         &self.0
     }
 
-    /// Gives the words away.
+    /// Converts into the words.
     pub fn into_words(self) -> Vec<String> {
         self.0
     }
 }
 
-/// Quotes the words so that a POSIX shell, and [`Argv::parse`], would read the same words back.
+/// Quotes the words so that a POSIX shell and [`Argv::parse`] read the same words back.
 impl fmt::Display for Argv {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, word) in self.0.iter().enumerate() {
             if index != 0 {
                 f.write_str(" ")?;
             }
-            // Quoting fails only on a NUL, which no word holds.
+            // Quoting fails only on a NUL, and no word has one.
             f.write_str(&shlex::try_quote(word).map_err(|_| fmt::Error)?)?;
         }
         Ok(())
     }
 }
 
-// The `shlex` crate drops everything after a word that begins with `#`. A command of tools.toml is no shell script,
-// and an argument such as `#channel` must arrive.
+// The `shlex` crate drops everything after a word that starts with `#`. A command in tools.toml is not a shell script,
+// so an argument such as `#channel` must be kept.
 fn split(command: &str) -> Result<Vec<String>, InvalidCommand> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -169,7 +168,7 @@ fn split(command: &str) -> Result<Vec<String>, InvalidCommand> {
     Ok(words)
 }
 
-/// Reads up to the closing `"`; `None` when there is none.
+/// Reads up to the closing `"`; `None` if it is missing.
 fn double_quoted(chars: &mut std::str::CharIndices<'_>, word: &mut String) -> Option<()> {
     loop {
         match chars.next()?.1 {
@@ -247,7 +246,7 @@ mod tests {
 
         #[test]
         fn splitting_agrees_with_shlex_where_there_are_no_comments(text in "[ab'\"\\\\ \t\n$`|;]{0,24}") {
-            // Of a continued line with nothing on it the crate makes an empty word, and a shell none.
+            // For an empty continued line, the crate returns an empty word and a shell does not.
             prop_assume!(!text.contains("\\\n"));
             let ours = split(&text).ok();
             prop_assert_eq!(ours, shlex::split(&text));

@@ -1,7 +1,7 @@
-//! What a command line starts.
+//! Analyzes command lines: programs, risks and files.
 //!
-//! Owns the splitting of commands into words, the one table of what programs are, the judgement of risk, and which
-//! files a command leads to. Asks about files through [`Files`], reads none itself, and starts nothing.
+//! Owns splitting commands into words, the table of programs, the risk check, and finding the files that a command
+//! loads. Looks at files only through [`Files`], and starts nothing.
 //!
 //! ```
 //! use brigade_command::{Argv, risk};

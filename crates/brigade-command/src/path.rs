@@ -1,4 +1,4 @@
-//! The one look-up of programs on `PATH`.
+//! Finds programs on `PATH`.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -7,12 +7,11 @@ use std::path::{Path, PathBuf};
 use which::WhichConfig;
 use which::sys::{Sys, SysMetadata, SysReadDirEntry};
 
-/// Finds the program that the first word of a command names: a path, relative to the directory that the command starts
-/// in, or a name on `PATH`.
+/// Finds the program of a command from its first word: a path, relative to the working directory of the command, or a
+/// name on `PATH`.
 ///
-/// Only absolute entries of `PATH` count: what a relative or empty one finds depends on where somebody stands, and no
-/// `~` is expanded, because `execvp` expands none. `is_program` tells of a path whether it is a regular file that may
-/// be executed.
+/// Only absolute entries of `PATH` count, because relative and empty ones depend on the current directory. `~` is not
+/// expanded, as in `execvp`. `is_program` tells whether a path is an executable regular file.
 ///
 /// ```
 /// use std::ffi::OsStr;
@@ -39,7 +38,7 @@ pub fn find_program(
         .ok()
 }
 
-/// What `which` may ask of the system: only whether a path is a program.
+/// The system interface for `which`: it can only ask whether a path is a program.
 struct Seam<F> {
     is_program: F,
 }
@@ -85,12 +84,12 @@ impl<F: Fn(&Path) -> bool> Sys for Seam<F> {
     }
 
     fn is_valid_executable(&self, _: &Path) -> io::Result<bool> {
-        // `metadata` told so already.
+        // `metadata` already checked this.
         Ok(true)
     }
 }
 
-/// A program, links followed.
+/// A program, with links resolved.
 struct File;
 
 impl SysMetadata for File {

@@ -1,8 +1,8 @@
-//! The one table of what programs are: who runs whom, how options are spelled, where code is found.
+//! The table of programs: what they run, how their options are spelled, and where they find code.
 //!
-//! Risk, binding and redaction ask this table, so a program that one of them knows is known to all. A row stands for
-//! one program under all its names. [`Program::of`] finds a row by the first word of a command: a name or a path, with
-//! or without a version (`/usr/bin/python3.11`).
+//! Risk, binding and redaction use the same table, so all of them know the same programs. A row has one program with
+//! all its names. [`Program::of`] finds a row by the first word of a command: a name or a path, with or without a
+//! version (`/usr/bin/python3.11`).
 
 mod table;
 
@@ -10,35 +10,35 @@ use std::borrow::Cow;
 
 pub(crate) use table::DOWNLOADERS;
 
-/// What a program is, by one of its names.
+/// A known program, by one of its names.
 #[derive(Clone, Copy, Debug)]
 pub struct Program {
-    /// The name that was found, without a version.
+    /// The matched name, without a version.
     pub name: &'static str,
     row: &'static Row,
 }
 
-/// One row of the table: a program, or several that are alike in everything that the table tells.
+/// One row of the table: a program, or several programs with equal properties.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
     pub(crate) names: &'static [&'static str],
     pub(crate) role: Role,
     pub(crate) spelling: Spelling,
-    /// Whether its first operand is a script.
+    /// How the program takes its first operand.
     pub(crate) script: Script,
-    /// How it finds code that its words name only in part.
+    /// How the program finds code that its words name incompletely.
     pub(crate) finds: Finds,
-    /// Files that it reads in the directory that it starts in, without being told.
+    /// Files that it reads from its working directory by default.
     pub(crate) files: &'static [&'static str],
     pub(crate) hooks: &'static [Hook],
     pub(crate) password: Password,
     /// Whether `--secret` names a secret that is stored elsewhere.
     pub(crate) stores_secrets: bool,
-    /// Whether names carry versions: `python3.11`, `bash-5.2`.
+    /// Whether names can have versions: `python3.11`, `bash-5.2`.
     pub(crate) versioned: bool,
 }
 
-/// What a program does with the words behind it.
+/// What a program does with the words after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Role {
@@ -54,18 +54,18 @@ pub enum Role {
     Eval,
     /// Runs the command that follows its options and this many operands.
     Wrapper {
-        /// How many words stand between the options and the command.
+        /// Number of words between the options and the command.
         operands: usize,
     },
-    /// Runs a command given somewhere among its arguments, with options too many to know.
+    /// Runs a command somewhere in its arguments, and has too many options to list.
     Launcher,
-    /// Runs a command in another root: in a container, on another machine.
+    /// Runs a command in another root, such as a container or another machine.
     Container,
-    /// Runs a command behind one of these subcommands.
+    /// Runs a command after one of these subcommands.
     Subcommands(&'static [&'static str]),
-    /// `find`, which runs commands given after `-exec`.
+    /// `find`, which runs commands after `-exec`.
     Find,
-    /// `git`, which runs what settings and options name.
+    /// `git`, which runs commands in settings and options.
     Git,
     /// Anything else.
     Other,
@@ -73,53 +73,53 @@ pub enum Role {
 
 /// How a program spells its options.
 ///
-/// A short option that is in none of the lists takes no value. A long option takes the next word only if it is listed;
-/// any value may be attached to it by `=`.
+/// A short option in none of the lists takes no value. A long option takes the next word only if it is listed. Any long
+/// option can have a value after `=`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spelling {
-    /// Short options whose value is the rest of the bundle, or the next word.
+    /// Short options with a value in the rest of the bundle or the next word.
     pub(crate) valued: &'static str,
-    /// Short options whose value, if any, is the rest of the bundle.
+    /// Short options with an optional value in the rest of the bundle.
     pub(crate) attached: &'static str,
-    /// Short options that are known to take no value.
+    /// Short options without a value.
     pub(crate) flags: &'static str,
     /// Long options that take the next word.
     pub(crate) long_valued: &'static [&'static str],
-    /// Short options that announce code.
+    /// Short options with code as value.
     pub(crate) code: &'static str,
-    /// Long options that announce code.
+    /// Long options with code as value.
     pub(crate) long_code: &'static [&'static str],
-    /// Short options after which a program is named otherwise, such as `-m` of Python.
+    /// Short options that name the program in another way, such as `-m` of Python.
     pub(crate) ends: &'static str,
-    /// The option that changes the directory which the command starts in: short, and long.
+    /// The short and long option for the working directory of the command.
     pub(crate) directory: Option<(char, &'static str)>,
 }
 
-/// What an interpreter takes its first operand for.
+/// How an interpreter takes its first operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Script {
-    /// Unknown, or something else than a script.
+    /// Unknown, or not a script.
     Unknown,
-    /// A file of this name.
+    /// As a file with this name.
     File,
-    /// A file of this name, or one on `PATH`.
+    /// As a file with this name, or one on `PATH`.
     OnPath,
-    /// A file whose name may lack its end.
+    /// As a file whose extension may be missing.
     ByName,
 }
 
-/// How a program finds code that its words name only in part.
+/// How a program finds code that its words name incompletely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Finds {
-    /// By whole names alone.
+    /// Only by complete names.
     Nothing,
     /// By modules and packages.
     Python,
-    /// Tests, and what configures them.
+    /// Tests and their configuration.
     PythonTests,
     /// `coverage run`.
     PythonCoverage,
-    /// By names without an end, and by directories.
+    /// By names without extension, and by directories.
     JavaScript,
     /// Scripts and programs of packages.
     Packages,
@@ -129,7 +129,7 @@ pub(crate) enum Finds {
     Perl,
     /// Libraries in directories that `-I` names.
     Ruby,
-    /// Whatever `find` finds.
+    /// Files that `find` finds.
     FoundFiles,
     /// Subcommands in the directory that `--exec-path` names.
     GitCommands,
@@ -141,33 +141,33 @@ pub(crate) enum Finds {
     Compiler,
 }
 
-/// Options of one program by which it is made to run something.
+/// Options that make a program run something.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hook {
     pub(crate) value: Value,
-    /// Short options, whose values may be attached.
+    /// Short options, with values that may be attached.
     pub(crate) short: &'static str,
     /// Long options.
     pub(crate) long: &'static [&'static str],
 }
 
-/// What the value of an option is.
+/// The kind of value of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Value {
     /// A text for a shell.
     ShellText,
-    /// A command in one text.
+    /// A command as one text.
     Command,
-    /// Code in the program's own language.
+    /// Code in the language of the program.
     Code,
-    /// A file with commands, which may be standard input.
+    /// A file with commands; it may be standard input.
     File,
 }
 
-/// Where a program takes a password from its command line.
+/// Where a program takes a password on its command line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Password {
-    /// It has no such option that its name would not tell.
+    /// No such option, except options with a telling name.
     #[default]
     None,
     /// `-u name:password` and its long forms.
@@ -176,17 +176,17 @@ pub enum Password {
     Short,
     /// `-ppassword`, in the same word.
     ShortAttached,
-    /// `-p password` behind the subcommand `login`.
+    /// `-p password` after the subcommand `login`.
     AfterLogin,
-    /// `-p` is something else, whatever a program before it means by that: `sshpass … ssh -p 22`.
+    /// `-p` has another meaning, also after a program with `-p password`: `sshpass … ssh -p 22`.
     OtherShort,
 }
 
 impl Program {
-    /// Finds the program that a word names; `None` if the table does not have it.
+    /// Finds the program for a word; `None` if the table does not have it.
     pub fn of(word: &str) -> Option<Program> {
         let name = base_name(word);
-        // `. file` is no name with its version taken off.
+        // `.` is a program, not a name with a removed version.
         if word == "." {
             return exactly(".");
         }
@@ -204,17 +204,17 @@ impl Program {
         })
     }
 
-    /// Returns what the program does with the words behind it.
+    /// Returns what the program does with the words after it.
     pub fn role(self) -> Role {
         self.row.role
     }
 
-    /// Returns where the program takes a password from its command line.
+    /// Returns where the program takes a password on its command line.
     pub fn password(self) -> Password {
         self.row.password
     }
 
-    /// Tells whether `--secret` of the program names a secret that is stored elsewhere.
+    /// Tells whether `--secret` names a secret that is stored elsewhere.
     pub fn stores_secrets(self) -> bool {
         self.row.stores_secrets
     }
@@ -228,7 +228,7 @@ impl Program {
         matches!(self.row.role, Role::Shell | Role::Interpreter).then_some(self.name)
     }
 
-    /// Tells whether files that words behind it name may be code for it, or for what it starts.
+    /// Tells whether files in the words after it may be code for it, or for a program it starts.
     pub(crate) fn runs_code(self) -> bool {
         let row = self.row;
         self.interpreter().is_some()
@@ -238,7 +238,7 @@ impl Program {
             || !row.hooks.is_empty()
     }
 
-    /// Tells whether words behind it may name another program that it starts.
+    /// Tells whether words after it may name another program that it starts.
     pub(crate) fn starts_others(self) -> bool {
         match self.row.role {
             Role::Wrapper { .. } | Role::Launcher | Role::Container => true,
@@ -249,12 +249,12 @@ impl Program {
 }
 
 impl Spelling {
-    /// Tells whether an option takes the next word as its value. A long option counts by any beginning.
+    /// Tells whether an option takes the next word as its value. A long option also matches by any prefix.
     pub(crate) fn takes_next_word(&self, option: &str) -> bool {
         if option.starts_with("--") {
             return self.long_valued.iter().any(|name| is_long(option, name));
         }
-        // In a bundle the first valued option takes the rest, or the next word when it is the last.
+        // In a bundle, the first option with a value takes the rest, or the next word if it is the last one.
         let bundle = &option[1..];
         let first =
             bundle.char_indices().find(|(_, c)| self.valued.contains(*c) || self.attached.contains(*c));
@@ -262,7 +262,7 @@ impl Spelling {
     }
 }
 
-/// Lists the values that a short option has among these words: the rest of its bundle, or the next word.
+/// Lists the values of a short option in these words: the rest of its bundle, or the next word.
 pub(crate) fn short_values<'a>(spelling: &Spelling, args: &'a [String], option: char) -> Vec<&'a str> {
     let takes_rest = |c: char| [spelling.valued, spelling.attached, spelling.code].concat().contains(c);
     let mut found = Vec::new();
@@ -282,7 +282,7 @@ pub(crate) fn short_values<'a>(spelling: &Spelling, args: &'a [String], option: 
     found
 }
 
-/// Lists the values that a long option has among these words, by any beginning of its name.
+/// Lists the values of a long option in these words, by any prefix of its name.
 pub(crate) fn long_values<'a>(args: &'a [String], option: &str) -> Vec<&'a str> {
     let value = |(at, word): (usize, &'a String)| match word.split_once('=') {
         Some((name, value)) => is_long(name, option).then_some(value),
@@ -291,12 +291,12 @@ pub(crate) fn long_values<'a>(args: &'a [String], option: &str) -> Vec<&'a str> 
     args.iter().enumerate().filter_map(value).collect()
 }
 
-/// Tells whether a word, without a value behind `=`, is a long option or a beginning of its name.
+/// Tells whether a word, without a value after `=`, is a long option or a prefix of it.
 pub(crate) fn is_long(word: &str, name: &str) -> bool {
     2 < word.len() && word.starts_with("--") && name.starts_with(word)
 }
 
-/// Gives the last part of a program's path, in lower case and without `.exe`.
+/// Returns the last part of a program's path, in lower case and without `.exe`.
 pub(crate) fn base_name(program: &str) -> Cow<'_, str> {
     let name = program.rsplit(['/', '\\']).next().unwrap_or(program);
     if name.bytes().any(|byte| byte.is_ascii_uppercase()) {

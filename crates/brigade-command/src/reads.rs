@@ -1,7 +1,7 @@
-//! Which files a command leads to: files that its words name, and code that programs find by a directory, a module, an
-//! option or a part of a name (`python3 bin`, `python3 -m pkg`, `node bin/t`, `make`).
+//! Finds the files that a command loads: files in its words, and code that programs find by directory, module, option
+//! or incomplete name (`python3 bin`, `python3 -m pkg`, `node bin/t`, `make`).
 //!
-//! What is listed need not exist: a file that appears later is found then, and so shows as a change.
+//! Listed files may be missing. A file that appears later is then a change.
 
 mod environment;
 mod found_files;
@@ -22,115 +22,115 @@ use crate::risk::{self, Standing, Started};
 
 pub use script::missing_script;
 
-/// More tests than these are not bound one by one.
+/// The maximum number of tests that are bound one by one.
 const MOST_TESTS: usize = 1024;
 
-/// More directories than these are not looked through.
+/// The maximum number of searched directories.
 const MOST_FOLDERS: usize = 10_000;
 
-/// What is never code: the state of Brigade and of git.
+/// Directories that never have code: the state of Brigade and of git.
 const LEFT_OUT: &[&str] = &[".brigade", ".git"];
 
-/// What the search asks about files. Paths are absolute.
+/// The file access of the search. Paths are absolute.
 pub trait Files {
     /// The directory of the workspace.
     fn root(&self) -> &Path;
 
-    /// The variable `PATH` of the host.
+    /// The `PATH` of the host.
     fn path_variable(&self) -> Option<&OsStr>;
 
-    /// Looks at what a path leads to, links followed.
+    /// Looks up the target of a path, and follows links.
     fn look(&self, path: &Path) -> Seen;
 
-    /// Tells whether a path leads to a program: a regular file that may be executed.
+    /// Tells whether a path leads to an executable regular file.
     fn is_program(&self, path: &Path) -> bool;
 
-    /// Lists a directory of the workspace; nothing if it cannot be read or lies elsewhere.
+    /// Lists a directory of the workspace; empty if it is unreadable or outside.
     fn list(&self, folder: &Path) -> Vec<Entry>;
 
-    /// Reads a file of the workspace, up to a limit; `None` if it is longer, cannot be read or lies elsewhere.
+    /// Reads a file of the workspace; `None` if it is over the limit, unreadable or outside.
     fn read(&self, path: &Path, limit: u64) -> Option<Vec<u8>>;
 
-    /// Reads the first bytes of a file, wherever it lies.
+    /// Reads the first bytes of a file, in the workspace or outside.
     fn head(&self, path: &Path, length: usize) -> Vec<u8>;
 }
 
-/// What a path leads to.
+/// The target of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// Into the workspace.
+    /// In the workspace.
     Inside {
-        /// The path in the workspace without links, relative to its root.
+        /// The path without links, relative to the workspace root.
         real: PathBuf,
-        /// What is there; `None` for nothing.
+        /// The kind of file; `None` if it does not exist.
         kind: Option<Kind>,
     },
-    /// To something outside of the workspace; `None` for nothing.
+    /// Outside of the workspace; `None` if it does not exist.
     Outside(Option<Kind>),
-    /// To nowhere: the path cannot be followed.
+    /// The path cannot be followed.
     Nowhere,
 }
 
-/// What a name in a directory is.
+/// The kind of a directory entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A regular file.
     File,
     /// A directory.
     Folder,
-    /// A symbolic link; only in lists.
+    /// A symbolic link; only in listings.
     Link,
     /// A device, pipe or socket.
     Other,
 }
 
-/// One name in a directory.
+/// A directory entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The name.
     pub name: String,
-    /// What it is, links not followed.
+    /// The kind, without following links.
     pub kind: Kind,
 }
 
-/// The files that a command leads to.
+/// The files that a command loads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reads {
-    /// What words may name.
+    /// Files that words may name.
     pub named: BTreeSet<PathBuf>,
-    /// What words behind interpreters and programs that start others may name, wherever it lies: scripts among it.
+    /// Files that words after interpreters and launchers may name, in the workspace or outside, including scripts.
     pub scripts: BTreeSet<PathBuf>,
-    /// Files and directories in which programs find code.
+    /// Files and directories where programs find code.
     pub code: BTreeSet<PathBuf>,
     /// Programs besides the first one.
     pub programs: BTreeSet<PathBuf>,
-    /// Programs that are executed: of each command its own, those behind a launcher, and interpreters of scripts.
+    /// Executed programs: the program of each command, programs after a launcher, and interpreters of scripts.
     pub executed: BTreeSet<PathBuf>,
-    /// Code that no approval can bind.
+    /// Code that an approval cannot bind.
     pub unbound: BTreeSet<NotBound>,
     /// The script that the command runs, if it does not exist.
     pub missing: Option<String>,
 }
 
-/// Code that a command runs, and that no approval can bind.
+/// Code that a command runs and an approval cannot bind.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NotBound {
-    /// A directory that holds more than is read.
+    /// A directory with more than the limits.
     Folder(String),
     /// A link to a directory outside of the workspace.
     Link(String),
-    /// A variable that the command sets, which says where code is found.
+    /// A variable that the command sets and that changes where code is found.
     Variable(String),
-    /// Files that `find` finds, or that lie where it finds something.
+    /// Files that `find` finds, or files beside them.
     FoundFiles,
-    /// An option that makes a program start another one in its own way.
+    /// An option that makes a program start another one.
     Option(&'static str),
 }
 
-/// Finds the files that a command leads to when it starts in a directory.
+/// Finds the files that a command loads if it starts in a directory.
 ///
-/// Every command that the judgement of risk sees is looked at: behind wrappers and launchers, in texts that are split
-/// or handed to a shell, and in settings.
+/// It covers every command that the risk check finds: after wrappers and launchers, in texts that are split or passed
+/// to a shell, and in settings.
 ///
 /// ```
 /// # use std::{ffi::OsStr, path::{Path, PathBuf}};
@@ -163,7 +163,7 @@ pub fn what_it_reads(argv: &Argv, directory: &Path, files: &dyn Files) -> Reads 
     reads
 }
 
-/// Follows every command that one command line starts.
+/// Follows every command that a command line starts.
 fn follow(words: &[String], directory: &Path, files: &dyn Files, reads: &mut Reads) {
     for (at, command) in risk::started(words).iter().enumerate() {
         let finder = Finder { files, directory: directory.join(&command.directory) };
@@ -180,17 +180,17 @@ fn follow(words: &[String], directory: &Path, files: &dyn Files, reads: &mut Rea
 
 struct Finder<'f> {
     files: &'f dyn Files,
-    /// The directory that the command starts in.
+    /// The working directory of the command.
     directory: PathBuf,
 }
 
 impl Finder<'_> {
-    /// Finds what one command leads to. `outer` is the directory of the whole command line.
+    /// Finds the files of one command. `outer` is the working directory of the whole command line.
     fn command(&self, command: &Started, outer: &Path, reads: &mut Reads) {
         if let Some(script) = script::script_of(&command.words) {
             reads.scripts.insert(self.directory.join(script.word));
         }
-        // Its words were looked at with those before it.
+        // Its words were covered with the command before it.
         if command.is_tail {
             return;
         }
@@ -209,16 +209,16 @@ impl Finder<'_> {
                     reads.unbound.append(&mut found.unbound);
                 }
                 directory.push(risk::changed_directory(known, args));
-                // Variables and directories in a container are not those of this machine.
+                // A container has its own variables and directories.
                 is_certain &= known.role() != Role::Container;
             }
             may_be_program = (may_be_program && at != 0) || known.is_some_and(Program::starts_others);
         }
         let directories = BTreeSet::from([outer, self.directory.as_path(), directory.as_path()]);
         let runs_code = command.words.iter().any(|word| Program::of(word).is_some_and(Program::runs_code));
-        // What an option means need not be known: a file that is named behind such a program may be its code.
+        // The meaning of options does not matter: any file named after such a program may be its code.
         for (at, word) in command.words.iter().enumerate() {
-            // The program itself is bound as one.
+            // The program itself is bound separately.
             let found = if runs_code && at != 0 { &mut reads.scripts } else { &mut reads.named };
             for name in names_in(word) {
                 found.extend(directories.iter().map(|directory| directory.join(name)));
@@ -230,7 +230,7 @@ impl Finder<'_> {
     /// Finds the code of one program with its arguments.
     fn program(&self, known: Program, args: &[String], reads: &mut Reads) {
         let row = known.row();
-        // Some of them are looked for upwards.
+        // Some files are also found in parent directories.
         for folder in self.upwards(&self.directory) {
             reads.code.extend(row.files.iter().map(|file| folder.join(file)));
         }
@@ -255,7 +255,7 @@ impl Finder<'_> {
             Finds::GitCommands => {
                 let folders = long_values(args, "--exec-path").into_iter();
                 reads.code.extend(folders.map(|folder| self.directory.join(folder)));
-                // Settings and hooks in there start programs.
+                // Settings and hooks in it start programs.
                 for folder in long_values(args, "--git-dir") {
                     let parts = ["config", "config.worktree", "hooks", "info/attributes", "commondir"];
                     reads.code.extend(parts.map(|part| self.directory.join(folder).join(part)));
@@ -276,8 +276,8 @@ impl Finder<'_> {
         }
     }
 
-    /// Lists the files below a directory whose names end so, without hidden directories, environments and installed
-    /// packages. A link to a directory of the workspace is followed once.
+    /// Lists files below a directory with these extensions. Skips hidden directories, environments and installed
+    /// packages. Follows a link to a directory of the workspace once.
     fn tree(&self, folder: &Path, ends: &[&str], reads: &mut Reads) {
         let Some(start) = self.inside(folder) else { return };
         let mut files = BTreeSet::new();
@@ -324,7 +324,7 @@ impl Finder<'_> {
         reads.code.extend(files);
     }
 
-    /// Lists a directory and those around it, up to the workspace.
+    /// Lists a directory and its parents, up to the workspace root.
     fn upwards<'p>(&self, folder: &'p Path) -> impl Iterator<Item = &'p Path> {
         folder.ancestors().take_while(|folder| self.inside(folder).is_some())
     }
@@ -336,12 +336,12 @@ impl Finder<'_> {
         }
     }
 
-    /// Tells whether something of the workspace is there.
+    /// Tells whether the path leads to something in the workspace.
     fn is_there(&self, path: &Path) -> bool {
         matches!(self.files.look(path), Seen::Inside { kind: Some(_), .. })
     }
 
-    /// Gives the path in the workspace that a path leads to.
+    /// Returns the target of a path, relative to the workspace.
     fn inside(&self, path: &Path) -> Option<PathBuf> {
         match self.files.look(path) {
             Seen::Inside { real, .. } => Some(real),
@@ -350,15 +350,15 @@ impl Finder<'_> {
     }
 }
 
-/// Writes a path of the workspace; its root is `.`.
+/// Formats a workspace path; the root is `.`.
 fn shown(path: &Path) -> String {
     if path.as_os_str().is_empty() { ".".to_owned() } else { path.to_string_lossy().into_owned() }
 }
 
-/// How many letters of options may stand before the name of a file in one word.
+/// The maximum number of option letters before a file name in one word.
 const BUNDLE: usize = 8;
 
-/// Lists what may be the name of a file in a word: `file`, `--option=file`, `-ofile`, `-nofile`, `@file`.
+/// Lists possible file names in a word: `file`, `--option=file`, `-ofile`, `-nofile`, `@file`.
 fn names_in(word: &str) -> BTreeSet<&str> {
     let mut names = BTreeSet::from([word]);
     names.extend(word.split_once('=').map(|(_, value)| value));

@@ -1,18 +1,18 @@
 //! Judges whether a command line is too risky to run.
 //!
-//! The words are judged, not a text: [`judge`] finds the program that would really run, looking through wrappers
-//! such as `env` or `timeout`, and reads its options as that program would. So `bash -lc …` and `rm -r -f …` are
-//! found in any spelling, while `echo sudo` and `git commit -m 'rm -rf /'` are not. The text given to a shell is
-//! read roughly as the shell would and judged in turn.
+//! [`judge`] looks at words, not at text. It looks through wrappers such as `env` or `timeout` to find the program that
+//! runs, and reads its options like that program. So it finds `bash -lc …` and `rm -r -f …` in any spelling, but not
+//! `echo sudo` or `git commit -m 'rm -rf /'`. It reads the text given to a shell roughly like the shell, and judges the
+//! commands in it.
 //!
-//! Words that are nothing but shell syntax (`|`, `;`, `&&`) also separate commands, although no shell will read
-//! them: whoever configures `curl … | sh` meant it.
+//! Words that are only shell syntax (`|`, `;`, `&&`) also separate commands. No shell reads them, but the author of
+//! `curl … | sh` intended a pipe.
 //!
-//! A shell or interpreter that is left to read its commands from standard input is a risk too, as is whatever a
-//! setting of git, ssh or an option of `tar`, `script` and their like makes them run. What `ssh` hands to a remote
-//! shell is judged like the text of a shell, but is no risk by itself.
+//! A shell or interpreter that reads its commands from standard input is also a risk. So are commands in settings of
+//! git and ssh, or in options of `tar`, `script` and similar programs. Text that `ssh` passes to a remote shell is
+//! judged like the text of a shell, but is not a risk by itself.
 //!
-//! This is a guard against shapes that hide what runs, not a sandbox: a script may still do anything.
+//! This detects commands that hide what runs. It is not a sandbox: a script may still do anything.
 
 mod git;
 mod hook;
@@ -32,54 +32,53 @@ pub(crate) use wrapper::{changed_directory, is_assignment};
 
 /// One reason why a command line is high-risk.
 ///
-/// `word` is the position of the telling word, counted from 0, which is the program; for something found inside
-/// the text of a shell it is the word that holds the text. A risk names programs from a fixed list only, and never
-/// quotes an argument.
+/// `word` is the position of the relevant word, counted from 0, which is the program. For a risk in the text of a
+/// shell, it is the word with the text. A risk names only programs from a fixed list, and never quotes an argument.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Risk {
-    /// A shell is given its commands as text.
+    /// A shell gets its commands as text.
     ShellText {
         /// The position of the option.
         word: usize,
         /// The shell.
         program: &'static str,
     },
-    /// An interpreter is given its program as text.
+    /// An interpreter gets its program as text.
     InlineCode {
         /// The position of the option or of the code.
         word: usize,
         /// The interpreter.
         program: &'static str,
     },
-    /// Another user's rights are asked for.
+    /// A program asks for the rights of another user.
     Privilege {
         /// The position of the program.
         word: usize,
         /// The program that gives the rights.
         program: &'static str,
     },
-    /// Files are removed recursively and without asking.
+    /// Files are removed recursively without confirmation.
     ForcedRemoval {
         /// The position of the program.
         word: usize,
     },
     /// Output of another command is piped into a shell or interpreter.
     PipeIntoInterpreter {
-        /// The position of the shell or interpreter, or of the text that holds the pipe.
+        /// The position of the shell or interpreter, or of the text with the pipe.
         word: usize,
         /// The shell or interpreter.
         program: &'static str,
     },
-    /// A shell or interpreter is to read its commands from standard input.
+    /// A shell or interpreter reads its commands from standard input.
     StandardInput {
-        /// The position of the word that says so, or of the program when neither a script nor code is named.
+        /// The position of the word that says so, or of the program if it has neither script nor code.
         word: usize,
         /// The shell, interpreter, or program that would start one.
         program: &'static str,
     },
-    /// What a download brings is run, through `eval "$(…)"`, `bash <(…)` and the like.
+    /// A download is run, with `eval "$(…)"`, `bash <(…)` or similar.
     DownloadedCode {
-        /// The position of the word that holds the download.
+        /// The position of the word with the download.
         word: usize,
         /// The program that downloads.
         program: &'static str,
@@ -87,7 +86,7 @@ pub enum Risk {
 }
 
 impl Risk {
-    /// Gives the stable name of the kind of risk.
+    /// Returns the stable code of the kind of risk.
     pub fn code(&self) -> &'static str {
         match self {
             Risk::ShellText { .. } => "shell-text",
@@ -100,7 +99,7 @@ impl Risk {
         }
     }
 
-    /// Gives the position of the telling word, counted from 0.
+    /// Returns the position of the relevant word, counted from 0.
     pub fn word(&self) -> usize {
         match self {
             Risk::ShellText { word, .. }
@@ -114,7 +113,7 @@ impl Risk {
     }
 }
 
-/// A sentence for people, without a final stop.
+/// A sentence for people, without a final period.
 impl fmt::Display for Risk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -143,7 +142,7 @@ impl fmt::Display for Risk {
     }
 }
 
-/// Lists every risk of a command line, in the order of its words; empty means none was found.
+/// Lists all risks of a command line, in the order of its words.
 ///
 /// ```
 /// use brigade_command::argv::Argv;
@@ -155,7 +154,7 @@ impl fmt::Display for Risk {
 /// ```
 pub fn judge(argv: &Argv) -> Vec<Risk> {
     let mut risks = Reading::of(argv.words()).risks;
-    // Where a pipe is named, it is the standard input.
+    // After a pipe, standard input is the pipe.
     let piped: Vec<usize> =
         risks.iter().filter(|r| matches!(r, Risk::PipeIntoInterpreter { .. })).map(Risk::word).collect();
     risks.retain(|risk| !(matches!(risk, Risk::StandardInput { .. }) && piped.contains(&risk.word())));
@@ -165,13 +164,13 @@ pub fn judge(argv: &Argv) -> Vec<Risk> {
     risks
 }
 
-/// Lists the commands that a command line starts, in the order in which they are found: itself first, then those behind
-/// wrappers, in texts that a program splits or hands to a shell, and in settings.
+/// Lists the commands that a command line starts, in the order they are found: itself, then commands after wrappers, in
+/// texts that a program splits or passes to a shell, and in settings.
 pub(crate) fn started(words: &[String]) -> Vec<Started> {
     Reading::of(words).started
 }
 
-/// Tells whether a command line holds a command in a text that cannot be read before it is run.
+/// Tells whether a command line has a command in a text that cannot be read before the run.
 pub(crate) fn is_unread(words: &[String]) -> bool {
     Reading::of(words).is_unread
 }
@@ -181,51 +180,51 @@ pub(crate) fn is_unread(words: &[String]) -> bool {
 pub(crate) struct Started {
     /// Its words.
     pub(crate) words: Vec<String>,
-    /// The directory that it starts in, where wrappers before it change that; relative to that of the command line.
+    /// The working directory, if wrappers change it, relative to that of the command line.
     pub(crate) directory: PathBuf,
     /// How it was found.
     pub(crate) standing: Standing,
-    /// Whether its words are the last ones of the command before it.
+    /// Whether its words are the last words of the command before it.
     pub(crate) is_tail: bool,
 }
 
-/// What is known of a command that is started.
+/// How certain it is that a command starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// It is started, and finds files as the command line does.
+    /// It starts, and finds files like the command line.
     Certain,
-    /// It is started, but maybe in another root or directory.
+    /// It starts, but may have another root or working directory.
     Moved,
-    /// Words behind a launcher that would be a command if they began one.
+    /// Words after a launcher that may be a command.
     Guessed,
 }
 
-/// A word, and the position of the word of the command line that it came from.
+/// A word, and the position of its source word in the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Word {
     text: String,
     at: usize,
 }
 
-/// How deep texts within texts, and wrappers around wrappers, are followed.
+/// The maximum nesting of texts and wrappers.
 const MAX_DEPTH: usize = 16;
 
-/// How many words after a launcher are tried as the beginning of a command.
+/// How many words after a launcher are tried as the start of a command.
 const MAX_SUFFIXES: usize = 256;
 
-/// Whether a command is judged where it begins, or wherever it might begin.
+/// Whether a command starts here, or may start here.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Trying {
     OneCommand,
     EverySuffix,
 }
 
-/// The one reading of a command line: what it starts, and what is risky about it.
+/// The analysis of a command line: what it starts, and its risks.
 struct Reading {
     risks: Vec<Risk>,
     started: Vec<Started>,
     is_unread: bool,
-    /// The directory and standing of the command that is read next.
+    /// The working directory and certainty of the next command.
     directory: PathBuf,
     standing: Standing,
     depth: usize,
@@ -249,7 +248,7 @@ impl Reading {
         reading
     }
 
-    /// Judges words that may hold shell syntax as words of their own.
+    /// Judges words, some of which may be shell syntax.
     fn words(&mut self, words: &[Word]) {
         let mut rest = words;
         let mut piped = false;
@@ -273,12 +272,12 @@ impl Reading {
         }
     }
 
-    /// Judges one command: its program, or what a wrapper in front runs.
+    /// Judges one command: its program, or the program that a wrapper runs.
     fn command(&mut self, words: &[Word]) {
         self.command_within_depth(words, false);
     }
 
-    /// Judges a command that another one certainly runs, maybe elsewhere.
+    /// Judges a command that another one certainly runs, possibly in another place.
     fn moved_command(&mut self, words: &[Word]) {
         let before = self.standing;
         if before == Standing::Certain {
@@ -293,7 +292,7 @@ impl Reading {
             return;
         }
         self.depth += 1;
-        // What is tried behind a launcher is no command of its own.
+        // Words that are only tried after a launcher are not a command.
         if self.trying == Trying::OneCommand && !words.is_empty() {
             self.started.push(Started {
                 words: words.iter().map(|word| word.text.clone()).collect(),
@@ -331,7 +330,7 @@ impl Reading {
                 }
                 self.process_substitutions(args);
             }
-            // The same name is that of ast-grep, whose subcommands are no groups.
+            // `sg` is also the name of ast-grep, which has subcommands instead of a group.
             Role::Privilege if program == "sg" && args.first().is_none_or(|word| is_ast_grep(&word.text)) => {
             }
             Role::Privilege => {
@@ -409,7 +408,7 @@ impl Reading {
         }
     }
 
-    /// Notes what a program runs because one of its options says so.
+    /// Records what a program runs because of its options.
     fn hooks(&mut self, head: &Word, args: &[Word]) {
         for hooked in hook::hooked(&head.text, args) {
             match hooked {
@@ -418,7 +417,7 @@ impl Reading {
                     self.shell_text(&text);
                 }
                 hook::Hooked::Command(text) => self.shell_text(&text),
-                // Nothing of this machine is started.
+                // It starts nothing on this machine.
                 hook::Hooked::Remote(text) => {
                     let before = self.started.len();
                     self.shell_text(&text);
@@ -434,9 +433,9 @@ impl Reading {
         }
     }
 
-    /// Notes a shell or interpreter that is left to read its commands from standard input.
+    /// Records a shell or interpreter that reads its commands from standard input.
     ///
-    /// Among the words of a launcher, one that is only the name of a shell may be the name of anything.
+    /// After a launcher, a word that is only the name of a shell may have another meaning.
     fn standard_input(&mut self, head: &Word, known: Program, args: &[Word]) {
         let program = known.name;
         let word = match stdin::from_stdin(known, args) {
@@ -447,9 +446,9 @@ impl Reading {
         self.risks.push(Risk::StandardInput { word, program });
     }
 
-    /// Judges every word as if a command began there: for programs whose own options are too many to know.
+    /// Judges every word as the start of a command, for programs with too many options to list.
     fn any_suffix(&mut self, args: &[Word]) {
-        // Nested, this would add nothing, since every suffix is tried anyway; and it would cost without bound.
+        // Nesting this would add nothing, because every suffix is tried anyway, and its cost has no bound.
         if std::mem::replace(&mut self.trying, Trying::EverySuffix) == Trying::EverySuffix {
             return;
         }
@@ -458,7 +457,7 @@ impl Reading {
             if Program::of(&args[from].text).is_some_and(|known| !starts_what_follows(known)) {
                 self.command(&args[from..]);
             }
-            // `ssh host 'sudo reboot'` and `su -c 'rm -rf x'` hand over a text.
+            // `ssh host 'sudo reboot'` and `su -c 'rm -rf x'` pass a text.
             if args[from].text.contains(' ') {
                 self.trying = Trying::OneCommand;
                 self.shell_text(&args[from]);
@@ -469,7 +468,7 @@ impl Reading {
         self.standing = standing;
     }
 
-    /// Judges a text that a shell will read.
+    /// Judges the text of a shell.
     fn shell_text(&mut self, text: &Word) {
         if MAX_DEPTH <= self.depth {
             return;
@@ -496,7 +495,7 @@ impl Reading {
         self.depth -= 1;
     }
 
-    /// Notes a pipe that ends in a shell or interpreter, also behind wrappers.
+    /// Records a pipe into a shell or interpreter, also after wrappers.
     fn pipe_target(&mut self, words: &[Word]) {
         let mut words = words.to_vec();
         for _ in 0..MAX_DEPTH {
@@ -523,7 +522,7 @@ impl Reading {
         }
     }
 
-    /// Notes downloads in `$(…)`, backquotes and `<(…)` that are handed to something that runs them.
+    /// Records downloads in `$(…)`, backquotes and `<(…)` that are passed to something that runs them.
     fn process_substitutions(&mut self, args: &[Word]) {
         for word in args {
             for inner in shell_text::parse(&word.text).substitutions {
@@ -539,7 +538,7 @@ impl Reading {
     }
 }
 
-/// Tells whether a program only starts what follows it, so that trying each word behind it finds as much.
+/// Tells whether a program only starts what follows, so trying each word after it finds the same.
 fn starts_what_follows(known: Program) -> bool {
     match known.role() {
         Role::Launcher | Role::Container | Role::Subcommands(_) | Role::Wrapper { .. } | Role::Other => true,
@@ -553,13 +552,13 @@ fn removes(program: &str) -> bool {
     Program::of(program).is_some_and(|known| known.role() == Role::Remove)
 }
 
-/// Tells whether the first argument of `sg` is one of ast-grep.
+/// Tells whether the first argument of `sg` belongs to ast-grep.
 fn is_ast_grep(argument: &str) -> bool {
     let subcommands = ["completions", "help", "lsp", "new", "run", "scan", "test"];
     argument.starts_with('-') || subcommands.contains(&argument)
 }
 
-/// Gives the fixed name of a program that downloads.
+/// Returns the fixed name of a program that downloads.
 fn downloader(program: &str) -> Option<&'static str> {
     let name = base_name(program);
     DOWNLOADERS.iter().copied().find(|entry| *entry == name)

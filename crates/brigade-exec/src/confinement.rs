@@ -1,4 +1,4 @@
-//! The sandbox profile that a decision means on this machine.
+//! Builds the sandbox profile of a policy decision on this machine.
 
 use std::path::{Path, PathBuf};
 
@@ -9,10 +9,10 @@ use brigade_process::{
     SandboxProfile, system_read_paths, without_links_below,
 };
 
-/// Where Brigade keeps its state.
+/// The directory of Brigade's state.
 const STATE: &str = ".brigade";
 
-/// The ways to what no run may write: where links on them lead is kept, too.
+/// Paths that no run may write, including the targets of links on them.
 const OWN_STATE: [&str; 6] = [
     STATE,
     ".brigade/tools.toml",
@@ -22,10 +22,10 @@ const OWN_STATE: [&str; 6] = [
     ".brigade/tools/runs/ledger.jsonl",
 ];
 
-/// What a receipt says when not every folder was looked at.
+/// The note in a receipt if the search did not cover every directory.
 const PART: &str = "the workspace has too many folders to find every repository in it: some may be writable";
 
-/// The folders that a run is given.
+/// The directories of a run.
 pub(crate) struct RunFolders<'a> {
     pub(crate) workspace: &'a Path,
     pub(crate) temporary: &'a Path,
@@ -33,16 +33,17 @@ pub(crate) struct RunFolders<'a> {
     pub(crate) home: Option<&'a Path>,
 }
 
-/// The rules of a run.
+/// The sandbox of a run.
 pub(crate) struct Confinement {
     pub(crate) profile: SandboxProfile,
-    /// What is not as it was asked for, as sentences.
+    /// Differences from the requested sandbox, as sentences.
     notes: Vec<String>,
 }
 
-/// Returns the rules of a run, or none when the policy asks for no sandbox.
+/// Returns the sandbox of a run; `None` if the policy requests none.
 ///
-/// What is open besides the system and the run's own folders is what the decision says, which an approval binds.
+/// Besides the system and the run's own directories, only the paths in the decision are open, and the approval binds
+/// those.
 ///
 /// With `closed` nothing else of the workspace can be read.
 pub(crate) fn confine(
@@ -109,7 +110,7 @@ pub(crate) fn confine(
     let own = [folders.temporary, folders.checkpoints];
     let opened: Vec<PathBuf> = write.iter().filter(|path| !own.contains(&path.as_path())).cloned().collect();
     let is_opened = |path: &PathBuf| !kept.covers(path) && opened.iter().any(|open| path.starts_with(open));
-    // What the policy opens of a repository's own folder stays closed, too.
+    // The policy cannot open a repository's own directory.
     write.retain(|path| {
         own.contains(&path.as_path()) || !repositories.closed.iter().any(|closed| path.starts_with(closed))
     });
@@ -140,7 +141,7 @@ pub(crate) fn confine(
     Some(Confinement { profile, notes })
 }
 
-/// Returns the limits of each process of a run.
+/// Returns the resource limits of each process of a run.
 pub(crate) fn limits(decision: &Decision) -> Limits {
     let limits = decision.limits;
     Limits {
@@ -158,7 +159,7 @@ fn expand(path: &String, folders: &RunFolders<'_>) -> PathBuf {
     }
 }
 
-/// Returns the profile and what the kernel made of it, as the receipt holds it.
+/// Returns the profile and how the kernel enforced it, for the receipt.
 pub(crate) fn used(
     confinement: Option<&Confinement>,
     enforcement: Option<&Enforcement>,

@@ -1,4 +1,4 @@
-//! The checkpoints that a script asks for: files that it drops into its folder.
+//! The checkpoints of a script: files that it drops into its checkpoint directory.
 
 use brigade_call::{Checkpoint, CheckpointStatus};
 use brigade_core::text::short;
@@ -9,28 +9,28 @@ use brigade_fs::{DirEntry, FileKind, Fs, FsError, RelPath};
 use brigade_redact::Redactor;
 use thiserror::Error;
 
-/// A file that a script dropped.
+/// A dropped file.
 #[derive(Clone, Debug)]
 pub struct DroppedFile {
-    /// Its name in the folder.
+    /// The file name.
     pub name: String,
-    /// Its bytes, or why they cannot be read.
+    /// The bytes, or why they cannot be read.
     pub bytes: Result<Vec<u8>, String>,
 }
 
-/// The longest dropped file that is read, in bytes.
+/// The largest dropped file that is read, in bytes.
 const CHECKPOINT_LIMIT: u64 = 1 << 20;
 
-/// What lies in the folder that a run drops its checkpoints into.
+/// The content of a run's checkpoint directory.
 #[derive(Debug, Default)]
 pub(crate) struct Dropped {
-    /// What is meant as a checkpoint. What cannot be one, such as a folder, comes with the reason.
+    /// Checkpoint files. An entry that cannot be one, such as a directory, has the reason.
     pub(crate) files: Vec<DroppedFile>,
-    /// The names of files that do not end in `.json`, sorted. They are left out.
+    /// Sorted names of files that do not end in `.json`. They are ignored with a warning.
     pub(crate) left_out: Vec<String>,
 }
 
-/// Reads what lies in the folder that a run drops its checkpoints into.
+/// Reads the checkpoint directory of a run.
 pub(crate) fn list_dropped(fs: &dyn Fs, folder: &RelPath) -> Result<Dropped, FsError> {
     let entries = match fs.list_dir(folder) {
         Err(error) if error.is_not_found() => return Ok(Dropped::default()),
@@ -56,7 +56,7 @@ pub(crate) fn list_dropped(fs: &dyn Fs, folder: &RelPath) -> Result<Dropped, FsE
     Ok(Dropped { files, left_out })
 }
 
-/// Reads JSON as other programs write it, but for keys that stand twice: which of them a script meant cannot be told.
+/// Parses lenient JSON. Duplicate keys are refused, because it is unknown which one the script meant.
 fn parse(bytes: &[u8]) -> Result<Json, String> {
     let refused = |error: brigade_core::JsonError| format!("not JSON: {error}");
     if let Err(error) = Json::parse_bytes(bytes, Dialect::Strict)
@@ -67,17 +67,17 @@ fn parse(bytes: &[u8]) -> Result<Json, String> {
     Json::parse_bytes(bytes, Dialect::Lenient).map_err(refused)
 }
 
-/// A dropped file that is no checkpoint; it fails the run.
+/// A dropped file that is not a valid checkpoint, so the run fails.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("checkpoint file {}: {problem}", brigade_core::text::escape_terminal(.name))]
 pub struct BrokenCheckpoint {
-    /// The file's name.
+    /// The file name.
     pub name: String,
-    /// What is wrong with it.
+    /// The problem.
     pub problem: String,
 }
 
-/// Whose checkpoints these are.
+/// The owner of checkpoints.
 pub(crate) struct Owner<'a> {
     pub(crate) tool_id: &'a str,
     pub(crate) call_id: &'a str,
@@ -85,7 +85,7 @@ pub(crate) struct Owner<'a> {
     pub(crate) completed_at: Timestamp,
 }
 
-/// Reads all dropped files: checkpoints in the order of their creation, and what is broken.
+/// Reads all dropped files. Returns the checkpoints in order of creation, and the invalid files.
 pub(crate) fn read_dropped(
     files: Vec<DroppedFile>,
     owner: &Owner<'_>,
@@ -116,7 +116,7 @@ fn read_one(name: &str, json: &Json, owner: &Owner<'_>, redactor: &Redactor) -> 
     }
     let id = match text(members, "id")? {
         None | Some("") => generated_id(name, owner),
-        // An id becomes the name of a file.
+        // The id becomes a file name.
         Some(id) if redactor.redact_str(id) != id => return Err("`id`: looks like a secret".to_owned()),
         Some(id) => id.parse::<CheckpointId>().map_err(|error| format!("`id`: {error}"))?,
     };

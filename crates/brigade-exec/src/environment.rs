@@ -1,4 +1,4 @@
-//! The environment of a child: a short list, and what the policy adds.
+//! The environment of a child: a short list of inherited variables, and what the policy adds.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -9,11 +9,11 @@ use brigade_core::{Json, RunId};
 use brigade_policy::Decision;
 use brigade_redact::SecretValue;
 
-/// The variables of this process, read once.
+/// A snapshot of the environment variables of this process.
 #[derive(Clone, Debug, Default)]
 pub struct HostEnvironment(BTreeMap<OsString, OsString>);
 
-/// The variables that every child inherits; those that start with `LC_` too.
+/// Variables that every child inherits, besides those that start with `LC_`.
 const INHERITED: &[&str] = &["PATH", "HOME", "LANG", "TZ", "USER", "SHELL", "TERM"];
 
 impl HostEnvironment {
@@ -32,7 +32,7 @@ impl HostEnvironment {
         self.0.contains_key(OsStr::new(name))
     }
 
-    /// Returns those that every child inherits, without all others.
+    /// Returns only the variables that every child inherits.
     #[must_use]
     pub fn usual(&self) -> HostEnvironment {
         HostEnvironment::new(self.inherited().map(|(name, value)| (name.clone(), value.clone())))
@@ -50,7 +50,7 @@ impl HostEnvironment {
         self.0.iter().filter(move |(name, _)| is_inherited(name))
     }
 
-    /// Returns the values that must not be stored or shown: `others`, and those that a decision binds labels to.
+    /// Returns the values to mask: `others`, and the values that a decision binds to labels.
     pub(crate) fn secrets(&self, others: &[SecretValue], decision: &Decision) -> Vec<SecretValue> {
         let bound = self.bound_by(decision);
         let bound = bound.values().map(|value| SecretValue::new(value.as_encoded_bytes()));
@@ -59,12 +59,12 @@ impl HostEnvironment {
         secrets
     }
 
-    /// Returns the values that the call's labels are bound to, by label.
+    /// Returns the bound values of the call's labels.
     pub(crate) fn bound(&self, call: &VerifiedCall) -> BTreeMap<String, OsString> {
         self.bound_by(call.decision())
     }
 
-    /// Returns the values that a decision binds labels to, by label.
+    /// Returns the values that a decision binds, by label.
     pub(crate) fn bound_by(&self, decision: &Decision) -> BTreeMap<String, OsString> {
         let bindings = &decision.env_bindings;
         let value = |(label, variable): (&brigade_core::Label, &brigade_core::Label)| {
@@ -74,7 +74,7 @@ impl HostEnvironment {
     }
 }
 
-/// Returns the variables that a decision gives to any program, without those that tell of a call.
+/// Returns the variables that a decision gives to any program, without those that describe a call.
 pub(crate) fn decided_environment(
     host: &HostEnvironment,
     decision: &Decision,
@@ -94,7 +94,7 @@ pub(crate) fn decided_environment(
     variables
 }
 
-/// Returns the whole environment of a call's child, sorted by name.
+/// Returns the complete environment of a call's child, sorted by name.
 pub(crate) fn child_environment(
     host: &HostEnvironment,
     call: &VerifiedCall,

@@ -1,4 +1,4 @@
-//! One run from the last check to the receipt.
+//! One run, from the last check to the receipt.
 
 use std::path::Path;
 
@@ -22,72 +22,72 @@ use crate::peer::{Peer, Spoken};
 use crate::program::OpenedProgram;
 use crate::receipt::{ReceiptParts, RunPaths, exit_code, receipt};
 
-/// The family of tools whose programs are spoken to.
+/// The family of tools that need a peer.
 pub(crate) const MCP: &str = "mcp";
 
-/// Everything that a run needs besides the call.
+/// Everything that a run needs.
 pub struct Execution<'a> {
-    /// The call; only [`verify`](brigade_call::verify) makes one.
+    /// The verified call; only [`verify`](brigade_call::verify) makes one.
     pub call: &'a VerifiedCall,
-    /// The run, as the call was claimed for it.
+    /// The run id in the claim of the call.
     pub run_id: &'a RunId,
     /// When the call was claimed.
     pub started_at: Timestamp,
     /// The program, open since its bytes were compared with the approval.
     pub program: &'a OpenedProgram,
-    /// The workspace.
+    /// The workspace root.
     pub fs: &'a dyn Fs,
-    /// The folder that the program starts in.
+    /// The working directory of the program.
     pub directory: &'a Path,
-    /// The variables of this process.
+    /// The environment variables of this process.
     pub environment: &'a HostEnvironment,
-    /// Values besides those of the call's labels that are neither stored nor shown: what the policy binds to others.
+    /// Values to mask in addition to those of the call's labels: what the policy binds for other tools.
     pub secrets: &'a [SecretValue],
-    /// Where the run's files are.
+    /// The paths of the run's files.
     pub paths: RunPaths,
-    /// Whether the run is observed.
+    /// Whether to observe the run.
     pub watch: &'a Watch,
-    /// The folder that the script drops checkpoints into; it exists and is empty.
+    /// The checkpoint directory of the script. It exists and is empty.
     pub checkpoint_dir: &'a RelPath,
-    /// Ends the run early.
+    /// Cancels the run.
     pub cancel: Option<CancelToken>,
-    /// The present.
+    /// The clock.
     pub clock: &'a dyn Clock,
 }
 
 /// The open logs of a run.
 pub struct Logs {
-    /// Takes what the program writes to standard output.
+    /// The log of standard output.
     pub stdout: Box<dyn WriteFile>,
-    /// Takes what the program writes to standard error.
+    /// The log of standard error.
     pub stderr: Box<dyn WriteFile>,
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Finished {
-    /// Where the call stands now.
+    /// The new status of the call.
     pub status: CallStatus,
     /// The receipt.
     pub receipt: Receipt,
-    /// The checkpoints that the script asked for, in the order of their creation.
+    /// The checkpoints of the script, in order of creation.
     pub checkpoints: Vec<Checkpoint>,
-    /// When it ended.
+    /// The time when the run ended.
     pub completed_at: Timestamp,
     /// The exit code; negative for a signal.
     pub exit_code: Option<i64>,
     /// Whether the timeout ended it.
     pub timed_out: bool,
-    /// Why it failed, when not by its exit code.
+    /// Why the run failed, if not by its exit code.
     pub failure: Option<String>,
-    /// What was passed over, in sentences.
+    /// Warnings, as sentences.
     pub warnings: Vec<String>,
 }
 
-/// Runs the call. Never fails: whatever goes wrong is in the receipt.
+/// Runs the call. Never fails: errors are in the receipt.
 ///
-/// Immediately before the program is started, the open program and every workspace file that the command names are
-/// compared with the approval once more. With a `peer`, the program is spoken to; else it is waited for.
+/// Right before the start, the open program and every workspace file that the command names are compared with the
+/// approval again. A `peer` talks to the program; without one, the run waits for it.
 pub fn execute(execution: &Execution<'_>, logs: Logs, peer: Option<&mut dyn Peer>) -> Finished {
     let run = execution.run_id.as_str();
     let _span = tracing::debug_span!("run", run, call = execution.call.id().as_str()).entered();
@@ -120,7 +120,7 @@ pub fn execute(execution: &Execution<'_>, logs: Logs, peer: Option<&mut dyn Peer
         Ok(Dropped { files, left_out }) => {
             warnings.extend(left_out.iter().map(|name| {
                 let name = escape_terminal(name);
-                // Names of dropped files come from the program, so they may hold anything.
+                // Names of dropped files come from the program and may have any content.
                 redactor.redact_str(&format!(
                     "checkpoint file {name}: its name does not end in `.json`, so it is left out"
                 ))
@@ -134,7 +134,7 @@ pub fn execute(execution: &Execution<'_>, logs: Logs, peer: Option<&mut dyn Peer
     };
     failures.extend(broken.iter().map(ToString::to_string));
     warnings.extend(denied_reads(sandbox.as_ref(), observed.as_ref()));
-    // Names of dropped files come from the program, so they may hold anything.
+    // Names of dropped files come from the program and may have any content.
     let failure = (!failures.is_empty()).then(|| redactor.redact_str(&failures.join("; ")));
     let status = status(outcome.as_ref(), spoken, failure.as_deref(), &checkpoints);
     let checkpoints = if status == CallStatus::Waiting { checkpoints } else { Vec::new() };
@@ -195,18 +195,18 @@ fn denied_reads(sandbox: Option<&SandboxUsed>, observed: Option<&RunObserved>) -
     told.chain((0 < more).then(|| format!("denied: {more} more files, which the receipt lists"))).collect()
 }
 
-/// What came of the attempt to start the program.
+/// The result of starting the program.
 struct Started {
     outcome: Option<Outcome>,
-    /// Whether it was spoken to, and answered; `None` for a program that was only waited for.
+    /// Whether the program answered its peer; `None` without a peer.
     spoken: Option<Answered>,
     sandbox: Option<SandboxUsed>,
     observed: Option<RunObserved>,
-    /// What ended it early, or failed.
+    /// Why it failed or ended early.
     problem: Option<String>,
 }
 
-/// Whether a program that was spoken to did what it was asked for.
+/// Whether a program answered its peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answered {
     Yes,
@@ -219,7 +219,7 @@ impl Started {
     }
 }
 
-/// Checks once more, starts the program and waits for its tree.
+/// Compares with the approval again, starts the program, and waits for its process tree.
 fn start(
     execution: &Execution<'_>,
     output: &mut Output,
@@ -316,7 +316,7 @@ fn status(
     failure: Option<&str>,
     checkpoints: &[Checkpoint],
 ) -> CallStatus {
-    // What answered has done its work, however it ended.
+    // A program that answered has succeeded, independent of its exit.
     let succeeded = |outcome: &Outcome| match spoken {
         Some(answered) => answered == Answered::Yes,
         None => outcome.exit.success(),

@@ -1,4 +1,4 @@
-//! The files of a folder whose code a command runs, and one fingerprint of them all.
+//! The files of a directory of code, and one fingerprint for all of them.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -6,30 +6,30 @@ use std::path::Path;
 use brigade_core::{Fingerprint, Glob};
 use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, Location, RelPath};
 
-/// How many files of a folder are read.
+/// The maximum number of files in a directory.
 const MOST_FILES: usize = 10_000;
 
-/// How many bytes of a folder are read.
+/// The maximum number of bytes in a directory.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// What is never code: the state of Brigade and of git.
+/// Directories that never have code: the state of Brigade and of git.
 const LEFT_OUT: &[&str] = &[".brigade", ".git"];
 
-/// What was found below a folder.
+/// The files below a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FolderFiles {
-    /// Every regular file: by its path in the workspace, or an absolute one when a link leads out. Sorted.
+    /// All regular files, sorted: by path in the workspace, or an absolute path if a link leads out.
     All(Vec<String>),
-    /// There is more than can be read each time.
+    /// The directory has more than the limits.
     TooMuch,
-    /// This link leads to a directory outside of the workspace.
+    /// A link to a directory outside of the workspace.
     LeadsOut(RelPath),
 }
 
-/// Lists every regular file below a folder of the workspace, links followed.
+/// Lists all regular files below a directory of the workspace, and follows links.
 ///
 /// # Errors
-/// When a folder cannot be read.
+/// Fails if a directory cannot be read.
 pub fn folder_files(fs: &dyn Fs, folder: &RelPath) -> Result<FolderFiles, FsError> {
     let mut files = BTreeSet::new();
     let mut bytes = 0u64;
@@ -74,7 +74,7 @@ pub fn folder_files(fs: &dyn Fs, folder: &RelPath) -> Result<FolderFiles, FsErro
     Ok(FolderFiles::All(files.into_iter().collect()))
 }
 
-/// What a link leads to.
+/// The target of a link.
 enum Linked {
     File(String, u64),
     Folder(RelPath),
@@ -102,17 +102,17 @@ fn linked(fs: &dyn Fs, link: &RelPath) -> Result<Linked, FsError> {
     })
 }
 
-/// Reads what a command names: a file by its path in the workspace, or by an absolute one when a link leads out; a
-/// folder, whose name ends with `/`, with all that is below it.
+/// Returns the fingerprint of a path that a command names. A file has a path in the workspace, or an absolute path if a
+/// link leads out. A directory ends with `/` and covers everything below it.
 ///
 /// # Errors
-/// When it cannot be read.
+/// Fails if the path cannot be read.
 pub fn file_fingerprint(fs: &dyn Fs, path: &str) -> Result<Fingerprint, FsError> {
     let inside = path.strip_suffix('/').unwrap_or(path).parse::<RelPath>();
     match inside {
         Ok(folder) if path.ends_with('/') => {
             let FolderFiles::All(files) = folder_files(fs, &folder)? else {
-                // It was less when it was bound.
+                // The directory had less when it was bound.
                 return Ok(Fingerprint::builder("brigade.folder.v1").text("files", None::<&str>).finish());
             };
             let mut table = Vec::with_capacity(files.len());
@@ -168,7 +168,7 @@ pub fn check_pattern(pattern: &str) -> Result<(), &'static str> {
 /// to directories are not followed.
 ///
 /// # Errors
-/// When a directory cannot be read.
+/// Fails if a directory cannot be read.
 pub fn matching_files(fs: &dyn Fs, pattern: &str) -> Result<Matching, FsError> {
     let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
     let glob = Glob::new(pattern);

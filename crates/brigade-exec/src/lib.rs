@@ -1,10 +1,10 @@
-//! Runs a verified call and writes down what happened.
+//! Runs a verified call and builds its receipt.
 //!
-//! Owns the child's environment, the sandbox profile that a decision means on this machine, masked logs and summaries,
-//! the checkpoints that a script drops, and the receipt. Takes only a [`VerifiedCall`](brigade_call::VerifiedCall);
-//! does not know the queue: whoever calls [`execute`] has claimed the call before and records its end after.
+//! Owns the environment of the child, the sandbox profile of a decision, masked logs and summaries, dropped
+//! checkpoints, and the receipt. Takes only a [`VerifiedCall`](brigade_call::VerifiedCall). Does not know the queue:
+//! the caller of [`execute`] claims the call before, and records its end after.
 //!
-//! A program inherits few variables of its host, besides those that the policy binds or passes:
+//! A program inherits only a few variables of its host, besides those that the policy binds or passes:
 //!
 //! ```
 //! use brigade_exec::HostEnvironment;

@@ -1,4 +1,4 @@
-//! The logs of runs, as they are read.
+//! Reads the logs of runs.
 
 use std::io;
 use std::time::Duration;
@@ -7,22 +7,22 @@ use brigade_fs::{FsError, ReadFile};
 use brigade_process::CancelToken;
 use brigade_redact::Redactor;
 
-/// How much of a log a document holds, in bytes.
+/// The maximum part of a log in a document, in bytes.
 pub const LOG_SHOWN: u64 = 1 << 20;
 
-/// How much before that is looked at, so that no secret is shown from its middle on.
+/// How many bytes before that part are redacted too, so that no secret is shown from its middle.
 const BEFORE: u64 = 64 << 10;
 
-/// How much is read at once.
+/// The size of one read.
 const PIECE: usize = 64 << 10;
 
-/// How often a log that is followed is looked at.
+/// The polling interval of a followed log.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Passes on a log that grows, until its run is over, the token says so, or `sink` fails, whose error comes back.
+/// Passes a growing log to `sink` until the run ends, the token is set, or `sink` fails. Its error is returned.
 ///
 /// # Errors
-/// When the log cannot be read, or what `is_running` fails with.
+/// Fails if the log cannot be read, and returns the errors of `is_running`.
 pub fn follow_log<E: From<FsError>>(
     file: &dyn ReadFile,
     cancel: &CancelToken,
@@ -31,7 +31,7 @@ pub fn follow_log<E: From<FsError>>(
 ) -> Result<io::Result<()>, E> {
     let mut offset = 0;
     while !cancel.is_cancelled() {
-        // Asked before the log is read: what was written before the run ended is then still passed on.
+        // Ask before reading, so everything written before the run ended is still passed on.
         let is_running = is_running()?;
         match pass_log(file, offset, file.len()?, Some(cancel), sink)? {
             Ok(end) => offset = end,
@@ -44,10 +44,10 @@ pub fn follow_log<E: From<FsError>>(
     Ok(Ok(()))
 }
 
-/// Passes on what lies between two offsets, and returns how far that went.
+/// Passes the bytes between two offsets to `sink`, and returns the offset that was reached.
 ///
 /// # Errors
-/// When the log cannot be read.
+/// Fails if the log cannot be read.
 pub fn pass_log(
     file: &dyn ReadFile,
     from: u64,
@@ -73,22 +73,22 @@ pub fn pass_log(
 /// Returns the last [`LOG_SHOWN`] bytes before `end` without secrets.
 ///
 /// # Errors
-/// When the log cannot be read.
+/// Fails if the log cannot be read.
 pub fn log_end(file: &dyn ReadFile, end: u64, mut redactor: Redactor) -> Result<String, FsError> {
     let mut redacted = Vec::new();
     let from = end.saturating_sub(LOG_SHOWN);
     let before =
         file.read_range(from.saturating_sub(BEFORE), usize::try_from(from.min(BEFORE)).unwrap_or(0))?;
     redactor.push(&before, &mut redacted);
-    // What is decided by now lies before the part that is shown; what is held back may begin there.
+    // Output so far is before the shown part. Bytes still held back may start in it.
     redacted.clear();
     let shown = file.read_range(from, usize::try_from(end - from).unwrap_or(0))?;
     redactor.push(&shown, &mut redacted);
     redactor.finish(&mut redacted);
-    // Nothing of a secret is left to be cut through.
+    // Everything is redacted, so the cut cannot split a secret.
     let surplus = redacted.len().saturating_sub(usize::try_from(LOG_SHOWN).unwrap_or(usize::MAX));
     let mut start = surplus;
-    // A character is shown whole or not at all.
+    // Do not split a character.
     while 0 < surplus && start < surplus + 3 && redacted.get(start).is_some_and(|byte| byte & 0xc0 == 0x80) {
         start += 1;
     }

@@ -1,4 +1,4 @@
-//! What a run really used, as its receipt has it.
+//! What a run used, for its receipt.
 
 use std::path::Path;
 
@@ -9,18 +9,18 @@ use brigade_core::{Fingerprint, RunId};
 use brigade_process::{Observation, Observed};
 use brigade_redact::Redactor;
 
-/// Whether a run is observed.
+/// Whether to observe a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Watch {
-    /// It is.
+    /// Observe it.
     Observe,
-    /// It is not, because this earlier run of the same was.
+    /// Do not observe it, because this earlier equal run was observed.
     Unchanged(RunId),
-    /// It is not, and its receipt does not speak of it.
+    /// Do not observe it, and do not mention it in the receipt.
     Nothing,
 }
 
-/// Returns what the receipt says of it.
+/// Returns the observation for the receipt.
 pub(crate) fn observed(
     watch: &Watch,
     observation: Option<&Observation>,
@@ -43,7 +43,7 @@ pub(crate) fn observed(
 }
 
 fn seen(observed: &Observed, redactor: &Redactor) -> RunObserved {
-    // Names come from the program, so they may hold anything.
+    // Names come from the program and may have any content.
     let text = |path: &Path| redactor.redact_str(&path.to_string_lossy());
     let files = |files: &[brigade_process::ObservedFile]| {
         let file = |file: &brigade_process::ObservedFile| {

@@ -1,4 +1,4 @@
-//! Where the output of a run goes: masked into logs, and redacted into short summaries.
+//! Writes the output of a run: masked into logs, and redacted into short summaries.
 
 use std::io;
 
@@ -8,13 +8,13 @@ use brigade_fs::{FsError, WriteFile};
 use brigade_process::Stream;
 use brigade_redact::{Redactor, SecretValue};
 
-/// Characters of a summary.
+/// The maximum length of a summary, in characters.
 const SUMMARY_LIMIT: usize = 500;
 
-/// Bytes from which a summary is made; white space is folded, so more than a summary has.
+/// How many bytes a summary is made from. White space is folded, so this is more than a summary has.
 const SUMMARY_SOURCE: usize = 64 * 1024;
 
-/// One stream's log and the beginning of its redacted text.
+/// The log of one stream, and the start of its redacted text.
 pub(crate) struct Channel {
     log: Box<dyn WriteFile>,
     log_bytes: u64,
@@ -25,18 +25,18 @@ pub(crate) struct Channel {
     redacted: Vec<u8>,
 }
 
-/// The end of one stream, as the receipt tells it.
+/// The summary of one stream for the receipt.
 pub(crate) struct Summary {
     /// At most 500 characters on one line, without secrets.
     pub(crate) text: String,
-    /// Characters of the redacted text that the summary leaves out, as far as they were kept.
+    /// Number of kept characters of the redacted text that the summary omits.
     pub(crate) omitted: usize,
-    /// The bytes of the log, and their sha256; none when the log could not be written.
+    /// Length and sha256 of the log; `None` if the log could not be written.
     pub(crate) log: Option<(u64, Fingerprint)>,
 }
 
 impl Summary {
-    /// What is known of a stream whose log could not be written.
+    /// Returns the summary of a stream whose log could not be written.
     pub(crate) fn unknown() -> Summary {
         Summary { text: String::new(), omitted: 0, log: None }
     }
@@ -72,7 +72,7 @@ impl Channel {
         Ok(())
     }
 
-    /// Writes what is held back, and returns the summary.
+    /// Writes buffered bytes, and returns the summary.
     pub(crate) fn finish(mut self) -> Result<Summary, FsError> {
         self.masked.clear();
         self.mask.finish(&mut self.masked);

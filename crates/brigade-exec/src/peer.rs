@@ -1,29 +1,29 @@
-//! Programs that are spoken to over their standard streams.
+//! Talks to programs over their standard streams.
 
 use brigade_core::Object;
 use brigade_process::{Control, Outcome, Sink, Spec};
 use brigade_redact::Redactor;
 
-/// Speaks to a program from its start to its end.
+/// Talks to a program from its start to its end.
 ///
-/// [`execute`](crate::execute) and [`talk`](crate::talk) prepare the program as they do for every run; the peer starts
-/// it, speaks, and ends it. This crate knows no protocol.
+/// [`execute`](crate::execute) and [`talk`](crate::talk) prepare the program as for every run. The peer starts it,
+/// talks to it, and ends it. This crate knows no protocol.
 pub trait Peer {
-    /// Starts the program, speaks to it, and ends its whole tree.
+    /// Starts the program, talks to it, and ends its whole process tree.
     ///
-    /// Never fails: whatever goes wrong is a problem of what was spoken. The sink gets both streams as the program
-    /// writes them. Texts of the problem hold no secret.
+    /// Never fails: errors are in the problem of the result, which has no secrets. The sink gets the raw bytes of both
+    /// streams.
     fn speak(&mut self, spec: &Spec, sink: &mut dyn Sink, control: &Control, redactor: &Redactor) -> Spoken;
 
-    /// Returns what only the receipt of such a run has; also when it did not come to speaking.
+    /// Returns the extra members of the receipt of such a run, even if the conversation did not start.
     fn receipt_keys(&self, redactor: &Redactor) -> Object;
 }
 
-/// What came of speaking to a program.
+/// The result of talking to a program.
 #[derive(Debug)]
 pub struct Spoken {
-    /// How its process ended; `None` when it was never started.
+    /// How the process ended; `None` if it never started.
     pub outcome: Option<Outcome>,
-    /// Why it did not do what it was asked for; `None` when it did.
+    /// Why the conversation failed; `None` if it succeeded.
     pub problem: Option<String>,
 }

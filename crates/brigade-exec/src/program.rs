@@ -1,4 +1,4 @@
-//! Which program a command names, and its bytes.
+//! Opens the program of a command, and reads its bytes.
 
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use brigade_core::{Fingerprint, FingerprintStream};
 use brigade_process::Program;
 
-/// A program that is open, and the sha256 of what was read from it.
+/// An open program and the sha256 of its bytes.
 #[derive(Clone, Debug)]
 pub struct OpenedProgram {
     program: Program,
@@ -15,7 +15,7 @@ pub struct OpenedProgram {
     stamp: FileStamp,
 }
 
-/// What changes when a file's bytes do, and whose the file is.
+/// Metadata that changes with the bytes of a file, and its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileStamp {
     /// Device, inode, length.
@@ -28,7 +28,8 @@ pub struct FileStamp {
 }
 
 impl FileStamp {
-    /// Takes device, inode and length, the times of modification and change in seconds and nanoseconds, owner and mode.
+    /// Creates a stamp from device, inode and length, modification and change time in seconds and nanoseconds, owner
+    /// and mode.
     pub fn new(
         identity: [u64; 3],
         modified: (i64, i64),
@@ -39,7 +40,7 @@ impl FileStamp {
         FileStamp { identity, modified, changed, owner, mode }
     }
 
-    /// Returns one text of everything that is different when the bytes are.
+    /// Returns a text that differs whenever the bytes differ.
     pub fn key(&self) -> String {
         let [device, inode, length] = self.identity;
         let ((modified, modified_part), (changed, changed_part)) = (self.modified, self.changed);
@@ -51,27 +52,27 @@ impl FileStamp {
         self.identity[2]
     }
 
-    /// Returns when the system last saw the file change, in microseconds.
+    /// Returns the change time of the file, in microseconds.
     pub fn changed_micros(&self) -> i64 {
         self.changed.0.saturating_mul(1_000_000).saturating_add(self.changed.1 / 1_000)
     }
 
-    /// Tells whether the file belongs to root and nobody else may write to it.
+    /// Tells whether the file belongs to root and only root may write to it.
     pub fn is_of_the_system(&self) -> bool {
         self.owner == 0 && self.mode & 0o022 == 0
     }
 }
 
-/// Remembers the sha256 of files.
+/// A cache of sha256 digests of files.
 pub trait KnownDigests {
-    /// Returns the sha256 of a file's bytes, if that is known for certain.
+    /// Returns the sha256 of a file if it is certainly known.
     fn recall(&self, stamp: &FileStamp) -> Option<Fingerprint>;
 
-    /// Takes note of the sha256 of a file that was read whole and did not change meanwhile.
+    /// Stores the sha256 of a file that was read completely and did not change meanwhile.
     fn learn(&self, stamp: &FileStamp, digest: Fingerprint);
 }
 
-/// Knows nothing, so that every program is read.
+/// Caches nothing, so every program is read.
 impl KnownDigests for () {
     fn recall(&self, _: &FileStamp) -> Option<Fingerprint> {
         None
@@ -81,18 +82,18 @@ impl KnownDigests for () {
 }
 
 impl OpenedProgram {
-    /// Opens a program and reads it whole.
+    /// Opens a program and reads it completely.
     ///
     /// # Errors
-    /// When it cannot be opened or read, or is no regular file.
+    /// Fails if the file cannot be opened or read, or is not a regular file.
     pub fn open(path: impl Into<PathBuf>) -> io::Result<OpenedProgram> {
         OpenedProgram::open_known(path, &())
     }
 
-    /// Opens a program and reads it whole, unless its sha256 is known.
+    /// Opens a program, and reads it completely unless its sha256 is known.
     ///
     /// # Errors
-    /// When it cannot be opened or read, or is no regular file.
+    /// Fails if the file cannot be opened or read, or is not a regular file.
     pub fn open_known(path: impl Into<PathBuf>, known: &dyn KnownDigests) -> io::Result<OpenedProgram> {
         let program = Program::open(path)?;
         let stamp = stamp(&program)?;
@@ -116,7 +117,7 @@ impl OpenedProgram {
         Ok(opened)
     }
 
-    /// Returns the path that it was opened by.
+    /// Returns the path it was opened with.
     pub fn path(&self) -> &Path {
         self.program.path()
     }
@@ -126,7 +127,7 @@ impl OpenedProgram {
         self.fingerprint
     }
 
-    /// Tells whether the open file still has the bytes that were read.
+    /// Tells whether the open file still has the same bytes.
     pub(crate) fn is_unchanged(&self) -> bool {
         stamp(&self.program).is_ok_and(|now| now == self.stamp)
     }

@@ -13,7 +13,7 @@ use brigade_redact::Redactor;
 
 use crate::output::Summary;
 
-/// Where a run's files are, relative to the workspace.
+/// The paths of a run's files, relative to the workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunPaths {
     /// The receipt.
@@ -25,7 +25,7 @@ pub struct RunPaths {
 }
 
 impl RunPaths {
-    /// Returns where the files of a run are.
+    /// Returns the paths of a run's files.
     pub fn of(run_id: &RunId) -> RunPaths {
         RunPaths {
             receipt: format!("{RUNS}/{run_id}.json"),
@@ -35,7 +35,7 @@ impl RunPaths {
     }
 }
 
-/// What a receipt is made of.
+/// The parts of a receipt.
 pub(crate) struct ReceiptParts<'a> {
     pub(crate) call: &'a VerifiedCall,
     pub(crate) run_id: &'a RunId,
@@ -44,7 +44,7 @@ pub(crate) struct ReceiptParts<'a> {
     pub(crate) completed_at: Timestamp,
     pub(crate) outcome: Option<&'a Outcome>,
     pub(crate) failure: Option<&'a str>,
-    /// What was passed over. A receipt without any does not have the member.
+    /// Warnings. A receipt without warnings does not have the member.
     pub(crate) warnings: &'a [String],
     pub(crate) stdout: &'a Summary,
     pub(crate) stderr: &'a Summary,
@@ -54,11 +54,11 @@ pub(crate) struct ReceiptParts<'a> {
     pub(crate) observed: Option<RunObserved>,
     pub(crate) bound_labels: Vec<String>,
     pub(crate) redactor: &'a Redactor,
-    /// What only the receipt of a program that was spoken to has.
+    /// Extra members for a program with a peer.
     pub(crate) spoken: Option<Object>,
 }
 
-/// Puts a receipt together.
+/// Builds a receipt.
 pub(crate) fn receipt(parts: ReceiptParts<'_>) -> Receipt {
     let call = parts.call.call();
     let plan = parts.call.plan();
@@ -129,7 +129,7 @@ pub(crate) fn receipt(parts: ReceiptParts<'_>) -> Receipt {
     }
 }
 
-/// Adds what a run went on behind.
+/// Adds the checkpoints that a run resumed from.
 fn resumed(receipt: Receipt, resume: &Resume) -> Receipt {
     let checkpoint = &resume.checkpoint;
     Receipt {
@@ -143,7 +143,7 @@ fn resumed(receipt: Receipt, resume: &Resume) -> Receipt {
     }
 }
 
-/// Adds the checkpoints that a run left, as they are stored, to its receipt.
+/// Adds the stored checkpoints of a run to its receipt.
 pub fn with_checkpoints(receipt: &Receipt, checkpoints: &[Checkpoint]) -> Receipt {
     let Some(first) = checkpoints.first() else {
         return receipt.clone();
@@ -157,12 +157,12 @@ pub fn with_checkpoints(receipt: &Receipt, checkpoints: &[Checkpoint]) -> Receip
     }
 }
 
-/// Returns a length of time in seconds, to the millisecond.
+/// Returns a duration in seconds, rounded to milliseconds.
 fn seconds(duration: Duration) -> Number {
     Number::from((duration.as_secs_f64() * 1000.0).round() / 1000.0)
 }
 
-/// Returns the exit code of a run; negative for a signal, absent when it timed out or was never seen.
+/// Returns the exit code of a run: negative for a signal, `None` if it timed out or is unknown.
 pub(crate) fn exit_code(outcome: Option<&Outcome>) -> Option<i64> {
     let outcome = outcome.filter(|outcome| !outcome.timed_out())?;
     match outcome.exit {
@@ -172,7 +172,7 @@ pub(crate) fn exit_code(outcome: Option<&Outcome>) -> Option<i64> {
     }
 }
 
-/// A run that printed nothing to standard error shows there why it failed.
+/// Returns the summary of standard error, or the failure if nothing was printed there.
 fn stderr_summary(parts: &ReceiptParts<'_>) -> String {
     match parts.failure {
         Some(failure) if parts.stderr.text.is_empty() => short(failure, 500),
@@ -180,7 +180,7 @@ fn stderr_summary(parts: &ReceiptParts<'_>) -> String {
     }
 }
 
-/// What was printed, what of it was dropped, and what is in the logs: the sha256 is that of the log's file.
+/// Returns the output sizes, the dropped parts, and the logs with the sha256 of their files.
 fn output(parts: &ReceiptParts<'_>) -> RunOutput {
     let stream = |captured: brigade_process::Captured, summary: &Summary| StreamOutput {
         bytes: captured.bytes,
@@ -210,7 +210,7 @@ fn process(outcome: &Outcome) -> RunProcess {
     }
 }
 
-/// Says how much the summaries leave out, in the form of the Python program.
+/// Returns how much the summaries omit, in the form of v0.30.
 fn compaction(stdout: &Summary, stderr: &Summary, outcome: Option<&Outcome>) -> Option<OutputCompaction> {
     let omitted = stdout.omitted + stderr.omitted;
     if omitted == 0 {

@@ -1,7 +1,7 @@
-//! The files of a run: its logs, and the folder that its program drops checkpoints into.
+//! The files of a run: its logs and its checkpoint directory.
 //!
-//! What a program drops is raw and may hold what no file may, so nothing of it stays: a run removes its own folder, and
-//! the next run those of runs that were killed before they could.
+//! Dropped files are raw and may have secrets, so none of them stays. A run removes its own directory, and the next run
+//! removes those of killed runs.
 
 use std::time::Duration;
 
@@ -12,29 +12,29 @@ use brigade_fs::{FileKind, Fs, FsError, RelPath, WriteFile};
 use crate::execute::Logs;
 use crate::receipt::RunPaths;
 
-/// The folder that holds the folders of dropped checkpoints.
+/// The parent of all checkpoint directories.
 const INCOMING: &str = ".brigade/tools/checkpoints/incoming";
 
-/// How long after its folder was made a run has been claimed for certain.
+/// A run has certainly been claimed this long after its directory was created.
 const STARTS_WITHIN: Duration = Duration::from_secs(60 * 60);
 
 /// The files of a run that is about to start.
 pub struct RunFiles {
     /// The open logs.
     pub logs: Logs,
-    /// Where its program drops checkpoints.
+    /// The checkpoint directory.
     pub dropped: RelPath,
-    /// Whether a program wrote into a log that was there.
+    /// Whether an existing log already has output.
     pub is_used: bool,
-    /// The logs that were not there before.
+    /// Logs that did not exist before.
     created: Vec<RelPath>,
 }
 
 impl RunFiles {
-    /// Creates the files of a run; those that an attempt left which did not come to claim the call are used again.
+    /// Creates the files of a run. Files of an earlier attempt that did not claim the call are used again.
     ///
     /// # Errors
-    /// When the disk fails, or something other than a file has the name of a log.
+    /// Fails if the name of a log is taken by something else than a file, or on a file error.
     pub fn create(fs: &dyn Fs, run_id: &RunId, paths: &RunPaths) -> Result<RunFiles, FsError> {
         fs.create_dir_all(&rel(RUNS))?;
         let mut created = Vec::new();
@@ -60,9 +60,9 @@ impl RunFiles {
         Ok(RunFiles { logs, dropped: make_drops(fs, run_id)?, created, is_used })
     }
 
-    /// Takes back what was created for a run that did not come about.
+    /// Removes the files of a run that did not start.
     pub fn discard(&self, fs: &dyn Fs) {
-        // What cannot be removed is harmless: an empty log of a run that nobody knows.
+        // A leftover is harmless: an empty log of an unknown run.
         for path in &self.created {
             let _ = fs.remove(path);
         }
@@ -72,8 +72,8 @@ impl RunFiles {
     }
 }
 
-/// Finds the folders of dropped checkpoints of runs that are over, or that never came to be: those without a receipt
-/// are about to start, unless they are old and no call runs as them.
+/// Lists checkpoint directories of runs that ended or never started. A run without a receipt may be about to start,
+/// unless its directory is old and no call runs as it.
 pub fn left_drops(fs: &dyn Fs, now: Timestamp, is_running: &dyn Fn(&str) -> bool) -> Vec<RelPath> {
     let is_old = |path: &RelPath| {
         fs.link_metadata(path).is_ok_and(|metadata| STARTS_WITHIN < now.since(metadata.modified))
@@ -89,8 +89,8 @@ pub fn left_drops(fs: &dyn Fs, now: Timestamp, is_running: &dyn Fn(&str) -> bool
     left
 }
 
-/// Makes the folder of a run, and removes those of runs that have a receipt, so are over. One without may be about to
-/// start.
+/// Creates the checkpoint directory of a run, and removes those of runs with a receipt. A run without a receipt may be
+/// about to start.
 fn make_drops(fs: &dyn Fs, run_id: &RunId) -> Result<RelPath, FsError> {
     let parent = rel(INCOMING);
     for entry in fs.list_dir(&parent).unwrap_or_default() {

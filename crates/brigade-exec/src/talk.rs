@@ -1,4 +1,4 @@
-//! Speaking to a program outside of any call.
+//! Talks to a program outside of a call.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,29 +12,28 @@ use crate::environment::{HostEnvironment, decided_environment};
 use crate::peer::{Peer, Spoken};
 use crate::program::OpenedProgram;
 
-/// A program that is not called, only spoken to.
+/// A program to talk to outside of a call.
 pub struct Talk<'a> {
-    /// What is started; only [`plan_start`](brigade_call::plan_start) makes one.
+    /// The verified start; only [`plan_start`](brigade_call::plan_start) makes one.
     pub start: &'a VerifiedStart,
-    /// The program, open since its bytes were looked at.
+    /// The program, open since its bytes were read.
     pub program: &'a OpenedProgram,
-    /// The workspace.
+    /// The workspace root.
     pub workspace: &'a Path,
-    /// The variables of this process.
+    /// The environment variables of this process.
     pub environment: &'a HostEnvironment,
-    /// Values besides those of the tool's labels that are neither stored nor shown.
+    /// Values to mask, in addition to those of the tool's labels.
     pub secrets: &'a [SecretValue],
-    /// The longest that it may take; the decision's timeout when that is shorter.
+    /// The maximum duration; a shorter timeout in the decision counts instead.
     pub timeout: Duration,
-    /// Ends it early.
+    /// Cancels it.
     pub cancel: Option<CancelToken>,
 }
 
-/// Starts a program as a call would start it, and lets the peer speak to it.
+/// Starts a program like a call, and lets the peer talk to it.
 ///
-/// The environment, the sandbox and the limits are those of a call, as the policy decided. Nothing is started that the
-/// policy did not decide on, nor a program that is another one than was verified. The sink gets what the program
-/// writes, secrets included.
+/// Environment, sandbox and limits follow the policy decision, as in a call. Nothing starts without a decision, or if
+/// the program differs from the verified one. The sink gets the raw output of the program, including secrets.
 pub fn talk(talk: &Talk<'_>, sink: &mut dyn Sink, peer: &mut dyn Peer) -> Spoken {
     let start = talk.start;
     let _span = tracing::debug_span!("talk", purpose = ?start.purpose()).entered();

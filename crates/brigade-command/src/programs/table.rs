@@ -2,7 +2,7 @@
 
 use super::{Finds, Hook, Password, Role, Row, Script, Spelling, Value};
 
-/// Programs that print what they download.
+/// Programs that print downloads.
 pub(crate) const DOWNLOADERS: &[&str] = &[
     "aria2c", "axel", "curl", "fetch", "ftp", "http", "https", "lynx", "nc", "ncat", "netcat", "wget", "xh",
 ];
@@ -45,12 +45,12 @@ const fn interpreter(names: &'static [&'static str]) -> Row {
     Row { versioned: true, ..row(names, Role::Interpreter) }
 }
 
-/// A program that runs the command behind its options.
+/// A program that runs the command after its options.
 const fn wrapper(names: &'static [&'static str]) -> Row {
     wrapper_after(0, names)
 }
 
-/// A program that runs the command behind its options and some operands.
+/// A program that runs the command after its options and operands.
 const fn wrapper_after(operands: usize, names: &'static [&'static str]) -> Row {
     row(names, Role::Wrapper { operands })
 }
@@ -77,27 +77,27 @@ impl Row {
         Row { spelling: Spelling { valued: short, long_valued: long, ..self.spelling }, ..self }
     }
 
-    /// Short options whose value, if any, is the rest of the bundle.
+    /// Short options with an optional value in the rest of the bundle.
     const fn attached(self, short: &'static str) -> Row {
         Row { spelling: Spelling { attached: short, ..self.spelling }, ..self }
     }
 
-    /// Short and long options that announce code.
+    /// Short and long options with code as value.
     const fn code(self, short: &'static str, long: &'static [&'static str]) -> Row {
         Row { spelling: Spelling { code: short, long_code: long, ..self.spelling }, ..self }
     }
 
-    /// Short options after which a program is named otherwise.
+    /// Short options that name the program in another way.
     const fn ends(self, short: &'static str) -> Row {
         Row { spelling: Spelling { ends: short, ..self.spelling }, ..self }
     }
 
-    /// The option that changes the directory.
+    /// The option for the working directory.
     const fn changes_directory(self, short: char, long: &'static str) -> Row {
         Row { spelling: Spelling { directory: Some((short, long)), ..self.spelling }, ..self }
     }
 
-    /// The first operand is a script; short options that are known to take no value.
+    /// The first operand is a script. `flags` are short options without a value.
     const fn script(self, script: Script, flags: &'static str) -> Row {
         Row { script, spelling: Spelling { flags, ..self.spelling }, ..self }
     }
@@ -122,7 +122,7 @@ impl Row {
         Row { versioned: true, ..self }
     }
 
-    /// `--secret` of it names a secret that is stored elsewhere.
+    /// `--secret` names a secret that is stored elsewhere.
     const fn stores_secrets(self) -> Row {
         Row { stores_secrets: true, ..self }
     }
@@ -222,7 +222,7 @@ pub(super) const ROWS: &[Row] = &[
         .valued("Ffv", &["--assign", "--field-separator", "--file"])
         .hooks(&[READS_FILE]),
     interpreter(&["crystal", "erl", "nawk", "tclsh"]),
-    // Programs that give the rights of others.
+    // Programs that give rights of other users.
     row(&["sudo"], Role::Privilege)
         .valued("ugpCDhrtTRU", &["--user", "--group", "--prompt", "--chdir", "--host"]),
     row(
@@ -256,9 +256,9 @@ pub(super) const ROWS: &[Row] = &[
         ],
         Role::Privilege,
     ),
-    // Programs that run the command behind their options.
+    // Programs that run the command after their options.
     wrapper(&["builtin", "command", "coproc", "gnohup", "noglob", "nohup", "setsid"]),
-    // The applet is the command itself.
+    // The applet is the command.
     wrapper(&["busybox", "toybox"]),
     wrapper(&["caffeinate"]).valued("tw", &[]),
     wrapper_after(1, &["chroot", "gchroot"]).valued("", &["--userspec", "--groups"]),
@@ -274,7 +274,7 @@ pub(super) const ROWS: &[Row] = &[
     wrapper(&["nocache"]).valued("n", &[]),
     wrapper(&["numactl"]).valued("NmCipPx", &["--cpunodebind", "--membind", "--interleave", "--physcpubind"]),
     wrapper(&["prlimit"]).valued("po", &["--pid", "--output"]),
-    // The architecture behind the first name is a name of the same program, and may be left out.
+    // The architecture after the first name is optional, and also a name of this program.
     wrapper(&[
         "aarch64",
         "alpha",
@@ -365,7 +365,7 @@ pub(super) const ROWS: &[Row] = &[
             "--process-slot-var",
         ],
     ),
-    // Programs that run a command given somewhere among their words.
+    // Programs that run a command somewhere in their words.
     launcher(&[
         "aws-vault",
         "bwrap",
@@ -433,7 +433,7 @@ pub(super) const ROWS: &[Row] = &[
     other(&["buildah"]).password(Password::AfterLogin).stores_secrets(),
     other(&["docker-compose"]).stores_secrets(),
     other(&["helm", "oras"]).password(Password::AfterLogin),
-    // Programs of which only some subcommands run a command.
+    // Programs that run a command only in some subcommands.
     subcommands(&["adb"], &["shell"]),
     subcommands(&["asdf", "bundle", "incus", "lxc", "pyenv", "rbenv"], &["exec"]),
     subcommands(&["flatpak", "hatch", "pdm", "pixi", "rustup", "rye"], &["run"]),
@@ -449,7 +449,7 @@ pub(super) const ROWS: &[Row] = &[
         ".yarnrc",
         ".yarnrc.yml",
     ]),
-    // Programs that run what they find, or what a file tells them.
+    // Programs that run what they find, or what a file names.
     row(&["fd", "fdfind", "find", "gfind"], Role::Find).finds(Finds::FoundFiles),
     row(&["git"], Role::Git).finds(Finds::GitCommands),
     other(&["gmake", "make"])
@@ -481,7 +481,7 @@ pub(super) const ROWS: &[Row] = &[
     .valued("BILDUolx", &[])
     .finds(Finds::Compiler)
     .versioned(),
-    // Programs with options by which they run something.
+    // Programs with options that run something.
     other(&["bsdtar"]).hooks(&[hook(Value::Command, "", &["--use-compress-program"])]),
     other(&["emacs"]).hooks(&[hook(Value::Code, "", &["--eval", "-eval", "--execute", "-execute"])]),
     other(&["gtar", "tar"]).hooks(TAR_HOOKS),
@@ -496,7 +496,7 @@ pub(super) const ROWS: &[Row] = &[
     other(&["gsort", "sort"]).hooks(&[hook(Value::Command, "", &["--compress-program"])]),
     other(&["ginstall", "install"]).hooks(&[hook(Value::Command, "", &["--strip-program"])]),
     other(&["zip"]).hooks(&[hook(Value::ShellText, "", &["--unzip-command"])]),
-    // The rest: what removes files, and where passwords stand.
+    // Other programs: removal of files, and passwords on the command line.
     row(&["grm", "rm"], Role::Remove),
     other(&["ssh"]).password(Password::OtherShort),
     other(&["curl"]).password(Password::User),

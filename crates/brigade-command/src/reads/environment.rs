@@ -1,4 +1,4 @@
-//! Variables that `env` sets for the program behind it.
+//! Variables that `env` sets for the program after it.
 
 use super::{Finder, NotBound, Reads};
 use crate::programs::Program;
@@ -6,7 +6,7 @@ use crate::risk::is_assignment;
 use crate::variables::names_code;
 
 impl Finder<'_> {
-    /// Reads the words of `env` up to its program, and notes variables that say where code is found.
+    /// Reads the words of `env` up to its program, and records variables that change where code is found.
     pub(super) fn environment(&self, env: Program, args: &[String], reads: &mut Reads) {
         let mut at = 0;
         while let Some(word) = args.get(at) {

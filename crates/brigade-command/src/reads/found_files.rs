@@ -1,11 +1,11 @@
-//! What `find` runs: files that it finds are nobody's to approve.
+//! Commands of `find` that run found files, which an approval cannot bind.
 
 use std::path::Path;
 
 use super::{NotBound, Reads};
 use crate::programs::{Program, Script};
 
-/// Notes commands behind `-exec` and its like that run a file that was found, or one beside it.
+/// Records commands after `-exec` and similar options that run a found file, or a file beside it.
 pub(super) fn find_runs(args: &[String], reads: &mut Reads) {
     for (at, word) in args.iter().enumerate() {
         let in_folder_of_file = match word.as_str() {
@@ -20,7 +20,7 @@ pub(super) fn find_runs(args: &[String], reads: &mut Reads) {
             .collect();
         let is_unknown =
             |file: &str| file.contains('{') || (in_folder_of_file && !Path::new(file).is_absolute());
-        // `env` and its like may stand before the program.
+        // `env` and similar programs may come before the program.
         let runs = command.iter().enumerate().any(|(at, word)| {
             let script = command[at + 1..].iter().find(|word| !word.starts_with('-'));
             let takes_script = Program::of(word).is_some_and(|known| known.row().script != Script::Unknown);

@@ -1,4 +1,4 @@
-//! Where interpreters of JavaScript, and managers of its packages, find scripts.
+//! Finds scripts of JavaScript interpreters and package managers.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use crate::programs::is_long;
 /// The largest `package.json` that is read.
 const PACKAGE_LIMIT: u64 = 1 << 20;
 
-/// What ends of names the interpreters of JavaScript try, in no order.
+/// Extensions that JavaScript interpreters try, unordered.
 const SCRIPT_ENDS: &[&str] =
     &[".js", ".json", ".node", ".mjs", ".cjs", ".ts", ".tsx", ".jsx", ".mts", ".cts"];
 
@@ -18,7 +18,7 @@ const SCRIPT_ENDS: &[&str] =
 const PRELOADING: &[&str] =
     &["--require", "--import", "--loader", "--experimental-loader", "--preload", "-r"];
 
-/// Lists a path with each end that is tried.
+/// Lists a path with each of these extensions.
 fn with_ends(path: &Path) -> impl Iterator<Item = PathBuf> {
     SCRIPT_ENDS.iter().map(|end| {
         let mut path = path.to_owned().into_os_string();
@@ -28,7 +28,7 @@ fn with_ends(path: &Path) -> impl Iterator<Item = PathBuf> {
 }
 
 impl Finder<'_> {
-    /// Finds scripts of JavaScript by their names without an end, and by their folders.
+    /// Finds scripts by names without extension and by directories.
     pub(super) fn javascript(&self, args: &[String], reads: &mut Reads) {
         let mut operands = 0;
         let mut preloads_next = false;
@@ -58,7 +58,7 @@ impl Finder<'_> {
             if !preloads && matches!(name, "run" | "x" | "test" | "watch" | "inspect") {
                 continue;
             }
-            // A name without a dot before it is that of an installed package.
+            // A name that does not start with `.` or `/` is an installed package.
             if preloads && !name.starts_with(['.', '/']) {
                 for folder in self.upwards(&self.directory) {
                     let installed = folder.join("node_modules").join(name);
@@ -66,7 +66,7 @@ impl Finder<'_> {
                     self.package(&installed, reads);
                 }
             }
-            // What comes behind the script are its own arguments, where a folder is only a folder.
+            // Words after the script are its arguments.
             if preloads || operands == 0 {
                 self.package(&path, reads);
                 if self.is_script(&path) {
@@ -80,7 +80,7 @@ impl Finder<'_> {
         }
     }
 
-    /// Finds the `package.json` that says how a script is to be read, and the places before it where one may appear.
+    /// Finds the `package.json` of a script, and nearer places where one may appear.
     fn nearest_package(&self, script: &Path, reads: &mut Reads) {
         for folder in self.upwards(script).skip(1) {
             let package = folder.join("package.json");
@@ -92,7 +92,7 @@ impl Finder<'_> {
         }
     }
 
-    /// Reads the words of a manager of packages: other folders, and programs of installed packages.
+    /// Reads the words of a package manager: other directories, and programs of installed packages.
     pub(super) fn packages(&self, manager: &str, args: &[String], reads: &mut Reads) {
         let mut folders = vec![self.directory.clone()];
         let mut operands = Vec::new();
@@ -102,7 +102,7 @@ impl Finder<'_> {
                 Some((name, value)) => (name, Some(value)),
                 None => (word.as_str(), None),
             };
-            // Any beginning of a name counts.
+            // Any prefix of a name matches.
             let full = ["--node-options", "--script-shell", "--prefix", "--workspaces", "--workspace"];
             let name = full.into_iter().find(|full| is_long(name, full) && 5 < name.len()).unwrap_or(name);
             match name {
@@ -140,7 +140,7 @@ impl Finder<'_> {
             return;
         }
         for folder in folders.iter().flat_map(|folder| self.upwards(folder)) {
-            // The options of these are too many to know, so any of the first words may be the program.
+            // These have too many options to list, so any of the first words may be the program.
             for name in operands.iter().take(4) {
                 let name = name
                     .rsplit_once('@')
@@ -152,12 +152,12 @@ impl Finder<'_> {
         }
     }
 
-    /// Tells whether a path leads to a script, with its end, without it, or by its folder.
+    /// Tells whether a path leads to a script, with or without extension, or by its directory.
     fn is_script(&self, path: &Path) -> bool {
         self.is_there(path) || with_ends(path).any(|path| self.is_there(&path))
     }
 
-    /// Finds what a folder stands for as a script: itself, and where its `package.json` says that it begins.
+    /// Records a directory as a script, and the entry point in its `package.json`.
     fn package(&self, folder: &Path, reads: &mut Reads) {
         reads.code.insert(folder.to_owned());
         reads.code.insert(folder.join("package.json"));

@@ -1,10 +1,10 @@
-//! Where make finds its files.
+//! Finds the files of make.
 
 use super::{Finder, Reads};
 use crate::programs::{Program, long_values, short_values};
 
 impl Finder<'_> {
-    /// Reads the options of make: the folders that it goes to, its files, and the folders of what they include.
+    /// Reads the options of make: working directories, makefiles, and directories of included files.
     pub(super) fn make(&self, known: Program, args: &[String], reads: &mut Reads) {
         let values = |short: char, long: &[&str]| {
             let mut found = short_values(&known.row().spelling, args, short);

@@ -1,11 +1,11 @@
-//! Where Python finds scripts, modules and tests.
+//! Finds scripts, modules and tests of Python.
 
 use std::path::PathBuf;
 
 use super::{Finder, Reads};
 use crate::programs::{Program, short_values};
 
-/// Modules of Python that run the script or module that their arguments name.
+/// Python modules that run the script or module in their arguments.
 const LAUNCHING_MODULES: &[&str] = &[
     "cProfile",
     "debugpy",
@@ -20,13 +20,13 @@ const LAUNCHING_MODULES: &[&str] = &[
     "viztracer",
 ];
 
-/// What ends of names a runner of tests imports.
+/// Extensions that a test runner imports.
 const TEST_ENDS: &[&str] = &[".py", ".pyc", ".so"];
 
 impl Finder<'_> {
-    /// Reads the options of Python up to a module, a folder or a file.
+    /// Reads the options of Python up to a module, a directory or a file.
     pub(super) fn python(&self, known: Program, args: &[String], reads: &mut Reads) {
-        // What it compiled earlier is run in place of the source.
+        // A compiled file can run instead of the source.
         let settings = short_values(&known.row().spelling, args, 'X').into_iter();
         let caches = settings.filter_map(|setting| setting.strip_prefix("pycache_prefix="));
         reads.code.extend(caches.map(|folder| self.directory.join(folder)));
@@ -67,7 +67,7 @@ impl Finder<'_> {
         reads.code.extend([script.join("__main__.py"), script.join("__main__.pyc"), script]);
     }
 
-    /// Finds the code of `-m module arguments`, also where the module runs what its arguments name.
+    /// Finds the code of `-m module arguments`, including scripts that the module runs.
     fn python_run_module(&self, module: &str, rest: &[String], reads: &mut Reads) {
         self.python_module(module, reads);
         match module {
@@ -82,8 +82,8 @@ impl Finder<'_> {
         }
     }
 
-    /// Reads the words of a module that runs a script, or a module after `-m`. Its own options are not known, so every
-    /// word may be the script.
+    /// Reads the words of a module that runs a script, or a module after `-m`. Its options are unknown, so every word
+    /// may be the script.
     pub(super) fn python_launched(&self, args: &[String], reads: &mut Reads) {
         for (at, word) in args.iter().enumerate() {
             match word.strip_prefix("-m").or_else(|| word.strip_prefix("--module")) {
@@ -105,7 +105,7 @@ impl Finder<'_> {
         }
     }
 
-    /// Finds the tests that a runner of tests is told to run, or finds by itself.
+    /// Finds the tests that a test runner gets or discovers.
     pub(super) fn python_tests(&self, args: &[String], reads: &mut Reads) {
         let settings = ["conftest.py", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg"];
         reads.code.extend(settings.map(|name| self.directory.join(name)));
@@ -137,7 +137,7 @@ impl Finder<'_> {
         }
     }
 
-    /// Finds what `python3 -m` imports from the folder that it starts in: a package, or files of the module's name.
+    /// Finds what `python3 -m` imports from the working directory: a package, or files with the module's name.
     fn python_module(&self, module: &str, reads: &mut Reads) {
         let mut parts = module.split('.');
         let top = parts.next().unwrap_or_default();
@@ -145,7 +145,7 @@ impl Finder<'_> {
             return;
         }
         let package = self.directory.join(top);
-        // A folder without these only counts when no package of this name is installed, and then for what it holds.
+        // A directory without these files only counts if no package with this name is installed.
         let begins = ["__init__.py", "__init__.pyc", "__main__.py", "__main__.pyc"];
         let inner: PathBuf = parts.collect();
         let mut signs: Vec<PathBuf> = begins.iter().map(|name| package.join(name)).collect();
@@ -163,7 +163,7 @@ impl Finder<'_> {
             reads.code.insert(package.clone());
         }
         let beginning = format!("{top}.");
-        // Python runs what it compiled in place of the source, if that says that it need not be compared.
+        // Python runs an unchecked compiled file instead of the source.
         let compiled = self.directory.join("__pycache__");
         let entries = self.files.list(&compiled).into_iter();
         let of_module = entries.filter(|entry| entry.name.starts_with(&beginning));

@@ -1,4 +1,4 @@
-//! The script that the command of an interpreter runs: its first operand, wherever that lies.
+//! Finds the script of an interpreter: its first operand, in the workspace or outside.
 
 use std::path::Path;
 
@@ -7,26 +7,25 @@ use crate::argv::Argv;
 use crate::programs::{Program, Row, Script};
 use crate::risk::{self, Standing, Started};
 
-/// An operand that an interpreter takes for a script.
+/// An operand that an interpreter takes as a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Operand<'a> {
-    /// As the command has it.
+    /// The word in the command.
     pub(super) word: &'a str,
-    /// Whether there is no other way in which the interpreter finds it.
+    /// Whether the interpreter looks for exactly this file.
     is_exact: bool,
 }
 
-/// Long options of shells that take no value and leave the script what it is.
+/// Long options of shells without a value that do not change the script.
 const SHELL_FLAGS: &[&str] = &["--norc", "--noprofile", "--posix", "--login"];
 
-/// Long options of Node by which the first operand is no script.
+/// Long options of Node after which the first operand is not a script.
 const OTHER_TASKS: &[&str] = &["--eval", "--print", "--test", "--run", "--check", "--watch"];
 
-/// Ends of names that Node takes as they are.
+/// Extensions that Node loads without trying others.
 const JAVASCRIPT: &[&str] = &[".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".jsx", ".tsx"];
 
-/// Finds the script in the words of a command; none when the program is no interpreter, or is told to do something
-/// else.
+/// Finds the script in the words of a command; `None` if the program is not an interpreter or runs something else.
 pub(super) fn script_of(words: &[String]) -> Option<Operand<'_>> {
     let (program, args) = words.split_first()?;
     let row = Program::of(program)?.row();
@@ -54,7 +53,7 @@ enum TakesNext {
     No,
 }
 
-/// Tells whether an option takes the next word; `None` for one that is not known, or makes the first operand no script.
+/// Tells whether an option takes the next word; `None` if it is unknown, or if the first operand is then not a script.
 fn value_of(row: &Row, word: &str) -> Option<TakesNext> {
     let spelling = &row.spelling;
     if word.starts_with("--") {
@@ -98,12 +97,12 @@ fn operand<'a>(row: &Row, word: &'a str) -> Option<Operand<'a>> {
     may_be_file.then_some(Operand { word, is_exact })
 }
 
-/// Finds the script that a command runs and that does not exist, as the command has it.
+/// Returns the script of a command if it does not exist, as written in the command.
 pub fn missing_script(argv: &Argv, directory: &Path, files: &dyn Files) -> Option<String> {
     missing_among(&risk::started(argv.words()), directory, files)
 }
 
-/// Finds the script that one of these commands runs and that does not exist.
+/// Returns a script of one of these commands that does not exist.
 pub(super) fn missing_among(commands: &[Started], directory: &Path, files: &dyn Files) -> Option<String> {
     commands.iter().filter(|command| command.standing == Standing::Certain).find_map(|command| {
         let script = script_of(&command.words).filter(|script| script.is_exact)?;

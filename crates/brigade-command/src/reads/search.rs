@@ -1,10 +1,10 @@
-//! Folders in which options say that code is found: of Perl, of Ruby, and of compilers.
+//! Finds code directories in options of Perl, Ruby and compilers.
 
 use super::{Finder, NotBound, Reads};
 use crate::programs::{Program, long_values, short_values};
 
 impl Finder<'_> {
-    /// Finds the folders that `-I` and `-Mlib=` of Perl name, and modules that `-M` names.
+    /// Finds the directories in `-I` and `-Mlib=` of Perl, and the modules in `-M`.
     pub(super) fn perl(&self, known: Program, args: &[String], reads: &mut Reads) {
         let spelling = &known.row().spelling;
         let mut folders = short_values(spelling, args, 'I');
@@ -26,7 +26,7 @@ impl Finder<'_> {
         self.search(&folders, &modules, reads);
     }
 
-    /// Finds the folders that `-I` of Ruby names, and files that `-r` names.
+    /// Finds the directories in `-I` of Ruby, and the files in `-r`.
     pub(super) fn ruby(&self, known: Program, args: &[String], reads: &mut Reads) {
         let spelling = &known.row().spelling;
         let folders = short_values(spelling, args, 'I');
@@ -44,7 +44,7 @@ impl Finder<'_> {
         }
     }
 
-    /// Finds the folders in which a compiler is told to find its programs.
+    /// Finds the directories where options tell a compiler to find its programs.
     pub(super) fn compiler(&self, known: Program, args: &[String], reads: &mut Reads) {
         let folders = short_values(&known.row().spelling, args, 'B').into_iter();
         let folders = folders.chain(long_values(args, "--prefix"));

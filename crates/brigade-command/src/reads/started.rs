@@ -1,5 +1,4 @@
-//! The programs that a command leads to besides the one it names: words behind a launcher, and interpreters behind
-//! `#!`.
+//! Finds further programs of a command: words after a launcher, and interpreters after `#!`.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -8,14 +7,14 @@ use super::{Files, Reads};
 use crate::path::find_program;
 use crate::programs::{Program, Role};
 
-/// How many programs that lead to each other are followed.
+/// The maximum length of a chain of programs.
 const DEPTH: usize = 4;
 
-/// The longest first line of a script that the system reads.
+/// The maximum length of a first line that the system reads.
 const FIRST_LINE: usize = 256;
 
-/// Finds the programs that words of a command name as `PATH` is now: behind a launcher, and where `PATH` leads into the
-/// workspace.
+/// Finds the programs in the words of a command with the current `PATH`: after a launcher, and where `PATH` leads into
+/// the workspace.
 pub(super) fn programs(words: &[String], directory: &Path, files: &dyn Files, reads: &mut Reads) {
     let starts_others = |word: &String| Program::of(word).is_some_and(Program::starts_others);
     let Some((first, args)) = words.split_first() else { return };
@@ -31,8 +30,8 @@ pub(super) fn programs(words: &[String], directory: &Path, files: &dyn Files, re
     }
 }
 
-/// Finds the programs that a command executes: its own, and behind a launcher those that words name by their place, up
-/// to the first interpreter, whose words are no programs.
+/// Finds the programs that a command executes: its own, and after a launcher the programs given by path, up to the
+/// first interpreter, whose words are not programs.
 pub(super) fn executed(words: &[String], directory: &Path, files: &dyn Files, reads: &mut Reads) {
     let Some((first, args)) = words.split_first() else { return };
     reads.executed.extend(find(first, directory, files));
@@ -49,7 +48,7 @@ pub(super) fn executed(words: &[String], directory: &Path, files: &dyn Files, re
     }
 }
 
-/// Files of the workspace by which a shim of a version manager picks the version that runs.
+/// Workspace files with which the shim of a version manager selects a version.
 const VERSION_FILES: &[&str] = &[
     ".go-version",
     ".java-version",
@@ -64,7 +63,7 @@ const VERSION_FILES: &[&str] = &[
     "rust-toolchain.toml",
 ];
 
-/// Names the files that pick a version when a program that the command executes is a shim.
+/// Records the files that select a version if an executed program is a shim.
 pub(super) fn chosen_versions(directory: &Path, files: &dyn Files, reads: &mut Reads) {
     let is_shim = |path: &PathBuf| {
         path.parent().is_some_and(|folder| folder.ends_with("shims") || folder.ends_with(".cargo/bin"))
@@ -77,7 +76,7 @@ pub(super) fn chosen_versions(directory: &Path, files: &dyn Files, reads: &mut R
     }
 }
 
-/// Follows the first lines of the programs that are executed: their words are words of the command.
+/// Follows the first lines of executed programs. Their words are words of the command.
 pub(super) fn first_lines(directory: &Path, files: &dyn Files, reads: &mut Reads) {
     let mut followed = BTreeSet::new();
     for _ in 0..DEPTH {
@@ -96,18 +95,18 @@ fn find(word: &str, directory: &Path, files: &dyn Files) -> Option<PathBuf> {
     find_program(word, directory, files.path_variable(), |path| files.is_program(path))
 }
 
-/// Reads the first line of a script as the system does: an interpreter, at most one argument, and the script itself.
+/// Reads the first line of a script like the system: an interpreter, at most one argument, and the script.
 fn first_line(script: &Path, files: &dyn Files) -> Option<Vec<String>> {
     let head = files.head(script, FIRST_LINE);
     let line = head.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
     let line = String::from_utf8_lossy(line);
     let line = line.trim_matches([' ', '\t']);
     let (interpreter, argument) = line.split_once([' ', '\t']).unwrap_or((line, ""));
-    // Without a slash it is a file where the command starts.
+    // Without a slash, it is a file in the working directory.
     let interpreter =
         if interpreter.contains('/') { interpreter.to_owned() } else { format!("./{interpreter}") };
     let argument = Some(argument.trim_start_matches([' ', '\t'])).filter(|argument| !argument.is_empty());
-    // Of another place it is a program like any other, and bound as one.
+    // Outside of the workspace, it is bound like any program.
     let script = script.starts_with(files.root()).then(|| script.to_string_lossy().into_owned());
     Some(std::iter::once(interpreter).chain(argument.map(str::to_owned)).chain(script).collect())
 }

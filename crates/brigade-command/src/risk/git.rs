@@ -1,23 +1,23 @@
-//! Finds what git is told to run: by settings on its command line, and by options of its subcommands.
+//! Finds commands that git runs because of settings on its command line and options of subcommands.
 
 use super::Word;
 use crate::programs::is_long;
 
-/// Something that git is told to run.
+/// A command that git runs.
 pub(super) enum GitRuns {
-    /// A text that git gives to a shell, or a program of its own choice that git starts.
+    /// A text that git passes to a shell, or another program that it starts.
     Text(Word),
-    /// A command given as words.
+    /// A command as words.
     Words(Vec<Word>),
-    /// Nothing, but it removes folders without asking.
+    /// No command, but it removes directories without confirmation.
     Removes,
 }
 
-/// Programs that are often named to switch something off, or to show it plainly; with options of letters only.
+/// Harmless programs that are often used to switch something off or to print it, with letter options only.
 const HARMLESS: &[&str] =
     &["", ":", "cat", "delta", "false", "less", "more", "nano", "no", "ssh", "true", "vi", "vim", "0", "1"];
 
-/// Settings whose value is run, without the section where any section counts.
+/// Settings with a command as value; without a section if any section counts.
 const RUN_BY_SETTING: &[&str] = &[
     "core.alternaterefscommand",
     "core.askpass",
@@ -35,7 +35,7 @@ const RUN_BY_SETTING: &[&str] = &[
     "uploadpack.packobjectshook",
 ];
 
-/// Sections with a name in the middle, and what is run of them; an empty last part stands for any.
+/// Sections with a name in the middle, and their settings with commands; an empty last part means any.
 const RUN_BY_SECTION: &[(&str, &[&str])] = &[
     ("browser", &["cmd", "path"]),
     ("diff", &["command", "textconv"]),
@@ -53,7 +53,7 @@ const RUN_BY_SECTION: &[(&str, &[&str])] = &[
     ("trailer", &["cmd", "command"]),
 ];
 
-/// Options of the subcommands whose value is run; an empty subcommand stands for any.
+/// Options of subcommands with a command as value; an empty subcommand means any.
 const RUN_BY_OPTION: &[(&str, &[&str])] = &[
     ("", &["--upload-pack", "--receive-pack"]),
     ("archive", &["--exec"]),
@@ -80,10 +80,10 @@ const RUN_BY_OPTION: &[(&str, &[&str])] = &[
     ("rebase", &["-x", "--exec"]),
 ];
 
-/// Options that begin as those do and mean something else.
+/// Options with the same prefix and another meaning.
 const OTHER_OPTIONS: &[&str] = &["--env", "--force", "--index", "--open", "--set", "--tag", "--tree"];
 
-/// Lists what a command line of git, without the program itself, runs besides git.
+/// Lists the commands that git runs, from its arguments.
 pub(super) fn git_runs(args: &[Word]) -> Vec<GitRuns> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -130,7 +130,7 @@ fn by_setting(place: &Word, setting: &str) -> Option<GitRuns> {
         }
         return None;
     }
-    // Addresses that are commands, in the name or in the value.
+    // Addresses that are commands, in the name or the value.
     let is_address = first == "url" || matches!(name.rsplit('.').next(), Some("url" | "pushurl"));
     if is_address && let Some((_, command)) = setting.split_once("ext::") {
         return Some(GitRuns::Text(text(command)));
@@ -145,7 +145,7 @@ fn by_setting(place: &Word, setting: &str) -> Option<GitRuns> {
     Some(GitRuns::Text(text(value)))
 }
 
-/// Reads `name=VARIABLE`, whose value nobody sees.
+/// Reads `name=VARIABLE`. The value of the variable is unknown.
 fn by_variable(setting: &Word) -> Option<GitRuns> {
     let name = setting.text.split('=').next().unwrap_or_default().to_ascii_lowercase();
     let hides = is_run(&name) || name.starts_with("alias.") || name.ends_with(".helper");
@@ -158,7 +158,7 @@ fn is_run(name: &str) -> bool {
     }
     let Some((section, _)) = name.split_once('.') else { return false };
     let last = name.rsplit('.').next().unwrap_or_default();
-    // Whatever the section: a command, and another file of settings, which can name any.
+    // In any section: a command, or another settings file, which can have any command.
     if matches!(last, "command" | "cmd") || (matches!(section, "include" | "includeif") && last == "path") {
         return true;
     }
@@ -175,7 +175,7 @@ fn is_harmless(value: &str) -> bool {
         })
 }
 
-/// Tells whether the options of `git clean` ask for force and for folders, and not only to be told.
+/// Tells whether the options of `git clean` force removal of directories, without a dry run.
 fn cleans_folders(args: &[Word]) -> bool {
     let options = || args.iter().map(|word| word.text.as_str()).take_while(|text| *text != "--");
     let short = |letters: &[char]| {
@@ -224,13 +224,13 @@ fn by_subcommand(subcommand: &str, args: &[Word], found: &mut Vec<GitRuns>) {
         {
             found.extend(by_setting(word, setting));
         }
-        // A transport whose address is a command.
+        // A transport with a command as address.
         if let Some(command) = text.strip_prefix("ext::") {
             found.push(GitRuns::Text(value(command)));
         }
         for option in options() {
             let run = if option.starts_with("--") {
-                // By any beginning of its name, except where that is another option.
+                // Any prefix of the name matches, unless it is another option.
                 match text.split_once('=') {
                     Some((name, command)) => is_long(name, option).then(|| value(command)),
                     None if is_long(text, option) && !OTHER_OPTIONS.contains(&text) => {

@@ -1,28 +1,28 @@
-//! Finds what ordinary programs run because one of their options says so: `script -c …`, `tar --to-command=…`.
+//! Finds commands that programs run because of options: `script -c …`, `tar --to-command=…`.
 
 use super::{Word, language};
 use crate::programs::{Hook, Program, Value, base_name, is_long};
 
-/// Something that an option makes a program run.
+/// A command from an option.
 pub(super) enum Hooked {
-    /// A text for a shell; `option` is the position of the word that asks for it.
+    /// A text for a shell; `option` is the position of the word with the option.
     ShellText { option: usize, program: &'static str, text: Word },
-    /// A command in one text, which is no risk by itself, as `tar --use-compress-program='zstd -19'`.
+    /// A command as one text that is not a risk by itself, such as `tar --use-compress-program='zstd -19'`.
     Command(Word),
-    /// A command in one text, which another machine runs.
+    /// A command as one text that another machine runs.
     Remote(Word),
-    /// Commands of the program's own language that start others.
+    /// Commands in the language of the program that start others.
     InlineCode { word: usize, program: &'static str },
-    /// A program that is read from standard input.
+    /// A program from standard input.
     StandardInput { word: usize, program: &'static str },
 }
 
-/// Programs whose settings, given with `-o`, name commands.
+/// Programs with commands in settings after `-o`.
 const SSH: &[&str] = &["scp", "sftp", "slogin", "ssh"];
 
 const SSH_COMMANDS: &[&str] = &["proxycommand", "localcommand", "knownhostscommand", "remotecommand"];
 
-/// Lists what a program runs because of its options.
+/// Lists the commands that a program runs because of its options.
 pub(super) fn hooked(program: &str, args: &[Word]) -> Vec<Hooked> {
     let name = base_name(program);
     let mut found = Vec::new();
@@ -98,7 +98,7 @@ pub(super) fn hooked(program: &str, args: &[Word]) -> Vec<Hooked> {
     found
 }
 
-/// Writes the letters without a dash that old commands of tar begin with as options: `cfI o.tar 'gzip -9' files`.
+/// Converts the old option letters of tar without a dash to options: `cfI o.tar 'gzip -9' files`.
 fn old_bundle(args: &[Word]) -> Option<Vec<Word>> {
     const VALUED: &str = "bCfFgHIKLNTVX";
     let (first, rest) = args.split_first()?;
@@ -115,7 +115,7 @@ fn old_bundle(args: &[Word]) -> Option<Vec<Word>> {
     Some(words)
 }
 
-/// Tells whether a text for sqlite3 holds a command that starts others: `.shell`, `.system`, `.once |…`.
+/// Tells whether a text for sqlite3 has a command that starts others: `.shell`, `.system`, `.once |…`.
 fn sqlite_runs(text: &str) -> bool {
     text.lines().filter_map(|line| line.trim_start().strip_prefix('.')).any(|command| {
         let name = command.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
@@ -128,7 +128,7 @@ fn sqlite_runs(text: &str) -> bool {
     })
 }
 
-/// Tells whether a word gives a pager a command at its start that begins another one: `+!ls`, `+|…`.
+/// Tells whether a word gives a pager an initial command that starts another program: `+!ls`, `+|…`.
 fn pager_runs(word: &str) -> bool {
     word.strip_prefix('+').is_some_and(|command| command.trim_start_matches('+').starts_with(['!', '|', '#']))
 }
@@ -146,7 +146,7 @@ pub(super) fn is_standard_input(name: &str) -> bool {
     matches!(name, "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
 }
 
-/// Gives the arguments that are the program's own: some read no options after the first word that is none.
+/// Returns the arguments with options. Some programs read no options after the first operand.
 fn own(program: Program, args: &[Word]) -> &[Word] {
     if !matches!(program.name, "awk" | "entr" | "gawk" | "mawk" | "npx") {
         return args;
@@ -158,7 +158,7 @@ fn own(program: Program, args: &[Word]) -> &[Word] {
     &args[..at.min(args.len())]
 }
 
-/// Lists the values of options, with the position of the word that holds the option.
+/// Lists the values of options, with the position of the word with the option.
 fn values(program: Program, hook: &Hook, args: &[Word]) -> Vec<(usize, Word)> {
     let mut found = Vec::new();
     for (at, word) in own(program, args).iter().enumerate() {
@@ -173,7 +173,7 @@ fn values(program: Program, hook: &Hook, args: &[Word]) -> Vec<(usize, Word)> {
             behind.map_or_else(next, attached)
         } else if let Some(bundle) = text.strip_prefix('-').filter(|rest| !rest.starts_with('-')) {
             match bundle.find(|c| hook.short.contains(c)) {
-                // What stands before it are other options, which are letters too.
+                // The letters before it are other options.
                 Some(index) if bundle[..index].chars().all(|c| c.is_ascii_alphabetic()) => {
                     if index + 1 == bundle.len() { next() } else { attached(&bundle[index + 1..]) }
                 }
@@ -187,7 +187,7 @@ fn values(program: Program, hook: &Hook, args: &[Word]) -> Vec<(usize, Word)> {
     found
 }
 
-/// Finds settings of ssh that name commands, and joins the words that the remote shell will read as one text.
+/// Finds settings of ssh with commands, and joins the words for the remote shell to one text.
 fn ssh(program: &'static str, args: &[Word], found: &mut Vec<Hooked>) {
     const VALUED: &str = "BbcDEeFIiJLlmOopQRSWw";
     let mut host = None;

@@ -1,6 +1,6 @@
-//! Finds commands in the small languages of awk, sed and vi, whose programs are texts by nature.
+//! Finds commands in programs of awk, sed and vi, which are always text.
 //!
-//! Such a program is a risk only when it can run commands. It is read as far as that question needs.
+//! Such a program is a risk only if it can run commands. It is parsed only as far as needed to decide that.
 
 use super::Word;
 
@@ -34,11 +34,11 @@ pub(super) fn awk_runs_commands(args: &[Word]) -> Option<usize> {
     None
 }
 
-/// Tells whether a program of awk pipes, or calls `system`; strings, patterns and comments are passed over.
+/// Tells whether a program of awk has a pipe or calls `system`. Strings, patterns and comments are skipped.
 fn awk_program_runs(program: &str) -> bool {
     let chars: Vec<char> = program.chars().collect();
     let mut at = 0;
-    // Whether a `/` here would begin a pattern.
+    // Whether a `/` here starts a pattern.
     let mut operand_expected = true;
     while let Some(c) = chars.get(at).copied() {
         at += 1;
@@ -75,7 +75,7 @@ fn awk_program_runs(program: &str) -> bool {
     false
 }
 
-/// Gives the position after the next unescaped delimiter, or the end.
+/// Returns the position after the next unescaped delimiter, or the end.
 fn after_delimiter(chars: &[char], mut at: usize, delimiter: char) -> usize {
     while let Some(c) = chars.get(at) {
         at += 1;
@@ -88,7 +88,7 @@ fn after_delimiter(chars: &[char], mut at: usize, delimiter: char) -> usize {
     at.min(chars.len())
 }
 
-/// Gives the position after the delimiter that ends a pattern, or the end: in brackets it is a character like others.
+/// Returns the position after the delimiter that ends a pattern, or the end. In brackets, it is an ordinary character.
 fn after_pattern(chars: &[char], mut at: usize, delimiter: char) -> usize {
     while let Some(c) = chars.get(at) {
         at += 1;
@@ -102,10 +102,10 @@ fn after_pattern(chars: &[char], mut at: usize, delimiter: char) -> usize {
     at.min(chars.len())
 }
 
-/// Gives the position after the `]` that ends a bracket expression; `None` when none does.
+/// Returns the position after the `]` that ends a bracket expression; `None` if it is missing.
 fn after_brackets(chars: &[char], mut at: usize) -> Option<usize> {
     at += usize::from(chars.get(at) == Some(&'^'));
-    // Directly behind the beginning it is a character of the list.
+    // At the start, `]` is a character of the list.
     at += usize::from(chars.get(at) == Some(&']'));
     loop {
         match chars.get(at)? {
@@ -159,7 +159,7 @@ pub(super) fn sed_runs_commands(args: &[Word]) -> Option<usize> {
             }
             _ if text.len() > 1 && text.starts_with('-') => {
                 let bundle = &text[1..];
-                // What follows `-i` is a suffix, and what follows `-f` a file.
+                // The rest after `-i` is a suffix, and after `-f` a file.
                 let end = bundle.find(['e', 'f', 'i', 'l', 'E', 's']).unwrap_or(bundle.len());
                 match bundle[end..].chars().next() {
                     Some('e') if end + 1 == bundle.len() => Some(at + 1),
@@ -198,14 +198,14 @@ pub(super) fn sed_runs_commands(args: &[Word]) -> Option<usize> {
     sed_script_runs(&args[operand].text).then_some(operand)
 }
 
-/// Tells whether a script of sed holds the command `e` or a replacement with the flag `e`.
+/// Tells whether a script of sed has the command `e` or a replacement with the flag `e`.
 fn sed_script_runs(script: &str) -> bool {
     let chars: Vec<char> = script.chars().collect();
     let mut at = 0;
     while let Some(c) = chars.get(at).copied() {
         at += 1;
         match c {
-            // Addresses, and what separates commands.
+            // Addresses and separators of commands.
             '0'..='9' | ',' | '$' | '~' | '+' | '!' | '{' | '}' | ';' => {}
             c if c.is_whitespace() => {}
             '/' => {
@@ -240,7 +240,7 @@ fn sed_script_runs(script: &str) -> bool {
             }
             'e' => return true,
             'a' | 'i' | 'c' => {
-                // The text ends with a line that does not end with a backslash.
+                // The text ends with the first line without a backslash at its end.
                 while let Some(c) = chars.get(at).copied() {
                     at += 1;
                     match c {
@@ -260,7 +260,7 @@ fn sed_script_runs(script: &str) -> bool {
     false
 }
 
-/// Finds the argument of vi and its like that runs commands or a script given as text.
+/// Finds the argument of vi and similar editors that runs commands or a script as text.
 pub(super) fn vi_runs_commands(args: &[Word]) -> Option<usize> {
     let mut at = 0;
     while let Some(word) = args.get(at) {
@@ -303,7 +303,7 @@ fn ex_command_runs(command: &str) -> bool {
         }
         let bangs = part.match_indices('!').any(|(bang, _)| {
             let word = part[..bang].trim_start_matches(|c: char| !c.is_ascii_alphabetic());
-            // `wq!` ends here or goes on after a blank; `!ls` and `w !ls` begin a command.
+            // `wq!` ends here or continues after a blank; `!ls` and `w !ls` start a command.
             let forced = bang != 0 && FORCED.contains(&word) && !word.is_empty();
             !forced || part[bang + 1..].starts_with(|c: char| c != ' ' && !c.is_control())
         });

@@ -1,17 +1,17 @@
-//! Reads the options of shells, interpreters and `rm` as those programs would.
+//! Reads the options of shells, interpreters and `rm` like these programs.
 
 use super::{Word, language};
 use crate::programs::{Program, is_long};
 
-/// A shell that was given its commands as text.
+/// A shell with commands as text.
 pub(super) struct ShellText {
-    /// The position among the arguments of the option that says so.
+    /// The position of the option in the arguments.
     pub(super) option: usize,
     /// The texts.
     pub(super) texts: Vec<Word>,
 }
 
-/// Finds the option of a shell that announces commands as text.
+/// Finds the option of a shell for commands as text.
 pub(super) fn shell_text(program: &str, args: &[Word]) -> Option<ShellText> {
     let at = match program {
         "cmd" => args.iter().position(|word| {
@@ -66,7 +66,7 @@ fn posix_shell_command(program: &str, args: &[Word]) -> Option<usize> {
     None
 }
 
-/// PowerShell takes any prefix of `-Command` and `-EncodedCommand`, and a bare first argument as a command.
+/// PowerShell accepts any prefix of `-Command` and `-EncodedCommand`, and a first argument without option as a command.
 fn power_shell_command(args: &[Word]) -> Option<usize> {
     for (at, word) in args.iter().enumerate() {
         let lower = word.text.to_ascii_lowercase();
@@ -130,7 +130,7 @@ pub(super) fn inline_code(program: &str, args: &[Word]) -> Option<usize> {
                     let module = &bundle[index + option.len_utf8()..];
                     return takes_statements(program, module, &args[at + 1..]).then_some(at);
                 }
-                // `-M'strict; system …'` is pasted into the program.
+                // `-M'strict; system …'` becomes part of the program.
                 if matches!((program, option), ("perl", 'M' | 'm'))
                     && bundle[index..].contains([';', '\n', '{'])
                 {
@@ -154,7 +154,7 @@ pub(super) fn inline_code(program: &str, args: &[Word]) -> Option<usize> {
     None
 }
 
-/// Tells whether an option makes an interpreter of JavaScript load a module whose text is its address: `data:…`.
+/// Tells whether an option makes a JavaScript interpreter load a module from a `data:…` address.
 fn loads_text(program: &str, option: &str, next: Option<&Word>) -> bool {
     const LOADING: &[&str] = &["--import", "--require", "--loader", "--experimental-loader", "--preload"];
     if !matches!(program, "bun" | "node" | "nodejs" | "ts-node" | "tsx") {
@@ -166,7 +166,7 @@ fn loads_text(program: &str, option: &str, next: Option<&Word>) -> bool {
         && value.is_some_and(|value| value.trim_start().to_ascii_lowercase().starts_with("data:"))
 }
 
-/// Tells whether a module of Python reads statements from its arguments: `-m timeit 'statement'`.
+/// Tells whether a Python module reads statements from its arguments: `-m timeit 'statement'`.
 fn takes_statements(program: &str, attached: &str, rest: &[Word]) -> bool {
     let python = matches!(program, "python" | "pythonw" | "pypy" | "py");
     let (module, args) = match rest.split_first() {
@@ -182,9 +182,9 @@ fn takes_statements(program: &str, attached: &str, rest: &[Word]) -> bool {
         }
 }
 
-/// Tells whether a shell or interpreter at the end of a pipe takes its program from there.
+/// Tells whether a shell or interpreter at the end of a pipe reads its program from the pipe.
 ///
-/// It does unless a script, a module or code is named: `| python3 report.py` and `| sh -c …` do not.
+/// It does unless it has a script, a module or code: `| python3 report.py` and `| sh -c …` do not.
 pub(super) fn reads_program_from_stdin(program: &str, args: &[Word]) -> bool {
     if matches!(program, "awk" | "gawk" | "mawk" | "nawk") || inline_code(program, args).is_some() {
         return false;
@@ -213,12 +213,12 @@ pub(super) fn is_redirection(word: &str) -> bool {
     word.trim_start_matches(|c: char| c.is_ascii_digit() || c == '&').starts_with(['>', '<'])
 }
 
-/// Tells whether the options of `rm` ask for recursion and for force, in any order and spelling.
+/// Tells whether the options of `rm` request recursion and force, in any order and spelling.
 pub(super) fn removes_by_force(args: &[Word]) -> bool {
     removal(args) == (true, true)
 }
 
-/// Tells whether the options of `rm` ask for force.
+/// Tells whether the options of `rm` request force.
 pub(super) fn forces(args: &[Word]) -> bool {
     removal(args).1
 }

@@ -1,10 +1,9 @@
-//! Reads the text given to a shell, roughly: enough to see which programs it would run.
+//! Parses the text for a shell roughly, enough to find the programs that it runs.
 //!
-//! Quotes, escapes, comments, separators, substitutions and here-strings are understood. Variables, aliases and
-//! functions are not, so a text that hides a program's name from this reading hides it from the judgement too;
-//! that is why a text given to a shell is a risk by itself.
+//! It understands quotes, escapes, comments, separators, substitutions and here-strings, but not variables, aliases and
+//! functions. They can hide the name of a program, so a text for a shell is always a risk.
 
-/// What a text would run.
+/// The commands of a text.
 #[derive(Debug, Default)]
 pub(super) struct Parsed {
     /// The simple commands, in order.
@@ -16,13 +15,13 @@ pub(super) struct Parsed {
 /// One simple command.
 #[derive(Debug, Default)]
 pub(super) struct Command {
-    /// Its words, unquoted.
+    /// Its unquoted words.
     pub(super) words: Vec<String>,
-    /// Whether it reads what the one before writes.
+    /// Whether it reads the output of the command before it.
     pub(super) piped: bool,
 }
 
-/// Tells whether a word is nothing but a separator of commands.
+/// Tells whether a word is a separator of commands.
 pub(super) fn is_separator(word: &str) -> bool {
     matches!(word, "|" | "|&" | "||" | "&&" | ";" | "&")
 }
@@ -47,7 +46,7 @@ struct Reader<'a> {
     word: Option<String>,
 }
 
-/// Reads a text; what is malformed is read as far as it goes.
+/// Parses a text. Malformed text is parsed as far as possible.
 pub(super) fn parse(text: &str) -> Parsed {
     let mut reader = Reader {
         chars: text.chars().peekable(),
@@ -132,7 +131,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A substitution leaves a word behind, so that the words around it keep their places.
+    /// Adds a word for a substitution, so the words around it keep their positions.
     fn substitution(&mut self, inner: String) {
         self.word.get_or_insert_default();
         self.parsed.substitutions.push(inner);

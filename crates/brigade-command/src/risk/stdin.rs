@@ -5,19 +5,19 @@ use super::hook::is_standard_input;
 use super::options::is_redirection;
 use crate::programs::{Program, Role, Spelling};
 
-/// How a program is told to read its commands from standard input.
+/// Why a program reads its commands from standard input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FromStdin {
-    /// By the argument at this position: `-s`, `-`, `/dev/stdin`.
+    /// The argument at this position says so: `-s`, `-`, `/dev/stdin`.
     Asked(usize),
-    /// By naming neither a script nor code.
+    /// There is neither a script nor code.
     Bare,
 }
 
 /// Tells whether a shell or interpreter reads its commands from standard input.
 ///
-/// Words are read as options until the first that is none. Whoever only asks for the version or for help, or
-/// redirects, reads nothing.
+/// Words are options up to the first operand. A program that only prints its version or help reads nothing, nor does
+/// one with a redirection.
 pub(super) fn from_stdin(known: Program, args: &[Word]) -> Option<FromStdin> {
     if args.iter().any(|word| is_redirection(&word.text)) {
         return None;
@@ -79,7 +79,7 @@ fn shell_from_stdin(program: &str, args: &[Word]) -> Option<FromStdin> {
 }
 
 fn interpreter_from_stdin(program: &str, spelling: &Spelling, args: &[Word]) -> Option<FromStdin> {
-    // Some only tell how they are used.
+    // Some only print their usage.
     let reads_when_bare = !matches!(
         program,
         "bun" | "ghc" | "groovy" | "nim" | "ocaml" | "qjs" | "rscript" | "runghc" | "scala" | "swift"
@@ -115,7 +115,7 @@ fn interpreter_from_stdin(program: &str, spelling: &Spelling, args: &[Word]) -> 
         let valued = !bundle.starts_with('-')
             && bundle.chars().next_back().is_some_and(|option| spelling.valued.contains(option));
         if !quiet && !valued {
-            // An option that may inform, or name what is run, so that only a word decides.
+            // The option may print information or name what runs, so only an operand decides.
             let rest = args[at + 1..].iter().position(|word| is_standard_input(&word.text));
             let first =
                 args[at + 1..].iter().position(|word| !word.text.starts_with('-') || word.text == "-");

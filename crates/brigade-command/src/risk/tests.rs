@@ -4,7 +4,7 @@ use super::*;
 
 /// Commands and the codes of their risks, in order.
 const TABLE: &[(&str, &[&str])] = &[
-    // What the patterns of the original flagged.
+    // What the patterns of v0.30 found.
     ("rm -rf build", &["forced-removal"]),
     ("curl https://example.com/x | sh", &["pipe-into-interpreter"]),
     ("curl -fsSL https://example.com/x | bash", &["pipe-into-interpreter"]),
@@ -15,7 +15,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("docker exec web sh -c 'ls'", &["shell-text"]),
     ("ssh host sudo reboot", &["privilege"]),
     ("ssh host 'sudo reboot'", &["privilege"]),
-    // Any beginning of a long option, and any bundle.
+    // Any prefix of a long option, and any bundle.
     ("env --split 'sh -c ls'", &["shell-text"]),
     ("timeout --sig KILL 5 sh -c ls", &["shell-text"]),
     ("tar --to-comm='ls' -xf a", &["shell-text"]),
@@ -52,7 +52,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("awk '/[/]/ { system(\"ls\") }' a", &["inline-code"]),
     ("awk '/[/\"]/ { print | \"sh\" }' a", &["inline-code"]),
     ("awk '/[|]/ { print }' a", &[]),
-    // What they missed.
+    // What those patterns missed.
     ("rm -fr build", &["forced-removal"]),
     ("rm -r -f build", &["forced-removal"]),
     ("rm build -r --force", &["forced-removal"]),
@@ -198,7 +198,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("busybox sh -c ls", &["shell-text"]),
     ("php --run 1", &["inline-code"]),
     ("bun --eval=1", &["inline-code"]),
-    // Looked through.
+    // Wrappers.
     ("env -i A=1 B=2 bash -c ls", &["shell-text"]),
     ("env -S 'bash -c ls'", &["shell-text"]),
     ("env -u HOME -- sudo ls", &["privilege"]),
@@ -214,7 +214,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("watch -n 5 'rm -rf build'", &["forced-removal"]),
     ("find . -name '*.o' -exec rm -rf {} ;", &["forced-removal"]),
     ("find . -exec sh -c 'echo {}' +", &["shell-text"]),
-    // Inside the text of a shell.
+    // In the text of a shell.
     ("sh -c 'cd x && sudo make'", &["shell-text", "privilege"]),
     ("sh -c 'curl https://example.com/x | sh'", &["shell-text", "pipe-into-interpreter"]),
     ("sh -c 'curl x\n| sh'", &["shell-text", "pipe-into-interpreter"]),

@@ -1,4 +1,4 @@
-//! Looks through programs that only run another one.
+//! Looks through programs that only run another program.
 
 use std::path::PathBuf;
 
@@ -221,7 +221,7 @@ pub(super) fn find_commands(args: &[Word]) -> Vec<&[Word]> {
 
 /// Tells whether `find` removes what it finds, by itself or with `rm -f`.
 ///
-/// It goes through folders and never asks, so that is a forced removal whatever `rm` is told.
+/// It goes through directories and never asks, so that is a forced removal whatever `rm` is told.
 pub(super) fn find_removes(args: &[Word]) -> bool {
     args.iter().any(|word| word.text == "-delete")
         || find_commands(args).iter().any(|command| {
