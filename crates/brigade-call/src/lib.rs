@@ -30,6 +30,8 @@ mod plan;
 mod queueing;
 mod receipt;
 mod record;
+mod report;
+mod shown;
 mod start;
 mod status;
 mod template;
@@ -60,9 +62,12 @@ pub use plan::{Plan, PlanSummary, SHORTEST_BOUND, plan};
 pub use receipt::{
     LogWriter, McpPinState, McpRequestId, NotAReceipt, ObservedAddress, ObservedCounts, ObservedDenial,
     ObservedFile, ObservedState, OutputCompaction, Receipt, RunObserved, RunOutput, RunProcess, RunReview,
-    RuntimeHealth, RuntimeIssueRecord, RuntimeMetadata, RuntimeStatus, SandboxUsed, StreamOutput,
+    RunSummary, RuntimeHealth, RuntimeIssueRecord, RuntimeMetadata, RuntimeStatus, SandboxUsed, Statement,
+    StreamOutput, Subject,
 };
 pub use record::{NotACall, RECORD_VERSION, RecordVersion, STORED_BLOCKER};
+pub use report::{BatchRow, PassedOver};
+pub use shown::{Paths, shown_policy, shown_projections};
 pub use start::{NO_HOME, Objection, StartFacts, StartProgram, StartPurpose, VerifiedStart, plan_start};
 pub use status::{CallStatus, Step, WrongStep};
 pub use template::{Rendered, Template};

@@ -2,6 +2,8 @@
 
 mod observed;
 mod runtime;
+mod statement;
+mod summary;
 
 use std::collections::BTreeMap;
 
@@ -16,6 +18,8 @@ pub use observed::{
     ObservedAddress, ObservedCounts, ObservedDenial, ObservedFile, ObservedState, RunObserved,
 };
 pub use runtime::{LogWriter, RuntimeHealth, RuntimeIssueRecord, RuntimeMetadata, RuntimeStatus};
+pub use statement::{Statement, Subject};
+pub use summary::RunSummary;
 
 use crate::binding::Binding;
 use crate::call::Runner;

@@ -21,7 +21,7 @@ use brigade_fs::Fs;
 use brigade_journal::{BatchMark, Damage, Journal, Writer};
 
 pub use check::{Check, Compaction};
-pub use kind::OWN_MEMBERS;
+pub(crate) use kind::OWN_MEMBERS;
 pub use layout::TOOLS;
 pub use snapshot::ListedCall;
 

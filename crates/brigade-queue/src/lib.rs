@@ -31,13 +31,15 @@ mod listed;
 mod meant;
 mod memory;
 mod queue;
+mod report;
 mod store;
+mod texts;
 
 pub use brigade_journal::{Damage, Mending};
 pub use error::QueueError;
 pub use finish::interrupted_receipt;
 pub use host::{Host, ThisHost};
-pub use journal::{Check, Compaction, JournalStore, ListedCall, OWN_MEMBERS, TOOLS};
+pub use journal::{Check, Compaction, JournalStore, ListedCall, TOOLS};
 pub use listed::{ListedRun, RunFilter, RunPage};
 pub use meant::{MeantRun, OpenRun};
 pub use memory::MemoryStore;
@@ -45,6 +47,7 @@ pub use queue::{
     Answer, CANDIDATES, Calls, Enqueued, Finished, LockedQueue, MakeCall, Match, OnDuplicate, Queue, Review,
     View,
 };
+pub use report::{BrokenReceipt, LedgerFinding};
 pub use store::{
     BadCheckpoint, BadReceipt, CallQuery, Chain, ChainEnd, CheckpointList, Checkpoints, ExaminedReceipt,
     ExaminedRun, Finding, FoundCall, InLedger, Order, Records, RunList, Snapshot, Store, StoredCall,

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use brigade_call::{Call, CallStatus, Checkpoint, LedgerLink, Receipt, RecordVersion};
+use brigade_call::{Call, CallStatus, Checkpoint, LedgerLink, Paths, Receipt, RecordVersion, RunSummary};
 use brigade_core::{CallId, CheckpointId, Fingerprint, Object, Timestamp};
 
 use crate::error::QueueError;
@@ -77,7 +77,20 @@ pub struct StoredCheckpoint {
     pub differs: Vec<String>,
 }
 
+impl StoredReceipt {
+    /// Sums up the run for lists.
+    pub fn summary(&self, paths: &impl Paths) -> RunSummary {
+        let receipt = Receipt { receipt_path: Some(self.path.clone()), ..self.receipt.clone() };
+        RunSummary::of(receipt.shown(paths))
+    }
+}
+
 impl StoredCheckpoint {
+    /// Returns the checkpoint as reports show it.
+    pub fn shown(&self, paths: &impl Paths) -> Checkpoint {
+        Checkpoint { checkpoint_path: Some(paths.absolute(&self.path)), ..self.checkpoint.clone() }
+    }
+
     /// Appends a number to an id that is taken.
     pub fn numbered(wanted: &str, number: u64) -> CheckpointId {
         // A very long id is shortened to make room for the suffix.

@@ -1,6 +1,5 @@
 //! Exports receipts as signed envelopes, and verifies envelopes.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use brigade_attest::{HostKeys, KeyError, envelope, key_id, verify};
@@ -12,16 +11,9 @@ use brigade_fs::FsError;
 use crate::error::{Error, ErrorKind};
 use crate::history;
 use crate::history::Runs;
-use crate::report::{Envelope, EnvelopeReport, KeyReport, Report as _, Statement, Subject};
+use crate::report::{Envelope, EnvelopeReport, KeyReport, Report as _, Statement};
 use crate::room::Room;
 use crate::setup::Existing;
-
-/// The type of the statement.
-const STATEMENT_TYPE: &str = "https://in-toto.io/Statement/v1";
-
-/// The predicate type of new statements. Envelopes of earlier versions have
-/// `https://brigade.dev/attestation/run-receipt/v1` and still verify, because the signature covers the type.
-const PREDICATE_TYPE: &str = "urn:brigade:receipt:v1";
 
 impl Runs {
     /// Creates the signing key of this host, with mode 0600, outside of every workspace.
@@ -52,18 +44,7 @@ impl Runs {
             let message = format!("the receipt is not what was recorded: {}", finding.detail);
             return Err(Error::new(ErrorKind::Refused, message).hint(NextStep::VerifyRuns));
         }
-        let subject = Subject {
-            name: stored.path,
-            digest: BTreeMap::from([("sha256".to_owned(), stored.sha256.to_hex())]),
-            ..Subject::default()
-        };
-        let statement = Statement {
-            _type: STATEMENT_TYPE.to_owned(),
-            subject: vec![subject],
-            predicate_type: PREDICATE_TYPE.to_owned(),
-            predicate: stored.receipt,
-            ..Statement::default()
-        };
+        let statement = Statement::of(stored.receipt, stored.path, stored.sha256);
         let payload = Json::Object(statement.to_members()).to_canonical().into_bytes();
         let key = match host_keys(&self.room) {
             Ok(keys) => keys.read(&*self.room.fs)?,

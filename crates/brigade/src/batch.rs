@@ -11,7 +11,7 @@ use brigade_queue::{Enqueued, OnDuplicate};
 
 use crate::calls;
 use crate::calls::Calls;
-use crate::calls::{details, messages, not_to_be_queued};
+use crate::calls::not_to_be_queued;
 use crate::error::{Error, ErrorKind};
 use crate::gather;
 use crate::gather::Config;
@@ -73,13 +73,11 @@ impl Calls {
             group.push(match plan_line(&self.room, &config, &mut facts, &line) {
                 Ok(plan) => match not_to_be_queued(&plan, blocked) {
                     None => Line::Planned(number, Box::new(plan)),
-                    Some(reason) => Line::Refused(BatchRow {
-                        blockers: messages(plan.blockers()),
-                        blocker_details: details(plan.blockers()),
-                        ..refused(number, reason)
-                    }),
+                    Some(reason) => Line::Refused(BatchRow::refused(number, reason, Some(&plan))),
                 },
-                Err(error) => Line::Refused(refused(number, error.with_hints(&*self.room.env.speller))),
+                Err(error) => {
+                    Line::Refused(BatchRow::refused(number, error.with_hints(&*self.room.env.speller), None))
+                }
             });
             if group.len() == GROUP {
                 commit(&self.room, &mut group, &mut report, found)?;
@@ -160,15 +158,7 @@ fn commit(
         };
         report.created += created;
         report.skipped += skipped;
-        found(&BatchRow {
-            line,
-            created: created == 1,
-            call_id: Some(call.call.id.as_str().to_owned()),
-            status: Some(call.call.status.as_str().to_owned()),
-            error: None,
-            blockers: messages(plan.blockers()),
-            blocker_details: details(plan.blockers()),
-        });
+        found(&BatchRow::stored(line, created == 1, &call.call, &plan));
     }
     Ok(())
 }
@@ -190,17 +180,5 @@ impl Line {
             Line::Planned(_, plan) => Some(plan),
             Line::Refused(_) => None,
         }
-    }
-}
-
-fn refused(line: usize, reason: String) -> BatchRow {
-    BatchRow {
-        line,
-        created: false,
-        call_id: None,
-        status: None,
-        error: Some(reason),
-        blockers: Vec::new(),
-        blocker_details: Vec::new(),
     }
 }

@@ -16,7 +16,6 @@ use crate::gather;
 use crate::inbox::inbox_counts;
 use crate::report::{BriefReport, Report as _};
 use crate::room::Room;
-use crate::shown;
 
 impl Doctor {
     /// Summarizes pending decisions. Changes and starts nothing, and runs no health command.
@@ -63,9 +62,7 @@ impl Doctor {
             valid: config.catalog.is_valid(),
             tool_count: enabled(&config.catalog).len(),
             pending_approval_count: count("pending"),
-            oldest_pending_call: oldest
-                .as_ref()
-                .map(|call| Box::new(shown::shown_call(&self.room, call.clone()))),
+            oldest_pending_call: oldest.as_ref().map(|call| Box::new(call.clone().shown(&*self.room))),
             approved_count: count("approved"),
             stale_approval_count: stale,
             pending_checkpoint_count: pending_checkpoints.len(),

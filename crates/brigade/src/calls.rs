@@ -4,18 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use brigade_call::{Call, CallStatus, Change, Plan, Purpose, RuntimeFact, verify};
-use brigade_core::json::{Shown, reprint};
+use brigade_call::{
+    Call, CallStatus, Change, Plan, Purpose, RuntimeFact, shown_policy, shown_projections, verify,
+};
 use brigade_core::text::escape_terminal;
 use brigade_core::{Hint, IdPrefix, NextStep, Severity, Timestamp};
 use brigade_policy::{Blocker, BlockerDetail};
 use brigade_projection::blocking;
-use brigade_queue::{
-    Calls as Which, Enqueued, ListedCall, Match, OWN_MEMBERS, OnDuplicate, QueueError, Review, StoredCall,
-};
+use brigade_queue::{Calls as Which, Enqueued, Match, OnDuplicate, QueueError, Review, StoredCall};
 use brigade_redact::{Redactor, SecretValue};
-use serde::Serialize as _;
-use serde_json::ser::{Formatter as _, PrettyFormatter};
 
 use crate::args;
 use crate::codes;
@@ -32,13 +29,9 @@ use crate::report::{
 };
 use crate::request::{Blocked, Request};
 use crate::room::{CALLS, CATALOG, Room};
-use crate::shown;
 
 /// The maximum number of listed files of a command.
 const SHOWN_FILES: usize = 8;
-
-/// The nesting depth of a list element in a document.
-const LISTED_DEPTH: usize = 2;
 
 /// Which calls to list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -93,7 +86,7 @@ impl Calls {
         let planned = gather::plan_call(&self.room, &config, tool, args::args(&self.room, args))?;
         let plan = &planned.plan;
         if let Some(reason) = not_to_be_queued(plan, *blocked) {
-            let call = Box::new(shown::shown_call(&self.room, plan.shown_call(self.room.now())));
+            let call = Box::new(plan.shown_call(self.room.now()).shown(&*self.room));
             return Err(Error::new(ErrorKind::Refused, reason)
                 .because(plan.blockers().iter().cloned())
                 .refusing(&self.room, Refusal::Queue { call }));
@@ -106,16 +99,16 @@ impl Calls {
             locked.enqueue_all(1, OnDuplicate::Skip, &mut |_, is_taken| plan.to_call(now, None, is_taken))?;
         Ok(match stored.pop() {
             Some(Enqueued::Queued(call)) => {
-                queue_report(&self.room, plan, shown::shown_call(&self.room, call.call), None, [1, 0])
+                queue_report(&self.room, plan, call.call.shown(&*self.room), None, [1, 0])
             }
             Some(Enqueued::Duplicate(call)) => {
                 let reason = format!("a call that asks for the same is {}", call.call.status);
-                queue_report(&self.room, plan, shown::shown_call(&self.room, call.call), Some(reason), [0, 1])
+                queue_report(&self.room, plan, call.call.shown(&*self.room), Some(reason), [0, 1])
             }
             Some(Enqueued::Rejected(call)) => {
                 let reason =
                     "the same call was rejected; change its arguments or the tool's contract".to_owned();
-                queue_report(&self.room, plan, shown::shown_call(&self.room, call.call), Some(reason), [0, 1])
+                queue_report(&self.room, plan, call.call.shown(&*self.room), Some(reason), [0, 1])
             }
             None => unreachable!("one call was handed in, so one comes back"),
         })
@@ -178,48 +171,7 @@ impl Calls {
     /// Returns file errors.
     pub fn for_each_text(&self, found: &mut dyn FnMut(&[u8]) -> ControlFlow<()>) -> Result<(), Error> {
         let queue = self.room.queue();
-        let view = queue.read()?;
-        let target = self.room.target();
-        let mut text = Vec::new();
-        let write = |stored: StoredCall, text: &mut Vec<u8>| {
-            let call = shown::shown_call(&self.room, stored.call);
-            let mut serializer = serde_json::Serializer::with_formatter(text, listed());
-            call.serialize(&mut serializer).expect("a call is JSON");
-        };
-        let Some(journal) = self.room.journal() else {
-            view.for_each_call(&Which::All, &mut |stored| {
-                text.clear();
-                write(stored, &mut text);
-                found(&text)
-            })?;
-            return Ok(());
-        };
-        let mut trouble = None;
-        journal.list_calls(&mut |call| {
-            text.clear();
-            match call {
-                ListedCall::AsStored(record) => {
-                    let reprinted =
-                        reprint(record, LISTED_DEPTH, &mut text, |key, value| match (key, value) {
-                            ("record_version", _) => Shown::No,
-                            (key, _) if OWN_MEMBERS.contains(&key) => Shown::No,
-                            ("receipt_path", Some(path)) => Shown::Text(self.room.absolute(path)),
-                            ("policy" | "projection_summary", _) => Shown::Beneath(target.clone()),
-                            _ => Shown::AsWritten,
-                        });
-                    reprinted.expect("the journal hands out records that it has checked");
-                }
-                ListedCall::Parsed(stored) => match view.as_it_stands(*stored) {
-                    Ok(stored) => write(stored, &mut text),
-                    Err(error) => {
-                        trouble = Some(error);
-                        return ControlFlow::Break(());
-                    }
-                },
-            }
-            found(&text)
-        })?;
-        trouble.map_or(Ok(()), |error| Err(error.into()))
+        Ok(queue.read()?.for_each_text(self.room.journal().as_ref(), &*self.room, found)?)
     }
 
     /// Counts the calls by status.
@@ -247,7 +199,7 @@ impl Calls {
                 _ => Vec::new(),
             },
             next: next_of_call(&self.room, &stored.call)?,
-            call: shown::shown_call(&self.room, stored.call),
+            call: stored.call.shown(&*self.room),
             error: Unfilled::default(),
             candidates: Unfilled::default(),
         })
@@ -273,8 +225,7 @@ impl Calls {
                 call,
             )));
         }
-        let of_call =
-            || Refusal::Review { call: Some(Box::new(shown::shown_call(room, call.clone()))), pin: None };
+        let of_call = || Refusal::Review { call: Some(Box::new(call.clone().shown(room))), pin: None };
         let (_, planned) = plan_again(room, call).map_err(|error| error.missing(room, of_call()))?;
         let binding = planned.plan.approvable(call).map_err(|blockers| {
             let error = Error::new(ErrorKind::Refused, format!("call {} cannot be approved", call.id))
@@ -315,7 +266,7 @@ impl Calls {
 
     /// Returns a call with absolute paths, for reports.
     pub fn shown(&self, call: &Call) -> Call {
-        shown::shown_call(&self.room, call.clone())
+        call.clone().shown(&*self.room)
     }
 
     /// Returns a note if the catalog has no tool with this id.
@@ -440,7 +391,7 @@ fn record_review(room: &Room, stored: &StoredCall, review: Review) -> Result<Rev
             target: room.target(),
             calls_path: calls_path(room),
             pin: pins::pin_beside(room, &stored.call)?.map(|pin| pins::pin_summary(room, &pin)),
-            call: shown::shown_call(room, stored.call),
+            call: stored.call.shown(room),
             accepted_changes: Vec::new(),
             blockers: Unfilled::default(),
             blocker_details: Unfilled::default(),
@@ -459,7 +410,7 @@ fn record_review(room: &Room, stored: &StoredCall, review: Review) -> Result<Rev
 fn review_refused(room: &Room, call: Option<&Call>, error: Error) -> Error {
     error.refusing(
         room,
-        Refusal::Review { call: call.map(|call| Box::new(shown::shown_call(room, call.clone()))), pin: None },
+        Refusal::Review { call: call.map(|call| Box::new(call.clone().shown(room))), pin: None },
     )
 }
 
@@ -488,15 +439,6 @@ pub(crate) fn telling_values(room: &Room) -> Result<Vec<SecretValue>, Error> {
     let mut values = gather::secrets(room);
     values.retain(|value| brigade_call::SHORTEST_BOUND <= value.expose().len());
     Ok(values)
-}
-
-/// Returns the indentation of a list element in a document.
-fn listed() -> PrettyFormatter<'static> {
-    let mut formatter = PrettyFormatter::new();
-    for _ in 0..LISTED_DEPTH {
-        formatter.begin_object(&mut std::io::sink()).expect("nothing is written");
-    }
-    formatter
 }
 
 /// Records runs whose runner is gone, with receipts, as every writer does first.
@@ -540,7 +482,7 @@ pub(crate) fn plan_report(room: &Room, config: &Config, planned: &Planned) -> Pl
         plan: plan.summary().clone(),
         blockers: messages(plan.blockers()),
         blocker_details: details(plan.blockers()),
-        policy: shown::shown_policy(room, plan.policy().clone()),
+        policy: shown_policy(room, plan.policy().clone()),
         warnings: config
             .policy
             .issues()
@@ -553,7 +495,7 @@ pub(crate) fn plan_report(room: &Room, config: &Config, planned: &Planned) -> Pl
             .into_iter()
             .map(|item| ProjectionReport::of(item.clone(), absolute))
             .collect(),
-        projection_summary: shown::shown_projections(room, plan.projection_summary().clone()),
+        projection_summary: shown_projections(room, plan.projection_summary().clone()),
         contract_fingerprint: Some(plan.binding().contract.to_hex()),
         source_fingerprint: Some(plan.binding().source.clone()),
         call_fingerprint: Some(plan.call_fingerprint().to_hex()),

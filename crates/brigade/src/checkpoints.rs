@@ -20,7 +20,6 @@ use crate::report::{
 };
 use crate::room::{CHECKPOINTS, RUNS, Room};
 use crate::running;
-use crate::shown;
 
 /// Operations on checkpoints.
 #[derive(Clone)]
@@ -36,7 +35,7 @@ impl Checkpoints {
     pub fn list(&self) -> Result<CheckpointListReport, Error> {
         let list = self.room.queue().read()?.checkpoints()?;
         let checkpoints: Vec<Checkpoint> =
-            list.checkpoints.iter().map(|stored| shown::shown_checkpoint(&self.room, stored)).collect();
+            list.checkpoints.iter().map(|stored| stored.shown(&*self.room)).collect();
         let errors: Vec<BrokenCheckpoint> = list
             .errors
             .iter()
@@ -73,7 +72,7 @@ impl Checkpoints {
             schema: CheckpointReport::SCHEMA,
             target: self.room.target(),
             checkpoints_path: self.room.absolute(CHECKPOINTS),
-            checkpoint: Box::new(shown::shown_checkpoint(&self.room, &stored)),
+            checkpoint: Box::new(stored.shown(&*self.room)),
             call_status: call.map(|stored| stored.call.status.as_str().to_owned()),
             error: Unfilled::default(),
             candidates: Unfilled::default(),
@@ -109,10 +108,8 @@ impl Checkpoints {
         let room = &*self.room;
         let none = || Refusal::Resume { checkpoint: None, run: RunRefusal::default() };
         let stored = find_checkpoint(room, prefix).map_err(|error| error.missing(room, none()))?;
-        let refusal = || Refusal::Resume {
-            checkpoint: Some(Box::new(shown::shown_checkpoint(room, &stored))),
-            run: RunRefusal::default(),
-        };
+        let refusal =
+            || Refusal::Resume { checkpoint: Some(Box::new(stored.shown(room))), run: RunRefusal::default() };
         if let Err(refused) = stored.checkpoint.check_resumable(room.now()) {
             let error = Error::caused(ErrorKind::Refused, refused).coded(codes::WRONG_STATE);
             let hint = match stored.checkpoint.status {
@@ -160,8 +157,7 @@ impl Checkpoints {
 fn answer(room: &Room, prefix: &IdPrefix, answer: &Answer) -> Result<CheckpointReviewReport, Error> {
     let none = || Refusal::CheckpointReview { checkpoint: None };
     let stored = find_checkpoint(room, prefix).map_err(|error| error.missing(room, none()))?;
-    let refusal =
-        || Refusal::CheckpointReview { checkpoint: Some(Box::new(shown::shown_checkpoint(room, &stored))) };
+    let refusal = || Refusal::CheckpointReview { checkpoint: Some(Box::new(stored.shown(room))) };
     let now = room.now();
     let queue = room.queue();
     let checked = queue.read()?.check_answer(&stored.checkpoint, answer);
@@ -181,15 +177,15 @@ fn answer(room: &Room, prefix: &IdPrefix, answer: &Answer) -> Result<CheckpointR
         schema: CheckpointReviewReport::SCHEMA,
         target: room.target(),
         checkpoints_path: room.absolute(CHECKPOINTS),
-        checkpoint: Box::new(shown::shown_checkpoint(room, &checkpoint)),
-        call: shown::shown_call(room, call.call),
+        checkpoint: Box::new(checkpoint.shown(room)),
+        call: call.call.shown(room),
     })
 }
 
 /// Returns the current state of a checkpoint.
 fn checkpoint_now(room: &Room, stored: &StoredCheckpoint) -> Result<Box<Checkpoint>, Error> {
     let now = if_any(find_checkpoint(room, &IdPrefix::new(stored.checkpoint.id.as_str())))?;
-    Ok(Box::new(shown::shown_checkpoint(room, now.as_ref().unwrap_or(stored))))
+    Ok(Box::new(now.as_ref().unwrap_or(stored).shown(room)))
 }
 
 /// Returns the command that ends the call of a checkpoint, if the call cannot continue.

@@ -28,7 +28,6 @@ use crate::report::{
     PolicyHealthReport, PolicySection, Report as _, Rows, RunSection, RuntimeSection, ToolSummary,
 };
 use crate::room::{CALLS, CATALOG, CHECKPOINTS, POLICY, RUNS, RUNTIMES, Room};
-use crate::shown;
 
 /// Options of a health check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -250,7 +249,7 @@ fn sections(room: &Room, survey: &Survey<'_>, issues: &[Issue]) -> Sections {
             runs_path: room.absolute(RUNS),
             counts: queue.run_counts.clone(),
             run_count: queue.runs.len(),
-            latest: queue.latest_run.as_ref().map(|run| shown::run_summary(room, run)),
+            latest: queue.latest_run.as_ref().map(|run| run.summary(room)),
             issue_count: count(Area::Run),
             top_issue: top(Area::Run),
         },
@@ -258,7 +257,7 @@ fn sections(room: &Room, survey: &Survey<'_>, issues: &[Issue]) -> Sections {
             checkpoints_path: room.absolute(CHECKPOINTS),
             counts: queue.checkpoint_counts(),
             checkpoint_count: queue.checkpoints.len(),
-            latest: latest.map(|found| Box::new(shown::shown_checkpoint(room, &found.stored))),
+            latest: latest.map(|found| Box::new(found.stored.shown(room))),
             issue_count: count(Area::Checkpoint),
             top_issue: top(Area::Checkpoint),
         },

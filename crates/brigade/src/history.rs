@@ -22,7 +22,6 @@ use crate::report::{
     RunListReport, RunShowReport, RunSummary, Unfilled,
 };
 use crate::room::{CALLS, RUNS, Room};
-use crate::shown;
 
 pub use brigade_queue::RunFilter;
 
@@ -63,13 +62,8 @@ impl Runs {
         let page = view.list_runs(self.room.journal().as_ref(), filter, before.as_deref())?;
         let RunPage { runs: shown, latest, next_before, errors: bad } = page;
         let latest = latest.map(|run| listed_summary(&self.room, &view, &run));
-        let errors: Vec<BrokenReceipt> = bad
-            .iter()
-            .map(|bad| BrokenReceipt {
-                error: bad.problem.clone(),
-                receipt_path: self.room.absolute(&bad.path),
-            })
-            .collect();
+        let absolute = |path: &str| self.room.absolute(path);
+        let errors: Vec<BrokenReceipt> = bad.iter().map(|bad| BrokenReceipt::of(bad, absolute)).collect();
         let room = self.room.clone();
         let runs = Rows::new(shown.len(), move |place| listed_summary(&room, &view, &shown[place]));
         let total: u64 = counts.values().sum();
@@ -180,7 +174,7 @@ impl Runs {
         let stored = find_run_to_change(room, prefix)
             .map_err(|error| error.missing(room, Refusal::Replay { run: None, plan: None }))?;
         let receipt = &stored.receipt;
-        let run = shown::run_summary(room, &stored);
+        let run = stored.summary(room);
         let refused = |plan| Refusal::Replay { run: Some(Box::new(run.clone())), plan };
         let config = gather::config(room)?;
         let tool = load::tool(&config.catalog, receipt.tool_id())
@@ -218,7 +212,7 @@ impl Runs {
             blocker_details: Unfilled::default(),
             created: 1,
             executed: 0,
-            call: Box::new(shown::shown_call(room, call.call)),
+            call: Box::new(call.call.shown(room)),
         })
     }
 
@@ -235,17 +229,7 @@ impl Runs {
             };
             return Err(Error::new(ErrorKind::Usage, message).hint(NextStep::VerifyRuns));
         }
-        let findings: Vec<LedgerFinding> = verification
-            .findings
-            .iter()
-            .map(|finding| LedgerFinding {
-                sequence: finding.sequence,
-                line: finding.line,
-                run_id: finding.run_id.clone(),
-                problem: finding.tampering.as_str().into(),
-                detail: finding.detail.into(),
-            })
-            .collect();
+        let findings: Vec<LedgerFinding> = verification.findings.iter().map(LedgerFinding::from).collect();
         Ok(LedgerReport {
             schema: LedgerReport::SCHEMA,
             target: self.room.target(),
@@ -299,7 +283,7 @@ fn shown_run(room: &Room, receipt: Receipt, next: Option<NextStep>) -> RunShowRe
         schema: RunShowReport::SCHEMA,
         target: room.target(),
         runs_path: room.absolute(RUNS),
-        run: Box::new(shown::shown_receipt(room, receipt)),
+        run: Box::new(receipt.shown(room)),
         error: Unfilled::default(),
         candidates: Unfilled::default(),
         next,
@@ -327,7 +311,7 @@ fn next_of_run(room: &Room, receipt: &Receipt) -> Option<NextStep> {
 /// Reads and summarizes a listed receipt. A receipt that was removed meanwhile has only its id.
 fn listed_summary(room: &Room, view: &View<'_>, run: &ListedRun) -> RunSummary {
     match view.receipt(run.stored_id()) {
-        Ok(Some(Ok(stored))) => shown::run_summary(room, &stored),
+        Ok(Some(Ok(stored))) => stored.summary(room),
         _ => RunSummary { id: run.id.clone(), ..RunSummary::default() },
     }
 }

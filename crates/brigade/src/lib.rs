@@ -63,7 +63,6 @@ mod running;
 mod runtimes;
 mod sample;
 mod setup;
-mod shown;
 mod sources;
 mod state;
 mod watching;

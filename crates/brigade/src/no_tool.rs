@@ -16,7 +16,6 @@ use crate::load::shown_id;
 use crate::refusal::Refusal;
 use crate::report::PlanReport;
 use crate::room::Room;
-use crate::shown;
 
 /// Builds the document of `call plan` for a missing or disabled tool.
 pub(crate) fn plan_of_no_tool(
@@ -65,7 +64,7 @@ pub(crate) fn queue_no_tool(
         contract_fingerprint: None,
         source_fingerprint: None,
         blockers: blockers.to_vec(),
-        ..shown::shown_call(room, plan.shown_call(room.now()))
+        ..plan.shown_call(room.now()).shown(room)
     };
     call.extra.insert("family".to_owned(), Json::Null);
     Ok(missing.because(blockers).refusing(room, Refusal::Queue { call: Box::new(call) }))

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use brigade_call::Paths;
 use brigade_core::Timestamp;
 use brigade_facts::{Config, Digests};
 use brigade_fs::{Fs, RelPath};
@@ -81,6 +82,16 @@ impl Room {
         let root = self.fs.root().to_owned();
         let home = self.env.home().map(Path::to_owned);
         move |path| absolute(&root, home.as_deref(), path)
+    }
+}
+
+impl Paths for Room {
+    fn target(&self) -> String {
+        Room::target(self)
+    }
+
+    fn absolute(&self, path: &str) -> String {
+        Room::absolute(self, path)
     }
 }
 

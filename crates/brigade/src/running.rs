@@ -13,7 +13,6 @@ use brigade_queue::{Calls as Which, ChainEnd, StoredCall};
 
 use crate::calls;
 use crate::calls::Calls;
-use crate::calls::messages;
 use crate::codes;
 use crate::error::{Error, ErrorKind};
 use crate::gather;
@@ -23,7 +22,6 @@ use crate::refusal::{Refusal, RunRefusal};
 use crate::report::{PassedOver, Report as _, RunReport, Unfilled};
 use crate::room::{RUNS, Room, rel};
 use crate::runtimes;
-use crate::shown;
 use crate::watching;
 
 /// Selects the call to run.
@@ -108,10 +106,7 @@ fn run_next(room: &Room) -> Result<RunReport, Error> {
         match attempt {
             Attempt::Ran(report) => return Ok(RunReport { passed_over, ..*report }),
             Attempt::Taken(..) => {}
-            Attempt::Refused(call, refusal) => passed_over.push(PassedOver {
-                call_id: call.id.as_str().to_owned(),
-                reasons: messages(&refusal.blockers),
-            }),
+            Attempt::Refused(call, refusal) => passed_over.push(PassedOver::of(&call, &refusal.blockers)),
         }
     }
     let error =
@@ -266,8 +261,8 @@ fn attempt(room: &Room, ready: Ready) -> Result<Attempt, Error> {
         target: room.target(),
         calls_path: calls::calls_path(room),
         runs_path: room.absolute(RUNS),
-        call: shown::shown_call(room, recorded.call.call),
-        receipt: Box::new(shown::shown_receipt(room, recorded.receipt.receipt)),
+        call: recorded.call.call.shown(room),
+        receipt: Box::new(recorded.receipt.receipt.shown(room)),
         blockers: Unfilled::default(),
         blocker_details: Unfilled::default(),
         changed: Unfilled::default(),
@@ -302,7 +297,7 @@ fn refused(room: &Room, call: &Call, refusal: NotVerified) -> Error {
 }
 
 fn not_run(room: &Room, call: Option<&Call>, error: Error, known: RunRefusal) -> Error {
-    let call = call.map(|call| Box::new(shown::shown_call(room, call.clone())));
+    let call = call.map(|call| Box::new(call.clone().shown(room)));
     error.refusing(room, Refusal::Run(RunRefusal { call, ..known }))
 }
 

@@ -30,7 +30,6 @@ use crate::report::{
 use crate::room::{RUNTIMES, Room, rel};
 use crate::setup;
 use crate::setup::Existing;
-use crate::shown;
 
 /// The directory of the runtimes' state.
 pub const STATE: &str = ".brigade/tools/runtime";
@@ -169,7 +168,7 @@ fn summary(room: &Room, runtimes: &RuntimeFile, facts: &[RuntimeFacts]) -> Runti
 
 /// Prepares a runtime for reports.
 fn runtime_status(room: &Room, facts: &RuntimeFacts) -> RuntimeStatus {
-    shown::shown_runtime(room, facts.status(&*room.env.speller))
+    facts.status(&*room.env.speller).shown(room)
 }
 
 /// Checks the runtime of a call's tool. The health command of a required runtime is run. An optional runtime is only

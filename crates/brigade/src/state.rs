@@ -15,7 +15,6 @@ use crate::gather;
 use crate::load;
 use crate::report::{CompactReport, DamageReport, Quarantine, Report as _, StateReport};
 use crate::room::Room;
-use crate::shown;
 
 /// One line of an export.
 #[derive(Clone, Debug, PartialEq)]
@@ -142,7 +141,7 @@ impl State {
             return Ok(());
         }
         for stored in view.receipts(usize::MAX)?.receipts {
-            let receipt = Box::new(shown::shown_receipt(&self.room, stored.receipt));
+            let receipt = Box::new(stored.receipt.shown(&*self.room));
             if found(Exported::Receipt(receipt)).is_break() {
                 break;
             }

@@ -1,5 +1,6 @@
 //! Documents about calls.
 
+pub use brigade_call::{BatchRow, PassedOver};
 use brigade_call::{Call, PlanSummary, Receipt};
 use brigade_core::NextStep;
 use brigade_core::json::sorted;
@@ -200,38 +201,6 @@ impl Report for RunReport {
     fn exit(&self) -> Exit {
         if self.succeeded { Exit::Done } else { Exit::Refused }
     }
-}
-
-/// An approved call that could not run.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct PassedOver {
-    /// The call.
-    pub call_id: String,
-    /// Why.
-    pub reasons: Vec<String>,
-}
-
-/// One line of `call queue --stdin`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct BatchRow {
-    /// The line of the input, from 1.
-    pub line: usize,
-    /// Whether the call was stored; one that asks for the same may have been there.
-    pub created: bool,
-    /// The stored call, or the one that was there.
-    pub call_id: Option<String>,
-    /// Where that call stands.
-    pub status: Option<String>,
-    /// Why nothing was stored.
-    pub error: Option<String>,
-    /// Every reason against the call, as sentences.
-    pub blockers: Vec<String>,
-    /// The same reasons with code, place and the way to change them.
-    pub blocker_details: Vec<BlockerDetail>,
 }
 
 /// `call queue --stdin`: how many calls were stored.

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use brigade_call::Receipt;
-use brigade_core::{Extra, Hint, record};
+pub use brigade_call::{Statement, Subject};
+use brigade_core::Hint;
 use serde::{Deserialize, Serialize};
 
 use super::{Report, SchemaId};
@@ -124,43 +124,6 @@ pub struct KeyReport {
 impl Report for KeyReport {
     const SCHEMA: &'static str = "brigade.key.v1";
 }
-
-/// What an envelope says: an in-toto statement about a receipt.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
-pub struct Statement {
-    /// The type of the statement.
-    pub _type: String,
-    /// The receipt's file and its sha256.
-    pub subject: Vec<Subject>,
-    /// What the statement says of its subject.
-    #[serde(rename = "predicateType")]
-    pub predicate_type: String,
-    /// The receipt.
-    pub predicate: Receipt,
-    /// Members that this version does not know.
-    #[serde(skip)]
-    pub extra: Extra,
-}
-
-record!(Statement);
-
-/// A file that a statement is about.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
-pub struct Subject {
-    /// The file, relative to the workspace.
-    pub name: String,
-    /// The digests of its bytes by algorithm, such as `sha256`.
-    pub digest: BTreeMap<String, String>,
-    /// Members that this version does not know.
-    #[serde(skip)]
-    pub extra: Extra,
-}
-
-record!(Subject);
 
 pub use brigade_attest::{Envelope, EnvelopeSignature};
 

@@ -1,0 +1,66 @@
+//! The in-toto statement about a receipt, which envelopes carry.
+
+use std::collections::BTreeMap;
+
+use brigade_core::{Extra, Fingerprint, record};
+use serde::{Deserialize, Serialize};
+
+use super::Receipt;
+
+/// The type of the statement.
+const STATEMENT_TYPE: &str = "https://in-toto.io/Statement/v1";
+
+/// The predicate type of new statements. Envelopes of earlier versions have
+/// `https://brigade.dev/attestation/run-receipt/v1` and still verify, because the signature covers the type.
+const PREDICATE_TYPE: &str = "urn:brigade:receipt:v1";
+
+/// What an envelope says: an in-toto statement about a receipt.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(remote = "Self", default)]
+pub struct Statement {
+    /// The type of the statement.
+    pub _type: String,
+    /// The receipt's file and its sha256.
+    pub subject: Vec<Subject>,
+    /// What the statement says of its subject.
+    #[serde(rename = "predicateType")]
+    pub predicate_type: String,
+    /// The receipt.
+    pub predicate: Receipt,
+    /// Members that this version does not know.
+    #[serde(skip)]
+    pub extra: Extra,
+}
+
+record!(Statement);
+
+/// A file that a statement is about.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(remote = "Self", default)]
+pub struct Subject {
+    /// The file, relative to the workspace.
+    pub name: String,
+    /// The digests of its bytes by algorithm, such as `sha256`.
+    pub digest: BTreeMap<String, String>,
+    /// Members that this version does not know.
+    #[serde(skip)]
+    pub extra: Extra,
+}
+
+record!(Subject);
+
+impl Statement {
+    /// States what a receipt says, of its file with this sha256.
+    pub fn of(receipt: Receipt, file: String, sha256: Fingerprint) -> Statement {
+        let digest = BTreeMap::from([("sha256".to_owned(), sha256.to_hex())]);
+        Statement {
+            _type: STATEMENT_TYPE.to_owned(),
+            subject: vec![Subject { name: file, digest, ..Subject::default() }],
+            predicate_type: PREDICATE_TYPE.to_owned(),
+            predicate: receipt,
+            ..Statement::default()
+        }
+    }
+}

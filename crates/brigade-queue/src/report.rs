@@ -1,0 +1,54 @@
+//! Rows of runs in documents.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use crate::store::{BadReceipt, Finding};
+
+/// A receipt that cannot be read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct BrokenReceipt {
+    /// What is wrong.
+    pub error: String,
+    /// The file.
+    pub receipt_path: String,
+}
+
+/// One thing that does not fit.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct LedgerFinding {
+    /// The place in the ledger, from 1.
+    pub sequence: Option<u64>,
+    /// The line of the ledger, from 1, where that is what is damaged.
+    pub line: Option<u64>,
+    /// The run; empty where none is meant.
+    pub run_id: String,
+    /// `changed`, `removed`, `reordered`, `added`, `cut-off` or `forgotten`.
+    pub problem: Cow<'static, str>,
+    /// What was found.
+    pub detail: Cow<'static, str>,
+}
+
+impl BrokenReceipt {
+    /// Says why a receipt cannot be read; `absolute` makes a path as reports have it.
+    pub fn of(bad: &BadReceipt, absolute: impl Fn(&str) -> String) -> BrokenReceipt {
+        BrokenReceipt { error: bad.problem.clone(), receipt_path: absolute(&bad.path) }
+    }
+}
+
+impl From<&Finding> for LedgerFinding {
+    fn from(finding: &Finding) -> LedgerFinding {
+        LedgerFinding {
+            sequence: finding.sequence,
+            line: finding.line,
+            run_id: finding.run_id.clone(),
+            problem: finding.tampering.as_str().into(),
+            detail: finding.detail.into(),
+        }
+    }
+}
