@@ -25,8 +25,8 @@ use brigade_exec::{
 };
 use brigade_fs::{DiskFs, Fs};
 use brigade_mcp::{ListedTool, McpErrorKind, Pin, PinRule, ToolCall, list_live};
-use brigade_policy::{CallFacts, PolicyState, decide};
-use brigade_process::Discard;
+use brigade_policy::{CallFacts, Decision, PolicyState, decide};
+use brigade_process::{Discard, installation_of};
 use brigade_projection::ProjectionSummary;
 use brigade_schema::Schema;
 use common::python;
@@ -75,7 +75,7 @@ fn run(faults: &str, tool_name: &str, args: &str, policy: &str, pin: Option<&Pin
     let catalog = Catalog::parse("tools.toml", Level::Project, entry.as_bytes());
     let tool = catalog.tool("say").unwrap();
     let policy = PolicyState::parse("policy.toml", Some(policy.as_bytes()));
-    let decision = decide(&policy, &CallFacts::of(tool), &|_: &str| true);
+    let decision = opened(decide(&policy, &CallFacts::of(tool), &|_: &str| true));
     let program = OpenedProgram::open(python()).unwrap();
     let schema = Json::parse(r#"{"type": "object"}"#).unwrap();
     let plan = plan(PlanFacts {
@@ -145,6 +145,13 @@ fn run(faults: &str, tool_name: &str, args: &str, policy: &str, pin: Option<&Pin
     let listed_tool = peer.exchange().tool.clone();
     let log = |name: &str| std::fs::read_to_string(workspace.path().join(name)).unwrap();
     Ran { finished, listed_tool, stdout: log("stdout.log"), stderr: log("stderr.log") }
+}
+
+/// Grants what Python is installed in, as the reader of facts does.
+fn opened(mut decision: Decision) -> Decision {
+    let paths = installation_of(python()).into_iter();
+    decision.sandbox.grants.program_paths = paths.map(|path| path.display().to_string()).collect();
+    decision
 }
 
 const POLICY: &str = "env_bindings = { VOICE = \"VOICE_OF_THE_HOST\" }\n";
@@ -258,7 +265,7 @@ fn a_live_listing_is_under_the_same_policy() {
             directory: workspace.path().to_owned(),
             directory_fact: DirectoryFact::Present,
             program: StartProgram::Found { path: python().to_owned(), sha256: Some(sha256) },
-            decision: Some(decide(&policy, &CallFacts::of(tool), &|_: &str| true)),
+            decision: Some(opened(decide(&policy, &CallFacts::of(tool), &|_: &str| true))),
             unbound: Vec::new(),
         })
     };
