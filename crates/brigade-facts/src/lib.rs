@@ -39,6 +39,7 @@ mod config;
 mod digests;
 mod files;
 mod host;
+mod lines;
 mod named;
 mod places;
 mod plan;
@@ -51,6 +52,7 @@ pub use config::{CATALOG, CONFIG_LIMIT, Config, POLICY, read_catalog, read_confi
 pub use digests::Digests;
 pub use files::{DOCUMENT_LIMIT, Found, ToolReader, compile_schema, parse_json};
 pub use host::{Host, bound_values};
+pub use lines::SourceFiles;
 pub use places::{Places, Spot};
 pub use plan::{PlanInput, StartInput};
 pub use report::{

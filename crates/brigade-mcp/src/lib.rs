@@ -33,9 +33,11 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod asking;
 mod build;
 mod content;
 mod exchange;
+mod import;
 mod pin;
 
 #[cfg(not(feature = "client"))]
@@ -46,11 +48,13 @@ mod client;
 mod peer;
 mod pins;
 
+pub use asking::{Asking, Silence, Started};
 pub use build::refusal_of_build;
 #[cfg(feature = "client")]
 pub use client::{call_tool, list_tools};
 pub use content::McpAnswer;
 pub use exchange::{Exchange, KeepPin, McpErrorKind, McpFault, McpRequest, PinRule, ServerExit};
+pub use import::{import_ids, import_tool, imported_tool, stored_schema};
 pub use peer::{ToolCall, list_live};
 pub use pin::{ListedTool, Pin, PinChange, PinChangeKind, PinError, diff};
 pub use pins::{

@@ -58,6 +58,7 @@ mod blocker;
 mod decision;
 mod document;
 mod facts;
+mod fault;
 mod label;
 mod policy;
 mod record;
@@ -70,6 +71,7 @@ pub use decision::{
 };
 pub use document::Located;
 pub use facts::{CallFacts, Environment};
+pub use fault::{Diagnosis, ErrorLine, Fault, Label, SourceLine};
 pub use label::{LabelProblem, check_label, shown_label};
 pub use policy::{Limits, Observe, Policy, PolicyState, Reads, Rule, SandboxMode, SandboxRules, Standing};
 pub use record::{BlockerDetail, PolicyDecision, PolicyRules, SandboxDecision, SandboxSettings};

@@ -34,6 +34,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod check;
 mod closeouts;
 mod compact;
 mod error;
@@ -52,6 +53,7 @@ mod site;
 mod survey;
 mod temporary;
 
+pub use check::{StateCheck, StateDamage, check_state};
 pub use closeouts::{BrokenCloseout, CLOSEOUTS, Closeouts, closeouts, projection_issues, store_closeout};
 pub use compact::{Compacted, compact};
 pub use error::UpkeepError;

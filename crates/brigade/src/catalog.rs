@@ -7,10 +7,10 @@ use brigade_catalog::{Catalog, Tool};
 use brigade_core::NextStep;
 use brigade_doctor::{ConfigFile, Issue, PinState, Snapshot, diagnose};
 use brigade_facts::{Depth, FactReader, ToolFacts, ToolReader, parse_json};
+use brigade_policy::ErrorLine;
 use brigade_upkeep::{Keep, examine, pin_states};
 
 use crate::error::Error;
-use crate::fault::ErrorLine;
 use crate::gather;
 use crate::gather::Config;
 use crate::load;

@@ -7,11 +7,11 @@ use brigade_catalog::{Catalog, Level, Tool, starter};
 use brigade_core::{Json, NextStep};
 use brigade_facts::{DOCUMENT_LIMIT, parse_json};
 use brigade_fs::FileMode;
+use brigade_policy::ErrorLine;
 
 use crate::catalog::Tools;
 use crate::codes;
 use crate::error::Error;
-use crate::fault::ErrorLine;
 use crate::load;
 use crate::report::{DefaultConflict, DefaultSource, DefaultsReport, Report as _};
 use crate::room::{CATALOG, CONFIG_LIMIT, Room, rel};

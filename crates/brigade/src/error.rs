@@ -6,10 +6,11 @@ use brigade_call::Checkpoint;
 use brigade_catalog::NoTool;
 use brigade_core::{Hint, NextStep, Place, Spell};
 use brigade_fs::{FsError, FsErrorKind};
-use brigade_policy::Blocker;
+use brigade_policy::{Blocker, ErrorLine, Fault};
 use brigade_queue::QueueError;
 use brigade_redact::Redactor;
 use brigade_upkeep::UpkeepError;
+use miette::Diagnostic;
 
 use crate::codes::{self, ErrorCode};
 use crate::exit::Exit;
@@ -257,6 +258,44 @@ impl Error {
             ErrorKind::Usage => Exit::Usage,
             ErrorKind::Environment => Exit::Environment,
         }
+    }
+}
+
+impl Error {
+    /// Returns the error as reports have it, with its hints in the words of a face.
+    pub(crate) fn line(&self, speller: &dyn Spell) -> ErrorLine {
+        ErrorLine::with(self.with_hints(speller), self.faults().0)
+    }
+
+    /// Returns the error itself as a fault, and behind it its reasons, in the order of their files and lines.
+    ///
+    /// A reason that is the error in its own words is not repeated: the error is where that is.
+    pub fn faults(&self) -> (Fault, Vec<Fault>) {
+        let own = self.reason_itself();
+        let reasons =
+            self.blockers().iter().filter(|reason| own.is_none_or(|own| !std::ptr::eq(own, *reason)));
+        let mut reasons: Vec<Fault> = reasons.map(Fault::from).collect();
+        Fault::sort(&mut reasons);
+        let hints = self.hints().iter().cloned().reduce(|hints, hint| hints.then("\n").then(hint));
+        let own = own.map(Fault::from);
+        let help = hints.or_else(|| own.as_ref()?.help.clone());
+        let mut fault = own.unwrap_or_else(|| Fault::new(self.code().to_owned(), self.to_string()));
+        fault.code = self.code().to_owned().into();
+        (fault.help(help), reasons)
+    }
+}
+
+impl Diagnostic for Error {
+    fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        Some(Box::new(Error::code(self)))
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.faults().0.help.map(|help| Box::new(help) as Box<dyn fmt::Display>)
+    }
+
+    fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {
+        Some(Box::new(self.blockers().iter().map(|blocker| blocker as &dyn Diagnostic)))
     }
 }
 

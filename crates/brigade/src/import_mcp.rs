@@ -4,17 +4,18 @@
 //! imported entry always asks for approval and has no permissions or effects. Its calls are refused until a person adds
 //! them. Existing entries and files are never replaced.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use brigade_call::SchemaFact;
 use brigade_catalog::edit::{self, EditError};
-use brigade_catalog::{ApprovalMode, Catalog, Family, Level, Runtime, Seconds, Tool};
-use brigade_core::text::{escape_terminal, short};
-use brigade_core::{Json, NextStep, closest};
+use brigade_catalog::{Catalog, Level, Tool};
+use brigade_core::text::escape_terminal;
+use brigade_core::{NextStep, closest};
 use brigade_facts::{Config, compile_schema};
 use brigade_fs::FileMode;
-use brigade_mcp::{Exchange, FirstTime, ListedTool, McpTool};
-use brigade_policy::PolicyState;
+use brigade_mcp::{
+    Exchange, FirstTime, ListedTool, McpTool, import_ids, import_tool, imported_tool, stored_schema,
+};
 
 use crate::catalog::Tools;
 use crate::codes;
@@ -31,15 +32,6 @@ use crate::setup;
 
 /// The directory of imported input schemas.
 const SCHEMAS: &str = ".brigade/tools/schemas";
-
-/// The timeout of an imported tool without one in its runtime, in seconds.
-const TIMEOUT: f64 = 30.0;
-
-/// The maximum length of an imported description, in characters.
-const DESCRIPTION: usize = 300;
-
-/// The maximum length of an imported name, in characters.
-const NAME: usize = 80;
 
 /// Options of an import.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,7 +62,9 @@ impl Tools {
         // The catalog has no entry for a server that is not a tool yet.
         let nothing = Catalog::new(Vec::new(), Vec::new());
         let config = Config::new(&gather::host(&self.room), nothing, load::policy(&self.room));
-        let asking = asking(runtime, &config.policy);
+        let most =
+            config.policy.policy().and_then(|policy| policy.max_timeout.as_ref()).map(|most| most.value);
+        let asking = import_tool(runtime, most);
         let exchange = live::ask(&self.room, &config, &asking).map_err(|why| {
             let message = format!("the server of the runtime `{shown}` listed no tools: {why}");
             let error = Error::new(ErrorKind::Refused, message);
@@ -85,7 +79,7 @@ impl Tools {
             return Err(Error::new(ErrorKind::InvalidConfig, message).hint("mend that line by hand first"));
         }
         let catalog = Catalog::parse(CATALOG, Level::Project, text.as_bytes());
-        let ids = ids(runtime, &exchange, &catalog);
+        let ids = import_ids(runtime, &exchange.tools, &catalog);
         let mut new = text.clone();
         let mut files = Vec::new();
         let mut tools = Vec::new();
@@ -94,7 +88,7 @@ impl Tools {
             let same = |known: &&Tool| McpTool::of_tool(known) == McpTool::of_tool(&tool);
             let times = exchange.tools.iter().filter(|other| other.name == listed.name).count();
             let schema_path = tool.input_schema_path.clone().unwrap_or_default();
-            let schema = schema_text(listed);
+            let schema = stored_schema(listed);
             if listed.name.trim() != listed.name || listed.name.is_empty() {
                 line.skip(
                     "its name is empty, or begins or ends with white space, which no entry can say"
@@ -166,28 +160,6 @@ fn text_of_catalog(room: &Room) -> Result<String, Error> {
     }
 }
 
-/// Builds a tool for listing the server, with only the file access of every run.
-///
-/// Its timeout is that of the runtime, by default 30 s, limited by the policy.
-fn asking(runtime: &Runtime, policy: &PolicyState) -> Tool {
-    let own = runtime.timeout.or(Seconds::new(TIMEOUT).ok());
-    let most = policy.policy().and_then(|policy| policy.max_timeout.as_ref()).map(|most| most.value);
-    let timeout = match (own, most) {
-        (Some(own), Some(most)) if most.get() < own.get() => Some(most),
-        (own, _) => own,
-    };
-    let tool = Tool::new(runtime.id.as_str(), Family::Mcp).expect("a runtime's id is one of a tool");
-    Tool {
-        command: Some(runtime.command.clone()),
-        cwd: runtime.cwd.clone(),
-        runtime_id: Some(runtime.id.as_str().to_owned()),
-        requires_runtime: true,
-        timeout,
-        approval_mode: Some(ApprovalMode::Always),
-        ..tool
-    }
-}
-
 /// Selects the requested tools in list order, each name once.
 fn wanted<'e>(exchange: &'e Exchange, names: &[String]) -> Result<Vec<&'e ListedTool>, Error> {
     let listed: Vec<&str> = exchange.tools.iter().map(|tool| tool.name.as_str()).collect();
@@ -202,33 +174,6 @@ fn wanted<'e>(exchange: &'e Exchange, names: &[String]) -> Result<Vec<&'e Listed
     let mut seen = BTreeSet::new();
     let wanted = exchange.tools.iter().filter(|tool| names.is_empty() || names.contains(&tool.name));
     Ok(wanted.filter(|tool| seen.insert(tool.name.clone())).collect())
-}
-
-/// Chooses an id for every listed tool: its existing id, or an unused one from its name. Equal ids are numbered in list
-/// order, independent of which tools were requested.
-fn ids<'e>(runtime: &Runtime, exchange: &'e Exchange, catalog: &Catalog) -> BTreeMap<&'e str, String> {
-    let mut taken: BTreeSet<String> =
-        catalog.tools().iter().map(|tool| tool.id.as_str().to_owned()).collect();
-    let known = |name: &str| {
-        let wanted = McpTool { server: runtime.id.as_str().to_owned(), tool: name.to_owned(), variant: None };
-        let known = catalog.tools().iter().find(|tool| McpTool::of_tool(tool).as_ref() == Some(&wanted));
-        known.map(|tool| tool.id.as_str().to_owned())
-    };
-    let mut ids = BTreeMap::new();
-    for listed in &exchange.tools {
-        if ids.contains_key(listed.name.as_str()) {
-            continue;
-        }
-        let id = known(&listed.name).unwrap_or_else(|| {
-            let plain = format!("{}-{}", slug(runtime.id.as_str()), slug(&listed.name));
-            let numbered = (2..).map(|number| format!("{plain}-{number}"));
-            let mut candidates = std::iter::once(plain.clone()).chain(numbered);
-            candidates.find(|id| !taken.contains(id)).expect("there are more numbers than tools")
-        });
-        taken.insert(id.clone());
-        ids.insert(listed.name.as_str(), id);
-    }
-    ids
 }
 
 /// The result for one tool so far.
@@ -266,25 +211,8 @@ impl Line {
 
 fn entry(asking: &Tool, listed: &ListedTool, id: &str) -> (Line, Tool) {
     let schema_path = format!("{SCHEMAS}/{id}.input.json");
-    let text = |text: &Option<String>, limit: usize| {
-        let text =
-            text.as_deref().map(|text| short(text, limit)).map(|text| escape_terminal(&text).into_owned());
-        text.filter(|text| !text.is_empty())
-    };
-    let asking = asking.clone();
-    let bare = Tool::new(id, Family::Mcp).expect("letters, digits and dashes are an id");
-    let tool = Tool {
-        name: text(&listed.title, NAME)
-            .or_else(|| text(&Some(listed.name.clone()), NAME))
-            .unwrap_or(id.to_owned()),
-        enabled: false,
-        description: text(&listed.description, DESCRIPTION),
-        mcp_tool_name: Some(listed.name.clone()),
-        input_schema_path: Some(schema_path.clone()),
-        id: bare.id,
-        ..asking
-    };
-    let schema_problems = match compile_schema(schema_text(listed).as_bytes()) {
+    let tool = imported_tool(asking, listed, id, &schema_path);
+    let schema_problems = match compile_schema(stored_schema(listed).as_bytes()) {
         SchemaFact::Unsound(problems) => problems.iter().map(ToString::to_string).collect(),
         SchemaFact::NotJson(error) => vec![error.to_string()],
         SchemaFact::File(_) | SchemaFact::Sound { .. } => Vec::new(),
@@ -298,104 +226,4 @@ fn entry(asking: &Tool, listed: &ListedTool, id: &str) -> (Line, Tool) {
         skipped: None,
     };
     (line, tool)
-}
-
-/// Returns the schema to store. Without a schema, any object is accepted.
-fn schema_text(listed: &ListedTool) -> String {
-    match &listed.input_schema {
-        Json::Null => Json::object([("type", Json::from("object"))]).to_pretty(),
-        schema => schema.to_pretty(),
-    }
-}
-
-/// Converts a name to a part of an id: lower-case letters, digits and single dashes.
-fn slug(name: &str) -> String {
-    let mut slug = String::new();
-    for character in name.chars() {
-        let character = character.to_ascii_lowercase();
-        if character.is_ascii_lowercase() || character.is_ascii_digit() {
-            slug.push(character);
-        } else if !slug.is_empty() && !slug.ends_with('-') {
-            slug.push('-');
-        }
-    }
-    let slug: String = slug.trim_end_matches('-').chars().take(60).collect();
-    if slug.is_empty() { "tool".to_owned() } else { slug }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn nothing() -> PolicyState {
-        PolicyState::parse("policy.toml", None)
-    }
-
-    #[test]
-    fn a_server_gets_the_time_of_its_runtime_and_no_more_than_the_policy_allows() {
-        let check = |own: Option<f64>, policy: &str, expect: f64| {
-            let timeout = own.map(|own| Seconds::new(own).unwrap());
-            let runtime = Runtime { timeout, ..Runtime::new("voice", "python3 server.py").unwrap() };
-            let policy = PolicyState::parse("policy.toml", Some(policy.as_bytes()));
-            assert_eq!(asking(&runtime, &policy).timeout.unwrap().get(), expect);
-        };
-        check(None, "", 30.0);
-        check(Some(2.0), "", 2.0);
-        check(Some(40.0), "max_timeout = 60", 40.0);
-        check(None, "max_timeout = 1", 1.0);
-        check(Some(5.0), "max_timeout = 3", 3.0);
-    }
-
-    #[test]
-    fn names_become_parts_of_ids() {
-        for (name, expect) in [
-            ("read_file", "read-file"),
-            ("getHTTP", "gethttp"),
-            ("../x  y/", "x-y"),
-            ("é", "tool"),
-            ("", "tool"),
-        ] {
-            assert_eq!(slug(name), expect);
-        }
-    }
-
-    #[test]
-    fn names_that_make_the_same_id_are_numbered_and_keep_their_number() {
-        let runtime = Runtime::new("voice", "python3 server.py").unwrap();
-        let listed = |name: &str| ListedTool::from_json(&Json::object([("name", Json::from(name))])).unwrap();
-        let names = ["a/b", "a.b", "a-b", "日本", "", "a.b"];
-        let exchange = Exchange { tools: names.map(listed).to_vec(), ..Exchange::default() };
-        let catalog = |text: &str| Catalog::parse(CATALOG, Level::Project, text.as_bytes());
-        let found = ids(&runtime, &exchange, &catalog(""));
-        let found: Vec<&str> = names.iter().map(|name| found[name].as_str()).collect();
-        assert_eq!(
-            found,
-            ["voice-a-b", "voice-a-b-2", "voice-a-b-3", "voice-tool", "voice-tool-2", "voice-a-b-2"]
-        );
-        let (_, tool) = entry(&asking(&runtime, &nothing()), &exchange.tools[1], "voice-a-b-2");
-        let kept = edit::add_tool("", &tool).unwrap();
-        let exchange = Exchange { tools: vec![listed("a.b"), listed("a-b")], ..Exchange::default() };
-        let found = ids(&runtime, &exchange, &catalog(&kept));
-        assert_eq!((found["a.b"].as_str(), found["a-b"].as_str()), ("voice-a-b-2", "voice-a-b"));
-    }
-
-    #[test]
-    fn an_entry_is_off_asks_always_and_may_do_nothing() {
-        let runtime = Runtime::new("voice", "python3 server.py").unwrap();
-        let listed = Json::parse(
-            r#"{"name": "say it", "description": "a\u001b[31mb", "inputSchema": {"type": "object"}}"#,
-        );
-        let (line, tool) = entry(
-            &asking(&runtime, &nothing()),
-            &ListedTool::from_json(&listed.unwrap()).unwrap(),
-            "voice-say-it",
-        );
-        assert_eq!((tool.id.as_str(), tool.enabled, tool.requires_runtime), ("voice-say-it", false, true));
-        assert_eq!(tool.approval_mode, Some(ApprovalMode::Always));
-        assert!(tool.effects.is_empty() && tool.permissions.is_empty());
-        assert!(!tool.description.unwrap().contains('\u{1b}'));
-        assert_eq!(line.schema_problems, Vec::<String>::new());
-        let text = edit::add_tool("", &Tool { description: None, ..asking(&runtime, &nothing()) }).unwrap();
-        assert!(Catalog::parse(CATALOG, Level::Project, text.as_bytes()).is_valid());
-    }
 }

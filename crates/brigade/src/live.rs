@@ -7,18 +7,14 @@
 mod compare;
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::time::Duration;
 
-use brigade_call::{Objection, VerifiedStart, plan_start};
+use brigade_call::{VerifiedStart, plan_start};
 use brigade_catalog::Tool;
 use brigade_core::Json;
-use brigade_core::text::{escape_terminal, short};
-use brigade_exec::{OpenedProgram, Talk};
+use brigade_core::text::escape_terminal;
+use brigade_exec::OpenedProgram;
 use brigade_facts::{FactReader, StartInput};
-use brigade_mcp::{Exchange, McpTool, ServerCommand, list_live};
-use brigade_process::Stream;
-use brigade_redact::Redactor;
+use brigade_mcp::{Asking, Exchange, McpTool, ServerCommand, Silence, Started};
 use compare::Against;
 
 use crate::catalog::Tools;
@@ -31,15 +27,6 @@ use crate::pins;
 use crate::pins::Pins;
 use crate::report::{ContractsReport, DescribeReport, LiveReport, PinListReport};
 use crate::room::Room;
-
-/// The maximum time for listing tools. The policy or the tool can lower it.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// How many bytes of a failed server's standard error are read.
-const ERRORS: usize = 8 * 1024;
-
-/// How many characters of them are shown.
-const SHOWN: usize = 300;
 
 /// One server and the catalog tools that share it.
 pub(crate) struct Asked<'c> {
@@ -129,33 +116,14 @@ fn ask_servers<'c>(room: &Room, config: &'c Config, tools: &[&'c Tool]) -> Resul
 /// Returns why the server was not asked or did not answer.
 pub(crate) fn ask(room: &Room, config: &Config, tool: &Tool) -> Result<Exchange, Silence> {
     let (start, program) = plan_list(room, config, tool)?;
-    let mut errors = Vec::new();
-    let mut sink = |stream: Stream, bytes: &[u8]| {
-        if stream == Stream::Stderr && errors.len() < ERRORS {
-            errors.extend_from_slice(bytes);
-        }
-        Ok(())
-    };
-    let environment = &room.env.environment;
     let secrets = gather::bound_secrets(room, &config.policy);
-    let timeout = tool.timeout.map_or(PATIENCE, |timeout| timeout.duration().min(PATIENCE));
-    let server = Talk {
-        start: &start,
-        program: &program,
+    let asking = Asking {
         workspace: room.fs.root(),
-        environment,
+        environment: &room.env.environment,
         secrets: &secrets,
-        timeout,
         cancel: room.env.cancel.clone(),
     };
-    let exchange = list_live(&server, &mut sink);
-    let Some(fault) = &exchange.fault else { return Ok(exchange) };
-    let said = Redactor::new(&secrets).redact_str(&String::from_utf8_lossy(&errors));
-    let said = short(&said, SHOWN);
-    Err(Silence::Failed(match escape_terminal(&said) {
-        said if said.is_empty() => fault.message.clone(),
-        said => format!("{}; it printed: {said}", fault.message),
-    }))
+    asking.list(tool, &start, &program)
 }
 
 /// Checks the start of a tool's server, and opens its program.
@@ -165,57 +133,6 @@ fn plan_list(room: &Room, config: &Config, tool: &Tool) -> Result<(VerifiedStart
     let start = plan_start(facts).map_err(Silence::NotStarted)?;
     let program = program.expect("a verified start has its program open");
     Ok((start, program))
-}
-
-/// Why a server gave no list.
-#[derive(Clone, Debug)]
-pub(crate) enum Silence {
-    /// The checks refused the start.
-    NotStarted(Vec<Objection>),
-    /// The start failed, or the server did not answer.
-    Failed(String),
-}
-
-impl Silence {
-    /// Tells whether the policy is one of the reasons.
-    pub(crate) fn is_of_the_policy(&self) -> bool {
-        let is_policy = |objection: &Objection| matches!(objection, Objection::Policy(_));
-        matches!(self, Silence::NotStarted(objections) if objections.iter().any(is_policy))
-    }
-}
-
-impl fmt::Display for Silence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Silence::NotStarted(objections) => {
-                let reasons: Vec<String> = objections.iter().map(ToString::to_string).collect();
-                write!(f, "not started: {}", reasons.join("; "))
-            }
-            Silence::Failed(why) => f.write_str(why),
-        }
-    }
-}
-
-/// The key of a server start. Tools with equal keys share one process.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Started<'c> {
-    server: String,
-    command: Option<&'c str>,
-    directory: Option<&'c str>,
-    effects: &'c [String],
-    env_labels: &'c [String],
-}
-
-impl<'c> Started<'c> {
-    fn of(server: String, tool: &'c Tool) -> Started<'c> {
-        Started {
-            server,
-            command: tool.command.as_deref(),
-            directory: tool.cwd.as_deref(),
-            effects: &tool.effects,
-            env_labels: &tool.env_labels,
-        }
-    }
 }
 
 /// Returns the name and version that a server reports.

@@ -4,11 +4,10 @@ use brigade_catalog::Catalog;
 use brigade_core::{ConfigIssue, Hint, NextStep, Place, Severity};
 use brigade_facts::{read_catalog, read_policy};
 use brigade_fs::{FsError, FsErrorKind};
-use brigade_policy::PolicyState;
+use brigade_policy::{ErrorLine, PolicyState};
 use brigade_redact::Redactor;
 
 use crate::error::Error;
-use crate::fault::ErrorLine;
 use crate::room::{CATALOG, Room};
 
 /// Reads the catalog. A missing or unreadable file is an empty catalog with an issue.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use brigade_doctor::{Closeout, Issue, quiet};
+use brigade_policy::ErrorLine;
 use brigade_redact::Redactor;
 use brigade_upkeep::{BrokenCloseout, CLOSEOUTS, Closeouts, closeouts, projection_issues, store_closeout};
 
@@ -10,7 +11,6 @@ use crate::calls;
 use crate::catalog;
 use crate::codes;
 use crate::error::Error;
-use crate::fault::ErrorLine;
 use crate::gather;
 use crate::report::{CloseoutReport, ParityReport, Report as _};
 use crate::room::Room;

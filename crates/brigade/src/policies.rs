@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use brigade_core::Severity;
 use brigade_facts::FactReader;
-use brigade_policy::{CallFacts, Policy, PolicyState, SandboxMode, explain};
+use brigade_policy::{CallFacts, ErrorLine, Policy, PolicyState, SandboxMode, explain};
 
 use crate::codes;
 use crate::error::Error;
-use crate::fault::ErrorLine;
 use crate::gather;
 use crate::load;
 use crate::report::{ExplainReport, PolicyReport, Report as _, RulingReport};

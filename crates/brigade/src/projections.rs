@@ -9,11 +9,11 @@ pub use apply::{ApplyRequest, Selection, SyncRequest};
 use brigade_apply::find_orphans;
 use brigade_catalog::{Catalog, Tool};
 use brigade_facts::{Places, plan_projections};
+use brigade_policy::ErrorLine;
 use brigade_projection::{Depth, Orphan};
 
 use crate::catalog::{counts, enabled};
 use crate::error::Error;
-use crate::fault::ErrorLine;
 use crate::gather;
 use crate::load;
 use crate::load::shown_id;
@@ -95,7 +95,7 @@ fn select<'c>(room: &Room, catalog: &'c Catalog, id: Option<&str>, orphans: &[Or
         Err(error) => {
             // An unreadable catalog is already reported.
             if !catalog.tools().is_empty() || errors.is_empty() {
-                errors.push(ErrorLine::of(&error, &*room.env.speller));
+                errors.push(error.line(&*room.env.speller));
             }
             Vec::new()
         }

@@ -3,10 +3,10 @@
 use brigade_call::{Call, Checkpoint, RuntimeStatus};
 use brigade_doctor::InboxItem;
 
-use crate::fault::ErrorLine;
 use crate::report::{
     PassedOver, PinReport, PinSummary, PlanReport, RunSummary, RuntimeStopReport, RuntimesSummary,
 };
+use brigade_policy::ErrorLine;
 
 /// A refusal and its workspace.
 #[derive(Debug)]

@@ -12,13 +12,12 @@ use brigade_catalog::{Family, Level, Runtime, Runtimes as RuntimeFile, Tool, sta
 use brigade_core::{ConfigIssue, NextStep, Severity, closest, text::escape_terminal};
 use brigade_doctor::{config_record, needed_runtime, not_usable};
 use brigade_facts::{Config, read_config};
-use brigade_policy::Blocker;
+use brigade_policy::{Blocker, ErrorLine};
 use brigade_runtime::{Checks, Host, RuntimeError, RuntimeFacts, StateCounts, Supervisor};
 use brigade_upkeep::machine_of;
 
 use crate::codes;
 use crate::error::{Error, ErrorKind};
-use crate::fault::ErrorLine;
 use crate::gather;
 use crate::load;
 use crate::load::unreadable;

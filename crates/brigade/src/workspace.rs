@@ -3,9 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use brigade_facts::Digests;
+use brigade_facts::{Digests, SourceFiles};
 use brigade_fs::{DiskFs, Fs, RelPath};
+use brigade_redact::Redactor;
 
+use crate::calls;
 use crate::calls::Calls;
 use crate::catalog::Tools;
 use crate::checkpoints::Checkpoints;
@@ -22,7 +24,6 @@ use crate::projections::Projections;
 use crate::room::{Room, rel};
 use crate::runtimes::Runtimes;
 use crate::sample::{NewFile, make_folder, write_files};
-use crate::sources::SourceFiles;
 use crate::state::State;
 
 /// The directory that marks a workspace.
@@ -181,7 +182,10 @@ impl Workspace {
 
     /// Returns the reader of source lines for messages.
     pub fn sources(&self) -> SourceFiles {
-        SourceFiles::new(&self.room)
+        SourceFiles::new(
+            self.room.fs.clone(),
+            Redactor::new(&calls::telling_values(&self.room).unwrap_or_default()),
+        )
     }
 
     /// Returns the diagnosis of the workspace.

@@ -9,11 +9,11 @@ use brigade_doctor::Closeout;
 pub use brigade_facts::{
     ArgumentDescription, Contract, ContractHealth, DescribedTool, McpSummary, Origin, ToolLine, ToolSummary,
 };
+use brigade_policy::ErrorLine;
 use serde::{Deserialize, Serialize};
 
 use super::{IssueReport, LiveReport, Report, Rows, RunSummary, SchemaId, Unfilled};
 use crate::exit::Exit;
-use crate::fault::ErrorLine;
 
 /// `tools list` and `tools doctor`: the catalog, its health and counts of everything around it.
 #[derive(Clone, Debug, Serialize, Deserialize)]

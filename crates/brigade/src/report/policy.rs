@@ -1,12 +1,11 @@
 //! Documents about the policy.
 
 use brigade_core::json::sorted;
-use brigade_policy::{PolicyDecision, PolicyRules};
+use brigade_policy::{ErrorLine, PolicyDecision, PolicyRules};
 use serde::{Deserialize, Serialize};
 
 use super::{IssueReport, Report, SchemaId};
 use crate::exit::Exit;
-use crate::fault::ErrorLine;
 
 /// `policy show`.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -7,13 +7,13 @@ pub use parity::*;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use brigade_policy::ErrorLine;
 pub use brigade_projection::{AdviceReport, FailedProjection, OrphanReport, ProjectionReport};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{Report, SchemaId};
 use crate::exit::Exit;
-use crate::fault::ErrorLine;
 
 /// `tools plan`: how every projection stands and what applying would do.
 #[derive(Clone, Debug, Serialize, Deserialize)]

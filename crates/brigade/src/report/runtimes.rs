@@ -4,12 +4,11 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use brigade_call::{RuntimeHealth, RuntimeIssueRecord, RuntimeStatus};
-use brigade_policy::BlockerDetail;
+use brigade_policy::{BlockerDetail, ErrorLine};
 use serde::{Deserialize, Serialize};
 
 use super::{Report, SchemaId, Unfilled};
 use crate::exit::Exit;
-use crate::fault::ErrorLine;
 
 /// What every look at the runtimes tells.
 #[derive(Clone, Debug, Serialize, Deserialize)]

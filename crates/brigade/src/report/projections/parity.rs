@@ -3,12 +3,12 @@
 use brigade_core::Hint;
 use brigade_core::json::sorted;
 use brigade_doctor::Closeout;
+use brigade_policy::ErrorLine;
 pub use brigade_projection::{FrontMatterReport, HarnessLine, HarnessPlaceReport, HarnessTool};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
 use crate::exit::Exit;
-use crate::fault::ErrorLine;
 use crate::report::{IssueReport, Report, SchemaId};
 
 /// `tools parity status`: the issues of projections, divided by the last closeout.

@@ -6,11 +6,8 @@ use std::sync::Arc;
 
 use brigade_core::Place;
 use brigade_fs::{Fs, RelPath};
+use brigade_policy::{Fault, SourceLine};
 use brigade_redact::{Redactor, Source};
-
-use crate::calls;
-use crate::fault::{Fault, SourceLine};
-use crate::room::Room;
 
 /// The largest file that is read for its lines.
 const LARGEST: u64 = 16 << 20;
@@ -23,9 +20,9 @@ pub struct SourceFiles {
 }
 
 impl SourceFiles {
-    pub(crate) fn new(room: &Room) -> SourceFiles {
-        let redactor = Redactor::new(&calls::telling_values(room).unwrap_or_default());
-        SourceFiles { fs: room.fs.clone(), redactor, read: RefCell::default() }
+    /// Starts without having read anything; lines go through the redactor.
+    pub fn new(fs: Arc<dyn Fs>, redactor: Redactor) -> SourceFiles {
+        SourceFiles { fs, redactor, read: RefCell::default() }
     }
 
     /// Adds the source line to a fault. Adds nothing if the file is unreadable or has no such line.

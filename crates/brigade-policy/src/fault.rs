@@ -3,21 +3,18 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use brigade_core::{ConfigIssue, Hint, Place, Severity, Spell};
-use brigade_policy::Blocker;
+use brigade_core::{ConfigIssue, Hint, Place, Severity};
 use brigade_redact::Excerpt;
 use miette::{
     Diagnostic, LabeledSpan, MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::codes;
-use crate::error::Error;
+use crate::Blocker;
 
 /// One thing that is wrong.
 ///
-/// A [`Diagnostic`], so that any handler of `miette` can show it: with the line of the file once
-/// [`SourceFiles`](crate::SourceFiles) has looked it up.
+/// A [`Diagnostic`], so that any handler of `miette` can show it: with the line of the file once that was looked up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Fault {
@@ -102,38 +99,6 @@ impl Fault {
     }
 }
 
-impl Error {
-    /// Returns the error itself as a fault, and behind it its reasons, in the order of their files and lines.
-    ///
-    /// A reason that is the error in its own words is not repeated: the error is where that is.
-    pub fn faults(&self) -> (Fault, Vec<Fault>) {
-        let own = self.reason_itself();
-        let reasons =
-            self.blockers().iter().filter(|reason| own.is_none_or(|own| !std::ptr::eq(own, *reason)));
-        let mut reasons: Vec<Fault> = reasons.map(Fault::from).collect();
-        Fault::sort(&mut reasons);
-        let hints = self.hints().iter().cloned().reduce(|hints, hint| hints.then("\n").then(hint));
-        let own = own.map(Fault::from);
-        let help = hints.or_else(|| own.as_ref()?.help.clone());
-        let fault = own.unwrap_or_else(|| Fault::new(self.code().to_owned(), self.to_string()));
-        (Fault { code: self.code().to_owned().into(), help, ..fault }, reasons)
-    }
-}
-
-impl Diagnostic for Error {
-    fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        Some(Box::new(Error::code(self)))
-    }
-
-    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        self.faults().0.help.map(|help| Box::new(help) as Box<dyn fmt::Display>)
-    }
-
-    fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {
-        Some(Box::new(self.blockers().iter().map(|blocker| blocker as &dyn Diagnostic)))
-    }
-}
-
 impl From<&Blocker> for Fault {
     fn from(blocker: &Blocker) -> Fault {
         Fault::new(blocker.code.clone(), &blocker.message)
@@ -147,11 +112,7 @@ impl From<&ConfigIssue> for Fault {
     fn from(issue: &ConfigIssue) -> Fault {
         let names = [issue.entry.as_deref(), issue.field.as_deref()];
         let names = names.into_iter().flatten().map(|name| format!("{name}: ")).collect::<String>();
-        let code = if issue.message.starts_with("not valid TOML") {
-            codes::TOML_SYNTAX
-        } else {
-            codes::CONFIG_INVALID
-        };
+        let code = if issue.message.starts_with("not valid TOML") { "toml_syntax" } else { "config_invalid" };
         Fault::new(code, format!("{names}{}", issue.message))
             .severity(issue.severity)
             .at(issue.place.clone())
@@ -197,14 +158,14 @@ pub struct ErrorLine {
 
 impl ErrorLine {
     /// Makes an error of one sentence.
-    pub(crate) fn new(code: &str, text: impl Into<String>) -> ErrorLine {
+    pub fn new(code: &str, text: impl Into<String>) -> ErrorLine {
         let text = text.into();
         ErrorLine { fault: Fault::new(code.to_owned(), &text), text }
     }
 
-    /// Takes an error, with its hints in the words of a face.
-    pub(crate) fn of(error: &Error, speller: &dyn Spell) -> ErrorLine {
-        ErrorLine { text: error.with_hints(speller), fault: error.faults().0 }
+    /// Puts a text before what is behind it.
+    pub fn with(text: String, fault: Fault) -> ErrorLine {
+        ErrorLine { text, fault }
     }
 
     /// Returns the text, with the place before it and the hint behind it.
@@ -234,7 +195,7 @@ impl<'de> Deserialize<'de> for ErrorLine {
     /// Reads the text; its parts are not known any more.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ErrorLine, D::Error> {
         let text = String::deserialize(deserializer)?;
-        Ok(ErrorLine::new(codes::CONFIG_INVALID.as_str(), text))
+        Ok(ErrorLine::new("config_invalid", text))
     }
 }
 
