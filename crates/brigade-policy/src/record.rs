@@ -273,6 +273,11 @@ fn located(values: &[Located<String>]) -> Vec<String> {
 }
 
 impl PolicyState {
+    /// Returns whether there is a policy file.
+    pub fn is_enabled(&self) -> bool {
+        !matches!(self, PolicyState::Missing { .. })
+    }
+
     /// Returns the errors of the policy as sentences. A missing policy counts as one.
     pub fn errors(&self) -> Vec<String> {
         if let PolicyState::Missing { file } = self {

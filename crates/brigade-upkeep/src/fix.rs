@@ -1,10 +1,12 @@
 //! Fixes that need no decision. No text that a user wrote is lost.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use brigade_call::CALLS;
 use brigade_queue::{Damage, Mending};
 use brigade_runtime::{Checks, RuntimeState, StopOutcome, Supervisor};
+use serde::{Deserialize, Serialize};
 
 use crate::compact::compact;
 use crate::error::UpkeepError;
@@ -17,13 +19,15 @@ use crate::site::Site;
 use crate::temporary::left_temporary;
 
 /// One fix, done or planned.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct Fix {
-    /// The kind of fix: `mode`, `pid-file`, `lock`, `queue` or `inbox`.
-    pub kind: &'static str,
-    /// The file, relative to the workspace.
+    /// `mode`, `pid-file`, `lock` or `queue`.
+    pub kind: Cow<'static, str>,
+    /// The file or folder, relative to the workspace.
     pub path: String,
-    /// What was done or would be done.
+    /// What is done, or why it could not be, in a sentence without a final stop.
     pub detail: String,
 }
 
@@ -46,7 +50,7 @@ impl Fixes {
         detail: String,
         act: impl FnOnce() -> Result<(), UpkeepError>,
     ) {
-        let fix = Fix { kind, path, detail };
+        let fix = Fix { kind: kind.into(), path, detail };
         match if self.dry_run { Ok(()) } else { act() } {
             Ok(()) => self.fixed.push(fix),
             Err(error) => self.failed.push((fix, error)),

@@ -2,7 +2,7 @@
 //!
 //! Owns: the [`Survey`] of a workspace, read once from facts, runtimes, pins, calls, runs and checkpoints; planning
 //! past calls again; modes, locks and temporary files of the state; the files of the inbox and of closeouts. Does
-//! not know: which facts are issues (`brigade-doctor` decides), reports, the command line.
+//! not know: which facts are issues (`brigade-doctor` decides), the command line.
 //!
 //! ```
 //! use brigade_call::Caller;
@@ -49,6 +49,7 @@ mod pins;
 mod replan;
 mod runtimes;
 mod sandbox;
+mod sections;
 mod site;
 mod survey;
 mod temporary;
@@ -63,7 +64,10 @@ pub use history::{FoundCall, FoundCheckpoint, HistoryFacts};
 pub use inbox::{INBOX, InboxFile, InboxStore, SetAside};
 pub use incoming::left_incoming;
 pub use pins::pin_states;
-pub use runtimes::{RUNTIMES, machine_of};
+pub use runtimes::{RUNTIMES, STATE, machine_of};
+pub use sections::{
+    CallSection, CheckpointSection, ParitySection, PolicySection, RunSection, RuntimeSection, Sections,
+};
 pub use site::Site;
 pub use survey::{Ledger, Parts, Survey};
 pub use temporary::left_temporary;

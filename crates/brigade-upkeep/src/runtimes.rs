@@ -13,6 +13,9 @@ use crate::site::Site;
 /// The configuration file of runtimes.
 pub const RUNTIMES: &str = ".brigade/tools/runtimes.toml";
 
+/// Where the state of runtimes is kept, relative to the workspace.
+pub const STATE: &str = ".brigade/tools/runtime";
+
 /// The state of the configuration file.
 pub(crate) enum RuntimesFile {
     Missing,

@@ -9,8 +9,8 @@ use brigade_core::{NextStep, closest};
 use brigade_doctor::{Area, Issue, IssueType, Quieted, quiet, top_issue};
 use brigade_facts::SummaryFacts;
 use brigade_policy::Policy;
-use brigade_runtime::{Checks, StateCounts};
-use brigade_upkeep::{Fix as Fixed, Ledger, Parts, Survey, UpkeepError, closeouts, fix};
+use brigade_runtime::Checks;
+use brigade_upkeep::{Fix, Ledger, ParitySection, Parts, Sections, Survey, UpkeepError, closeouts, fix};
 
 use crate::catalog;
 use crate::catalog::Tools;
@@ -24,10 +24,9 @@ use crate::parity;
 use crate::policies::Policies;
 use crate::policies::errors;
 use crate::report::{
-    CallSection, CatalogReport, CheckpointSection, Fix, FixReport, IssueReport, ParitySection,
-    PolicyHealthReport, PolicySection, Report as _, Rows, RunSection, RuntimeSection, ToolSummary,
+    CatalogReport, FixReport, IssueReport, PolicyHealthReport, Report as _, Rows, ToolSummary,
 };
-use crate::room::{CALLS, CATALOG, CHECKPOINTS, POLICY, RUNS, RUNTIMES, Room};
+use crate::room::{CATALOG, POLICY, Room};
 
 /// Options of a health check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -125,20 +124,20 @@ impl Doctor {
         let config = gather::config(&self.room)?;
         let fixes = fix(&self.room.site(&config), dry_run)?;
         let mut worst = Vec::new();
-        let shown = |Fixed { kind, path, detail }: Fixed| Fix { kind: kind.into(), path, detail };
         let failed: Vec<Fix> = fixes
             .failed
             .into_iter()
-            .map(|(fix, error)| {
+            .map(|(mut fix, error)| {
                 let error = match error {
                     UpkeepError::Runtime(error) => Error::new(ErrorKind::Environment, error.to_string()),
                     error => error.into(),
                 };
                 worst.push(error.exit());
-                Fix { detail: error.to_string(), ..shown(fix) }
+                fix.detail = error.to_string();
+                fix
             })
             .collect();
-        let fixed: Vec<Fix> = fixes.fixed.into_iter().map(shown).collect();
+        let fixed = fixes.fixed;
         let next = if dry_run && !fixed.is_empty() { NextStep::Fix } else { NextStep::Diagnose };
         Ok(FixReport {
             schema: FixReport::SCHEMA,
@@ -171,7 +170,7 @@ impl Policies {
             schema: PolicyHealthReport::SCHEMA,
             target: self.room.target(),
             policy_path: self.room.absolute(POLICY),
-            enabled: is_enabled(state),
+            enabled: state.is_enabled(),
             valid: state.policy().is_some(),
             errors: errors(state),
             policy: state.shown().map(Policy::rules),
@@ -196,17 +195,15 @@ fn catalog_report(room: &Room, parts: &Parts, request: &DoctorRequest) -> Result
         Some(listed) => (Some(found.clone()), quiet(found, Some(&listed), &room.target())),
     };
     let Quieted { issues: remaining, quieted, changed } = quieted;
-    let sections = sections(room, &survey, &remaining);
+    let sections = Sections::of(&survey, &remaining, room, |step| room.words(step));
     let top_issue = top_issue_of(room, &remaining);
     let issues = issue_rows(room, remaining);
     let raw_issues = raw.map_or_else(|| issues.clone(), |raw| issue_rows(room, raw));
-    let parity = ParitySection {
-        latest_closeout: parity::latest(room, closeouts),
-        quieted_issue_count: quieted.len(),
-        quieted_issues: catalog::shown_issues(room, &quieted),
-        changed_issue_count: changed.len(),
-        changed_issues: catalog::shown_issues(room, &changed),
-    };
+    let parity = ParitySection::of(
+        parity::latest(room, closeouts),
+        catalog::shown_issues(room, &quieted),
+        catalog::shown_issues(room, &changed),
+    );
     let facts = survey.summaries;
     Ok(CatalogReport {
         schema: CatalogReport::SCHEMA,
@@ -229,54 +226,6 @@ fn catalog_report(room: &Room, parts: &Parts, request: &DoctorRequest) -> Result
         policy: sections.policy,
         strict: request.strict,
     })
-}
-
-/// Summarizes each area.
-fn sections(room: &Room, survey: &Survey<'_>, issues: &[Issue]) -> Sections {
-    let count = |area: Area| issues.iter().filter(|issue| issue.area() == area).count();
-    let top = |area: Area| top_issue_of(room, issues.iter().filter(|issue| issue.area() == area));
-    let (queue, policy) = (&survey.history, &survey.config.policy);
-    let latest = queue.checkpoints.first();
-    Sections {
-        call_queue: CallSection {
-            calls_path: room.absolute(CALLS),
-            counts: queue.call_counts.clone(),
-            pending_count: queue.call_counts.get("pending").copied().unwrap_or(0),
-            issue_count: count(Area::Call),
-            top_issue: top(Area::Call),
-        },
-        run_history: RunSection {
-            runs_path: room.absolute(RUNS),
-            counts: queue.run_counts.clone(),
-            run_count: queue.runs.len(),
-            latest: queue.latest_run.as_ref().map(|run| run.summary(room)),
-            issue_count: count(Area::Run),
-            top_issue: top(Area::Run),
-        },
-        checkpoints: CheckpointSection {
-            checkpoints_path: room.absolute(CHECKPOINTS),
-            counts: queue.checkpoint_counts(),
-            checkpoint_count: queue.checkpoints.len(),
-            latest: latest.map(|found| Box::new(found.stored.shown(room))),
-            issue_count: count(Area::Checkpoint),
-            top_issue: top(Area::Checkpoint),
-        },
-        runtimes: RuntimeSection {
-            config_path: room.absolute(RUNTIMES),
-            state_path: room.absolute(crate::runtimes::STATE),
-            counts: StateCounts::of(survey.runtime_facts()).by_state(),
-            runtime_count: survey.runtime_facts().len(),
-            issue_count: count(Area::Runtime),
-            top_issue: top(Area::Runtime),
-        },
-        policy: PolicySection {
-            policy_path: room.absolute(POLICY),
-            enabled: is_enabled(policy),
-            valid: policy.policy().is_some(),
-            issue_count: count(Area::Policy),
-            top_issue: top(Area::Policy),
-        },
-    }
 }
 
 fn issue_rows(room: &Room, issues: Vec<Issue>) -> Rows<IssueReport> {
@@ -302,22 +251,9 @@ pub(crate) fn top_issue_of<'i>(
     top_issue(issues).map(|issue| catalog::shown_issue(room, issue))
 }
 
-/// The sections of the catalog report, one per area.
-struct Sections {
-    call_queue: CallSection,
-    run_history: RunSection,
-    checkpoints: CheckpointSection,
-    runtimes: RuntimeSection,
-    policy: PolicySection,
-}
-
 /// Returns the exit of a command with several failures.
 fn worst_of(exits: impl IntoIterator<Item = Exit>) -> Exit {
     exits.into_iter().max().unwrap_or(Exit::Done)
-}
-
-fn is_enabled(state: &brigade_policy::PolicyState) -> bool {
-    !matches!(state, brigade_policy::PolicyState::Missing { .. })
 }
 
 #[cfg(test)]

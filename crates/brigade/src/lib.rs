@@ -70,9 +70,8 @@ mod workspace;
 /// Paths of a workspace's files, relative to its root.
 pub mod paths {
     pub use crate::room::{CALLS, CATALOG, CHECKPOINTS, POLICY, RUNS, RUNTIMES};
-    pub use crate::runtimes::STATE;
     pub use brigade_mcp::PINS;
-    pub use brigade_upkeep::INBOX;
+    pub use brigade_upkeep::{INBOX, STATE};
 }
 
 pub use brigade_call::{

@@ -14,7 +14,7 @@ use brigade_doctor::{config_record, needed_runtime, not_usable};
 use brigade_facts::{Config, read_config};
 use brigade_policy::{Blocker, ErrorLine};
 use brigade_runtime::{Checks, Host, RuntimeError, RuntimeFacts, StateCounts, Supervisor};
-use brigade_upkeep::machine_of;
+use brigade_upkeep::{STATE, machine_of};
 
 use crate::codes;
 use crate::error::{Error, ErrorKind};
@@ -29,9 +29,6 @@ use crate::report::{
 use crate::room::{RUNTIMES, Room, rel};
 use crate::setup;
 use crate::setup::Existing;
-
-/// The directory of the runtimes' state.
-pub const STATE: &str = ".brigade/tools/runtime";
 
 /// The runtimes of a workspace, and what they may use of the host.
 struct Configured {

@@ -6,7 +6,7 @@ use super::*;
 use crate::args::ArgsSource;
 use crate::env::Env;
 use crate::request::Request;
-use crate::room::rel;
+use crate::room::{CALLS, RUNS, rel};
 use crate::sample::NewFile;
 use crate::workspace::Workspace;
 

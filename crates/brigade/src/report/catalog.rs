@@ -1,18 +1,17 @@
 //! Documents about the catalog.
 
-use std::collections::BTreeMap;
-
-use brigade_call::Checkpoint;
 use brigade_core::json::sorted;
 use brigade_core::{Json, NextStep};
-use brigade_doctor::Closeout;
 pub use brigade_facts::{
     ArgumentDescription, Contract, ContractHealth, DescribedTool, McpSummary, Origin, ToolLine, ToolSummary,
 };
 use brigade_policy::ErrorLine;
+pub use brigade_upkeep::{
+    CallSection, CheckpointSection, ParitySection, PolicySection, RunSection, RuntimeSection,
+};
 use serde::{Deserialize, Serialize};
 
-use super::{IssueReport, LiveReport, Report, Rows, RunSummary, SchemaId, Unfilled};
+use super::{IssueReport, LiveReport, Report, Rows, SchemaId, Unfilled};
 use crate::exit::Exit;
 
 /// `tools list` and `tools doctor`: the catalog, its health and counts of everything around it.
@@ -78,114 +77,6 @@ impl Report for CatalogReport {
     fn exit(&self) -> Exit {
         if self.valid && !(self.strict && 0 < self.issue_count) { Exit::Done } else { Exit::Refused }
     }
-}
-
-/// What the last parity closeout quiets.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct ParitySection {
-    /// The last closeout, with its `path`.
-    pub latest_closeout: Option<Closeout>,
-    /// How many issues it quiets.
-    pub quieted_issue_count: usize,
-    /// Those issues.
-    pub quieted_issues: Vec<IssueReport>,
-    /// How many issues came or changed after it.
-    pub changed_issue_count: usize,
-    /// Those issues.
-    pub changed_issues: Vec<IssueReport>,
-}
-
-/// Counts of the queue.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct CallSection {
-    /// The queue's file.
-    pub calls_path: String,
-    /// How many calls of each status.
-    pub counts: BTreeMap<String, u64>,
-    /// How many wait for a decision.
-    pub pending_count: u64,
-    /// How many issues there are.
-    pub issue_count: usize,
-    /// The issue that matters most.
-    pub top_issue: Option<IssueReport>,
-}
-
-/// Counts of the runs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct RunSection {
-    /// The folder of receipts and logs.
-    pub runs_path: String,
-    /// How many runs of each status.
-    pub counts: BTreeMap<String, u64>,
-    /// How many runs there are.
-    pub run_count: usize,
-    /// The newest one.
-    pub latest: Option<RunSummary>,
-    /// How many issues there are.
-    pub issue_count: usize,
-    /// The issue that matters most.
-    pub top_issue: Option<IssueReport>,
-}
-
-/// Counts of the checkpoints.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct CheckpointSection {
-    /// The folder of checkpoints.
-    pub checkpoints_path: String,
-    /// How many checkpoints of each status.
-    pub counts: BTreeMap<String, u64>,
-    /// How many checkpoints there are.
-    pub checkpoint_count: usize,
-    /// The newest one.
-    pub latest: Option<Box<Checkpoint>>,
-    /// How many issues there are.
-    pub issue_count: usize,
-    /// The issue that matters most.
-    pub top_issue: Option<IssueReport>,
-}
-
-/// Counts of the runtimes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct RuntimeSection {
-    /// The file of the runtimes.
-    pub config_path: String,
-    /// The folder of their state.
-    pub state_path: String,
-    /// How many are `running`, `stopped` and `stale`.
-    pub counts: BTreeMap<String, u64>,
-    /// How many runtimes there are.
-    pub runtime_count: usize,
-    /// How many issues there are.
-    pub issue_count: usize,
-    /// The issue that matters most.
-    pub top_issue: Option<IssueReport>,
-}
-
-/// State of the policy.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct PolicySection {
-    /// The policy's file.
-    pub policy_path: String,
-    /// Whether there is one.
-    pub enabled: bool,
-    /// Whether it is understood.
-    pub valid: bool,
-    /// How many issues there are.
-    pub issue_count: usize,
-    /// The issue that matters most.
-    pub top_issue: Option<IssueReport>,
 }
 
 /// `tools list` for people: what the catalog alone says.

@@ -2,8 +2,8 @@
 
 use brigade_core::Hint;
 use brigade_doctor::InboxItem;
+pub use brigade_upkeep::Fix;
 use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
 
 use super::{Report, SchemaId};
 use crate::exit::Exit;
@@ -41,19 +41,6 @@ impl Report for FixReport {
     fn exit(&self) -> Exit {
         self.worst
     }
-}
-
-/// One thing that was mended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct Fix {
-    /// `mode`, `pid-file`, `lock` or `queue`.
-    pub kind: Cow<'static, str>,
-    /// The file or folder, relative to the workspace.
-    pub path: String,
-    /// What is done, or why it could not be, in a sentence without a final stop.
-    pub detail: String,
 }
 
 /// `import-issues`.

@@ -1,0 +1,209 @@
+//! What lists say of each area beside the tools.
+
+use std::collections::BTreeMap;
+
+use brigade_call::{CALLS, CHECKPOINTS, Checkpoint, Paths, RUNS, RunSummary};
+use brigade_core::NextStep;
+use brigade_doctor::{Area, Closeout, Issue, IssueReport, top_issue};
+use brigade_facts::POLICY;
+use brigade_runtime::StateCounts;
+use serde::{Deserialize, Serialize};
+
+use crate::runtimes::{RUNTIMES, STATE};
+use crate::survey::Survey;
+
+/// What the last parity closeout quiets.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct ParitySection {
+    /// The last closeout, with its `path`.
+    pub latest_closeout: Option<Closeout>,
+    /// How many issues it quiets.
+    pub quieted_issue_count: usize,
+    /// Those issues.
+    pub quieted_issues: Vec<IssueReport>,
+    /// How many issues came or changed after it.
+    pub changed_issue_count: usize,
+    /// Those issues.
+    pub changed_issues: Vec<IssueReport>,
+}
+
+/// Counts of the queue.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct CallSection {
+    /// The queue's file.
+    pub calls_path: String,
+    /// How many calls of each status.
+    pub counts: BTreeMap<String, u64>,
+    /// How many wait for a decision.
+    pub pending_count: u64,
+    /// How many issues there are.
+    pub issue_count: usize,
+    /// The issue that matters most.
+    pub top_issue: Option<IssueReport>,
+}
+
+/// Counts of the runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct RunSection {
+    /// The folder of receipts and logs.
+    pub runs_path: String,
+    /// How many runs of each status.
+    pub counts: BTreeMap<String, u64>,
+    /// How many runs there are.
+    pub run_count: usize,
+    /// The newest one.
+    pub latest: Option<RunSummary>,
+    /// How many issues there are.
+    pub issue_count: usize,
+    /// The issue that matters most.
+    pub top_issue: Option<IssueReport>,
+}
+
+/// Counts of the checkpoints.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct CheckpointSection {
+    /// The folder of checkpoints.
+    pub checkpoints_path: String,
+    /// How many checkpoints of each status.
+    pub counts: BTreeMap<String, u64>,
+    /// How many checkpoints there are.
+    pub checkpoint_count: usize,
+    /// The newest one.
+    pub latest: Option<Box<Checkpoint>>,
+    /// How many issues there are.
+    pub issue_count: usize,
+    /// The issue that matters most.
+    pub top_issue: Option<IssueReport>,
+}
+
+/// Counts of the runtimes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct RuntimeSection {
+    /// The file of the runtimes.
+    pub config_path: String,
+    /// The folder of their state.
+    pub state_path: String,
+    /// How many are `running`, `stopped` and `stale`.
+    pub counts: BTreeMap<String, u64>,
+    /// How many runtimes there are.
+    pub runtime_count: usize,
+    /// How many issues there are.
+    pub issue_count: usize,
+    /// The issue that matters most.
+    pub top_issue: Option<IssueReport>,
+}
+
+/// State of the policy.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct PolicySection {
+    /// The policy's file.
+    pub policy_path: String,
+    /// Whether there is one.
+    pub enabled: bool,
+    /// Whether it is understood.
+    pub valid: bool,
+    /// How many issues there are.
+    pub issue_count: usize,
+    /// The issue that matters most.
+    pub top_issue: Option<IssueReport>,
+}
+
+impl ParitySection {
+    /// Counts what a closeout quiets, and what came or changed after it.
+    pub fn of(
+        latest_closeout: Option<Closeout>,
+        quieted_issues: Vec<IssueReport>,
+        changed_issues: Vec<IssueReport>,
+    ) -> ParitySection {
+        ParitySection {
+            latest_closeout,
+            quieted_issue_count: quieted_issues.len(),
+            quieted_issues,
+            changed_issue_count: changed_issues.len(),
+            changed_issues,
+        }
+    }
+}
+
+/// The sections of the areas.
+pub struct Sections {
+    /// The queue.
+    pub call_queue: CallSection,
+    /// The runs.
+    pub run_history: RunSection,
+    /// The checkpoints.
+    pub checkpoints: CheckpointSection,
+    /// The runtimes.
+    pub runtimes: RuntimeSection,
+    /// The policy.
+    pub policy: PolicySection,
+}
+
+impl Sections {
+    /// Sums up each area of a survey; `words` spells a step.
+    pub fn of(
+        survey: &Survey<'_>,
+        issues: &[Issue],
+        paths: &impl Paths,
+        words: impl Fn(&NextStep) -> String,
+    ) -> Sections {
+        let count = |area: Area| issues.iter().filter(|issue| issue.area() == area).count();
+        let top = |area: Area| {
+            let issue = top_issue(issues.iter().filter(|issue| issue.area() == area))?;
+            Some(IssueReport::of(issue, |path| paths.absolute(path), &words))
+        };
+        let (queue, policy) = (&survey.history, &survey.config.policy);
+        Sections {
+            call_queue: CallSection {
+                calls_path: paths.absolute(CALLS),
+                counts: queue.call_counts.clone(),
+                pending_count: queue.call_counts.get("pending").copied().unwrap_or(0),
+                issue_count: count(Area::Call),
+                top_issue: top(Area::Call),
+            },
+            run_history: RunSection {
+                runs_path: paths.absolute(RUNS),
+                counts: queue.run_counts.clone(),
+                run_count: queue.runs.len(),
+                latest: queue.latest_run.as_ref().map(|run| run.summary(paths)),
+                issue_count: count(Area::Run),
+                top_issue: top(Area::Run),
+            },
+            checkpoints: CheckpointSection {
+                checkpoints_path: paths.absolute(CHECKPOINTS),
+                counts: queue.checkpoint_counts(),
+                checkpoint_count: queue.checkpoints.len(),
+                latest: queue.checkpoints.first().map(|found| Box::new(found.stored.shown(paths))),
+                issue_count: count(Area::Checkpoint),
+                top_issue: top(Area::Checkpoint),
+            },
+            runtimes: RuntimeSection {
+                config_path: paths.absolute(RUNTIMES),
+                state_path: paths.absolute(STATE),
+                counts: StateCounts::of(survey.runtime_facts()).by_state(),
+                runtime_count: survey.runtime_facts().len(),
+                issue_count: count(Area::Runtime),
+                top_issue: top(Area::Runtime),
+            },
+            policy: PolicySection {
+                policy_path: paths.absolute(POLICY),
+                enabled: policy.is_enabled(),
+                valid: policy.policy().is_some(),
+                issue_count: count(Area::Policy),
+                top_issue: top(Area::Policy),
+            },
+        }
+    }
+}
