@@ -152,7 +152,7 @@ impl Judge<'_> {
 
     fn family(&mut self, policy: &Policy) {
         let Some(family) = self.facts.family else {
-            let message = "the tool has an unknown family".to_owned();
+            let message = "the tool has none of the known families".to_owned();
             let place = self.facts.place_of("family");
             let hint = place.as_ref().map(|place| format!("change family in {place}").into());
             let mut blocker = Blocker::new("policy_family", message);
