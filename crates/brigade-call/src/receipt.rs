@@ -60,6 +60,9 @@ pub struct Receipt {
     pub completed_at: Option<Timestamp>,
     /// How long it took.
     pub duration_seconds: Option<Number>,
+    /// Seconds from the beginning of the last comparison with the approval until the program was executed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub check_gap_seconds: Option<Number>,
     /// The exit code; negative for a signal, absent when it was ended at its timeout or its end was not seen.
     pub exit_code: Option<i64>,
     /// Whether the timeout ended it.

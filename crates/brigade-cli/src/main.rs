@@ -10,6 +10,7 @@ use brigade_cli::{Streams, Surroundings, Terminal, report_mistakes};
 fn main() -> ExitCode {
     report_mistakes();
     brigade::survive_file_size_limit();
+    brigade::leave_no_core_file();
     let surroundings = Surroundings {
         current_directory: std::env::current_dir().map_err(|error| error.kind()),
         no_color: std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()),

@@ -6,7 +6,7 @@ use brigade_call::SandboxUsed;
 use brigade_policy::{Decision, SandboxMode};
 use brigade_process::{
     Closed, Enforcement, Extent, Kept, Limits, LocalSockets, Mode, Network, Opening, Repositories,
-    SandboxProfile, system_read_paths, without_links_below,
+    SandboxProfile, json_files_in, system_read_paths, without_links_below,
 };
 
 /// The directory of Brigade's state.
@@ -76,6 +76,7 @@ pub(crate) fn confine(
         read.push(folders.workspace.to_owned());
     }
     read.extend(named(&grants.read_paths, "read_paths"));
+    read.extend(health_of_runtimes(folders.workspace));
     let mut asked = named(&grants.write_paths, "write_paths");
     asked.extend(grants.workspace_write.then(|| folders.workspace.to_owned()));
     let mut write = vec![folders.temporary.to_owned(), folders.checkpoints.to_owned()];
@@ -126,6 +127,7 @@ pub(crate) fn confine(
     }
     let profile = SandboxProfile {
         workspace: Some(folders.workspace.to_owned()),
+        hidden: Some(folders.workspace.join(STATE)),
         read,
         write,
         deny_write,
@@ -141,7 +143,12 @@ pub(crate) fn confine(
     Some(Confinement { profile, notes })
 }
 
-/// Returns the resource limits of each process of a run.
+/// Lists the files by which a run can tell how the runtimes of the workspace are: all that it sees of their state.
+fn health_of_runtimes(workspace: &Path) -> Vec<PathBuf> {
+    json_files_in(&workspace.join(STATE).join("tools/runtime"))
+}
+
+/// Returns the limits of each process of a run.
 pub(crate) fn limits(decision: &Decision) -> Limits {
     let limits = decision.limits;
     Limits {

@@ -18,7 +18,13 @@ pub struct DroppedFile {
     pub bytes: Result<Vec<u8>, String>,
 }
 
-/// The largest dropped file that is read, in bytes.
+/// How many dropped files are looked at.
+const MOST_FILES: usize = 256;
+
+/// How much of them is read in all, in bytes.
+const MOST_BYTES: u64 = 4 << 20;
+
+/// The longest dropped file that is read, in bytes.
 const CHECKPOINT_LIMIT: u64 = 1 << 20;
 
 /// The content of a run's checkpoint directory.
@@ -28,14 +34,18 @@ pub(crate) struct Dropped {
     pub(crate) files: Vec<DroppedFile>,
     /// Sorted names of files that do not end in `.json`. They are ignored with a warning.
     pub(crate) left_out: Vec<String>,
+    /// How many files were not read, because there are more than are read, in number or in bytes.
+    pub(crate) beyond: u64,
 }
 
 /// Reads the checkpoint directory of a run.
 pub(crate) fn list_dropped(fs: &dyn Fs, folder: &RelPath) -> Result<Dropped, FsError> {
-    let entries = match fs.list_dir(folder) {
+    // Counted and measured before it is read: memory does not depend on what the tool left.
+    let (entries, mut beyond) = match fs.list_some(folder, MOST_FILES) {
         Err(error) if error.is_not_found() => return Ok(Dropped::default()),
-        entries => entries?,
+        listed => listed?,
     };
+    let mut bytes_left = MOST_BYTES;
     let mut files = Vec::new();
     let mut left_out = Vec::new();
     for DirEntry { name, kind } in entries {
@@ -44,16 +54,27 @@ pub(crate) fn list_dropped(fs: &dyn Fs, folder: &RelPath) -> Result<Dropped, FsE
             continue;
         }
         let bytes = match (kind, folder.join(&name)) {
-            (FileKind::File, Ok(path)) => fs.read(&path, CHECKPOINT_LIMIT).map_err(|error| error.to_string()),
+            (FileKind::File, Ok(path)) => {
+                let length =
+                    fs.metadata(&path).map(|found| found.len.min(CHECKPOINT_LIMIT)).unwrap_or_default();
+                if bytes_left < length {
+                    beyond += 1;
+                    continue;
+                }
+                bytes_left -= length;
+                fs.read(&path, CHECKPOINT_LIMIT).map_err(|error| error.to_string())
+            }
             (FileKind::Directory, _) => Err("a folder, and not a file".to_owned()),
             _ => Err("not a regular file".to_owned()),
         };
         files.push(DroppedFile { name, bytes });
     }
-    let unreadable = fs.unreadable_names(folder)?.into_iter();
+    // With so many names nobody needs those that are no text.
+    let unreadable = if beyond == 0 { fs.unreadable_names(folder)? } else { Vec::new() };
+    let unreadable = unreadable.into_iter().take(MOST_FILES);
     files.extend(unreadable.map(|name| DroppedFile { name, bytes: Err("its name is not UTF-8".to_owned()) }));
     left_out.sort();
-    Ok(Dropped { files, left_out })
+    Ok(Dropped { files, left_out, beyond })
 }
 
 /// Parses lenient JSON. Duplicate keys are refused, because it is unknown which one the script meant.

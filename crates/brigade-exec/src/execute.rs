@@ -1,5 +1,6 @@
 //! One run, from the last check to the receipt.
 
+use std::io;
 use std::path::Path;
 
 use brigade_call::{CallStatus, Checkpoint, Receipt, RunObserved, SandboxUsed, VerifiedCall};
@@ -7,7 +8,7 @@ use brigade_core::text::escape_terminal;
 use brigade_core::{Clock, RunId, Timestamp};
 use brigade_fs::{Fs, RelPath, WriteFile};
 use brigade_process::{
-    CancelToken, Control, Input, Outcome, PrivateFolder, Program, RunError, Spec, Stream, run,
+    CancelToken, Control, Input, Outcome, PrivateFolder, Program, RunError, Sink, Spec, Stream, run,
 };
 use brigade_redact::{Redactor, SecretValue};
 
@@ -117,7 +118,12 @@ pub fn execute(execution: &Execution<'_>, logs: Logs, peer: Option<&mut dyn Peer
     };
     let mut warnings: Vec<String> = Vec::new();
     let (checkpoints, broken) = match list_dropped(execution.fs, execution.checkpoint_dir) {
-        Ok(Dropped { files, left_out }) => {
+        Ok(Dropped { files, left_out, beyond }) => {
+            if 0 < beyond {
+                warnings.push(format!(
+                    "{beyond} checkpoint files were not read: a run leaves at most 256 of them, with 4 MiB in all"
+                ));
+            }
             warnings.extend(left_out.iter().map(|name| {
                 let name = escape_terminal(name);
                 // Names of dropped files come from the program and may have any content.
@@ -264,18 +270,18 @@ fn start(
         output_cap: decision.max_output_bytes,
         ..Control::default()
     };
-    check_again(execution)?;
     if execution.call.plan().family() == MCP && peer.is_none() {
         return Err("not started: nothing here speaks to MCP servers".to_owned());
     }
-    let mut sink = |stream: Stream, bytes: &[u8]| output.write(stream, bytes);
     let (outcome, spoken, problem) = match peer {
         Some(peer) => {
+            check_again(execution)?;
+            let mut sink = |stream: Stream, bytes: &[u8]| output.write(stream, bytes);
             let Spoken { outcome, problem } = peer.speak(&spec, &mut sink, &control, redactor);
             let answered = if problem.is_none() { Answered::Yes } else { Answered::No };
             (outcome, Some(answered), problem)
         }
-        None => match run(&spec, &mut sink, &control) {
+        None => match run(&spec, &mut Checking { execution, output }, &control) {
             Ok(outcome) => {
                 let problem = outcome.cancelled().then(|| "the run was interrupted".to_owned());
                 (Some(outcome), None, problem)
@@ -291,6 +297,22 @@ fn start(
     let observation = outcome.as_ref().and_then(|outcome| outcome.observation.as_ref());
     let observed = observed(execution.watch, observation, redactor);
     Ok(Started { outcome, spoken, sandbox: Some(sandbox), observed, problem })
+}
+
+/// Takes the output of a run, and compares once more when everything else is prepared.
+struct Checking<'a, 'e> {
+    execution: &'a Execution<'e>,
+    output: &'a mut Output,
+}
+
+impl Sink for Checking<'_, '_> {
+    fn write(&mut self, stream: Stream, bytes: &[u8]) -> io::Result<()> {
+        self.output.write(stream, bytes)
+    }
+
+    fn about_to_start(&mut self) -> io::Result<()> {
+        check_again(self.execution).map_err(io::Error::other)
+    }
 }
 
 /// Compares the bytes of the open program and of the named files with the approval.

@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use brigade_core::{Fingerprint, FingerprintStream};
-use brigade_process::Program;
+use brigade_process::{Program, is_sealed};
 
 /// An open program and the sha256 of its bytes.
 #[derive(Clone, Debug)]
@@ -23,21 +23,15 @@ pub struct FileStamp {
     /// Seconds and nanoseconds.
     modified: (i64, i64),
     changed: (i64, i64),
-    owner: u32,
-    mode: u32,
+    /// Whether nobody can change its bytes, root included.
+    is_sealed: bool,
 }
 
 impl FileStamp {
-    /// Creates a stamp from device, inode and length, modification and change time in seconds and nanoseconds, owner
-    /// and mode.
-    pub fn new(
-        identity: [u64; 3],
-        modified: (i64, i64),
-        changed: (i64, i64),
-        owner: u32,
-        mode: u32,
-    ) -> FileStamp {
-        FileStamp { identity, modified, changed, owner, mode }
+    /// Takes device, inode and length, the times of modification and change in seconds and nanoseconds, and
+    /// whether nobody can change the bytes.
+    pub fn new(identity: [u64; 3], modified: (i64, i64), changed: (i64, i64), is_sealed: bool) -> FileStamp {
+        FileStamp { identity, modified, changed, is_sealed }
     }
 
     /// Returns a text that differs whenever the bytes differ.
@@ -57,9 +51,10 @@ impl FileStamp {
         self.changed.0.saturating_mul(1_000_000).saturating_add(self.changed.1 / 1_000)
     }
 
-    /// Tells whether the file belongs to root and only root may write to it.
-    pub fn is_of_the_system(&self) -> bool {
-        self.owner == 0 && self.mode & 0o022 == 0
+    /// Tells whether nobody can change the bytes, root included. Times alone cannot tell: bytes that are written through
+    /// a mapping leave them as they are.
+    pub fn is_sealed(&self) -> bool {
+        self.is_sealed
     }
 }
 
@@ -138,7 +133,8 @@ impl OpenedProgram {
 }
 
 fn stamp(program: &Program) -> io::Result<FileStamp> {
-    let metadata = program.file().ok_or(io::ErrorKind::NotFound)?.metadata()?;
+    let file = program.file().ok_or(io::ErrorKind::NotFound)?;
+    let metadata = file.metadata()?;
     if !metadata.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
     }
@@ -146,7 +142,6 @@ fn stamp(program: &Program) -> io::Result<FileStamp> {
         identity: [metadata.dev(), metadata.ino(), metadata.len()],
         modified: (metadata.mtime(), metadata.mtime_nsec()),
         changed: (metadata.ctime(), metadata.ctime_nsec()),
-        owner: metadata.uid(),
-        mode: metadata.mode(),
+        is_sealed: is_sealed(file),
     })
 }

@@ -74,6 +74,7 @@ pub(crate) fn receipt(parts: ReceiptParts<'_>) -> Receipt {
         started_at: Some(parts.started_at),
         completed_at: Some(parts.completed_at),
         duration_seconds: Some(seconds(duration)),
+        check_gap_seconds: outcome.and_then(|outcome| outcome.check_gap).map(exact_seconds),
         exit_code: exit_code(outcome),
         timed_out: outcome.is_some_and(Outcome::timed_out),
         timeout: Some(Number::from(parts.call.decision().effective_timeout.get())),
@@ -157,7 +158,12 @@ pub fn with_checkpoints(receipt: &Receipt, checkpoints: &[Checkpoint]) -> Receip
     }
 }
 
-/// Returns a duration in seconds, rounded to milliseconds.
+/// Returns a length of time in seconds, to the microsecond.
+fn exact_seconds(duration: Duration) -> Number {
+    Number::from((duration.as_secs_f64() * 1_000_000.0).round() / 1_000_000.0)
+}
+
+/// Returns a length of time in seconds, to the millisecond.
 fn seconds(duration: Duration) -> Number {
     Number::from((duration.as_secs_f64() * 1000.0).round() / 1000.0)
 }

@@ -1,10 +1,10 @@
-//! A cache for the sha256 of large system programs.
+//! A cache for the sha256 of large programs that nobody can change.
 //!
 //! A plan, an approval and a run each need the bytes of the program. Reading the 100 MB of an interpreter takes longer
 //! than most scripts that it runs. So the digest of a file is cached in `.brigade/tools/digests.json` if the file is at
-//! least [`LARGE`], belongs to root, is writable only by root, and has not changed for a moment. The key is its device,
-//! inode, length, and modification and change times. The system sets the change time itself, so only root can change
-//! such a file or make another one with the same key. Files of other users are always read.
+//! least [`LARGE`] and sealed: on a file system that is read-only as a whole, or under fs-verity. The key is its device,
+//! inode, length, and modification and change times. All other files are always read: root can write through a mapping
+//! that leaves length and times as they are.
 //!
 //! The file is a cache: without it, or with anything odd in it, programs are read.
 
@@ -56,7 +56,7 @@ fn path() -> RelPath {
 
 fn is_worth_remembering(stamp: &FileStamp, now: Timestamp) -> bool {
     let changed = stamp.changed_micros();
-    stamp.is_of_the_system()
+    stamp.is_sealed()
         && LARGE <= stamp.length()
         && changed.saturating_add(SETTLED_MICROS) <= now.unix_micros()
 }
@@ -113,19 +113,17 @@ mod tests {
     }
 
     #[test]
-    fn only_large_files_of_the_system_that_were_left_alone_are_remembered() {
+    fn only_large_files_that_nobody_can_change_are_remembered() {
         let now = Timestamp::from_unix_micros(100_000_000);
-        let stamp = |owner: u32, mode: u32, length: u64, seconds: i64| {
-            FileStamp::new([1, 2, length], (0, 0), (seconds, 0), owner, mode)
+        let stamp = |is_sealed: bool, length: u64, seconds: i64| {
+            FileStamp::new([1, 2, length], (0, 0), (seconds, 0), is_sealed)
         };
-        assert!(is_worth_remembering(&stamp(0, 0o100_755, LARGE, 98), now));
+        assert!(is_worth_remembering(&stamp(true, LARGE, 98), now));
         for other in [
-            stamp(1000, 0o100_755, LARGE, 98),
-            stamp(0, 0o100_775, LARGE, 98),
-            stamp(0, 0o100_757, LARGE, 98),
-            stamp(0, 0o100_755, LARGE - 1, 98),
-            stamp(0, 0o100_755, LARGE, 99),
-            stamp(0, 0o100_755, LARGE, i64::MAX),
+            stamp(false, LARGE, 98),
+            stamp(true, LARGE - 1, 98),
+            stamp(true, LARGE, 99),
+            stamp(true, LARGE, i64::MAX),
         ] {
             assert!(!is_worth_remembering(&other, now), "{other:?}");
         }

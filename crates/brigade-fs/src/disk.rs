@@ -177,13 +177,21 @@ impl Fs for DiskFs {
     }
 
     fn list_dir(&self, path: &RelPath) -> Result<Vec<DirEntry>, FsError> {
+        self.list_some(path, usize::MAX).map(|(entries, _)| entries)
+    }
+
+    fn list_some(&self, path: &RelPath, most: usize) -> Result<(Vec<DirEntry>, u64), FsError> {
         let folder = self.open_fd("list", path, OFlags::RDONLY | OFlags::DIRECTORY)?;
         let mut folder = rustix::fs::Dir::new(folder).explain("list", path.as_str())?;
-        let mut entries = Vec::new();
+        let (mut entries, mut others) = (Vec::new(), 0);
         while let Some(entry) = folder.read() {
             let entry = entry.explain("list", path.as_str())?;
             let Ok(name) = entry.file_name().to_str() else { continue };
             if matches!(name, "." | "..") {
+                continue;
+            }
+            if most <= entries.len() {
+                others += 1;
                 continue;
             }
             let kind = match entry.file_type() {
@@ -199,7 +207,7 @@ impl Fs for DiskFs {
             entries.push(DirEntry { name: name.to_owned(), kind });
         }
         entries.sort_unstable_by(|left, right| left.name.cmp(&right.name));
-        Ok(entries)
+        Ok((entries, others))
     }
 
     fn unreadable_names(&self, path: &RelPath) -> Result<Vec<String>, FsError> {

@@ -224,6 +224,18 @@ pub trait Fs: Send + Sync {
     /// Fails if the path does not exist or is not a directory.
     fn list_dir(&self, path: &RelPath) -> Result<Vec<DirEntry>, FsError>;
 
+    /// Lists the first `most` entries of a directory that the system gives, sorted by name, and counts the others. Uses
+    /// memory for no more than it lists.
+    ///
+    /// # Errors
+    /// Fails if the path does not exist or is not a directory.
+    fn list_some(&self, path: &RelPath, most: usize) -> Result<(Vec<DirEntry>, u64), FsError> {
+        let mut entries = self.list_dir(path)?;
+        let others = entries.len().saturating_sub(most) as u64;
+        entries.truncate(most);
+        Ok((entries, others))
+    }
+
     /// Lists the names that [`Fs::list_dir`] omits because they are not UTF-8, converted lossily.
     ///
     /// # Errors

@@ -25,6 +25,14 @@ const PASSAGE: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOE
 #[cfg(not(target_os = "linux"))]
 const PASSAGE: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
+/// How often an open is retried, how often of that at once, and how long after that is waited in between.
+#[cfg(target_os = "linux")]
+const RETRIES: u32 = 564;
+#[cfg(target_os = "linux")]
+const AT_ONCE: u32 = 64;
+#[cfg(target_os = "linux")]
+const BETWEEN_RETRIES: std::time::Duration = std::time::Duration::from_millis(10);
+
 /// The maximum number of links on one path, as in the kernel.
 const MAX_LINKS: usize = 40;
 
@@ -38,11 +46,14 @@ impl Root {
         #[cfg(target_os = "linux")]
         {
             use rustix::fs::ResolveFlags;
-            // The kernel asks for a retry if a directory on the path was renamed.
-            for _ in 0..64 {
+            // The kernel asks for a retry if a directory on the path was renamed, and while somebody has a lease on the
+            // file, which takes longer.
+            for attempt in 0..RETRIES {
                 let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
                 match rustix::fs::openat2(&self.folder, path, flags | OFlags::CLOEXEC, mode, resolve) {
-                    Err(Errno::AGAIN) => {}
+                    Err(Errno::AGAIN) if attempt + 1 == RETRIES => return Err(Errno::AGAIN.into()),
+                    Err(Errno::AGAIN) if attempt < AT_ONCE => {}
+                    Err(Errno::AGAIN) => std::thread::sleep(BETWEEN_RETRIES),
                     Err(Errno::NOSYS | Errno::PERM) => break,
                     result => return Ok(result?),
                 }

@@ -63,6 +63,7 @@ fn confine(
     std::fs::create_dir(&temporary)?;
     let mut profile = SandboxProfile {
         workspace: None,
+        hidden: None,
         read: system_read_paths(),
         write: vec![temporary.clone()],
         deny_write: vec![workspace.join(".git"), workspace.join(".brigade")],

@@ -30,6 +30,7 @@ fn main() {
     spec.argv = words[1..].to_vec();
     spec.environment = vec![("PATH".into(), "/usr/bin:/bin".into())];
     spec.sandbox = Some(SandboxProfile {
+        hidden: None,
         workspace: Some(workspace.clone()),
         read,
         write: vec![temporary],

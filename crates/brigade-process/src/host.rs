@@ -38,6 +38,65 @@ pub fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
     Ok(bytes)
 }
 
+/// Keeps every signal from making a core file of this process, which would hold the values of secrets: neither a file nor
+/// a program that handles core files gets one.
+///
+/// For a program to call when it starts. What it runs with this crate gets the earlier limit back.
+pub fn leave_no_core_file() {
+    let none = libc::rlimit { rlim_cur: 0, rlim_max: core_limit().rlim_max };
+    // SAFETY: the limit outlives the call.
+    unsafe { libc::setrlimit(libc::RLIMIT_CORE, &none) };
+    #[cfg(target_os = "linux")]
+    // SAFETY: no memory is involved.
+    unsafe {
+        libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0)
+    };
+}
+
+/// The limit of core files that this process was started with.
+pub(crate) fn core_limit() -> libc::rlimit {
+    static FIRST: std::sync::OnceLock<libc::rlimit> = std::sync::OnceLock::new();
+    *FIRST.get_or_init(|| {
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: the limit outlives the call.
+        unsafe { libc::getrlimit(libc::RLIMIT_CORE, &mut limit) };
+        limit
+    })
+}
+
+/// Tells whether nobody can change the bytes of an open file, root included: its file system is read-only as a whole,
+/// or seals it (fs-verity).
+pub fn is_sealed(file: &std::fs::File) -> bool {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{AtFlags, StatxFlags};
+        const VERITY: u64 = 0x10_0000;
+        let found = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS);
+        return found.is_ok_and(|found| {
+            let device = format!("{}:{}", found.stx_dev_major, found.stx_dev_minor);
+            let mounts = || std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+            found.stx_attributes.bits() & VERITY != 0 || is_read_only(&mounts(), &device)
+        });
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = file;
+        false
+    }
+}
+
+/// Tells whether a file system, by its device, is read-only as a whole and not only where it is mounted.
+#[cfg(target_os = "linux")]
+fn is_read_only(mounts: &str, device: &str) -> bool {
+    let options = |line: &str| {
+        let (mount, system) = line.split_once(" - ")?;
+        let is_it = mount.split(' ').nth(2) == Some(device);
+        is_it.then(|| system.split(' ').nth(2).is_some_and(|options| options.split(',').next() == Some("ro")))
+    };
+    let found: Vec<bool> = mounts.lines().filter_map(options).collect();
+    !found.is_empty() && found.iter().all(|is_read_only| *is_read_only)
+}
+
 /// Makes a write past the limit of file sizes (`ulimit -f`) fail like any other, instead of ending this process with
 /// `SIGXFSZ`.
 ///
@@ -45,4 +104,19 @@ pub fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
 pub fn survive_file_size_limit() {
     // SAFETY: ignoring a signal installs no handler, and no memory is involved. The number is valid, so it cannot fail.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_system_is_read_only_by_itself() {
+        let mounts = "1 0 8:1 / / ro,relatime - ext4 /dev/a rw,errors=x\n\
+            2 1 8:2 / /a ro - squashfs /dev/b ro,errors=x\n\
+            3 1 8:3 / /b rw shared:1 - tmpfs tmpfs rw\n";
+        for (device, expect) in [("8:1", false), ("8:2", true), ("8:3", false), ("8:4", false)] {
+            assert_eq!(is_read_only(mounts, device), expect, "{device}");
+        }
+    }
 }

@@ -7,6 +7,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
+use crate::gate::{gap, gate};
 use crate::launch::{Begun, Image, pipe, start_program, write_all, write_quietly};
 use crate::outcome::Step;
 use crate::{Ending, Exit, ProcessIdentity, SpawnError, Usage, boot_id};
@@ -133,6 +134,39 @@ impl Lines {
 }
 
 impl Keeper {
+    /// Starts the program under a new keeper; returns when it was executed or could not be, and how long that was after
+    /// the last `look`, which comes when everything else is prepared.
+    pub(crate) fn start_checked(
+        mut image: Image,
+        ending: Ending,
+        look: &mut dyn FnMut() -> io::Result<()>,
+    ) -> Result<(Keeper, Option<Duration>), SpawnError> {
+        let (gate, watchman) = gate().map_err(|source| SpawnError::at(Step::Pipes, source))?;
+        image.gate = Some(gate);
+        let lines = Lines::open().map_err(|source| SpawnError::at(Step::Pipes, source))?;
+        let (reports, commands, process) = platform::start(image, ending, lines)?;
+        let looked = watchman.look(&reports, look);
+        let started = first_report(&reports);
+        let gap = gap(looked.as_ref().ok().copied().flatten());
+        let identity = match (looked, started) {
+            (Ok(_), Ok(identity)) => identity,
+            (Err(refused), started) => {
+                // The child was not let go, so there is nothing but its keeper.
+                drop((commands, started));
+                process.wait();
+                return Err(SpawnError::Refused(refused));
+            }
+            (Ok(_), Err(error)) => {
+                process.wait();
+                return Err(error);
+            }
+        };
+        let keeper = Keeper { reports, commands: Some(commands), identity, process };
+        rustix::io::ioctl_fionbio(&keeper.reports, true)
+            .map_err(|errno| SpawnError::at(Step::Pipes, errno))?;
+        Ok((keeper, gap))
+    }
+
     /// Starts the program under a new keeper; returns when it was executed or could not be.
     pub(crate) fn start(image: Image, ending: Ending) -> Result<Keeper, SpawnError> {
         let lines = Lines::open().map_err(|source| SpawnError::at(Step::Pipes, source))?;

@@ -10,6 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
+use crate::gate::Gate;
 use crate::observe::{Line, Observer, Watcher};
 use crate::sandbox::Prepared;
 use crate::{SpawnError, Spec, Step};
@@ -47,11 +48,14 @@ pub(crate) struct Image {
     environment: Strings,
     directory: CString,
     limits: Vec<(Resource, libc::rlimit)>,
+    core: libc::rlimit,
     streams: Streams,
     pub(crate) sandbox: Option<Prepared>,
     /// How the run is observed. It needs a keeper that watches.
     pub(crate) observer: Option<Arc<Observer>>,
     pub(crate) private: Option<crate::Disposal>,
+    /// Where it waits for the caller's last look.
+    pub(crate) gate: Option<Gate>,
     on_parent_death: OnParentDeath,
 }
 
@@ -125,9 +129,11 @@ impl Image {
             environment: Strings::new(environment),
             directory: c_string(spec.directory.as_os_str(), "the folder")?,
             limits: limits(spec),
+            core: crate::host::core_limit(),
             streams: above_standard(streams).map_err(|source| SpawnError::at(Step::Pipes, source))?,
             sandbox: None,
             observer: None,
+            gate: None,
             private: spec.private.clone(),
             on_parent_death,
         })
@@ -143,6 +149,12 @@ impl Image {
         }
     }
 
+    /// The largest core file that the program may ask for.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn core_max(&self) -> libc::rlim_t {
+        self.core.rlim_max
+    }
+
     fn try_become(&self, parent: libc::pid_t, line: &Line) -> Result<std::convert::Infallible, Failure> {
         reset_signals();
         // SAFETY: no memory is involved.
@@ -153,6 +165,8 @@ impl Image {
             check(Step::Pipes, unsafe { libc::dup2(source.as_raw_fd(), target as libc::c_int) })?;
         }
         close_on_exec_above_standard();
+        // SAFETY: the limit outlives the call. Only what was executed may leave a core file.
+        unsafe { libc::setrlimit(libc::RLIMIT_CORE, &self.core) };
         for (resource, limit) in &self.limits {
             // SAFETY: the limit outlives the call.
             check(Step::Limits, unsafe { libc::setrlimit(*resource, limit) })?;
@@ -196,6 +210,9 @@ impl Image {
             sandbox.restrict().map_err(|errno| Failure { step: Step::Sandbox, errno })?;
         }
         line.hand_over(self)?;
+        if let Some(gate) = &self.gate {
+            gate.pass()?;
+        }
         // Another thread of the caller may have forked while it was writing the program: until that fork executes its
         // own program, this one counts as open for writing.
         let mut errno = self.execute();

@@ -60,6 +60,7 @@ mod cancel;
 mod run;
 // The two other ways to run.
 mod background;
+mod gate;
 mod log_writer;
 mod piped;
 // What a run may do.
@@ -67,7 +68,10 @@ mod sandbox;
 
 pub use background::{Detached, Ended, kill_detached, kill_tree, spawn_detached};
 pub use cancel::{CancelSignal, CancelToken};
-pub use host::{current_dir, current_program, random_bytes, survive_file_size_limit, variables};
+pub use host::{
+    current_dir, current_program, is_sealed, leave_no_core_file, random_bytes, survive_file_size_limit,
+    variables,
+};
 pub use identity::{ParseIdentityError, ProcessIdentity, Signal, SignalError, boot_id};
 pub use log_writer::{LogFile, Logs};
 pub use observe::{
@@ -80,6 +84,6 @@ pub use run::{Control, Discard, Ending, Sink, Stream, run};
 pub use sandbox::{
     Closed, Code, Enforcement, Extent, Installation, Kept, LocalSockets, Mode, Network, Opening,
     Repositories, SandboxError, SandboxProfile, Surroundings, installation_in, installation_of,
-    system_read_paths, without_links_below,
+    json_files_in, system_read_paths, without_links_below,
 };
 pub use spec::{Input, Limits, Program, Spec};

@@ -140,6 +140,8 @@ pub struct Outcome {
     pub enforcement: Option<Enforcement>,
     /// What it used, when it was to be observed.
     pub observation: Option<Observation>,
+    /// How long it was from the beginning of the last look until the program was executed; `None` when nobody looked.
+    pub check_gap: Option<Duration>,
 }
 
 impl Outcome {
@@ -237,6 +239,9 @@ pub enum SpawnError {
     /// The sandbox cannot be applied as asked.
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
+    /// The last look before the start found something against it.
+    #[error("{0}")]
+    Refused(io::Error),
     /// The keeper ended before it could report.
     #[error("the process that supervises the run ended before the program was started")]
     Keeper,

@@ -122,6 +122,7 @@ impl Child {
             method: METHOD,
             enforcement: self.enforcement.clone(),
             observation: self.observing.outcome(),
+            check_gap: None,
         }
     }
 }

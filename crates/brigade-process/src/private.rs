@@ -188,15 +188,18 @@ fn sweep(folder: &Path) {
 #[cfg(target_os = "linux")]
 mod linux {
     use std::mem::MaybeUninit;
-    use std::os::fd::{AsFd as _, OwnedFd};
+    use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 
     use rustix::fs::{AtFlags, Mode, OFlags, RawDir, fstat, open, openat, rmdir, unlinkat};
     use rustix::io::Errno;
 
     use super::Disposal;
 
-    /// How deep folders are followed.
+    /// How many folders on the way down are kept open.
     const DEEPEST: usize = 128;
+
+    /// How often a folder that became deeper again is emptied once more.
+    const ROUNDS: u32 = 100_000;
 
     const FOLDER: OFlags =
         OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
@@ -212,34 +215,116 @@ mod linux {
         if !fstat(&top).is_ok_and(|stat| stat.st_dev == disposal.device && stat.st_ino == disposal.inode) {
             return;
         }
-        empty(top, disposal.device);
+        // What is too deep is brought up, so each round gets further.
+        let _ = rustix::fs::fchmod(&top, Mode::RWXU);
+        for round in 0..ROUNDS {
+            match empty(&top, disposal.device, round) {
+                Left::Deeper => {}
+                Left::Nothing | Left::Something => break,
+            }
+        }
         // Removes a folder that is empty, and nothing else.
         let _ = rmdir(&*disposal.path);
     }
 
-    fn empty(top: OwnedFd, device: u64) {
+    /// What a round left.
+    enum Left {
+        Nothing,
+        /// A folder that was too deep, which now lies at the top.
+        Deeper,
+        /// What cannot be removed.
+        Something,
+    }
+
+    /// Moves a folder to the top, under a name of its own.
+    fn bring_up(top: &OwnedFd, around: &OwnedFd, round: u32) -> Option<()> {
+        let mut name = [0u8; 32];
+        let name = numbered(b"brought-up-", round, &mut name)?;
+        let mut buffer = [MaybeUninit::uninit(); 8192];
+        let mut entries = RawDir::new(around.as_fd(), &mut buffer);
+        rustix::fs::seek(around, rustix::fs::SeekFrom::Start(0)).ok()?;
+        while let Some(Ok(entry)) = entries.next() {
+            let own = entry.file_name();
+            if !matches!(own.to_bytes(), b"." | b"..")
+                && open_closed(around, own).is_ok()
+                && rustix::fs::renameat(around, own, top, name).is_ok()
+            {
+                return Some(());
+            }
+        }
+        None
+    }
+
+    fn empty(top: &OwnedFd, device: u64, round: u32) -> Left {
+        let Ok(first) = top.try_clone() else { return Left::Something };
         let mut levels: [Option<Level>; DEEPEST] = [const { None }; DEEPEST];
-        levels[0] = Some(Level { folder: top, removed: 0 });
+        levels[0] = Some(Level { folder: first, removed: 0 });
         let (mut depth, mut removed) = (0usize, 0u64);
         loop {
-            let Some(level) = &levels[depth] else { return };
+            let Some(level) = &levels[depth] else { return Left::Nothing };
             let before = removed;
             match pass(&level.folder, device, &mut removed) {
                 Some(deeper) if depth + 1 < DEEPEST => {
                     depth += 1;
                     levels[depth] = Some(Level { folder: deeper, removed });
                 }
-                Some(_) => return,
+                Some(_) => {
+                    return if bring_up(top, &level.folder, round).is_some() {
+                        Left::Deeper
+                    } else {
+                        Left::Something
+                    };
+                }
                 // A list that changes while it is read may leave something out.
                 None if before != removed => {}
                 // What could not be emptied would be entered again for ever.
-                None if depth == 0 || removed == level.removed => return,
+                None if depth == 0 || removed == level.removed => return Left::Something,
                 None => {
                     levels[depth] = None;
                     depth -= 1;
                 }
             }
         }
+    }
+
+    /// Opens a folder to read and change it, also when its mode forbids that.
+    fn open_closed(around: &OwnedFd, name: &std::ffi::CStr) -> rustix::io::Result<OwnedFd> {
+        let opened = openat(around, name, FOLDER, Mode::empty());
+        if let Ok(opened) = &opened {
+            let _ = rustix::fs::fchmod(opened, Mode::RWXU);
+        }
+        if !matches!(opened, Err(Errno::ACCESS)) {
+            return opened;
+        }
+        // Of the folder itself: a link has no mode of its own, and is not followed.
+        let found = rustix::fs::statat(around, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        if rustix::fs::FileType::from_raw_mode(found.st_mode) == rustix::fs::FileType::Directory {
+            let handle = openat(around, name, FOLDER | OFlags::PATH, Mode::empty())?;
+            let mut path = [0u8; 32];
+            let number = handle.as_raw_fd().unsigned_abs();
+            let path = numbered(b"/proc/self/fd/", number, &mut path).ok_or(Errno::ACCESS)?;
+            rustix::fs::chmod(path, Mode::RWXU)?;
+        }
+        openat(around, name, FOLDER, Mode::empty())
+    }
+
+    /// Writes a name that ends with a number, without allocation.
+    fn numbered<'b>(start: &[u8], number: u32, buffer: &'b mut [u8; 32]) -> Option<&'b std::ffi::CStr> {
+        let mut digits = [0u8; 10];
+        let (mut number, mut length) = (number, 0);
+        loop {
+            digits[length] = b'0' + (number % 10) as u8;
+            length += 1;
+            number /= 10;
+            if number == 0 {
+                break;
+            }
+        }
+        buffer[..start.len()].copy_from_slice(start);
+        for (place, digit) in buffer[start.len()..].iter_mut().zip(digits[..length].iter().rev()) {
+            *place = *digit;
+        }
+        std::ffi::CStr::from_bytes_until_nul(buffer).ok()
     }
 
     /// Removes what it can of a folder; returns the first folder in it that is not empty.
@@ -257,7 +342,7 @@ mod linux {
                 Err(Errno::ISDIR | Errno::PERM) => match unlinkat(folder, name, AtFlags::REMOVEDIR) {
                     Ok(()) => *removed += 1,
                     Err(Errno::NOTEMPTY | Errno::EXIST) => {
-                        let deeper = openat(folder, name, FOLDER, Mode::empty());
+                        let deeper = open_closed(folder, name);
                         let is_here =
                             |deeper: &OwnedFd| fstat(deeper).is_ok_and(|stat| stat.st_dev == device);
                         if let Ok(deeper) = deeper
@@ -306,6 +391,28 @@ mod tests {
         drop(folder);
         assert!(!path.exists());
         assert_eq!(fs::read_to_string(kept.join("file")).unwrap(), "x");
+    }
+
+    #[test]
+    fn it_goes_however_deep_and_closed_it_is() {
+        let around = tempfile::tempdir().unwrap();
+        let folder = PrivateFolder::create_in(around.path()).unwrap();
+        let path = folder.path().to_owned();
+        // Deeper than a path can be long.
+        let mut at = rustix::fs::open(&path, rustix::fs::OFlags::RDONLY, rustix::fs::Mode::empty()).unwrap();
+        for _ in 0..1500 {
+            rustix::fs::mkdirat(&at, "deeper", rustix::fs::Mode::RWXU).unwrap();
+            rustix::fs::mkdirat(&at, "beside", rustix::fs::Mode::RWXU).unwrap();
+            let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::CLOEXEC;
+            at = rustix::fs::openat(&at, "deeper", flags, rustix::fs::Mode::empty()).unwrap();
+        }
+        fs::create_dir_all(path.join("closed/within")).unwrap();
+        fs::write(path.join("closed/within/file"), "x").unwrap();
+        for name in ["closed/within", "closed"] {
+            fs::set_permissions(path.join(name), fs::Permissions::from_mode(0)).unwrap();
+        }
+        drop(folder);
+        assert!(!path.exists());
     }
 
     #[test]

@@ -38,6 +38,11 @@ pub trait Sink {
     /// Takes bytes as the program wrote them: cut anywhere, in no particular encoding, never empty.
     fn write(&mut self, stream: Stream, bytes: &[u8]) -> io::Result<()>;
 
+    /// Looks once more, when all that is left to do is to execute the program; an error keeps it from that.
+    fn about_to_start(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Learns who the main process is, before any output.
     fn started(&mut self, _identity: &ProcessIdentity) -> io::Result<()> {
         Ok(())
@@ -115,7 +120,7 @@ pub fn run(spec: &Spec, sink: &mut dyn Sink, control: &Control) -> Result<Outcom
     let observing = Observing::of(spec);
     image.observer = observing.observer();
     let progress = Progress::new(spec);
-    let keeper = Keeper::start(image, control.ending)?;
+    let (keeper, check_gap) = Keeper::start_checked(image, control.ending, &mut || sink.about_to_start())?;
     let mut running = Running {
         control,
         deadline: control.timeout.and_then(|timeout| started.checked_add(timeout)),
@@ -152,6 +157,7 @@ pub fn run(spec: &Spec, sink: &mut dyn Sink, control: &Control) -> Result<Outcom
         method: METHOD,
         enforcement,
         observation: observing.outcome(),
+        check_gap,
     };
     outcome.trace();
     match running.sink_error {

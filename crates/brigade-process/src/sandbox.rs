@@ -32,6 +32,8 @@ mod beneath;
 #[cfg(target_os = "linux")]
 mod calls;
 #[cfg(target_os = "linux")]
+mod cover;
+#[cfg(target_os = "linux")]
 mod files;
 mod installation;
 mod kept;
@@ -48,7 +50,7 @@ mod repositories;
 mod sealed;
 
 pub use installation::{Installation, Surroundings, installation_in, installation_of, system_read_paths};
-pub use kept::{Kept, Opening, without_links_below};
+pub use kept::{Kept, Opening, json_files_in, without_links_below};
 pub(crate) use platform::Prepared;
 pub use repositories::{Extent, Repositories};
 
@@ -127,6 +129,9 @@ pub struct SandboxProfile {
     /// The folder that runs may write to: of a path below it no part is followed when it is a link, at the moment when
     /// the path is opened. Without links itself.
     pub workspace: Option<PathBuf>,
+    /// A folder of which nothing is seen but the entries of `read` and `write` that lie beneath it: not even opened for
+    /// reading can be what is there. Takes mount namespaces.
+    pub hidden: Option<PathBuf>,
     /// Files and folders (with everything beneath) to read and execute. Usually [`system_read_paths`],
     /// [`installation_of`] the program, the workspace and the configured paths. Ones that do not exist are skipped.
     pub read: Vec<PathBuf>,

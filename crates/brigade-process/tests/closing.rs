@@ -58,6 +58,7 @@ impl Ground {
             is_executable: true,
         };
         SandboxProfile {
+            hidden: None,
             workspace: Some(self.workspace.clone()),
             read,
             write: vec![self.temporary.clone()],

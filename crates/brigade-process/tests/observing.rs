@@ -46,6 +46,7 @@ impl Ground {
         read.push(self.workspace.clone());
         SandboxProfile {
             workspace: None,
+            hidden: None,
             read,
             write: vec![self.temporary.clone()],
             deny_write: Vec::new(),

@@ -56,6 +56,7 @@ impl Ground {
         read.push(self.workspace.clone());
         SandboxProfile {
             workspace: Some(self.workspace.clone()),
+            hidden: None,
             read,
             write: vec![self.temporary.clone()],
             deny_write: vec![self.workspace.join(".git"), self.workspace.join(".brigade")],
@@ -407,6 +408,7 @@ fn how_other_processes_run_is_out_of_reach() {
         call(libc::SYS_ioprio_set, "3, 0, 3 << 13"),
         call(libc::SYS_migrate_pages, &format!("{pid}, 8, zeros, zeros")),
         call(libc::SYS_move_pages, &format!("{pid}, 0, null, null, null, 0")),
+        "import fcntl\nfcntl.fcntl(open('top.txt'), fcntl.F_SETLEASE, fcntl.F_RDLCK)".to_owned(),
         format!("os.pidfd_open({pid})\n{}", call(libc::SYS_process_madvise, "3, null, 0, 4, 0")),
     ];
     check_blocked(&ground, ground.writing(), &attempts);
@@ -559,5 +561,62 @@ fn no_program_raises_its_limits() {
         trial.spec.limits.open_files = Some(128);
         trial.spec.sandbox = sandbox;
         assert_eq!(trial.output(&control()).1, "kept\n");
+    }
+}
+
+#[test]
+fn a_hidden_folder_shows_only_what_is_named_in_it() {
+    let ground = Ground::new();
+    let hidden = ground.workspace.join(".brigade");
+    fs::create_dir_all(hidden.join("in/run")).unwrap();
+    fs::write(hidden.join("lock"), "x").unwrap();
+    fs::write(hidden.join("health.json"), "fine").unwrap();
+    for mut profile in [ground.reading(), ground.writing()] {
+        profile.hidden = Some(hidden.clone());
+        profile.write.push(hidden.join("in/run"));
+        profile.read.push(hidden.join("health.json"));
+        let attempts = [
+            "open('.brigade/lock')",
+            "open('.brigade/new', 'w')",
+            "os.mkdir('.brigade/new')",
+            "open('.brigade/in/new', 'w')",
+            "open('.brigade/health.json', 'w')",
+            "os.rename('.brigade', 'moved')",
+        ];
+        check_blocked(&ground, profile.clone(), &attempts);
+        let script =
+            "open('.brigade/in/run/x.json', 'w').write('new'); print(open('.brigade/health.json').read())";
+        assert_eq!(python_says(&ground, profile, script), "fine");
+        assert_eq!(fs::read_to_string(hidden.join("in/run/x.json")).unwrap(), "new");
+    }
+}
+
+/// A sink that has a last look.
+struct Looking(std::io::Result<()>);
+
+impl brigade_process::Sink for Looking {
+    fn write(&mut self, _: brigade_process::Stream, _: &[u8]) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    fn about_to_start(&mut self) -> std::io::Result<()> {
+        std::mem::replace(&mut self.0, Ok(()))
+    }
+}
+
+#[test]
+fn the_last_look_comes_when_everything_is_prepared() {
+    let ground = Ground::new();
+    for profile in [Some(ground.writing()), None] {
+        let mut trial = Trial::shell("echo ran > ran");
+        trial.spec.directory = ground.workspace.clone();
+        trial.spec.sandbox = profile;
+        let refused = Err(std::io::Error::other("it changed"));
+        let error = brigade_process::run(&trial.spec, &mut Looking(refused), &control()).unwrap_err();
+        assert_eq!(error.to_string(), "it changed");
+        assert!(!ground.workspace.join("ran").exists());
+        let outcome = brigade_process::run(&trial.spec, &mut Looking(Ok(())), &control()).unwrap();
+        assert!(outcome.check_gap.is_some_and(|gap| gap < Duration::from_secs(5)), "{:?}", outcome.check_gap);
+        fs::remove_file(ground.workspace.join("ran")).unwrap();
     }
 }

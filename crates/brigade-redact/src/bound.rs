@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use aho_corasick::{AhoCorasick, MatchKind};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
 use super::spelled::Spelled;
 use super::window::{Extent, Window};
@@ -17,6 +17,9 @@ const SHORTEST_ENCODED: usize = 4;
 
 /// Shorter values are not searched in upper and lower case, and shorter lines are not searched separately.
 const SHORTEST_VARIED: usize = 8;
+
+/// How many bytes of forms are searched with a table of all their states.
+const MOST_TABLED: usize = 8 << 10;
 
 /// The bound values, prepared for searching.
 pub(super) struct Bound {
@@ -43,9 +46,16 @@ impl Bound {
         let forms: Vec<Vec<u8>> = forms.into_iter().collect();
         let spelled = Spelled::new(values.iter().flat_map(|value| escapable(value.expose())));
         let longest = forms.iter().map(Vec::len).max()?.max(spelled.longest());
+        // The table that is searched fastest is built in a time that grows with the square of long runs of one character.
+        let kind = if forms.iter().map(Vec::len).sum::<usize>() <= MOST_TABLED {
+            None
+        } else {
+            Some(AhoCorasickKind::ContiguousNFA)
+        };
         // Building fails only if memory is exhausted.
         let automaton = AhoCorasick::builder()
             .match_kind(MatchKind::LeftmostLongest)
+            .kind(kind)
             .build(&forms)
             .expect("the forms of the bound values fit an automaton");
         let forms = forms

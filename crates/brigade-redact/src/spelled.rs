@@ -1,7 +1,8 @@
 //! Finds bound values whose characters are escaped with backslashes, in any style and mixture.
 //!
 //! Covers JSON, once and twice, with `\/` and with `\u00e9` in either case for any character; strings of Python, C and
-//! JavaScript; and `printf %q` and `$'…'` of shells. Styles are not listed one by one: each character of a value may
+//! JavaScript, `\U0001f600` and `\u{1f600}` included; and `printf %q` and `$'…'` of shells. Entities of HTML, by number
+//! or by name, are read in the same way. Styles are not listed one by one: each character of a value may
 //! appear as itself, after up to four backslashes, or as its number.
 //!
 //! Every such form contains a backslash, and before the first one the value is unescaped. The search therefore jumps
@@ -14,8 +15,11 @@ use std::ops::Range;
 /// The maximum number of backslashes before a character other than a backslash.
 const MOST_SLASHES: usize = 4;
 
-/// The maximum length of one escaped byte of a value, as in `\\\\u0041`.
-const LONGEST_BYTE: usize = MOST_SLASHES + 5;
+/// The maximum number of digits in one escape, leading zeros included.
+const MOST_DIGITS: usize = 8;
+
+/// The maximum length of one escaped byte of a value, as in `\\\\u{000041}`.
+const LONGEST_BYTE: usize = MOST_SLASHES + MOST_DIGITS + 3;
 
 /// Keys from here on are first bytes of characters, for characters escaped byte by byte.
 const BYTES: u32 = 0x11_0000;
@@ -73,11 +77,31 @@ impl Spelled {
         // The first backslash may come at the end of the value.
         let last = text.len().min(begins.end + self.longest);
         let mut from = begins.start;
-        while let Some(slash) = memchr::memchr(b'\\', text.get(from..last).unwrap_or_default()) {
+        while let Some(slash) = memchr::memchr2(b'\\', b'&', text.get(from..last).unwrap_or_default()) {
             let slash = from + slash;
+            if text[slash] == b'&' {
+                self.find_at_entity(text, slash, &begins, masks);
+                from = slash + 1;
+                continue;
+            }
             let end = slash + slashes(&text[slash..], usize::MAX);
             self.find_at(text, slash..end, &begins, masks);
             from = end;
+        }
+    }
+
+    /// Finds the forms whose first entity of HTML is at this place.
+    fn find_at_entity(&self, text: &[u8], at: usize, begins: &Range<usize>, masks: &mut Vec<Range<usize>>) {
+        let Some((code, _)) = entity(text, at) else { return };
+        for (value, position) in self.places.get(&code).into_iter().flatten() {
+            let value = &self.values[*value];
+            let before = &value.bytes[..value.characters[*position].at.start];
+            if text[..at].ends_with(before)
+                && begins.contains(&(at - before.len()))
+                && let Some(end) = value.rest(text, at, *position)
+            {
+                masks.push(at - before.len()..end);
+            }
         }
     }
 
@@ -145,6 +169,11 @@ impl Value {
     }
 
     fn step(&self, text: &[u8], at: usize, position: usize) -> Option<(usize, usize)> {
+        if let Some((code, end)) = entity(text, at)
+            && code == self.characters[position].code
+        {
+            return Some((end, position + 1));
+        }
         let most = self.most_slashes(position);
         let run = slashes(&text[at..], most + 1);
         if run == 0 {
@@ -248,6 +277,15 @@ enum Escape {
 /// Reads the text after backslashes, and returns it with its end.
 fn escape(text: &[u8], at: usize) -> Option<(Escape, usize)> {
     let code = match text.get(at)? {
+        // JavaScript and Rust, Perl.
+        b'u' | b'x' if text.get(at + 1) == Some(&b'{') => return braced(text, at + 2, 16),
+        b'o' if text.get(at + 1) == Some(&b'{') => return braced(text, at + 2, 8),
+        b'N' if text.get(at + 1..at + 4) == Some(b"{U+") => return braced(text, at + 4, 16),
+        // Python and C.
+        b'U' => {
+            let code = hexadecimal(text.get(at + 1..at + 9)?)?;
+            return Some((Escape::Code(code), at + 9));
+        }
         b'u' => {
             let first = hexadecimal(text.get(at + 1..at + 5)?)?;
             let end = at + 5;
@@ -286,7 +324,87 @@ fn escape(text: &[u8], at: usize) -> Option<(Escape, usize)> {
 }
 
 fn hexadecimal(digits: &[u8]) -> Option<u32> {
-    digits.iter().try_fold(0, |number, digit| Some(number * 16 + char::from(*digit).to_digit(16)?))
+    digits
+        .iter()
+        .try_fold(0u32, |number, digit| number.checked_mul(16)?.checked_add(char::from(*digit).to_digit(16)?))
+}
+
+/// Reads the digits up to a `}`.
+fn braced(text: &[u8], at: usize, base: u32) -> Option<(Escape, usize)> {
+    let (code, end) = number(text, at, base)?;
+    (text.get(end) == Some(&b'}')).then_some((Escape::Code(code), end + 1))
+}
+
+/// Reads a number, and returns it with its end.
+fn number(text: &[u8], at: usize, base: u32) -> Option<(u32, usize)> {
+    let digits = || text[at.min(text.len())..].iter().map_while(|digit| char::from(*digit).to_digit(base));
+    let length = digits().count();
+    let value = digits().try_fold(0u32, |value, digit| value.checked_mul(base)?.checked_add(digit))?;
+    (1..=MOST_DIGITS).contains(&length).then_some((value, at + length))
+}
+
+/// Reads an entity of HTML, and returns its character with its end.
+fn entity(text: &[u8], at: usize) -> Option<(u32, usize)> {
+    if text.get(at) != Some(&b'&') {
+        return None;
+    }
+    if text.get(at + 1) == Some(&b'#') {
+        let (code, end) = match text.get(at + 2)? {
+            b'x' | b'X' => number(text, at + 3, 16)?,
+            _ => number(text, at + 2, 10)?,
+        };
+        return (text.get(end) == Some(&b';')).then_some((code, end + 1));
+    }
+    let behind = &text[at + 1..text.len().min(at + 2 + LONGEST_NAME)];
+    let length = behind.iter().position(|byte| *byte == b';')?;
+    let code = named_character(std::str::from_utf8(&behind[..length]).ok()?)?;
+    Some((code, at + length + 2))
+}
+
+/// The length of the longest name of an entity.
+const LONGEST_NAME: usize = 6;
+
+/// The names of the characters from U+00A0 on, in their order.
+const LATIN: &[&str] = &[
+    "nbsp", "iexcl", "cent", "pound", "curren", "yen", "brvbar", "sect", "uml", "copy", "ordf", "laquo",
+    "not", "shy", "reg", "macr", "deg", "plusmn", "sup2", "sup3", "acute", "micro", "para", "middot",
+    "cedil", "sup1", "ordm", "raquo", "frac14", "frac12", "frac34", "iquest", "Agrave", "Aacute", "Acirc",
+    "Atilde", "Auml", "Aring", "AElig", "Ccedil", "Egrave", "Eacute", "Ecirc", "Euml", "Igrave", "Iacute",
+    "Icirc", "Iuml", "ETH", "Ntilde", "Ograve", "Oacute", "Ocirc", "Otilde", "Ouml", "times", "Oslash",
+    "Ugrave", "Uacute", "Ucirc", "Uuml", "Yacute", "THORN", "szlig", "agrave", "aacute", "acirc", "atilde",
+    "auml", "aring", "aelig", "ccedil", "egrave", "eacute", "ecirc", "euml", "igrave", "iacute", "icirc",
+    "iuml", "eth", "ntilde", "ograve", "oacute", "ocirc", "otilde", "ouml", "divide", "oslash", "ugrave",
+    "uacute", "ucirc", "uuml", "yacute", "thorn", "yuml",
+];
+
+/// Other entities that writers of HTML use.
+const OTHER_NAMES: &[(&str, char)] = &[
+    ("amp", '&'),
+    ("apos", '\''),
+    ("bull", '\u{2022}'),
+    ("euro", '\u{20ac}'),
+    ("gt", '>'),
+    ("hellip", '\u{2026}'),
+    ("ldquo", '\u{201c}'),
+    ("lsquo", '\u{2018}'),
+    ("lt", '<'),
+    ("mdash", '\u{2014}'),
+    ("ndash", '\u{2013}'),
+    ("OElig", '\u{152}'),
+    ("oelig", '\u{153}'),
+    ("quot", '"'),
+    ("rdquo", '\u{201d}'),
+    ("rsquo", '\u{2019}'),
+    ("Scaron", '\u{160}'),
+    ("scaron", '\u{161}'),
+    ("trade", '\u{2122}'),
+    ("Yuml", '\u{178}'),
+];
+
+fn named_character(name: &str) -> Option<u32> {
+    let latin = || LATIN.iter().position(|latin| *latin == name).map(|index| 0xa0 + index as u32);
+    let other = || OTHER_NAMES.iter().find(|(other, _)| *other == name).map(|(_, c)| u32::from(*c));
+    other().or_else(latin)
 }
 
 fn slashes(text: &[u8], most: usize) -> usize {
@@ -380,6 +498,47 @@ mod tests {
             (character, _) if character < ' ' => units(false),
             (character, _) => character.to_string(),
         }
+    }
+
+    #[test]
+    fn what_languages_and_pages_print_is_found() {
+        let value = "p\u{e9}s<\u{1f600}z";
+        for text in [
+            r"p\xe9s<\U0001f600z",
+            r"p\xe9s<\U0001F600z",
+            r"p\u00e9s<\U0001f600z",
+            r"p\u{e9}s<\u{1f600}z",
+            r"p\u{E9}s<\u{0001F600}z",
+            r"p\x{e9}s<\x{1f600}z",
+            r"p\N{U+E9}s<\N{U+1F600}z",
+            r"p\o{351}s<\o{373000}z",
+            "p&#xE9;s&lt;&#x1F600;z",
+            "p&#xe9;s&#x3c;&#x1f600;z",
+            "p&#233;s&#60;&#128512;z",
+            "p&#0233;s&#x003C;&#x0001f600;z",
+            "p&eacute;s&lt;&#128512;z",
+            "&#112;&eacute;s<&#128512;&#x7a;",
+        ] {
+            check(value, &format!("a {text} b"), &format!("a {MARK} b"));
+        }
+        check("caf\u{e9}&cr\u{e8}me", "caf&eacute;&amp;cr&egrave;me", MARK);
+        check("cafe", "&eacute;cafx &#; &x &#xzz; &", "&eacute;cafx &#; &x &#xzz; &");
+    }
+
+    #[test]
+    fn long_runs_cost_no_more_than_other_values() {
+        let runs = ["A".repeat(1000), "zq".to_owned(), "B".repeat(1000)].concat();
+        let other: String = (0..2002u32).map(|at| char::from(b'a' + (at * 7919 % 23) as u8)).collect();
+        let cost = |value: &str| {
+            let began = std::time::Instant::now();
+            assert_eq!(
+                Redactor::new(&[SecretValue::from(value)]).redact_str("nothing of it"),
+                "nothing of it"
+            );
+            began.elapsed()
+        };
+        let (runs, other) = (cost(&runs), cost(&other));
+        assert!(runs < 4 * other + std::time::Duration::from_millis(200), "{runs:?}, {other:?}");
     }
 
     proptest! {

@@ -22,6 +22,7 @@ pub(crate) fn sandbox_gaps(root: &Path, state: &PolicyState) -> Option<Vec<Strin
     read.push(root.to_owned());
     let profile = SandboxProfile {
         workspace: None,
+        hidden: None,
         read,
         write: vec![root.to_owned()],
         deny_write: vec![root.join(".brigade"), root.join(".git")],

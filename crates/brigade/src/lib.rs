@@ -87,7 +87,7 @@ pub use brigade_fs::{Fs, MemoryFs};
 pub use brigade_policy::{
     Blocker, BlockerDetail, Diagnosis, ErrorLine, Fault, Label, PolicyDecision, PolicyRules, SourceLine,
 };
-pub use brigade_process::{CancelSignal, CancelToken, survive_file_size_limit};
+pub use brigade_process::{CancelSignal, CancelToken, leave_no_core_file, survive_file_size_limit};
 pub use brigade_projection::{Header as ProjectionHeader, ProjectionSummary, SummaryRow};
 pub use brigade_redact as redact;
 pub use brigade_runtime::{LogStream, StartProgress};

@@ -251,7 +251,15 @@ fn attempt(room: &Room, ready: Ready) -> Result<Attempt, Error> {
                 finished.completed_at,
             )
         })
-        .map_err(|error| unrecorded(error.into(), call.id(), &run_id))?;
+        .map_err(|error| {
+            // With its receipt there, whoever comes next records how it ended. Checkpoints must be stored before one.
+            let path = rel(&format!("{RUNS}/{run_id}.json"));
+            let bytes = finished.receipt.to_bytes();
+            let is_kept = finished.checkpoints.is_empty()
+                && (room.fs.create_new_durable(&path, &bytes).is_ok()
+                    || room.fs.read(&path, bytes.len() as u64).is_ok_and(|there| there == bytes));
+            unrecorded(error.into(), call.id(), &run_id, if is_kept { Kept::Receipt } else { Kept::Nothing })
+        })?;
     // If this fails, the next run tries again.
     let _ = room.fs.remove_tree(&dropped);
     let changed_pin = kept?;
@@ -313,14 +321,25 @@ fn chain_warnings(room: &Room, chain: ChainEnd) -> Vec<String> {
     }
 }
 
+/// What is left of a run that could not be recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kept {
+    /// Its receipt.
+    Receipt,
+    /// Its logs alone.
+    Nothing,
+}
+
 /// Explains a receipt that could not be written. Running again would not write it.
-fn unrecorded(error: Error, call: &CallId, run: &RunId) -> Error {
+fn unrecorded(error: Error, call: &CallId, run: &RunId, kept: Kept) -> Error {
     let why = error.to_string();
     let why = why.trim_end_matches("; free some space and try again");
-    let message = format!(
-        "the program of call {call} has ended, and that could not be recorded: {why}; the call counts as interrupted \
-         from now on"
-    );
+    let then = match kept {
+        Kept::Receipt => "its receipt is kept, and the next command that changes the queue records it",
+        Kept::Nothing => "the call counts as interrupted from now on",
+    };
+    let message =
+        format!("the program of call {call} has ended, and that could not be recorded: {why}; {then}");
     Error::new(error.kind(), message)
         .hint(NextStep::ReadOutput(run.clone()))
         .hint(Hint::from(NextStep::Replay(run.clone())).then(" asks for it again, once the cause is mended"))
@@ -346,7 +365,8 @@ mod tests {
     #[test]
     fn what_cannot_be_recorded_is_not_to_be_tried_again() {
         let full = FsError::new("write", "receipt", FsErrorKind::NoSpace);
-        let error = unrecorded(full.into(), &"call-1".parse().unwrap(), &"run-1".parse().unwrap());
+        let error =
+            unrecorded(full.into(), &"call-1".parse().unwrap(), &"run-1".parse().unwrap(), Kept::Nothing);
         assert!(error.to_string().contains("interrupted") && error.to_string().contains("disk is full"));
         assert!(!error.to_string().contains("try again"), "{error}");
     }

@@ -19,7 +19,8 @@ for word in "$@"; do printf '%s:%s|' "${#word}" "$word"; done
 
 #[test]
 fn every_value_is_exactly_one_word() {
-    let lines = r#"argument_template = { a = "{a}", b = "--b={b}", c = "{c}{c}", d = "x {d} y" }"#;
+    let lines = r#"argument_template = { a = "{a}", b = "--b={b}", c = "{c}{c}", d = "x {d} y" }
+allow_option_values = ["a"]"#;
     let site = Site::script_with(WORDS, lines);
     site.workspace.write(
         "schemas/tool.json",

@@ -191,36 +191,42 @@ fn fails(tool: &str, faults: &str, lines: &str, status: &str, kind: &str) -> Val
 }
 
 #[test]
-fn a_large_program_of_the_system_is_read_once_and_one_of_anybody_else_always() {
+fn a_program_that_somebody_can_change_is_always_read() {
+    use std::os::unix::fs::MetadataExt;
+
     let spoken = Spoken::new("echo", "", "");
     let site = &spoken.site;
     assert_eq!(spoken.say(HELLO).0, 0);
     let path = ".brigade/tools/digests.json";
-    let python = std::fs::metadata("/usr/bin/python3").unwrap();
-    use std::os::unix::fs::MetadataExt;
-    if python.uid() != 0 || python.len() < 1 << 20 {
-        return assert!(!site.workspace.exists(path));
-    }
-    let known: Value = serde_json::from_slice(&site.workspace.read(path)).unwrap();
-    let digest = known["files"].as_object().unwrap().values().next().unwrap().clone();
-    let id = site.queue("say", r#"{"text":"again"}"#);
-    let approved = site.json(["call", "approve", &id]).expect(0);
-    assert_eq!(approved["call"]["approval_binding"]["program"]["sha256"], digest);
-
-    // The same program in the workspace, where anyone may be its author.
-    let copied = site.workspace.join("python-of-ours");
-    std::fs::copy("/usr/bin/python3", &copied).unwrap();
-    std::fs::set_permissions(&copied, PermissionsExt::from_mode(0o777)).unwrap();
-    let entry = site.workspace.read_text(".brigade/tools.toml");
-    site.workspace.write(".brigade/tools.toml", entry.replace("python3 -S", "./python-of-ours -S"));
-    site.json(["call", "plan", "say", "--args", HELLO]).expect(0);
-    site.approved("say", r#"{"text":"ours"}"#);
-    let again: Value = serde_json::from_slice(&site.workspace.read(path)).unwrap();
-    assert_eq!(again, known);
+    let approved = |args: &str| {
+        let id = site.queue("say", args);
+        let approved = site.json(["call", "approve", &id]).expect(0);
+        (id, approved["call"]["approval_binding"]["program"]["sha256"].clone())
+    };
+    let (_, digest) = approved(r#"{"text":"first"}"#);
+    // Times and length say nothing about the bytes, whoever the file belongs to.
+    let found = std::fs::metadata("/usr/bin/python3").unwrap();
+    let key = format!(
+        "{}:{}:{}:{}.{:09}:{}.{:09}",
+        found.dev(),
+        found.ino(),
+        found.len(),
+        found.mtime(),
+        found.mtime_nsec(),
+        found.ctime(),
+        found.ctime_nsec()
+    );
+    let wrong = "0".repeat(64);
+    let known = json!({"schema": "brigade.digests.v1", "files": {key: wrong}});
+    site.workspace.write(path, known.to_string());
+    let (id, again) = approved(r#"{"text":"again"}"#);
+    assert_eq!(again, digest);
+    site.run_call(&id).expect(0);
 
     // An invalid cache is ignored.
     site.workspace.write(path, "{}");
-    site.workspace.write(".brigade/tools.toml", entry);
+    let (id, again) = approved(r#"{"text":"once more"}"#);
+    assert_eq!(again, digest);
     site.run_call(&id).expect(0);
 }
 

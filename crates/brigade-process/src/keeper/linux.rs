@@ -97,10 +97,17 @@ pub(crate) fn start_detached(image: Image, mut writer: LogWriter) -> Result<Deta
 
 /// The keeper's life. Returns when the tree is gone.
 fn keep(image: &Image, ending: Ending, commands: &OwnedFd, reports: &OwnedFd, table: &mut Table) {
+    if let Some(gate) = &image.gate {
+        gate.close_callers_ends();
+    }
     // SAFETY: no memory is involved, except for the name, which ends with NUL.
     unsafe {
         libc::setsid();
         libc::prctl(libc::PR_SET_NAME, c"brigade-keeper".as_ptr());
+        // Its memory is that of the caller, values of secrets included.
+        libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0);
+        let no_core = libc::rlimit { rlim_cur: 0, rlim_max: libc::RLIM_INFINITY.min(image.core_max()) };
+        libc::setrlimit(libc::RLIMIT_CORE, &no_core);
         libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
     }
     let mut caller = Caller::Here;

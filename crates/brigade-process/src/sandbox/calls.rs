@@ -194,6 +194,9 @@ pub(super) fn filters(
     let sets = SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0).map_err(wrong)?;
     refused.insert(libc::SYS_prlimit64, vec![rule(vec![when(0, SeccompCmpOp::Ne, 0)?, sets])?]);
 
+    // A lease on a file that others write delays or refuses them.
+    refused.insert(libc::SYS_fcntl, vec![rule(vec![when(1, SeccompCmpOp::Eq, libc::F_SETLEASE as u64)?])?]);
+
     let mut families = Vec::new();
     if network == Network::Allowed {
         // Resolving names asks the kernel for the addresses of the machine, over netlink.

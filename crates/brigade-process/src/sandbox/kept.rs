@@ -164,6 +164,16 @@ impl Ways {
     }
 }
 
+/// Lists the files of a folder that end in `.json`, sorted; none when it cannot be read.
+pub fn json_files_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = folder.read_dir().into_iter().flatten().flatten();
+    let is_file = |entry: &DirEntry| entry.file_type().is_ok_and(|kind| kind.is_file());
+    let mut files: Vec<PathBuf> = entries.filter(is_file).map(|entry| entry.path()).collect();
+    files.retain(|path| path.extension().is_some_and(|end| end == "json"));
+    files.sort();
+    files
+}
+
 /// Resolves a path as the kernel would until it comes into the workspace, and from there on without links: `None` when
 /// one is on the way there.
 pub fn without_links_below(path: &Path, workspace: &Path) -> Option<PathBuf> {

@@ -140,6 +140,9 @@ fn build(
     if mounts.is_some() {
         enforced.push("attributes");
     } else {
+        if let Some(hidden) = &profile.hidden {
+            missing.push(format!("{why_not}: what is in `{}` can be read and locked", hidden.display()));
+        }
         missing.push(format!(
             "{why_not}: mode, owner and times of files are not protected, nor is shared memory of the System V kind"
         ));

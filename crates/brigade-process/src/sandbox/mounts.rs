@@ -17,6 +17,7 @@ use std::sync::OnceLock;
 use crate::launch::{fork_into, last_errno, reap_code};
 
 use super::beneath::Way;
+use super::cover::Cover;
 use super::files::is_beneath;
 use super::{SandboxError, SandboxProfile};
 
@@ -46,7 +47,7 @@ const SECRETS: [&str; 7] = [
 
 /// What a path is in the new view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum View {
+pub(super) enum View {
     Writable,
     ReadOnly,
     /// A file that seems empty.
@@ -59,6 +60,8 @@ struct Place {
     path: PathBuf,
     way: Way,
     view: View,
+    /// Whether the cover of a folder brings it along.
+    is_covered: bool,
 }
 
 /// The mounts of one run, outermost first.
@@ -68,6 +71,7 @@ pub(super) struct Mounts {
     user_map: CString,
     group_map: CString,
     places: Vec<Place>,
+    cover: Option<Cover>,
 }
 
 /// The paths that are really protected: beneath something writable.
@@ -115,6 +119,7 @@ impl Mounts {
     pub(super) fn new(profile: &SandboxProfile, home: Option<&Path>) -> Result<Mounts, SandboxError> {
         let kind = kind().ok_or_else(|| SandboxError::Unsupported("no mount namespaces".to_owned()))?;
         let mut places: Vec<(PathBuf, View)> = Vec::new();
+        let cover = Cover::new(profile)?;
         for path in profile.write.iter().filter(|path| path.exists()) {
             let view = if is_read_only(path) { View::ReadOnly } else { View::Writable };
             places.push((path.clone(), view));
@@ -133,9 +138,13 @@ impl Mounts {
         places.sort_by_key(|(path, view)| (path.components().count(), *view));
         let places = places
             .into_iter()
-            .map(|(path, view)| Ok(Place { way: Way::new(&path, profile.workspace.as_deref())?, path, view }))
+            .map(|(path, view)| {
+                let way = Way::new(&path, profile.workspace.as_deref())?;
+                let is_covered = cover.is_some() && Cover::covers(profile, &path);
+                Ok(Place { way, path, view, is_covered })
+            })
             .collect::<Result<_, SandboxError>>()?;
-        Ok(Mounts::of(kind, places))
+        Ok(Mounts { cover, ..Mounts::of(kind, places) })
     }
 
     /// Says whether a path that has no links can be written in the new view. Allocates nothing.
@@ -153,6 +162,7 @@ impl Mounts {
             user_map: map(rustix::process::geteuid().as_raw()),
             group_map: map(rustix::process::getegid().as_raw()),
             places,
+            cover: None,
         }
     }
 
@@ -165,9 +175,12 @@ impl Mounts {
         // SAFETY: no memory is involved.
         check(unsafe { libc::unshare(flags) })?;
         if self.kind == Kind::WithUser {
+            // The maps of a process that leaves no core file belong to root.
+            let dumpable = set_dumpable(1);
             put(c"/proc/self/setgroups", b"deny")?;
             put(c"/proc/self/uid_map", self.user_map.as_bytes())?;
             put(c"/proc/self/gid_map", self.group_map.as_bytes())?;
+            set_dumpable(dumpable);
         }
         let none = std::ptr::null();
         // SAFETY: the path ends with NUL; with these flags the other pointers are not read.
@@ -175,12 +188,15 @@ impl Mounts {
             libc::mount(none, c"/".as_ptr(), none, libc::MS_REC | libc::MS_PRIVATE, none.cast())
         })?;
         set_read_only(libc::AT_FDCWD, c"/", true, libc::AT_RECURSIVE)?;
-        for place in &self.places {
+        for place in self.places.iter().filter(|place| !place.is_covered) {
             let put = place.put();
             // Without it the file is closed, which is as safe.
             if place.view != View::Empty {
                 put?;
             }
+        }
+        if let Some(cover) = &self.cover {
+            cover.put()?;
         }
         Ok(())
     }
@@ -240,6 +256,16 @@ pub(super) fn private_shared_memory() -> Option<OwnedFd> {
     let done =
         unsafe { libc::mount(kind.as_ptr(), path.as_ptr(), kind.as_ptr(), flags, size.as_ptr().cast()) } == 0;
     done.then(|| rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()).flatten()
+}
+
+/// Says whether the process may leave a core file, and returns what held before.
+fn set_dumpable(dumpable: libc::c_int) -> libc::c_int {
+    // SAFETY: no memory is involved.
+    unsafe {
+        let before = libc::prctl(libc::PR_GET_DUMPABLE, 0, 0, 0, 0);
+        libc::prctl(libc::PR_SET_DUMPABLE, dumpable, 0, 0, 0);
+        before
+    }
 }
 
 fn check(result: libc::c_int) -> Result<(), i32> {

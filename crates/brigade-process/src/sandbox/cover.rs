@@ -1,0 +1,138 @@
+//! Covers a folder with an empty one in which only some entries of it are found.
+//!
+//! What is covered cannot be opened, so nobody in the new view can lock it, even for reading.
+
+use std::ffi::{CStr, CString};
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use rustix::fs::{Mode, OFlags, mkdirat, openat};
+
+use crate::launch::last_errno;
+
+use super::beneath::Way;
+use super::mounts::{View, copy_of, move_to, set_read_only};
+use super::{SandboxError, SandboxProfile};
+
+/// A folder and what of it stays to be seen.
+#[derive(Debug)]
+pub(super) struct Cover {
+    folder: Way,
+    path: CString,
+    shown: Vec<Shown>,
+}
+
+#[derive(Debug)]
+struct Shown {
+    way: Way,
+    /// The parts of its path below the folder.
+    parts: Vec<CString>,
+    is_folder: bool,
+    view: View,
+    /// Its mount, between the time when it is copied and the time when it is put in its place. Only in the child.
+    tree: AtomicI32,
+}
+
+impl Cover {
+    /// Prepares it; none when there is no such folder.
+    pub(super) fn new(profile: &SandboxProfile) -> Result<Option<Cover>, SandboxError> {
+        let workspace = profile.workspace.as_deref();
+        let Some(folder) = &profile.hidden else { return Ok(None) };
+        if !folder.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+            return Ok(None);
+        }
+        let text = |bytes: &[u8]| {
+            CString::new(bytes).map_err(|_| SandboxError::Build("a path holds a NUL byte".to_owned()))
+        };
+        let mut shown = Vec::new();
+        let read = profile.read.iter().map(|path| (path, View::ReadOnly));
+        for (path, view) in profile.write.iter().map(|path| (path, View::Writable)).chain(read) {
+            let below = path.strip_prefix(folder).ok().filter(|below| !below.as_os_str().is_empty());
+            let (Some(below), Ok(found)) = (below, path.symlink_metadata()) else { continue };
+            let parts = below.components().map(|part| text(part.as_os_str().as_bytes()));
+            shown.push(Shown {
+                way: Way::new(path, workspace)?,
+                parts: parts.collect::<Result<_, _>>()?,
+                is_folder: found.is_dir(),
+                view,
+                tree: AtomicI32::new(-1),
+            });
+        }
+        // What is beneath comes later; of two for the same path the one that gives more comes last.
+        shown.sort_by_key(|shown| (shown.parts.len(), shown.view != View::ReadOnly));
+        Ok(Some(Cover {
+            folder: Way::new(folder, workspace)?,
+            path: text(folder.as_os_str().as_bytes())?,
+            shown,
+        }))
+    }
+
+    /// Says whether a path is covered, or one of those that are seen nevertheless.
+    pub(super) fn covers(profile: &SandboxProfile, path: &Path) -> bool {
+        profile.hidden.as_ref().is_some_and(|hidden| path.starts_with(hidden))
+    }
+
+    /// Covers the folder in the view of the calling process. Makes plain system calls only.
+    pub(super) fn put(&self) -> Result<(), i32> {
+        for shown in &self.shown {
+            // One that is gone by now is not seen.
+            let Ok(at) = shown.way.open() else { continue };
+            let tree = copy_of(at.as_raw_fd(), c"", libc::AT_RECURSIVE)?;
+            let (is_closed, flags) = match shown.view {
+                View::Writable => (false, 0),
+                View::ReadOnly | View::Empty => (true, libc::AT_RECURSIVE),
+            };
+            set_read_only(tree.as_raw_fd(), c"", is_closed, flags | libc::AT_EMPTY_PATH)?;
+            shown.tree.store(std::os::fd::IntoRawFd::into_raw_fd(tree), Ordering::Relaxed);
+        }
+        // Not through a link: the way is checked, and what is on it cannot be replaced by other runs.
+        drop(self.folder.open().map_err(rustix::io::Errno::raw_os_error)?);
+        let (kind, options) = (c"tmpfs", c"mode=0755,size=1m");
+        let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
+        // SAFETY: all strings end with NUL.
+        let done = unsafe {
+            libc::mount(kind.as_ptr(), self.path.as_ptr(), kind.as_ptr(), flags, options.as_ptr().cast())
+        };
+        if done != 0 {
+            return Err(last_errno());
+        }
+        let empty = self.folder.open().map_err(rustix::io::Errno::raw_os_error)?;
+        for shown in &self.shown {
+            let tree: RawFd = shown.tree.load(Ordering::Relaxed);
+            if tree < 0 {
+                continue;
+            }
+            // SAFETY: the descriptor was taken out of its owner above, and nobody else uses it.
+            let tree = unsafe { OwnedFd::from_raw_fd(tree) };
+            shown.put(&empty, &tree).map_err(rustix::io::Errno::raw_os_error)?;
+        }
+        set_read_only(libc::AT_FDCWD, &self.path, true, 0)
+    }
+}
+
+impl Shown {
+    fn put(&self, cover: &OwnedFd, tree: &OwnedFd) -> rustix::io::Result<()> {
+        const HANDLE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW);
+        let mut at = openat(cover, c".", HANDLE, Mode::empty())?;
+        for (index, part) in self.parts.iter().enumerate() {
+            let is_last = index + 1 == self.parts.len();
+            make(&at, part, if is_last { self.is_folder } else { true })?;
+            at = openat(&at, part.as_c_str(), HANDLE, Mode::empty())?;
+        }
+        move_to(tree, &at).map_err(rustix::io::Errno::from_raw_os_error)
+    }
+}
+
+/// Makes an entry to be mounted over, unless it is there.
+fn make(folder: &OwnedFd, name: &CStr, is_folder: bool) -> rustix::io::Result<()> {
+    if is_folder {
+        return match mkdirat(folder, name, Mode::from_raw_mode(0o755)) {
+            Err(rustix::io::Errno::EXIST) => Ok(()),
+            result => result,
+        };
+    }
+    let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    openat(folder, name, flags, Mode::from_raw_mode(0o644)).map(drop)
+}
