@@ -51,8 +51,8 @@ impl FileStamp {
         self.changed.0.saturating_mul(1_000_000).saturating_add(self.changed.1 / 1_000)
     }
 
-    /// Tells whether nobody can change the bytes, root included. Times alone cannot tell: bytes that are written through
-    /// a mapping leave them as they are.
+    /// Tells whether nobody can change the bytes, root included. Times alone cannot tell: bytes that are written
+    /// through a mapping leave them as they are.
     pub fn is_sealed(&self) -> bool {
         self.is_sealed
     }

@@ -2,9 +2,9 @@
 //!
 //! A plan, an approval and a run each need the bytes of the program. Reading the 100 MB of an interpreter takes longer
 //! than most scripts that it runs. So the digest of a file is cached in `.brigade/tools/digests.json` if the file is at
-//! least [`LARGE`] and sealed: on a file system that is read-only as a whole, or under fs-verity. The key is its device,
-//! inode, length, and modification and change times. All other files are always read: root can write through a mapping
-//! that leaves length and times as they are.
+//! least [`LARGE`] and sealed: on a file system that is read-only as a whole, or under fs-verity. The key is its
+//! device, inode, length, and modification and change times. All other files are always read: root can write through a
+//! mapping that leaves length and times as they are.
 //!
 //! The file is a cache: without it, or with anything odd in it, programs are read.
 

@@ -38,8 +38,8 @@ pub fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
     Ok(bytes)
 }
 
-/// Keeps every signal from making a core file of this process, which would hold the values of secrets: neither a file nor
-/// a program that handles core files gets one.
+/// Keeps every signal from making a core file of this process, which would hold the values of secrets: neither a file
+/// nor a program that handles core files gets one.
 ///
 /// For a program to call when it starts. What it runs with this crate gets the earlier limit back.
 pub fn leave_no_core_file() {

@@ -46,7 +46,8 @@ impl Bound {
         let forms: Vec<Vec<u8>> = forms.into_iter().collect();
         let spelled = Spelled::new(values.iter().flat_map(|value| escapable(value.expose())));
         let longest = forms.iter().map(Vec::len).max()?.max(spelled.longest());
-        // The table that is searched fastest is built in a time that grows with the square of long runs of one character.
+        // The table that is searched fastest is built in a time that grows with the square of long runs of one
+        // character.
         let kind = if forms.iter().map(Vec::len).sum::<usize>() <= MOST_TABLED {
             None
         } else {
