@@ -8,6 +8,7 @@ mod apply;
 mod list;
 mod merge;
 mod place;
+mod put;
 
 use thiserror::Error;
 use toml_edit::{Item, TableLike};
@@ -17,6 +18,8 @@ use crate::fields::{self, FieldPath, Shape};
 use crate::model::{ApprovalMode, Family, RiskClass, Tool, ToolId};
 
 pub use merge::{Conflict, Existing, Merged, merge};
+pub use put::put_entry;
+pub(crate) use put::{entries, format_entry};
 
 /// Why a file was not changed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use brigade_core::{Json, Object};
 use toml_edit::{Array, InlineTable, Key, Value};
 
 use crate::fields;
@@ -28,19 +29,39 @@ impl FieldValue {
         match self {
             FieldValue::Text(text) => Value::from(text.as_str()),
             FieldValue::Boolean(value) => Value::from(*value),
-            // 2^53: every whole number up to there is exact.
-            FieldValue::Seconds(seconds)
-                if seconds.get().fract() == 0.0 && seconds.get() <= 9_007_199_254_740_992.0 =>
-            {
-                Value::from(seconds.get() as i64)
-            }
-            FieldValue::Seconds(seconds) => Value::from(seconds.get()),
+            FieldValue::Seconds(seconds) => match whole(*seconds) {
+                Some(whole) => Value::from(whole),
+                None => Value::from(seconds.get()),
+            },
             FieldValue::List(items) => items.iter().map(String::as_str).collect::<Array>().into(),
             FieldValue::Table(pairs) => pairs
                 .iter()
                 .map(|(key, text)| (Key::new(key), Value::from(text.as_str())))
                 .collect::<InlineTable>()
                 .into(),
+        }
+    }
+}
+
+/// Returns the seconds as a whole number. Up to 2^53, every one is exact.
+fn whole(seconds: Seconds) -> Option<i64> {
+    let seconds = seconds.get();
+    (seconds.fract() == 0.0 && seconds <= 9_007_199_254_740_992.0).then_some(seconds as i64)
+}
+
+impl From<FieldValue> for Json {
+    fn from(value: FieldValue) -> Json {
+        match value {
+            FieldValue::Text(text) => Json::from(text),
+            FieldValue::Boolean(value) => Json::from(value),
+            FieldValue::Seconds(seconds) => match whole(seconds) {
+                Some(whole) => Json::from(whole),
+                None => Json::from(seconds.get()),
+            },
+            FieldValue::List(items) => Json::from(items),
+            FieldValue::Table(pairs) => {
+                Json::Object(pairs.into_iter().map(|(key, text)| (key, Json::from(text))).collect::<Object>())
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Reads and edits `.brigade/tools.toml` and `.brigade/tools/runtimes.toml`.
 //!
 //! Owns the fields of an entry, the reading of those files (including invalid ones), search, edits that keep comments
-//! and order, and the texts that `init` writes. Does no file access and knows nothing about policies, the status of
+//! and order, tool packs, and the texts that `init` writes. Does no file access and knows nothing about policies, the status of
 //! projections, or calls: bytes come in, values and issues go out.
 //!
 //! An invalid file is data: [`Catalog::parse`] never fails. It returns the entries that were understood, and an issue
@@ -22,6 +22,7 @@ pub mod edit;
 mod entry_text;
 mod fields;
 mod model;
+pub mod pack;
 mod read;
 mod secrets;
 pub mod source;

@@ -61,6 +61,24 @@ pub(super) fn change(
     Ok(put_back(text, found.range, &after))
 }
 
+/// Reads every entry whose piece is valid TOML.
+pub(super) fn tables<T>(text: &str, read: impl Fn(&dyn TableLike) -> T) -> Vec<T> {
+    let mut found = Vec::new();
+    for (piece, range) in pieces(text) {
+        let Ok(document) = text[range].parse::<DocumentMut>() else { continue };
+        match document.get("tool") {
+            _ if piece.is_uncertain => {}
+            Some(Item::ArrayOfTables(tables)) => found.extend(tables.iter().map(|table| read(table))),
+            Some(Item::Value(Value::Array(items))) => {
+                let tables = items.iter().filter_map(Value::as_inline_table);
+                found.extend(tables.map(|table| read(table)));
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
 /// Removes the entry with an id.
 pub(super) fn remove(text: &str, id: &str) -> Result<String, EditError> {
     let mut found = find(text, id)?;
