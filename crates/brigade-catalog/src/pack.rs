@@ -10,7 +10,7 @@ use brigade_core::{Extra, Json, Object, Severity, record};
 use brigade_redact::Redactor;
 use serde::{Deserialize, Serialize};
 
-use crate::edit::{self, Existing};
+use crate::edit::{self, EditError, Existing};
 use crate::fields;
 use crate::model::{Catalog, Level, Tool};
 
@@ -89,6 +89,59 @@ pub struct PackConflict {
     /// The errors of the catalog.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<String>,
+}
+
+/// What an import did.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Imported {
+    /// The entries that were added or replaced.
+    pub imported: Vec<ImportedEntry>,
+    /// The sources that belong to them.
+    pub copied_sources: Vec<CopiedSource>,
+    /// The entries that the catalog already had.
+    pub skipped_existing: Vec<SkippedEntry>,
+}
+
+/// An imported entry. Calls of it need an approval, as all calls do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct ImportedEntry {
+    /// The tool.
+    pub tool_id: String,
+    /// Its source.
+    pub source_path: Option<String>,
+    /// Its display name.
+    pub name: String,
+    /// The command that calls would run.
+    pub command: Option<String>,
+    /// The declared effects.
+    pub effects: Vec<String>,
+    /// Whether the tool may be used.
+    pub enabled: bool,
+}
+
+/// A source that was copied from the pack.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct CopiedSource {
+    /// The tool.
+    pub tool_id: String,
+    /// The source, relative to the workspace.
+    pub source_path: String,
+    /// The file.
+    pub target_path: String,
+}
+
+/// An entry that the catalog already had.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct SkippedEntry {
+    /// The tool.
+    pub tool_id: String,
+    /// Why it was skipped.
+    pub reason: String,
+    /// Its source.
+    pub source_path: Option<String>,
 }
 
 /// An entry with all its keys.
@@ -178,6 +231,53 @@ impl Entry {
     }
 }
 
+/// Returns the entries as they may leave the workspace, and what is missing from them. `redactor` finds secrets by their
+/// form, and `bound` finds the values of this host, which are secret wherever they occur.
+pub fn portable_entries(all: &[Entry], redactor: &Redactor, bound: &Redactor) -> (Vec<Entry>, Vec<String>) {
+    let (mut entries, mut missing) = (Vec::new(), Vec::new());
+    for entry in all {
+        let id = escape_terminal(entry.tool.id.as_str());
+        let portable = Json::Object(entry.portable(redactor).to_object());
+        match Entry::from_json(&map_texts(portable, &|text| bound.redact_str(&text))) {
+            Ok(portable) => {
+                for key in entry.differing_keys(&portable) {
+                    missing.push(format!("{id}: {}: a secret was left out", escape_terminal(&key)));
+                }
+                entries.push(portable);
+            }
+            Err(_) => missing.push(format!("{}: the entry is not portable", bound.redact_str(&id))),
+        }
+    }
+    (entries, missing)
+}
+
+/// Returns the document of a new pack as it is stored: without its own path and without values of this host, and with
+/// paths relative to the workspace at `root`.
+pub fn stored(document: Json, root: &str, bound: &Redactor) -> Json {
+    let folder = format!("{root}/");
+    let mut stored = map_texts(document, &|text| match text {
+        _ if text == root => ".".to_owned(),
+        _ if root != "/" && text.contains(&folder) => bound.redact_str(&text.replace(&folder, "")),
+        _ => bound.redact_str(&text),
+    });
+    if let Json::Object(members) = &mut stored {
+        members.remove("path");
+    }
+    stored
+}
+
+/// Changes every text in a value. Keys stay.
+fn map_texts(json: Json, change: &dyn Fn(String) -> String) -> Json {
+    match json {
+        Json::String(text) => Json::String(change(text)),
+        Json::Array(items) => Json::Array(items.into_iter().map(|item| map_texts(item, change)).collect()),
+        Json::Object(members) => {
+            Json::object(members.into_iter().map(|(key, value)| (key, map_texts(value, change))))
+        }
+        Json::Null | Json::Bool(_) | Json::Number(_) => json,
+    }
+}
+
 /// Returns the place of a source in a workspace, if a pack may contain it.
 ///
 /// # Errors
@@ -238,6 +338,38 @@ pub struct ImportPlan {
 }
 
 impl ImportPlan {
+    /// Puts the entries into a catalog. Returns its new text, and what was done, for reports.
+    ///
+    /// # Errors
+    /// Returns an error if the catalog cannot be edited.
+    pub fn apply(&self, text: &str) -> Result<(String, Imported), EditError> {
+        let mut text = text.to_owned();
+        let mut done = Imported::default();
+        for Import { entry, is_known, source } in &self.imports {
+            let tool = &entry.tool;
+            let (tool_id, source_path) = (tool.id.as_str().to_owned(), tool.source_path.clone());
+            if let Some(place) = source {
+                let (source_path, target_path) = (place.clone(), place.clone());
+                done.copied_sources.push(CopiedSource { tool_id: tool_id.clone(), source_path, target_path });
+            }
+            if *is_known {
+                let reason = "the catalog already has this entry".to_owned();
+                done.skipped_existing.push(SkippedEntry { tool_id, reason, source_path });
+                continue;
+            }
+            text = edit::put_entry(&text, tool, &entry.unknown)?;
+            done.imported.push(ImportedEntry {
+                tool_id,
+                source_path,
+                name: tool.name.clone(),
+                command: tool.command.clone(),
+                effects: tool.effects.clone(),
+                enabled: tool.enabled,
+            });
+        }
+        Ok((text, done))
+    }
+
     /// Compares the entries of a pack with those of a catalog. `state` looks up a source by its place.
     pub fn of(
         packed: &[Json],
@@ -309,6 +441,8 @@ impl ImportPlan {
 
 #[cfg(test)]
 mod tests {
+    use brigade_redact::SecretValue;
+
     use super::*;
 
     const TEXT: &str = "# mine\n[[tool]]\nid = 'a' # the first\nname = 'A'\nfamily = 'skill'\n\
@@ -351,7 +485,10 @@ mod tests {
         entry.unknown = [("level".to_owned(), Json::from(3))].into_iter().collect();
         let text = edit::put_entry(TEXT, &entry.tool, &entry.unknown).unwrap();
         assert!(text.starts_with("# mine\n[[tool]]\nid = 'a' # the first\nname = \"New\"\n"), "{text}");
-        assert!(!text.contains("owner") && text.contains("level = 3\n") && text.contains("hunter2"), "{text}");
+        assert!(
+            !text.contains("owner") && text.contains("level = 3\n") && text.contains("hunter2"),
+            "{text}"
+        );
         assert_eq!(Entry::of_catalog("", &text).0[0].to_object(), entry.to_object());
         assert_eq!(edit::put_entry(&text, &entry.tool, &entry.unknown).unwrap(), text);
         let added = edit::put_entry("", &entry.tool, &entry.unknown).unwrap();
@@ -384,10 +521,30 @@ mod tests {
                 "the pack has this tool more than once",
             ]
         );
-        let damaged = [Json::from(1), Json::object([("id", Json::from("x"))]), Json::object([("id", Json::Null)])];
-        let damaged = ImportPlan::of(&damaged, &[], Existing::Replace, &Redactor::new(&[]), |_| SourceState::New);
+        let damaged =
+            [Json::from(1), Json::object([("id", Json::from("x"))]), Json::object([("id", Json::Null)])];
+        let damaged =
+            ImportPlan::of(&damaged, &[], Existing::Replace, &Redactor::new(&[]), |_| SourceState::New);
         assert_eq!((damaged.imports.len(), damaged.conflicts.len()), (0, 3));
         assert!(damaged.conflicts[1].reason.starts_with("packed entry is invalid: "), "{damaged:?}");
+    }
+
+    #[test]
+    fn stored_packs_are_relative_and_hold_no_value_of_the_host() {
+        let bound = Redactor::bound_only(&[SecretValue::new("blue whale 7")]);
+        let document = Json::object([
+            ("path", Json::from("/w/x")),
+            ("target", Json::from("/w/x")),
+            ("near", Json::from("/w/xy/a")),
+            ("list", Json::from(vec!["see /w/x/a/b", "say blue whale 7"])),
+        ]);
+        let stored = stored(document, "/w/x", &bound).to_compact();
+        assert_eq!(stored, r#"{"list":["see a/b","say [redacted]"],"near":"/w/xy/a","target":"."}"#);
+        let mut all = entries();
+        all[0].tool.description = Some("say blue whale 7".to_owned());
+        let (portable, missing) = portable_entries(&all, &Redactor::new(&[]), &bound);
+        assert_eq!(portable[0].tool.description.as_deref(), Some("say [redacted]"));
+        assert_eq!(missing.len(), 3, "{missing:?}");
     }
 
     #[test]

@@ -225,6 +225,18 @@ const TABLE: &[Examples] = &[
             ("brigade tools import mcp RUNTIME --tool search", "Add one of its tools, disabled"),
         ],
     ),
+    ("pack", "build", &[("brigade tools pack build", "Build a pack of the catalog and its sources")]),
+    ("pack", "list", &[("brigade tools pack list", "List the packs")]),
+    ("pack", "show", &[("brigade tools pack show latest", "Show the newest pack")]),
+    ("pack", "archive", &[("brigade tools pack archive PACK", "Move a pack to the archive")]),
+    (
+        "pack",
+        "import",
+        &[
+            ("brigade tools pack import ../other/.brigade/tools/packs/PACK", "Add its entries and sources"),
+            ("brigade tools pack import PACK --force", "Replace entries and sources that differ"),
+        ],
+    ),
     ("pins", "list", &[("brigade tools pins list", "List pinned MCP tools and their changes")]),
     ("pins", "show", &[("brigade tools pins show PIN", "Show what changed at the server")]),
     (

@@ -147,6 +147,8 @@ next_steps! {
     ImportMcp = "import-mcp";
     /// List the tools that the MCP server of a runtime offers.
     TryImportMcp(String) = "try-import-mcp";
+    /// List the tool packs.
+    ListPacks = "list-packs";
     /// List the pins.
     ListPins = "list-pins";
     /// Compare the pins with what the servers offer now.
@@ -222,6 +224,7 @@ impl NextStep {
             | N::CheckRuntimes
             | N::RuntimeStatus
             | N::ImportMcp
+            | N::ListPacks
             | N::ListPins
             | N::ComparePins
             | N::CheckState

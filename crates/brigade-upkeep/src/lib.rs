@@ -1,8 +1,8 @@
 //! Surveys a workspace: reads what a diagnosis needs, and fixes what needs no decision.
 //!
 //! Owns: the [`Survey`] of a workspace, read once from facts, runtimes, pins, calls, runs and checkpoints; planning
-//! past calls again; modes, locks and temporary files of the state; the files of the inbox and of closeouts. Does
-//! not know: which facts are issues (`brigade-doctor` decides), the command line.
+//! past calls again; modes, locks and temporary files of the state; the files of the inbox, of closeouts and of
+//! packs. Does not know: which facts are issues (`brigade-doctor` decides), the command line.
 //!
 //! ```
 //! use brigade_call::Caller;
@@ -45,6 +45,7 @@ mod inbox;
 mod incoming;
 mod locks;
 mod modes;
+mod packs;
 mod pins;
 mod replan;
 mod runtimes;
@@ -63,6 +64,7 @@ pub use fix::{Fix, Fixes, fix};
 pub use history::{FoundCall, FoundCheckpoint, HistoryFacts};
 pub use inbox::{INBOX, InboxFile, InboxStore, SetAside};
 pub use incoming::left_incoming;
+pub use packs::{NewPack, OpenPack, PACKS, PACKS_ARCHIVE, archive_pack, packs, store_pack};
 pub use pins::pin_states;
 pub use runtimes::{RUNTIMES, STATE, machine_of};
 pub use sections::{

@@ -49,6 +49,7 @@ codes! {
     RUN_MISSING = "run_missing": "No run has this id or prefix, or nothing has run yet.";
     CHECKPOINT_MISSING = "checkpoint_missing": "No checkpoint has this id or prefix.";
     RUNTIME_MISSING = "runtime_missing": "No runtime has this id.";
+    PACK_MISSING = "pack_missing": "No tool pack has this id or prefix, or no pack was built yet.";
     PIN_MISSING = "pin_missing": "No pin has this id.";
     HARNESS_MISSING = "harness_missing": "No harness has this name.";
     SERVER_TOOL_MISSING = "server_tool_missing": "The MCP server lists no tool of this name.";
@@ -64,6 +65,7 @@ codes! {
     RUNTIME_BLOCKED = "runtime_blocked": "The runtime cannot be started. Each blocker has its own code.";
     PROCESSES_ALIVE = "processes_alive": "Some processes could not be ended.";
     RUN_FAILED = "run_failed": "The program ran and failed.";
+    PACK_CONFLICT = "pack_conflict": "An entry or a source of the pack differs from one that exists, or is not valid.";
     ENTRY_EXISTS = "entry_exists": "The catalog has a different entry with this id.";
 
     CONFIG_INVALID = "config_invalid": "A configuration file has an error.";
@@ -71,6 +73,7 @@ codes! {
     POLICY_MISSING = "policy_missing": "policy.toml does not exist.";
     CLOSEOUT_INVALID = "closeout_invalid": "A closeout cannot be read.";
     PIN_INVALID = "pin_invalid": "A pin cannot be read.";
+    PACK_INVALID = "pack_invalid": "The directory is not a tool pack that can be read.";
     ENVELOPE_INVALID = "envelope_invalid": "An exported receipt is not valid.";
 
     USAGE = "usage": "The request is not valid.";

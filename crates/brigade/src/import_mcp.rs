@@ -150,7 +150,7 @@ impl Tools {
     }
 }
 
-fn text_of_catalog(room: &Room) -> Result<String, Error> {
+pub(crate) fn text_of_catalog(room: &Room) -> Result<String, Error> {
     match room.fs.read(&rel(CATALOG), CONFIG_LIMIT) {
         Ok(bytes) => String::from_utf8(bytes).map_err(|_| {
             Error::new(ErrorKind::InvalidConfig, format!("{CATALOG}: the file is not UTF-8 text"))

@@ -50,6 +50,7 @@ mod live;
 mod load;
 mod logs;
 mod no_tool;
+mod packs;
 mod parity;
 mod pins;
 mod policies;

@@ -17,6 +17,7 @@ use crate::env::Env;
 use crate::error::{Error, ErrorKind};
 use crate::history::Runs;
 use crate::inbox::Inbox;
+use crate::packs::Packs;
 use crate::parity::Parity;
 use crate::pins::Pins;
 use crate::policies::Policies;
@@ -158,6 +159,11 @@ impl Workspace {
     /// Returns the operations on the catalog.
     pub fn catalog(&self) -> Tools {
         Tools { room: self.room.clone() }
+    }
+
+    /// Returns the operations on tool packs.
+    pub fn packs(&self) -> Packs {
+        Packs { room: self.room.clone() }
     }
 
     /// Returns the operations on pins.

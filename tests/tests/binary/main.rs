@@ -32,6 +32,7 @@ mod mutation_common;
 mod mutation_matrix;
 mod next_steps;
 mod observed_inputs;
+mod packs;
 mod projections_workflow;
 mod regressions;
 mod release_and_receipts;

@@ -145,6 +145,11 @@ fn a_whole_way_names_every_schema() {
     json("tools parity status");
     json("tools parity closeout --reason reviewed");
     json("tools defaults");
+    let pack = json("tools pack build");
+    json("tools pack list");
+    json("tools pack show latest");
+    json(&format!("tools pack import {}", pack["path"].as_str().unwrap_or_default()));
+    json("tools pack archive latest");
     json("tools call plan tool --args {\"a\":1}");
 
     let call = id(&json("tools call queue tool --args {\"a\":1}"), "call");

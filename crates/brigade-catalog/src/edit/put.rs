@@ -89,7 +89,8 @@ fn to_toml(value: &Json) -> Option<Value> {
         Json::String(text) => Value::from(text.as_str()),
         Json::Array(items) => items.iter().filter_map(to_toml).collect::<Array>().into(),
         Json::Object(members) => {
-            let pairs = members.iter().filter_map(|(key, value)| Some((Key::new(key.as_str()), to_toml(value)?)));
+            let pairs =
+                members.iter().filter_map(|(key, value)| Some((Key::new(key.as_str()), to_toml(value)?)));
             pairs.collect::<InlineTable>().into()
         }
     })

@@ -13,6 +13,7 @@ mod import_issues;
 mod init;
 mod keys;
 mod list;
+mod pack;
 mod parity;
 mod pins;
 mod plan;
@@ -78,6 +79,9 @@ pub(crate) enum Tools {
     /// Add tools from other sources to the catalog
     #[command(subcommand)]
     Import(Lazy<import::Import>),
+    /// Build packs of tools and import them into other workspaces
+    #[command(subcommand)]
+    Pack(Lazy<pack::Pack>),
     /// Show pinned MCP tools and accept their changes
     #[command(subcommand)]
     Pins(Lazy<pins::Pins>),
@@ -118,6 +122,7 @@ pub(crate) fn run(command: &Tools, session: &Session<'_>, output: &mut Output<'_
         Tools::Harness(command) => harness::run(&command.0, session, output),
         Tools::State(command) => state::run(&command.0, session, output),
         Tools::Import(command) => import::run(&command.0, session, output),
+        Tools::Pack(command) => pack::run(&command.0, session, output),
         Tools::Pins(command) => pins::run(&command.0, session, output),
         Tools::Keys(command) => keys::run(&command.0, session, output),
     }

@@ -5,6 +5,7 @@ mod catalog;
 mod checkpoints;
 mod doctor;
 mod mcp;
+mod packs;
 mod policy;
 mod projections;
 mod runs;

@@ -1,0 +1,18 @@
+//! `brigade tools pack archive`
+
+use brigade::core::IdPrefix;
+use brigade::{Error, PackArchiveReport};
+use clap::Args;
+
+use crate::session::Session;
+
+/// Move a pack to the archive
+#[derive(Args, Debug)]
+pub(crate) struct ArchiveArgs {
+    /// Id of the pack, a unique prefix, or latest
+    pack: IdPrefix,
+}
+
+pub(crate) fn run(session: &Session<'_>, arguments: &ArchiveArgs) -> Result<PackArchiveReport, Error> {
+    session.workspace()?.packs().archive(&arguments.pack)
+}

@@ -1,0 +1,255 @@
+//! Tool packs: build, list, show, archive and import.
+
+#![allow(clippy::disallowed_methods, reason = "tests make links and large files, and look at modes")]
+
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
+
+use brigade_testkit::{Brigade, Run, TempWorkspace};
+use serde_json::{Value, json};
+
+const CATALOG: &str = ".brigade/tools.toml";
+
+const TOKEN: &str = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
+
+fn pack(workspace: &TempWorkspace, words: &[&str]) -> Run {
+    Brigade::new(workspace).run(["tools", "pack"].iter().chain(words).chain(&["--json"]))
+}
+
+fn done(workspace: &TempWorkspace, words: &[&str]) -> Value {
+    let run = pack(workspace, words);
+    run.assert_code(0);
+    run.json()
+}
+
+/// Returns every file but the lock, which names its last holder.
+fn files(workspace: &TempWorkspace) -> std::collections::BTreeMap<String, Vec<u8>> {
+    let mut files = workspace.files("");
+    files.remove(".brigade/tools/catalog.lock");
+    files
+}
+
+/// A workspace with four built-in tools, a comment, and a key that Brigade does not know.
+fn workspace() -> TempWorkspace {
+    let workspace = TempWorkspace::empty();
+    Brigade::new(&workspace).run(["tools", "init"]).assert_code(0);
+    workspace.replace(CATALOG, "name = \"Simplify\"", "name = \"Simplify\" # mine\nowner = { team = \"x\" }");
+    workspace
+}
+
+/// Writes a pack of entries, as v0.30 does.
+fn write_pack(workspace: &TempWorkspace, entries: &Value, sources: &[(&str, &str)]) -> String {
+    let manifest = json!({
+        "call_queue": {"counts": {}}, "created_at": "2026-11-21T20:16:48.184878+00:00",
+        "evidence_fingerprint": "131b6c46d9b5eb22", "issue_count": 0, "issues": [], "pack_id": "20261121-201648-tool-pack",
+        "portable_catalog": {"entries": entries, "entry_errors": [], "source_files": []},
+        "status": "built", "target": "/somewhere", "tool_count": 1, "tools": [{"id": "x"}],
+    });
+    workspace.write("pack/tool-pack.json", serde_json::to_string_pretty(&manifest).expect("it is JSON"));
+    workspace.write("pack/TOOL_PACK.md", "# Tool Pack\n");
+    for (path, text) in sources {
+        workspace.write(format!("pack/source-files/{path}"), text);
+    }
+    workspace.join("pack").display().to_string()
+}
+
+#[test]
+fn a_pack_is_built_listed_shown_and_archived() {
+    let workspace = workspace();
+    assert_eq!(done(&workspace, &["list"])["pack_count"], 0);
+    pack(&workspace, &["show", "latest"]).assert_code(1);
+
+    let built = done(&workspace, &["build"]);
+    let id = built["pack_id"].as_str().expect("it has an id");
+    assert!(id.ends_with("-tool-pack"), "{id}");
+    assert_eq!((&built["status"], &built["tool_count"]), (&json!("built"), &json!(4)));
+    let folder = format!(".brigade/tools/packs/{id}");
+    assert_eq!(built["path"], json!(workspace.join(&folder)));
+    for source in built["portable_catalog"]["source_files"].as_array().expect("it is a list") {
+        let path = source["pack_path"].as_str().expect("it is packed");
+        assert_eq!(
+            workspace.read(format!("{folder}/{path}")),
+            workspace.read(source["source_path"].as_str().unwrap_or_default())
+        );
+    }
+    let stored = workspace.read_text(format!("{folder}/tool-pack.json"));
+    assert!(!stored.contains(&workspace.path().display().to_string()), "{stored}");
+    assert!(
+        workspace.read_text(format!("{folder}/portable-tools.toml")).contains("owner = { team = \"x\" }")
+    );
+    let mode = |path: &str| {
+        std::fs::metadata(workspace.join(path)).expect("it is there").permissions().mode() & 0o777
+    };
+    assert_eq!(mode(&format!("{folder}/tool-pack.json")), 0o600);
+    assert_eq!((mode(&folder), mode(&format!("{folder}/source-files/tools"))), (0o700, 0o700));
+    assert_eq!(workspace.read_text(".brigade/tools/packs/.gitignore"), "*\n");
+
+    let second = done(&workspace, &["build"]);
+    let second = second["pack_id"].as_str().expect("it has an id");
+    assert_ne!(second, id);
+    let list = done(&workspace, &["list"]);
+    assert_eq!((&list["pack_count"], &list["packs"][0]["pack_id"]), (&json!(2), &json!(second)));
+    assert_eq!(done(&workspace, &["list", "--limit", "1"])["pack_count"], 1);
+    assert_eq!(done(&workspace, &["show", "latest"])["pack"]["pack_id"], json!(second));
+    assert_eq!(done(&workspace, &["show", id])["pack"]["pack_id"], json!(id));
+
+    let ambiguous = pack(&workspace, &["show", &id[..4]]);
+    ambiguous.assert_code(1);
+    let candidates = ambiguous.json()["candidates"].as_array().map(Vec::len);
+    assert_eq!(candidates, Some(2), "{ambiguous}");
+    pack(&workspace, &["archive", "nope"]).assert_code(1);
+
+    let archived = done(&workspace, &["archive", id]);
+    assert_eq!(archived["archive_path"], json!(workspace.join(format!(".brigade/tools/packs-archive/{id}"))));
+    assert!(!workspace.exists(&folder));
+    // Somebody copied the pack back: what is in the archive stays.
+    workspace.write(format!("{folder}/tool-pack.json"), "{}");
+    pack(&workspace, &["archive", id]).assert_code(2);
+    assert!(workspace.exists(format!(".brigade/tools/packs-archive/{id}/TOOL_PACK.md")));
+}
+
+#[test]
+fn a_pack_is_imported_once_and_differences_are_conflicts() {
+    let (from, to) = (workspace(), TempWorkspace::empty());
+    let built = done(&from, &["build"]);
+    let folder = built["path"].as_str().expect("it has a path").to_owned();
+    let imported = done(&to, &["import", &folder]);
+    assert_eq!((&imported["valid"], &imported["imported_count"]), (&json!(true), &json!(4)));
+    assert_eq!(imported["copied_sources"].as_array().map(Vec::len), Some(4));
+    assert_eq!(to.read("tools/simplify.md"), from.read("tools/simplify.md"));
+    assert!(to.read_text(CATALOG).contains("owner = { team = \"x\" }"), "{}", to.read_text(CATALOG));
+    Brigade::new(&to).run(["tools", "show", "simplify"]).assert_code(0);
+
+    let before = files(&to);
+    let again = done(&to, &["import", &folder]);
+    assert_eq!((&again["imported_count"], &again["skipped_existing_count"]), (&json!(0), &json!(4)));
+    assert!(files(&to) == before, "{again}");
+
+    to.replace(CATALOG, "name = \"Simplify\"", "# a word\nname = \"Other\" # and one more");
+    to.write("tools/frontend.md", "mine\n");
+    let before = files(&to);
+    let refused = pack(&to, &["import", &folder]);
+    refused.assert_code(1);
+    let document = refused.json();
+    assert_eq!((&document["valid"], &document["imported"]), (&json!(false), &json!([])));
+    let about: Vec<_> =
+        document["conflicts"].as_array().into_iter().flatten().map(|c| &c["tool_id"]).collect();
+    assert_eq!(about, ["simplify", "frontend"]);
+    assert!(files(&to) == before, "{document}");
+
+    done(&to, &["import", &folder, "--force"]);
+    let catalog = to.read_text(CATALOG);
+    assert!(catalog.contains("# a word\nname = \"Simplify\" # and one more\n"), "{catalog}");
+    assert_eq!(to.read("tools/frontend.md"), from.read("tools/frontend.md"));
+    assert_eq!(done(&to, &["import", &folder])["skipped_existing_count"], 4);
+}
+
+#[test]
+fn a_pack_holds_no_secret_and_nothing_from_outside() {
+    let workspace = workspace();
+    let outside = workspace.home().join("outside.md");
+    std::fs::write(&outside, "not of the workspace\n").expect("the file can be written");
+    std::fs::remove_file(workspace.join("tools/simplify.md")).expect("it was there");
+    symlink(&outside, workspace.join("tools/simplify.md")).expect("the link can be made");
+    workspace.write("tools/frontend.md", format!("use {TOKEN}\n"));
+    workspace.replace(CATALOG, "tools/antislop.md", "../antislop.md");
+    let entry = "\n[[tool]]\nid = \"secret\"\nname = \"S\"\nfamily = \"script\"\ncommand = \"x --token hunter2hunter2\"\n";
+    let catalog = workspace.read_text(CATALOG);
+    workspace.write(CATALOG, format!("{catalog}{entry}password = \"{TOKEN}\"\n"));
+    let built = done(&workspace, &["build"]);
+    let sources = built["portable_catalog"]["source_files"].as_array().expect("it is a list");
+    let packed: Vec<_> =
+        sources.iter().filter(|source| source["packed"] == true).map(|s| &s["tool_id"]).collect();
+    assert_eq!(packed, ["superpowers"], "{sources:#?}");
+    assert!(sources.iter().all(|source| source["packed"] == true || source["reason"].is_string()));
+    let errors = built["portable_catalog"]["entry_errors"].to_string();
+    assert!(errors.contains("secret: command: a secret was left out"), "{errors}");
+    for (path, bytes) in workspace.files(".brigade/tools/packs") {
+        let text = String::from_utf8_lossy(&bytes);
+        for canary in [TOKEN, "hunter2hunter2", "not of the workspace"] {
+            assert!(!text.contains(canary), "{path} holds {canary}");
+        }
+    }
+}
+
+#[test]
+fn a_hostile_pack_writes_nothing() {
+    let workspace = TempWorkspace::empty();
+    let outside = workspace.home().join("outside.md");
+    std::fs::write(&outside, "of somebody else\n").expect("the file can be written");
+    let entry = |source: &str| json!([{"id": "x", "name": "X", "family": "skill", "source_path": source}]);
+    let refused = |entries: &Value, prepare: &dyn Fn(&Path)| {
+        let folder = write_pack(&workspace, entries, &[("tools/x.md", "hello\n")]);
+        prepare(Path::new(&folder));
+        for words in [&["import", &folder][..], &["import", &folder, "--force"]] {
+            let run = pack(&workspace, words);
+            run.assert_code(1);
+            assert_eq!(run.json()["valid"], false, "{run}");
+            assert!(!workspace.exists(CATALOG) && !workspace.exists("tools/x.md"), "{run}");
+        }
+        workspace.remove("pack");
+    };
+    let nothing = |_: &Path| {};
+    let absolute = outside.display().to_string();
+    for source in
+        ["../x.md", &absolute, "~/x.md", ".brigade/tools/policy.toml", ".git/hooks/post-commit", ".envrc"]
+    {
+        refused(&entry(source), &nothing);
+    }
+    refused(&json!([{"name": "X", "family": "skill"}]), &nothing);
+    refused(&json!([{"id": "x", "name": 3, "family": "skill"}]), &nothing);
+    refused(&json!(["x", null]), &nothing);
+    refused(&entry("tools/x.md"), &|folder| {
+        let source = folder.join("source-files/tools/x.md");
+        std::fs::remove_file(&source).expect("it was there");
+        symlink(&outside, &source).expect("the link can be made");
+    });
+    refused(&entry("tools/x.md"), &|folder| {
+        std::fs::rename(folder.join("source-files/tools"), folder.join("real")).expect("it was there");
+        symlink(folder.join("real"), folder.join("source-files/tools")).expect("the link can be made");
+    });
+    // A link in the workspace is not a way out either.
+    std::fs::create_dir(workspace.home().join("elsewhere")).expect("the directory can be made");
+    symlink(workspace.home().join("elsewhere"), workspace.join("linked")).expect("the link can be made");
+    let folder = write_pack(&workspace, &entry("linked/x.md"), &[("linked/x.md", "hello\n")]);
+    pack(&workspace, &["import", &folder, "--force"]).assert_code(1);
+    assert!(!workspace.home().join("elsewhere/x.md").exists());
+
+    let not_a_pack = |manifest: &dyn Fn(&Path)| {
+        std::fs::remove_file(workspace.join("pack/tool-pack.json")).expect("it was there");
+        manifest(&workspace.join("pack/tool-pack.json"));
+        pack(&workspace, &["import", &folder]).assert_code(2);
+    };
+    not_a_pack(&|path| std::fs::write(path, "[]").expect("the file can be written"));
+    not_a_pack(&|path| std::fs::write(path, "{").expect("the file can be written"));
+    not_a_pack(&|path| symlink(&outside, path).expect("the link can be made"));
+    not_a_pack(&|path| {
+        let file = std::fs::File::create(path).expect("the file can be made");
+        file.set_len(1 << 40).expect("the file can be grown");
+    });
+    pack(&workspace, &["import", "nowhere"]).assert_code(2);
+    assert_eq!(std::fs::read(&outside).expect("it is there"), b"of somebody else\n");
+}
+
+#[test]
+fn a_pack_of_v030_is_imported() {
+    let workspace = TempWorkspace::empty();
+    let entries = json!([{
+        "argument_template": {"name": "{name}"}, "command": "sh bin/x.sh", "effects": ["local-read"], "family": "script",
+        "id": "x", "name": "X", "owner": {"team": "y"}, "source_path": "tools/x.md", "timeout": 5,
+    }]);
+    let folder = write_pack(&workspace, &entries, &[("tools/x.md", "hello\n")]);
+    let imported = done(&workspace, &["import", &folder]);
+    assert_eq!(imported["pack_id"], "20261121-201648-tool-pack");
+    assert_eq!(imported["imported"][0]["command"], "sh bin/x.sh");
+    assert_eq!(workspace.read_text("tools/x.md"), "hello\n");
+    let catalog = workspace.read_text(CATALOG);
+    assert!(catalog.contains("timeout = 5\n") && catalog.contains("owner = { team = \"y\" }"), "{catalog}");
+
+    // Without entries in the manifest, those of the catalog in the pack count.
+    let other = TempWorkspace::empty();
+    let folder = write_pack(&other, &json!([]), &[]);
+    other.write("pack/portable-tools.toml", &catalog);
+    assert_eq!(done(&other, &["import", &folder])["imported_count"], 1);
+    assert!(!other.exists("tools/x.md"));
+}
