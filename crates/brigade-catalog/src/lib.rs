@@ -1,8 +1,8 @@
 //! Reads and edits `.brigade/tools.toml` and `.brigade/tools/runtimes.toml`.
 //!
 //! Owns the fields of an entry, the reading of those files (including invalid ones), search, edits that keep comments
-//! and order, tool packs, and the texts that `init` writes. Does no file access and knows nothing about policies, the status of
-//! projections, or calls: bytes come in, values and issues go out.
+//! and order, tool packs, and the texts that `init` writes. Does no file access and knows nothing about policies, the
+//! status of projections, or calls: bytes come in, values and issues go out.
 //!
 //! An invalid file is data: [`Catalog::parse`] never fails. It returns the entries that were understood, and an issue
 //! for everything else, with file, line, column, entry id and field. An issue never contains a value.

@@ -231,8 +231,8 @@ impl Entry {
     }
 }
 
-/// Returns the entries as they may leave the workspace, and what is missing from them. `redactor` finds secrets by their
-/// form, and `bound` finds the values of this host, which are secret wherever they occur.
+/// Returns the entries as they may leave the workspace, and what is missing from them. `redactor` finds secrets by
+/// their form, and `bound` finds the values of this host, which are secret wherever they occur.
 pub fn portable_entries(all: &[Entry], redactor: &Redactor, bound: &Redactor) -> (Vec<Entry>, Vec<String>) {
     let (mut entries, mut missing) = (Vec::new(), Vec::new());
     for entry in all {

@@ -80,8 +80,8 @@ impl Packs {
                 portable_catalog,
             };
             let readme = format!(
-                "# Tool pack {id}\n\nEntries: {}. Sources: {}. Issues: {}.\n\nTo add the entries to another workspace, run \
-                 there: `brigade tools pack import PATH/{id}`\n",
+                "# Tool pack {id}\n\nEntries: {}. Sources: {}. Issues: {}.\n\nTo add the entries to another workspace, \
+                 import this directory there with `tools pack import`.\n",
                 entries.len(),
                 report.portable_catalog.source_files.iter().filter(|source| source.packed).count(),
                 report.issue_count,
@@ -253,7 +253,8 @@ impl Packs {
     }
 }
 
-/// Returns the fingerprint of what a pack says about the workspace. It changes when a new pack would say something else.
+/// Returns the fingerprint of what a pack says about the workspace. It changes when a new pack would say something
+/// else.
 fn evidence(catalog: &CatalogReport, projections: &ProjectionPlanReport) -> String {
     let json = |value: Result<Json, _>| value.expect("a report is JSON");
     let sources = catalog.tools.iter().map(|tool| (tool.id, Json::from(tool.source_fingerprint.flatten())));
