@@ -45,11 +45,18 @@ record!(Pack);
 #[serde(default)]
 pub struct PortableCatalog {
     /// The entries, with the keys of tools.toml.
+    #[cfg_attr(feature = "schemas", schemars(schema_with = "tables"))]
     pub entries: Vec<Json>,
     /// What is missing from the entries, and why.
     pub entry_errors: Vec<String>,
     /// The sources that the entries name.
     pub source_files: Vec<PackedSource>,
+}
+
+/// The schema of entries: what is in one is not up to Brigade.
+#[cfg(feature = "schemas")]
+fn tables(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({"type": "array", "items": {"type": "object"}})
 }
 
 /// A source that an entry names.
