@@ -13,7 +13,7 @@ use crate::plan::Plan;
 pub struct PassedOver {
     /// The call.
     pub call_id: String,
-    /// Why.
+    /// The reasons.
     pub reasons: Vec<String>,
 }
 
@@ -24,17 +24,17 @@ pub struct PassedOver {
 pub struct BatchRow {
     /// The line of the input, from 1.
     pub line: usize,
-    /// Whether the call was stored; one that asks for the same may have been there.
+    /// Whether the call was stored. It is not stored if an equal call exists.
     pub created: bool,
-    /// The stored call, or the one that was there.
+    /// The stored or existing call.
     pub call_id: Option<String>,
-    /// Where that call stands.
+    /// The status of that call.
     pub status: Option<String>,
     /// Why nothing was stored.
     pub error: Option<String>,
-    /// Every reason against the call, as sentences.
+    /// All reasons against the call, as sentences.
     pub blockers: Vec<String>,
-    /// The same reasons with code, place and the way to change them.
+    /// The same reasons with code, place and fix.
     pub blocker_details: Vec<BlockerDetail>,
 }
 

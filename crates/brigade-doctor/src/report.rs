@@ -1,4 +1,4 @@
-//! Issues as documents have them.
+//! Issues in documents.
 
 use std::borrow::Cow;
 
@@ -7,18 +7,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::issue::Issue;
 
-/// One issue, as documents have it.
+/// One issue in a document.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct IssueReport {
-    /// `warn`, as the Python program has it for every issue; `severity` tells more.
+    /// `warn` for every issue, as in v0.30; `severity` has the real value.
     pub status: Cow<'static, str>,
     /// `tool_` and the type.
     pub name: String,
-    /// The tool or runtime that it concerns.
+    /// The tool or runtime of the issue.
     pub tool_id: Option<String>,
-    /// The family of that.
+    /// The family of that tool or runtime.
     pub family: Option<String>,
     /// The type: `missing_source`, `policy_blocker` and so on.
     pub issue_type: Cow<'static, str>,
@@ -26,55 +26,55 @@ pub struct IssueReport {
     pub harness: Option<String>,
     /// The projected file, for an issue of a projection.
     pub projection_target: Option<String>,
-    /// The tool's description.
+    /// The description of the tool.
     pub description: Option<String>,
-    /// What is wrong, in a sentence without a final stop.
+    /// The problem, as a sentence without a final period.
     pub detail: String,
     /// `error`, `warning` or `info`.
     pub severity: Cow<'static, str>,
-    /// Stays the same as long as the issue is the same one.
+    /// The fingerprint; it stays the same while the issue is the same.
     pub fingerprint: String,
-    /// The command that mends it or shows more.
+    /// The command that fixes the issue or shows more.
     pub fix: String,
-    /// The file where it is mended, relative to the workspace.
+    /// The file to fix, relative to the workspace.
     pub file: Option<String>,
     /// The line, from 1.
     pub line: Option<usize>,
     /// The column, from 1.
     pub column: Option<usize>,
-    /// The call that it concerns.
+    /// The call of the issue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call_id: Option<String>,
-    /// The run that it concerns.
+    /// The run of the issue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_id: Option<String>,
-    /// The checkpoint that it concerns.
+    /// The checkpoint of the issue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoint_id: Option<String>,
-    /// What an issue of a projection says besides.
+    /// Details of a projection issue.
     #[serde(flatten)]
     pub projection: Option<Box<ProjectionMarks>>,
 }
 
-/// What an issue says of a projection.
+/// Details of a projection issue.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ProjectionMarks {
-    /// How it stands.
+    /// The status.
     pub projection_status: Option<Cow<'static, str>>,
-    /// The fingerprint of the source's text.
+    /// The fingerprint of the source text.
     pub tool_source_fingerprint: Option<String>,
-    /// The fingerprint of what would be written.
+    /// The fingerprint of the planned content.
     pub expected_projection_fingerprint: Option<String>,
-    /// The fingerprint of what is there.
+    /// The fingerprint of the current content.
     pub actual_projection_fingerprint: Option<String>,
-    /// What a closeout lists to quiet it.
+    /// The fingerprint that a closeout lists to accept the issue.
     pub parity_fingerprint: String,
 }
 
 impl IssueReport {
-    /// Writes an issue; `absolute` makes a path as reports have it, and `words` spells a step.
+    /// Builds the row of an issue. `absolute` makes paths absolute, and `words` spells steps.
     pub fn of(
         issue: &Issue,
         absolute: impl Fn(&str) -> String,

@@ -1,4 +1,4 @@
-//! Tools as lists and descriptions have them.
+//! Tools in lists and descriptions.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,83 +15,82 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::tool::{SummaryFacts, ToolFacts};
 
-/// One tool, as lists show it.
+/// One tool in a list.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ToolSummary {
     /// The id.
     pub id: String,
-    /// The name for people.
+    /// The display name.
     pub name: String,
-    /// The family; absent when the entry is broken.
+    /// The family; absent if the entry is broken.
     pub family: Option<String>,
-    /// Whether it is offered.
+    /// Whether the tool is enabled.
     pub enabled: bool,
     /// The description.
     pub description: String,
-    /// The harnesses that should see it.
+    /// The supported harnesses.
     pub supported_harnesses: Vec<String>,
-    /// The status of each harness's projection.
+    /// The projection status by harness.
     pub projection_coverage: BTreeMap<String, String>,
-    /// Whether `schema_path` is there.
+    /// Whether the file of `schema_path` exists.
     pub schema_available: bool,
-    /// Whether `manifest_path` is there.
+    /// Whether the file of `manifest_path` exists.
     pub manifest_available: bool,
-    /// The label of how it authenticates.
+    /// The label of the authentication method.
     pub auth_label: Option<String>,
-    /// How many tools stand behind the entry.
+    /// Number of tools behind the entry.
     pub tool_count: usize,
-    /// How it is called.
+    /// The contract.
     pub contract: Contract,
-    /// Where the entry stands.
+    /// The place of the entry.
     pub origin: Origin,
-    /// Whether an error in the entry makes it unusable.
+    /// Whether the entry is unusable because of an error.
     pub broken: bool,
-    /// The source, when configured.
+    /// The source, if configured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source_path: Option<String>,
-    /// The sha256 of the source, or what the catalog says in its place; `null` when a source is configured and is not
-    /// there.
+    /// The sha256 of the source, or the value in the catalog; `null` if the configured source is missing.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub source_fingerprint: Option<Option<String>>,
-    /// The manifest, when configured.
+    /// The manifest, if configured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub manifest_path: Option<String>,
-    /// The schema of the tool, when configured.
+    /// The schema, if configured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema_path: Option<String>,
-    /// The health file, when configured.
+    /// The health file, if configured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub health_path: Option<String>,
-    /// The command, when configured.
+    /// The command, if configured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// Where each harness's projection goes, when configured.
+    /// The configured projection path by harness.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub projection_paths: Option<BTreeMap<String, String>>,
-    /// The MCP servers of the tool's config, when it is one.
+    /// The servers of the tool's MCP configuration, if it is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mcp: Option<McpSummary>,
 }
 
-/// The MCP servers of a local config.
+/// The servers of a local MCP configuration.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct McpSummary {
-    /// How many.
+    /// Number of entries.
     pub server_count: usize,
     /// Their names, sorted.
     pub server_ids: Vec<String>,
 }
 
-/// Where an entry stands.
+/// The place of a catalog entry.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Origin {
-    /// Whose catalog: `project`, `user` or `discovered`.
+    /// The catalog layer: `project`, `user` or `discovered`.
     pub level: Cow<'static, str>,
     /// The file, relative to the workspace.
     pub file: String,
@@ -99,46 +98,46 @@ pub struct Origin {
     pub line: Option<usize>,
 }
 
-/// How a tool is called.
+/// The contract of a tool.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Contract {
     /// The tool.
     pub tool_id: String,
-    /// The name for people.
+    /// The display name.
     pub name: String,
-    /// The family; absent when the entry is broken.
+    /// The family; absent if the entry is broken.
     pub family: Option<String>,
     /// The description.
     pub description: String,
     /// The command.
     pub command: Option<String>,
-    /// Seconds that a call may take.
+    /// The timeout of a call, in seconds.
     pub timeout: Option<f64>,
-    /// The label of how it authenticates.
+    /// The label of the authentication method.
     pub auth_label: Option<String>,
-    /// The folder that it starts in, as configured.
+    /// The configured working directory.
     pub cwd: Option<String>,
-    /// The runtime that it depends on.
+    /// The runtime of the tool.
     pub runtime_id: Option<String>,
-    /// Whether that runtime must run.
+    /// Whether the runtime must be running.
     pub requires_runtime: bool,
-    /// Where that runtime's health is written.
+    /// The health file of the runtime.
     pub runtime_health_path: Option<String>,
     /// The MCP server.
     pub mcp_server_id: Option<String>,
-    /// The tool's name at that server.
+    /// The name of the tool at that server.
     pub mcp_tool_name: Option<String>,
-    /// When a person is asked.
+    /// The approval mode.
     pub approval_mode: String,
-    /// Labels of what it needs.
+    /// The permission labels.
     pub permissions: Vec<String>,
-    /// Labels of what it does.
+    /// The effect labels.
     pub effects: Vec<String>,
-    /// Labels of the variables that it needs.
+    /// The labels of environment variables.
     pub env_labels: Vec<String>,
-    /// How arguments become words of the command line.
+    /// The templates from arguments to words of the command line.
     pub argument_template: BTreeMap<String, String>,
     /// The input schema.
     pub input_schema_path: Option<String>,
@@ -146,37 +145,37 @@ pub struct Contract {
     pub output_schema_path: Option<String>,
     /// The examples.
     pub examples_path: Option<String>,
-    /// Whether there is anything of a contract.
+    /// Whether the entry has any contract field.
     pub has_contract: bool,
 }
 
-/// One tool on one line.
+/// One tool in one line.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ToolLine {
     /// The id.
     pub id: String,
-    /// The name for people.
+    /// The display name.
     pub name: String,
-    /// The family; absent when the entry is broken.
+    /// The family; absent if the entry is broken.
     pub family: Option<String>,
     /// The description.
     pub description: String,
-    /// The harnesses that should see it.
+    /// The supported harnesses.
     pub supported_harnesses: Vec<String>,
-    /// Whether an error in the entry makes it unusable.
+    /// Whether the entry is unusable because of an error.
     pub broken: bool,
 }
 
-/// A tool with the keys of its summary, and beside them those of its contract.
+/// A tool with the members of its summary and of its contract.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct DescribedTool {
-    /// The tool as lists have it.
+    /// The summary.
     #[cfg_attr(feature = "schemas", schemars(flatten))]
     pub summary: ToolSummary,
-    /// How it is called.
+    /// The contract.
     #[cfg_attr(feature = "schemas", schemars(flatten))]
     pub contract: Contract,
 }
@@ -188,7 +187,7 @@ impl Serialize for DescribedTool {
             Ok(_) => Err(S::Error::custom("a tool is an object")),
             Err(error) => Err(S::Error::custom(error)),
         };
-        // Keys that both have say the same.
+        // Members in both have equal values.
         let mut tool = members(to_json(&self.contract))?;
         tool.extend(members(to_json(&self.summary))?);
         tool.serialize(serializer)
@@ -205,22 +204,22 @@ impl<'de> Deserialize<'de> for DescribedTool {
     }
 }
 
-/// One argument of a tool.
+/// An argument of a tool.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ArgumentDescription {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// What it may be, in a few words.
+    /// The type, in a few words.
     pub kind: String,
-    /// Whether it must be given.
+    /// Whether the argument is required.
     pub required: bool,
-    /// What it means.
+    /// The meaning.
     pub description: Option<String>,
 }
 
-/// A contract and what is wrong with it.
+/// A contract and its issues.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -228,15 +227,15 @@ pub struct ContractHealth {
     /// The contract.
     #[serde(flatten)]
     pub contract: Contract,
-    /// How many issues the tool has.
+    /// Number of issues of the tool.
     pub issue_count: usize,
-    /// Those issues.
+    /// These issues.
     #[serde(serialize_with = "sorted::serialize")]
     pub issues: Vec<IssueReport>,
 }
 
 impl ToolSummary {
-    /// Sums up a tool; `absolute` makes a path as reports have it.
+    /// Summarizes a tool. `absolute` makes paths absolute.
     pub fn of(tool: &Tool, facts: &SummaryFacts, absolute: impl Fn(&str) -> String) -> ToolSummary {
         let tool = &*tool.without_secrets();
         let named = |path: &Option<String>| path.as_deref().filter(|path| !path.is_empty()).map(&absolute);
@@ -293,12 +292,12 @@ impl Origin {
 }
 
 impl Contract {
-    /// Says how a tool is called; `absolute` makes a path as reports have it.
+    /// Builds the contract of a tool. `absolute` makes paths absolute.
     pub fn of(tool: &Tool, absolute: impl Fn(&str) -> String) -> Contract {
         Contract::written(&tool.without_secrets(), absolute)
     }
 
-    /// Writes the contract of a tool that is without its secrets.
+    /// Builds the contract of a tool whose secrets are already removed.
     fn written(tool: &Tool, absolute: impl Fn(&str) -> String) -> Contract {
         let named = |path: &Option<String>| path.as_deref().filter(|path| !path.is_empty()).map(&absolute);
         Contract {
@@ -329,7 +328,7 @@ impl Contract {
 }
 
 impl ToolLine {
-    /// Sums up a tool as the catalog alone has it.
+    /// Summarizes a tool from its catalog entry only.
     pub fn of(tool: &Tool) -> ToolLine {
         let tool = &*tool.without_secrets();
         ToolLine {
@@ -344,7 +343,7 @@ impl ToolLine {
 }
 
 impl DescribedTool {
-    /// Describes a tool; `absolute` makes a path as reports have it.
+    /// Describes a tool. `absolute` makes paths absolute.
     pub fn of(read: &ToolFacts<'_>, absolute: impl Fn(&str) -> String) -> DescribedTool {
         DescribedTool {
             contract: Contract::of(read.tool, &absolute),
@@ -354,7 +353,7 @@ impl DescribedTool {
 }
 
 impl ArgumentDescription {
-    /// Describes the arguments of a tool; without an input schema that can be used there are none.
+    /// Describes the arguments of a tool; empty without a usable input schema.
     pub fn all(read: &ToolFacts<'_>) -> Vec<ArgumentDescription> {
         let Some(schema) = read.input_schema() else {
             return Vec::new();
@@ -370,7 +369,7 @@ impl ArgumentDescription {
 }
 
 impl ContractHealth {
-    /// Puts a contract beside the issues of its tool.
+    /// Combines a contract with the issues of its tool.
     pub fn of(contract: Contract, issues: Vec<IssueReport>) -> ContractHealth {
         ContractHealth { contract, issue_count: issues.len(), issues }
     }

@@ -1,4 +1,4 @@
-//! What is wrong, in the shape that everybody shows: a sentence with a code, the place, and what to do.
+//! One problem in a form for display: code, sentence, place and help.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,39 +12,39 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::Blocker;
 
-/// One thing that is wrong.
+/// One problem for display.
 ///
 /// A [`Diagnostic`], so that any handler of `miette` can show it: with the line of the file once that was looked up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Fault {
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
-    /// The kind, in `snake_case`; it never changes its meaning.
+    /// The stable code, in `snake_case`.
     pub code: Cow<'static, str>,
-    /// One sentence without a final stop, complete without the rest.
+    /// One sentence without a final period, complete without the other fields.
     pub message: String,
-    /// Where it is.
+    /// The place in a file.
     pub place: Option<Place>,
-    /// The name of what stands there, where the sentence does not say it.
+    /// The field at that place, if the message does not name it.
     pub field: Option<String>,
     /// What to do.
     pub help: Option<Hint>,
-    /// The line of the file.
+    /// The source line.
     pub line: Option<SourceLine>,
 }
 
-/// The line of a file that a fault is about.
+/// The source line of a fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceLine {
-    /// Where it is.
+    /// The place in the file.
     pub place: Place,
-    /// What can be shown of it.
+    /// The part of the line that can be shown.
     pub excerpt: Excerpt,
 }
 
 impl Fault {
-    /// Makes a fault of which the place and what to do are not known yet.
+    /// Creates a fault without place and help.
     pub fn new(code: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Fault {
         Fault {
             severity: Severity::Error,
@@ -57,31 +57,31 @@ impl Fault {
         }
     }
 
-    /// Says how bad it is.
+    /// Sets the severity.
     #[must_use]
     pub fn severity(self, severity: Severity) -> Fault {
         Fault { severity, ..self }
     }
 
-    /// Adds where it is.
+    /// Sets the place.
     #[must_use]
     pub fn at(self, place: impl Into<Option<Place>>) -> Fault {
         Fault { place: place.into(), ..self }
     }
 
-    /// Adds what to do.
+    /// Sets the help.
     #[must_use]
     pub fn help(self, help: impl Into<Option<Hint>>) -> Fault {
         Fault { help: help.into(), ..self }
     }
 
-    /// Adds the name of what stands there.
+    /// Sets the field at the place.
     #[must_use]
     pub fn field(self, field: impl Into<Option<String>>) -> Fault {
         Fault { field: field.into(), ..self }
     }
 
-    /// Returns where it is, as documents have it.
+    /// Returns the place as documents have it.
     pub fn label(self) -> Option<Label> {
         let place = self.place?;
         Some(Label {
@@ -93,7 +93,7 @@ impl Fault {
         })
     }
 
-    /// Puts faults in the order of their files and lines. Those without a place come first and keep their order.
+    /// Sorts faults by file and line. Faults without a place come first, in their original order.
     pub fn sort(faults: &mut [Fault]) {
         faults.sort_by(|a, b| a.place.cmp(&b.place));
     }
@@ -120,36 +120,36 @@ impl From<&ConfigIssue> for Fault {
     }
 }
 
-/// What the document of a failure has besides the keys of its own.
+/// The members that every failure document has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Diagnosis {
-    /// What went wrong: a code of docs/errors.md or docs/issues.md.
+    /// A code in docs/errors.md or docs/issues.md.
     pub code: String,
-    /// The places that it is about.
+    /// The places of the failure.
     pub labels: Vec<Label>,
-    /// What to do next, one step a line.
+    /// What to do next, one step per line.
     pub help: Option<String>,
 }
 
-/// A place that a failure is about.
+/// A place of a failure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema), schemars(inline))]
 pub struct Label {
-    /// The file, relative to the workspace where it is inside.
+    /// The file; relative if it is in the workspace.
     pub file: String,
     /// The line, from 1.
     pub line: Option<usize>,
     /// The column in characters, from 1.
     pub column: Option<usize>,
-    /// How many characters are meant; null where the line was not found.
+    /// The length in characters; `null` if the line was not found.
     pub length: Option<usize>,
-    /// The name of what stands there: a key, a field, an argument.
+    /// The name of the key, field or argument at the place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
 
-/// An error in a report: one text in documents, and what is behind it.
+/// An error in a report: one text in documents, and its fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrorLine {
     text: String,
@@ -157,7 +157,7 @@ pub struct ErrorLine {
 }
 
 impl ErrorLine {
-    /// Makes an error of one sentence.
+    /// Creates an error from one sentence.
     pub fn new(code: &str, text: impl Into<String>) -> ErrorLine {
         let text = text.into();
         ErrorLine { fault: Fault::new(code.to_owned(), &text), text }

@@ -1,4 +1,4 @@
-//! Projections and orphans as documents have them.
+//! Projections and orphans in documents.
 
 use std::borrow::Cow;
 
@@ -16,65 +16,65 @@ use crate::orphan::{Orphan, OrphanCause, Prunable};
 pub struct ProjectionReport {
     /// The tool.
     pub tool_id: String,
-    /// The tool's name for people.
+    /// The display name of the tool.
     pub name: String,
-    /// The tool's family; absent when the entry is broken.
+    /// The family of the tool; absent if the entry is broken.
     pub family: Option<Cow<'static, str>>,
     /// The harness.
     pub harness: String,
     /// The source.
     pub source_path: Option<String>,
-    /// The file; absent when none is configured.
+    /// The target file; absent if none is configured.
     pub projection_path: Option<String>,
-    /// Whether the file was written through Brigade.
+    /// Whether Brigade wrote the file.
     pub managed: bool,
     /// The header of the file.
     pub metadata: Option<Header>,
-    /// How it stands: `missing`, `current`, `stale`, `unmanaged`, `conflicted`, `missing_source` or `invalid`.
+    /// The status: `missing`, `current`, `stale`, `unmanaged`, `conflicted`, `missing_source` or `invalid`.
     pub status: Cow<'static, str>,
-    /// What applying does: `create`, `update`, `skip` or `conflict`.
+    /// The action of apply: `create`, `update`, `skip` or `conflict`.
     pub action: Cow<'static, str>,
-    /// A stable word for why, where one status has several reasons.
+    /// A stable code for the reason, if a status has several reasons.
     pub reason: Option<Cow<'static, str>>,
-    /// Why, in a sentence.
+    /// The reason, as a sentence.
     pub detail: Cow<'static, str>,
-    /// What the harness makes of the file: `native`, `adapted` or `reference-only`; absent when it is not known.
+    /// How the harness supports the file: `native`, `adapted` or `reference-only`; absent if unknown.
     pub lossiness: Option<Cow<'static, str>>,
-    /// What else is worth knowing.
+    /// Advice.
     pub advice: Vec<AdviceReport>,
-    /// The sha256 of the source's text.
+    /// The sha256 of the source text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source_fingerprint: Option<Fingerprint>,
-    /// The sha256 of what would be written, without its header.
+    /// The sha256 of the planned content, without header.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_fingerprint: Option<Fingerprint>,
-    /// The same.
+    /// The same value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_projection_fingerprint: Option<Fingerprint>,
-    /// The sha256 of what is there, without its header.
+    /// The sha256 of the current content, without header.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub actual_projection_fingerprint: Option<Fingerprint>,
-    /// True when this is what would have been done.
+    /// True in a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dry_run: Option<bool>,
-    /// The change as a unified diff, as the files have it: escape it before it goes to a terminal.
+    /// The change as a unified diff with raw text. Escape it before writing to a terminal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
 }
 
-/// Something worth knowing about a projection that does not change its status.
+/// Advice about a projection that does not change its status.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct AdviceReport {
-    /// A stable word for it.
+    /// The stable code.
     pub code: Cow<'static, str>,
-    /// What it is and what to do.
+    /// The advice, as a sentence.
     pub message: String,
 }
 
 impl ProjectionReport {
-    /// Takes what was found out; `absolute` makes a path as reports have it.
+    /// Builds the row of a projection. `absolute` makes paths absolute.
     pub fn of(item: ProjectionItem, absolute: impl Fn(&str) -> String) -> ProjectionReport {
         let advice = |advice: Advice| AdviceReport { code: advice.code.into(), message: advice.message };
         ProjectionReport {
@@ -102,43 +102,43 @@ impl ProjectionReport {
     }
 }
 
-/// A managed file that no entry wants any more.
+/// A managed file that no catalog entry wants any more.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct OrphanReport {
-    /// The tool that it was written for.
+    /// The tool in its header.
     pub tool_id: String,
-    /// The tool's family at that time.
+    /// The family in its header.
     pub family: String,
-    /// The harness that it was written for.
+    /// The harness in its header.
     pub harness: String,
     /// The file.
     pub projection_path: String,
-    /// True: only managed files are looked for.
+    /// Always true, because only managed files are orphans.
     pub managed: bool,
-    /// Its header.
+    /// The header.
     pub metadata: Header,
     /// `orphaned`.
     pub status: Cow<'static, str>,
-    /// What `apply --prune` does: `prune` or `keep`.
+    /// The action of `apply --prune`: `prune` or `keep`.
     pub action: Cow<'static, str>,
-    /// Why nobody wants it: `tool-gone`, `tool-disabled`, `harness-dropped` or `moved`.
+    /// Why it is an orphan: `tool-gone`, `tool-disabled`, `harness-dropped` or `moved`.
     pub reason: Cow<'static, str>,
     /// Whether it may be removed: `yes`, `edited` or `catalog-broken`.
     pub prunable: Cow<'static, str>,
-    /// Where the tool projects to instead, as configured.
+    /// The configured projection path that replaced it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub moved_to: Option<String>,
-    /// Both in a sentence.
+    /// Both reasons, as a sentence.
     pub detail: String,
-    /// True when this is what would have been done.
+    /// True in a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dry_run: Option<bool>,
 }
 
 impl OrphanReport {
-    /// Takes what was found; `absolute` makes a path as reports have it.
+    /// Builds the row of an orphan. `absolute` makes paths absolute.
     pub fn of(orphan: &Orphan, absolute: impl Fn(&str) -> String) -> OrphanReport {
         let why = match &orphan.cause {
             OrphanCause::ToolGone => "its tool is gone from the catalog",
@@ -173,7 +173,7 @@ impl OrphanReport {
     }
 }
 
-/// A file that the disk did not let be written or removed.
+/// A file that could not be written or removed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -189,7 +189,7 @@ pub struct FailedProjection {
 }
 
 impl FailedProjection {
-    /// Says why a projection was not written.
+    /// Builds the row of a projection that was not written.
     pub fn of(
         item: ProjectionItem,
         error: impl ToString,
@@ -203,7 +203,7 @@ impl FailedProjection {
         }
     }
 
-    /// Says why an orphan was not removed.
+    /// Builds the row of an orphan that was not removed.
     pub fn of_orphan(orphan: OrphanReport, error: impl ToString) -> FailedProjection {
         FailedProjection {
             tool_id: orphan.tool_id,

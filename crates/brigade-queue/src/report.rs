@@ -6,31 +6,31 @@ use serde::{Deserialize, Serialize};
 
 use crate::store::{BadReceipt, Finding};
 
-/// A receipt that cannot be read.
+/// An unreadable receipt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct BrokenReceipt {
-    /// What is wrong.
+    /// The problem.
     pub error: String,
     /// The file.
     pub receipt_path: String,
 }
 
-/// One thing that does not fit.
+/// One fault in the chain.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct LedgerFinding {
-    /// The place in the ledger, from 1.
+    /// The number of the entry in the ledger, from 1.
     pub sequence: Option<u64>,
-    /// The line of the ledger, from 1, where that is what is damaged.
+    /// The damaged line of the ledger, from 1.
     pub line: Option<u64>,
-    /// The run; empty where none is meant.
+    /// The run; empty if the fault has no run.
     pub run_id: String,
     /// `changed`, `removed`, `reordered`, `added`, `cut-off` or `forgotten`.
     pub problem: Cow<'static, str>,
-    /// What was found.
+    /// The fault, as a sentence.
     pub detail: Cow<'static, str>,
 }
 

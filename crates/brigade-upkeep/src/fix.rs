@@ -25,9 +25,9 @@ use crate::temporary::left_temporary;
 pub struct Fix {
     /// `mode`, `pid-file`, `lock` or `queue`.
     pub kind: Cow<'static, str>,
-    /// The file or folder, relative to the workspace.
+    /// The file or directory, relative to the workspace.
     pub path: String,
-    /// What is done, or why it could not be, in a sentence without a final stop.
+    /// What is done, or why it failed, as a sentence without a final period.
     pub detail: String,
 }
 

@@ -1,4 +1,4 @@
-//! What lists say of each area beside the tools.
+//! Summaries of each area for lists.
 
 use std::collections::BTreeMap;
 
@@ -12,116 +12,116 @@ use serde::{Deserialize, Serialize};
 use crate::runtimes::{RUNTIMES, STATE};
 use crate::survey::Survey;
 
-/// What the last parity closeout quiets.
+/// Issues and the last parity closeout.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ParitySection {
     /// The last closeout, with its `path`.
     pub latest_closeout: Option<Closeout>,
-    /// How many issues it quiets.
+    /// Number of accepted issues.
     pub quieted_issue_count: usize,
-    /// Those issues.
+    /// These issues.
     pub quieted_issues: Vec<IssueReport>,
-    /// How many issues came or changed after it.
+    /// Number of new and changed issues since.
     pub changed_issue_count: usize,
-    /// Those issues.
+    /// These issues.
     pub changed_issues: Vec<IssueReport>,
 }
 
-/// Counts of the queue.
+/// Counts of calls.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct CallSection {
-    /// The queue's file.
+    /// The queue file.
     pub calls_path: String,
-    /// How many calls of each status.
+    /// Number of calls by status.
     pub counts: BTreeMap<String, u64>,
-    /// How many wait for a decision.
+    /// Number of calls that wait for a decision.
     pub pending_count: u64,
-    /// How many issues there are.
+    /// Number of issues.
     pub issue_count: usize,
-    /// The issue that matters most.
+    /// The most important issue.
     pub top_issue: Option<IssueReport>,
 }
 
-/// Counts of the runs.
+/// Counts of runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct RunSection {
-    /// The folder of receipts and logs.
+    /// The directory of receipts and logs.
     pub runs_path: String,
-    /// How many runs of each status.
+    /// Number of runs by status.
     pub counts: BTreeMap<String, u64>,
-    /// How many runs there are.
+    /// Number of runs.
     pub run_count: usize,
-    /// The newest one.
+    /// The newest entry.
     pub latest: Option<RunSummary>,
-    /// How many issues there are.
+    /// Number of issues.
     pub issue_count: usize,
-    /// The issue that matters most.
+    /// The most important issue.
     pub top_issue: Option<IssueReport>,
 }
 
-/// Counts of the checkpoints.
+/// Counts of checkpoints.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct CheckpointSection {
-    /// The folder of checkpoints.
+    /// The directory of checkpoints.
     pub checkpoints_path: String,
-    /// How many checkpoints of each status.
+    /// Number of checkpoints by status.
     pub counts: BTreeMap<String, u64>,
-    /// How many checkpoints there are.
+    /// Number of checkpoints.
     pub checkpoint_count: usize,
-    /// The newest one.
+    /// The newest entry.
     pub latest: Option<Box<Checkpoint>>,
-    /// How many issues there are.
+    /// Number of issues.
     pub issue_count: usize,
-    /// The issue that matters most.
+    /// The most important issue.
     pub top_issue: Option<IssueReport>,
 }
 
-/// Counts of the runtimes.
+/// Counts of runtimes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct RuntimeSection {
-    /// The file of the runtimes.
+    /// The configuration file of runtimes.
     pub config_path: String,
-    /// The folder of their state.
+    /// The directory of their state.
     pub state_path: String,
-    /// How many are `running`, `stopped` and `stale`.
+    /// Number of `running`, `stopped` and `stale` runtimes.
     pub counts: BTreeMap<String, u64>,
-    /// How many runtimes there are.
+    /// Number of runtimes.
     pub runtime_count: usize,
-    /// How many issues there are.
+    /// Number of issues.
     pub issue_count: usize,
-    /// The issue that matters most.
+    /// The most important issue.
     pub top_issue: Option<IssueReport>,
 }
 
-/// State of the policy.
+/// The state of the policy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct PolicySection {
-    /// The policy's file.
+    /// The policy file.
     pub policy_path: String,
-    /// Whether there is one.
+    /// Whether the file exists.
     pub enabled: bool,
-    /// Whether it is understood.
+    /// Whether the file is valid.
     pub valid: bool,
-    /// How many issues there are.
+    /// Number of issues.
     pub issue_count: usize,
-    /// The issue that matters most.
+    /// The most important issue.
     pub top_issue: Option<IssueReport>,
 }
 
 impl ParitySection {
-    /// Counts what a closeout quiets, and what came or changed after it.
+    /// Counts the issues that a closeout accepts, and new and changed issues since.
     pub fn of(
         latest_closeout: Option<Closeout>,
         quieted_issues: Vec<IssueReport>,
@@ -152,7 +152,7 @@ pub struct Sections {
 }
 
 impl Sections {
-    /// Sums up each area of a survey; `words` spells a step.
+    /// Summarizes each area of a survey. `words` spells steps.
     pub fn of(
         survey: &Survey<'_>,
         issues: &[Issue],

@@ -14,7 +14,7 @@ const STATEMENT_TYPE: &str = "https://in-toto.io/Statement/v1";
 /// `https://brigade.dev/attestation/run-receipt/v1` and still verify, because the signature covers the type.
 const PREDICATE_TYPE: &str = "urn:brigade:receipt:v1";
 
-/// What an envelope says: an in-toto statement about a receipt.
+/// The content of an envelope: an in-toto statement about a receipt.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
@@ -23,12 +23,12 @@ pub struct Statement {
     pub _type: String,
     /// The receipt's file and its sha256.
     pub subject: Vec<Subject>,
-    /// What the statement says of its subject.
+    /// The predicate type.
     #[serde(rename = "predicateType")]
     pub predicate_type: String,
     /// The receipt.
     pub predicate: Receipt,
-    /// Members that this version does not know.
+    /// Members unknown to this version.
     #[serde(skip)]
     pub extra: Extra,
 }
@@ -44,7 +44,7 @@ pub struct Subject {
     pub name: String,
     /// The digests of its bytes by algorithm, such as `sha256`.
     pub digest: BTreeMap<String, String>,
-    /// Members that this version does not know.
+    /// Members unknown to this version.
     #[serde(skip)]
     pub extra: Extra,
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{McpRequestId, OutputCompaction, Receipt, RuntimeStatus};
 
-/// The part of a receipt that lists show; every member is there.
+/// The part of a receipt for lists. Every member is present.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
@@ -25,30 +25,30 @@ pub struct RunSummary {
     /// When the run started.
     #[serde(deserialize_with = "exact")]
     pub started_at: Option<Timestamp>,
-    /// When it ended.
+    /// When the run ended.
     #[serde(deserialize_with = "exact")]
     pub completed_at: Option<Timestamp>,
-    /// How long it took.
+    /// The duration in seconds.
     pub duration_seconds: Option<Number>,
     /// The exit code; negative for a signal.
     pub exit_code: Option<i64>,
     /// Whether the timeout ended it.
     pub timed_out: bool,
-    /// Seconds that it might take.
+    /// The timeout in seconds.
     pub timeout: Option<Number>,
-    /// What the policy decided.
+    /// The policy decision.
     pub policy: Option<PolicyDecision>,
-    /// The runtime as it stood when the run started.
+    /// The state of the runtime when the run started.
     pub runtime: Option<RuntimeStatus>,
     /// The MCP server.
     pub mcp_server_id: Option<String>,
-    /// The tool's name at that server.
+    /// The name of the tool at that server.
     pub mcp_tool_name: Option<String>,
     /// The id of the request to the server.
     pub mcp_request_id: Option<McpRequestId>,
     /// The response, shortened and without secrets.
     pub mcp_response_summary: Option<Object>,
-    /// Its text.
+    /// The text of the response.
     pub mcp_response_text: Option<String>,
     /// The end of standard output, without secrets.
     pub stdout_summary: String,
@@ -58,11 +58,11 @@ pub struct RunSummary {
     pub stdout_log_path: Option<String>,
     /// The log of standard error.
     pub stderr_log_path: Option<String>,
-    /// How much the summaries leave out.
+    /// How much the summaries omit.
     pub output_compaction: Option<OutputCompaction>,
     /// The receipt.
     pub receipt_path: Option<String>,
-    /// Members whose value has another type.
+    /// Members with values of another type.
     #[serde(skip)]
     pub extra: Extra,
 }
@@ -70,7 +70,7 @@ pub struct RunSummary {
 record!(RunSummary);
 
 impl RunSummary {
-    /// The members of a summary that a receipt may lack.
+    /// Members of a summary that a receipt may lack.
     pub const MEMBERS: &[&str] = &[
         "id",
         "status",
@@ -98,7 +98,7 @@ impl RunSummary {
         "receipt_path",
     ];
 
-    /// Takes what lists show of a receipt.
+    /// Extracts the summary of a receipt.
     pub fn of(receipt: Receipt) -> RunSummary {
         let mut other = receipt.extra.members().clone();
         other.retain(|name, _| RunSummary::MEMBERS.contains(&name.as_str()));

@@ -1,4 +1,4 @@
-//! Harnesses as documents have them.
+//! Harnesses in documents.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,27 +9,27 @@ use serde::{Deserialize, Serialize};
 use super::{FrontMatterField, Harness, HarnessPlace, folders_of, harnesses};
 use crate::facts::wanted;
 
-/// One harness on one line.
+/// One harness in a list.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct HarnessLine {
     /// The name in tools.toml.
     pub name: String,
-    /// The name for people.
+    /// The display name.
     pub title: String,
-    /// Whether it is one whose files are known.
+    /// Whether the files of the harness are known.
     pub known: bool,
-    /// How many enabled tools support it.
+    /// Number of enabled tools that support it.
     pub tool_count: usize,
-    /// The folders that it reads in a workspace.
+    /// The directories that it reads in a workspace.
     pub folders: Vec<Cow<'static, str>>,
-    /// What else there is to know.
+    /// Notes.
     pub note: Option<Cow<'static, str>>,
 }
 
 impl HarnessLine {
-    /// Lists the harnesses that are known, and after them those that only these tools name.
+    /// Lists the known harnesses, then others that these tools name.
     pub fn all<'t>(tools: impl IntoIterator<Item = &'t Tool>) -> Vec<HarnessLine> {
         let mut supported: BTreeMap<&str, usize> = BTreeMap::new();
         for wanted in tools.into_iter().flat_map(wanted) {
@@ -65,11 +65,11 @@ pub struct HarnessPlaceReport {
     pub path: Cow<'static, str>,
     /// The form of the file.
     pub format: Cow<'static, str>,
-    /// The families of tools that belong there by default.
+    /// The families of tools that use it by default.
     pub families: Vec<Cow<'static, str>>,
-    /// The front matter that the harness reads there.
+    /// The front matter that the harness reads.
     pub front_matter: Vec<FrontMatterReport>,
-    /// What the harness makes of such a tool at best: `native`, `adapted` or `reference-only`.
+    /// The best support by the harness: `native`, `adapted` or `reference-only`.
     pub lossiness: Cow<'static, str>,
 }
 
@@ -92,7 +92,7 @@ impl From<&HarnessPlace> for HarnessPlaceReport {
 pub struct FrontMatterReport {
     /// The key.
     pub key: Cow<'static, str>,
-    /// Whether the harness needs it; then it is added where the source has none.
+    /// Whether the harness requires it. A required field is added if the source lacks it.
     pub required: bool,
 }
 
@@ -109,14 +109,14 @@ impl From<&FrontMatterField> for FrontMatterReport {
 pub struct HarnessTool {
     /// The tool.
     pub tool_id: String,
-    /// Where it is projected to, as configured; absent when it is not.
+    /// The configured projection path; absent if there is none.
     pub projection_path: Option<String>,
-    /// Where the harness would read it, when no path is configured.
+    /// The default path, if no path is configured.
     pub suggested_path: Option<String>,
 }
 
 impl HarnessTool {
-    /// Says where a tool is projected to for a harness; `None` when it does not support it.
+    /// Returns the projection of a tool for a harness; `None` if the tool does not support it.
     pub fn of(tool: &Tool, harness: &Harness) -> Option<HarnessTool> {
         let wanted = wanted(tool).into_iter().find(|wanted| wanted.harness == harness.name)?;
         let place = tool.family.and_then(|family| harness.place_for(family));

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::{PinSummary, ProjectionReport, Report, SchemaId, Unfilled};
 use crate::exit::Exit;
 
-/// `call plan`: what a call would be, and every reason why it may not run.
+/// `call plan`: the plan of a call, and all reasons why it may not run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -19,39 +19,39 @@ pub struct PlanReport {
     /// The schema id.
     #[serde(deserialize_with = "PlanReport::read_schema")]
     pub schema: SchemaId,
-    /// The workspace.
+    /// The workspace root.
     pub target: String,
     /// The catalog file.
     pub config_path: String,
-    /// Whether nothing speaks against the call.
+    /// Whether the call has no blockers.
     pub valid: bool,
     /// The tool.
     pub tool_id: String,
-    /// The plan, without secrets; of a tool that is not there it says nothing.
+    /// The plan, without secrets; empty if the tool does not exist.
     #[serde(serialize_with = "sorted::serialize")]
     pub plan: PlanSummary,
-    /// Every reason against the call, as sentences.
+    /// All reasons against the call, as sentences.
     pub blockers: Vec<String>,
-    /// The same reasons with code, place and the way to change them.
+    /// The same reasons with code, place and fix.
     pub blocker_details: Vec<BlockerDetail>,
-    /// What the policy decides.
+    /// The policy decision.
     pub policy: PolicyDecision,
-    /// What the policy's author probably did not mean, such as a key that has no effect; none of it stops the call.
+    /// Likely mistakes in the policy, such as a key without effect. They do not block the call.
     pub warnings: Vec<String>,
-    /// What the input schema has against the arguments.
+    /// Violations of the input schema.
     pub validation_errors: Vec<String>,
     /// The projections that block the call.
     #[serde(serialize_with = "sorted::serialize")]
     pub projection_blockers: Vec<ProjectionReport>,
-    /// Counts and places of the projections.
+    /// Counts and paths of the projections.
     pub projection_summary: ProjectionSummary,
-    /// The contract's fingerprint.
+    /// The fingerprint of the contract.
     pub contract_fingerprint: Option<String>,
-    /// The source's fingerprint.
+    /// The fingerprint of the source.
     pub source_fingerprint: Option<String>,
-    /// The fingerprint of what is asked.
+    /// The fingerprint of the call.
     pub call_fingerprint: Option<String>,
-    /// The words of the command line, without secrets; empty when it cannot be put together.
+    /// The words of the command line, without secrets; empty if it cannot be built.
     pub argv: Vec<String>,
 }
 
@@ -63,7 +63,7 @@ impl Report for PlanReport {
     }
 }
 
-/// `call queue`: what became of a planned call.
+/// `call queue`: the result for a planned call.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -71,24 +71,23 @@ pub struct QueueReport {
     /// The schema id.
     #[serde(deserialize_with = "QueueReport::read_schema")]
     pub schema: SchemaId,
-    /// The workspace.
+    /// The workspace root.
     pub target: String,
-    /// The queue's file.
+    /// The queue file.
     pub calls_path: String,
-    /// 1 when the call was stored.
+    /// 1 if the call was stored.
     pub created: u8,
-    /// 1 when one that asks for the same was there.
+    /// 1 if an equal call existed.
     pub skipped: u8,
-    /// 1 when the call has blockers.
+    /// 1 if the call has blockers.
     pub blocked: u8,
-    /// The stored call, or the one that was there, or, when nothing was stored, the one that would have been, without
-    /// secrets.
+    /// The stored or existing call. If nothing was stored, the call that would have been, without secrets.
     pub call: Call,
     /// Why nothing was stored.
     pub reason: Option<String>,
-    /// Every reason against the call, as sentences.
+    /// All reasons against the call, as sentences.
     pub blockers: Vec<String>,
-    /// The same reasons with code, place and the way to change them.
+    /// The same reasons with code, place and fix.
     pub blocker_details: Vec<BlockerDetail>,
 }
 
@@ -104,21 +103,21 @@ pub struct CallReport {
     /// The schema id.
     #[serde(deserialize_with = "CallReport::read_schema")]
     pub schema: SchemaId,
-    /// The workspace.
+    /// The workspace root.
     pub target: String,
-    /// The queue's file.
+    /// The queue file.
     pub calls_path: String,
-    /// The call; `null` when there is none.
+    /// The call; `null` if there is none.
     pub call: Call,
-    /// What changed since the call was approved, so that it cannot run; empty when nothing did.
+    /// Changes since the approval that prevent the call from running; empty if there are none.
     pub changed: Vec<String>,
-    /// The pin of the MCP tool that it asks for, and what the server changed since; `null` without one.
+    /// The pin of its MCP tool, and the changes of the server since; `null` without a pin.
     pub pin: Option<PinSummary>,
-    /// Why there is none.
+    /// Why nothing was found.
     pub(crate) error: Unfilled<Option<String>>,
-    /// What could be meant, when more than one call could.
+    /// Matching ids, if more than one call matches.
     pub(crate) candidates: Unfilled<Vec<String>>,
-    /// What would be accepted now; not part of the document.
+    /// The next step that would be accepted now; not in the document.
     #[serde(skip)]
     pub next: Option<NextStep>,
 }
@@ -135,21 +134,21 @@ pub struct ReviewReport {
     /// The schema id.
     #[serde(deserialize_with = "ReviewReport::read_schema")]
     pub schema: SchemaId,
-    /// The workspace.
+    /// The workspace root.
     pub target: String,
-    /// The queue's file.
+    /// The queue file.
     pub calls_path: String,
-    /// The call as it stands now; `null` when there is none.
+    /// The current call; `null` if there is none.
     pub call: Call,
-    /// The pin of the MCP tool that it asks for, as it is now; `null` without one.
+    /// The current pin of its MCP tool; `null` without a pin.
     pub pin: Option<PinSummary>,
-    /// What the server changed of that tool and this approval took, in sentences: the pin was renewed to exactly that.
+    /// Changes of the server that this approval accepted, as sentences. The pin was renewed to exactly these.
     pub accepted_changes: Vec<String>,
-    /// Every reason against it, as sentences.
+    /// All reasons against it, as sentences.
     pub(crate) blockers: Unfilled<Vec<String>>,
-    /// The same reasons with code, place and the way to change them.
+    /// The same reasons with code, place and fix.
     pub(crate) blocker_details: Unfilled<Vec<BlockerDetail>>,
-    /// What could be meant, when more than one call could.
+    /// Matching ids, if more than one call matches.
     pub(crate) candidates: Unfilled<Vec<String>>,
 }
 
@@ -157,7 +156,7 @@ impl Report for ReviewReport {
     const SCHEMA: &'static str = "brigade.call-review.v1";
 }
 
-/// `call run`: what came of a run, or why there was none.
+/// `call run`: the result of a run, or why nothing ran.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -165,32 +164,32 @@ pub struct RunReport {
     /// The schema id.
     #[serde(deserialize_with = "RunReport::read_schema")]
     pub schema: SchemaId,
-    /// The workspace.
+    /// The workspace root.
     pub target: String,
-    /// The queue's file.
+    /// The queue file.
     pub calls_path: String,
-    /// The folder of receipts and logs.
+    /// The directory of receipts and logs.
     pub runs_path: String,
-    /// The call as it stands now; `null` when there is none.
+    /// The current call; `null` if there is none.
     pub call: Call,
-    /// The receipt; `null` when nothing ran.
+    /// The receipt; `null` if nothing ran.
     pub receipt: Box<Receipt>,
-    /// Every reason why nothing ran, as sentences.
+    /// All reasons why nothing ran, as sentences.
     pub(crate) blockers: Unfilled<Vec<String>>,
-    /// The same reasons with code, place and the way to change them.
+    /// The same reasons with code, place and fix.
     pub(crate) blocker_details: Unfilled<Vec<BlockerDetail>>,
-    /// The names of what changed since the approval.
+    /// Names of what changed since the approval.
     pub(crate) changed: Unfilled<Vec<String>>,
-    /// Approved calls that `--next` passed over, and why.
+    /// Approved calls that `--next` skipped, and why.
     pub passed_over: Vec<PassedOver>,
-    /// What the run came upon that somebody should look at; it was no reason not to run.
+    /// Warnings of the run, which did not prevent it.
     pub warnings: Vec<String>,
     /// Why nothing ran.
     #[serde(rename = "error", skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// What could be meant, when more than one call could.
+    /// Matching ids, if more than one call matches.
     pub(crate) candidates: Unfilled<Vec<String>>,
-    /// Whether the run ended well; not part of the document.
+    /// Whether the run succeeded; not in the document.
     #[serde(skip)]
     pub succeeded: bool,
 }
@@ -211,15 +210,15 @@ pub struct BatchReport {
     /// The schema id.
     #[serde(deserialize_with = "BatchReport::read_schema")]
     pub schema: SchemaId,
-    /// The workspace.
+    /// The workspace root.
     pub target: String,
-    /// The queue's file.
+    /// The queue file.
     pub calls_path: String,
-    /// Calls that were stored.
+    /// Number of stored calls.
     pub created: usize,
-    /// Calls that were there, or were rejected before.
+    /// Number of calls that existed or were rejected before.
     pub skipped: usize,
-    /// Lines that are no call, or whose call is blocked.
+    /// Number of invalid lines and blocked calls.
     pub refused: usize,
 }
 

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::{IssueReport, LiveReport, Report, Rows, SchemaId, Unfilled};
 use crate::exit::Exit;
 
-/// `tools list` and `tools doctor`: the catalog, its health and counts of everything around it.
+/// `tools list` and `tools doctor`: the catalog, its health, and counts of calls, runs, checkpoints and runtimes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -22,51 +22,51 @@ pub struct CatalogReport {
     /// The schema id.
     #[serde(deserialize_with = "CatalogReport::read_schema")]
     pub schema: SchemaId,
-    /// The workspace.
+    /// The workspace root.
     pub target: String,
     /// The catalog file.
     pub config_path: String,
-    /// Whether the catalog has no error.
+    /// Whether the catalog has no errors.
     pub valid: bool,
-    /// The errors of the catalog.
+    /// Errors in the catalog.
     pub errors: Vec<ErrorLine>,
     /// The enabled tools.
     #[cfg_attr(feature = "schemas", schemars(with = "Vec<ToolSummary>"))]
     pub tools: Rows<ToolSummary>,
-    /// How many.
+    /// Number of entries.
     pub tool_count: usize,
-    /// Issues before the last parity closeout quiets some.
+    /// All issues, including those that the last parity closeout accepted.
     #[cfg_attr(feature = "schemas", schemars(with = "Vec<IssueReport>"))]
     pub raw_issues: Rows<IssueReport>,
-    /// How many.
+    /// Number of entries.
     pub raw_issue_count: usize,
-    /// The issues that count.
+    /// Issues that are not accepted.
     #[cfg_attr(feature = "schemas", schemars(with = "Vec<IssueReport>"))]
     pub issues: Rows<IssueReport>,
-    /// How many.
+    /// Number of entries.
     pub issue_count: usize,
-    /// The first of them.
+    /// The first of these issues.
     #[serde(serialize_with = "sorted::serialize")]
     pub top_issue: Option<IssueReport>,
-    /// What the last closeout quiets.
+    /// Issues that the last closeout accepted.
     #[serde(serialize_with = "sorted::serialize")]
     pub parity: ParitySection,
-    /// Counts of the queue.
+    /// Counts of calls.
     #[serde(serialize_with = "sorted::serialize")]
     pub call_queue: CallSection,
-    /// Counts of the runs.
+    /// Counts of runs.
     #[serde(serialize_with = "sorted::serialize")]
     pub run_history: RunSection,
-    /// Counts of the checkpoints.
+    /// Counts of checkpoints.
     #[serde(serialize_with = "sorted::serialize")]
     pub checkpoints: CheckpointSection,
-    /// Counts of the runtimes.
+    /// Counts of runtimes.
     #[serde(serialize_with = "sorted::serialize")]
     pub runtimes: RuntimeSection,
-    /// State of the policy.
+    /// The state of the policy.
     #[serde(serialize_with = "sorted::serialize")]
     pub policy: PolicySection,
-    /// Whether issues fail the command (`--strict`); not part of the document.
+    /// Whether issues fail the command (`--strict`); not in the document.
     #[serde(skip)]
     pub strict: bool,
 }
@@ -79,7 +79,7 @@ impl Report for CatalogReport {
     }
 }
 
-/// `tools list` for people: what the catalog alone says.
+/// `tools list` for people: the content of the catalog.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -87,17 +87,17 @@ pub struct ToolLinesReport {
     /// The schema id.
     #[serde(deserialize_with = "ToolLinesReport::read_schema")]
     pub schema: SchemaId,
-    /// The workspace.
+    /// The workspace root.
     pub target: String,
     /// The catalog file.
     pub config_path: String,
-    /// Whether the catalog has no error.
+    /// Whether the catalog has no errors.
     pub valid: bool,
-    /// The errors of the catalog.
+    /// Errors in the catalog.
     pub errors: Vec<ErrorLine>,
     /// The enabled tools.
     pub tools: Vec<ToolLine>,
-    /// What to do about a catalog without tools; not part of the document.
+    /// What to do if the catalog has no tools; not in the document.
     #[serde(skip, default = "first_step")]
     pub next: NextStep,
 }
@@ -110,7 +110,7 @@ impl Report for ToolLinesReport {
     }
 }
 
-/// What to do about a catalog of which nothing else is known.
+/// The default advice for a catalog without tools.
 fn first_step() -> NextStep {
     NextStep::Init
 }
@@ -123,13 +123,13 @@ pub struct ShowReport {
     /// The schema id.
     #[serde(deserialize_with = "ShowReport::read_schema")]
     pub schema: SchemaId,
-    /// The workspace.
+    /// The workspace root.
     pub target: String,
     /// The catalog file.
     pub config_path: String,
-    /// The tool; absent when there is none of that id.
+    /// The tool; absent if no tool has this id.
     pub tool: ToolSummary,
-    /// Why there is no tool, and what may have been meant.
+    /// Why no tool was found, with suggestions.
     pub(crate) error: Unfilled<Option<String>>,
 }
 
@@ -145,13 +145,13 @@ pub struct SearchReport {
     /// The schema id.
     #[serde(deserialize_with = "SearchReport::read_schema")]
     pub schema: SchemaId,
-    /// The workspace.
+    /// The workspace root.
     pub target: String,
-    /// What was searched for.
+    /// The searched text.
     pub query: String,
-    /// The enabled tools whose id, name, family or description contains it.
+    /// Enabled tools with the text in id, name, family or description.
     pub matches: Vec<ToolSummary>,
-    /// How many.
+    /// Number of entries.
     pub match_count: usize,
 }
 
@@ -167,28 +167,28 @@ pub struct DescribeReport {
     /// The schema id.
     #[serde(deserialize_with = "DescribeReport::read_schema")]
     pub schema: SchemaId,
-    /// The workspace.
+    /// The workspace root.
     pub target: String,
     /// The catalog file.
     pub config_path: String,
-    /// Whether the catalog has no error.
+    /// Whether the catalog has no errors.
     pub valid: bool,
-    /// The errors of the catalog.
+    /// Errors in the catalog.
     pub errors: Vec<ErrorLine>,
-    /// The tool; absent when there is none of that id.
+    /// The tool; absent if no tool has this id.
     pub tool: DescribedTool,
-    /// The arguments, as the input schema has them.
+    /// The arguments in the input schema.
     pub arguments: Vec<ArgumentDescription>,
     /// Example arguments from the examples file, as JSON.
     pub examples: Json,
-    /// The tool's issues.
+    /// The issues of the tool.
     #[serde(serialize_with = "sorted::serialize")]
     pub issues: Vec<IssueReport>,
-    /// How many.
+    /// Number of entries.
     pub issue_count: usize,
-    /// Why there is no tool, and what may have been meant.
+    /// Why no tool was found, with suggestions.
     pub(crate) error: Unfilled<Option<String>>,
-    /// What the tool's server says now, when it was asked.
+    /// The current answer of the tool's server, if it was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub live: Option<LiveReport>,
 }
@@ -209,24 +209,24 @@ pub struct ContractsReport {
     /// The schema id.
     #[serde(deserialize_with = "ContractsReport::read_schema")]
     pub schema: SchemaId,
-    /// The workspace.
+    /// The workspace root.
     pub target: String,
     /// The catalog file.
     pub config_path: String,
-    /// Whether the catalog has no error.
+    /// Whether the catalog has no errors.
     pub valid: bool,
-    /// The errors of the catalog.
+    /// Errors in the catalog.
     pub errors: Vec<ErrorLine>,
     /// The contracts of the enabled tools.
     pub contracts: Vec<ContractHealth>,
-    /// How many.
+    /// Number of entries.
     pub contract_count: usize,
-    /// How many issues they have together.
+    /// Number of issues of all contracts.
     pub issue_count: usize,
-    /// Those issues.
+    /// These issues.
     #[serde(serialize_with = "sorted::serialize")]
     pub issues: Vec<IssueReport>,
-    /// What the servers say now, when they were asked.
+    /// The current answers of the servers, if they were asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub live: Option<LiveReport>,
 }

@@ -17,19 +17,19 @@ pub struct CheckpointListReport {
     /// The schema id.
     #[serde(deserialize_with = "CheckpointListReport::read_schema")]
     pub schema: SchemaId,
-    /// The workspace.
+    /// The workspace root.
     pub target: String,
-    /// The folder of checkpoints.
+    /// The directory of checkpoints.
     pub checkpoints_path: String,
     /// The checkpoints, newest first.
     pub checkpoints: Vec<Checkpoint>,
-    /// How many.
+    /// Number of entries.
     pub checkpoint_count: usize,
-    /// How many of each status.
+    /// Number by status.
     pub counts: BTreeMap<String, u64>,
-    /// Files that cannot be read.
+    /// Unreadable files.
     pub errors: Vec<BrokenCheckpoint>,
-    /// How many.
+    /// Number of entries.
     pub error_count: usize,
 }
 
@@ -37,14 +37,14 @@ impl Report for CheckpointListReport {
     const SCHEMA: &'static str = "brigade.checkpoint-list.v1";
 }
 
-/// A checkpoint that cannot be read.
+/// An unreadable checkpoint.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct BrokenCheckpoint {
     /// The file.
     pub checkpoint_path: String,
-    /// What is wrong.
+    /// The problem.
     pub error: String,
 }
 
@@ -56,17 +56,17 @@ pub struct CheckpointReport {
     /// The schema id.
     #[serde(deserialize_with = "CheckpointReport::read_schema")]
     pub schema: SchemaId,
-    /// The workspace.
+    /// The workspace root.
     pub target: String,
-    /// The folder of checkpoints.
+    /// The directory of checkpoints.
     pub checkpoints_path: String,
-    /// The checkpoint; `null` when there is none.
+    /// The checkpoint; `null` if there is none.
     pub checkpoint: Box<Checkpoint>,
-    /// Where its call stands; `null` when there is none.
+    /// The status of its call; `null` if there is none.
     pub call_status: Option<String>,
-    /// Why there is none.
+    /// Why nothing was found.
     pub(crate) error: Unfilled<Option<String>>,
-    /// What could be meant, when more than one checkpoint could.
+    /// Matching ids, if more than one checkpoint matches.
     pub(crate) candidates: Unfilled<Vec<String>>,
 }
 
@@ -82,13 +82,13 @@ pub struct CheckpointReviewReport {
     /// The schema id.
     #[serde(deserialize_with = "CheckpointReviewReport::read_schema")]
     pub schema: SchemaId,
-    /// The workspace.
+    /// The workspace root.
     pub target: String,
-    /// The folder of checkpoints.
+    /// The directory of checkpoints.
     pub checkpoints_path: String,
-    /// The checkpoint as it stands now; `null` when there is none.
+    /// The current checkpoint; `null` if there is none.
     pub checkpoint: Box<Checkpoint>,
-    /// Its call as it stands now; `null` when nothing was decided.
+    /// The current call; `null` if nothing was decided.
     pub call: Call,
 }
 
@@ -104,30 +104,30 @@ pub struct ResumeReport {
     /// The schema id.
     #[serde(deserialize_with = "ResumeReport::read_schema")]
     pub schema: SchemaId,
-    /// The workspace.
+    /// The workspace root.
     pub target: String,
-    /// The queue's file.
+    /// The queue file.
     pub calls_path: String,
-    /// The folder of checkpoints.
+    /// The directory of checkpoints.
     pub checkpoints_path: String,
-    /// The folder of receipts and logs.
+    /// The directory of receipts and logs.
     pub runs_path: String,
-    /// The checkpoint as it stands now; `null` when there is none.
+    /// The current checkpoint; `null` if there is none.
     pub checkpoint: Box<Checkpoint>,
-    /// Its call as it stands now.
+    /// The current call.
     pub call: Call,
-    /// The receipt; `null` when nothing ran.
+    /// The receipt; `null` if nothing ran.
     pub receipt: Box<Receipt>,
-    /// Every reason why nothing ran, as sentences.
+    /// All reasons why nothing ran, as sentences.
     pub(crate) blockers: Unfilled<Vec<String>>,
-    /// The same reasons with code, place and the way to change them.
+    /// The same reasons with code, place and fix.
     pub(crate) blocker_details: Unfilled<Vec<BlockerDetail>>,
-    /// The names of what changed since the approval.
+    /// Names of what changed since the approval.
     pub(crate) changed: Unfilled<Vec<String>>,
     /// Why nothing ran, or why the run failed.
     #[serde(rename = "error", skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// Whether the run ended well; not part of the document.
+    /// Whether the run succeeded; not in the document.
     #[serde(skip)]
     pub succeeded: bool,
 }

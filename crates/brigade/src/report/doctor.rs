@@ -1,4 +1,4 @@
-//! Documents about health and what mends it.
+//! Documents about health and fixes.
 
 use brigade_core::Hint;
 use brigade_doctor::InboxItem;
@@ -16,21 +16,21 @@ pub struct FixReport {
     /// The schema id.
     #[serde(deserialize_with = "FixReport::read_schema")]
     pub schema: SchemaId,
-    /// The workspace.
+    /// The workspace root.
     pub target: String,
-    /// Whether it was only looked at what would be done.
+    /// Whether this was a dry run.
     pub dry_run: bool,
-    /// What was mended, or would be.
+    /// Fixes that were done, or would be done.
     pub fixed: Vec<Fix>,
-    /// How many.
+    /// Number of entries.
     pub fixed_count: usize,
-    /// What could not be mended.
+    /// Fixes that failed.
     pub failed: Vec<Fix>,
-    /// How many.
+    /// Number of entries.
     pub failed_count: usize,
     /// The command to try next.
     pub next_command: Hint,
-    /// How the worst of what could not be mended ends the command; not part of the document.
+    /// The exit of the worst failed fix; not in the document.
     #[serde(skip)]
     pub worst: Exit,
 }
@@ -51,23 +51,23 @@ pub struct ImportReport {
     /// The schema id.
     #[serde(deserialize_with = "ImportReport::read_schema")]
     pub schema: SchemaId,
-    /// The workspace.
+    /// The workspace root.
     pub target: String,
-    /// The inbox.
+    /// The inbox file.
     pub imports_path: String,
-    /// How many issues there are.
+    /// Number of issues.
     pub issues: usize,
-    /// How many became new rows.
+    /// Number of new rows.
     pub created: usize,
-    /// How many were there already.
+    /// Number of issues that have a row already.
     pub skipped: usize,
-    /// How many were dismissed and have not changed since.
+    /// Number of dismissed issues without a change since.
     pub dismissed: usize,
     /// The new rows.
     pub imports: Vec<InboxItem>,
-    /// How many lines of the inbox could not be read and were set aside.
+    /// Number of unreadable inbox lines that were moved to a quarantine file.
     pub quarantined: usize,
-    /// The file that they are in now.
+    /// The quarantine file.
     pub quarantine_path: Option<String>,
 }
 

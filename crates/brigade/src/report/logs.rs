@@ -13,21 +13,21 @@ pub struct RunLogReport {
     /// The schema id.
     #[serde(deserialize_with = "RunLogReport::read_schema")]
     pub schema: SchemaId,
-    /// The workspace.
+    /// The workspace root.
     pub target: String,
     /// The run.
     pub run_id: String,
-    /// Whether it is still running, so that the log may grow.
+    /// Whether the run is still running, so the log may grow.
     pub running: bool,
-    /// Which log: `stdout` or `stderr`.
+    /// The stream: `stdout` or `stderr`.
     pub stream: Cow<'static, str>,
     /// The log.
     pub path: String,
-    /// How long the log is, in bytes.
+    /// The length of the log, in bytes.
     pub bytes: u64,
-    /// The log without secrets, at most its last MiB; what is no UTF-8 is replaced.
+    /// At most the last MiB of the log, without secrets. Bytes that are not UTF-8 are replaced.
     pub text: String,
-    /// How many bytes of the log are too far from its end to be in the text.
+    /// Number of bytes of the log before the text.
     pub omitted_bytes: u64,
 }
 

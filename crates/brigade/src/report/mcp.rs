@@ -15,30 +15,30 @@ pub struct PinListReport {
     /// The schema id.
     #[serde(deserialize_with = "PinListReport::read_schema")]
     pub schema: SchemaId,
-    /// The workspace.
+    /// The workspace root.
     pub target: String,
-    /// The folder of the pins.
+    /// The directory of the pins.
     pub pins_path: String,
     /// The pins, by server and tool.
     pub pins: Vec<PinSummary>,
-    /// How many.
+    /// Number of entries.
     pub pin_count: usize,
-    /// How many of them a server listed differently since.
+    /// Number of pins that a server listed differently since.
     pub changed_count: usize,
-    /// What servers list, as far as that is known, by name.
+    /// The known tool lists of servers, by name.
     pub servers: Vec<ServerSummary>,
-    /// How many.
+    /// Number of entries.
     pub server_count: usize,
-    /// Files that are no pins.
+    /// Invalid pin files.
     pub errors: Vec<BrokenPin>,
-    /// How many.
+    /// Number of entries.
     pub error_count: usize,
     /// Whether the servers were asked.
     pub is_live: bool,
-    /// What the servers say now that does not fit; when they were not asked, which tools appeared or vanished when they
-    /// were.
+    /// Differences to what the servers list now. If they were not asked, tools that appeared or vanished in the
+    /// last known list.
     pub issues: Vec<LiveIssue>,
-    /// How many.
+    /// Number of entries.
     pub issue_count: usize,
 }
 
@@ -46,7 +46,7 @@ impl Report for PinListReport {
     const SCHEMA: &'static str = "brigade.pins.v1";
 
     fn exit(&self) -> Exit {
-        // What is only remembered shows; it fails nothing until somebody asks.
+        // A remembered difference is shown, and fails the command only if the servers were asked.
         let is_good = self.errors.is_empty() && !(self.is_live && self.issues.iter().any(LiveIssue::is_bad));
         if is_good { Exit::Done } else { Exit::Refused }
     }
@@ -57,79 +57,79 @@ impl Report for PinListReport {
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct PinSummary {
-    /// The id: the file's name without its ending.
+    /// The id: the file name without extension.
     pub id: String,
     /// The server.
     pub server: String,
-    /// The tool's name at that server.
+    /// The name of the tool at that server.
     pub tool: String,
-    /// `pinned`; `changed` when the server listed it differently since, so that calls are refused until one is approved
-    /// anew; `vanished` when it did not list it at all.
+    /// `pinned`; `changed` if the server listed the tool differently since, so calls are refused until one is approved
+    /// again; `vanished` if the server no longer lists it.
     pub state: Cow<'static, str>,
-    /// The fingerprint of what the server said.
+    /// The fingerprint of the pinned listing.
     pub fingerprint: String,
-    /// When that was, or when it was accepted.
+    /// When the listing was pinned or accepted.
     pub pinned_at: String,
-    /// When the server said something else.
+    /// When the server listed something else.
     pub offered_at: Option<String>,
-    /// The fingerprint of that; the next approval of a call of the tool binds it.
+    /// The fingerprint of the offered listing, which the next approval of a call of the tool binds.
     pub offered_fingerprint: Option<String>,
-    /// When the server first did not list the tool any more.
+    /// When the server first no longer listed the tool.
     pub missing_since: Option<String>,
     /// The file.
     pub pin_path: String,
-    /// What changed, in sentences.
+    /// The changes, as sentences.
     pub changes: Vec<String>,
 }
 
-/// What a server lists, beside what is known of it.
+/// The tool list of a server.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ServerSummary {
-    /// The id for `pins show` and `pins accept`: the file below the folder of the pins, without its ending.
+    /// The id for `pins show` and `pins accept`: the file name below the directory of pins, without extension.
     pub id: String,
     /// The server.
     pub server: String,
-    /// `known`; `changed` when tools appeared or vanished.
+    /// `known`; `changed` if tools appeared or vanished.
     pub state: Cow<'static, str>,
-    /// How many tools it lists.
+    /// Number of listed tools.
     pub tool_count: usize,
-    /// The tools that appeared since the list was known, and that the catalog does not have.
+    /// Tools that appeared since the list became known and are not in the catalog.
     pub appeared: Vec<String>,
-    /// The tools that vanished since; pinned ones have their own state.
+    /// Tools that vanished since. Pinned tools have their own state.
     pub vanished: Vec<String>,
     /// When the list became known, or was accepted.
     pub known_at: String,
-    /// When what it lists was last seen to be different.
+    /// When the list last differed.
     pub listed_at: String,
     /// The file.
     pub listing_path: String,
 }
 
-/// A file that is no pin.
+/// An invalid pin file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct BrokenPin {
     /// The file.
     pub pin_path: String,
-    /// What is wrong with it.
+    /// The problems.
     pub error: String,
 }
 
-/// A tool as its server lists it since it was pinned, without secrets.
+/// A tool as its server lists it now, without secrets.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct OfferedTool {
     /// The name.
     pub name: String,
-    /// What the server says that the tool does.
+    /// The server's description of the tool.
     pub description: Option<String>,
-    /// The schema of its arguments.
+    /// The schema of the arguments.
     pub input_schema: Json,
-    /// The fingerprint of all three, as the server said them.
+    /// The fingerprint of name, description and schema, as the server listed them.
     pub fingerprint: String,
 }
 
@@ -141,27 +141,27 @@ pub struct PinReport {
     /// The schema id.
     #[serde(deserialize_with = "PinReport::read_schema")]
     pub schema: SchemaId,
-    /// The workspace.
+    /// The workspace root.
     pub target: String,
-    /// The folder of the pins.
+    /// The directory of the pins.
     pub pins_path: String,
-    /// The pin; `null` when none was found.
+    /// The pin; `null` if none was found.
     pub pin: Option<PinSummary>,
-    /// What a server lists, when that was asked for instead of a pin.
+    /// The list of a server, if the id names a server instead of a pin.
     pub server: Option<ServerSummary>,
-    /// What the server says that the tool does, as it is pinned.
+    /// The pinned description.
     pub description: Option<String>,
-    /// The schema of its arguments, as it is pinned.
+    /// The pinned schema of the arguments.
     pub input_schema: Json,
-    /// All that the server says of it instead, or what was accepted; `null` when nothing changed.
+    /// The offered or accepted listing; `null` without a change.
     pub offered: Option<OfferedTool>,
-    /// What changed since, or what was accepted.
+    /// The offered or accepted changes.
     pub changes: Vec<String>,
     /// Whether a change was accepted.
     pub accepted: bool,
-    /// Why not.
+    /// Why nothing was found or accepted.
     pub(crate) error: Unfilled<Option<String>>,
-    /// What could be meant.
+    /// Candidates for an ambiguous id.
     pub(crate) candidates: Unfilled<Vec<String>>,
 }
 
@@ -169,7 +169,7 @@ impl Report for PinReport {
     const SCHEMA: &'static str = "brigade.pin.v1";
 }
 
-/// Something that a server says now and that does not fit what is stored.
+/// A difference between a server's list and what is stored.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -177,22 +177,22 @@ pub struct LiveIssue {
     /// `mcp_server_failed`, `mcp_tool_vanished`, `mcp_tool_appeared`, `mcp_tool_changed`, `mcp_tool_duplicate`,
     /// `mcp_tool_new`, `mcp_contract_differs` or `mcp_no_server`.
     pub code: Cow<'static, str>,
-    /// `warning`, or `info` for what is only worth knowing.
+    /// `warning` or `info`.
     pub severity: Cow<'static, str>,
     /// The server.
     pub server: String,
-    /// The tool's name at that server.
+    /// The name of the tool at that server.
     pub tool: Option<String>,
-    /// What is wrong, in one sentence.
+    /// The problem, as one sentence.
     pub message: String,
-    /// What changed, in sentences.
+    /// The changes, as sentences.
     pub changes: Vec<String>,
     /// What to do.
     pub hint: Option<Hint>,
 }
 
 impl LiveIssue {
-    /// Puts the next step of the hint into the words of a face.
+    /// Spells the next step in the hint.
     pub(crate) fn spell(&mut self, speller: &dyn Spell) {
         self.hint = self.hint.take().map(|hint| hint.spelled(speller, None));
     }
@@ -202,23 +202,23 @@ impl LiveIssue {
     }
 }
 
-/// What servers said, on explicit request: part of `describe --live` and `contracts --live`.
+/// The answers of servers, on explicit request: part of `describe --live` and `contracts --live`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct LiveReport {
     /// The servers that were asked.
     pub servers: Vec<LiveServerReport>,
-    /// The tools that they were asked for.
+    /// The requested tools.
     pub tools: Vec<LiveToolReport>,
-    /// What does not fit.
+    /// The differences.
     pub issues: Vec<LiveIssue>,
-    /// How many.
+    /// Number of entries.
     pub issue_count: usize,
 }
 
 impl LiveReport {
-    /// Tells whether something is wrong that is not for information only.
+    /// Tells whether there is a difference besides information.
     pub(crate) fn is_bad(&self) -> bool {
         self.issues.iter().any(LiveIssue::is_bad)
     }
@@ -231,19 +231,19 @@ impl LiveReport {
 pub struct LiveServerReport {
     /// The server.
     pub server: String,
-    /// Whether it listed its tools.
+    /// Whether the server listed its tools.
     pub answered: bool,
-    /// Name and version, as it gives them.
+    /// Name and version reported by the server.
     pub server_info: Json,
-    /// The revision that was spoken.
+    /// The protocol version.
     pub protocol_version: Option<String>,
-    /// The names of the tools that it lists.
+    /// The names of the listed tools.
     pub tools: Vec<String>,
-    /// Why it did not answer.
+    /// Why the server did not answer.
     pub error: Option<String>,
 }
 
-/// One tool of the catalog, as its server lists it.
+/// A catalog tool as its server lists it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -252,15 +252,15 @@ pub struct LiveToolReport {
     pub tool_id: String,
     /// The server.
     pub server: String,
-    /// The tool's name at that server.
+    /// The name of the tool at that server.
     pub tool: String,
-    /// Whether the server lists it, once.
+    /// Whether the server lists the tool exactly once.
     pub is_listed: bool,
-    /// What the server says that it does.
+    /// The server's description.
     pub description: Option<String>,
     /// `none`, `holds` or `changed`.
     pub pin: Cow<'static, str>,
-    /// How the input schema that the server lists differs from the stored one, in sentences.
+    /// Differences between the server's input schema and the stored one, as sentences.
     pub contract_changes: Vec<String>,
 }
 
@@ -272,7 +272,7 @@ pub struct ImportMcpReport {
     /// The schema id.
     #[serde(deserialize_with = "ImportMcpReport::read_schema")]
     pub schema: SchemaId,
-    /// The workspace.
+    /// The workspace root.
     pub target: String,
     /// The catalog file.
     pub config_path: String,
@@ -280,17 +280,17 @@ pub struct ImportMcpReport {
     pub runtime_id: String,
     /// Whether nothing was written.
     pub dry_run: bool,
-    /// Name and version, as the server gives them.
+    /// Name and version reported by the server.
     pub server_info: Json,
-    /// The revision that was spoken.
+    /// The protocol version.
     pub protocol_version: Option<String>,
-    /// How many tools the server lists.
+    /// Number of tools that the server lists.
     pub listed_count: usize,
-    /// How many were added, or would be.
+    /// Number of added tools, or tools to add.
     pub added_count: usize,
-    /// How many were not.
+    /// Number of skipped tools.
     pub skipped_count: usize,
-    /// The tools that were wanted.
+    /// The requested tools.
     pub tools: Vec<ImportedTool>,
 }
 
@@ -298,16 +298,16 @@ impl Report for ImportMcpReport {
     const SCHEMA: &'static str = "brigade.import-mcp.v1";
 }
 
-/// One tool of a server, and what became of it.
+/// One tool of a server, and the result of its import.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ImportedTool {
     /// The id in the catalog.
     pub tool_id: String,
-    /// The tool's name at its server.
+    /// The name of the tool at its server.
     pub mcp_tool_name: String,
-    /// What the server says that it does, shortened.
+    /// The server's description, shortened.
     pub description: Option<String>,
     /// `add`, `would-add` or `skip`.
     pub action: Cow<'static, str>,
@@ -315,6 +315,6 @@ pub struct ImportedTool {
     pub detail: Option<String>,
     /// The input schema.
     pub input_schema_path: String,
-    /// What of the schema is not supported; calls are refused because of it.
+    /// Unsupported parts of the schema, which block calls.
     pub schema_problems: Vec<String>,
 }

@@ -15,15 +15,15 @@ pub struct PolicyReport {
     /// The schema id.
     #[serde(deserialize_with = "PolicyReport::read_schema")]
     pub schema: SchemaId,
-    /// The workspace.
+    /// The workspace root.
     pub target: String,
-    /// The policy's file.
+    /// The policy file.
     pub policy_path: String,
-    /// Whether there is one and it is understood.
+    /// Whether the policy exists and is valid.
     pub valid: bool,
-    /// What is wrong with it.
+    /// The problems.
     pub errors: Vec<ErrorLine>,
-    /// What it says; `null` when it is missing or not understood.
+    /// The rules; `null` if the policy is missing or invalid.
     #[serde(serialize_with = "sorted::serialize")]
     pub policy: Option<PolicyRules>,
 }
@@ -44,28 +44,28 @@ pub struct PolicyHealthReport {
     /// The schema id.
     #[serde(deserialize_with = "PolicyHealthReport::read_schema")]
     pub schema: SchemaId,
-    /// The workspace.
+    /// The workspace root.
     pub target: String,
-    /// The policy's file.
+    /// The policy file.
     pub policy_path: String,
-    /// Whether there is one.
+    /// Whether the policy exists.
     pub enabled: bool,
-    /// Whether it is understood.
+    /// Whether the policy is valid.
     pub valid: bool,
-    /// What is wrong with it.
+    /// The problems.
     pub errors: Vec<ErrorLine>,
-    /// What it says; `null` when it is missing or not understood.
+    /// The rules; `null` if the policy is missing or invalid.
     #[serde(serialize_with = "sorted::serialize")]
     pub policy: Option<PolicyRules>,
-    /// The issues of the policy and of the tools under it.
+    /// Issues of the policy and of tools under it.
     #[serde(serialize_with = "sorted::serialize")]
     pub issues: Vec<IssueReport>,
-    /// How many.
+    /// Number of entries.
     pub issue_count: usize,
-    /// The first of them.
+    /// The first issue.
     #[serde(serialize_with = "sorted::serialize")]
     pub top_issue: Option<IssueReport>,
-    /// The errors of the catalog.
+    /// Errors in the catalog.
     pub tool_errors: Vec<ErrorLine>,
 }
 
@@ -85,17 +85,17 @@ pub struct ExplainReport {
     /// The schema id.
     #[serde(deserialize_with = "ExplainReport::read_schema")]
     pub schema: SchemaId,
-    /// The workspace.
+    /// The workspace root.
     pub target: String,
-    /// The policy's file.
+    /// The policy file.
     pub policy_path: String,
     /// The tool.
     pub tool_id: String,
-    /// Whether the policy lets it run.
+    /// Whether the policy allows calls of the tool.
     pub allowed: bool,
-    /// What each rule says, and where it stands.
+    /// The rulings, with their places.
     pub rulings: Vec<RulingReport>,
-    /// What the policy decides.
+    /// The policy decision.
     pub policy: PolicyDecision,
 }
 
@@ -103,23 +103,23 @@ impl Report for ExplainReport {
     const SCHEMA: &'static str = "brigade.policy-explanation.v1";
 }
 
-/// What one rule says.
+/// The ruling of one rule.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct RulingReport {
-    /// What it is about: `family`, `effect`, `environment`, `files`, `network`, `limits` and so on.
+    /// The subject: `family`, `effect`, `environment`, `files`, `network`, `limits` and so on.
     pub topic: String,
-    /// What it is about in particular: an effect, a label, a limit.
+    /// The particular effect, label or limit.
     pub subject: Option<String>,
-    /// Whether it lets the call run.
+    /// Whether the ruling allows the call.
     pub allowed: bool,
-    /// What it says, in one sentence.
+    /// The ruling, as one sentence.
     pub message: String,
     /// The file of the rule that decided.
     pub file: Option<String>,
-    /// Its line, from 1.
+    /// The line of the rule, from 1.
     pub line: Option<usize>,
-    /// How to change it.
+    /// How to change the ruling.
     pub hint: Option<String>,
 }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::{Report, SchemaId};
 use crate::exit::Exit;
 
-/// `tools plan`: how every projection stands and what applying would do.
+/// `tools plan`: the status of every projection and the action of apply.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -23,27 +23,27 @@ pub struct ProjectionPlanReport {
     /// The schema id.
     #[serde(deserialize_with = "plan_schema")]
     pub schema: SchemaId,
-    /// The workspace.
+    /// The workspace root.
     pub target: String,
     /// The catalog file.
     pub config_path: String,
-    /// Whether the catalog has no error and the tool asked for is there.
+    /// Whether the catalog has no errors and the requested tool exists.
     pub valid: bool,
-    /// The errors of the catalog, and why there is no such tool.
+    /// Errors in the catalog, and an error for an unknown tool.
     pub errors: Vec<ErrorLine>,
-    /// The tool asked for; absent for all.
+    /// The requested tool; absent for all tools.
     pub tool_id: Option<String>,
-    /// The tools that were planned.
+    /// The planned tools.
     pub tools: Vec<String>,
-    /// Their projections, in the order of the catalog.
+    /// Their projections, in catalog order.
     pub projections: Vec<ProjectionReport>,
-    /// How many projections stand how.
+    /// Number of projections by status.
     pub counts: BTreeMap<String, u64>,
-    /// Managed files that no entry wants any more.
+    /// Orphans.
     pub orphans: Vec<OrphanReport>,
-    /// How many.
+    /// Number of entries.
     pub orphan_count: usize,
-    /// Whether every place was looked at; false when there are too many files there.
+    /// Whether the search for orphans was complete; false if there are too many files.
     pub orphans_complete: bool,
 }
 
@@ -55,14 +55,14 @@ impl Report for ProjectionPlanReport {
     }
 }
 
-/// Reads the schema id of either document of a plan.
+/// Reads the schema id of a plan or a sync plan.
 fn plan_schema<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SchemaId, D::Error> {
     let schema = String::deserialize(deserializer)?;
     let ids = [ProjectionPlanReport::SCHEMA, SyncPlanReport::SCHEMA];
     ids.into_iter().find(|id| *id == schema).ok_or_else(|| D::Error::custom("the schema is another one"))
 }
 
-/// `tools sync plan`: the same, for `tools sync apply`.
+/// `tools sync plan`: the plan for `tools sync apply`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -72,11 +72,11 @@ pub struct SyncPlanReport {
     pub plan: ProjectionPlanReport,
     /// `sync-plan`.
     pub mode: Cow<'static, str>,
-    /// True: `sync apply` writes nothing unless it is told to.
+    /// Always true: `sync apply` only writes on request.
     pub dry_run_default: bool,
-    /// False: `sync apply` removes nothing.
+    /// Always false: `sync apply` removes nothing.
     pub delete_supported: bool,
-    /// True, for the same reason.
+    /// Always true, for the same reason.
     pub add_only: bool,
 }
 
@@ -88,7 +88,7 @@ impl Report for SyncPlanReport {
     }
 }
 
-/// `tools apply` and `tools sync apply`: what was written, and what was left.
+/// `tools apply` and `tools sync apply`: written and skipped projections.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -96,56 +96,56 @@ pub struct ApplyReport {
     /// The schema id.
     #[serde(deserialize_with = "ApplyReport::read_schema")]
     pub schema: SchemaId,
-    /// The workspace.
+    /// The workspace root.
     pub target: String,
     /// The catalog file.
     pub config_path: String,
-    /// Whether the catalog has no error and the tool asked for is there.
+    /// Whether the catalog has no errors and the requested tool exists.
     pub valid: bool,
-    /// The errors of the catalog, and why there is no such tool.
+    /// Errors in the catalog, and an error for an unknown tool.
     pub errors: Vec<ErrorLine>,
-    /// The tool asked for; absent for all.
+    /// The requested tool; absent for all tools.
     pub tool_id: Option<String>,
-    /// Whether all tools were asked for.
+    /// Whether all tools were requested.
     pub all: bool,
     /// Whether nothing was written.
     pub dry_run: bool,
-    /// Whether files that hold somebody's own words were replaced.
+    /// Whether files that a user wrote or edited were replaced.
     pub force: bool,
-    /// Whether orphans were removed.
+    /// Whether removal of orphans was requested.
     pub prune: bool,
-    /// The projections that were written; in a dry run, that would be.
+    /// Written projections; in a dry run, those to write.
     pub applied: Vec<ProjectionReport>,
-    /// The projections with nothing to do, or nothing that can be done.
+    /// Projections that need no write or cannot be written.
     pub skipped: Vec<ProjectionReport>,
-    /// The projections that were left because something would be lost.
+    /// Projections that were not written because edits would be lost.
     pub conflicts: Vec<ProjectionReport>,
-    /// The projections and orphans that the disk did not let be written or removed.
+    /// Projections and orphans that could not be written or removed.
     pub failed: Vec<FailedProjection>,
-    /// The orphans that were removed; in a dry run, that would be.
+    /// Removed orphans; in a dry run, those to remove.
     pub pruned: Vec<OrphanReport>,
-    /// The orphans that are still there.
+    /// Remaining orphans.
     pub orphans: Vec<OrphanReport>,
-    /// How many projections were written.
+    /// Number of written projections.
     pub applied_count: usize,
-    /// How many were skipped.
+    /// Number of skipped projections.
     pub skipped_count: usize,
-    /// How many were left.
+    /// Number of conflicts.
     pub conflict_count: usize,
-    /// How many of the skipped ones may not be written where they should be.
+    /// Number of skipped projections with a refused target.
     pub refused_count: usize,
-    /// How many the disk did not let be written.
+    /// Number of projections that could not be written.
     pub failed_count: usize,
-    /// How many orphans were removed.
+    /// Number of removed orphans.
     pub pruned_count: usize,
-    /// How many orphans are still there.
+    /// Number of remaining orphans.
     pub orphan_count: usize,
 }
 
 impl Report for ApplyReport {
     const SCHEMA: &'static str = "brigade.apply.v1";
 
-    /// Targets that are refused and sources that are missing are no failure of this command: health tells of them.
+    /// Refused targets and missing sources do not fail this command; `doctor` reports them.
     fn exit(&self) -> Exit {
         let is_kept = self.prune && 0 < self.orphan_count;
         if 0 < self.failed_count {

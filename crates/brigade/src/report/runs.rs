@@ -21,26 +21,26 @@ pub struct RunListReport {
     /// The schema id.
     #[serde(deserialize_with = "RunListReport::read_schema")]
     pub schema: SchemaId,
-    /// The workspace.
+    /// The workspace root.
     pub target: String,
-    /// The folder of receipts and logs.
+    /// The directory of receipts and logs.
     pub runs_path: String,
     /// Summaries, newest first.
     #[cfg_attr(feature = "schemas", schemars(with = "Vec<RunSummary>"))]
     pub runs: Rows<RunSummary>,
-    /// How many runs there are in all.
+    /// Number of all runs.
     pub run_count: usize,
-    /// How many of each status.
+    /// Number by status.
     pub counts: BTreeMap<String, u64>,
-    /// Receipts that cannot be read.
+    /// Unreadable receipts.
     pub errors: Vec<BrokenReceipt>,
-    /// How many.
+    /// Number of entries.
     pub error_count: usize,
-    /// The newest run; `null` when there is none.
+    /// The newest run; `null` if there is none.
     pub latest: Option<RunSummary>,
-    /// The run that the next page comes before, when there are more than were asked for.
+    /// The run to list before for the next page, if there is one.
     pub next_before: Option<String>,
-    /// Why nothing may be listed, such as a tool that is not there.
+    /// Why the list may be empty, such as an unknown tool.
     pub notes: Vec<String>,
 }
 
@@ -56,17 +56,17 @@ pub struct RunShowReport {
     /// The schema id.
     #[serde(deserialize_with = "RunShowReport::read_schema")]
     pub schema: SchemaId,
-    /// The workspace.
+    /// The workspace root.
     pub target: String,
-    /// The folder of receipts and logs.
+    /// The directory of receipts and logs.
     pub runs_path: String,
-    /// The receipt; `null` when there is none.
+    /// The receipt; `null` if there is none.
     pub run: Box<Receipt>,
-    /// Why there is none.
+    /// Why nothing was found.
     pub(crate) error: Unfilled<Option<String>>,
-    /// What could be meant, when more than one run could.
+    /// Matching ids, if more than one run matches.
     pub(crate) candidates: Unfilled<Vec<String>>,
-    /// What would be accepted now; not part of the document.
+    /// The next step that would be accepted now; not in the document.
     #[serde(skip)]
     pub next: Option<NextStep>,
 }
@@ -83,37 +83,37 @@ pub struct RunInputsReport {
     /// The schema id.
     #[serde(deserialize_with = "RunInputsReport::read_schema")]
     pub schema: SchemaId,
-    /// The workspace.
+    /// The workspace root.
     pub target: String,
-    /// The run that was asked for.
+    /// The requested run.
     pub run_id: String,
     /// The tool.
     pub tool_id: String,
-    /// The run that was observed: this one, or an earlier one of the same; `null` when there is none.
+    /// The observed run: this one or an earlier equal one; `null` if there is none.
     pub observed_run_id: Option<String>,
-    /// Why there is none.
+    /// Why nothing was found.
     pub reason: Option<String>,
-    /// Whether nothing was kept from view.
+    /// Whether the observation saw everything.
     pub complete: bool,
-    /// Whether a list was full, and more left out of it.
+    /// Whether a list was full, so entries are missing.
     pub truncated: bool,
-    /// Files that were read or executed, and that the approval binds.
+    /// Files that were read or executed and are bound by the approval.
     pub bound: Vec<RunInput>,
-    /// Files that a word of the command line names, or that are below a folder that one names.
+    /// Files that a word of the command line names, or that are below a directory that it names.
     pub arguments: Vec<RunInput>,
     /// Files that the tool declares as data.
     pub data: Vec<RunInput>,
-    /// Files that were read or executed, and that nothing of these stands for.
+    /// Files that were read or executed and belong to none of these lists.
     pub nobody: Vec<RunInput>,
-    /// Folders whose names were read.
+    /// Directories that were listed.
     pub folders: Vec<String>,
     /// Files that were written.
     pub written: Vec<String>,
-    /// Addresses that sockets were connected or bound to.
+    /// Addresses that sockets connected or bound to.
     pub connected: Vec<ObservedAddress>,
-    /// What was tried and is forbidden.
+    /// Access that was tried and denied.
     pub denied: Vec<ObservedDenial>,
-    /// How often something outside of the workspace was used, by the first folder of its path.
+    /// How often files outside of the workspace were used, by the first directory of their path.
     pub outside: BTreeMap<String, u64>,
 }
 
@@ -129,24 +129,24 @@ pub struct ReplayReport {
     /// The schema id.
     #[serde(deserialize_with = "ReplayReport::read_schema")]
     pub schema: SchemaId,
-    /// The workspace.
+    /// The workspace root.
     pub target: String,
-    /// The folder of receipts and logs.
+    /// The directory of receipts and logs.
     pub runs_path: String,
-    /// The queue's file.
+    /// The queue file.
     pub calls_path: String,
-    /// The run that is replayed; `null` when there is none.
+    /// The replayed run; `null` if there is none.
     pub run: RunSummary,
-    /// The plan of the new call; `null` when there is none.
+    /// The plan of the new call; `null` if there is none.
     #[serde(serialize_with = "sorted::serialize")]
     pub plan: Box<PlanReport>,
-    /// Every reason against the new call, as sentences.
+    /// All reasons against the new call, as sentences.
     pub(crate) blockers: Unfilled<Vec<String>>,
-    /// The same reasons with code, place and the way to change them.
+    /// The same reasons with code, place and fix.
     pub(crate) blocker_details: Unfilled<Vec<BlockerDetail>>,
-    /// 1 when a pending call was stored.
+    /// 1 if a pending call was stored.
     pub created: u8,
-    /// Always 0: a replay never runs by itself.
+    /// Always 0: a replay runs nothing.
     pub executed: u8,
     /// The stored call.
     pub call: Box<Call>,
@@ -164,17 +164,17 @@ pub struct LedgerReport {
     /// The schema id.
     #[serde(deserialize_with = "LedgerReport::read_schema")]
     pub schema: SchemaId,
-    /// The workspace.
+    /// The workspace root.
     pub target: String,
-    /// The folder of receipts and logs.
+    /// The directory of receipts and logs.
     pub runs_path: String,
-    /// Whether everything fits together.
+    /// Whether the chain is valid.
     pub valid: bool,
-    /// How many entries were checked.
+    /// Number of checked entries.
     pub checked: u64,
-    /// Whether the receipts are in the ledger; those of the Python program enter it with the first write.
+    /// Whether the receipts are in the ledger. Receipts of v0.30 enter it with the first write.
     pub adopted: bool,
-    /// What does not fit, the first one first.
+    /// The faults, in order.
     pub findings: Vec<LedgerFinding>,
 }
 

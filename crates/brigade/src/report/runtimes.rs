@@ -10,32 +10,32 @@ use serde::{Deserialize, Serialize};
 use super::{Report, SchemaId, Unfilled};
 use crate::exit::Exit;
 
-/// What every look at the runtimes tells.
+/// The common part of runtime documents.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct RuntimesSummary {
-    /// The workspace.
+    /// The workspace root.
     pub target: String,
     /// The file of the runtimes.
     pub config_path: String,
-    /// The folder of their state.
+    /// The directory of their state.
     pub state_path: String,
-    /// Whether the file is there and has no error.
+    /// Whether the file exists and has no errors.
     pub valid: bool,
-    /// The errors of the file.
+    /// Errors in the file.
     pub errors: Vec<ErrorLine>,
-    /// The runtimes, disabled and broken ones too.
+    /// The runtimes, including disabled and broken ones.
     pub runtimes: Vec<RuntimeStatus>,
-    /// How many.
+    /// Number of entries.
     pub runtime_count: usize,
-    /// How many are `running`, `stopped` and `stale`.
+    /// Number of `running`, `stopped` and `stale` runtimes.
     pub counts: BTreeMap<String, u64>,
-    /// What is wrong: with the file first, then with each runtime.
+    /// Issues of the file, then of each runtime.
     pub issues: Vec<RuntimeIssueRecord>,
-    /// How many.
+    /// Number of entries.
     pub issue_count: usize,
-    /// The first of the worst.
+    /// The first issue with the highest severity.
     pub top_issue: Option<RuntimeIssueRecord>,
 }
 
@@ -45,7 +45,7 @@ impl RuntimesSummary {
     }
 }
 
-/// `runtime list`: the runtimes and whether they run.
+/// `runtime list`: the runtimes and their state.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -66,7 +66,7 @@ impl Report for RuntimeListReport {
     }
 }
 
-/// `runtime status`: the runtimes, whether they run and are healthy.
+/// `runtime status`: the runtimes, their state and health.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -87,17 +87,17 @@ impl Report for RuntimeStatusReport {
     }
 }
 
-/// Whether issues fail a look at the health.
+/// Whether issues fail the command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Strictness {
-    /// Only a broken configuration does.
+    /// Only an invalid configuration fails it.
     #[default]
     Lenient,
-    /// Every issue does.
+    /// Every issue fails it.
     Strict,
 }
 
-/// `runtime doctor`: what is wrong with the runtimes.
+/// `runtime doctor`: the issues of runtimes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -108,7 +108,7 @@ pub struct RuntimeHealthReport {
     /// The runtimes and their issues.
     #[serde(flatten)]
     pub summary: RuntimesSummary,
-    /// Whether issues fail the command; not part of the document.
+    /// Whether issues fail the command; not in the document.
     #[serde(skip)]
     pub strictness: Strictness,
 }
@@ -124,7 +124,7 @@ impl Report for RuntimeHealthReport {
     }
 }
 
-/// `runtime show`: one runtime, and what a list tells that has no other.
+/// `runtime show`: one runtime, in the form of a list with one entry.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -132,12 +132,12 @@ pub struct RuntimeReport {
     /// The schema id.
     #[serde(deserialize_with = "RuntimeReport::read_schema")]
     pub schema: SchemaId,
-    /// The runtime alone.
+    /// The list with this runtime.
     #[serde(flatten)]
     pub summary: RuntimesSummary,
-    /// The runtime; `null` when there is none of that id.
+    /// The runtime; `null` when no runtime has this id.
     pub runtime: Box<RuntimeStatus>,
-    /// Why there is no runtime, and what may have been meant.
+    /// Why no runtime was found, with suggestions.
     pub(crate) error: Unfilled<Option<String>>,
 }
 
@@ -149,7 +149,7 @@ impl Report for RuntimeReport {
     }
 }
 
-/// `runtime start`: what came of it.
+/// `runtime start`: the result.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -157,50 +157,50 @@ pub struct RuntimeStartReport {
     /// The schema id.
     #[serde(deserialize_with = "RuntimeStartReport::read_schema")]
     pub schema: SchemaId,
-    /// The workspace.
+    /// The workspace root.
     pub target: String,
-    /// The id that was asked for.
+    /// The requested id.
     pub runtime_id: String,
-    /// The runtime as it is now; `null` when there is none of that id.
+    /// The current runtime; `null` if no runtime has this id.
     pub runtime: Box<RuntimeStatus>,
-    /// 1 when it was started, else 0.
+    /// 1 if the runtime was started, else 0.
     pub started: u8,
-    /// 1 when it was running already, else 0.
+    /// 1 if it was already running, else 0.
     pub skipped: u8,
-    /// How far it got, when it was started: `ready` or `starting`.
+    /// The state after the start: `ready` or `starting`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schemas", schemars(with = "Option<String>"))]
     pub state: Option<StartState>,
-    /// How many seconds the caller asked to wait for readiness.
+    /// The requested time to wait for readiness, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waited_seconds: Option<f64>,
     /// Its process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
-    /// The pid file, when it was started.
+    /// The pid file, if it was started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid_path: Option<String>,
-    /// The metadata file, when it was started.
+    /// The metadata file, if it was started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata_path: Option<String>,
-    /// What its first health check found: `ok`, `detail` and `checked_at`; `null` when it was not started.
+    /// The first health check: `ok`, `detail` and `checked_at`; `null` if it was not started.
     pub health: Option<RuntimeHealth>,
     /// Seconds until it was ready.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ready_after_seconds: Option<f64>,
-    /// Why there was nothing to do, or what is missing until it is ready.
+    /// Why nothing was done, or why it is not ready yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Every reason why it may not be started.
+    /// All reasons why it may not start.
     pub(crate) blockers: Unfilled<Vec<String>>,
-    /// The same with code, place and the way to change them.
+    /// The same reasons with code, place and fix.
     pub(crate) blocker_details: Unfilled<Vec<BlockerDetail>>,
 }
 
 impl Report for RuntimeStartReport {
     const SCHEMA: &'static str = "brigade.runtime-start.v1";
 
-    /// Refused when the caller asked to wait and it is not ready; it goes on.
+    /// Refused if the caller asked to wait and the runtime is not ready. It continues to start.
     fn exit(&self) -> Exit {
         match (self.state, self.waited_seconds) {
             (Some(StartState::Starting), Some(_)) => Exit::Refused,
@@ -209,18 +209,18 @@ impl Report for RuntimeStartReport {
     }
 }
 
-/// How far a runtime got while its start looked.
+/// The state of a runtime after its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum StartState {
     /// It is ready.
     Ready,
-    /// It runs and is not ready yet.
+    /// It runs but is not ready yet.
     Starting,
 }
 
-/// `runtime stop`: what came of it.
+/// `runtime stop`: the result.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -228,27 +228,27 @@ pub struct RuntimeStopReport {
     /// The schema id.
     #[serde(deserialize_with = "RuntimeStopReport::read_schema")]
     pub schema: SchemaId,
-    /// The workspace.
+    /// The workspace root.
     pub target: String,
-    /// The id that was asked for.
+    /// The requested id.
     pub runtime_id: String,
-    /// The runtime as it is now; `null` when there is none of that id.
+    /// The current runtime; `null` if no runtime has this id.
     pub runtime: Box<RuntimeStatus>,
-    /// 1 when it was stopped, else 0.
+    /// 1 if it was stopped, else 0.
     pub stopped: u8,
-    /// The process that it was.
+    /// Its process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
-    /// How many processes were ended.
+    /// Number of ended processes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processes: Option<u32>,
-    /// How many of them had to be killed.
+    /// Number of killed processes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub killed: Option<u32>,
-    /// How far ending them reaches on this system.
+    /// How completely this system can end a process tree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<Cow<'static, str>>,
-    /// Why there was nothing to stop.
+    /// Why nothing was stopped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -257,7 +257,7 @@ impl Report for RuntimeStopReport {
     const SCHEMA: &'static str = "brigade.runtime-stop.v1";
 }
 
-/// `runtime restart`: what came of it.
+/// `runtime restart`: the result.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -265,15 +265,15 @@ pub struct RuntimeRestartReport {
     /// The schema id.
     #[serde(deserialize_with = "RuntimeRestartReport::read_schema")]
     pub schema: SchemaId,
-    /// The workspace.
+    /// The workspace root.
     pub target: String,
-    /// The id that was asked for.
+    /// The requested id.
     pub runtime_id: String,
-    /// What came of the stop; `null` when it was not tried, because the start would have been refused.
+    /// The result of the stop; `null` if it was not tried, because the start would have been refused.
     pub stop: Option<RuntimeStopReport>,
-    /// What came of the start; `null` when the stop failed.
+    /// The result of the start; `null` if the stop failed.
     pub start: Option<RuntimeStartReport>,
-    /// The runtime as it is now; `null` when there is none of that id.
+    /// The current runtime; `null` if no runtime has this id.
     pub runtime: Box<RuntimeStatus>,
 }
 
@@ -293,19 +293,19 @@ pub struct RuntimeLogsReport {
     /// The schema id.
     #[serde(deserialize_with = "RuntimeLogsReport::read_schema")]
     pub schema: SchemaId,
-    /// The workspace.
+    /// The workspace root.
     pub target: String,
     /// The runtime.
     pub runtime_id: String,
-    /// Which log: `stdout` or `stderr`.
+    /// The stream: `stdout` or `stderr`.
     pub stream: Cow<'static, str>,
     /// The log.
     pub log_path: String,
     /// The last lines, without secrets.
     pub lines: Vec<String>,
-    /// How many.
+    /// Number of entries.
     pub line_count: usize,
-    /// Whether there is more before them.
+    /// Whether the log has earlier lines.
     pub has_earlier: bool,
     /// The other log.
     pub other_stream: Cow<'static, str>,

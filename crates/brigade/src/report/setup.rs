@@ -13,15 +13,15 @@ pub struct InitReport {
     /// The schema id.
     #[serde(deserialize_with = "InitReport::read_schema")]
     pub schema: SchemaId,
-    /// The workspace.
+    /// The workspace root.
     pub target: String,
     /// The configuration file that was written.
     pub config_path: String,
-    /// How many entries it has.
+    /// Number of entries.
     pub tool_count: usize,
-    /// The sources that were written, relative to the workspace.
+    /// Written sources, relative to the workspace.
     pub sources: Vec<String>,
-    /// What became of the ignore lines: `created (.gitignore)`, `updated (.gitignore)` or `skipped`.
+    /// The result for the ignore lines: `created (.gitignore)`, `updated (.gitignore)` or `skipped`.
     pub gitignore: String,
     /// The next command to try.
     pub next_command: Hint,

@@ -17,27 +17,27 @@ pub struct StateReport {
     /// The schema id.
     #[serde(deserialize_with = "StateReport::read_schema")]
     pub schema: SchemaId,
-    /// The workspace.
+    /// The workspace root.
     pub target: String,
-    /// Whether everything can be read and nothing is missing.
+    /// Whether everything is readable and nothing is missing.
     pub valid: bool,
-    /// How many calls of each status.
+    /// Number of calls by status.
     pub calls: BTreeMap<String, u64>,
-    /// How many runs of each status.
+    /// Number of runs by status.
     pub runs: BTreeMap<String, u64>,
-    /// Bytes of the journal.
+    /// The size of the journal, in bytes.
     pub journal_bytes: u64,
     /// Files of finished calls.
     pub segments: u64,
-    /// Whether the state is ours; that of the Python program is adopted with the first write.
+    /// Whether the state is in the current format. State of v0.30 is adopted with the first write.
     pub adopted: bool,
-    /// What cannot be read.
+    /// Unreadable records.
     pub damage: Vec<DamageReport>,
     /// Quarantine files and their number of lines.
     pub quarantined: Vec<Quarantine>,
-    /// Receipts of the Python program that could not be read when they were adopted, and are as they were then.
+    /// Receipts of v0.30 that were unreadable on adoption and have not changed since.
     pub unreadable_when_adopted: Vec<String>,
-    /// Files that a crash left, or that are being written.
+    /// Temporary files, left by a crash or being written.
     pub temporary: Vec<String>,
 }
 
@@ -49,18 +49,18 @@ impl Report for StateReport {
     }
 }
 
-/// A file of what could not be read.
+/// A quarantine file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Quarantine {
     /// The file.
     pub file: String,
-    /// How many lines it has.
+    /// Number of lines.
     pub lines: u64,
 }
 
-/// One thing that cannot be read.
+/// An unreadable record.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -69,9 +69,9 @@ pub struct DamageReport {
     pub file: String,
     /// The line, from 1.
     pub line: Option<u64>,
-    /// What is wrong, without the text.
+    /// The problem, without quoting the text.
     pub problem: String,
-    /// The command that mends it, or shows more of what nothing can mend; absent where only a person can say what to
+    /// The command that fixes the problem or shows more; absent if only a person can decide what to
     /// do.
     pub next: Option<Hint>,
 }
@@ -84,20 +84,20 @@ pub struct CompactReport {
     /// The schema id.
     #[serde(deserialize_with = "CompactReport::read_schema")]
     pub schema: SchemaId,
-    /// The workspace.
+    /// The workspace root.
     pub target: String,
-    /// Whether the state of the Python program was taken over.
+    /// Whether state of v0.30 was adopted.
     pub adopted: bool,
-    /// Finished calls that moved out of the journal.
+    /// Number of finished calls that moved out of the journal.
     pub moved: u64,
-    /// Unreadable lines of calls and of the ledger that moved to a quarantine, and files of finished calls that are
-    /// gone.
+    /// Number of unreadable lines that moved to a quarantine file, and of missing files of
+    /// finished calls.
     pub quarantined: u64,
-    /// Calls that were gone and that their receipts brought back.
+    /// Number of lost calls that were restored from their receipts.
     pub restored: u64,
-    /// Files of checkpoints that were written anew, as the records of their calls have them.
+    /// Number of checkpoint files that were rewritten from the records of their calls.
     pub restored_checkpoints: u64,
-    /// Files that were removed.
+    /// Number of removed files.
     pub removed: u64,
 }
 
@@ -113,11 +113,11 @@ pub struct KeyReport {
     /// The schema id.
     #[serde(deserialize_with = "KeyReport::read_schema")]
     pub schema: SchemaId,
-    /// The private key's file, which stays on this host.
+    /// The private key file, which stays on this host.
     pub private_key_path: String,
-    /// The public key's file, which may be given away.
+    /// The public key file, which can be shared.
     pub public_key_path: String,
-    /// The sha256 of the public key, as signatures name it.
+    /// The sha256 of the public key, which signatures refer to.
     pub key_id: String,
 }
 
@@ -139,13 +139,13 @@ pub struct EnvelopeReport {
     /// The schema id.
     #[serde(deserialize_with = "EnvelopeReport::read_schema")]
     pub schema: SchemaId,
-    /// The envelope's file.
+    /// The envelope file.
     pub envelope_path: String,
-    /// Whether the signature is of this key and over this content.
+    /// Whether the signature is by this key and covers this content.
     pub valid: bool,
     /// The statement; `null` unless the signature is valid.
     pub statement: Option<Box<Statement>>,
-    /// Why it is not valid.
+    /// Why the envelope is not valid.
     #[serde(rename = "error")]
     pub problem: Option<String>,
 }

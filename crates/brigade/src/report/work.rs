@@ -18,17 +18,17 @@ pub struct InboxReport {
     /// The schema id.
     #[serde(deserialize_with = "InboxReport::read_schema")]
     pub schema: SchemaId,
-    /// The workspace.
+    /// The workspace root.
     pub target: String,
-    /// The inbox.
+    /// The inbox file.
     pub imports_path: String,
-    /// The rows, in the order of the file.
+    /// The rows, in file order.
     pub items: Vec<InboxItem>,
-    /// How many.
+    /// Number of entries.
     pub item_count: usize,
-    /// How many rows of each status the inbox has, listed or not.
+    /// Number of all rows by status.
     pub counts: BTreeMap<String, u64>,
-    /// How many lines cannot be read; the next change sets them aside.
+    /// Number of unreadable lines. The next change moves them to a quarantine file.
     pub unreadable_count: usize,
 }
 
@@ -44,15 +44,15 @@ pub struct InboxItemReport {
     /// The schema id.
     #[serde(deserialize_with = "InboxItemReport::read_schema")]
     pub schema: SchemaId,
-    /// The workspace.
+    /// The workspace root.
     pub target: String,
-    /// The inbox.
+    /// The inbox file.
     pub imports_path: String,
-    /// The row as it stands now; `null` when there is none.
+    /// The current row; `null` if there is none.
     pub item: InboxItem,
-    /// Why there is none, or why it was not changed.
+    /// Why no row was found, or why it was not changed.
     pub(crate) error: Unfilled<Option<String>>,
-    /// What could be meant, when more than one row could.
+    /// Matching ids, if more than one row matches.
     pub(crate) candidates: Unfilled<Vec<String>>,
 }
 
@@ -60,7 +60,7 @@ impl Report for InboxItemReport {
     const SCHEMA: &'static str = "brigade.inbox-item.v1";
 }
 
-/// `work brief`: what waits for a person, and the next command to type.
+/// `work brief`: pending decisions, and the next command to type.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -68,54 +68,54 @@ pub struct BriefReport {
     /// The schema id.
     #[serde(deserialize_with = "BriefReport::read_schema")]
     pub schema: SchemaId,
-    /// The workspace.
+    /// The workspace root.
     pub target: String,
-    /// Whether the catalog has no error.
+    /// Whether the catalog has no errors.
     pub valid: bool,
-    /// How many tools are enabled.
+    /// Number of enabled tools.
     pub tool_count: usize,
-    /// How many calls wait for a decision.
+    /// Number of calls that wait for a decision.
     pub pending_approval_count: u64,
-    /// The oldest of them; `null` when there is none.
+    /// The oldest of these calls; `null` if there is none.
     pub oldest_pending_call: Option<Box<Call>>,
-    /// How many approved calls wait to be run.
+    /// Number of approved calls that wait to run.
     pub approved_count: u64,
-    /// How many of them are no longer what was approved, so that they do not run.
+    /// Number of approved calls that changed since the approval and cannot run.
     pub stale_approval_count: u64,
-    /// How many checkpoints wait for an answer.
+    /// Number of checkpoints that wait for an answer.
     pub pending_checkpoint_count: usize,
-    /// Calls by status.
+    /// Number of calls by status.
     pub call_counts: BTreeMap<String, u64>,
-    /// The issue of the catalog or a tool that matters most.
+    /// The most important issue of the catalog or a tool.
     #[serde(serialize_with = "sorted::serialize")]
     pub top_tool_issue: Option<IssueReport>,
-    /// The issue of a projection that matters most.
+    /// The most important issue of a projection.
     #[serde(serialize_with = "sorted::serialize")]
     pub top_projection_issue: Option<IssueReport>,
-    /// The issue of the policy that matters most.
+    /// The most important issue of the policy.
     #[serde(serialize_with = "sorted::serialize")]
     pub top_policy_issue: Option<IssueReport>,
-    /// The issue of a runtime that matters most.
+    /// The most important issue of a runtime.
     #[serde(serialize_with = "sorted::serialize")]
     pub top_runtime_issue: Option<IssueReport>,
-    /// The issue of a call that matters most.
+    /// The most important issue of a call.
     #[serde(serialize_with = "sorted::serialize")]
     pub top_call_issue: Option<IssueReport>,
-    /// The issue of a run that matters most.
+    /// The most important issue of a run.
     #[serde(serialize_with = "sorted::serialize")]
     pub top_run_issue: Option<IssueReport>,
-    /// The issue of a checkpoint that matters most.
+    /// The most important issue of a checkpoint.
     #[serde(serialize_with = "sorted::serialize")]
     pub top_checkpoint_issue: Option<IssueReport>,
-    /// How many issues there are in all.
+    /// Number of all issues.
     pub issue_count: usize,
-    /// The enabled runtimes that do not run.
+    /// Enabled runtimes that are not running.
     pub runtimes_down: Vec<String>,
-    /// Rows of the inbox by status.
+    /// Number of inbox rows by status.
     pub inbox: BTreeMap<String, u64>,
     /// The next command to type.
     pub next_command: Hint,
-    /// Why that one.
+    /// Why this command is next.
     pub next_reason: String,
 }
 

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use crate::exit::Exit;
 use crate::report::{IssueReport, Report, SchemaId};
 
-/// `tools parity status`: the issues of projections, divided by the last closeout.
+/// `tools parity status`: projection issues, divided by the last closeout.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -19,28 +19,28 @@ pub struct ParityReport {
     /// The schema id.
     #[serde(deserialize_with = "ParityReport::read_schema")]
     pub schema: SchemaId,
-    /// The workspace.
+    /// The workspace root.
     pub target: String,
-    /// The folder of closeouts.
+    /// The directory of closeouts.
     pub closeouts_path: String,
-    /// The last closeout, with its `path`; `null` when there is none.
+    /// The last closeout, with its `path`; `null` if there is none.
     pub latest_closeout: Option<Closeout>,
-    /// How many issues count.
+    /// Number of issues that are not accepted.
     pub projection_issue_count: usize,
-    /// How many the closeout quiets.
+    /// Number of issues that the closeout accepts.
     pub quieted_issue_count: usize,
-    /// How many came or changed after it.
+    /// Number of new and changed issues since.
     pub changed_issue_count: usize,
-    /// The issues that count.
+    /// Issues that are not accepted.
     #[serde(serialize_with = "sorted::serialize")]
     pub issues: Vec<IssueReport>,
-    /// The issues that the closeout quiets.
+    /// Issues that the closeout accepts.
     #[serde(serialize_with = "sorted::serialize")]
     pub quieted_issues: Vec<IssueReport>,
-    /// The issues that came or changed after it; they are among `issues` too.
+    /// New and changed issues since; they are also in `issues`.
     #[serde(serialize_with = "sorted::serialize")]
     pub changed_issues: Vec<IssueReport>,
-    /// Closeouts that cannot be read.
+    /// Unreadable closeouts.
     pub errors: Vec<ErrorLine>,
 }
 
@@ -56,21 +56,21 @@ pub struct CloseoutReport {
     /// The schema id.
     #[serde(deserialize_with = "CloseoutReport::read_schema")]
     pub schema: SchemaId,
-    /// The workspace.
+    /// The workspace root.
     pub target: String,
-    /// The name of its folder.
+    /// The name of its directory.
     pub closeout_id: String,
-    /// When it was made.
+    /// When the closeout was created.
     pub created_at: String,
     /// `reviewed` or `deferred`.
     pub status: Cow<'static, str>,
-    /// Why the issues are accepted, in the person's words; may be empty.
+    /// The reason given by the user; may be empty.
     pub reason: String,
-    /// How many issues it lists.
+    /// Number of listed issues.
     pub issue_count: usize,
     /// Their fingerprints.
     pub source_fingerprints: Vec<String>,
-    /// What it is, in one sentence.
+    /// A summary, as one sentence.
     pub safe_summary: String,
     /// The file.
     pub path: String,
@@ -80,7 +80,7 @@ impl Report for CloseoutReport {
     const SCHEMA: &'static str = "brigade.parity-closeout.v1";
 }
 
-/// `tools defaults`: the built-in tools that were brought into the catalog.
+/// `tools defaults`: built-in tools that were added to the catalog.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -88,41 +88,41 @@ pub struct DefaultsReport {
     /// The schema id.
     #[serde(deserialize_with = "DefaultsReport::read_schema")]
     pub schema: SchemaId,
-    /// The workspace.
+    /// The workspace root.
     pub target: String,
     /// The catalog file.
     pub config_path: String,
     /// Whether the catalog could be changed.
     pub valid: bool,
-    /// Why it could not be.
+    /// Why the catalog could not be changed.
     pub errors: Vec<ErrorLine>,
     /// Whether nothing was written.
     pub dry_run: bool,
-    /// Whether entries that were there were brought up to date.
+    /// Whether existing entries were replaced.
     pub force: bool,
     /// Whether there was no catalog.
     pub created: bool,
-    /// The tools that were added.
+    /// Added tools.
     pub added: Vec<String>,
-    /// The tools that were brought up to date.
+    /// Updated tools.
     pub updated: Vec<String>,
-    /// The tools that stayed as they were.
+    /// Unchanged tools.
     pub skipped: Vec<String>,
-    /// The tools that stand in the way; then nothing is written.
+    /// Conflicting tools. With a conflict, nothing is written.
     pub conflicts: Vec<DefaultConflict>,
     /// The sources of the tools.
     pub sources: Vec<DefaultSource>,
-    /// How many sources were written.
+    /// Number of written sources.
     pub source_created_count: usize,
-    /// How many sources were there.
+    /// Number of existing sources.
     pub source_skipped_count: usize,
-    /// How many entries the catalog has then.
+    /// Number of entries in the catalog afterwards.
     pub tool_count: usize,
-    /// How many built-in tools there are.
+    /// Number of built-in tools.
     pub default_count: usize,
-    /// The harnesses that the built-in tools are projected to, when `.brigade/config.json` selects some.
+    /// The harnesses of the built-in tools, if `.brigade/config.json` selects some.
     pub projection_scope: Option<Vec<String>>,
-    /// What became of the ignore lines: `created (.gitignore)`, `updated (.gitignore)` or `skipped`.
+    /// The result for the ignore lines: `created (.gitignore)`, `updated (.gitignore)` or `skipped`.
     pub gitignore: String,
     /// The next command to try.
     pub next_command: Hint,
@@ -136,16 +136,16 @@ impl Report for DefaultsReport {
     }
 }
 
-/// A tool of the catalog that has the id of a built-in one, and another source.
+/// A catalog tool with the id of a built-in tool and another source.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct DefaultConflict {
     /// The id.
     pub tool_id: String,
-    /// The source of the one in the catalog.
+    /// The source in the catalog.
     pub existing_source_path: Option<String>,
-    /// The source of the built-in one.
+    /// The built-in source.
     pub default_source_path: Option<String>,
     /// What to do.
     pub detail: String,
@@ -162,7 +162,7 @@ pub struct DefaultSource {
     pub source_path: String,
     /// The file.
     pub path: String,
-    /// What became of it: `create`, `would_create` or `skip`.
+    /// The action: `create`, `would_create` or `skip`.
     pub action: Cow<'static, str>,
     /// Why.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -177,11 +177,11 @@ pub struct HarnessListReport {
     /// The schema id.
     #[serde(deserialize_with = "HarnessListReport::read_schema")]
     pub schema: SchemaId,
-    /// The workspace.
+    /// The workspace root.
     pub target: String,
-    /// The harnesses that are known, and those that only the catalog names.
+    /// The known harnesses, and others that the catalog names.
     pub harnesses: Vec<HarnessLine>,
-    /// How many.
+    /// Number of entries.
     pub harness_count: usize,
 }
 
@@ -197,19 +197,19 @@ pub struct HarnessReport {
     /// The schema id.
     #[serde(deserialize_with = "HarnessReport::read_schema")]
     pub schema: SchemaId,
-    /// The workspace.
+    /// The workspace root.
     pub target: String,
     /// The name in tools.toml.
     pub name: String,
-    /// The name for people.
+    /// The display name.
     pub title: Cow<'static, str>,
-    /// What it reads in a workspace, the preferred kind first.
+    /// The files it reads in a workspace, the preferred kind first.
     pub places: Vec<HarnessPlaceReport>,
-    /// What else there is to know.
+    /// Notes.
     pub note: Option<Cow<'static, str>>,
-    /// The enabled tools that support it, and where they are projected to.
+    /// Enabled tools that support it, with their projections.
     pub tools: Vec<HarnessTool>,
-    /// How many.
+    /// Number of entries.
     pub tool_count: usize,
 }
 
