@@ -1,8 +1,8 @@
 //! Runs one program in the sandbox, to see what it can do there.
 //!
 //! `cargo run -p brigade-process --example confine -- [--write] [--network] PROGRAM [ARGUMENT…]` lets it read the
-//! system, its own installation and the current folder; `--write` lets it change the current folder except for `.git`
-//! and `.brigade`. What was enforced goes to stderr.
+//! system, its own installation and the current directory; `--write` lets it change the current directory except for
+//! `.git` and `.brigade`. What was enforced goes to stderr.
 
 #![allow(clippy::print_stderr, reason = "a program for people")]
 #![allow(clippy::disallowed_methods, reason = "takes arguments and environment from the person who tries it")]

@@ -22,40 +22,39 @@ mod platform;
 #[path = "background/unix.rs"]
 mod platform;
 
-/// How long killing is repeated before what is left counts as survivors.
+/// How long killing is repeated before remaining processes count as survivors.
 const KILL_LIMIT: Duration = Duration::from_secs(10);
 
-/// A program that was started and goes on without the caller.
+/// A started program that outlives the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Detached {
     /// The program.
     pub program: ProcessIdentity,
-    /// The process that writes its logs. It started the program and, on Linux, adopts what is orphaned within the
-    /// program's tree; it ends when nothing of that is left and nobody has the program's output open any more. When it
-    /// is killed, whoever writes to the output gets a broken pipe.
+    /// The process that writes its logs. It started the program, and on Linux adopts orphans of the program's tree. It
+    /// ends when none of them is left and the output has no more writers. If it is killed, writers to the output get a
+    /// broken pipe.
     pub writer: ProcessIdentity,
 }
 
-/// How ending a tree went.
+/// The result of ending a process tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// How many processes were asked or killed; 0 when it had ended before.
+    /// Number of terminated or killed processes; 0 if the tree had ended before.
     pub signalled: u32,
-    /// How many needed `SIGKILL`.
+    /// Number of processes that needed `SIGKILL`.
     pub killed: u32,
-    /// What could not be ended.
+    /// Processes that could not be ended.
     pub survivors: Vec<ProcessIdentity>,
-    /// How far ending reaches here.
+    /// How completely this system can end a tree.
     pub method: KillMethod,
 }
 
-/// Starts a program in a session of its own that goes on when the caller ends, and a process that writes its logs.
+/// Starts a program in its own session that outlives the caller, and a process that writes its logs.
 ///
-/// Its input is open and silent for as long as it lives; [`Spec::stdin`] is not looked at. At the end of input, which
-/// `/dev/null` is, servers that speak over their standard streams exit, and so do many watchers. To find strays that
-/// were re-parented later, give it a variable of its own and pass that to [`kill_tree`]. The process that writes the
-/// logs is a copy of the caller: what the caller holds in memory at this moment stays in use for as long as the program
-/// runs, as far as the caller changes it afterwards.
+/// The input of the program stays open without data; [`Spec::stdin`] is ignored. With `/dev/null`, servers that talk
+/// over their standard streams would see the end of input and exit, as many watchers do. To find re-parented processes
+/// later, set a unique variable and pass it to [`kill_tree`]. The process that writes the logs is a copy of the caller.
+/// Memory that the caller changes afterwards stays in use twice while the program runs.
 pub fn spawn_detached(spec: &Spec, logs: Logs) -> Result<Detached, SpawnError> {
     let open = || {
         let (writer, [stdout, stderr]) = LogWriter::new(logs)?;
@@ -69,15 +68,15 @@ pub fn spawn_detached(spec: &Spec, logs: Logs) -> Result<Detached, SpawnError> {
     Ok(started)
 }
 
-/// An input that never says anything and never ends: a pipe whose only descriptor is open for reading and for writing,
-/// so that whoever reads from it is its writer, too.
+/// An input without data and without end: a pipe whose only descriptor is open for reading and writing, so every reader
+/// is also a writer.
 #[cfg(target_os = "linux")]
 fn silent() -> io::Result<OwnedFd> {
     let (reader, _writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
     let both = format!("/proc/self/fd/{}", reader.as_raw_fd());
     match File::options().read(true).write(true).open(both) {
         Ok(file) => Ok(file.into()),
-        // Without /proc there is no way to such a pipe, and an input that ends is better than no start.
+        // Without /proc, such a pipe is impossible, and an input that ends is better than no start.
         Err(error) if error.kind() == io::ErrorKind::NotFound => crate::run::null(),
         Err(error) => Err(error),
     }
@@ -89,19 +88,18 @@ fn silent() -> io::Result<OwnedFd> {
     crate::run::null()
 }
 
-/// Ends the tree whose root has this identity: asked, given the grace, killed.
+/// Ends the tree whose root has this identity: terminates it, waits for the grace period, and kills the rest.
 ///
-/// Members are the root, its descendants, everything in its session and process group, and every process whose
-/// environment at its start held `marker` (`NAME=value`), which finds daemons that were re-parented; and whatever
-/// descends from those. When the root has ended, only the marker counts, because its number may mean another process by
-/// now. The caller itself is never signalled. Blocks until it is done.
+/// Members are the root, its descendants, its session and process group, every process that started with `marker`
+/// (`NAME=value`) in its environment, and all their descendants. The marker finds re-parented daemons. If the root has
+/// ended, only the marker counts, because the number of the root may belong to another process. The caller is never
+/// signalled. Blocks until the tree has ended.
 pub fn kill_tree(identity: &ProcessIdentity, marker: Option<&str>, grace: Duration) -> Ended {
     platform::kill_tree(identity, None, marker, grace, platform::Root::Checked)
 }
 
-/// Ends a detached program as [`kill_tree`] does, and everything that the writer of its logs has adopted: what was
-/// orphaned within the program's tree, whatever it did to its session and environment. The writer itself is not
-/// signalled; it ends when nothing of the program is left.
+/// Ends a detached program like [`kill_tree`], and everything that its log writer has adopted: orphans of the program's
+/// tree with any session and environment. The log writer is not signalled. It ends when nothing of the program is left.
 pub fn kill_detached(
     program: &ProcessIdentity,
     writer: Option<&ProcessIdentity>,
@@ -119,7 +117,7 @@ pub fn kill_detached(
     ended
 }
 
-/// Ends what is left of a tree whose root lived a moment ago, so that its session's number still means that session.
+/// Ends the rest of a tree whose root was just alive, so the number of its session is still valid.
 pub(crate) fn kill_without_keeper(
     identity: &ProcessIdentity,
     marker: Option<&str>,

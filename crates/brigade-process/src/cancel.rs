@@ -1,4 +1,4 @@
-//! Asking runs to end, from another thread or from a signal handler.
+//! Cancels runs from another thread or a signal handler.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// The signals that can trigger a [`CancelToken`].
+/// Signals that can trigger a [`CancelToken`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CancelSignal {
     /// `SIGINT`: Ctrl-C.
     Interrupt,
     /// `SIGTERM`.
     Terminate,
-    /// `SIGHUP`: the terminal went away.
+    /// `SIGHUP`: the terminal was closed.
     Hangup,
 }
 
@@ -34,9 +34,9 @@ struct Shared {
     write: OwnedFd,
 }
 
-/// Asks every run that was given a clone of it to end.
+/// Cancels every run that has a clone of the token.
 ///
-/// Once asked it stays asked. The first request ends runs politely; a second one skips the grace.
+/// A request cannot be undone. The first request terminates runs; a second one skips the grace period.
 #[derive(Clone, Debug)]
 pub struct CancelToken(Arc<Shared>);
 
@@ -75,17 +75,17 @@ unsafe fn errno_place() -> *mut libc::c_int {
 }
 
 impl CancelToken {
-    /// Makes a token that nothing has triggered.
+    /// Creates a token that is not triggered.
     pub fn new() -> io::Result<CancelToken> {
         let (read, write) = new_pipe()?;
         Ok(CancelToken(Arc::new(Shared { requests: AtomicU32::new(0), read, write })))
     }
 
-    /// Installs handlers for these signals, for the rest of the process, that trigger the returned token.
+    /// Installs handlers for these signals until the process ends. They trigger the returned token.
     ///
-    /// From then on these signals only trigger the token: between runs the caller has to look at it.
-    /// A signal that the process was started to ignore (`nohup`) stays ignored. There is one such token in a process:
-    /// calling again adds signals to it and returns a clone.
+    /// These signals then only trigger the token, so the caller must check it between runs. A signal that the process
+    /// was started to ignore (`nohup`) stays ignored. A process has one such token. Another call adds signals to it and
+    /// returns a clone.
     pub fn on_signals(signals: &[CancelSignal]) -> io::Result<CancelToken> {
         let mut place = HANDLER_TOKEN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let token = match place.as_ref() {
@@ -99,40 +99,40 @@ impl CancelToken {
         Ok(token)
     }
 
-    /// Asks for the end.
+    /// Triggers the token.
     pub fn cancel(&self) {
         self.0.requests.fetch_add(1, Ordering::SeqCst);
-        // A full pipe is readable as well, which is all that is wanted.
+        // A full pipe is also readable, which is enough.
         let _ = rustix::io::write(&self.0.write, &[1]);
     }
 
-    /// How often the end was asked for.
+    /// Returns the number of requests.
     pub fn requests(&self) -> u32 {
         let handled = if self.is_the_handlers() { HANDLER_REQUESTS.load(Ordering::SeqCst) } else { 0 };
         self.0.requests.load(Ordering::SeqCst).saturating_add(handled)
     }
 
-    /// Says whether the end was asked for.
+    /// Tells whether the token was triggered.
     pub fn is_cancelled(&self) -> bool {
         0 < self.requests()
     }
 
-    /// The number of the signal that triggered it last, if one did.
+    /// Returns the number of the last signal that triggered the token, if any.
     pub fn signal(&self) -> Option<i32> {
         let number = if self.is_the_handlers() { HANDLER_SIGNAL.load(Ordering::SeqCst) } else { 0 };
         (number != 0).then_some(number)
     }
 
-    /// Waits until the end is asked for, but no longer than `timeout`, and says whether it was.
+    /// Waits up to `timeout` for the token, and tells whether it was triggered.
     pub fn wait(&self, timeout: Duration) -> bool {
         let timeout = rustix::time::Timespec::try_from(timeout).ok();
         let mut descriptors = [rustix::event::PollFd::new(&self.0.read, rustix::event::PollFlags::IN)];
-        // A signal may end the wait early, which does no harm.
+        // A signal may end the wait early, which is harmless.
         let _ = rustix::event::poll(&mut descriptors, timeout.as_ref());
         self.is_cancelled()
     }
 
-    /// Readable from the first request on.
+    /// Returns a descriptor that is readable after the first request.
     pub fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.read.as_fd()
     }

@@ -1,34 +1,34 @@
-//! What this process was started with.
+//! The environment of this process.
 
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 
-/// Returns the variables of this process.
+/// Returns the environment variables of this process.
 pub fn variables() -> Vec<(OsString, OsString)> {
     std::env::vars_os().collect()
 }
 
-/// Returns the folder that this process is in.
+/// Returns the current directory.
 ///
 /// # Errors
-/// When it was removed, or its path cannot be found out.
+/// Fails if the directory was removed or its path is unknown.
 pub fn current_dir() -> io::Result<PathBuf> {
     std::env::current_dir()
 }
 
-/// Returns the program that this process runs.
+/// Returns the path of the running program.
 ///
 /// # Errors
-/// When the system does not say.
+/// Fails if the system does not know it.
 pub fn current_program() -> io::Result<PathBuf> {
     std::env::current_exe()
 }
 
-/// Returns bytes that nobody can guess, from the system.
+/// Returns secure random bytes from the system.
 ///
 /// # Errors
-/// When the system has none to give.
+/// Fails if the system has none.
 pub fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     let mut filled = 0;
@@ -97,10 +97,9 @@ fn is_read_only(mounts: &str, device: &str) -> bool {
     !found.is_empty() && found.iter().all(|is_read_only| *is_read_only)
 }
 
-/// Makes a write past the limit of file sizes (`ulimit -f`) fail like any other, instead of ending this process with
-/// `SIGXFSZ`.
+/// Makes a write past the file size limit (`ulimit -f`) return an error, instead of ending this process with `SIGXFSZ`.
 ///
-/// For a program to call when it starts. What it runs with this crate gets the signal's default action back.
+/// Call this at the start of a program. Programs that it runs with this crate get the default action of the signal.
 pub fn survive_file_size_limit() {
     // SAFETY: ignoring a signal installs no handler, and no memory is involved. The number is valid, so it cannot fail.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };

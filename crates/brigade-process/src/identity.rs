@@ -1,4 +1,4 @@
-//! Who a process is: a process id alone is reused, so it comes with start time and boot id.
+//! The identity of a process: process id, start time and boot id, because process ids are reused.
 
 use std::fmt;
 use std::io;
@@ -17,11 +17,11 @@ mod platform;
 #[cfg(target_os = "linux")]
 pub(crate) use platform::{Stat, parse_stat};
 
-/// Names one process for ever: process id, start time and the boot it belongs to.
+/// Identifies one process uniquely: process id, start time and boot.
 ///
-/// Two identities are equal exactly when they name the same process. The start time is in the system's own unit (clock
-/// ticks since boot on Linux, microseconds since 1970 elsewhere) and only ever compared. The text form
-/// `pid:start_time:boot_id` and the three accessors are for records.
+/// Two identities are equal only if they name the same process. The start time is in a unit of the system (clock ticks
+/// since boot on Linux, microseconds since 1970 elsewhere) and is only compared. The text form `pid:start_time:boot_id`
+/// and the three accessors are for records.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ProcessIdentity {
     pid: u32,
@@ -29,20 +29,20 @@ pub struct ProcessIdentity {
     boot_id: String,
 }
 
-/// The signals this crate sends.
+/// Signals that this crate sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// `SIGTERM`: please end.
+    /// `SIGTERM`: terminate.
     Terminate,
-    /// `SIGKILL`: end.
+    /// `SIGKILL`: kill.
     Kill,
-    /// `SIGINT`: as Ctrl-C.
+    /// `SIGINT`: like Ctrl-C.
     Interrupt,
-    /// `SIGHUP`: often "read the configuration again".
+    /// `SIGHUP`: often means to reload the configuration.
     Hangup,
-    /// `SIGSTOP`: stand still.
+    /// `SIGSTOP`: pause.
     Stop,
-    /// `SIGCONT`: go on.
+    /// `SIGCONT`: continue.
     Continue,
 }
 
@@ -64,10 +64,10 @@ impl Signal {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SignalError {
-    /// The process has ended; its number may belong to another one by now, which was left alone.
+    /// The process has ended. Another process may have its number by now and was not signalled.
     #[error("the process has ended")]
     Ended,
-    /// The system refused.
+    /// The system refused the signal.
     #[error("could not signal the process: {0}")]
     Refused(io::Error),
 }
@@ -78,8 +78,8 @@ pub enum SignalError {
 pub struct ParseIdentityError;
 
 impl ProcessIdentity {
-    /// Puts an identity together from a record; a boot id that is empty or holds `:`, spaces or control characters, and
-    /// the process ids 0 and 1 are refused.
+    /// Creates an identity from a record. Refuses the process ids 0 and 1, and a boot id that is empty or has `:`,
+    /// spaces or control characters.
     pub fn from_record(
         pid: u32,
         start_time: u64,
@@ -93,7 +93,7 @@ impl ProcessIdentity {
         Ok(ProcessIdentity { pid, start_time, boot_id: boot_id.to_owned() })
     }
 
-    /// Identifies the process that has this id now. Fails with `NotFound` when there is none; a zombie still counts.
+    /// Identifies the process that has this id now. Fails with `NotFound` if there is none. A zombie still counts.
     pub fn of(pid: u32) -> io::Result<ProcessIdentity> {
         let start_time = platform::start_time(pid)?;
         Ok(ProcessIdentity { pid, start_time, boot_id: boot_id()?.to_owned() })
@@ -104,30 +104,30 @@ impl ProcessIdentity {
         ProcessIdentity::of(std::process::id())
     }
 
-    /// The process id.
+    /// Returns the process id.
     pub fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// The start time, in the system's own unit.
+    /// Returns the start time, in the unit of the system.
     pub fn start_time(&self) -> u64 {
         self.start_time
     }
 
-    /// The boot the process belongs to.
+    /// Returns the boot of the process.
     pub fn boot_id(&self) -> &str {
         &self.boot_id
     }
 
-    /// Says whether exactly this process still runs. A zombie has ended.
+    /// Tells whether exactly this process still runs. A zombie has ended.
     pub fn is_alive(&self) -> bool {
         self.is_this_boot() && platform::is_running(self.pid, self.start_time)
     }
 
-    /// Signals exactly this process, never another that got its number.
+    /// Signals exactly this process, never another one with its number.
     ///
-    /// Linux holds the process by descriptor, checks who it is and signals that descriptor. Elsewhere there is a moment
-    /// between check and signal.
+    /// Linux holds the process by a descriptor, checks its identity, and signals that descriptor. Other systems have a
+    /// gap between check and signal.
     pub fn signal(&self, signal: Signal) -> Result<(), SignalError> {
         if !self.is_this_boot() {
             return Err(SignalError::Ended);
@@ -158,7 +158,7 @@ impl FromStr for ProcessIdentity {
     }
 }
 
-/// The id of this boot of the machine: a new one after each restart.
+/// Returns the id of the current boot of the machine.
 pub fn boot_id() -> io::Result<&'static str> {
     static BOOT_ID: OnceLock<String> = OnceLock::new();
     if let Some(id) = BOOT_ID.get() {
@@ -189,7 +189,7 @@ mod tests {
         let other_boot = ProcessIdentity { boot_id: "another".to_owned(), ..me };
         for other in [other_start, other_boot] {
             assert!(!other.is_alive());
-            // Would end the test itself if it reached the wrong process.
+            // A signal to the wrong process would end this test.
             assert!(matches!(other.signal(Signal::Kill), Err(SignalError::Ended)));
         }
     }
@@ -198,7 +198,7 @@ mod tests {
     fn a_zombie_has_ended() {
         let mut child = std::process::Command::new("/bin/true").spawn().unwrap();
         let identity = ProcessIdentity::of(child.id()).unwrap();
-        // Waits without reaping, so the zombie stays.
+        // Waits without collecting, so the zombie stays.
         let mut options = rustix::process::WaitIdOptions::EXITED;
         options |= rustix::process::WaitIdOptions::NOWAIT;
         let pid = rustix::process::Pid::from_child(&child);

@@ -1,7 +1,7 @@
-//! The keeper: what stands between the caller and the program, and what the two tell each other.
+//! The keeper between the caller and the program, and its messages.
 //!
-//! On Linux it is a forked process, elsewhere a thread. The caller sends it one kind of command (end the tree within
-//! this grace) and it answers with fixed-size records. When the caller is gone, it ends the tree by itself.
+//! On Linux it is a forked process, elsewhere a thread. The caller sends one kind of command: end the tree within a
+//! grace period. The keeper answers with records of a fixed size. If the caller dies, the keeper ends the tree.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -26,25 +26,25 @@ mod thread;
 
 pub(crate) use platform::{METHOD, start_detached};
 
-/// What the keeper tells.
+/// A report of the keeper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Report {
-    /// The program runs.
+    /// The program has started.
     Started { pid: u32, start_time: u64 },
-    /// It could not be started; the keeper is gone.
+    /// The program could not be started; the keeper has ended.
     Failed { step: Step, errno: i32 },
     /// The main process ended.
     Exited { status: i32, usage: Usage },
-    /// This one could not be ended.
+    /// This process could not be ended.
     Survivor { pid: u32, start_time: u64 },
-    /// All is over; the keeper is gone.
+    /// Everything has ended; the keeper too.
     Finished { outlived: u32 },
 }
 
 const RECORD: usize = 64;
 
 impl Report {
-    /// Writes it as one record; one write of this size to a pipe is never split.
+    /// Writes the report as one record. A write of this size to a pipe is never split.
     pub(crate) fn send(self, to: impl AsFd) -> bool {
         let micros = |duration: Duration| duration.as_micros() as u64;
         let words: [u64; 8] = match self {
@@ -93,26 +93,26 @@ impl Report {
     }
 }
 
-/// How much longer than it should a keeper may take to end its tree.
+/// How long to wait for a keeper that is late in ending its tree.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// How long to wait for the end after asking for it with this grace.
+/// Returns how long to wait for the end after a request with this grace period.
 pub(crate) fn longest_end(grace: Duration, ending: Ending) -> Duration {
     grace.saturating_add(ending.kill_limit).saturating_add(PATIENCE)
 }
 
-/// What [`Keeper::next`] found.
+/// The result of [`Keeper::next`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Heard {
     /// A report.
     Report(Report),
     /// Nothing yet.
     Nothing,
-    /// The keeper ended without a last word: somebody killed it.
+    /// The keeper ended without a last report, because it was killed.
     Gone,
 }
 
-/// The caller's hold on a keeper. Dropping it makes the keeper end the tree.
+/// The caller's handle of a keeper. Dropping it ends the tree.
 #[derive(Debug)]
 pub(crate) struct Keeper {
     reports: OwnedFd,
@@ -167,7 +167,7 @@ impl Keeper {
         Ok((keeper, gap))
     }
 
-    /// Starts the program under a new keeper; returns when it was executed or could not be.
+    /// Starts the program under a new keeper. Returns after the program was executed or failed to start.
     pub(crate) fn start(image: Image, ending: Ending) -> Result<Keeper, SpawnError> {
         let lines = Lines::open().map_err(|source| SpawnError::at(Step::Pipes, source))?;
         let (reports, commands, process) = platform::start(image, ending, lines)?;
@@ -188,28 +188,28 @@ impl Keeper {
         &self.identity
     }
 
-    /// Readable when there is a report.
+    /// Returns a descriptor that is readable if there is a report.
     pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
         self.reports.as_fd()
     }
 
-    /// Tells it to end the tree now. A shorter grace may follow.
+    /// Tells the keeper to end the tree now. A later request may shorten the grace period.
     pub(crate) fn end(&self, grace: Duration) {
         let millis = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
         if let Some(commands) = &self.commands {
-            // A keeper that is gone already has nothing left to end.
+            // A keeper that has ended has nothing left to end.
             let _ = write_quietly(commands, &millis.to_ne_bytes());
         }
-        // A program may have stopped its parent.
+        // The program may have stopped its parent with a signal.
         self.process.wake();
     }
 
-    /// Gives up on a keeper that does not answer: what is left is ended without it.
+    /// Gives up on a keeper that does not answer. The rest is ended without it.
     pub(crate) fn kill(&self) {
         self.process.kill();
     }
 
-    /// The next report, without waiting.
+    /// Returns the next report without waiting.
     pub(crate) fn next(&self) -> io::Result<Heard> {
         let mut bytes = [0u8; RECORD];
         match rustix::io::read(&self.reports, &mut bytes) {
@@ -220,17 +220,17 @@ impl Keeper {
         }
     }
 
-    /// Collects the keeper, which has finished.
+    /// Collects the finished keeper.
     pub(crate) fn close(mut self) {
         self.commands = None;
         self.process.wait();
     }
 
-    /// Lets the tree end without waiting for that.
+    /// Ends the tree without waiting.
     pub(crate) fn abandon(mut self, grace: Duration) {
         self.end(grace);
         self.commands = None;
-        // The thread only collects; without one the process entry stays until we exit, which is harmless.
+        // The thread only collects the process. Without it, the process entry stays until we exit, which is harmless.
         let _ = std::thread::Builder::new().stack_size(64 * 1024).spawn(move || self.process.wait());
     }
 }
@@ -249,7 +249,7 @@ fn tell_start<'a>(image: &'a Image, reports: &OwnedFd) -> Option<Begun<'a>> {
     }
 }
 
-/// Waits for the report that the program runs, or why it does not.
+/// Waits for the report that the program has started or failed to start.
 pub(crate) fn first_report(reports: &OwnedFd) -> Result<ProcessIdentity, SpawnError> {
     let mut bytes = [0u8; RECORD];
     if crate::launch::read_full(reports, &mut bytes) != RECORD {
@@ -269,7 +269,7 @@ pub(crate) fn first_report(reports: &OwnedFd) -> Result<ProcessIdentity, SpawnEr
     }
 }
 
-/// Reads a wait status.
+/// Decodes a wait status.
 pub(crate) fn exit_of(status: i32) -> Exit {
     if libc::WIFEXITED(status) {
         Exit::Code(libc::WEXITSTATUS(status))
@@ -280,7 +280,7 @@ pub(crate) fn exit_of(status: i32) -> Exit {
     }
 }
 
-/// What `wait4` says was used.
+/// Decodes the resource usage of `wait4`.
 pub(crate) fn usage_of(usage: &libc::rusage) -> Usage {
     let time = |value: libc::timeval| {
         Duration::from_secs(value.tv_sec.max(0) as u64) + Duration::from_micros(value.tv_usec.max(0) as u64)
@@ -298,7 +298,7 @@ pub(crate) fn usage_of(usage: &libc::rusage) -> Usage {
 mod tests {
     use super::*;
 
-    /// Starts a line of shell under the thread keeper, and listens until it is over.
+    /// Runs a shell line under the thread keeper, and collects reports until it ends.
     #[cfg(target_os = "linux")]
     fn under_thread(script: &str, ending: Ending, end: Option<Duration>) -> Vec<Report> {
         use crate::launch::{OnParentDeath, Streams};
@@ -316,7 +316,7 @@ mod tests {
         let (reports, commands, hold) = thread::start(image, ending, Lines::open().unwrap()).unwrap();
         let identity = first_report(&reports).unwrap();
         if let Some(grace) = end {
-            // The program says that it is ready.
+            // The program reports that it is ready.
             crate::launch::read_full(&output, &mut [0u8; 6]);
             write_all(&commands, &(grace.as_millis() as u64).to_ne_bytes());
         }
@@ -337,7 +337,7 @@ mod tests {
     fn the_thread_keeper_ends_the_group() {
         assert_eq!(thread::METHOD, crate::KillMethod::ProcessGroup);
         let short = Duration::from_millis(100);
-        // Until the system collects an orphan, it counts as a member of the group.
+        // An orphan counts as a member of the group until the system collects it.
         let ending = Ending { linger: short, grace: short, kill_limit: Duration::from_secs(30) };
         let exit = |heard: &[Report]| match heard {
             [Report::Exited { status, .. }, Report::Finished { outlived }] => (exit_of(*status), *outlived),

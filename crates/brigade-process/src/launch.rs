@@ -1,4 +1,4 @@
-//! The child's side between fork and exec: everything is prepared before, so that only plain system calls are left.
+//! The child between fork and exec. Everything is prepared before the fork, so only plain system calls are left.
 
 #[cfg(target_os = "linux")]
 use std::ffi::CStr;
@@ -15,7 +15,7 @@ use crate::observe::{Line, Observer, Watcher};
 use crate::sandbox::Prepared;
 use crate::{SpawnError, Spec, Step};
 
-/// How often a program that is open for writing is tried again, 2 ms apart.
+/// How often to retry a program that is open for writing, every 2 ms.
 const BUSY_RETRIES: u32 = 100;
 
 /// Why the child could not become the program.
@@ -25,7 +25,7 @@ pub(crate) struct Failure {
     pub(crate) errno: i32,
 }
 
-/// What happens to the program when the process that started it dies.
+/// What happens to the program if the process that started it dies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OnParentDeath {
     Kill,
@@ -40,7 +40,7 @@ pub(crate) struct Streams {
     pub(crate) stderr: OwnedFd,
 }
 
-/// A program ready to be executed: every string, pointer, limit and rule as the system calls want them.
+/// A program ready for exec, with every string, pointer, limit and rule in the form of the system calls.
 pub(crate) struct Image {
     path: CString,
     how: How,
@@ -51,7 +51,7 @@ pub(crate) struct Image {
     core: libc::rlimit,
     streams: Streams,
     pub(crate) sandbox: Option<Prepared>,
-    /// How the run is observed. It needs a keeper that watches.
+    /// How the run is observed. This needs a keeper.
     pub(crate) observer: Option<Arc<Observer>>,
     pub(crate) private: Option<crate::Disposal>,
     /// Where it waits for the caller's last look.
@@ -62,7 +62,7 @@ pub(crate) struct Image {
 enum How {
     /// By path.
     Path,
-    /// By path, when it still is this file.
+    /// By path, if it still is this file.
     PathOf { device: u64, inode: u64 },
     /// By descriptor.
     #[cfg(target_os = "linux")]
@@ -74,7 +74,7 @@ pub(crate) type Resource = libc::__rlimit_resource_t;
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub(crate) type Resource = libc::c_int;
 
-/// C strings and the array of pointers to them, ended by a null pointer.
+/// C strings and the array of pointers to them, with a null pointer at the end.
 struct Strings {
     // The pointers lead into these.
     _owned: Vec<CString>,
@@ -98,7 +98,7 @@ fn c_string(text: &OsStr, what: &'static str) -> Result<CString, SpawnError> {
 }
 
 impl Image {
-    /// Prepares everything but the sandbox, which is put in last, because it may leave something to tidy up.
+    /// Prepares everything except the sandbox. The sandbox comes last, because it may leave something to clean up.
     pub(crate) fn new(
         spec: &Spec,
         streams: Streams,
@@ -139,9 +139,9 @@ impl Image {
         })
     }
 
-    /// Turns the calling process, fresh from fork, into the program. Returns only when that failed.
+    /// Turns the calling process, right after fork, into the program. Returns only on failure.
     ///
-    /// Makes plain system calls only: no allocation, no locks.
+    /// Makes only plain system calls, without allocation or locks.
     pub(crate) fn become_program(&self, parent: libc::pid_t, line: &Line) -> Failure {
         match self.try_become(parent, line) {
             Ok(never) => match never {},
@@ -173,7 +173,8 @@ impl Image {
         }
         #[cfg(target_os = "linux")]
         if !self.limits.is_empty() {
-            // With this capability a privileged program would raise them again. Fails without harm for who has none.
+            // A privileged program could raise the limits again with this capability. The call fails harmlessly without
+            // it.
             const SYS_RESOURCE: libc::c_ulong = 24;
             // SAFETY: no memory is involved.
             unsafe { libc::prctl(libc::PR_CAPBSET_DROP, SYS_RESOURCE, 0, 0, 0) };
@@ -184,21 +185,21 @@ impl Image {
         }
         // SAFETY: the path ends with NUL.
         check(Step::Directory, unsafe { libc::chdir(self.directory.as_ptr()) })?;
-        // After the namespace: a change of credentials would take it back.
+        // After the namespace, because a change of credentials would reset it.
         #[cfg(target_os = "linux")]
         if self.on_parent_death == OnParentDeath::Kill {
             // SAFETY: no memory is involved.
             check(Step::Session, unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) })?;
             // SAFETY: no memory is involved.
             if unsafe { libc::getppid() } != parent {
-                // The parent died before that: nobody would ever end this process.
+                // The parent died before that, so nothing would end this process.
                 return Err(Failure { step: Step::Session, errno: libc::ESRCH });
             }
         }
         #[cfg(not(target_os = "linux"))]
         let _ = (parent, self.on_parent_death);
         if let How::PathOf { device, inode } = self.how {
-            // Before the sandbox only in time: what the path means cannot be asked later than this.
+            // The sandbox may hide the path, so this is the last time to check it.
             let found = rustix::fs::stat(self.path.as_c_str())
                 .map_err(|errno| Failure { step: Step::Program, errno: errno.raw_os_error() })?;
             if (found.st_dev as u64, found.st_ino as u64) != (device, inode) {
@@ -213,8 +214,8 @@ impl Image {
         if let Some(gate) = &self.gate {
             gate.pass()?;
         }
-        // Another thread of the caller may have forked while it was writing the program: until that fork executes its
-        // own program, this one counts as open for writing.
+        // Another thread of the caller may have forked while the program was being written. Until that fork executes
+        // its own program, this one counts as open for writing.
         let mut errno = self.execute();
         for _ in 0..BUSY_RETRIES {
             if errno != libc::ETXTBSY {
@@ -253,7 +254,7 @@ impl Image {
     }
 }
 
-/// The number of the last failed system call's error.
+/// Returns the error number of the last failed system call.
 pub(crate) fn last_errno() -> i32 {
     io::Error::last_os_error().raw_os_error().unwrap_or(0)
 }
@@ -262,7 +263,7 @@ fn check(step: Step, result: libc::c_int) -> Result<(), Failure> {
     if result < 0 { Err(Failure { step, errno: last_errno() }) } else { Ok(()) }
 }
 
-/// ELF files are executed by descriptor. For a script the interpreter opens the path again, so the path must be kept.
+/// ELF files are executed by descriptor. The interpreter of a script opens the path again, so a script needs its path.
 fn how_to_execute(file: &File) -> io::Result<How> {
     #[cfg(target_os = "linux")]
     {
@@ -277,7 +278,7 @@ fn how_to_execute(file: &File) -> io::Result<How> {
     Ok(How::PathOf { device: metadata.dev(), inode: metadata.ino() })
 }
 
-/// Moves descriptors 0 to 2 up, so that putting one stream in its place never overwrites another.
+/// Moves descriptors 0 to 2 up, so that placing one stream never overwrites another.
 fn above_standard(streams: Streams) -> io::Result<Streams> {
     let up = |descriptor: OwnedFd| -> io::Result<OwnedFd> {
         if 3 <= descriptor.as_raw_fd() {
@@ -294,7 +295,7 @@ fn limits(spec: &Spec) -> Vec<(Resource, libc::rlimit)> {
         (libc::RLIMIT_AS, spec.limits.memory),
         (libc::RLIMIT_FSIZE, spec.limits.file_size),
         (libc::RLIMIT_NOFILE, spec.limits.open_files),
-        // A core file would hold the bound secrets.
+        // A core file would contain the bound secrets.
         (libc::RLIMIT_CORE, Some(0)),
     ];
     asked
@@ -303,14 +304,15 @@ fn limits(spec: &Spec) -> Vec<(Resource, libc::rlimit)> {
             let mut now = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
             // SAFETY: `now` is valid for writing.
             let known = unsafe { libc::getrlimit(resource, &mut now) } == 0;
-            // Raising a hard limit needs privileges; what the caller has stays the upper bound.
+            // Raising a hard limit needs privileges, so the caller's limit stays the upper bound.
             let value = if known { value?.min(now.rlim_max) } else { value? };
             Some((resource, libc::rlimit { rlim_cur: value, rlim_max: value }))
         })
         .collect()
 }
 
-/// Every signal back to its default, none blocked: the program must not inherit what we ignore or block.
+/// Resets all signals to their defaults and unblocks them. The program must not inherit what this process ignores or
+/// blocks.
 fn reset_signals() {
     // SAFETY: the structures are plain data on the stack. Numbers that cannot be changed fail, which is fine.
     unsafe {
@@ -347,12 +349,12 @@ fn close_on_exec_above_standard() {
     });
 }
 
-/// Closes every descriptor but these, in a process that was forked and drops nothing before it ends.
+/// Closes all descriptors except these, in a forked process that drops nothing before it ends.
 pub(crate) fn close_all_but(kept: &[RawFd]) {
     close_all_but_both(kept, &[]);
 }
 
-/// As [`close_all_but`], with two lists.
+/// Like [`close_all_but`], with two lists.
 pub(crate) fn close_all_but_both(kept: &[RawFd], others: &[RawFd]) {
     let highest = kept.iter().chain(others).copied().fold(2, RawFd::max);
     for descriptor in (0..=highest).filter(|number| !kept.contains(number) && !others.contains(number)) {
@@ -382,7 +384,7 @@ fn close_from(first: RawFd) {
     });
 }
 
-/// Calls for every number that may be an open descriptor, from `first` on.
+/// Calls a function for every possible open descriptor from `first` on.
 pub(crate) fn each_possible_descriptor(first: RawFd, mut each: impl FnMut(RawFd)) {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` is valid for writing.
@@ -391,8 +393,8 @@ pub(crate) fn each_possible_descriptor(first: RawFd, mut each: impl FnMut(RawFd)
     (first..end).for_each(&mut each);
 }
 
-/// Ends the process at once if it is dropped, which only a panic can do: a forked child must never unwind into the
-/// frames of its parent.
+/// Ends the process if it is dropped, which only a panic can do. A forked child must never unwind into the frames of
+/// its parent.
 pub(crate) struct NoUnwind;
 
 impl Drop for NoUnwind {
@@ -415,7 +417,7 @@ pub(crate) fn write_all(descriptor: impl AsFd, mut bytes: &[u8]) -> bool {
     true
 }
 
-/// Reads until the buffer is full or the end; says how much arrived.
+/// Reads until the buffer is full or the input ends. Returns the number of bytes.
 pub(crate) fn read_full(descriptor: impl AsFd, buffer: &mut [u8]) -> usize {
     let mut have = 0;
     while have < buffer.len() {
@@ -429,7 +431,7 @@ pub(crate) fn read_full(descriptor: impl AsFd, buffer: &mut [u8]) -> usize {
     have
 }
 
-/// Forks; the child runs `child` and never returns. All signals stay blocked in it.
+/// Forks. The child runs `child` with all signals blocked, and never returns.
 pub(crate) fn fork_into(child: impl FnOnce()) -> io::Result<libc::pid_t> {
     // SAFETY: the sets are plain data on the stack. The child only runs `child`, which keeps to plain system calls, and
     // then ends; it never returns into the caller's frames.
@@ -437,7 +439,7 @@ pub(crate) fn fork_into(child: impl FnOnce()) -> io::Result<libc::pid_t> {
         let mut all: libc::sigset_t = std::mem::zeroed();
         let mut before: libc::sigset_t = std::mem::zeroed();
         libc::sigfillset(&mut all);
-        // Blocked over the fork: the caller's handlers must not run in the child.
+        // Blocked during the fork, because the caller's handlers must not run in the child.
         libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
         let pid = libc::fork();
         if pid == 0 {
@@ -451,7 +453,7 @@ pub(crate) fn fork_into(child: impl FnOnce()) -> io::Result<libc::pid_t> {
     }
 }
 
-/// A pipe, read end first, that programs do not inherit.
+/// Creates a pipe that programs do not inherit, read end first.
 pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     #[cfg(target_os = "linux")]
     let pair = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
@@ -469,13 +471,13 @@ pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
 pub(crate) struct Begun<'a> {
     pub(crate) pid: libc::pid_t,
     pub(crate) start_time: u64,
-    /// What observes it; it stands still until its calls are answered.
+    /// What observes it. The program waits until its calls are answered.
     pub(crate) watcher: Option<Watcher<'a>>,
 }
 
-/// Forks the program and returns once it was executed.
+/// Forks the program, and returns after it was executed.
 ///
-/// Makes plain system calls only on Linux, where the keeper calls it between fork and exec.
+/// On Linux it makes only plain system calls, because the keeper calls it between fork and exec.
 pub(crate) fn start_program(image: &Image) -> Result<Begun<'_>, Failure> {
     let failed = |step, error: io::Error| Failure { step, errno: error.raw_os_error().unwrap_or(0) };
     let (errors, errors_end) = pipe().map_err(|error| failed(Step::Pipes, error))?;
@@ -493,7 +495,7 @@ pub(crate) fn start_program(image: &Image) -> Result<Begun<'_>, Failure> {
     })
     .map_err(|error| failed(Step::Fork, error))?;
     drop(errors_end);
-    // Read before anybody could collect it: the number is this process for certain.
+    // Read before the process could be collected, so the number is certainly this process.
     #[cfg(target_os = "linux")]
     let start_time = crate::tree::stat(pid).map_or(0, |stat| stat.start_time);
     #[cfg(not(target_os = "linux"))]
@@ -504,7 +506,7 @@ pub(crate) fn start_program(image: &Image) -> Result<Begun<'_>, Failure> {
         Some(watcher) => watcher.read_while_watching(&errors, &mut bytes),
         None => read_full(&errors, &mut bytes),
     };
-    // The pipe closes without a word when the program was executed.
+    // The pipe closes without data when the program was executed.
     if read == bytes.len() {
         let number = |part: &[u8]| part.try_into().map_or(0, u32::from_ne_bytes);
         reap(pid);
@@ -514,7 +516,7 @@ pub(crate) fn start_program(image: &Image) -> Result<Begun<'_>, Failure> {
     Ok(Begun { pid, start_time, watcher })
 }
 
-/// Writes as much as fits, without `SIGPIPE`: the embedding program may have its default action, which is to die.
+/// Writes as much as fits, without `SIGPIPE`, because its default action would end the embedding program.
 pub(crate) fn write_quietly(descriptor: impl AsFd, bytes: &[u8]) -> rustix::io::Result<usize> {
     // SAFETY: the sets are plain data on the stack. The signal is blocked in this thread, taken if the write caused it,
     // and then as it was before.
@@ -540,7 +542,7 @@ pub(crate) fn write_quietly(descriptor: impl AsFd, bytes: &[u8]) -> rustix::io::
     }
 }
 
-/// Waits for one child of ours, by its number.
+/// Waits for one child of this process, by number.
 pub(crate) fn reap(pid: libc::pid_t) {
     let mut status = 0;
     loop {
@@ -552,7 +554,7 @@ pub(crate) fn reap(pid: libc::pid_t) {
     }
 }
 
-/// A NUL-terminated view of a buffer that was filled from the front with `parts`, for paths made without allocation.
+/// Fills a buffer with `parts` and returns it as a NUL-terminated path, without allocation.
 #[cfg(target_os = "linux")]
 pub(crate) fn join_path<'a>(buffer: &'a mut [u8; 64], parts: &[&[u8]]) -> Option<&'a CStr> {
     let mut at = 0;
@@ -564,7 +566,7 @@ pub(crate) fn join_path<'a>(buffer: &'a mut [u8; 64], parts: &[&[u8]]) -> Option
     CStr::from_bytes_with_nul(&buffer[..=at]).ok()
 }
 
-/// Waits for one child of ours and returns its exit code, if it has one.
+/// Waits for one child of this process, and returns its exit code, if any.
 #[cfg(target_os = "linux")]
 pub(crate) fn reap_code(pid: libc::pid_t) -> Option<i32> {
     let mut status = 0;

@@ -1,19 +1,17 @@
-//! Runs programs without a shell, keeps hold of everything they start, and ends all of it.
+//! Runs programs without a shell, supervises everything they start, and ends all of it.
 //!
-//! Owns: starting a program ([`Spec`]), supervising its whole process tree ([`run`], [`spawn_piped`],
-//! [`spawn_detached`]), ending a tree ([`kill_tree`]), capped streaming of output ([`Sink`]), who a process is
-//! ([`ProcessIdentity`]), the kernel sandbox ([`SandboxProfile`]), and what a sandboxed run opened ([`Observation`]).
-//! Does not know: tools, calls, approvals, receipts, or where their files are. All `unsafe` code of the project lives
-//! in this crate.
+//! Owns: starting a program ([`Spec`]), supervising its process tree ([`run`], [`spawn_piped`], [`spawn_detached`]),
+//! ending a tree ([`kill_tree`]), capped streaming of output ([`Sink`]), process identities ([`ProcessIdentity`]), the
+//! kernel sandbox ([`SandboxProfile`]), and what a sandboxed run opened ([`Observation`]). Does not know: tools, calls,
+//! approvals, receipts, or the places of their files. All `unsafe` code of the project is in this crate.
 //!
-//! On Linux each run gets a *keeper*: a small process of ours between the caller and the program. It adopts every
-//! descendant that is orphaned (a child subreaper), so a run has ended when the keeper has no children left, however
-//! often they forked, changed session or ignored signals. The keeper notices when the caller dies, by whatever
-//! signal, and then ends the tree as well and removes the run's private folder ([`PrivateFolder`]). Elsewhere the
-//! process group is what can be ended, and [`Outcome::method`] says so.
+//! On Linux each run has a *keeper*: a small process between the caller and the program. It adopts every orphaned
+//! descendant (as a child subreaper). So a run has ended when the keeper has no children left, even if they forked,
+//! changed session or ignored signals. If the caller dies, the keeper ends the tree and removes the run's private
+//! directory ([`PrivateFolder`]). Other systems can end only the process group, and [`Outcome::method`] says so.
 //!
-//! A program that outlives the caller gets no keeper, but a *log writer* ([`Logs`]): a small process of ours that keeps
-//! its output below a cap, whether or not anybody looks.
+//! A program that outlives the caller has a *log writer* ([`Logs`]) instead of a keeper: a small process that limits
+//! the size of its logs.
 //!
 //! ```
 //! use brigade_process::{Control, Exit, Program, Spec, Stream, run};
@@ -38,7 +36,7 @@
     reason = "the floor that processes, files of /proc and the clock go through"
 )]
 
-// Who and what.
+// Identities and specifications.
 mod host;
 mod identity;
 mod outcome;
@@ -46,7 +44,7 @@ mod own_limits;
 mod private;
 mod spec;
 
-// Between fork and exec, and above it.
+// Between fork and exec, and above.
 mod launch;
 #[cfg(target_os = "linux")]
 mod tree;
@@ -58,7 +56,7 @@ mod progress;
 // What callers use.
 mod cancel;
 mod run;
-// The two other ways to run.
+// Other ways to run.
 mod background;
 mod gate;
 mod log_writer;

@@ -1,14 +1,14 @@
-//! The log writer: a small process of ours that keeps the output of a detached program in logs that cannot outgrow a
-//! cap.
+//! The log writer: a small process that writes the output of a detached program to logs with a maximum size.
 //!
-//! The program's standard output and error are pipes into it. It appends what it reads, and where a log would become
-//! longer than the cap, the log becomes `NAME.1`, in the place of an older one, and a new one begins. Forked without
-//! exec like the keeper, it keeps to plain system calls and to memory that was reserved before, holds nothing of the
-//! caller (no descriptor, no folder, no terminal, no environment), takes no signal but `SIGKILL`, and ends by itself
-//! when nobody has the pipes open any more. On Linux it is the parent of the program and adopts the orphans of the
-//! program's tree, so that they are found when that is ended ([`kill_detached`](crate::kill_detached)), and it ends
-//! when they have ended, too. What cannot be written is read all the same, so that the program never waits for a full
-//! disk; once there is room again, a line in the log says how much is missing.
+//! The program's standard output and error are pipes into it. It appends what it reads. A log that would exceed the
+//! maximum is renamed to `NAME.1`, replacing an older one, and a new log starts. Like the keeper, it is forked without
+//! exec and uses only plain system calls and memory reserved before. It keeps nothing of the caller: no descriptor,
+//! directory, terminal or environment. It ignores all signals except `SIGKILL`, and ends when the pipes have no
+//! writers.
+//!
+//! On Linux it is the parent of the program and adopts orphans of the program's tree, so that
+//! [`kill_detached`](crate::kill_detached) finds them. It also waits until they have ended. On a full disk it keeps
+//! reading, so the program never blocks. Once there is room, a line in the log says how much is missing.
 
 use std::ffi::{CString, OsStr};
 use std::fs::File;
@@ -27,13 +27,13 @@ use crate::launch::{close_all_but, fork_into, last_errno, pipe};
 #[path = "log_writer/linux.rs"]
 mod surroundings;
 
-/// How much is read at once.
+/// The size of one read.
 const PIECE: usize = 64 * 1024;
 
-/// How often it is tried to read when waiting is impossible.
+/// The polling interval if waiting is impossible.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// A log, open for appending, and how it is found by its name.
+/// A log that is open for appending, with its directory and name.
 #[derive(Debug)]
 pub struct LogFile {
     folder: OwnedFd,
@@ -43,10 +43,10 @@ pub struct LogFile {
 }
 
 impl LogFile {
-    /// Takes a log that lies under this name in this folder. Both must be open, the file for appending.
+    /// Creates a log from an open directory and a file in it that is open for appending.
     ///
     /// # Errors
-    /// When it lies there under no such name.
+    /// Fails if the directory does not have the file under this name.
     pub fn new(folder: OwnedFd, name: &OsStr, file: File) -> io::Result<LogFile> {
         let c_name =
             |bytes: &[u8]| CString::new(bytes).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput));
@@ -67,7 +67,7 @@ impl LogFile {
             .is_ok_and(|named| (named.st_dev, named.st_ino) == (stat.st_dev, stat.st_ino))
     }
 
-    /// Opens what has the name now, or a new file; an alias of another file is not taken.
+    /// Opens the file that has the name now, or a new one. A link to another file is refused.
     fn open_by_name(&self) -> Result<OwnedFd, Errno> {
         let flags = OFlags::WRONLY
             | OFlags::CREATE
@@ -82,8 +82,7 @@ impl LogFile {
         if is_file && stat.st_nlink == 1 { Ok(file) } else { Err(Errno::MLINK) }
     }
 
-    /// Returns how long the log is. When somebody took its name, a new one begins; while that fails, the old one goes
-    /// on.
+    /// Returns the length of the log. If its name was taken, a new log starts; while that fails, the old one continues.
     fn length(&mut self) -> Result<u64, Errno> {
         let mut stat = rustix::fs::fstat(&self.file)?;
         if !self.has_its_name(&stat)
@@ -95,8 +94,7 @@ impl LogFile {
         Ok(stat.st_size as u64)
     }
 
-    /// Makes the log the older one and begins a new one. Where that is impossible, it is emptied: the answer is how
-    /// much was lost with that.
+    /// Rotates the log. If that is impossible, it is emptied. Returns the number of lost bytes.
     fn rotate(&mut self, length: u64) -> Result<u64, Errno> {
         let stat = rustix::fs::fstat(&self.file)?;
         if self.has_its_name(&stat)
@@ -120,15 +118,15 @@ impl LogFile {
 /// The two logs of a detached program.
 #[derive(Debug)]
 pub struct Logs {
-    /// Of its standard output.
+    /// The log of standard output.
     pub stdout: LogFile,
-    /// Of its standard error.
+    /// The log of standard error.
     pub stderr: LogFile,
-    /// How long each may become, in bytes; the older one behind it too.
+    /// The maximum size of each log and of each rotated log, in bytes.
     pub cap: u64,
 }
 
-/// The writer before it is a process: everything that it needs.
+/// Everything that the writer needs, before it is a process.
 pub(crate) struct LogWriter {
     channels: [Channel; 2],
     cap: u64,
@@ -136,7 +134,7 @@ pub(crate) struct LogWriter {
 }
 
 impl LogWriter {
-    /// Makes the writer of these logs, and the descriptors that the program writes to: standard output, standard error.
+    /// Creates the writer of these logs, and the descriptors for the program: standard output, standard error.
     pub(crate) fn new(logs: Logs) -> io::Result<(LogWriter, [OwnedFd; 2])> {
         let (stdout, stdout_end) = pipe()?;
         let (stderr, stderr_end) = pipe()?;
@@ -144,12 +142,12 @@ impl LogWriter {
             rustix::io::ioctl_fionbio(end, true)?;
         }
         let channels = [Channel::new(stdout, logs.stdout), Channel::new(stderr, logs.stderr)];
-        // Less than one line of the notice fits nothing.
+        // A smaller limit has no room for the notice.
         let cap = logs.cap.max(256);
         Ok((LogWriter { channels, cap, buffer: vec![0; PIECE] }, [stdout_end, stderr_end]))
     }
 
-    /// Becomes a process, which does this first and ends if that fails; returns its number.
+    /// Forks the writer process and returns its number. The process first calls the function, and ends if it fails.
     pub(crate) fn fork(&mut self, begin: impl FnOnce() -> bool) -> io::Result<libc::pid_t> {
         fork_into(|| {
             // SAFETY: no memory is involved. A writer must not take what a terminal sends to the caller's group.
@@ -157,7 +155,7 @@ impl LogWriter {
             if !begin() {
                 return;
             }
-            // SAFETY: the path ends with NUL. A writer must not hold a folder of the caller in use.
+            // SAFETY: the path ends with NUL. A writer must not hold a directory of the caller in use.
             unsafe { libc::chdir(c"/".as_ptr()) };
             collect_children();
             #[cfg(target_os = "linux")]
@@ -181,7 +179,7 @@ impl LogWriter {
     }
 }
 
-/// Lets the system collect every child that ends, now and later.
+/// Tells the system to collect all ended children, now and later.
 fn collect_children() {
     // SAFETY: the structure is plain data on the stack; the status is not asked for.
     unsafe {
@@ -193,7 +191,7 @@ fn collect_children() {
     }
 }
 
-/// Waits until there are no children: of a program that put its output elsewhere, or of what it left behind.
+/// Waits until no children are left, such as a program that redirected its output, or orphans.
 fn wait_for_children() {
     loop {
         // SAFETY: the status is not asked for.
@@ -204,7 +202,7 @@ fn wait_for_children() {
     }
 }
 
-/// Waits until one of them has something to read, or has ended.
+/// Waits until a stream has data or has ended.
 fn wait_for_any(channels: &[Channel; 2]) {
     let polled = match [&channels[0].from, &channels[1].from] {
         [Some(one), Some(other)] => {
@@ -214,16 +212,16 @@ fn wait_for_any(channels: &[Channel; 2]) {
         [None, None] => return,
     };
     if polled.is_err_and(|errno| errno != Errno::INTR) {
-        // Somebody lowered a limit, and nobody else is there to read: from now on it looks again and again.
+        // A lowered limit makes waiting impossible. Nothing else reads the pipes, so from now on the writer polls.
         std::thread::sleep(LOOK);
     }
 }
 
-/// One stream of the program, and its log.
+/// One stream of the program and its log.
 struct Channel {
     from: Option<OwnedFd>,
     log: LogFile,
-    /// How many bytes are missing in the log by now, and why the last of them are.
+    /// Number of bytes missing in the log, and the reason for the last of them.
     missing: Option<(u64, Errno)>,
     is_at_start_of_line: bool,
 }
@@ -238,7 +236,7 @@ impl Channel {
         [from, self.log.folder.as_raw_fd(), self.log.file.as_raw_fd()]
     }
 
-    /// Reads once and writes that down.
+    /// Reads once and writes the data to the log.
     fn pass(&mut self, buffer: &mut [u8], cap: u64) {
         let Some(from) = &self.from else { return };
         match rustix::io::read(from.as_fd(), &mut *buffer) {
@@ -279,7 +277,7 @@ impl Channel {
             length = self.log.length()?;
             fitting = self::fitting(bytes, cap.saturating_sub(length));
         }
-        // Not one line of it fits into a whole log.
+        // Not one line fits into an empty log.
         if fitting == 0 {
             fitting = usize::try_from(cap.saturating_sub(length)).unwrap_or(usize::MAX).min(bytes.len());
         }
@@ -296,7 +294,7 @@ impl Channel {
         self.missing = Some((before.saturating_add(bytes), errno));
     }
 
-    /// Says in the log how much of the output is not in it, once that can be written.
+    /// Writes a notice about missing output to the log, once that is possible.
     fn tell_what_is_missing(&mut self, cap: u64) {
         let Some((bytes, errno)) = self.missing else { return };
         let why = match errno {
@@ -315,7 +313,7 @@ impl Channel {
             return;
         }
         let length = line.len() - left;
-        // Whole or not at all: half a notice says nothing.
+        // A partial notice would be useless.
         if self.log.length().is_ok_and(|used| used.saturating_add(length as u64) <= cap)
             && let Ok(written) = rustix::io::write(&self.log.file, &line[..length])
         {
@@ -325,7 +323,7 @@ impl Channel {
     }
 }
 
-/// How much of the bytes goes into this room: all, else whole lines.
+/// Returns how many bytes fit into the room: all, or only complete lines.
 fn fitting(bytes: &[u8], room: u64) -> usize {
     match usize::try_from(room) {
         Ok(room) if room < bytes.len() => {

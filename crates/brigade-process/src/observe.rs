@@ -1,13 +1,13 @@
-//! What a run really opened, executed and connected to.
+//! What a run opened, executed and connected to.
 //!
-//! On Linux the kernel tells the keeper of each such call of the whole tree (seccomp user notification) and waits for
-//! its answer, which is always to go on: observing never decides anything. The keeper reads the call's arguments from
-//! the caller's memory, finds the file as the caller would, and notes it in memory that it shares with Brigade.
+//! On Linux the kernel notifies the keeper of each such call in the tree (seccomp user notification), and waits for its
+//! answer. The answer is always to continue: observing decides nothing. The keeper reads the arguments from the memory
+//! of the process, finds the file like the process would, and records it in memory shared with Brigade.
 //!
-//! The kernel does not tell how a call ended. What is noted as read, written or executed was there, and neither the
-//! rules of the sandbox nor the modes of the file forbade it; what is noted as denied, they forbade. A program that
-//! changes the text of a path in another thread while the keeper reads it can have something else noted than it opens:
-//! this is a record of honest programs, and no protection.
+//! The kernel does not report how a call ended. A file recorded as read, written or executed existed, and neither the
+//! sandbox nor its mode denied the access. They denied what is recorded as denied. A program that changes a path in
+//! another thread while the keeper reads it can cause a wrong record. So this documents honest programs, and is not a
+//! protection.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ pub(crate) use platform::{Line, Observer, Watcher};
 
 use crate::Spec;
 
-/// Whether a run is observed.
+/// Whether to observe a run.
 #[derive(Debug)]
 pub(crate) enum Observing {
     No,
@@ -39,7 +39,7 @@ pub(crate) enum Observing {
 }
 
 impl Observing {
-    /// Prepares what the spec asks for. Without a sandbox nothing is observed.
+    /// Prepares the observation that the spec requests. Without a sandbox nothing is observed.
     pub(crate) fn of(spec: &Spec) -> Observing {
         match (&spec.observe, &spec.sandbox) {
             (Some(workspace), Some(_)) => match Observer::prepare(workspace) {
@@ -57,7 +57,7 @@ impl Observing {
         }
     }
 
-    /// What came of it; when the keeper is gone.
+    /// Returns the result, after the keeper has ended.
     pub(crate) fn outcome(&self) -> Option<Observation> {
         match self {
             Observing::Yes(observer) => Some(observer.seen()),
@@ -67,85 +67,85 @@ impl Observing {
     }
 }
 
-/// What came of observing a run.
+/// The result of observing a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Observation {
-    /// It was observed.
+    /// The run was observed.
     Done(Box<Observed>),
-    /// It could not be observed, for this reason. The run went on without.
+    /// The run could not be observed, for this reason, and ran without observation.
     Unavailable(String),
 }
 
-/// What a run used. Paths in the workspace are relative to it, without links, each once per content.
+/// What a run used. Paths in the workspace are relative and without links, each once per content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Observed {
-    /// What it opened for reading in the workspace.
+    /// Workspace files opened for reading.
     pub read: Vec<ObservedFile>,
-    /// What it executed in the workspace.
+    /// Workspace files executed.
     pub executed: Vec<ObservedFile>,
-    /// What it opened for writing in the workspace.
+    /// Workspace files opened for writing.
     pub written: Vec<ObservedFile>,
-    /// The addresses that it connected or bound sockets to.
+    /// Addresses that sockets connected or bound to.
     pub connected: Vec<ObservedAddress>,
-    /// What it tried, and the sandbox or the modes of the file forbade. Paths outside of the workspace are absolute.
+    /// Access that the sandbox or the mode of the file denied. Paths outside of the workspace are absolute.
     pub denied: Vec<ObservedDenial>,
-    /// How many calls each list stands for.
+    /// Number of system calls for each list.
     pub counts: ObservedCounts,
-    /// How often it opened or executed something outside of the workspace, by the first folder of the path.
+    /// Number of files opened or executed outside of the workspace, by the first directory of the path.
     pub outside: BTreeMap<PathBuf, u64>,
-    /// Whether a list was full, and more left out of it.
+    /// Whether a list was full, so entries are missing.
     pub is_truncated: bool,
-    /// Why something may be missing, in sentences; empty when nothing is.
+    /// Why entries may be missing, as sentences; empty if the list is complete.
     pub unseen: Vec<&'static str>,
 }
 
-/// How often a run did something in the workspace.
+/// How often a run used the workspace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ObservedCounts {
-    /// Opened something for reading.
+    /// Files opened for reading.
     pub read: u64,
-    /// Executed something.
+    /// Files executed.
     pub executed: u64,
-    /// Opened something for writing.
+    /// Files opened for writing.
     pub written: u64,
-    /// Connected or bound a socket.
+    /// Sockets connected or bound.
     pub connected: u64,
-    /// Tried what is forbidden.
+    /// Denied access.
     pub denied: u64,
 }
 
-/// A file or folder of the workspace that a run used.
+/// A workspace file or directory that a run used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObservedFile {
-    /// Its path in the workspace; empty for the workspace itself.
+    /// The path in the workspace; empty for the workspace itself.
     pub path: PathBuf,
-    /// Whether it is a folder, whose names were read.
+    /// Whether it is a directory that was listed.
     pub is_folder: bool,
-    /// The sha256 that a plain file had when it was opened for reading or execution.
+    /// The sha256 of a regular file when it was opened for reading or executed.
     pub sha256: Option<[u8; 32]>,
 }
 
-/// An address that a socket was connected or bound to.
+/// An address that a socket connected or bound to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObservedAddress {
-    /// The IP address, or the path of a socket of this machine.
+    /// The IP address, or the path of a local socket.
     pub address: String,
-    /// The port; sockets of this machine have none.
+    /// The port; `None` for local sockets.
     pub port: Option<u16>,
-    /// Whether the socket was bound to it, rather than connected.
+    /// Whether the socket was bound instead of connected.
     pub is_bound: bool,
 }
 
-/// What a run may not do with a file.
+/// A denied access to a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObservedDenial {
-    /// Its path: in the workspace, or an absolute one.
+    /// The path: relative in the workspace, absolute outside.
     pub path: PathBuf,
-    /// What was tried.
+    /// The tried access.
     pub what: Attempt,
 }
 
-/// What is done with a file.
+/// The kind of access to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attempt {
     /// Opened for reading.
@@ -157,7 +157,7 @@ pub enum Attempt {
 }
 
 impl Attempt {
-    /// The name that records use: `read`, `write` or `execute`.
+    /// Returns the name in records: `read`, `write` or `execute`.
     pub fn name(self) -> &'static str {
         match self {
             Attempt::Read => "read",

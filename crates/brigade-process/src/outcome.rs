@@ -1,4 +1,4 @@
-//! How a run went, and why one could not be started.
+//! The outcome of a run, and why one could not start.
 
 use std::fmt;
 use std::io;
@@ -15,12 +15,12 @@ pub enum Exit {
     Code(i32),
     /// This signal ended it.
     Signal(i32),
-    /// Nobody saw it end: its keeper was killed from outside.
+    /// Unknown, because its keeper was killed.
     Unknown,
 }
 
 impl Exit {
-    /// Says whether the main process exited with code 0.
+    /// Tells whether the main process exited with code 0.
     pub fn success(self) -> bool {
         self == Exit::Code(0)
     }
@@ -36,10 +36,10 @@ impl fmt::Display for Exit {
     }
 }
 
-/// What brought the run to its end.
+/// Why the run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndedBy {
-    /// The main process ended by itself.
+    /// The main process ended on its own.
     Itself,
     /// The timeout passed.
     Timeout,
@@ -47,12 +47,12 @@ pub enum EndedBy {
     Cancel,
     /// The sink refused output.
     Sink,
-    /// The caller asked for it ([`Child::finish`](crate::Child::finish)).
+    /// The caller requested it ([`Child::finish`](crate::Child::finish)).
     Caller,
 }
 
 impl Outcome {
-    /// Tells those who listen how a tree of processes ended.
+    /// Logs how a process tree ended.
     pub(crate) fn trace(&self) {
         tracing::debug!(
             pid = self.identity.pid(),
@@ -68,17 +68,17 @@ impl Outcome {
     }
 }
 
-/// How far ending a run reaches on this platform.
+/// How completely this platform can end a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KillMethod {
-    /// Every descendant, whatever its session, group or parent.
+    /// Every descendant, with any session, group or parent.
     ProcessTree,
     /// The process group of the run; a descendant that left it is not reached.
     ProcessGroup,
 }
 
 impl KillMethod {
-    /// The name that records use: `process tree` or `process group`.
+    /// Returns the name in records: `process tree` or `process group`.
     pub fn name(self) -> &'static str {
         match self {
             KillMethod::ProcessTree => "process tree",
@@ -93,10 +93,10 @@ impl fmt::Display for KillMethod {
     }
 }
 
-/// What the main process, and the descendants it waited for, used.
+/// Resource usage of the main process and the descendants it waited for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Largest resident size of any one of these processes, in bytes.
+    /// The largest resident size of a single process, in bytes.
     pub peak_memory: u64,
     /// Processor time in user code.
     pub user_time: Duration,
@@ -104,76 +104,76 @@ pub struct Usage {
     pub system_time: Duration,
 }
 
-/// How much of one stream arrived.
+/// The number of bytes of one stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Captured {
-    /// Bytes handed to the sink.
+    /// Bytes passed to the sink.
     pub bytes: u64,
     /// Bytes over the cap: read, counted and dropped.
     pub dropped: u64,
 }
 
-/// A run that was started, and how it ended.
+/// The outcome of a started run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// The main process.
     pub identity: ProcessIdentity,
     /// How the main process ended.
     pub exit: Exit,
-    /// What brought the end.
+    /// Why it ended.
     pub ended_by: EndedBy,
     /// From start until everything had ended.
     pub duration: Duration,
-    /// What was used.
+    /// Resource usage.
     pub usage: Usage,
     /// Standard output.
     pub stdout: Captured,
     /// Standard error.
     pub stderr: Captured,
-    /// How many descendants still lived after the main process had ended (and the linger time had passed).
+    /// Number of descendants that were alive after the main process had ended and the linger time had passed.
     pub outlived: u32,
-    /// What could not be ended: processes that a killing signal did not end in time. Empty is the rule.
+    /// Processes that `SIGKILL` did not end in time. Usually empty.
     pub survivors: Vec<ProcessIdentity>,
-    /// How far ending reaches here.
+    /// How completely this system can end a tree.
     pub method: KillMethod,
-    /// What the sandbox enforced, when there was one.
+    /// What the sandbox enforced, if there was one.
     pub enforcement: Option<Enforcement>,
-    /// What it used, when it was to be observed.
+    /// What the run used, if it was observed.
     pub observation: Option<Observation>,
     /// How long it was from the beginning of the last look until the program was executed; `None` when nobody looked.
     pub check_gap: Option<Duration>,
 }
 
 impl Outcome {
-    /// Says whether the timeout ended the run.
+    /// Tells whether the timeout ended the run.
     pub fn timed_out(&self) -> bool {
         self.ended_by == EndedBy::Timeout
     }
 
-    /// Says whether a cancel request ended the run.
+    /// Tells whether a cancel request ended the run.
     pub fn cancelled(&self) -> bool {
         self.ended_by == EndedBy::Cancel
     }
 }
 
-/// The step of starting a program that failed.
+/// The failed step of a start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Pipes and descriptors.
+    /// Creating pipes and descriptors.
     Pipes,
     /// Creating a process.
     Fork,
-    /// Getting an own session.
+    /// Creating a session.
     Session,
-    /// Entering the folder.
+    /// Entering the working directory.
     Directory,
     /// Setting limits.
     Limits,
-    /// Making private mounts for the sandbox.
+    /// Creating private mounts for the sandbox.
     Namespace,
     /// Applying the sandbox.
     Sandbox,
-    /// Comparing the program with the file that was checked: it was replaced.
+    /// Comparing the program with the checked file: it was replaced.
     Program,
     /// Executing the program.
     Execute,
@@ -192,7 +192,7 @@ impl Step {
         Step::Execute,
     ];
 
-    /// A number for the pipe between the processes of one run.
+    /// Returns a number for the pipe between the processes of a run.
     pub(crate) fn number(self) -> u32 {
         Step::ALL.iter().position(|step| *step == self).unwrap_or(0) as u32
     }
@@ -218,25 +218,25 @@ impl fmt::Display for Step {
     }
 }
 
-/// Why a program could not be started. Nothing of it is running.
+/// Why a program could not start. No process of it is running.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SpawnError {
-    /// A system call failed on the way.
+    /// A system call failed.
     #[error("could not {step}: {source}")]
     Failed {
-        /// What was being done.
+        /// The failed step.
         step: Step,
-        /// The system's reason.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The program's path, an argument, a variable or the folder holds a NUL byte.
+    /// The program path, an argument, a variable or the directory has a NUL byte.
     #[error("{0} holds a NUL byte")]
     Nul(&'static str),
-    /// A variable's name is empty or holds `=`.
+    /// The name of a variable is empty or has `=`.
     #[error("the name of an environment variable is empty or holds `=`")]
     VariableName,
-    /// The sandbox cannot be applied as asked.
+    /// The requested sandbox cannot be applied.
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
     /// The last look before the start found something against it.
@@ -257,18 +257,18 @@ impl SpawnError {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// It was never started.
+    /// It never started.
     #[error(transparent)]
     Spawn(#[from] SpawnError),
-    /// The sink refused output (a full disk, say); the tree was ended.
+    /// The sink refused output, such as on a full disk, and the tree was ended.
     #[error("could not store the output: {source}")]
     Sink {
-        /// The sink's reason.
+        /// The error of the sink.
         source: io::Error,
         /// How the run ended.
         outcome: Box<Outcome>,
     },
-    /// Waiting for the run failed; the tree was ended.
+    /// Waiting for the run failed, and the tree was ended.
     #[error("could not supervise the run: {0}")]
     Supervise(io::Error),
 }

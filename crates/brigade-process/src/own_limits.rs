@@ -1,17 +1,17 @@
-//! The limits of this very process, put back when somebody lowered them while a run went on.
+//! Restores the limits of this process if they were lowered during a run.
 //!
-//! Without a sandbox, a program of the same user can lower the limits of the caller and of the keeper. A caller that
-//! may open no file could then not write down how the run ended.
+//! Without a sandbox, a program of the same user can lower the limits of the caller and the keeper. A caller that may
+//! not open files could not record how the run ended.
 
-/// What a process needs to write down and tidy up after a run.
+/// The limits that a process needs to record a run and clean up.
 const KEPT: [crate::launch::Resource; 2] = [libc::RLIMIT_NOFILE, libc::RLIMIT_FSIZE];
 
-/// Limits as they were.
+/// Saved limits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OwnLimits([libc::rlimit; KEPT.len()]);
 
 impl OwnLimits {
-    /// Those of the calling process. Makes plain system calls only.
+    /// Returns the limits of the calling process. Makes only plain system calls.
     pub(crate) fn now() -> OwnLimits {
         OwnLimits(KEPT.map(|resource| {
             let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
@@ -21,8 +21,8 @@ impl OwnLimits {
         }))
     }
 
-    /// Raises what is lower than it was, as far as this process may: without privileges up to the hard limit that was
-    /// left. Says whether all is as it was. Makes plain system calls only.
+    /// Raises lowered limits as far as this process may; without privileges, up to the remaining hard limit. Tells
+    /// whether all limits are restored. Makes only plain system calls.
     pub(crate) fn restore(&self) -> bool {
         let mut restored = true;
         let now = OwnLimits::now();
@@ -50,7 +50,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn what_was_lowered_is_raised_again() {
-        // In a process of its own: limits are those of a whole process.
+        // Runs in its own process, because limits apply to a whole process.
         let child = crate::launch::fork_into(|| {
             let before = OwnLimits::now();
             for (resource, limit) in KEPT.into_iter().zip(before.0) {

@@ -1,4 +1,4 @@
-//! A child one talks to: pipes on all three streams, the tree supervised as in a run.
+//! A child to talk to: pipes on all three streams, and a supervised tree as in a run.
 
 use std::fs::File;
 use std::io;
@@ -14,17 +14,17 @@ use crate::progress::Progress;
 use crate::sandbox::{Keeping, Prepared, prepare};
 use crate::{Ending, Enforcement, ProcessIdentity, Spec};
 
-/// A running program with pipes to it.
+/// A running program with pipes.
 ///
-/// Dropping it ends the whole tree, without waiting for that. Writing to a program that closed its input raises
-/// `SIGPIPE`, which Rust programs ignore unless they say otherwise.
+/// Dropping it ends the whole tree without waiting. Writing to a program that closed its input raises `SIGPIPE`, which
+/// Rust programs ignore by default.
 #[derive(Debug)]
 pub struct Child {
-    /// Write end of its standard input; take and drop it to close.
+    /// The write end of standard input. Take and drop it to close.
     pub stdin: Option<File>,
-    /// Read end of its standard output.
+    /// The read end of standard output.
     pub stdout: Option<File>,
-    /// Read end of its standard error. Somebody must read it, or a talkative program stands still.
+    /// The read end of standard error. The caller must read it, otherwise the program can block.
     pub stderr: Option<File>,
     identity: ProcessIdentity,
     enforcement: Option<Enforcement>,
@@ -43,14 +43,14 @@ impl Child {
         &self.identity
     }
 
-    /// What the sandbox enforces, when there is one.
+    /// What the sandbox enforces, if there is one.
     pub fn enforcement(&self) -> Option<&Enforcement> {
         self.enforcement.as_ref()
     }
 
-    /// Waits until the whole tree has ended by itself, at most this long. `None` when it still runs.
+    /// Waits up to a limit until the whole tree has ended on its own. `None` if it still runs.
     ///
-    /// Reads none of the streams. The streams' counts in the outcome are zero, because the caller has the pipes.
+    /// Reads no streams. The byte counts in the outcome are zero, because the caller has the pipes.
     pub fn wait(&mut self, at_most: Duration) -> Result<Option<Outcome>, RunError> {
         let until = Instant::now().checked_add(at_most);
         while let Some(keeper) = &self.keeper {
@@ -70,7 +70,7 @@ impl Child {
             let mut watched = [PollFd::from_borrowed_fd(keeper.as_fd(), PollFlags::IN)];
             match poll(&mut watched, left.as_ref()) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                // No process may watch more descriptors than it may open: somebody lowered that limit.
+                // `poll` fails if the limit of open descriptors was lowered below the number of watched ones.
                 Err(rustix::io::Errno::INVAL) if self.progress.limits.restore() => {}
                 Err(errno) => return Err(RunError::Supervise(errno.into())),
             }
@@ -80,7 +80,7 @@ impl Child {
         Ok(Some(outcome))
     }
 
-    /// Ends the tree now, within this grace; returns at once.
+    /// Ends the tree within a grace period. Returns at once.
     pub fn end(&mut self, grace: Duration) {
         if let Some(keeper) = &self.keeper {
             if !self.progress.exited && self.ended_by == EndedBy::Itself {
@@ -90,8 +90,8 @@ impl Child {
         }
     }
 
-    /// Closes its input, waits up to the grace for it to end by itself, then ends the tree: asked, the grace again,
-    /// killed.
+    /// Closes the input and waits for the program to end within the grace period. Then terminates the tree, waits
+    /// again, and kills the rest.
     pub fn finish(mut self, grace: Duration) -> Result<Outcome, RunError> {
         self.stdin = None;
         if let Some(outcome) = self.wait(grace)? {
@@ -135,7 +135,7 @@ impl Drop for Child {
     }
 }
 
-/// Starts a program with pipes on stdin, stdout and stderr. [`Spec::stdin`] is not looked at.
+/// Starts a program with pipes on stdin, stdout and stderr. [`Spec::stdin`] is ignored.
 pub fn spawn_piped(spec: &Spec, ending: Ending) -> Result<Child, SpawnError> {
     let started = Instant::now();
     let pipes = || -> io::Result<_> { Ok((pipe()?, pipe()?, pipe()?)) };

@@ -1,9 +1,9 @@
-//! The folder that a run has for itself, and its end, whoever comes to remove it.
+//! The private directory of a run, and its removal.
 //!
-//! Whoever made the folder removes it. When that process was killed, the keeper of its run does; and when there is
-//! none, the next one that makes such a folder, because the name says whose it is. Nothing is removed that could be
-//! another's: links are not followed, other file systems not entered, and a folder counts as ours by device and inode,
-//! or by its name and owner when the process that it names has ended.
+//! The process that created the directory removes it. If it was killed, the keeper of its run does. Without a keeper,
+//! the next process that creates such a directory does, because the name has its owner. Nothing of others is removed:
+//! links are not followed, other file systems are not entered, and a directory is identified by device and inode, or by
+//! name and owner if the process in its name has ended.
 
 use std::ffi::CString;
 use std::fs::Metadata;
@@ -14,20 +14,20 @@ use std::path::{Path, PathBuf};
 
 use crate::{ProcessIdentity, boot_id, random_bytes};
 
-/// How the names of such folders begin.
+/// The prefix of these directory names.
 const PREFIX: &str = "brigade-run-";
 
-/// How often another name is tried.
+/// How many names are tried.
 const TRIES: usize = 16;
 
-/// A folder of mode 0700 that only one run uses. Dropping it removes it with everything in it.
+/// A directory with mode 0700 for one run. Dropping it removes the directory with its content.
 #[derive(Debug)]
 pub struct PrivateFolder {
     path: PathBuf,
     disposal: Disposal,
 }
 
-/// A [`PrivateFolder`] as a keeper removes it when whoever made it is gone.
+/// The information with which a keeper removes a [`PrivateFolder`] after its creator has died.
 #[derive(Clone, Debug)]
 pub struct Disposal {
     path: CString,
@@ -36,18 +36,18 @@ pub struct Disposal {
 }
 
 impl PrivateFolder {
-    /// Makes one in the system's folder for temporary files, and removes there what killed processes left.
+    /// Creates one in the system's temporary directory, and removes directories of killed processes there.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// Fails if it cannot be created.
     pub fn create() -> io::Result<PrivateFolder> {
         PrivateFolder::create_in(&std::env::temp_dir())
     }
 
-    /// As [`PrivateFolder::create`], in another folder.
+    /// Like [`PrivateFolder::create`], in another directory.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// Fails if it cannot be created.
     pub fn create_in(folder: &Path) -> io::Result<PrivateFolder> {
         let folder = folder.canonicalize()?;
         sweep(&folder);
@@ -67,12 +67,12 @@ impl PrivateFolder {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// Returns its absolute path, without links.
+    /// Returns the absolute path, without links.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Says how a keeper removes it.
+    /// Returns how a keeper removes it.
     pub fn disposal(&self) -> Disposal {
         self.disposal.clone()
     }
@@ -90,9 +90,9 @@ impl Disposal {
         Ok(Disposal { path, device: metadata.dev(), inode: metadata.ino() })
     }
 
-    /// Removes the folder, if it still is that folder. What cannot be removed stays.
+    /// Removes the directory if it is still the same one. What cannot be removed stays.
     ///
-    /// Makes plain system calls only, so that it can be used after a fork.
+    /// Makes only plain system calls, so it can be used after a fork.
     #[cfg(target_os = "linux")]
     pub(crate) fn remove(&self) {
         linux::remove(self);
@@ -108,14 +108,14 @@ impl Disposal {
     }
 }
 
-/// Whose folder it is, as its name tells.
+/// The owner in the name of a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Owner {
     pid: u32,
     start_time: u64,
-    /// The beginning of the boot id.
+    /// The start of the boot id.
     boot: String,
-    /// The namespace that the process id belongs to.
+    /// The namespace of the process id.
     namespace: u64,
 }
 
@@ -132,7 +132,7 @@ impl Owner {
         Ok(Owner { pid: me.pid(), start_time: me.start_time(), boot: short_boot()?, namespace: namespace() })
     }
 
-    /// Reads a name; none when it is not exactly what is written.
+    /// Parses a name; `None` if it is not exactly in the written form.
     fn of_name(name: &str) -> Option<Owner> {
         let mut parts = name.strip_prefix(PREFIX)?.split('.');
         let owner = Owner {
@@ -146,7 +146,7 @@ impl Owner {
         is_whole.then_some(owner)
     }
 
-    /// Tells whether the process has certainly ended. Of another namespace nobody here can tell.
+    /// Tells whether the process has certainly ended. This is unknown for another namespace.
     fn has_ended(&self) -> bool {
         let (Ok(boot), Ok(whole)) = (short_boot(), boot_id()) else { return false };
         if self.boot != boot {
@@ -162,18 +162,18 @@ fn short_boot() -> io::Result<String> {
     Ok(boot_id()?.chars().filter(char::is_ascii_alphanumeric).take(8).collect())
 }
 
-/// The namespace of process ids; 0 where there are none.
+/// Returns the namespace of process ids; 0 if the system has none.
 fn namespace() -> u64 {
     std::fs::metadata("/proc/self/ns/pid").map_or(0, |metadata| metadata.ino())
 }
 
-/// Removes the folders of processes that were killed.
+/// Removes the directories of killed processes.
 fn sweep(folder: &Path) {
     let me = rustix::process::geteuid().as_raw();
     for entry in folder.read_dir().into_iter().flatten().flatten() {
         let name = entry.file_name();
         let Some(owner) = name.to_str().and_then(Owner::of_name) else { continue };
-        // Of the entry itself, not of what a link leads to.
+        // Checks the entry itself, not the target of a link.
         let Ok(metadata) = entry.metadata() else { continue };
         if metadata.is_dir()
             && metadata.uid() == me
@@ -195,16 +195,16 @@ mod linux {
 
     use super::Disposal;
 
-    /// How many folders on the way down are kept open.
+    /// How many directories on the way down are kept open.
     const DEEPEST: usize = 128;
 
-    /// How often a folder that became deeper again is emptied once more.
+    /// How often a directory that became deeper again is emptied once more.
     const ROUNDS: u32 = 100_000;
 
     const FOLDER: OFlags =
         OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-    /// A folder on the way down, and how much had been removed when it was entered.
+    /// A directory on the current path, and the number of removals when it was entered.
     struct Level {
         folder: OwnedFd,
         removed: u64,
@@ -223,20 +223,20 @@ mod linux {
                 Left::Nothing | Left::Something => break,
             }
         }
-        // Removes a folder that is empty, and nothing else.
+        // Removes a directory only if it is empty.
         let _ = rmdir(&*disposal.path);
     }
 
     /// What a round left.
     enum Left {
         Nothing,
-        /// A folder that was too deep, which now lies at the top.
+        /// A directory that was too deep, which now lies at the top.
         Deeper,
         /// What cannot be removed.
         Something,
     }
 
-    /// Moves a folder to the top, under a name of its own.
+    /// Moves a directory to the top, under a name of its own.
     fn bring_up(top: &OwnedFd, around: &OwnedFd, round: u32) -> Option<()> {
         let mut name = [0u8; 32];
         let name = numbered(b"brought-up-", round, &mut name)?;
@@ -275,9 +275,9 @@ mod linux {
                         Left::Something
                     };
                 }
-                // A list that changes while it is read may leave something out.
+                // A listing that changes while it is read may miss entries.
                 None if before != removed => {}
-                // What could not be emptied would be entered again for ever.
+                // A directory that could not be emptied would be entered forever.
                 None if depth == 0 || removed == level.removed => return Left::Something,
                 None => {
                     levels[depth] = None;
@@ -287,7 +287,7 @@ mod linux {
         }
     }
 
-    /// Opens a folder to read and change it, also when its mode forbids that.
+    /// Opens a directory to read and change it, also when its mode forbids that.
     fn open_closed(around: &OwnedFd, name: &std::ffi::CStr) -> rustix::io::Result<OwnedFd> {
         let opened = openat(around, name, FOLDER, Mode::empty());
         if let Ok(opened) = &opened {
@@ -296,7 +296,7 @@ mod linux {
         if !matches!(opened, Err(Errno::ACCESS)) {
             return opened;
         }
-        // Of the folder itself: a link has no mode of its own, and is not followed.
+        // Of the directory itself: a link has no mode of its own, and is not followed.
         let found = rustix::fs::statat(around, name, AtFlags::SYMLINK_NOFOLLOW)?;
         if rustix::fs::FileType::from_raw_mode(found.st_mode) == rustix::fs::FileType::Directory {
             let handle = openat(around, name, FOLDER | OFlags::PATH, Mode::empty())?;
@@ -327,7 +327,7 @@ mod linux {
         std::ffi::CStr::from_bytes_until_nul(buffer).ok()
     }
 
-    /// Removes what it can of a folder; returns the first folder in it that is not empty.
+    /// Removes what it can in a directory, and returns the first directory in it that is not empty.
     fn pass(folder: &OwnedFd, device: u64, removed: &mut u64) -> Option<OwnedFd> {
         let _ = rustix::fs::seek(folder, rustix::fs::SeekFrom::Start(0));
         let mut buffer = [MaybeUninit::uninit(); 8192];

@@ -1,4 +1,4 @@
-//! What the caller knows of a run so far, from the keeper's reports.
+//! The state of a run, from the keeper's reports.
 
 use std::io;
 use std::time::Duration;
@@ -8,12 +8,12 @@ use crate::keeper::{Heard, Keeper, Report, exit_of};
 use crate::own_limits::OwnLimits;
 use crate::{Exit, ProcessIdentity, Spec, Usage};
 
-/// Says whether this variable names a run: `BRIGADE_RUN_ID`, or with a word of the caller in between.
+/// Tells whether a variable names a run: `BRIGADE_RUN_ID` or `BRIGADE_…_RUN_ID`.
 fn names_a_run(name: &str) -> bool {
     name.strip_prefix("BRIGADE_").is_some_and(|rest| rest == "RUN_ID" || rest.ends_with("_RUN_ID"))
 }
 
-/// How long the tree of a keeper that was killed has to end.
+/// How long the tree of a killed keeper has to end.
 const GRACE_WITHOUT_KEEPER: Duration = Duration::from_millis(500);
 
 #[derive(Debug)]
@@ -24,16 +24,16 @@ pub(crate) struct Progress {
     pub(crate) survivors: Vec<ProcessIdentity>,
     /// The main process ended.
     pub(crate) exited: bool,
-    /// Everything ended, or is a survivor.
+    /// Everything has ended or survived.
     pub(crate) finished: bool,
-    /// `NAME=value` by which strays are recognised.
+    /// The variable `NAME=value` that identifies processes of the run.
     marker: Option<String>,
-    /// What the caller could do before the program ran.
+    /// The limits of the caller before the program ran.
     pub(crate) limits: OwnLimits,
 }
 
 impl Progress {
-    /// Begins to watch. Before the program is started, which may be able to lower the limits of the caller.
+    /// Starts to watch. Call it before the program starts, because the program may lower the limits of the caller.
     pub(crate) fn new(spec: &Spec) -> Progress {
         let marker = spec.environment.iter().find_map(|(name, value)| {
             let (name, value) = (name.to_str()?, value.to_str()?);
@@ -51,7 +51,7 @@ impl Progress {
         }
     }
 
-    /// Takes in every report that is there.
+    /// Reads all available reports.
     pub(crate) fn listen(&mut self, keeper: &Keeper) -> io::Result<()> {
         while !self.finished {
             match keeper.next()? {
@@ -87,7 +87,7 @@ impl Progress {
                 self.outlived = outlived;
                 self.finished = true;
             }
-            // Only ever the first report, which was read at the start.
+            // This is always the first report, which was read at the start.
             Report::Started { .. } | Report::Failed { .. } => {}
         }
     }

@@ -1,4 +1,4 @@
-//! One run from start to end, with its output streamed away.
+//! One run from start to end, with streamed output.
 
 use std::fs::File;
 use std::io;
@@ -15,10 +15,10 @@ use crate::progress::Progress;
 use crate::sandbox::{Keeping, Prepared, prepare};
 use crate::{CancelToken, Input, ProcessIdentity, Spec};
 
-/// How much is read at once.
+/// The size of one read.
 const READ_SIZE: usize = 64 * 1024;
 
-/// How much is still read from each stream after everything ended; pipes hold less.
+/// How much is read from each stream after everything ended. Pipes hold less.
 const DRAIN_LIMIT: usize = 1 << 20;
 
 /// One of the two output streams.
@@ -30,12 +30,12 @@ pub enum Stream {
     Stderr,
 }
 
-/// Takes the output of a run as it comes.
+/// Receives the output of a run.
 ///
 /// An error ends the whole tree and is returned by [`run`]. Closures `FnMut(Stream, &[u8]) -> io::Result<()>` are
 /// sinks.
 pub trait Sink {
-    /// Takes bytes as the program wrote them: cut anywhere, in no particular encoding, never empty.
+    /// Receives raw bytes of the program: cut anywhere, in any encoding, never empty.
     fn write(&mut self, stream: Stream, bytes: &[u8]) -> io::Result<()>;
 
     /// Looks once more, when all that is left to do is to execute the program; an error keeps it from that.
@@ -43,7 +43,7 @@ pub trait Sink {
         Ok(())
     }
 
-    /// Learns who the main process is, before any output.
+    /// Receives the identity of the main process, before any output.
     fn started(&mut self, _identity: &ProcessIdentity) -> io::Result<()> {
         Ok(())
     }
@@ -55,7 +55,7 @@ impl<F: FnMut(Stream, &[u8]) -> io::Result<()>> Sink for F {
     }
 }
 
-/// Forgets all output.
+/// Discards all output.
 #[derive(Clone, Copy, Debug)]
 pub struct Discard;
 
@@ -65,19 +65,19 @@ impl Sink for Discard {
     }
 }
 
-/// How a tree is brought to its end.
+/// How to end a process tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ending {
-    /// How long descendants may finish what they do after the main process has ended by itself, before they are asked.
+    /// How long descendants may continue after the main process ended on its own, before they are terminated.
     pub linger: Duration,
-    /// How long a tree has to end after it was asked (`SIGTERM`), before it is killed.
+    /// The grace period after `SIGTERM`, before the tree is killed.
     pub grace: Duration,
-    /// How long killing is repeated before what is left counts as survivors.
+    /// How long killing is repeated before remaining processes count as survivors.
     pub kill_limit: Duration,
 }
 
 impl Default for Ending {
-    /// 50 ms to linger, 2 s of grace, 10 s of killing.
+    /// 50 ms of linger time, 2 s of grace, 10 s of killing.
     fn default() -> Ending {
         Ending {
             linger: Duration::from_millis(50),
@@ -87,30 +87,30 @@ impl Default for Ending {
     }
 }
 
-/// How a run is controlled from outside.
+/// How to control a run.
 #[derive(Clone, Debug)]
 pub struct Control {
-    /// How long the main process may run; `None` for ever.
+    /// The timeout of the main process; `None` for no limit.
     pub timeout: Option<Duration>,
-    /// Ends the run when triggered.
+    /// Cancels the run.
     pub cancel: Option<CancelToken>,
-    /// How it is ended.
+    /// How to end the tree.
     pub ending: Ending,
-    /// Bytes of each stream that reach the sink; the rest is read, counted and dropped.
+    /// The maximum number of bytes of each stream for the sink. The rest is read, counted and dropped.
     pub output_cap: u64,
 }
 
 impl Default for Control {
-    /// No timeout, nothing to cancel it, 16 MiB of each stream.
+    /// No timeout, no cancel token, 16 MiB of each stream.
     fn default() -> Control {
         Control { timeout: None, cancel: None, ending: Ending::default(), output_cap: 16 << 20 }
     }
 }
 
-/// Starts a program, streams its output into the sink, and returns when its whole tree has ended.
+/// Starts a program, streams its output to the sink, and returns after its whole tree has ended.
 ///
-/// A timeout, a cancel request, a sink error, and a main process that ends while descendants live on all end the tree:
-/// asked, given the grace, killed. Blocks the calling thread; any number of runs may go on in other threads.
+/// A timeout, a cancel request, a sink error, and the end of the main process all end the tree: terminated, then killed
+/// after the grace period. Blocks the calling thread. Other threads may run any number of programs.
 pub fn run(spec: &Spec, sink: &mut dyn Sink, control: &Control) -> Result<Outcome, RunError> {
     let started = Instant::now();
     let (program_ends, ours) = open_streams(&spec.stdin)?;
@@ -166,7 +166,7 @@ pub fn run(spec: &Spec, sink: &mut dyn Sink, control: &Control) -> Result<Outcom
     }
 }
 
-/// How urgently the end was asked for.
+/// The urgency of the requested end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Asked {
     No,
@@ -177,7 +177,7 @@ enum Asked {
 struct Running<'a> {
     control: &'a Control,
     deadline: Option<Instant>,
-    /// When to go on without the keeper.
+    /// When to continue without the keeper.
     give_up: Option<Instant>,
     progress: Progress,
     ended_by: EndedBy,
@@ -208,7 +208,7 @@ impl Running<'_> {
                 self.feed(&spec.stdin);
             }
         }
-        // All writers of ours are gone: what is left fits in the pipes. Somebody else may hold them open.
+        // All writers of the run have ended, so the rest fits in the pipes. Other processes may hold them open.
         for stream in [Stream::Stdout, Stream::Stderr] {
             let mut left = DRAIN_LIMIT;
             while let Some(read) = self.pass(stream, sink, keeper, &mut buffer)? {
@@ -221,7 +221,7 @@ impl Running<'_> {
         Ok(())
     }
 
-    /// Asks the keeper to end the tree when time is up or somebody wishes so.
+    /// Asks the keeper to end the tree on a timeout or a request.
     fn end_if_due(&mut self, keeper: &Keeper) {
         let requests = self.control.cancel.as_ref().map_or(0, CancelToken::requests);
         let wished = match requests {
@@ -268,7 +268,7 @@ impl Running<'_> {
             (self.feed.as_ref().map(|feed| feed.pipe.as_fd()), PollFlags::OUT),
             (fresh.map(CancelToken::as_fd), PollFlags::IN),
         ];
-        // Where one is closed, the keeper's line is watched once more: every place keeps its meaning.
+        // A closed stream is replaced by the keeper's descriptor, so every position keeps its meaning.
         let line = keeper.as_fd();
         let [stdout, stderr, feed, cancel] = wanted.map(|(descriptor, flags)| match descriptor {
             Some(descriptor) => PollFd::from_borrowed_fd(descriptor, flags),
@@ -279,7 +279,7 @@ impl Running<'_> {
         let timeout = self.patience();
         let mut polled = poll(&mut watched, timeout.as_ref());
         if polled == Err(rustix::io::Errno::INVAL) {
-            // No process may watch more descriptors than it may open: somebody lowered that limit.
+            // `poll` fails if the limit of open descriptors was lowered below the number of watched ones.
             self.progress.limits.restore();
             polled = poll(&mut watched, timeout.as_ref());
         }
@@ -291,20 +291,20 @@ impl Running<'_> {
         Ok(Ready { stdout: ready(0), stderr: ready(1), feed: ready(2) })
     }
 
-    /// How long nothing needs to be looked at.
+    /// Returns how long to wait for the next event.
     fn patience(&self) -> Option<Timespec> {
         let until = |moment: Instant| moment.saturating_duration_since(Instant::now());
         let left = match self.ending {
             Asked::No if self.progress.exited => None,
             Asked::No => self.deadline.map(until),
-            // A second request does not show at the descriptor.
+            // A second request does not change the descriptor.
             Asked::Politely if self.control.cancel.is_some() => Some(Duration::from_millis(20)),
             Asked::Politely | Asked::AtOnce => self.give_up.map(until),
         };
         left.map(|left| Timespec { tv_sec: left.as_secs() as _, tv_nsec: left.subsec_nanos() as _ })
     }
 
-    /// Passes on one piece; `None` when there is nothing now.
+    /// Passes on one part; `None` if there is no data now.
     fn pass(
         &mut self,
         stream: Stream,
@@ -338,7 +338,7 @@ impl Running<'_> {
         match write_quietly(&feed.pipe, &bytes[feed.sent..]) {
             Ok(written) => feed.sent += written,
             Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => return,
-            // The program does not want it: no error.
+            // A program that does not read its input is not an error.
             Err(_) => feed.sent = bytes.len(),
         }
         if feed.sent == bytes.len() {
@@ -353,13 +353,13 @@ struct Ready {
     feed: bool,
 }
 
-/// Input on its way.
+/// Input to write.
 struct Feed {
     pipe: OwnedFd,
     sent: usize,
 }
 
-/// Our end of one output stream.
+/// The read end of one output stream.
 struct Tap {
     pipe: Option<OwnedFd>,
     cap: u64,
@@ -386,7 +386,7 @@ impl Tap {
         }
     }
 
-    /// Counts; says how many of these bytes the sink gets.
+    /// Counts bytes, and returns how many of them the sink gets.
     fn within_cap(&mut self, read: usize) -> usize {
         let room = usize::try_from(self.cap.saturating_sub(self.captured.bytes)).unwrap_or(usize::MAX);
         let taken = read.min(room);
@@ -396,7 +396,7 @@ impl Tap {
     }
 }
 
-/// Our ends of the program's pipes. None of them blocks.
+/// The caller's non-blocking ends of the program's pipes.
 struct Ours {
     stdin: Option<OwnedFd>,
     stdout: OwnedFd,

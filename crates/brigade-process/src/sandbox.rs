@@ -1,11 +1,11 @@
-//! What a run may read, write and connect to, as rules of the kernel.
+//! The sandbox: kernel rules for what a run may read, write and connect to.
 //!
 //! | part | by | from |
 //! | --- | --- | --- |
 //! | reading and writing | Landlock | Linux 5.13 |
 //! | truncating | Landlock; system call filter before version 3 | |
 //! | network, local sockets | system call filter | |
-//! | protected entries of a writable folder | read-only mounts of an own namespace; else Landlock with a closed top level | |
+//! | protected entries of a writable directory | read-only mounts of an own namespace; else Landlock with a closed top level | |
 //! | attributes (mode, owner, times) outside of writable paths | read-only mounts | where namespaces are permitted |
 //! | configuration of git in the home, which git insists on reading, seems empty | mounts | where namespaces are permitted |
 //! | `/dev/shm` of the run's own | mounts | where namespaces are permitted |
@@ -13,12 +13,12 @@
 //! | limits, priorities and processors of other processes | system call filter | |
 //! | tracing, mounting, kernel modules, keys, io_uring and the like | system call filter | |
 //!
-//! [`Mode::Enforce`] demands reading, writing, truncating, network and local sockets; what else a kernel lacks is
-//! told in [`Enforcement::missing`]. Rules are built by the caller and applied between fork and exec, for the program
-//! and everything it starts, for good.
+//! [`Mode::Enforce`] requires reading, writing, truncating, network and local sockets. [`Enforcement::missing`] lists
+//! what else the kernel lacks. The caller builds the rules. They are applied permanently between fork and exec, to the
+//! program and everything it starts.
 //!
-//! Not covered: the list of processes and their command lines in `/proc` can be read; a folder cannot be hidden, only
-//! closed; the network is open or closed as a whole. Programs for another word size than ours are killed.
+//! Limits: the process list and command lines in `/proc` are readable. A directory can be closed but not hidden. The
+//! network is open or closed as a whole. Programs with another word size are killed.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -54,38 +54,38 @@ pub use kept::{Kept, Opening, json_files_in, without_links_below};
 pub(crate) use platform::Prepared;
 pub use repositories::{Extent, Repositories};
 
-/// Whether sockets to the network can be made.
+/// Whether network sockets can be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Network {
     /// IPv4 and IPv6 sockets of any kind.
     Allowed,
-    /// None.
+    /// No sockets.
     Denied,
 }
 
-/// Whether sockets of this machine (`AF_UNIX`) can be connected to.
+/// Whether local sockets (`AF_UNIX`) can be connected.
 ///
-/// They lead out of every sandbox where a daemon listens that starts programs: a container engine, a session bus.
-/// Pairs of connected sockets (`socketpair`) between the run's own processes are always possible.
+/// A local daemon that starts programs, such as a container engine or a session bus, is a way out of any sandbox.
+/// Connected pairs (`socketpair`) between processes of the run are always possible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LocalSockets {
-    /// Those with a path; abstract ones never.
+    /// Sockets with a path; never abstract ones.
     Allowed,
-    /// None: the rule.
+    /// No sockets. This is the default.
     Denied,
 }
 
-/// What happens where the kernel cannot enforce the profile.
+/// What to do if the kernel cannot enforce the profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Nothing is started.
+    /// Start nothing.
     Enforce,
-    /// It runs with what the kernel can do, and [`Enforcement`] says what is missing.
+    /// Run with what the kernel supports. [`Enforcement`] lists what is missing.
     BestEffort,
 }
 
 impl Mode {
-    /// The name that files use: `enforce` or `best-effort`.
+    /// Returns the name in files: `enforce` or `best-effort`.
     pub fn name(self) -> &'static str {
         match self {
             Mode::Enforce => "enforce",
@@ -94,14 +94,14 @@ impl Mode {
     }
 }
 
-/// A file of code, with the bytes that were approved.
+/// A code file with its approved bytes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Code {
-    /// Its path, without links.
+    /// The path, without links.
     pub path: PathBuf,
-    /// Its bytes.
+    /// The approved bytes.
     pub bytes: Arc<[u8]>,
-    /// Whether it may be executed by itself.
+    /// Whether it is executable.
     pub is_executable: bool,
 }
 
@@ -111,61 +111,60 @@ impl std::fmt::Debug for Code {
     }
 }
 
-/// What can be read of a workspace that is closed to reading. The names in its folders can be listed all the same.
+/// What can be read in a workspace that is closed to reading. Its directories can still be listed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Closed {
-    /// What can be read and executed. Where namespaces are permitted, the run gets these very bytes, read-only,
-    /// whatever becomes of the files; elsewhere the files as they are.
+    /// Code that can be read and executed. If namespaces are permitted, the run gets exactly these bytes, read-only,
+    /// even if the files change. Otherwise it gets the current files.
     pub code: Vec<Code>,
-    /// Files and folders (with everything beneath) that can be read, and not executed.
+    /// Files and directories (with everything below) that can be read but not executed.
     pub data: Vec<PathBuf>,
-    /// Entries of [`SandboxProfile::write`] that can be written, and not read.
+    /// Entries of [`SandboxProfile::write`] that can be written but not read.
     pub write_only: Vec<PathBuf>,
 }
 
-/// What a run may do. What is not listed is denied.
+/// What a run may do. Everything else is denied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SandboxProfile {
-    /// The folder that runs may write to: of a path below it no part is followed when it is a link, at the moment when
-    /// the path is opened. Without links itself.
+    /// The directory that runs may write to, without links. When a path below it is opened, no part of it may be a
+    /// link.
     pub workspace: Option<PathBuf>,
-    /// A folder of which nothing is seen but the entries of `read` and `write` that lie beneath it: not even opened for
-    /// reading can be what is there. Takes mount namespaces.
+    /// A directory of which nothing is seen but the entries of `read` and `write` that lie beneath it: not even opened
+    /// for reading can be what is there. Takes mount namespaces.
     pub hidden: Option<PathBuf>,
-    /// Files and folders (with everything beneath) to read and execute. Usually [`system_read_paths`],
-    /// [`installation_of`] the program, the workspace and the configured paths. Ones that do not exist are skipped.
+    /// Files and directories (with everything below) to read and execute. Usually [`system_read_paths`],
+    /// [`installation_of`] the program, the workspace and the configured paths. Missing ones are skipped.
     pub read: Vec<PathBuf>,
-    /// Files and folders (with everything beneath) to read and write. Ones that do not exist are skipped.
+    /// Files and directories (with everything below) to read and write. Missing ones are skipped.
     pub write: Vec<PathBuf>,
-    /// Paths that stay unwritable although they are beneath a writable one (`.git` and `.brigade` of a workspace),
-    /// except for entries of `write` that are in turn beneath them. One that does not exist cannot be created. Each
-    /// should be a direct entry of one of `write`, because without namespaces everything beside it is granted one by
-    /// one.
+    /// Paths below a writable one that stay unwritable, such as `.git` and `.brigade` of a workspace, except for
+    /// entries of `write` below them. A missing path cannot be created. Each should be a direct entry of one of
+    /// `write`, because without namespaces everything beside it is granted one by one.
     pub deny_write: Vec<PathBuf>,
-    /// What of the workspace can be read, when it is closed. Neither `read` nor `write` should open it then.
+    /// What can be read in a closed workspace. Neither `read` nor `write` should open the workspace then.
     pub closed: Option<Closed>,
-    /// Network sockets.
+    /// Whether network sockets can be created.
     pub network: Network,
-    /// Sockets of this machine.
+    /// Whether local sockets can be connected.
     pub local_sockets: LocalSockets,
-    /// What to do where the kernel cannot.
+    /// What to do if the kernel cannot enforce the profile.
     pub mode: Mode,
-    /// Pretends that the kernel has this Landlock version at most; for tests. 0 is a kernel without Landlock.
+    /// The maximum Landlock version to use, for tests. 0 is a kernel without Landlock.
     pub landlock_at_most: Option<u32>,
 }
 
-/// What was enforced on one run, for its record. Labels are stable, sentences are for people.
+/// What was enforced on one run, for its record. Labels are stable. Sentences are for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Enforcement {
-    /// What was asked for.
+    /// The requested mode.
     pub mode: Mode,
-    /// The Landlock version in use; 0 without.
+    /// The Landlock version in use; 0 without Landlock.
     pub landlock: u32,
     /// What the kernel enforces, as labels: `read`, `write`, `truncate`, `protected` (paths of
     /// [`SandboxProfile::deny_write`]), `system-calls`, `network`, `local-sockets` (the last two only when denied),
     /// `attributes`, `devices`, `signals`, `abstract-sockets`, `closed-reads` and `sealed-code` (of [`Closed`]).
     pub enforced: Vec<&'static str>,
-    /// What this kernel could not, as plain sentences.
+    /// What the kernel could not enforce, as sentences.
     pub missing: Vec<String>,
 }
 
@@ -173,7 +172,7 @@ pub struct Enforcement {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SandboxError {
-    /// The kernel cannot do what the mode demands.
+    /// The kernel does not support what the mode requires.
     #[error("this system cannot enforce the sandbox: {0}")]
     Unsupported(String),
     /// A rule could not be built.
@@ -182,24 +181,24 @@ pub enum SandboxError {
 }
 
 impl SandboxProfile {
-    /// Says what running this profile would enforce here, or why it would be refused. Starts nothing.
+    /// Returns what a run with this profile would enforce here, or why it would be refused. Starts nothing.
     pub fn check(&self) -> Result<Enforcement, SandboxError> {
         Ok(platform::prepare(self, None, Keeping::Asking)?.enforcement())
     }
 }
 
-/// Who is there at the end of the run to take placeholders away.
+/// Who removes placeholders at the end of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keeping {
     /// The keeper.
     Keeper,
-    /// Nobody: no placeholders are made.
+    /// Nobody, so no placeholders are created.
     Nobody,
-    /// Nothing is started: the answer is as with a keeper, and nothing is made.
+    /// Nothing is started. The result is the same as with a keeper, and no placeholders are created.
     Asking,
 }
 
-/// Builds the rules of a run, when it has any.
+/// Builds the rules of a run, if it has any.
 pub(crate) fn prepare(spec: &Spec, keeping: Keeping) -> Result<Option<Prepared>, SandboxError> {
     let home = spec.environment.iter().find(|(name, _)| name == "HOME").map(|(_, value)| Path::new(value));
     spec.sandbox.as_ref().map(|profile| platform::prepare(profile, home, keeping)).transpose()

@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use crate::{Disposal, ProcessIdentity, SandboxProfile};
 
-/// The program of a run: a path, and the opened file when its bytes were checked before.
+/// The program of a run: a path, and the open file if its bytes were checked before.
 ///
-/// With an opened file an ELF binary is executed by its descriptor, so a swap of the path between check and start
-/// changes nothing. A `#!` script must be executed by path, because its interpreter opens it again by name; for it the
-/// path is compared with the opened file (device and inode) directly before it is executed.
+/// An open ELF binary is executed by its descriptor, so replacing the path between check and start has no effect. A
+/// `#!` script must be executed by path, because its interpreter opens it by name. Its path is compared with the open
+/// file (device and inode) right before it is executed.
 #[derive(Clone, Debug)]
 pub struct Program {
     path: PathBuf,
@@ -20,85 +20,83 @@ pub struct Program {
 }
 
 impl Program {
-    /// Names the program by path only.
+    /// Creates a program from a path only.
     pub fn at(path: impl Into<PathBuf>) -> Program {
         Program { path: path.into(), file: None }
     }
 
-    /// Opens the program for reading, so that [`Program::file`] can be hashed and is what runs.
+    /// Opens the program for reading, so [`Program::file`] can be hashed and is exactly what runs.
     pub fn open(path: impl Into<PathBuf>) -> io::Result<Program> {
         let path = path.into();
         let file = File::open(&path)?;
         Ok(Program { path, file: Some(Arc::new(file)) })
     }
 
-    /// Binds a path to a file that was opened, and usually hashed, by the caller.
+    /// Creates a program from a path and its open file, which the caller has usually hashed.
     pub fn opened(path: impl Into<PathBuf>, file: File) -> Program {
         Program { path: path.into(), file: Some(Arc::new(file)) }
     }
 
-    /// The path as it was given.
+    /// Returns the given path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The opened file, when there is one.
+    /// Returns the open file, if there is one.
     pub fn file(&self) -> Option<&File> {
         self.file.as_deref()
     }
 }
 
-/// What the program reads on its standard input.
+/// The standard input of the program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Input {
     /// `/dev/null`.
     #[default]
     Null,
-    /// A pipe that carries these bytes and then ends. A program that does not read them is no error.
+    /// A pipe with these bytes. A program that does not read them is not an error.
     Bytes(Vec<u8>),
 }
 
-/// Upper bounds the kernel puts on each process of the run; `None` leaves what the caller has.
+/// Kernel limits for each process of the run; `None` keeps the limit of the caller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// How many processes the user may have (`RLIMIT_NPROC`); the kernel does not apply it to root.
+    /// Number of processes of the user (`RLIMIT_NPROC`). The kernel does not apply it to root.
     pub processes: Option<u64>,
-    /// Bytes of address space of each process (`RLIMIT_AS`).
+    /// Address space of each process, in bytes (`RLIMIT_AS`).
     pub memory: Option<u64>,
-    /// Bytes of the largest file a process may write (`RLIMIT_FSIZE`).
+    /// The largest file that a process may write, in bytes (`RLIMIT_FSIZE`).
     pub file_size: Option<u64>,
-    /// Descriptors a process may have open (`RLIMIT_NOFILE`).
+    /// Number of open descriptors of a process (`RLIMIT_NOFILE`).
     pub open_files: Option<u64>,
 }
 
-/// One program to start, complete: nothing is inherited that is not named here.
+/// A complete description of a program to start. It inherits nothing else.
 #[derive(Clone, Debug)]
 pub struct Spec {
-    /// The program. Never looked up on `PATH`; a path that is not absolute is taken from `directory`.
+    /// The program. It is not looked up on `PATH`. A relative path is relative to `directory`.
     pub program: Program,
-    /// All arguments, the zeroth included. Empty means: the program's path alone.
+    /// All arguments, including the zeroth. Empty means only the path of the program.
     pub argv: Vec<OsString>,
-    /// The whole environment, in this order. A variable `BRIGADE_RUN_ID` or `BRIGADE_…_RUN_ID` is how strays of the run
-    /// are recognised should somebody kill its keeper; so its value must be unique.
+    /// The complete environment, in this order. If the keeper is killed, a variable `BRIGADE_RUN_ID` or
+    /// `BRIGADE_…_RUN_ID` identifies processes of the run, so its value must be unique.
     pub environment: Vec<(OsString, OsString)>,
-    /// The folder the program starts in.
+    /// The working directory of the program.
     pub directory: PathBuf,
     /// Standard input; [`spawn_piped`](crate::spawn_piped) always gives a pipe instead.
     pub stdin: Input,
     /// Limits of each process.
     pub limits: Limits,
-    /// Kernel rules for the whole tree; `None` for no sandbox.
+    /// The sandbox of the whole tree; `None` for none.
     pub sandbox: Option<SandboxProfile>,
-    /// The workspace whose use is observed; `None` for no observation. A program that outlives the caller is never
-    /// observed.
+    /// The workspace to observe; `None` for no observation. A program that outlives the caller is never observed.
     pub observe: Option<PathBuf>,
-    /// The run's private folder, which its keeper removes when the caller was killed and cannot. A run without a keeper
-    /// leaves it.
+    /// The private directory of the run. The keeper removes it if the caller was killed. Without a keeper, it stays.
     pub private: Option<Disposal>,
 }
 
 impl Spec {
-    /// Starts from no arguments, an empty environment, `/dev/null` as input, no limits and no sandbox.
+    /// Creates a spec without arguments, environment, limits and sandbox, and with `/dev/null` as input.
     pub fn new(program: Program, directory: impl Into<PathBuf>) -> Spec {
         Spec {
             program,
@@ -114,7 +112,7 @@ impl Spec {
     }
 }
 
-/// Tells those who listen that a program was started; never with what it was given.
+/// Logs that a program was started, without its arguments.
 pub(crate) fn trace_start(spec: &Spec, identity: &ProcessIdentity) {
     tracing::debug!(
         pid = identity.pid(),

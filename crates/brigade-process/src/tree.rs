@@ -1,6 +1,6 @@
-//! The processes of this machine as a table, and which of them descend from one.
+//! A table of the processes of this machine and their descent.
 //!
-//! Usable between fork and exec: it fills memory that was reserved before and makes plain system calls.
+//! Usable between fork and exec: it uses memory reserved before, and only plain system calls.
 
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
@@ -13,7 +13,7 @@ use rustix::process::{
 use crate::identity::{Stat, parse_stat};
 use crate::launch::{join_path, read_full};
 
-/// One process, as it was a moment ago.
+/// One process at the time of the last read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     pub(crate) pid: i32,
@@ -21,19 +21,19 @@ pub(crate) struct Entry {
     pub(crate) member: bool,
 }
 
-/// A table of processes that never grows beyond what was reserved.
+/// A table of processes with a fixed capacity.
 #[derive(Debug)]
 pub(crate) struct Table {
     entries: Vec<Entry>,
 }
 
 impl Table {
-    /// Reserves room. More processes than fit are seen when some of these have ended.
+    /// Reserves capacity. Further processes appear after some of these have ended.
     pub(crate) fn with_room() -> Table {
         Table { entries: Vec::with_capacity(1 << 15) }
     }
 
-    /// Reads all processes anew. Nobody is a member at first.
+    /// Reads all processes again. No process is a member at first.
     pub(crate) fn read(&mut self) {
         self.entries.clear();
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -55,12 +55,12 @@ impl Table {
         }
     }
 
-    /// Marks everything that descends from `root`, which itself is not marked.
+    /// Marks all descendants of `root`, but not `root`.
     pub(crate) fn mark_descendants(&mut self, root: i32) {
         self.mark(|entry| entry.stat.parent == root);
     }
 
-    /// Marks what `chosen` says and everything that descends from it.
+    /// Marks the processes that `chosen` accepts, and all their descendants.
     pub(crate) fn mark(&mut self, chosen: impl Fn(&Entry) -> bool) {
         for entry in &mut self.entries {
             entry.member |= chosen(entry);
@@ -72,8 +72,8 @@ impl Table {
                 if entry.member {
                     continue;
                 }
-                // A child is never older than its parent: an older one only seems to be a child, because the number
-                // came to mean another process while the table was read.
+                // A child is never older than its parent. An older process only seems to be a child, because the number
+                // was reused while the table was read.
                 let is_child =
                     |parent: &Entry| parent.member && parent.stat.start_time <= entry.stat.start_time;
                 if self.find(entry.stat.parent).is_some_and(is_child) {
@@ -87,7 +87,7 @@ impl Table {
         }
     }
 
-    /// Says whether it could be read when this process was there.
+    /// Tells whether the table could be read while this process existed.
     pub(crate) fn holds(&self, pid: i32) -> bool {
         self.find(pid).is_some()
     }
@@ -98,14 +98,14 @@ impl Table {
         self.entries.get(index)
     }
 
-    /// Members that have not ended.
+    /// Returns the members that have not ended.
     pub(crate) fn living(&self) -> impl Iterator<Item = &Entry> {
         self.entries.iter().filter(|entry| entry.member && entry.stat.runs())
     }
 }
 
-/// Signals exactly the process of this entry. `child_of_ours` is true for unreaped children of the caller, whose number
-/// cannot be reused.
+/// Signals exactly the process of this entry. `child_of_ours` is true for uncollected children of the caller, whose
+/// number cannot be reused.
 pub(crate) fn signal(entry: &Entry, signal: Signal) -> bool {
     let Some(pid) = Pid::from_raw(entry.pid) else {
         return false;
@@ -117,7 +117,7 @@ pub(crate) fn signal(entry: &Entry, signal: Signal) -> bool {
             same && pidfd_send_signal(held, signal).is_ok()
         }
         Err(rustix::io::Errno::NOSYS) => {
-            // Before Linux 5.3 only the number is left to check by.
+            // Before Linux 5.3, only the number can be checked.
             let same =
                 stat(entry.pid).is_some_and(|now| now.start_time == entry.stat.start_time && now.runs());
             same && kill_process(pid, signal).is_ok()
@@ -126,19 +126,19 @@ pub(crate) fn signal(entry: &Entry, signal: Signal) -> bool {
     }
 }
 
-/// The list of processes, held open for when no descriptor can be opened any more.
+/// The list of processes, kept open in case no more descriptors can be opened.
 #[derive(Debug)]
 pub(crate) struct Numbers(OwnedFd);
 
 impl Numbers {
-    /// Opens it.
+    /// Opens the list.
     pub(crate) fn open() -> Option<Numbers> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         rustix::fs::open(c"/proc", flags, Mode::empty()).ok().map(Numbers)
     }
 
-    /// Kills every living child of the caller, whose children then become the caller's when it adopts orphans. Needs no
-    /// other descriptor, and no knowledge of who descends from whom.
+    /// Kills every living child of the caller. If the caller adopts orphans, it then gets their children. Needs no
+    /// other descriptor and no table of descendants.
     pub(crate) fn kill_children(&self) {
         if rustix::fs::seek(&self.0, SeekFrom::Start(0)).is_err() {
             return;
@@ -149,7 +149,7 @@ impl Numbers {
             let Some(pid) = number(name.file_name().to_bytes()).and_then(Pid::from_raw) else {
                 continue;
             };
-            // Nobody else can have its number before it is collected, which this does not do.
+            // Its number cannot be reused before it is collected, and this does not collect it.
             let asked = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
             if let Ok(None) = waitid(WaitId::Pid(pid), asked) {
                 let _ = kill_process(pid, Signal::KILL);
@@ -176,7 +176,7 @@ fn number(bytes: &[u8]) -> Option<i32> {
     std::str::from_utf8(bytes).ok()?.parse().ok()
 }
 
-/// The decimal digits of a positive number.
+/// Returns the decimal digits of a positive number.
 pub(crate) fn decimal(value: i32, buffer: &mut [u8; 10]) -> &[u8] {
     let mut rest = value.unsigned_abs();
     let mut at = buffer.len();
@@ -220,14 +220,14 @@ mod tests {
 
     #[test]
     fn children_are_killed_without_opening_anything() {
-        // In a process of its own, whose children are its own alone.
+        // Runs in its own process, so all children belong to it.
         let child = crate::launch::fork_into(|| {
             // SAFETY: plain system calls; the limit outlives the call.
             unsafe {
                 libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
                 for _ in 0..2 {
                     if libc::fork() == 0 {
-                        // A grandchild, which comes to this process when its parent is killed.
+                        // A grandchild that this process adopts after its parent is killed.
                         libc::fork();
                         loop {
                             libc::pause();
@@ -240,7 +240,7 @@ mod tests {
                 if Numbers::open().is_some() {
                     libc::_exit(3);
                 }
-                // Ends only when every descendant did.
+                // Ends only after every descendant has ended.
                 while libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) != -1 {
                     numbers.kill_children();
                 }

@@ -48,7 +48,7 @@ impl Ground {
         fs::set_permissions(self.workspace.join(path), PermissionsExt::from_mode(0o755)).unwrap();
     }
 
-    /// Closes all but two files of code, with these bytes, and a folder of data.
+    /// Closes all but two files of code, with these bytes, and a directory of data.
     fn profile(&self) -> SandboxProfile {
         let mut read = system_read_paths();
         read.extend(installation_of(&python()));

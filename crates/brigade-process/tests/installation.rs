@@ -126,7 +126,7 @@ fn an_installation_opens_no_home() {
     // What pip installed for the user.
     make(".local/lib/python3.12/site-packages/x.py", "");
     check(make(".local/bin/x", "#!/bin/sh\n"), &[".local/bin/x", ".local/lib"]);
-    // A tool of npm, linked from its bin folder.
+    // A tool of npm, linked from its bin directory.
     let cli = make("work/node_modules/tool/cli.js", "#!/bin/sh\n");
     let linked = link("work/node_modules/.bin/tool", &cli);
     let modules = ["work/node_modules", "work/node_modules/.bin/tool", "work/node_modules/tool/cli.js"];

@@ -29,7 +29,7 @@ fn ending() -> Ending {
 
 const CAP: u64 = 1 << 20;
 
-/// The logs `log` and `errors` in a folder.
+/// The logs `log` and `errors` in a directory.
 fn logs(folder: &Path, cap: u64) -> Logs {
     let open = |name: &str| {
         let file = File::options().append(true).create(true).open(folder.join(name)).unwrap();

@@ -21,7 +21,7 @@ use brigade_process::{
 };
 use common::{Trial, python};
 
-/// A workspace with `.git` and `.brigade`, a private folder for temporary files, and a home with a secret.
+/// A workspace with `.git` and `.brigade`, a private directory for temporary files, and a home with a secret.
 struct Ground {
     _root: tempfile::TempDir,
     workspace: PathBuf,

@@ -1,4 +1,4 @@
-//! Finding and ending a tree by walking `/proc`, without being its parent.
+//! Finds and ends a process tree through `/proc`, without being its parent.
 
 use std::collections::HashSet;
 use std::fs;
@@ -12,26 +12,26 @@ use crate::{KillMethod, ProcessIdentity};
 
 use super::{Ended, KILL_LIMIT};
 
-/// What is known of the root.
+/// What is known about the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Root {
-    /// It counts only while it is alive.
+    /// The root counts only while it is alive.
     Checked,
-    /// It is known to have lived a moment ago.
+    /// The root was just alive.
     JustEnded,
 }
 
-/// A process for ever: number and start time.
+/// The identity of a process: number and start time.
 type Key = (i32, u64);
 
 struct Hunt<'a> {
     root: Key,
     marker: Option<&'a str>,
-    /// Whose children are members.
+    /// The process whose children are members.
     adopter: Option<&'a ProcessIdentity>,
-    /// Whether the root's number is known to mean its session and group.
+    /// Whether the number of the root still identifies its session and group.
     session: bool,
-    /// Everything that was ever found: members stay members when their parents are gone.
+    /// All members ever found. They stay members after their parents end.
     known: HashSet<Key>,
     table: Table,
 }
@@ -102,12 +102,12 @@ pub(super) fn kill_tree(
 }
 
 impl Hunt<'_> {
-    /// All members that live now.
+    /// Returns all living members.
     fn look(&mut self) -> Vec<Entry> {
         self.table.read();
         let me = std::process::id() as i32;
         let (root, session, marker, known) = (self.root, self.session, self.marker, &self.known);
-        // After the table was read: while it lives, its number means it.
+        // Checked after the table was read: while the process lives, its number is unique.
         let adopter = self.adopter.filter(|adopter| adopter.is_alive()).map(|adopter| adopter.pid() as i32);
         let chosen = |entry: &Entry| {
             let own = session && (entry.stat.session == root.0 || entry.stat.group == root.0);
@@ -134,13 +134,13 @@ fn survivor(entry: &Entry, like: &ProcessIdentity) -> Option<ProcessIdentity> {
     ProcessIdentity::from_record(entry.pid as u32, entry.stat.start_time, like.boot_id()).ok()
 }
 
-/// Whether the process was started with this `NAME=value` in its environment.
+/// Returns whether the process started with this `NAME=value` in its environment.
 fn carries(pid: i32, marker: &str) -> bool {
     fs::read(format!("/proc/{pid}/environ"))
         .is_ok_and(|environment| environment.split(|&b| b == 0).any(|pair| pair == marker.as_bytes()))
 }
 
-/// Waits until this process ends, at most so long.
+/// Waits until this process ends, up to a limit.
 fn wait_for(entry: &Entry, at_most: Duration) {
     let held = Pid::from_raw(entry.pid).map(|pid| pidfd_open(pid, PidfdFlags::empty()));
     let timeout = Timespec { tv_sec: at_most.as_secs() as _, tv_nsec: at_most.subsec_nanos() as _ };

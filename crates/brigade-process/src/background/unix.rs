@@ -1,4 +1,4 @@
-//! Ending a process group, where nothing better can be found.
+//! Ends a process group, on systems that offer nothing better.
 
 use std::time::{Duration, Instant};
 
@@ -6,12 +6,12 @@ use crate::{KillMethod, ProcessIdentity};
 
 use super::{Ended, KILL_LIMIT};
 
-/// What is known of the root.
+/// What is known about the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Root {
-    /// It counts only while it is alive.
+    /// The root counts only while it is alive.
     Checked,
-    /// It is known to have lived a moment ago.
+    /// The root was just alive.
     JustEnded,
 }
 

@@ -1,4 +1,4 @@
-//! Processes as `/proc` tells of them, held by descriptor before they are signalled.
+//! Reads processes from `/proc`, and holds them by descriptor before a signal.
 
 use std::fs;
 use std::io;
@@ -7,7 +7,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open, pidfd_send_signal};
 
 use super::{Signal, SignalError};
 
-/// The fields of `/proc/PID/stat` that matter here.
+/// The used fields of `/proc/PID/stat`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stat {
     pub(crate) state: u8,
@@ -18,15 +18,15 @@ pub(crate) struct Stat {
 }
 
 impl Stat {
-    /// Zombies and the dead have ended.
+    /// Zombies and dead processes have ended.
     pub(crate) fn runs(&self) -> bool {
         !matches!(self.state, b'Z' | b'X' | b'x')
     }
 }
 
-/// Reads one `/proc/PID/stat`; the name in it may hold spaces and brackets, so fields count from the last `)`.
+/// Parses `/proc/PID/stat`. The name in it may have spaces and brackets, so fields count from the last `)`.
 ///
-/// Allocates nothing: the keeper uses it between fork and exec.
+/// Does not allocate, because the keeper uses it between fork and exec.
 pub(crate) fn parse_stat(bytes: &[u8]) -> Option<Stat> {
     let close = bytes.iter().rposition(|&b| b == b')')?;
     let mut fields = bytes[close + 1..].split(|b| b.is_ascii_whitespace()).filter(|field| !field.is_empty());
@@ -35,12 +35,12 @@ pub(crate) fn parse_stat(bytes: &[u8]) -> Option<Stat> {
     let parent = i32::try_from(number()?).ok()?;
     let group = i32::try_from(number()?).ok()?;
     let session = i32::try_from(number()?).ok()?;
-    // Fields 7 to 21; some of them are larger than i64 on odd kernels, so they are skipped unread.
+    // Fields 7 to 21 are skipped without parsing, because some kernels have values larger than i64.
     let start_time = std::str::from_utf8(fields.nth(15)?).ok()?.parse().ok()?;
     Some(Stat { state, parent, group, session, start_time })
 }
 
-/// Reads the state of one process; `NotFound` when there is none.
+/// Reads the state of one process; `NotFound` if there is none.
 pub(crate) fn stat_of(pid: u32) -> io::Result<Stat> {
     let bytes = fs::read(format!("/proc/{pid}/stat")).map_err(|error| match error.raw_os_error() {
         // The process ended between open and read.
@@ -69,7 +69,7 @@ pub(super) fn signal(pid: u32, start_time: u64, signal: Signal) -> Result<(), Si
     };
     let raw = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(SignalError::Ended)?;
     let held = pidfd_open(raw, PidfdFlags::empty()).map_err(refused)?;
-    // Checked after the descriptor holds the process: from here on the number cannot come to mean another one.
+    // Checked after the descriptor holds the process: from here on, the number cannot be reused.
     if !is_running(pid, start_time) {
         return Err(SignalError::Ended);
     }

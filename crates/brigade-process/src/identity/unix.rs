@@ -1,4 +1,4 @@
-//! Processes where there is no `/proc`: the kernel is asked by `sysctl` on macOS.
+//! Reads processes on systems without `/proc`: macOS uses `sysctl`.
 
 use std::io;
 

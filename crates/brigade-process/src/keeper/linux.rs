@@ -1,6 +1,6 @@
-//! The keeper as a process: it adopts every orphan of the run and ends when it has no children left.
+//! The keeper as a process. It adopts every orphan of the run, and ends when it has no children left.
 //!
-//! Forked from the caller without exec, it keeps to plain system calls and to memory that was reserved before.
+//! It is forked from the caller without exec, so it uses only plain system calls and memory reserved before.
 
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -21,17 +21,17 @@ use super::{Lines, Report, first_report, tell_start, usage_of};
 
 pub(crate) const METHOD: KillMethod = KillMethod::ProcessTree;
 
-/// The keeper process, to be collected.
+/// The keeper process, to be collected at its end.
 #[derive(Debug)]
 pub(crate) struct Hold(libc::pid_t);
 
 impl Hold {
-    /// Lets it go on when somebody stopped it.
+    /// Continues the keeper if it was stopped.
     pub(crate) fn wake(&self) {
         self.signal(libc::SIGCONT);
     }
 
-    /// Kills the keeper itself: the kernel then kills the main process.
+    /// Kills the keeper. The kernel then kills the main process.
     pub(crate) fn kill(&self) {
         self.signal(libc::SIGKILL);
     }
@@ -65,8 +65,8 @@ pub(super) fn start(
     Ok((reports, commands, Hold(pid)))
 }
 
-/// Starts a program that no keeper watches, by the process that writes its logs; the one in between, which forks that,
-/// ends at once.
+/// Starts a program without keeper, from the process that writes its logs. The process between them forks the writer
+/// and ends at once.
 pub(crate) fn start_detached(image: Image, mut writer: LogWriter) -> Result<Detached, SpawnError> {
     let Lines { reports: (reports, reports_end), .. } =
         Lines::open().map_err(|source| SpawnError::at(Step::Pipes, source))?;
@@ -87,7 +87,7 @@ pub(crate) fn start_detached(image: Image, mut writer: LogWriter) -> Result<Deta
         }
     })
     .map_err(|source| SpawnError::at(Step::Fork, source))?;
-    // With the caller's ends of the pipes: the writer ends when the program's are closed.
+    // Closes the caller's ends of the pipes too. The writer ends when the program's ends are closed.
     drop((image, writer, reports_end));
     let begun = first_report(&reports)
         .and_then(|writer| first_report(&reports).map(|program| Detached { program, writer }));
@@ -95,7 +95,7 @@ pub(crate) fn start_detached(image: Image, mut writer: LogWriter) -> Result<Deta
     begun
 }
 
-/// The keeper's life. Returns when the tree is gone.
+/// Runs the keeper. Returns when the tree has ended.
 fn keep(image: &Image, ending: Ending, commands: &OwnedFd, reports: &OwnedFd, table: &mut Table) {
     if let Some(gate) = &image.gate {
         gate.close_callers_ends();
@@ -117,12 +117,12 @@ fn keep(image: &Image, ending: Ending, commands: &OwnedFd, reports: &OwnedFd, ta
     {
         let placeholders = image.sandbox.as_ref().map(|sandbox| sandbox.placeholders());
         let kept = placeholders.unwrap_or_default();
-        // Other runs' pipes that were copied by the fork would otherwise never end.
+        // Otherwise pipes of other runs, copied by the fork, would never end.
         let listener = watcher.as_ref().and_then(|watcher| watcher.listener());
         let listener = listener.map_or(-1, |listener| listener.as_raw_fd());
         let own = [commands.as_raw_fd(), reports.as_raw_fd(), children.as_raw_fd(), listener];
         close_all_but_both(&own, kept);
-        // SAFETY: the path ends with NUL. A keeper must not hold a folder of the caller in use.
+        // SAFETY: the path ends with NUL. A keeper must not hold a directory of the caller in use.
         unsafe { libc::chdir(c"/".as_ptr()) };
         let mut watch = Watch {
             main,
@@ -145,14 +145,14 @@ fn keep(image: &Image, ending: Ending, commands: &OwnedFd, reports: &OwnedFd, ta
     }
 }
 
-/// Whether the caller, who tidies up after a run, was still there when the tree had ended.
+/// Whether the caller, which cleans up after a run, was alive when the tree had ended.
 #[derive(Clone, Copy)]
 enum Caller {
     Here,
     Gone,
 }
 
-/// A descriptor that is readable when a child ended. The signal stays blocked.
+/// Returns a descriptor that is readable after a child ended. The signal stays blocked.
 fn child_signals() -> Option<OwnedFd> {
     // SAFETY: the set is plain data on the stack; the descriptor belongs to nobody else.
     unsafe {
@@ -168,11 +168,11 @@ fn child_signals() -> Option<OwnedFd> {
 enum Phase {
     /// The main process runs.
     Running,
-    /// It ended; descendants may finish until then.
+    /// The main process ended. Descendants may finish until this time.
     Lingering(Instant),
-    /// All were asked to end, until then.
+    /// All processes were terminated and have until this time.
     Asked(Instant),
-    /// All are being killed, until then.
+    /// All processes are being killed until this time.
     Killing(Instant),
 }
 
@@ -181,7 +181,7 @@ struct Watch<'a> {
     ending: Ending,
     reports: &'a OwnedFd,
     table: &'a mut Table,
-    /// For when the table cannot be read.
+    /// Used if the process table cannot be read.
     numbers: Option<Numbers>,
     limits: OwnLimits,
     phase: Phase,
@@ -208,17 +208,17 @@ impl Watch<'_> {
             let until = match self.phase {
                 Phase::Running => None,
                 Phase::Lingering(until) | Phase::Asked(until) => Some(until),
-                // New ones may have been forked meanwhile: look again soon.
+                // New processes may have been forked meanwhile, so look again soon.
                 Phase::Killing(until) => Some(until.min(Instant::now() + Duration::from_millis(10))),
             };
             let timeout = until.map(|until| until.saturating_duration_since(Instant::now()));
-            // Rounded up, or the wait would spin through the last millisecond.
+            // Rounded up, otherwise the wait would spin in the last millisecond.
             let timeout = timeout.map(|left| left + Duration::from_micros(200));
             let timeout = timeout
                 .map(|left| Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() });
             let (polled, [child, command]) = loop {
                 let listener = watcher.as_ref().and_then(|watcher| watcher.listener());
-                // Where there is nothing to watch, the children are watched once more.
+                // An unused slot watches the children again.
                 let line = if connected { commands.as_fd() } else { children.as_fd() };
                 let told = listener.unwrap_or(children.as_fd());
                 let has_listener = listener.is_some();
@@ -232,23 +232,23 @@ impl Watch<'_> {
                 {
                     watcher.answer(told);
                 }
-                // Callers of the kernel come one after the other; time passes for nothing else meanwhile.
+                // Observed calls are answered one at a time, so check the time between them.
                 let is_all = child.is_empty() && command.is_empty() && polled.is_ok_and(|count| 0 < count);
                 if !(is_all && timeout.is_none()) {
                     break (polled, [child, command]);
                 }
             };
             if polled == Err(rustix::io::Errno::INVAL) {
-                // No process may watch more descriptors than it may open: somebody lowered that limit.
+                // `poll` fails if the limit of open descriptors was lowered below the number of watched ones.
                 if !self.limits.restore() {
-                    // Neither the end of the caller nor its commands can be seen any more.
+                    // The end of the caller and its commands can no longer be seen.
                     self.ask(Duration::ZERO);
                     std::thread::sleep(Duration::from_millis(1));
                 }
                 continue;
             }
             if !child.is_empty() {
-                // One read takes the signal away, however many children it stands for.
+                // One read clears the signal for any number of children.
                 let mut information = [0u8; 128];
                 while rustix::io::read(children, &mut information).is_ok() {}
             }
@@ -256,7 +256,7 @@ impl Watch<'_> {
                 let mut bytes = [0u8; 8];
                 let grace = match read_full(commands, &mut bytes) {
                     8 => Duration::from_millis(u64::from_ne_bytes(bytes)),
-                    // The caller is gone.
+                    // The caller has ended.
                     _ => {
                         connected = false;
                         self.ending.grace
@@ -268,7 +268,7 @@ impl Watch<'_> {
         if let Some(watcher) = watcher {
             watcher.finish();
         }
-        // It may have gone in the last moment; a pipe that it left says so at once.
+        // The caller may have just ended, which its pipe shows at once.
         let mut watched = [PollFd::new(commands, PollFlags::empty())];
         let gone =
             poll(&mut watched, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|count| count != 0);
@@ -276,7 +276,7 @@ impl Watch<'_> {
         if gone { Caller::Gone } else { Caller::Here }
     }
 
-    /// Collects whatever ended; true when no child is left, which means no descendant is left.
+    /// Collects ended children. Returns true if no child is left, so no descendant is left either.
     fn reap_all(&mut self) -> bool {
         loop {
             let mut status = 0;
@@ -304,7 +304,7 @@ impl Watch<'_> {
         }
     }
 
-    /// Takes the step that is due; true when time for killing is over.
+    /// Takes the next due step. Returns true if the time for killing is over.
     fn advance(&mut self) -> bool {
         let now = Instant::now();
         match self.phase {
@@ -332,7 +332,7 @@ impl Watch<'_> {
         false
     }
 
-    /// Asks all to end, once, or shortens the time they were given.
+    /// Terminates all processes once, or shortens their grace period.
     fn ask(&mut self, grace: Duration) {
         let until = Instant::now().checked_add(grace);
         let until = until.unwrap_or_else(|| Instant::now() + Duration::from_secs(1 << 30));
@@ -340,7 +340,7 @@ impl Watch<'_> {
             Phase::Running | Phase::Lingering(_) => {
                 if !grace.is_zero() {
                     self.signal_all(Signal::TERM);
-                    // A stopped process takes the request only when it goes on.
+                    // A stopped process handles the signal only after it continues.
                     self.signal_all(Signal::CONT);
                 }
                 self.phase = Phase::Asked(until);
@@ -350,7 +350,7 @@ impl Watch<'_> {
         }
     }
 
-    /// Kills all that are there now. Whole groups at once first: a group cannot fork its way out of that.
+    /// Kills all current processes. Whole groups come first, because a group cannot escape that by forking.
     fn kill(&mut self) {
         self.read();
         // SAFETY: no memory is involved.
@@ -358,7 +358,7 @@ impl Watch<'_> {
         let mut last = 0;
         for entry in self.table.living() {
             let group = entry.stat.group;
-            // Every group of a member was made inside the tree, because the main process began a session.
+            // Every group of a member was created inside the tree, because the main process started a session.
             if 1 < group && group != last && group != me {
                 last = group;
                 if let Some(group) = rustix::process::Pid::from_raw(group) {
@@ -369,7 +369,7 @@ impl Watch<'_> {
         for entry in self.table.living() {
             signal(entry, Signal::KILL);
         }
-        // Somebody took the right to open files: what is left is found without.
+        // Without the right to open files, remaining processes are found in another way.
         if !self.table.holds(me)
             && let Some(numbers) = &self.numbers
         {

@@ -1,4 +1,4 @@
-//! The keeper as a thread, where no process can adopt orphans: what it can end is the process group.
+//! The keeper as a thread, for systems where no process can adopt orphans. It can end only the process group.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -17,10 +17,11 @@ use super::{Lines, Report, tell_start, usage_of};
 
 pub(crate) const METHOD: KillMethod = KillMethod::ProcessGroup;
 
-/// How often the thread looks whether the main process ended: it cannot wait for that and for commands at once.
+/// The polling interval for the end of the main process, because the thread cannot wait for it and for commands at
+/// once.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// The keeper thread, to be collected.
+/// The keeper thread, to be joined.
 #[derive(Debug)]
 pub(crate) struct Hold(JoinHandle<()>);
 
@@ -28,11 +29,11 @@ impl Hold {
     /// A thread cannot be stopped from outside.
     pub(crate) fn wake(&self) {}
 
-    /// A thread cannot be killed from outside; it ends by itself when its time for killing is over.
+    /// A thread cannot be killed from outside. It ends when its time for killing is over.
     pub(crate) fn kill(&self) {}
 
     pub(crate) fn wait(self) {
-        // A panic of the thread shows as a report that never came.
+        // A panic of the thread shows as a missing report.
         let _ = self.0.join();
     }
 }
@@ -58,8 +59,8 @@ pub(super) fn start(
     Ok((reports, commands, Hold(thread)))
 }
 
-/// Starts a program that nobody watches, and the writer of its logs. Both stay children of ours, so threads collect
-/// them if they end before us.
+/// Starts a program without keeper, and the writer of its logs. Both stay children of this process, so threads collect
+/// them if they end first.
 pub(crate) fn start_detached(image: Image, mut writer: LogWriter) -> Result<Detached, SpawnError> {
     let identity_of = |pid: libc::pid_t| {
         ProcessIdentity::of(pid as u32).map_err(|source| SpawnError::at(Step::Session, source))
@@ -83,7 +84,7 @@ fn watch(main: libc::pid_t, ending: Ending, commands: &OwnedFd, reports: &OwnedF
     let mut exited: Option<Instant> = None;
     let mut asked: Option<Instant> = None;
     let mut killed: Option<Instant> = None;
-    // How many cannot be told here: at least one.
+    // The number is unknown here; it is at least one.
     let mut outlived = 0;
     loop {
         if exited.is_none()
@@ -92,7 +93,7 @@ fn watch(main: libc::pid_t, ending: Ending, commands: &OwnedFd, reports: &OwnedF
             exited = Some(Instant::now());
             Report::Exited { status, usage: usage_of(&usage) }.send(reports);
         }
-        // The group's number stays taken as long as one member lives, so it cannot mean another group here.
+        // The number of the group stays taken while a member lives, so it cannot be another group.
         if exited.is_some() && !signal_group(main, 0) {
             break;
         }
@@ -144,8 +145,8 @@ fn collect(pid: libc::pid_t) -> Option<(libc::c_int, libc::rusage)> {
     }
 }
 
-/// Signals the group; says whether it has members that can be signalled: where all that is left are zombies, some
-/// systems answer that it is not permitted.
+/// Signals the group, and tells whether it has members that can be signalled. If only zombies are left, some systems
+/// return that it is not permitted.
 fn signal_group(group: libc::pid_t, signal: libc::c_int) -> bool {
     // SAFETY: no memory is involved.
     unsafe { libc::kill(-group, signal) == 0 }

@@ -1,16 +1,16 @@
-//! What a forked process shows of the program that it was copied from.
+//! Hides what a forked process shows of the program it was copied from.
 
 use rustix::fs::{Mode, OFlags};
 
 use crate::launch::read_full;
 
-/// What lists of processes show.
+/// The name in process lists.
 const TITLE: &[u8] = b"brigade: log writer";
 
-/// Takes another name, and wipes the command line and the environment that lists of processes show.
+/// Sets another process name, and erases the command line and environment in process lists.
 ///
-/// Others look for a mark in environments, and one that the caller carries means the caller. Where the system does not
-/// let a process write to its own memory by `/proc`, they stay. Allocates nothing.
+/// A marker in the environment of the caller identifies the caller, so the copy must not show it. If the system does
+/// not let a process write to its memory through `/proc`, the texts stay. Does not allocate.
 pub(super) fn forget() {
     // SAFETY: the name ends with NUL.
     unsafe { libc::prctl(libc::PR_SET_NAME, c"brigade-log".as_ptr()) };
@@ -36,7 +36,7 @@ pub(super) fn forget() {
     let _ = rustix::io::pwrite(&memory, &TITLE[..TITLE.len().min(room.saturating_sub(1))], arguments);
 }
 
-/// Where command line and environment lie in memory: the four last but one fields of `/proc/self/stat`.
+/// Returns the memory ranges of command line and environment, from `/proc/self/stat`.
 fn places() -> Option<[u64; 4]> {
     let file = rustix::fs::open(c"/proc/self/stat", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let mut bytes = [0u8; 2048];
@@ -44,17 +44,17 @@ fn places() -> Option<[u64; 4]> {
     parse(&bytes[..length])
 }
 
-/// Reads the fields 48 to 51; the name in it may hold spaces and brackets, so fields count from the last `)`.
+/// Parses the fields 48 to 51. The name may have spaces and brackets, so fields count from the last `)`.
 fn parse(bytes: &[u8]) -> Option<[u64; 4]> {
     let close = bytes.iter().rposition(|byte| *byte == b')')?;
     let mut fields = bytes[close + 1..].split(u8::is_ascii_whitespace).filter(|field| !field.is_empty());
     let mut found = [0u64; 4];
     for (index, place) in found.iter_mut().enumerate() {
-        // The first field behind the name is the third.
+        // The first field after the name is the third.
         let field = if index == 0 { fields.nth(45) } else { fields.next() };
         *place = std::str::from_utf8(field?).ok()?.parse().ok()?;
     }
-    // All zeroes is what those see who may not look.
+    // Without permission, the fields are zero.
     found.iter().all(|place| *place != 0).then_some(found)
 }
 

@@ -1,4 +1,4 @@
-//! The system calls that the kernel tells of, and what their arguments say.
+//! The observed system calls and their arguments.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -9,11 +9,11 @@ const LOAD: u16 = 0x20; // BPF_LD | BPF_W | BPF_ABS
 const JUMP_IF_EQUAL: u16 = 0x15; // BPF_JMP | BPF_JEQ | BPF_K
 const RETURN: u16 = 0x06; // BPF_RET | BPF_K
 
-/// Places in `struct seccomp_data`.
+/// Offsets in `struct seccomp_data`.
 const CALL: u32 = 0;
 const ARCHITECTURE: u32 = 4;
 
-/// `AUDIT_ARCH_…` of what this program is built for.
+/// `AUDIT_ARCH_…` of this build.
 const OURS: Option<u32> = if cfg!(target_arch = "x86_64") {
     Some(0xC000_003E)
 } else if cfg!(target_arch = "aarch64") {
@@ -22,7 +22,7 @@ const OURS: Option<u32> = if cfg!(target_arch = "x86_64") {
     None
 };
 
-/// The calls that are told of.
+/// The observed calls.
 const TOLD: &[libc::c_long] = &[
     libc::SYS_openat,
     #[cfg(target_arch = "x86_64")]
@@ -36,12 +36,12 @@ const TOLD: &[libc::c_long] = &[
     libc::SYS_bind,
 ];
 
-/// The filter that tells; other filters that refuse a call come before it.
+/// The filter that notifies. Filters that refuse a call take precedence.
 #[derive(Debug)]
 pub(super) struct Telling(Vec<libc::sock_filter>);
 
 impl Telling {
-    /// Builds it, when this kernel can tell and we know its structures.
+    /// Builds the filter, if the kernel supports it with known structures.
     pub(super) fn prepare() -> Result<Telling, &'static str> {
         let Some(architecture) = OURS else { return Err("the system calls of this machine are not known") };
         let asked: u32 = libc::SECCOMP_RET_USER_NOTIF;
@@ -73,7 +73,7 @@ impl Telling {
         let count = TOLD.len() as u8;
         let mut program = vec![
             step(LOAD, 0, 0, ARCHITECTURE),
-            // Programs of another kind are ended by the filter that refuses.
+            // Programs of another architecture are ended by the refusing filter.
             step(JUMP_IF_EQUAL, 0, count + 1, architecture),
             step(LOAD, 0, 0, CALL),
         ];
@@ -85,7 +85,7 @@ impl Telling {
         program
     }
 
-    /// Puts the filter on the calling thread, for good, and returns where it tells. Makes plain system calls only.
+    /// Installs the filter on the calling thread permanently, and returns the listener. Makes only plain system calls.
     pub(super) fn install(&self) -> Result<OwnedFd, i32> {
         let program =
             libc::sock_fprog { len: self.0.len() as u16, filter: self.0.as_ptr().cast_mut().cast() };
@@ -103,7 +103,7 @@ impl Telling {
             if done < 0 { Err(last_errno()) } else { Ok(unsafe { OwnedFd::from_raw_fd(done as RawFd) }) }
         };
         let listener = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
-        // A signal would else make the call begin anew, and some programs signal their threads all the time.
+        // Otherwise a signal would restart the call, and some programs signal their threads constantly.
         match install(listener | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV) {
             Err(libc::EINVAL) => install(listener),
             other => other,
@@ -111,7 +111,7 @@ impl Telling {
     }
 }
 
-/// Takes the next call that somebody waits with. Makes one plain system call.
+/// Receives the next waiting call. Makes one plain system call.
 pub(super) fn receive(listener: &OwnedFd) -> Result<libc::seccomp_notif, i32> {
     // SAFETY: the structure is plain data, for which all zeroes is a value, and has the size that was asked for.
     unsafe {
@@ -121,7 +121,7 @@ pub(super) fn receive(listener: &OwnedFd) -> Result<libc::seccomp_notif, i32> {
     }
 }
 
-/// Says whether the caller still waits: what was read of it is its own.
+/// Tells whether the process still waits, so the data read from it is valid.
 pub(super) fn is_waiting(listener: &OwnedFd, told: &libc::seccomp_notif) -> bool {
     // SAFETY: the kernel only reads the number.
     unsafe {
@@ -129,7 +129,7 @@ pub(super) fn is_waiting(listener: &OwnedFd, told: &libc::seccomp_notif) -> bool
     }
 }
 
-/// Lets the call go on as if nobody had looked. Who ended meanwhile needs no answer.
+/// Lets the call continue unchanged. A process that ended needs no answer.
 pub(super) fn let_go_on(listener: &OwnedFd, told: &libc::seccomp_notif) {
     let flags = libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32;
     let answer = libc::seccomp_notif_resp { id: told.id, val: 0, error: 0, flags };
@@ -137,14 +137,14 @@ pub(super) fn let_go_on(listener: &OwnedFd, told: &libc::seccomp_notif) {
     unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND as _, &raw const answer) };
 }
 
-/// Has the kernel hand the processor over between caller and listener. Older kernels do without.
+/// Lets the kernel switch directly between process and listener. Older kernels do not support it.
 pub(super) fn wake_at_once(listener: &OwnedFd) {
     const SYNC_WAKE_UP: libc::c_ulong = 1;
     // SAFETY: no memory is involved.
     unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SET_FLAGS as _, SYNC_WAKE_UP) };
 }
 
-/// Says whether the memory of a process may not be read at all. Makes plain system calls only.
+/// Tells whether the memory of a process is unreadable. Makes only plain system calls.
 pub(super) fn is_closed(process: u32) -> bool {
     let nothing = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
     // SAFETY: nothing is read.
@@ -152,25 +152,25 @@ pub(super) fn is_closed(process: u32) -> bool {
     read < 0 && last_errno() != libc::ESRCH
 }
 
-/// One call, as its arguments say it.
+/// One call with its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Call {
-    /// Opens a path. `how` is where the flags of `openat2` lie.
+    /// Opens a path. `how` is the place of the flags.
     Open { folder: i32, path: u64, flags: Flags },
-    /// Executes a path, or the descriptor itself.
+    /// Executes a path or a descriptor.
     Execute { folder: i32, path: u64, is_descriptor: bool, follows: bool },
     /// Connects or binds a socket to an address of this length.
     Address { place: u64, length: u64, is_bound: bool },
-    /// None of ours.
+    /// Not an observed call.
     Other,
 }
 
-/// Where the flags of an opening are.
+/// The place of the flags of an open call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flags {
-    /// Here.
+    /// In this value.
     Given(libc::c_int),
-    /// In a `struct open_how` at this place.
+    /// In a `struct open_how` at this address.
     At(u64),
 }
 
@@ -210,14 +210,14 @@ impl Call {
     }
 }
 
-/// Reads memory of a process up to the buffer's end, or to the end of what can be read; returns how much that was.
-/// Makes one plain system call.
+/// Reads memory of a process until the buffer is full or the memory is unreadable. Returns the number of bytes. Makes
+/// one plain system call.
 pub(super) fn read_memory(process: u32, place: u64, buffer: &mut [u8]) -> io::Result<usize> {
     const PAGE: usize = 4096;
     if buffer.is_empty() || place == 0 {
         return Ok(0);
     }
-    // Reading stops between two parts only, and the next page may not be there.
+    // Reading stops only between two parts, and the next page may be missing.
     let first = (PAGE - (place as usize) % PAGE).min(buffer.len());
     let remote = [
         libc::iovec { iov_base: place as *mut libc::c_void, iov_len: first },

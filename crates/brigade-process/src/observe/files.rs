@@ -1,4 +1,4 @@
-//! Which file a path means to the process that gives it.
+//! Resolves a path like the process that uses it.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -9,18 +9,18 @@ use sha2::{Digest, Sha256};
 
 use crate::tree::decimal;
 
-/// The largest file that is hashed: its reader waits meanwhile.
+/// The largest file that is hashed, because its reader waits meanwhile.
 const LARGEST: u64 = 64 << 20;
 
-/// How much is hashed in one run.
+/// The maximum number of bytes hashed in one run.
 const MOST_HASHED: u64 = 512 << 20;
 
-/// What was found.
+/// A found file.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) file: OwnedFd,
     pub(super) stat: rustix::fs::Stat,
-    /// How much of `real` is its path.
+    /// The length of its path in `real`.
     pub(super) length: usize,
 }
 
@@ -29,7 +29,7 @@ impl Found {
         FileType::from_raw_mode(self.stat.st_mode)
     }
 
-    /// One number of what changes when the bytes do.
+    /// A number that changes with the bytes.
     pub(super) fn stamp(&self, keys: &RandomState) -> u64 {
         let mut hasher = keys.build_hasher();
         let stat = &self.stat;
@@ -43,23 +43,23 @@ impl Found {
         hasher.finish()
     }
 
-    /// Says whether the modes of the file let this user use it.
+    /// Tells whether the mode of the file allows this user to use it.
     pub(super) fn is_permitted(&self, access: libc::c_int) -> bool {
         let flags = libc::AT_EMPTY_PATH | libc::AT_EACCESS;
         let file = self.file.as_raw_fd();
         // SAFETY: the path ends with NUL.
         let done = unsafe { libc::syscall(libc::SYS_faccessat2, file, c"".as_ptr(), access, flags) };
-        // Where the kernel cannot say, nobody is accused.
+        // If the kernel cannot tell, record no denial.
         done == 0 || crate::launch::last_errno() != libc::EACCES
     }
 }
 
-/// Why nothing was found.
+/// Why no file was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Nothing {
-    /// It is not there, or the caller may not know.
+    /// It does not exist, or the process may not see it.
     Missing,
-    /// It could not be looked at.
+    /// It could not be examined.
     Unseen,
 }
 
@@ -80,7 +80,7 @@ impl From<Errno> for Nothing {
     }
 }
 
-/// Where a path is looked up, and how.
+/// How to resolve a path.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lookup<'a> {
     pub(super) process: u32,
@@ -92,7 +92,7 @@ pub(super) struct Lookup<'a> {
     pub(super) resolve: ResolveFlags,
 }
 
-/// Finds what a process means by a path; writes its path without links to `real`. Makes plain system calls only.
+/// Resolves a path of a process, and writes the path without links to `real`. Makes only plain system calls.
 pub(super) fn find(lookup: &Lookup<'_>, way: &mut [u8], real: &mut [u8]) -> Result<Found, Nothing> {
     let link = if lookup.follows { OFlags::empty() } else { OFlags::NOFOLLOW };
     let flags = OFlags::PATH | OFlags::CLOEXEC | link;
@@ -110,7 +110,7 @@ pub(super) fn find(lookup: &Lookup<'_>, way: &mut [u8], real: &mut [u8]) -> Resu
     Ok(Found { file, stat, length })
 }
 
-/// Finds where a file that is not there would be made; writes that path to `real` and returns its length.
+/// Resolves where a missing file would be created, writes that path to `real`, and returns its length.
 pub(super) fn find_place(lookup: &Lookup<'_>, way: &mut [u8], real: &mut [u8]) -> Result<usize, Nothing> {
     let (folder, name) = match lookup.path.iter().rposition(|byte| *byte == b'/') {
         Some(0) => (&b"/"[..], &lookup.path[1..]),
@@ -131,11 +131,11 @@ pub(super) fn find_place(lookup: &Lookup<'_>, way: &mut [u8], real: &mut [u8]) -
     Ok(end)
 }
 
-/// The path by which this process finds what another one means.
+/// Returns the path by which the keeper finds the file of another process.
 fn full_path<'a>(lookup: &Lookup<'_>, way: &'a mut [u8]) -> Option<&'a std::ffi::CStr> {
     let (mut digits, mut descriptor) = ([0; 10], [0; 10]);
     let process = decimal(lookup.process as i32, &mut digits);
-    // What means the caller itself means it here, too.
+    // `/proc/self` of the process is replaced by its number.
     for (own, folder) in [(&b"/proc/self"[..], &b""[..]), (b"/proc/thread-self", b""), (b"/dev/fd", b"/fd")] {
         if let Some(rest) = lookup.path.strip_prefix(own)
             && (rest.is_empty() || rest.starts_with(b"/"))
@@ -148,7 +148,7 @@ fn full_path<'a>(lookup: &Lookup<'_>, way: &'a mut [u8]) -> Option<&'a std::ffi:
         return terminated(way, &[b"/proc/", process, b"/fd/", &[b'0' + number as u8]]);
     }
     if lookup.path.starts_with(b"/") {
-        // In its own view, where copies of code may be in the place of files.
+        // In its own mount namespace, copies of code may replace files.
         return terminated(way, &[b"/proc/", process, b"/root", lookup.path]);
     }
     let slash: &[u8] = if lookup.path.is_empty() { b"" } else { b"/" };
@@ -162,7 +162,7 @@ fn full_path<'a>(lookup: &Lookup<'_>, way: &'a mut [u8]) -> Option<&'a std::ffi:
     }
 }
 
-/// Puts parts together, with NUL at the end; `None` when they do not fit.
+/// Joins parts with a NUL at the end; `None` if they do not fit.
 fn terminated<'a>(buffer: &'a mut [u8], parts: &[&[u8]]) -> Option<&'a std::ffi::CStr> {
     let mut at = 0;
     for part in parts {
@@ -182,27 +182,27 @@ fn real_path(file: &OwnedFd, way: &mut [u8], real: &mut [u8]) -> Option<usize> {
     let link = own_descriptor(file, way)?;
     // SAFETY: the path ends with NUL, and the buffer has that length.
     let length = unsafe { libc::readlink(link.as_ptr(), real.as_mut_ptr().cast(), real.len()) };
-    // What fills the buffer was cut.
+    // A result that fills the buffer was truncated.
     usize::try_from(length).ok().filter(|length| *length < real.len())
 }
 
-/// What hashing a file came to.
+/// The result of hashing a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hashed {
     Sha256([u8; 32]),
-    /// It is too large, or too much was hashed.
+    /// The file is too large, or too much was hashed.
     TooMuch,
-    /// It cannot be read.
+    /// The file cannot be read.
     Unreadable,
 }
 
-/// Hashes a regular file, and counts its bytes. Makes plain system calls only.
+/// Hashes a regular file and counts its bytes. Makes only plain system calls.
 pub(super) fn hash(found: &Found, hashed_bytes: &mut u64, way: &mut [u8], piece: &mut [u8]) -> Hashed {
     let size = found.stat.st_size as u64;
     if LARGEST < size || MOST_HASHED < *hashed_bytes + size {
         return Hashed::TooMuch;
     }
-    // A lease of somebody must not make the keeper wait.
+    // A lease of another process must not block the keeper.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
     let opened = own_descriptor(&found.file, way).map(|path| rustix::fs::open(path, flags, Mode::empty()));
     let Some(Ok(file)) = opened else { return Hashed::Unreadable };

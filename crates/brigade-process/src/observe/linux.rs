@@ -1,4 +1,4 @@
-//! The observation of one run: prepared by Brigade, begun by the program's process, done by the keeper.
+//! The observation of one run: prepared by Brigade, started by the program's process, and done by the keeper.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
@@ -17,18 +17,18 @@ use super::{Attempt, Observation};
 use crate::launch::{Failure, Image, last_errno, read_full};
 use crate::outcome::Step;
 
-/// An observation that is prepared.
+/// A prepared observation.
 #[derive(Debug)]
 pub(crate) struct Observer {
     telling: Telling,
     shared: Shared,
-    /// The workspace without links.
+    /// The path of the workspace, without links.
     workspace: Vec<u8>,
     keys: RandomState,
 }
 
 impl Observer {
-    /// Prepares the observation of a run in this workspace, or says why it cannot be observed.
+    /// Prepares the observation of a run in this workspace; fails if it cannot be observed.
     pub(crate) fn prepare(workspace: &Path) -> Result<Arc<Observer>, String> {
         let telling = Telling::prepare().map_err(str::to_owned)?;
         let shared = Shared::new().map_err(|error| format!("there is no memory to observe with: {error}"))?;
@@ -38,7 +38,7 @@ impl Observer {
         Ok(Arc::new(Observer { telling, shared, workspace, keys: RandomState::new() }))
     }
 
-    /// What was seen; when the keeper is gone.
+    /// Returns the observation, after the keeper has ended.
     pub(crate) fn seen(&self) -> Observation {
         let table = self.shared.table();
         match table.refusal {
@@ -55,7 +55,7 @@ impl Observer {
         }
     }
 
-    /// Returns the part of a path beneath the workspace; empty for the workspace itself.
+    /// Returns the part of a path below the workspace; empty for the workspace itself.
     fn inside<'p>(&self, real: &'p [u8]) -> Option<&'p [u8]> {
         let rest = real.strip_prefix(self.workspace.as_slice())?;
         if rest.is_empty() { Some(rest) } else { rest.strip_prefix(b"/") }
@@ -71,11 +71,11 @@ impl Observer {
     }
 }
 
-/// The way by which the program's process hands the listener to the keeper.
+/// The socket by which the program's process passes the listener to the keeper.
 pub(crate) struct Line(Option<(OwnedFd, OwnedFd)>);
 
 impl Line {
-    /// Opens it, when the run is observed.
+    /// Opens the socket, if the run is observed.
     pub(crate) fn open(image: &Image) -> io::Result<Line> {
         if image.observer.is_none() {
             return Ok(Line(None));
@@ -91,20 +91,20 @@ impl Line {
         }
     }
 
-    /// Has the kernel tell of this process, and sends where. The last step before the program is executed. Makes plain
-    /// system calls only.
+    /// Installs the filter for this process, and sends the listener. This is the last step before exec. Makes only
+    /// plain system calls.
     pub(crate) fn hand_over(&self, image: &Image) -> Result<(), Failure> {
         let (Some((_, theirs)), Some(observer)) = (&self.0, &image.observer) else { return Ok(()) };
         let listener = observer.telling.install();
         let (errno, descriptor) = match &listener {
             Ok(listener) => (0, Some(listener.as_raw_fd())),
-            // The program runs as well without.
+            // The program also runs without it.
             Err(errno) => (*errno, None),
         };
         send(theirs.as_fd(), errno, descriptor).map_err(|errno| Failure { step: Step::Sandbox, errno })
     }
 
-    /// Waits for the listener; none when the run is not observed, or the program's process ended before.
+    /// Waits for the listener; `None` if the run is not observed, or the program's process ended before.
     pub(crate) fn receive(self, image: &Image) -> Option<Watcher<'_>> {
         let (ours, theirs) = self.0?;
         let observer = image.observer.as_deref()?;
@@ -119,7 +119,7 @@ impl Line {
     }
 }
 
-/// Room for one descriptor beside a message.
+/// Space for one descriptor in a message.
 #[repr(C)]
 struct Control {
     header: libc::cmsghdr,
@@ -139,7 +139,7 @@ impl Control {
     }
 }
 
-/// Builds a message of one piece, with room for a descriptor when one is wanted.
+/// Builds a message of one part, with space for a descriptor on request.
 fn message(piece: &mut libc::iovec, control: Option<&mut Control>) -> libc::msghdr {
     // SAFETY: the structure is plain data, for which all zeroes is a value.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
@@ -190,9 +190,9 @@ fn take(line: BorrowedFd<'_>) -> Option<(i32, Option<OwnedFd>)> {
     Some((i32::from_ne_bytes(bytes), descriptor))
 }
 
-/// The keeper's side: takes each call that the kernel tells of, notes it, and lets it go on.
+/// The keeper's side: receives each observed call, records it, and lets it continue.
 pub(crate) struct Watcher<'a> {
-    /// `None` when everybody who could be told of has ended.
+    /// `None` if all observed processes have ended.
     listener: Option<OwnedFd>,
     observer: &'a Observer,
     image: &'a Image,
@@ -200,17 +200,17 @@ pub(crate) struct Watcher<'a> {
 }
 
 impl Watcher<'_> {
-    /// Readable when somebody waits.
+    /// Returns a descriptor that is readable if a process waits.
     pub(crate) fn listener(&self) -> Option<BorrowedFd<'_>> {
         self.listener.as_ref().map(AsFd::as_fd)
     }
 
-    /// Says that all was seen to the end.
+    /// Marks the observation as complete.
     pub(crate) fn finish(&mut self) {
         self.table.found(Unseen::End);
     }
 
-    /// Reads until the buffer is full or the end, and lets everybody go on meanwhile.
+    /// Reads until the buffer is full or the input ends, and answers calls meanwhile.
     pub(crate) fn read_while_watching(&mut self, from: &OwnedFd, bytes: &mut [u8]) -> usize {
         loop {
             let Some(listener) = self.listener() else { break };
@@ -229,14 +229,14 @@ impl Watcher<'_> {
         read_full(from, bytes)
     }
 
-    /// Answers one caller, when the listener is ready with these flags.
+    /// Answers one process, if the listener is ready with these flags.
     pub(crate) fn answer(&mut self, ready: PollFlags) {
         let Some(listener) = &self.listener else { return };
         if !ready.contains(PollFlags::IN) {
             self.listener = None;
             return;
         }
-        // Who was killed meanwhile is gone.
+        // A process that was killed meanwhile needs no answer.
         let Ok(told) = calls::receive(listener) else { return };
         let call = Call::of(&told.data);
         match call {
@@ -256,12 +256,12 @@ impl Watcher<'_> {
         self.listener.as_ref().is_some_and(|listener| calls::is_waiting(listener, told))
     }
 
-    /// Reads a path of the caller; returns its length.
+    /// Reads a path of the process, and returns its length.
     fn path(&mut self, told: &libc::seccomp_notif, place: u64) -> Option<usize> {
         let given = &mut self.table.scratch.given;
         let read = calls::read_memory(told.pid, place, given);
         let end = read.ok().and_then(|read| given[..read].iter().position(|byte| *byte == 0));
-        // A path without an end, or at a place that is none, is refused by the kernel, too.
+        // The kernel also refuses a path without an end or at an invalid address.
         if end.is_none() && 0 != place && self.is_waiting(told) && calls::is_closed(told.pid) {
             self.table.miss(Unseen::Process);
         }
@@ -280,7 +280,7 @@ impl Watcher<'_> {
         let path = &scratch.given[..length];
         let lookup = Lookup { process: told.pid, folder, path, follows, resolve };
         let found = files::find(&lookup, &mut scratch.way, &mut scratch.real);
-        // Else the number means another process by now.
+        // Otherwise the number may belong to another process.
         if !self.is_waiting(told) {
             return Err(Nothing::Missing);
         }
@@ -313,7 +313,7 @@ impl Watcher<'_> {
         let exclusive = creates && flags & libc::O_EXCL != 0;
         let follows = flags & libc::O_NOFOLLOW == 0 && !exclusive;
         match self.find(told, folder, length, follows, resolve) {
-            // The caller gets an error.
+            // The process gets an error.
             Ok(found) if exclusive || found.kind() == FileType::Symlink => {}
             Ok(found) => {
                 let is_denied = |watcher: &mut Self, attempt: Attempt, mode: libc::c_int| {
@@ -322,7 +322,7 @@ impl Watcher<'_> {
                 let denied_read = reads && is_denied(self, Attempt::Read, libc::R_OK);
                 let denied_write = writes && is_denied(self, Attempt::Write, libc::W_OK);
                 if denied_read || denied_write {
-                    // It is opened for both, or not at all.
+                    // It is opened for both or not at all.
                     return;
                 }
                 if reads {
@@ -337,7 +337,7 @@ impl Watcher<'_> {
         }
     }
 
-    /// Notes a file that is made.
+    /// Records a created file.
     fn create(&mut self, told: &libc::seccomp_notif, folder: i32, length: usize, resolve: ResolveFlags) {
         let scratch = &mut self.table.scratch;
         let path = &scratch.given[..length];
@@ -373,12 +373,12 @@ impl Watcher<'_> {
         }
     }
 
-    /// Says whether the sandbox or the modes forbid this, and notes it then.
+    /// Tells whether the sandbox or the mode denies the access, and records a denial.
     fn is_denied(&mut self, found: &Found, attempt: Attempt, mode: libc::c_int) -> bool {
         let real = &self.table.scratch.real[..found.length];
         let kind = found.kind();
         let lets = self.image.sandbox.as_ref().is_none_or(|sandbox| sandbox.lets(real, kind, attempt));
-        // Names of what is no file of a folder (pipes, sockets) begin otherwise: nobody forbids those.
+        // Paths of pipes and sockets do not start with `/`, and are never denied.
         let is_denied = real.starts_with(b"/") && (!lets || !found.is_permitted(mode));
         if is_denied {
             self.note_path(List::Denied, Kind::Denied(attempt), found.length, None);
@@ -386,7 +386,7 @@ impl Watcher<'_> {
         is_denied
     }
 
-    /// Notes a file or folder by its path, and a plain file of the workspace by its bytes.
+    /// Records a file or directory by its path, and a regular file of the workspace with its sha256.
     fn note(&mut self, list: List, found: &Found) {
         let real = &self.table.scratch.real[..found.length];
         if self.observer.inside(real).is_none() {
@@ -402,7 +402,7 @@ impl Watcher<'_> {
         }
     }
 
-    /// Notes the path in `real` that has this length; with its bytes when they are asked for.
+    /// Records the path with this length in `real`, with its sha256 on request.
     fn note_path(&mut self, list: List, kind: Kind, length: usize, hashed: Option<&Found>) {
         let real = &self.table.scratch.real[..length];
         let text = match self.observer.inside(real) {
@@ -422,7 +422,7 @@ impl Watcher<'_> {
         }
         let sha256 = hashed.zip(stamp).and_then(|(found, stamp)| self.sha256(found, &stamp));
         let text = &self.table.scratch.real[start..length];
-        // Another time, the same bytes: it is the same entry.
+        // Same bytes as before, so it is the same entry.
         let by_bytes = sha256.map(|sha256| self.observer.key(list, kind, text, &sha256));
         let known = by_bytes.and_then(|key| self.table.recall(key));
         if let Some(entry) = known.or_else(|| self.table.add_real(list, kind, start..length, sha256)) {
@@ -436,7 +436,7 @@ impl Watcher<'_> {
         }
     }
 
-    /// The sha256 of a file, which is read unless it was before.
+    /// Returns the sha256 of a file. Reads it only once.
     fn sha256(&mut self, found: &Found, stamp: &[u8]) -> Option<[u8; 32]> {
         let known = self.table.recall(self.observer.key(List::Read, Kind::File, b"", stamp));
         if let Some(entry) = known {
@@ -483,8 +483,8 @@ impl Watcher<'_> {
     }
 }
 
-/// Writes an address as text; returns its length and the port. `None` for what leads nowhere: no address at all, and
-/// the kernel itself.
+/// Writes an address as text, and returns its length and the port; `None` without an address, and for the kernel
+/// itself.
 fn address_text(bytes: &[u8], text: &mut [u8]) -> Option<(usize, u16)> {
     use std::io::Write;
     use std::net::{Ipv4Addr, Ipv6Addr};
@@ -507,7 +507,7 @@ fn address_text(bytes: &[u8], text: &mut [u8]) -> Option<(usize, u16)> {
         libc::AF_UNIX => {
             let path = bytes.get(2..).filter(|path| !path.is_empty())?;
             let (sign, name) = match path.split_first()? {
-                // An abstract one; its name is whatever follows.
+                // An abstract socket; the rest is its name.
                 (0, name) => (&b"@"[..], name),
                 (_, _) => (&b""[..], path.split(|byte| *byte == 0).next()?),
             };

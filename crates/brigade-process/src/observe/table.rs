@@ -1,7 +1,7 @@
-//! What was seen, in memory that the keeper and Brigade share.
+//! The observations, in memory shared by keeper and Brigade.
 //!
-//! The keeper allocates nothing, so all is of fixed size; the system gives the pages as they are used. Brigade reads
-//! the table when the keeper is gone.
+//! The keeper cannot allocate, so all sizes are fixed. The system provides pages on use. Brigade reads the table after
+//! the keeper has ended.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -13,7 +13,7 @@ use std::ptr::NonNull;
 
 use super::{Attempt, Observed, ObservedAddress, ObservedCounts, ObservedDenial, ObservedFile};
 
-/// How many entries a list has at most.
+/// The maximum number of entries in a list.
 pub(super) const MOST: usize = 2_000;
 
 const LISTS: usize = 5;
@@ -32,7 +32,7 @@ pub(super) enum List {
     Denied,
 }
 
-/// What an entry is, besides its text.
+/// An entry without its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     File,
@@ -64,16 +64,16 @@ impl Kind {
     }
 }
 
-/// Why something may be missing.
+/// Why entries may be missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unseen {
-    /// The memory or the folders of a process could not be read.
+    /// The memory or the directories of a process were unreadable.
     Process,
-    /// A file could not be looked at.
+    /// A file could not be examined.
     File,
-    /// A file was too large to be hashed, or there was too much to hash.
+    /// A file, or all files together, were too large to hash.
     Large,
-    /// The keeper did not live to the end.
+    /// The keeper ended early.
     End,
 }
 
@@ -109,7 +109,7 @@ struct Entry {
 #[derive(Clone, Copy)]
 struct Slot {
     key: u64,
-    /// The entry's list and place, plus one; 0 when the slot is free.
+    /// The list and position of the entry, plus one; 0 for a free slot.
     entry: u32,
 }
 
@@ -121,23 +121,23 @@ struct Top {
     name: [u8; TOP_NAME],
 }
 
-/// Room for one call.
+/// Space for one call.
 #[repr(C)]
 pub(super) struct Scratch {
-    /// The path as the caller gave it.
+    /// The path from the process.
     pub(super) given: [u8; 4097],
-    /// The path by which the keeper finds the same.
+    /// The path by which the keeper finds the same file.
     pub(super) way: [u8; 4224],
     /// The path without links.
     pub(super) real: [u8; 4352],
-    /// A piece of a file.
+    /// A part of a file.
     pub(super) piece: [u8; 65_536],
 }
 
-/// What was seen. Everything in it is numbers, so that all zeroes is the table of nothing.
+/// The table. It has only numbers, so all zeroes is an empty table.
 #[repr(C)]
 pub(super) struct Table {
-    /// The number of the error for which the kernel did not tell; 0 when it does.
+    /// The error number if the kernel does not notify; 0 if it does.
     pub(super) refusal: i32,
     /// Bits of [`Unseen`].
     unseen: u32,
@@ -175,11 +175,10 @@ impl Table {
         self.is_truncated = 1;
     }
 
-    /// Counts something outside of the workspace by the first folder of the path in [`Scratch::real`], whose length
-    /// this is.
+    /// Counts a file outside of the workspace by the first directory of the path with this length in [`Scratch::real`].
     pub(super) fn count_outside(&mut self, length: usize) {
         let real = &self.scratch.real[..length];
-        // Pipes, sockets and the like have no folder.
+        // Pipes and sockets have no directory.
         let Some(rest) = real.strip_prefix(b"/") else { return };
         let name = rest.split(|byte| *byte == b'/').next().unwrap_or_default();
         let name = &name[..name.len().min(TOP_NAME)];
@@ -204,13 +203,13 @@ impl Table {
         at
     }
 
-    /// Returns the entry that is remembered under a key.
+    /// Returns the entry for a key.
     pub(super) fn recall(&self, key: u64) -> Option<EntryId> {
         let entry = self.slots[self.slot(key)].entry;
         (entry != 0).then_some(EntryId(entry))
     }
 
-    /// Remembers an entry under one more key. When there are too many keys it forgets, which only costs time.
+    /// Adds a key for an entry. With too many keys, it forgets keys, which only costs time.
     pub(super) fn remember(&mut self, key: u64, entry: EntryId) {
         let at = self.slot(key);
         if self.slots[at].entry == 0 && SLOTS / 2 <= self.keys as usize {
@@ -245,7 +244,7 @@ impl Table {
         self.put(list, kind, text.len(), port, sha256)
     }
 
-    /// Adds an entry whose text is this part of the path in [`Scratch::real`].
+    /// Adds an entry with this part of the path in [`Scratch::real`] as text.
     pub(super) fn add_real(
         &mut self,
         list: List,
@@ -263,7 +262,7 @@ impl Table {
         self.put(list, kind, length, 0, sha256)
     }
 
-    /// Adds an entry whose text was put behind the others.
+    /// Adds an entry whose text was appended before.
     fn put(
         &mut self,
         list: List,
@@ -310,7 +309,7 @@ impl Table {
             .collect()
     }
 
-    /// Returns everything that was seen.
+    /// Returns all observations.
     pub(super) fn observed(&self) -> Observed {
         let count = |list: List| self.counts[list as usize];
         let mut outside: BTreeMap<PathBuf, u64> = BTreeMap::new();
@@ -354,7 +353,7 @@ impl Table {
     }
 }
 
-/// The list and the place of an entry, plus one.
+/// Encodes list and position of an entry, plus one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct EntryId(u32);
 
@@ -369,7 +368,7 @@ impl EntryId {
     }
 }
 
-/// A table in memory that is shared with every process that is forked from this one.
+/// A table in memory shared with all processes forked from this one.
 #[derive(Debug)]
 pub(super) struct Shared(NonNull<Table>);
 
@@ -390,14 +389,14 @@ impl Shared {
         NonNull::new(place.cast()).map(Shared).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
     }
 
-    /// The table, for the caller, when the keeper is gone.
+    /// Returns the table for the caller, after the keeper has ended.
     pub(super) fn table(&self) -> &Table {
         // SAFETY: the memory lives as long as `self`, and all numbers are values. The keeper, the only one that writes,
         // has ended.
         unsafe { self.0.as_ref() }
     }
 
-    /// The table, for the keeper: a process of one thread, which holds it once.
+    /// Returns the table for the keeper, a process with one thread that holds it once.
     #[expect(clippy::mut_from_ref, reason = "the memory is shared between processes, not within one")]
     pub(super) fn table_of_keeper(&self) -> &mut Table {
         // SAFETY: as above; the keeper's process calls this once, and the caller does not look before it has ended.

@@ -1,4 +1,4 @@
-//! No observation where the kernel does not tell of calls.
+//! No observation on systems without notifications of system calls.
 
 use std::convert::Infallible;
 use std::os::fd::OwnedFd;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::Observation;
 use crate::launch::{Failure, Image, read_full};
 
-/// An observation that never begins.
+/// An observation that never starts.
 #[derive(Debug)]
 pub(crate) struct Observer(Infallible);
 
@@ -22,7 +22,7 @@ impl Observer {
     }
 }
 
-/// Nothing to hand over.
+/// Nothing to pass.
 pub(crate) struct Line;
 
 impl Line {

@@ -1,7 +1,7 @@
-//! Opens paths as the profile means them: below the workspace without following any link.
+//! Opens the paths of a profile; in the workspace without following links.
 //!
-//! What is in the workspace can be replaced by a run at any time, so that a path there means what is there by that
-//! name, and never what a link leads to. Paths elsewhere are the owner's, links and all.
+//! A run can replace files in the workspace at any time, so paths there are never followed through links. Paths
+//! elsewhere belong to the owner and may have links.
 
 use std::ffi::CString;
 use std::os::fd::OwnedFd;
@@ -18,9 +18,9 @@ const HANDLE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 /// A path that is ready to be opened with plain system calls.
 #[derive(Debug)]
 pub(super) struct Way {
-    /// What is opened with links followed.
+    /// The part that is opened with links followed.
     start: CString,
-    /// The parts that are opened one by one, none of which may be a link.
+    /// The parts that are opened one by one and may not be links.
     parts: Vec<CString>,
 }
 
@@ -37,7 +37,7 @@ impl Way {
         Ok(Way { start: text(workspace.as_os_str().as_bytes())?, parts: parts.collect::<Result<_, _>>()? })
     }
 
-    /// Opens what is there, for use by its descriptor. Makes plain system calls only.
+    /// Opens the path for use by descriptor. Makes only plain system calls.
     pub(super) fn open(&self) -> Result<OwnedFd, Errno> {
         let mut at = open(self.start.as_c_str(), HANDLE, Mode::empty())?;
         for part in &self.parts {

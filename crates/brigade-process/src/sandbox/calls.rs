@@ -1,7 +1,7 @@
-//! What a sandboxed program may not ask the kernel at all: a filter of system calls.
+//! A filter of system calls that a sandboxed program may not make.
 //!
-//! The filter denies; everything else stays possible, so that honest programs work. It answers with an error, not with
-//! death, because many programs try these calls and carry on without.
+//! The filter denies listed calls, so other calls work. It returns an error instead of killing the program, because
+//! many programs try these calls and continue without them.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::launch::last_errno;
 
 use super::{LocalSockets, Network, SandboxError};
 
-/// Calls that reach into other processes, change the machine, or lead around the other rules.
+/// Calls that affect other processes, change the machine, or bypass the other rules.
 const DENIED: &[libc::c_long] = &[
     // Other processes.
     libc::SYS_ptrace,
@@ -70,7 +70,7 @@ const DENIED: &[libc::c_long] = &[
     libc::SYS_keyctl,
     libc::SYS_add_key,
     libc::SYS_request_key,
-    // Makes sockets and opens files past this filter.
+    // Creates sockets and opens files past this filter.
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
@@ -92,10 +92,10 @@ const OF_A_PROCESS: &[libc::c_long] = &[
 const OF_A_KIND: [(libc::c_long, u64); 2] =
     [(libc::SYS_setpriority, libc::PRIO_USER as u64), (libc::SYS_ioprio_set, 3 /* IOPRIO_WHO_USER */)];
 
-/// The bits of a socket's type that are no flags.
+/// The bits of a socket type without flags.
 const SOCKET_TYPE: u64 = 0xf;
 
-/// Terminal controls that type into the terminal of somebody else.
+/// Terminal controls that type into another terminal.
 const DENIED_CONTROLS: [u64; 2] = [0x5412 /* TIOCSTI */, 0x541C /* TIOCLINUX */];
 
 /// Any of the namespaces a process can be created in, except for time, whose bit means something else to `clone`.
@@ -137,11 +137,11 @@ const DROPPED_CAPABILITIES: [libc::c_ulong; 26] = [
     40, // CHECKPOINT_RESTORE
 ];
 
-/// One filter, ready to install.
+/// A filter that is ready to install.
 #[derive(Debug)]
 pub(super) struct Filter(BpfProgram);
 
-/// Whether this kernel has filters and we know its system calls.
+/// Returns whether this kernel has filters and known system calls.
 pub(super) fn supported() -> bool {
     const GET_ACTION_AVAILABLE: libc::c_uint = 2;
     let deny: u32 = 0x0005_0000;
@@ -161,7 +161,7 @@ fn wrong(error: impl std::fmt::Display) -> SandboxError {
     SandboxError::Build(error.to_string())
 }
 
-/// A condition on a 32 bit argument.
+/// Creates a condition on a 32-bit argument.
 fn when(argument: u8, operator: SeccompCmpOp, value: u64) -> Result<SeccompCondition, SandboxError> {
     SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value).map_err(wrong)
 }
@@ -170,7 +170,7 @@ fn rule(conditions: Vec<SeccompCondition>) -> Result<SeccompRule, SandboxError> 
     SeccompRule::new(conditions).map_err(wrong)
 }
 
-/// Builds the filters for a profile; `landlock` is the version that guards files.
+/// Builds the filters for a profile. `landlock` is the version that guards files.
 pub(super) fn filters(
     network: Network,
     local: LocalSockets,
@@ -259,7 +259,7 @@ fn compile(rules: Rules, errno: i32) -> Result<Filter, SandboxError> {
     Ok(Filter(program))
 }
 
-/// Refuses the x32 numbers, by which every call could be made a second time past the filter.
+/// Refuses x32 call numbers, which would bypass the filter.
 fn without_second_numbering() -> BpfProgram {
     if !cfg!(target_arch = "x86_64") {
         return Vec::new();
@@ -273,7 +273,7 @@ fn without_second_numbering() -> BpfProgram {
 }
 
 impl Filter {
-    /// Puts the filter on the calling thread, for good. Makes one plain system call.
+    /// Installs the filter on the calling thread permanently. Makes one plain system call.
     pub(super) fn install(&self) -> Result<(), i32> {
         const SET_MODE_FILTER: libc::c_uint = 1;
         let program =
@@ -285,7 +285,7 @@ impl Filter {
     }
 }
 
-/// Takes capabilities out of reach of the program that is executed next. Fails without harm for who has none.
+/// Removes capabilities from the next executed program. Fails harmlessly without privileges.
 pub(super) fn drop_capabilities() {
     for capability in DROPPED_CAPABILITIES {
         // SAFETY: no memory is involved.

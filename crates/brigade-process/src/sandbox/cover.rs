@@ -1,4 +1,4 @@
-//! Covers a folder with an empty one in which only some entries of it are found.
+//! Covers a directory with an empty one in which only some entries of it are found.
 //!
 //! What is covered cannot be opened, so nobody in the new view can lock it, even for reading.
 
@@ -16,7 +16,7 @@ use super::beneath::Way;
 use super::mounts::{View, copy_of, move_to, set_read_only};
 use super::{SandboxError, SandboxProfile};
 
-/// A folder and what of it stays to be seen.
+/// A directory and what of it stays to be seen.
 #[derive(Debug)]
 pub(super) struct Cover {
     folder: Way,
@@ -27,7 +27,7 @@ pub(super) struct Cover {
 #[derive(Debug)]
 struct Shown {
     way: Way,
-    /// The parts of its path below the folder.
+    /// The parts of its path below the directory.
     parts: Vec<CString>,
     is_folder: bool,
     view: View,
@@ -36,7 +36,7 @@ struct Shown {
 }
 
 impl Cover {
-    /// Prepares it; none when there is no such folder.
+    /// Prepares it; none when there is no such directory.
     pub(super) fn new(profile: &SandboxProfile) -> Result<Option<Cover>, SandboxError> {
         let workspace = profile.workspace.as_deref();
         let Some(folder) = &profile.hidden else { return Ok(None) };
@@ -74,7 +74,7 @@ impl Cover {
         profile.hidden.as_ref().is_some_and(|hidden| path.starts_with(hidden))
     }
 
-    /// Covers the folder in the view of the calling process. Makes plain system calls only.
+    /// Covers the directory in the view of the calling process. Makes plain system calls only.
     pub(super) fn put(&self) -> Result<(), i32> {
         for shown in &self.shown {
             // One that is gone by now is not seen.

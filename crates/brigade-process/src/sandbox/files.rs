@@ -1,4 +1,4 @@
-//! Reading and writing, as Landlock rules: what is not granted is denied.
+//! Landlock rules for reading and writing. What is not granted is denied.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -16,19 +16,19 @@ use crate::launch::last_errno;
 use super::beneath::Way;
 use super::{LocalSockets, Network, SandboxError, SandboxProfile};
 
-/// Devices that programs open and that lead nowhere.
+/// Harmless devices that programs open.
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
-/// Whether new entries can be made directly in a folder that has protected ones.
+/// Whether new entries can be created directly in a directory with protected entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Top {
-    /// Yes: mounts keep the protected ones.
+    /// Yes: mounts protect the entries.
     Open,
-    /// No: a rule for the folder would reach the protected ones as well, so only its other entries are granted.
+    /// No: a rule for the directory would include the protected entries, so only its other entries are granted.
     Closed,
 }
 
-/// The Landlock version of this kernel; 0 without.
+/// Returns the Landlock version of this kernel; 0 without Landlock.
 pub(super) fn landlock_version() -> u32 {
     const ASK_VERSION: libc::c_uint = 1;
     // SAFETY: with this flag the kernel reads no memory.
@@ -47,18 +47,18 @@ fn wrong(error: impl std::fmt::Display) -> SandboxError {
     SandboxError::Build(error.to_string())
 }
 
-/// What can be done with code.
+/// The rights on code.
 const CODE: BitFlags<AccessFs> = make_bitflags!(AccessFs::{ReadFile | Execute});
 
-/// Everything a run may do with files, as the kernel holds it.
+/// All file rights of a run, as kernel objects.
 #[derive(Debug)]
 pub(super) struct Ruleset {
     descriptor: OwnedFd,
-    /// All rights that a writable folder gives.
+    /// All rights in a writable directory.
     everything: u64,
-    /// All rights that there are rules for.
+    /// All handled rights.
     handled: u64,
-    /// The granted paths, without links, and what is granted beneath them.
+    /// The granted paths, without links, and the rights below them.
     granted: Vec<(PathBuf, u64)>,
 }
 
@@ -135,7 +135,7 @@ impl Ruleset {
         Ok(Ruleset { descriptor, everything: everything.bits(), handled: handled.bits(), granted })
     }
 
-    /// Says whether the rules let a program do this with a path that has no links. Allocates nothing.
+    /// Tells whether the rules allow an access to a path without links. Does not allocate.
     pub(super) fn lets(&self, path: &[u8], access: BitFlags<AccessFs>) -> bool {
         let needed = access.bits() & self.handled;
         let reaches = |granted: &Path| is_beneath(path, granted.as_os_str().as_bytes());
@@ -143,13 +143,13 @@ impl Ruleset {
         granted.fold(0, |all, (_, access)| all | access) & needed == needed
     }
 
-    /// Makes one more folder writable, before the rules are applied. Makes one plain system call; when it fails, the
-    /// folder is closed.
+    /// Makes one more directory writable, before the rules are applied. Makes one plain system call. If it fails, the
+    /// directory stays closed.
     pub(super) fn allow_everything_beneath(&self, folder: &OwnedFd) {
         let _ = self.allow(folder, self.everything);
     }
 
-    /// Makes one more file code, before the rules are applied. Makes one plain system call.
+    /// Grants one more file as code, before the rules are applied. Makes one plain system call.
     pub(super) fn allow_code(&self, file: &OwnedFd) -> Result<(), i32> {
         self.allow(file, CODE.bits())
     }
@@ -176,7 +176,7 @@ impl Ruleset {
         if done == 0 { Ok(()) } else { Err(last_errno()) }
     }
 
-    /// Applies the rules to the calling thread, for good. Makes one plain system call.
+    /// Applies the rules to the calling thread permanently. Makes one plain system call.
     pub(super) fn restrict(&self) -> Result<(), i32> {
         // SAFETY: the descriptor is a ruleset that is open.
         let done = unsafe { libc::syscall(libc::SYS_landlock_restrict_self, self.descriptor.as_raw_fd(), 0) };
@@ -184,7 +184,7 @@ impl Ruleset {
     }
 }
 
-/// Says whether a path is this folder or beneath it.
+/// Tells whether a path is this directory or below it.
 pub(super) fn is_beneath(path: &[u8], folder: &[u8]) -> bool {
     let folder = folder.strip_suffix(b"/").unwrap_or(folder);
     path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
@@ -198,7 +198,7 @@ struct Rules<'p> {
 }
 
 impl Rules<'_> {
-    /// Grants beneath a path, which is skipped when it does not exist or leads through a link of the workspace.
+    /// Grants rights below a path. Skips it if it does not exist or leads through a link in the workspace.
     fn add(&mut self, path: &Path, access: BitFlags<AccessFs>) -> Result<(), SandboxError> {
         let Ok(opened) = Way::new(path, self.workspace)?.open() else {
             return Ok(());
@@ -213,7 +213,7 @@ impl Rules<'_> {
         Ok(())
     }
 
-    /// Grants beneath each entry of a folder that is neither denied nor a link.
+    /// Grants rights below each entry of a directory that is not denied and not a link.
     fn add_entries(
         &mut self,
         folder: &Path,
@@ -225,7 +225,7 @@ impl Rules<'_> {
         };
         for entry in entries.flatten() {
             let path = entry.path();
-            // A link would be followed, out of the folder perhaps.
+            // A link would be followed, possibly out of the directory.
             let link = entry.file_type().map_or(true, |kind| kind.is_symlink());
             if !link && !denied.iter().any(|denied| denied.starts_with(&path)) {
                 self.add(&path, access)?;

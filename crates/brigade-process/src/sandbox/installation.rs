@@ -1,4 +1,4 @@
-//! Where programs come from: what of the system and of a user's home must be readable for one to start.
+//! Installations of programs: the parts of the system and of the home that must be readable for a program to start.
 //!
 //! Only programs that the kernel would execute are asked about: regular files that may be executed, behind any links. A
 //! directory or plain file is never granted because a link, a first line or a file of settings names it. What lies in
@@ -40,43 +40,43 @@ const SYSTEM: [&str; 20] = [
     "/var/cache/fontconfig",
 ];
 
-/// How many programs that lead to each other are followed.
+/// The maximum length of a chain of programs.
 const DEPTH: usize = 8;
 
-/// The longest file of a virtual environment's settings that is read.
+/// The largest settings file of a virtual environment that is read.
 const LONGEST_SETTINGS: u64 = 64 * 1024;
 
-/// The parts of the system that every program may read: programs, libraries, configuration, never a home.
+/// Returns the parts of the system that every program may read: programs, libraries, configuration, but no home.
 ///
-/// Only those that exist here.
+/// Only existing paths are returned.
 pub fn system_read_paths() -> Vec<PathBuf> {
     SYSTEM.iter().map(PathBuf::from).filter(|path| path.exists()).collect()
 }
 
-/// What the answer depends on besides the program.
+/// The inputs besides the program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Surroundings {
-    /// The user's home: never granted itself.
+    /// The home of the user, which is never granted itself.
     pub home: Option<PathBuf>,
-    /// The `PATH` on which a script's interpreter is found.
+    /// The `PATH` for interpreters of scripts.
     pub path: OsString,
-    /// Where rustup keeps toolchains, when not in `~/.rustup` (`RUSTUP_HOME`).
+    /// The directory of rustup toolchains (`RUSTUP_HOME`), if not `~/.rustup`.
     pub rustup_home: Option<PathBuf>,
-    /// The directory that tools may write to: nothing in it is believed.
+    /// The directory that tools may write to. Its content is not trusted.
     pub workspace: Option<PathBuf>,
 }
 
-/// What a program leads to.
+/// What a program needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Installation {
-    /// What outside of the system and the workspace must be readable.
+    /// Paths outside of the system and the workspace that must be readable.
     pub paths: BTreeSet<PathBuf>,
-    /// Files of settings that decided on it.
+    /// The settings files that decided this.
     pub decided_by: BTreeSet<PathBuf>,
 }
 
 impl Surroundings {
-    /// Those of the calling process.
+    /// Returns the values of the calling process.
     pub fn of_this_process() -> Surroundings {
         let path = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         Surroundings {
@@ -97,7 +97,7 @@ pub fn installation_of(program: &Path) -> Vec<PathBuf> {
 
 /// Everything outside the system that programs lead to: the prefix each is installed in, the targets of its links, the
 /// interpreter of a script, the version manager behind a shim with the versions it may pick, the base of a virtual
-/// environment. Never a home itself, nor a folder that holds one.
+/// environment. Never a home itself, nor a directory that holds one.
 pub fn installation_in<'p>(
     programs: impl IntoIterator<Item = &'p Path>,
     around: &Surroundings,
@@ -109,7 +109,7 @@ pub fn installation_in<'p>(
     finder.found
 }
 
-/// Who says that a program is to be followed.
+/// The source that names a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Origin {
     /// The command, `PATH`, or a file outside of the workspace.
@@ -152,12 +152,12 @@ impl Finder<'_> {
         }
     }
 
-    /// Tells whether a path lies in the workspace, by name.
+    /// Tells whether a path is in the workspace, by name.
     fn is_inside(&self, path: &Path) -> bool {
         self.around.workspace.as_ref().is_some_and(|workspace| path.starts_with(workspace))
     }
 
-    /// Grants what exists, unless that would open the home.
+    /// Grants a path if it exists and does not open the home.
     fn grant(&mut self, path: &Path) {
         let opens_home = |home: &PathBuf| {
             let broad = [".local", ".local/share", ".local/state", ".config", ".cache", ".cargo", ".volta"];
@@ -176,7 +176,7 @@ impl Finder<'_> {
         self.found.paths.insert(path.to_owned());
     }
 
-    /// The folder that a `bin` folder belongs to, when it looks like an installation.
+    /// Returns the parent of a `bin` directory, if it looks like an installation.
     fn prefix(&mut self, program: &Path, origin: Origin, depth: usize) {
         let modules = |part: &Component<'_>| part.as_os_str() == "node_modules";
         let parts: Vec<Component<'_>> = program.components().collect();
@@ -224,7 +224,7 @@ impl Finder<'_> {
         }
     }
 
-    /// What a version manager's own program needs, when this is one of its shims.
+    /// Grants what a version manager needs, if the program is one of its shims.
     fn version_manager(&mut self, program: &Path, origin: Origin, depth: usize) {
         let Some(folder) = program.parent() else {
             return;
@@ -294,7 +294,7 @@ impl Finder<'_> {
         }
     }
 
-    /// The manager that a shim executes by its name: `exec asdf exec "node" "$@"`.
+    /// Returns the manager that a shim executes by name: `exec asdf exec "node" "$@"`.
     fn manager_of(&self, shim: &Path) -> Option<PathBuf> {
         let mut text = String::new();
         fs::File::open(shim).ok()?.take(4096).read_to_string(&mut text).ok()?;
@@ -311,13 +311,13 @@ impl Finder<'_> {
         folders.find_map(|folder| Some(folder.join(name)).filter(|path| is_name && is_executable(path)))
     }
 
-    /// Tells whether the host finds programs in the directory of this one.
+    /// Tells whether `PATH` has the directory of this program.
     fn is_on_path(&self, program: &Path) -> bool {
         let folder = program.parent();
         std::env::split_paths(&self.around.path).any(|on_path| folder == Some(on_path.as_path()))
     }
 
-    /// The programs that a script's first line names, as far as they can be found.
+    /// Returns the programs in the first line of a script, as far as they are found.
     fn interpreters(&self, program: &Path, origin: Origin) -> Vec<PathBuf> {
         let mut start = Vec::new();
         let Ok(file) = fs::File::open(program) else {
@@ -352,7 +352,7 @@ fn is_beside(program: &Path, name: &str) -> bool {
     own.is_some() && own == identity(&program.with_file_name(name))
 }
 
-/// The `home` of a virtual environment: the folder of the Python it was made from.
+/// Returns the `home` of a virtual environment: the directory of its base Python.
 fn python_home(configuration: &Path) -> Option<PathBuf> {
     let mut text = String::new();
     fs::File::open(configuration).ok()?.take(LONGEST_SETTINGS).read_to_string(&mut text).ok()?;
@@ -368,7 +368,7 @@ fn is_executable(path: &Path) -> bool {
     path.metadata().is_ok_and(|found| found.is_file() && found.mode() & 0o111 != 0)
 }
 
-/// Takes `.` and `..` out of a path by name alone.
+/// Removes `.` and `..` from a path by name only.
 fn clean(path: &Path) -> PathBuf {
     let mut clean = PathBuf::new();
     for part in path.components() {

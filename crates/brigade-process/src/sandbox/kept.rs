@@ -1,6 +1,6 @@
 //! What of a workspace a run must never write: the caller's own state, and everything by which git is found.
 //!
-//! `.git` can be a link, or a file that names a folder, and that folder can name another (`commondir`). Who could
+//! `.git` can be a link, or a file that names a directory, and that directory can name another (`commondir`). Who could
 //! replace anything on one of these ways would have git read a configuration of their own, which starts programs. So
 //! the way is followed as the kernel follows it, and every direct entry of the workspace on it is kept, with all that
 //! is beneath.
@@ -18,25 +18,25 @@ const GIT: &str = ".git";
 /// Links on one way; the kernel follows as many.
 const MOST_LINKS: usize = 40;
 
-/// The longest file that names a folder of git.
+/// The longest file that names a directory of git.
 const MOST_BYTES: u64 = 64 * 1024;
 
-/// How much of the workspace can be opened for writing.
+/// How much of the workspace can be writable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Opening {
-    /// The folder itself, except for what is kept: mounts over the kept entries keep them.
+    /// The directory itself, except for what is kept: mounts over the kept entries keep them.
     Folder,
     /// Its other entries one by one, and no new ones: a kept entry is a link, which a mount would not keep from being
     /// replaced.
     Entries,
-    /// Nothing: git's folder is the workspace itself or around it, or where it is cannot be found out.
+    /// Nothing: git's directory is the workspace itself or around it, or where it is cannot be found out.
     Nothing,
 }
 
-/// What is kept of a workspace.
+/// The protected entries of a workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
-    /// Direct entries of the workspace, whether they exist or not.
+    /// Direct entries of the workspace, existing or not.
     pub entries: Vec<PathBuf>,
     /// The same, by the workspace's path without links.
     real: Vec<PathBuf>,
@@ -71,8 +71,8 @@ impl Kept {
         leads_there(path) || path.canonicalize().is_ok_and(|real| leads_there(&real))
     }
 
-    /// Returns the folder that a path leads to when the workspace is that folder or in it, by the name that it has in
-    /// the workspace's own path.
+    /// Returns the directory that a path leads to when the workspace is that directory or in it, by the name that it
+    /// has in the workspace's own path.
     pub fn around<'w>(&self, path: &Path, workspace: &'w Path) -> Option<&'w Path> {
         let real = path.canonicalize().ok().filter(|real| self.root.starts_with(real))?;
         let is_it = |folder: &&Path| folder.canonicalize().is_ok_and(|folder| folder == real);
@@ -99,7 +99,7 @@ impl Kept {
     }
 }
 
-/// The ways that were followed.
+/// The followed paths.
 struct Ways {
     /// The workspace, without links.
     root: PathBuf,
@@ -109,7 +109,7 @@ struct Ways {
 }
 
 impl Ways {
-    /// Follows the way to `.git`, to the folder that it names, and to the one that this names as what it shares.
+    /// Follows the way to `.git`, to the directory that it names, and to the one that this names as what it shares.
     fn walk_to_git(&mut self, root: &Path) {
         let Some(entry) = self.walk(root, Path::new(GIT)) else { return };
         let folder = match named(&entry, b"gitdir:") {
@@ -123,7 +123,7 @@ impl Ways {
         }
     }
 
-    /// Follows one way from a folder, which has no links, and returns where it ends; none when it has no end.
+    /// Follows one way from a directory, which has no links, and returns where it ends; none when it has no end.
     fn walk(&mut self, from: &Path, way: &Path) -> Option<PathBuf> {
         let mut at = from.to_owned();
         let mut rest: Vec<PathBuf> = parts(way);
@@ -164,7 +164,7 @@ impl Ways {
     }
 }
 
-/// Lists the files of a folder that end in `.json`, sorted; none when it cannot be read.
+/// Lists the files of a directory that end in `.json`, sorted; none when it cannot be read.
 pub fn json_files_in(folder: &Path) -> Vec<PathBuf> {
     let entries = folder.read_dir().into_iter().flatten().flatten();
     let is_file = |entry: &DirEntry| entry.file_type().is_ok_and(|kind| kind.is_file());

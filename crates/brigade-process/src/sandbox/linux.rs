@@ -1,4 +1,4 @@
-//! Puts the parts together, and applies them in the child with plain system calls.
+//! Combines all parts, and applies them in the child with plain system calls.
 
 use std::os::fd::RawFd;
 use std::path::Path;
@@ -15,7 +15,7 @@ use super::mounts::{self, Mounts, Placeholder};
 use super::sealed::Sealed;
 use super::{Enforcement, Keeping, LocalSockets, Mode, Network, SandboxError, SandboxProfile};
 
-/// A profile as the child applies it.
+/// A profile in the form that the child applies.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     enforcement: Enforcement,
@@ -180,7 +180,7 @@ impl Prepared {
         self.enforcement.clone()
     }
 
-    /// Makes the private mounts. Before the working folder is entered, so that it is in them.
+    /// Creates the private mounts, before the working directory is entered, so it is in them.
     pub(crate) fn enter_namespace(&self) -> Result<(), i32> {
         match &self.mounts {
             Some(mounts) => mounts.enter()?,
@@ -198,7 +198,7 @@ impl Prepared {
         Ok(())
     }
 
-    /// Gives everything up, for good. The last step before the program is executed.
+    /// Gives up all other rights permanently. The last step before exec.
     pub(crate) fn restrict(&self) -> Result<(), i32> {
         calls::drop_capabilities();
         // SAFETY: no memory is involved.
@@ -211,7 +211,7 @@ impl Prepared {
         self.filters.iter().try_for_each(Filter::install)
     }
 
-    /// Says whether the rules let the program use what is at a path that has no links. Allocates nothing.
+    /// Tells whether the rules allow an access to a path without links. Does not allocate.
     pub(crate) fn lets(&self, path: &[u8], kind: FileType, attempt: Attempt) -> bool {
         let is_file = matches!(kind, FileType::RegularFile | FileType::Directory);
         let access = match (attempt, kind) {
@@ -227,7 +227,7 @@ impl Prepared {
             || self.ruleset.as_ref().is_none_or(|rules| rules.lets(path, access.into()))
     }
 
-    /// Says whether the rules let the program make a file at a path that has no links. Allocates nothing.
+    /// Tells whether the rules allow creating a file at a path without links. Does not allocate.
     pub(crate) fn lets_create(&self, path: &[u8]) -> bool {
         let access = AccessFs::MakeReg | AccessFs::WriteFile;
         let is_granted = self.ruleset.as_ref().is_none_or(|rules| rules.lets(path, access));
@@ -241,17 +241,17 @@ impl Prepared {
         self.mounts.as_ref().is_none_or(|mounts| mounts.lets_write(path))
     }
 
-    /// Says whether a path is in the run's own shared memory, which is made when the run begins.
+    /// Tells whether a path is in the private shared memory of the run.
     fn is_shared_memory(&self, path: &[u8]) -> bool {
         self.mounts.is_some() && files::is_beneath(path, b"/dev/shm")
     }
 
-    /// The descriptors the keeper must keep open for [`Prepared::remove_placeholders`].
+    /// Returns the descriptors that the keeper must keep open for [`Prepared::remove_placeholders`].
     pub(crate) fn placeholders(&self) -> &[RawFd] {
         &self.placeholder_descriptors
     }
 
-    /// Removes what was only made to be mounted over. Makes plain system calls only.
+    /// Removes placeholders for mounts. Makes only plain system calls.
     pub(crate) fn remove_placeholders(&self) {
         self.placeholders.iter().for_each(Placeholder::remove);
     }

@@ -1,4 +1,4 @@
-//! An own view of the file system in which everything is read-only except for what may be written.
+//! A private view of the file system in which everything is read-only, except writable paths.
 //!
 //! Landlock can only grant, and does not know of modes, owners and times; read-only mounts complete it: they take
 //! `.git` out of a writable workspace, and they refuse `chmod` everywhere else. A privileged user needs a mount
@@ -21,7 +21,7 @@ use super::cover::Cover;
 use super::files::is_beneath;
 use super::{SandboxError, SandboxProfile};
 
-/// The mode of a placeholder, by which another run recognises it.
+/// The mode of a placeholder, by which other runs recognize it.
 const PLACEHOLDER_MODE: u32 = 0o510;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,22 +45,22 @@ const SECRETS: [&str; 7] = [
     "/etc/ssh/ssh_host_rsa_key",
 ];
 
-/// What a path is in the new view.
+/// The kind of a path in the new view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum View {
     Writable,
     ReadOnly,
-    /// A file that seems empty.
+    /// A file that appears empty.
     Empty,
 }
 
-/// One path with a mount of its own.
+/// A path with its own mount.
 #[derive(Debug)]
 struct Place {
     path: PathBuf,
     way: Way,
     view: View,
-    /// Whether the cover of a folder brings it along.
+    /// Whether the cover of a directory brings it along.
     is_covered: bool,
 }
 
@@ -95,7 +95,7 @@ pub(super) fn closed_configuration<'a>(
         .filter(move |path| path.is_file() && !granted(path))
 }
 
-/// Whether this process may make such mounts; tried once, in a child.
+/// Returns whether this process may create such mounts. It is tried once, in a child.
 pub(super) fn supported() -> bool {
     kind().is_some()
 }
@@ -147,7 +147,7 @@ impl Mounts {
         Ok(Mounts { cover, ..Mounts::of(kind, places) })
     }
 
-    /// Says whether a path that has no links can be written in the new view. Allocates nothing.
+    /// Tells whether a path without links is writable in the new view. Does not allocate.
     pub(super) fn lets_write(&self, path: &[u8]) -> bool {
         let reaches = |place: &&Place| is_beneath(path, place.path.as_os_str().as_bytes());
         // What is beneath comes later.
@@ -166,7 +166,7 @@ impl Mounts {
         }
     }
 
-    /// Moves the calling process, which must be a fresh fork, into the new view. Makes plain system calls only.
+    /// Moves the calling process, right after fork, into the new view. Makes only plain system calls.
     pub(super) fn enter(&self) -> Result<(), i32> {
         let flags = match self.kind {
             Kind::Privileged => libc::CLONE_NEWNS | libc::CLONE_NEWIPC,
@@ -203,7 +203,7 @@ impl Mounts {
 }
 
 impl Place {
-    /// Mounts it. Makes plain system calls only.
+    /// Mounts the path. Makes only plain system calls.
     fn put(&self) -> Result<(), i32> {
         let at = self.way.open().map_err(rustix::io::Errno::raw_os_error)?;
         let tree = match self.view {
@@ -272,7 +272,7 @@ fn check(result: libc::c_int) -> Result<(), i32> {
     if result < 0 { Err(last_errno()) } else { Ok(()) }
 }
 
-/// Writes a short text into a file of `/proc`, without allocation.
+/// Writes a short text to a file in `/proc`, without allocation.
 fn put(path: &std::ffi::CStr, text: &[u8]) -> Result<(), i32> {
     use rustix::fs::{Mode, OFlags};
 
@@ -316,7 +316,7 @@ fn is_read_only(path: &Path) -> bool {
     rustix::fs::statvfs(path).is_ok_and(|info| info.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY))
 }
 
-/// An empty folder that stands for a protected path that does not exist, so that it can be mounted over.
+/// An empty directory that stands for a protected path that does not exist, so that it can be mounted over.
 ///
 /// Each run that uses it holds a shared lock on it; the last one removes it.
 #[derive(Debug)]
@@ -325,7 +325,7 @@ pub(super) struct Placeholder {
     folder: File,
 }
 
-/// Makes the missing ones, and joins those that other runs made.
+/// Creates missing placeholders, and shares those of other runs.
 pub(super) fn make_placeholders<'a>(paths: impl Iterator<Item = &'a Path>) -> Vec<Placeholder> {
     paths.filter_map(Placeholder::join).collect()
 }
@@ -358,7 +358,7 @@ impl Placeholder {
         self.folder.as_raw_fd()
     }
 
-    /// Removes it when nobody else uses it and it is empty. Makes plain system calls only.
+    /// Removes the placeholder if it is unused and empty. Makes only plain system calls.
     pub(super) fn remove(&self) {
         // SAFETY: no memory is involved.
         let last = unsafe { libc::flock(self.folder.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0;

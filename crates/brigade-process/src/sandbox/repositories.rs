@@ -1,11 +1,11 @@
-//! What of a workspace git and the caller run or believe besides their own folders: repositories and workspaces within
-//! it, and folders of hooks.
+//! What of a workspace git and the caller run or believe besides their own directories: repositories and workspaces
+//! within it, and directories of hooks.
 //!
 //! A submodule, a worktree or another repository below the workspace has a `.git` of its own; who could write there
-//! would have their hooks and settings used by the next git command in it. The same holds for a folder that
+//! would have their hooks and settings used by the next git command in it. The same holds for a directory that
 //! `core.hooksPath` names, and for a repository without files to work on, which is found by what it consists of. A
-//! workspace within has the caller's state in its own folder, with rules that the next command there would believe. All
-//! of them are found by looking, as things are before a run.
+//! workspace within has the caller's state in its own directory, with rules that the next command there would believe.
+//! All of them are found by looking, as things are before a run.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fs;
@@ -13,48 +13,48 @@ use std::path::{Component, Path, PathBuf};
 
 use super::kept::{Kept, named};
 
-/// How many folders are looked into.
+/// The maximum number of searched directories.
 const MOST_FOLDERS: usize = 10_000;
 
-/// How many links are followed on one way.
+/// The maximum number of links on one path.
 const MOST_LINKS: usize = 40;
 
-/// How many places are closed.
+/// The maximum number of closed paths.
 const MOST_PLACES: usize = 512;
 
-/// The longest file of settings that is read.
+/// The largest settings file that is read.
 const LONGEST_SETTINGS: u64 = 1 << 20;
 
-/// Folders with very many others, in which nobody keeps a repository to work in.
+/// Directories with very many others, in which nobody keeps a repository to work in.
 const PASSED_OVER: &[&str] =
     &[".brigade", ".git", ".tox", ".venv", "__pycache__", "node_modules", "target", "venv"];
 
 /// What a repository without files to work on consists of, besides its settings and hooks.
 const BARE: &[&str] = &["HEAD", "objects", "refs"];
 
-/// What is to be kept from being written below a workspace that can be.
+/// Paths to protect in a writable workspace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Repositories {
-    /// Files and folders that no run writes. Each exists, or lies directly in a folder that does.
+    /// Files and directories that no run may write. Each exists, or its parent does.
     pub closed: BTreeSet<PathBuf>,
-    /// The folders on the way to them, which may be written but not moved.
+    /// The directories on the path to them, which may be written but not moved.
     pub pinned: BTreeSet<PathBuf>,
-    /// Whether there may be more of them than were found.
+    /// Whether more may exist than were found.
     pub extent: Extent,
 }
 
-/// How much of a workspace was looked at.
+/// How much of a workspace was searched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Extent {
     /// All of it.
     #[default]
     Whole,
-    /// As many folders as can be looked at before each run.
+    /// As many directories as can be looked at before each run.
     Part,
 }
 
 impl Repositories {
-    /// Looks for repositories, folders of hooks and other workspaces below a workspace; `home` is where git's own
+    /// Looks for repositories, directories of hooks and other workspaces below a workspace; `home` is where git's own
     /// settings are, and `state` the entry in which each workspace keeps its own.
     pub fn of(workspace: &Path, home: Option<&Path>, state: &str) -> Repositories {
         let mut found = Repositories::default();
@@ -128,12 +128,12 @@ impl Repositories {
         }
     }
 
-    /// Closes an entry of a folder that leads somewhere.
+    /// Closes an entry of a directory that leads somewhere.
     fn close_entry(&mut self, workspace: &Path, folder: &Path, name: &str) {
         self.close(workspace, &folder.join(name));
     }
 
-    /// Closes the folder that `core.hooksPath` names for a repository.
+    /// Closes the directory that `core.hooksPath` names for a repository.
     fn hooks(&mut self, workspace: &Path, repository: &Path, settings: &[PathBuf]) {
         let git = repository.join(".git");
         let folder = named(&git, b"gitdir:").map_or(git, |target| repository.join(target));
@@ -148,7 +148,7 @@ impl Repositories {
                     continue;
                 }
                 let mut folder = repository.join(path);
-                // Husky's own folder only leads to the one around it.
+                // Husky's own directory only leads to the one around it.
                 if folder.file_name().is_some_and(|name| name == "_") {
                     folder.pop();
                 }
@@ -161,9 +161,9 @@ impl Repositories {
         }
     }
 
-    /// Closes a path of the workspace, and pins the folders on the way there. Where a folder is missing on the way, its
-    /// place is closed. Of a link, which nothing can be mounted over, the folder that holds it is closed, and where it
-    /// leads.
+    /// Closes a path of the workspace, and pins the directories on the way there. Where a directory is missing on the
+    /// way, its place is closed. Of a link, which nothing can be mounted over, the directory that holds it is closed,
+    /// and where it leads.
     fn close(&mut self, workspace: &Path, path: &Path) {
         let mut path = path.to_owned();
         for _ in 0..MOST_LINKS {
@@ -184,7 +184,7 @@ impl Repositories {
                     }
                     break;
                 }
-                // What is missing or no folder can only be closed as it is.
+                // What is missing or no directory can only be closed as it is.
                 if parts.as_path().as_os_str().is_empty() || !at.is_dir() {
                     break;
                 }
@@ -225,7 +225,7 @@ fn inside(workspace: &Path, path: &Path) -> Option<PathBuf> {
     for part in path.components() {
         match part {
             Component::ParentDir => {
-                // Of a link the folder that it leads to counts.
+                // Of a link the directory that it leads to counts.
                 plain = plain.canonicalize().unwrap_or(plain);
                 plain.pop();
             }
@@ -240,7 +240,7 @@ fn inside(workspace: &Path, path: &Path) -> Option<PathBuf> {
     plain.canonicalize().unwrap_or(plain).strip_prefix(root).ok().map(Path::to_owned)
 }
 
-/// Lists the submodules and worktrees that the workspace's own repository knows.
+/// Lists the submodules and worktrees of the workspace's repository.
 fn listed(workspace: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let modules = fs::read(workspace.join(".gitmodules")).unwrap_or_default();
@@ -264,7 +264,7 @@ fn listed(workspace: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Lists the values of `core.hooksPath` in a file of git's settings.
+/// Lists the values of `core.hooksPath` in a git settings file.
 fn hooks_paths(text: &str) -> Vec<String> {
     let mut in_core = false;
     let mut found = Vec::new();
@@ -285,7 +285,7 @@ fn hooks_paths(text: &str) -> Vec<String> {
     found
 }
 
-/// Takes quotes, and comments outside of them, off a value.
+/// Removes quotes and comments from a value.
 fn unquoted(value: &str) -> String {
     let mut text = String::new();
     let (mut quoted, mut escaped) = (false, false);

@@ -31,7 +31,7 @@ struct Copy {
     mode: u32,
 }
 
-/// The copies of one run, ready to be made with plain system calls.
+/// The copies for one run, ready to be created with plain system calls.
 #[derive(Debug)]
 pub(super) struct Sealed {
     copies: Vec<Copy>,
@@ -56,7 +56,7 @@ impl Sealed {
         Ok(Sealed { copies, options: CString::new(options).unwrap_or_default() })
     }
 
-    /// Says whether a path without links has a copy over it. Allocates nothing.
+    /// Tells whether a path without links is covered by a copy. Does not allocate.
     pub(super) fn covers(&self, path: &[u8]) -> bool {
         self.copies.iter().any(|copy| copy.path.as_os_str().as_bytes() == path)
     }

@@ -1,10 +1,10 @@
-//! No sandbox where there is no Landlock: best effort says so, enforce refuses.
+//! No sandbox on systems without Landlock: best effort reports that, enforce refuses.
 
 use super::{Enforcement, Keeping, Mode, SandboxError, SandboxProfile};
 
 const SENTENCE: &str = "this platform has no sandbox that Brigade can use: nothing is enforced";
 
-/// A profile that could not be enforced, and was allowed not to be.
+/// A profile in best effort mode that is not enforced.
 #[derive(Debug)]
 pub(crate) struct Prepared(Enforcement);
 
