@@ -102,27 +102,3 @@ impl fmt::Display for Silence {
         }
     }
 }
-
-/// The key of a server start. Tools with equal keys share one process.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-pub struct Started<'c> {
-    /// The server.
-    pub server: String,
-    command: Option<&'c str>,
-    directory: Option<&'c str>,
-    effects: &'c [String],
-    env_labels: &'c [String],
-}
-
-impl<'c> Started<'c> {
-    /// Returns it for a tool of a server.
-    pub fn of(server: String, tool: &'c Tool) -> Started<'c> {
-        Started {
-            server,
-            command: tool.command.as_deref(),
-            directory: tool.cwd.as_deref(),
-            effects: &tool.effects,
-            env_labels: &tool.env_labels,
-        }
-    }
-}

@@ -38,6 +38,7 @@ mod build;
 mod content;
 mod exchange;
 mod import;
+mod live;
 mod pin;
 
 #[cfg(not(feature = "client"))]
@@ -47,17 +48,40 @@ mod client;
 
 mod peer;
 mod pins;
+mod rows;
 
-pub use asking::{Asking, Silence, Started};
+pub use asking::{Asking, Silence};
 pub use build::refusal_of_build;
 #[cfg(feature = "client")]
 pub use client::{call_tool, list_tools};
 pub use content::McpAnswer;
 pub use exchange::{Exchange, KeepPin, McpErrorKind, McpFault, McpRequest, PinRule, ServerExit};
 pub use import::{import_ids, import_tool, imported_tool, stored_schema};
+pub use live::{Against, Comparison};
 pub use peer::{ToolCall, list_live};
 pub use pin::{ListedTool, Pin, PinChange, PinChangeKind, PinError, diff};
 pub use pins::{
     BrokenPin, FirstTime, Listing, McpOfCall, McpTool, NoPin, PINS, PinRecord, PinStore, PinTrouble,
     ServerCommand, ServerState, sentence,
 };
+pub use rows::{
+    ImportedTool, LiveIssue, LiveReport, LiveServerReport, LiveToolReport, OfferedTool, PinSummary,
+    ServerSummary, server_issues,
+};
+
+#[cfg(test)]
+mod tests {
+    use brigade_doctor::IssueType;
+
+    #[test]
+    fn the_table_has_every_code_that_is_shown_of_servers() {
+        for source in [include_str!("live.rs"), include_str!("rows.rs")] {
+            let codes: Vec<&str> = source.split('"').filter(|text| text.starts_with("mcp_")).collect();
+            assert!(!codes.is_empty());
+            for code in codes {
+                let kind = IssueType::from_code(code).unwrap_or_else(|| panic!("{code} is not in the table"));
+                assert_eq!(kind.code(), code);
+            }
+        }
+    }
+}

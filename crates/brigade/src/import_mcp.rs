@@ -22,7 +22,6 @@ use crate::codes;
 use crate::error::{Error, ErrorKind};
 use crate::gather;
 use crate::live;
-use crate::live::server_name;
 use crate::load;
 use crate::pins;
 use crate::report::{ImportMcpReport, ImportedTool, Report as _};
@@ -84,40 +83,51 @@ impl Tools {
         let mut files = Vec::new();
         let mut tools = Vec::new();
         for listed in wanted {
-            let (mut line, tool) = entry(&asking, listed, &ids[listed.name.as_str()]);
+            let id = &ids[listed.name.as_str()];
+            let schema_path = format!("{SCHEMAS}/{id}.input.json");
+            let tool = imported_tool(&asking, listed, id, &schema_path);
+            let mut line = ImportedTool::new(id, &listed.name, self.room.absolute(&schema_path));
+            line.description = tool.description.clone();
             let same = |known: &&Tool| McpTool::of_tool(known) == McpTool::of_tool(&tool);
             let times = exchange.tools.iter().filter(|other| other.name == listed.name).count();
-            let schema_path = tool.input_schema_path.clone().unwrap_or_default();
             let schema = stored_schema(listed);
-            if listed.name.trim() != listed.name || listed.name.is_empty() {
-                line.skip(
+            line.schema_problems = schema_problems(&schema);
+            line.detail = if listed.name.trim() != listed.name || listed.name.is_empty() {
+                Some(
                     "its name is empty, or begins or ends with white space, which no entry can say"
                         .to_owned(),
-                );
+                )
             } else if 1 < times {
-                line.skip(format!("the server lists it {times} times, so it is never called"));
+                Some(format!("the server lists it {times} times, so it is never called"))
             } else if let Some(known) = catalog.tools().iter().find(same) {
-                line.skip(format!("the catalog has it as `{}`", escape_terminal(known.id.as_str())));
+                Some(format!("the catalog has it as `{}`", escape_terminal(known.id.as_str())))
             } else if self
                 .room
                 .fs
                 .read(&rel(&schema_path), CONFIG_LIMIT)
                 .is_ok_and(|old| old != schema.as_bytes())
             {
-                line.skip(format!("`{schema_path}` is there and says something else"));
+                Some(format!("`{schema_path}` is there and says something else"))
             } else {
                 match edit::add_tool(&new, &tool) {
                     Ok(text) => {
                         new = text;
                         files.push((schema_path, schema));
+                        None
                     }
-                    Err(error @ EditError::Exists) => line.skip(error.to_string()),
+                    Err(error @ EditError::Exists) => Some(error.to_string()),
                     Err(error) => {
                         return Err(Error::new(ErrorKind::InvalidConfig, format!("{CATALOG}: {error}")));
                     }
                 }
+            };
+            line.action = match (&line.detail, request.dry_run) {
+                (Some(_), _) => "skip",
+                (None, true) => "would-add",
+                (None, false) => "add",
             }
-            tools.push(line.finish(request.dry_run, |path| self.room.absolute(path)));
+            .into();
+            tools.push(line);
         }
         if !request.dry_run && new != text {
             self.room.fs.create_dir_all(&rel(SCHEMAS))?;
@@ -140,7 +150,7 @@ impl Tools {
             config_path: self.room.absolute(CATALOG),
             runtime_id: runtime.id.as_str().to_owned(),
             dry_run: request.dry_run,
-            server_info: server_name(&exchange),
+            server_info: exchange.server.clone().unwrap_or_default(),
             protocol_version: exchange.protocol_version.clone(),
             listed_count: exchange.tools.len(),
             added_count: files.len(),
@@ -176,54 +186,11 @@ fn wanted<'e>(exchange: &'e Exchange, names: &[String]) -> Result<Vec<&'e Listed
     Ok(wanted.filter(|tool| seen.insert(tool.name.clone())).collect())
 }
 
-/// The result for one tool so far.
-struct Line {
-    tool_id: String,
-    mcp_tool_name: String,
-    description: Option<String>,
-    schema_path: String,
-    schema_problems: Vec<String>,
-    skipped: Option<String>,
-}
-
-impl Line {
-    fn skip(&mut self, why: String) {
-        self.skipped = Some(why);
-    }
-
-    fn finish(self, dry_run: bool, absolute: impl Fn(&str) -> String) -> ImportedTool {
-        ImportedTool {
-            tool_id: self.tool_id,
-            mcp_tool_name: self.mcp_tool_name,
-            description: self.description,
-            action: match (&self.skipped, dry_run) {
-                (Some(_), _) => "skip",
-                (None, true) => "would-add",
-                (None, false) => "add",
-            }
-            .into(),
-            detail: self.skipped,
-            input_schema_path: absolute(&self.schema_path),
-            schema_problems: self.schema_problems,
-        }
-    }
-}
-
-fn entry(asking: &Tool, listed: &ListedTool, id: &str) -> (Line, Tool) {
-    let schema_path = format!("{SCHEMAS}/{id}.input.json");
-    let tool = imported_tool(asking, listed, id, &schema_path);
-    let schema_problems = match compile_schema(stored_schema(listed).as_bytes()) {
+/// Finds what of the stored schema of a tool is not supported.
+fn schema_problems(schema: &str) -> Vec<String> {
+    match compile_schema(schema.as_bytes()) {
         SchemaFact::Unsound(problems) => problems.iter().map(ToString::to_string).collect(),
         SchemaFact::NotJson(error) => vec![error.to_string()],
         SchemaFact::File(_) | SchemaFact::Sound { .. } => Vec::new(),
-    };
-    let line = Line {
-        tool_id: id.to_owned(),
-        mcp_tool_name: listed.name.clone(),
-        description: tool.description.clone(),
-        schema_path,
-        schema_problems,
-        skipped: None,
-    };
-    (line, tool)
+    }
 }

@@ -4,18 +4,12 @@
 //! decision, sandbox and limits. It lists its tools and is ended. No tool is called. Tools with the same server and
 //! command share one start.
 
-mod compare;
-
-use std::collections::BTreeMap;
-
 use brigade_call::{VerifiedStart, plan_start};
 use brigade_catalog::Tool;
-use brigade_core::Json;
 use brigade_core::text::escape_terminal;
 use brigade_exec::OpenedProgram;
-use brigade_facts::{FactReader, StartInput};
-use brigade_mcp::{Asking, Exchange, McpTool, ServerCommand, Silence, Started};
-use compare::Against;
+use brigade_facts::{FactReader, StartInput, ToolReader, parse_json};
+use brigade_mcp::{Against, Asking, Comparison, Exchange, McpTool, Silence};
 
 use crate::catalog::Tools;
 use crate::catalog::enabled;
@@ -27,18 +21,6 @@ use crate::pins;
 use crate::pins::Pins;
 use crate::report::{ContractsReport, DescribeReport, LiveReport, PinListReport};
 use crate::room::Room;
-
-/// One server and the catalog tools that share it.
-pub(crate) struct Asked<'c> {
-    pub(crate) server: String,
-    pub(crate) tools: Vec<&'c Tool>,
-    /// The pin keys of the tools, in the same order.
-    pub(crate) keys: Vec<McpTool>,
-    /// The command that starts the server.
-    pub(crate) command: ServerCommand,
-    /// Its answer, or why there is none.
-    pub(crate) said: Result<Exchange, Silence>,
-}
 
 impl Tools {
     /// Describes the contract of a tool, and compares it with the current list of its server.
@@ -54,8 +36,7 @@ impl Tools {
             let message = format!("tool `{shown}` names no MCP server and tool, so nothing can be asked");
             return Err(Error::new(ErrorKind::Refused, message).hint("set `runtime_id` and `mcp_tool_name`"));
         }
-        let asked = ask_servers(&self.room, &config, &[tool])?;
-        report.live = Some(compare::compare(&self.room, &config, &asked, Against::ContractsAndPins)?);
+        report.live = Some(compare(&self.room, &config, &[tool], Against::ContractsAndPins)?);
         Ok(report)
     }
 
@@ -90,24 +71,24 @@ impl Pins {
 
 fn live(room: &Room, against: Against) -> Result<LiveReport, Error> {
     let config = gather::config(room)?;
-    let asked = ask_servers(room, &config, &enabled(&config.catalog))?;
-    compare::compare(room, &config, &asked, against)
+    compare(room, &config, &enabled(&config.catalog), against)
 }
 
-/// Asks the servers of tools. Skips tools without a complete MCP configuration.
-fn ask_servers<'c>(room: &Room, config: &'c Config, tools: &[&'c Tool]) -> Result<Vec<Asked<'c>>, Error> {
-    let mut groups: BTreeMap<Started<'c>, Vec<(&'c Tool, McpTool)>> = BTreeMap::new();
-    for tool in tools {
-        if let Some(mcp) = pins::pin_store(room).key(&config.catalog, tool)? {
-            groups.entry(Started::of(mcp.server.clone(), tool)).or_default().push((tool, mcp));
-        }
-    }
-    let ask = |(started, tools): (Started<'c>, Vec<(&'c Tool, McpTool)>)| {
-        let (tools, keys): (Vec<&Tool>, Vec<McpTool>) = tools.into_iter().unzip();
-        let said = ask(room, config, tools[0]);
-        Asked { server: started.server, command: ServerCommand::of(tools[0]), tools, keys, said }
+fn compare(room: &Room, config: &Config, tools: &[&Tool], against: Against) -> Result<LiveReport, Error> {
+    let schema = |tool: &Tool| {
+        let reader = ToolReader { host: gather::host(room), tool, outside: &[] };
+        parse_json(reader.document(tool.input_schema_path.as_deref()).bytes()?).ok()
     };
-    Ok(groups.into_iter().map(ask).collect())
+    let comparison = Comparison {
+        store: pins::pin_store(room),
+        catalog: &config.catalog,
+        against,
+        ask: &|tool: &Tool| ask(room, config, tool),
+        schema: &schema,
+    };
+    let mut report = comparison.of(tools)?;
+    report.issues.iter_mut().for_each(|issue| issue.spell(&*room.env.speller));
+    Ok(report)
 }
 
 /// Asks the server of one tool.
@@ -133,30 +114,4 @@ fn plan_list(room: &Room, config: &Config, tool: &Tool) -> Result<(VerifiedStart
     let start = plan_start(facts).map_err(Silence::NotStarted)?;
     let program = program.expect("a verified start has its program open");
     Ok((start, program))
-}
-
-/// Returns the name and version that a server reports.
-pub(crate) fn server_name(exchange: &Exchange) -> Json {
-    exchange.server.clone().unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use brigade_doctor::IssueType;
-
-    #[track_caller]
-    fn kind(code: &str) -> IssueType {
-        IssueType::from_code(code).unwrap_or_else(|| panic!("{code} is not in the table"))
-    }
-
-    #[test]
-    fn the_table_has_every_code_that_is_shown_of_servers() {
-        for source in [include_str!("live/compare.rs"), include_str!("pins.rs")] {
-            let quoted = source.split('"').filter(|text| text.starts_with("mcp_"));
-            let codes: Vec<&str> =
-                quoted.filter(|text| !matches!(*text, "mcp_tool_name" | "mcp_server_id")).collect();
-            assert!(!codes.is_empty());
-            codes.into_iter().for_each(|code| assert_eq!(kind(code).code(), code));
-        }
-    }
 }

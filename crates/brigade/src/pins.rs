@@ -5,7 +5,7 @@ use std::sync::Arc;
 use brigade_call::Call;
 use brigade_core::text::escape_terminal;
 use brigade_core::{Fingerprint, NextStep, closest};
-use brigade_mcp::{McpTool, PINS, PinRecord, PinStore, ServerState, sentence};
+use brigade_mcp::{McpTool, PINS, PinRecord, PinStore, ServerState, server_issues};
 
 use crate::codes;
 use crate::error::{Error, ErrorKind};
@@ -37,7 +37,7 @@ impl Pins {
         let mut issues: Vec<LiveIssue> = states.iter().flat_map(server_issues).collect();
         issues.iter_mut().for_each(|issue| issue.spell(&*self.room.env.speller));
         let servers: Vec<ServerSummary> =
-            states.iter().map(|state| server_summary(&self.room, state)).collect();
+            states.iter().map(|state| ServerSummary::of(state, |path| self.room.absolute(path))).collect();
         let summaries: Vec<PinSummary> = pins.iter().map(|pin| pin_summary(&self.room, pin)).collect();
         Ok(PinListReport {
             schema: PinListReport::SCHEMA,
@@ -138,7 +138,7 @@ fn server_report(room: &Room, state: &ServerState) -> PinReport {
         target: room.target(),
         pins_path: room.absolute(PINS),
         pin: None,
-        server: Some(server_summary(room, state)),
+        server: Some(ServerSummary::of(state, |path| room.absolute(path))),
         description: None,
         input_schema: brigade_core::Json::Null,
         offered: None,
@@ -180,21 +180,6 @@ pub(crate) fn renew_pin(
     bound: Fingerprint,
 ) -> Result<(Option<PinRecord>, Vec<String>), Error> {
     Ok(pin_store(room).take_waiting(&load::catalog(room)?, call, bound)?)
-}
-
-fn server_summary(room: &Room, state: &ServerState) -> ServerSummary {
-    let listing = &state.listing;
-    ServerSummary {
-        id: listing.id(),
-        server: listing.server.clone(),
-        state: if state.is_changed() { "changed" } else { "known" }.into(),
-        tool_count: listing.listed.len(),
-        appeared: state.appeared.clone(),
-        vanished: state.vanished.clone(),
-        known_at: listing.known_at.to_string(),
-        listed_at: listing.listed_at.to_string(),
-        listing_path: room.absolute(listing.path().as_str()),
-    }
 }
 
 /// Finds a pin by its id, a prefix of its id, or the id of a catalog tool.
@@ -244,25 +229,7 @@ fn find_pin(room: &Room, id: &str) -> Result<PinRecord, Error> {
 }
 
 pub(crate) fn pin_summary(room: &Room, record: &PinRecord) -> PinSummary {
-    let changes = record.changes();
-    PinSummary {
-        id: record.id(),
-        server: record.tool.server.clone(),
-        tool: record.tool.tool.clone(),
-        state: match (&record.missing_since, record.offered.is_some()) {
-            (Some(_), _) => "vanished",
-            (None, true) => "changed",
-            (None, false) => "pinned",
-        }
-        .into(),
-        fingerprint: record.pin.fingerprint().to_hex(),
-        pinned_at: record.pin.pinned_at().to_string(),
-        offered_at: record.offered.as_ref().map(|offered| offered.pinned_at().to_string()),
-        offered_fingerprint: record.offered.as_ref().map(|offered| offered.fingerprint().to_hex()),
-        missing_since: record.missing_since.map(|at| at.to_string()),
-        pin_path: room.absolute(&format!("{PINS}/{}", record.tool.file_name())),
-        changes,
-    }
+    PinSummary::of(record, |path| room.absolute(path))
 }
 
 fn pin_report(room: &Room, record: &PinRecord) -> PinReport {
@@ -276,32 +243,9 @@ fn pin_report(room: &Room, record: &PinRecord) -> PinReport {
         server: None,
         description: record.pin.tool().description.clone(),
         input_schema: record.pin.tool().input_schema.clone(),
-        offered: record.offered.as_ref().map(|offered| OfferedTool {
-            name: offered.tool().name.clone(),
-            description: offered.tool().description.clone(),
-            input_schema: offered.tool().input_schema.clone(),
-            fingerprint: offered.fingerprint().to_hex(),
-        }),
+        offered: record.offered.as_ref().map(OfferedTool::from),
         accepted: false,
         error: Unfilled::default(),
         candidates: Unfilled::default(),
     }
-}
-
-/// Returns the issues of a server's list.
-pub(crate) fn server_issues(state: &ServerState) -> Vec<LiveIssue> {
-    let issue = |code: &'static str, names: &[String], what: &str| {
-        (!names.is_empty()).then(|| LiveIssue {
-            code: code.into(),
-            severity: "warning".into(),
-            server: state.listing.server.clone(),
-            tool: if let [name] = names { Some(name.clone()) } else { None },
-            message: sentence(names, what),
-            changes: Vec::new(),
-            hint: Some(NextStep::ShowPin(state.listing.id()).into()),
-        })
-    };
-    let appeared = issue("mcp_tool_appeared", &state.appeared, "appeared");
-    let vanished = issue("mcp_tool_vanished", &state.vanished, "vanished");
-    appeared.into_iter().chain(vanished).collect()
 }

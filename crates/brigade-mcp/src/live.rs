@@ -1,25 +1,21 @@
 //! Compares server lists with pins and the catalog.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use brigade_catalog::Tool;
+use brigade_catalog::{Catalog, Tool};
 use brigade_core::text::{escape_terminal, short};
 use brigade_core::{Json, NextStep};
-use brigade_facts::{ToolReader, parse_json};
-use brigade_mcp::{FirstTime, ListedTool, McpTool, PinRecord, diff};
+use brigade_fs::FsError;
 
-use super::{Asked, server_name};
-use crate::error::Error;
-use crate::gather;
-use crate::gather::Config;
-use crate::pins;
-use crate::pins::server_issues;
-use crate::report::{LiveIssue, LiveReport, LiveServerReport, LiveToolReport};
-use crate::room::Room;
+use crate::asking::Silence;
+use crate::exchange::Exchange;
+use crate::pin::{ListedTool, diff};
+use crate::pins::{FirstTime, McpTool, PinRecord, PinStore, ServerCommand};
+use crate::rows::{LiveIssue, LiveReport, LiveServerReport, LiveToolReport, server_issues};
 
 /// What a list is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Against {
+pub enum Against {
     /// All pins, including those of servers that cannot be asked. Changes are stored beside the pins.
     Pins,
     /// The catalog entries of the requested tools, and their pins.
@@ -32,19 +28,83 @@ const NAMES: usize = 20;
 /// The maximum shown length of their names, in characters.
 const NAME: usize = 80;
 
-/// Compares the answers with what is stored.
-pub(crate) fn compare(
-    room: &Room,
-    config: &Config,
-    asked: &[Asked<'_>],
-    against: Against,
-) -> Result<LiveReport, Error> {
-    let (pins, _) = pins::pins(room)?;
-    if against == Against::Pins {
-        note_listings(room, asked, &pins)?;
+/// The key of a server start. Tools with equal keys share one process.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Started<'c> {
+    server: String,
+    command: Option<&'c str>,
+    directory: Option<&'c str>,
+    effects: &'c [String],
+    env_labels: &'c [String],
+}
+
+/// One server and the catalog tools that share it.
+struct Asked<'c> {
+    server: String,
+    tools: Vec<&'c Tool>,
+    /// The pin keys of the tools, in the same order.
+    keys: Vec<McpTool>,
+    /// The command that starts the server.
+    command: ServerCommand,
+    /// Its answer, or why there is none.
+    said: Result<Exchange, Silence>,
+}
+
+/// A comparison of what servers list with what is stored.
+pub struct Comparison<'a> {
+    /// The pins.
+    pub store: PinStore<'a>,
+    /// The catalog.
+    pub catalog: &'a Catalog,
+    /// What a list is compared with.
+    pub against: Against,
+    /// Asks the server of a tool for its list.
+    pub ask: &'a dyn Fn(&Tool) -> Result<Exchange, Silence>,
+    /// Reads the stored input schema of a tool; none when it cannot be read, which has an issue of its own.
+    pub schema: &'a dyn Fn(&Tool) -> Option<Json>,
+}
+
+impl Comparison<'_> {
+    /// Asks the servers of tools, and compares what they say with what is stored. Tools that share a server and a
+    /// command are asked for once; those that are no whole MCP tools are passed over.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn of(&self, tools: &[&Tool]) -> Result<LiveReport, FsError> {
+        compare(self, &self.asked(tools)?)
     }
-    note_servers(room, config, asked, &pins, against)?;
-    let states = pins::pin_store(room).servers(&config.catalog, &pins)?;
+
+    fn asked<'c>(&self, tools: &[&'c Tool]) -> Result<Vec<Asked<'c>>, FsError> {
+        let mut groups: BTreeMap<Started<'c>, Vec<(&'c Tool, McpTool)>> = BTreeMap::new();
+        for tool in tools {
+            if let Some(mcp) = self.store.key(self.catalog, tool)? {
+                let started = Started {
+                    server: mcp.server.clone(),
+                    command: tool.command.as_deref(),
+                    directory: tool.cwd.as_deref(),
+                    effects: &tool.effects,
+                    env_labels: &tool.env_labels,
+                };
+                groups.entry(started).or_default().push((tool, mcp));
+            }
+        }
+        let ask = |(started, tools): (Started<'c>, Vec<(&'c Tool, McpTool)>)| {
+            let (tools, keys): (Vec<&Tool>, Vec<McpTool>) = tools.into_iter().unzip();
+            let said = (self.ask)(tools[0]);
+            Asked { server: started.server, command: ServerCommand::of(tools[0]), tools, keys, said }
+        };
+        Ok(groups.into_iter().map(ask).collect())
+    }
+}
+
+fn compare(comparison: &Comparison<'_>, asked: &[Asked<'_>]) -> Result<LiveReport, FsError> {
+    let Comparison { store, catalog, against, .. } = *comparison;
+    let (pins, _) = store.all()?;
+    if against == Against::Pins {
+        note_listings(&store, asked, &pins)?;
+    }
+    note_servers(comparison, asked, &pins)?;
+    let states = store.servers(catalog, &pins)?;
     let mut report = LiveReport::default();
     for (index, one) in asked.iter().enumerate() {
         let (all, asked) = (asked, one);
@@ -64,7 +124,7 @@ pub(crate) fn compare(
         };
         for (tool, mcp) in asked.tools.iter().zip(&asked.keys) {
             let pin = pins.iter().find(|pin| pin.tool == *mcp);
-            let line = live_tool(room, tool, mcp, pin, &exchange.tools, against, &mut report.issues);
+            let line = live_tool(comparison, tool, mcp, pin, &exchange.tools, &mut report.issues);
             report.tools.push(line);
         }
         let others =
@@ -78,7 +138,7 @@ pub(crate) fn compare(
             .filter(|state| state.listing.server == asked.server)
             .flat_map(|state| state.appeared.iter().map(String::as_str))
             .collect();
-        report.issues.extend(new_tools(config, asked, &pins, &exchange.tools, &appeared));
+        report.issues.extend(new_tools(catalog, asked, &pins, &exchange.tools, &appeared));
     }
     let is_asked = |server: &str| asked.iter().any(|asked| asked.server == server && asked.said.is_ok());
     for state in states.iter().filter(|state| is_asked(&state.listing.server)) {
@@ -101,21 +161,21 @@ pub(crate) fn compare(
             });
         }
     }
-    report.issues.iter_mut().for_each(|issue| issue.spell(&*room.env.speller));
     report.issue_count = report.issues.len();
     Ok(report)
 }
 
 /// Stores changes beside the pins, so exactly the shown change can be accepted.
-fn note_listings(room: &Room, asked: &[Asked<'_>], pins: &[PinRecord]) -> Result<(), Error> {
+fn note_listings(store: &PinStore<'_>, asked: &[Asked<'_>], pins: &[PinRecord]) -> Result<(), FsError> {
+    let now = store.clock.now();
     for (index, one) in asked.iter().enumerate() {
         let Ok(exchange) = &one.said else { continue };
         for pin in pins.iter().filter(|pin| answers_for(asked, index, pin)) {
             let mut listed = exchange.tools.iter().filter(|listed| listed.name == pin.tool.tool);
             let own = one.keys.contains(&pin.tool).then_some(one.command);
             match (listed.next(), listed.next()) {
-                (Some(listed), None) => pins::pin_store(room).note_listing(pin, listed, own, room.now())?,
-                (None, _) => pins::pin_store(room).note_vanished(pin, room.now())?,
+                (Some(listed), None) => store.note_listing(pin, listed, own, now)?,
+                (None, _) => store.note_vanished(pin, now)?,
                 (Some(_), Some(_)) => {}
             }
         }
@@ -124,33 +184,28 @@ fn note_listings(room: &Room, asked: &[Asked<'_>], pins: &[PinRecord]) -> Result
 }
 
 /// Stores the tool names of servers. Only a check of pins adds a server that was unknown before.
-fn note_servers(
-    room: &Room,
-    config: &Config,
-    asked: &[Asked<'_>],
-    pins: &[PinRecord],
-    against: Against,
-) -> Result<(), Error> {
+fn note_servers(comparison: &Comparison<'_>, asked: &[Asked<'_>], pins: &[PinRecord]) -> Result<(), FsError> {
+    let Comparison { store, catalog, against, .. } = *comparison;
     for (index, one) in asked.iter().enumerate() {
         let Ok(exchange) = &one.said else { continue };
         let is_pinned = pins.iter().any(|pin| answers_for(asked, index, pin));
         let first_time =
             if is_pinned && against == Against::Pins { FirstTime::Begin } else { FirstTime::Leave };
         let names = exchange.tools.iter().map(|tool| tool.name.as_str());
-        pins::pin_store(room).note_names(&config.catalog, one.tools[0], names, first_time)?;
+        store.note_names(catalog, one.tools[0], names, first_time)?;
     }
     Ok(())
 }
 
 fn live_tool(
-    room: &Room,
+    comparison: &Comparison<'_>,
     tool: &Tool,
     mcp: &McpTool,
     pin: Option<&PinRecord>,
     listed: &[ListedTool],
-    against: Against,
     issues: &mut Vec<LiveIssue>,
 ) -> LiveToolReport {
+    let against = comparison.against;
     let found: Vec<&ListedTool> = listed.iter().filter(|listed| listed.name == mcp.tool).collect();
     let mut line = LiveToolReport {
         tool_id: tool.id.as_str().to_owned(),
@@ -180,7 +235,7 @@ fn live_tool(
     let (Some(listed), Against::ContractsAndPins) = (found.first(), against) else {
         return line;
     };
-    line.contract_changes = contract_changes(room, tool, listed);
+    line.contract_changes = contract_changes((comparison.schema)(tool), listed);
     if !line.contract_changes.is_empty() {
         issues.push(LiveIssue {
             changes: line.contract_changes.clone(),
@@ -199,14 +254,9 @@ fn live_tool(
     line
 }
 
-/// Lists the differences between the server's schema and the stored one. An unreadable stored schema has its own
-/// issue.
-fn contract_changes(room: &Room, tool: &Tool, listed: &ListedTool) -> Vec<String> {
-    let reader = ToolReader { host: gather::host(room), tool, outside: &[] };
-    let found = reader.document(tool.input_schema_path.as_deref());
-    let Some(stored) = found.bytes().and_then(|bytes| parse_json(bytes).ok()) else {
-        return Vec::new();
-    };
+/// Lists how the schema that a server lists differs from the stored one.
+fn contract_changes(stored: Option<Json>, listed: &ListedTool) -> Vec<String> {
+    let Some(stored) = stored else { return Vec::new() };
     // Only schemas are compared, because people write the description in the catalog.
     let of_schema = |schema: Json| {
         ListedTool::from_json(&Json::object([
@@ -263,13 +313,13 @@ fn pin_issue(pin: &PinRecord, listed: Option<&ListedTool>, against: Against) -> 
 
 /// Lists tools of a server that have no pin and no catalog entry.
 fn new_tools(
-    config: &Config,
+    catalog: &Catalog,
     asked: &Asked<'_>,
     pins: &[PinRecord],
     listed: &[ListedTool],
     appeared: &BTreeSet<&str>,
 ) -> Option<LiveIssue> {
-    let of_catalog = config.catalog.tools().iter().filter_map(McpTool::of_tool);
+    let of_catalog = catalog.tools().iter().filter_map(McpTool::of_tool);
     let known: BTreeSet<String> = of_catalog
         .chain(pins.iter().map(|pin| pin.tool.clone()))
         .filter(|known| known.server == asked.server)
@@ -306,7 +356,7 @@ fn summary(asked: &Asked<'_>) -> LiveServerReport {
     LiveServerReport {
         server: asked.server.clone(),
         answered: exchange.is_some(),
-        server_info: exchange.map_or(Json::Null, server_name),
+        server_info: exchange.and_then(|exchange| exchange.server.clone()).unwrap_or_default(),
         protocol_version: exchange.and_then(|exchange| exchange.protocol_version.clone()),
         tools: exchange
             .map(|exchange| exchange.tools.iter().map(|tool| tool.name.clone()).collect())

@@ -1,0 +1,283 @@
+//! Rows of documents about the tools of servers: pins, lists and what does not fit.
+
+use std::borrow::Cow;
+
+use brigade_core::{Hint, Json, NextStep, Spell};
+use serde::{Deserialize, Serialize};
+
+use crate::pin::Pin;
+use crate::pins::{PINS, PinRecord, ServerState, sentence};
+
+/// One pin.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct PinSummary {
+    /// The id: the file name without extension.
+    pub id: String,
+    /// The server.
+    pub server: String,
+    /// The name of the tool at that server.
+    pub tool: String,
+    /// `pinned`; `changed` if the server listed the tool differently since, so calls are refused until one is approved
+    /// again; `vanished` if the server no longer lists it.
+    pub state: Cow<'static, str>,
+    /// The fingerprint of the pinned listing.
+    pub fingerprint: String,
+    /// When the listing was pinned or accepted.
+    pub pinned_at: String,
+    /// When the server listed something else.
+    pub offered_at: Option<String>,
+    /// The fingerprint of the offered listing, which the next approval of a call of the tool binds.
+    pub offered_fingerprint: Option<String>,
+    /// When the server first no longer listed the tool.
+    pub missing_since: Option<String>,
+    /// The file.
+    pub pin_path: String,
+    /// The changes, as sentences.
+    pub changes: Vec<String>,
+}
+
+impl PinSummary {
+    /// Sums up a pin; `absolute` makes paths absolute.
+    pub fn of(record: &PinRecord, absolute: impl Fn(&str) -> String) -> PinSummary {
+        PinSummary {
+            id: record.id(),
+            server: record.tool.server.clone(),
+            tool: record.tool.tool.clone(),
+            state: match (&record.missing_since, record.offered.is_some()) {
+                (Some(_), _) => "vanished",
+                (None, true) => "changed",
+                (None, false) => "pinned",
+            }
+            .into(),
+            fingerprint: record.pin.fingerprint().to_hex(),
+            pinned_at: record.pin.pinned_at().to_string(),
+            offered_at: record.offered.as_ref().map(|offered| offered.pinned_at().to_string()),
+            offered_fingerprint: record.offered.as_ref().map(|offered| offered.fingerprint().to_hex()),
+            missing_since: record.missing_since.map(|at| at.to_string()),
+            pin_path: absolute(&format!("{PINS}/{}", record.tool.file_name())),
+            changes: record.changes(),
+        }
+    }
+}
+
+/// The tool list of a server.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct ServerSummary {
+    /// The id for `pins show` and `pins accept`: the file name below the directory of pins, without extension.
+    pub id: String,
+    /// The server.
+    pub server: String,
+    /// `known`; `changed` if tools appeared or vanished.
+    pub state: Cow<'static, str>,
+    /// Number of listed tools.
+    pub tool_count: usize,
+    /// Tools that appeared since the list became known and are not in the catalog.
+    pub appeared: Vec<String>,
+    /// Tools that vanished since. Pinned tools have their own state.
+    pub vanished: Vec<String>,
+    /// When the list became known, or was accepted.
+    pub known_at: String,
+    /// When the list last differed.
+    pub listed_at: String,
+    /// The file.
+    pub listing_path: String,
+}
+
+impl ServerSummary {
+    /// Sums up what a server lists; `absolute` makes paths absolute.
+    pub fn of(state: &ServerState, absolute: impl Fn(&str) -> String) -> ServerSummary {
+        let listing = &state.listing;
+        ServerSummary {
+            id: listing.id(),
+            server: listing.server.clone(),
+            state: if state.is_changed() { "changed" } else { "known" }.into(),
+            tool_count: listing.listed.len(),
+            appeared: state.appeared.clone(),
+            vanished: state.vanished.clone(),
+            known_at: listing.known_at.to_string(),
+            listed_at: listing.listed_at.to_string(),
+            listing_path: absolute(listing.path().as_str()),
+        }
+    }
+}
+
+/// A tool as its server lists it now, without secrets.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct OfferedTool {
+    /// The name.
+    pub name: String,
+    /// The server's description of the tool.
+    pub description: Option<String>,
+    /// The schema of the arguments.
+    pub input_schema: Json,
+    /// The fingerprint of name, description and schema, as the server listed them.
+    pub fingerprint: String,
+}
+
+impl From<&Pin> for OfferedTool {
+    fn from(offered: &Pin) -> OfferedTool {
+        let tool = offered.tool();
+        OfferedTool {
+            name: tool.name.clone(),
+            description: tool.description.clone(),
+            input_schema: tool.input_schema.clone(),
+            fingerprint: offered.fingerprint().to_hex(),
+        }
+    }
+}
+
+/// A difference between a server's list and what is stored.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct LiveIssue {
+    /// `mcp_server_failed`, `mcp_tool_vanished`, `mcp_tool_appeared`, `mcp_tool_changed`, `mcp_tool_duplicate`,
+    /// `mcp_tool_new`, `mcp_contract_differs` or `mcp_no_server`.
+    pub code: Cow<'static, str>,
+    /// `warning` or `info`.
+    pub severity: Cow<'static, str>,
+    /// The server.
+    pub server: String,
+    /// The name of the tool at that server.
+    pub tool: Option<String>,
+    /// The problem, as one sentence.
+    pub message: String,
+    /// The changes, as sentences.
+    pub changes: Vec<String>,
+    /// What to do.
+    pub hint: Option<Hint>,
+}
+
+impl LiveIssue {
+    /// Puts the next step of the hint into the words of a face.
+    pub fn spell(&mut self, speller: &dyn Spell) {
+        self.hint = self.hint.take().map(|hint| hint.spelled(speller, None));
+    }
+
+    /// Tells whether it is not for information only.
+    pub fn is_bad(&self) -> bool {
+        self.severity != "info"
+    }
+}
+
+/// Returns the issues of a server's list.
+pub fn server_issues(state: &ServerState) -> Vec<LiveIssue> {
+    let issue = |code: &'static str, names: &[String], what: &str| {
+        (!names.is_empty()).then(|| LiveIssue {
+            code: code.into(),
+            severity: "warning".into(),
+            server: state.listing.server.clone(),
+            tool: if let [name] = names { Some(name.clone()) } else { None },
+            message: sentence(names, what),
+            changes: Vec::new(),
+            hint: Some(NextStep::ShowPin(state.listing.id()).into()),
+        })
+    };
+    let appeared = issue("mcp_tool_appeared", &state.appeared, "appeared");
+    let vanished = issue("mcp_tool_vanished", &state.vanished, "vanished");
+    appeared.into_iter().chain(vanished).collect()
+}
+
+/// The answers of servers, on explicit request: part of `describe --live` and `contracts --live`.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct LiveReport {
+    /// The servers that were asked.
+    pub servers: Vec<LiveServerReport>,
+    /// The requested tools.
+    pub tools: Vec<LiveToolReport>,
+    /// The differences.
+    pub issues: Vec<LiveIssue>,
+    /// Number of entries.
+    pub issue_count: usize,
+}
+
+impl LiveReport {
+    /// Tells whether something is wrong that is not for information only.
+    pub fn is_bad(&self) -> bool {
+        self.issues.iter().any(LiveIssue::is_bad)
+    }
+}
+
+/// One server that was asked.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct LiveServerReport {
+    /// The server.
+    pub server: String,
+    /// Whether the server listed its tools.
+    pub answered: bool,
+    /// Name and version reported by the server.
+    pub server_info: Json,
+    /// The protocol version.
+    pub protocol_version: Option<String>,
+    /// The names of the listed tools.
+    pub tools: Vec<String>,
+    /// Why the server did not answer.
+    pub error: Option<String>,
+}
+
+/// A catalog tool as its server lists it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct LiveToolReport {
+    /// The tool in the catalog.
+    pub tool_id: String,
+    /// The server.
+    pub server: String,
+    /// The name of the tool at that server.
+    pub tool: String,
+    /// Whether the server lists the tool exactly once.
+    pub is_listed: bool,
+    /// The server's description.
+    pub description: Option<String>,
+    /// `none`, `holds` or `changed`.
+    pub pin: Cow<'static, str>,
+    /// Differences between the server's input schema and the stored one, as sentences.
+    pub contract_changes: Vec<String>,
+}
+
+/// One tool of a server, and the result of its import.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct ImportedTool {
+    /// The id in the catalog.
+    pub tool_id: String,
+    /// The name of the tool at its server.
+    pub mcp_tool_name: String,
+    /// The server's description, shortened.
+    pub description: Option<String>,
+    /// `add`, `would-add` or `skip`.
+    pub action: Cow<'static, str>,
+    /// Why it was skipped.
+    pub detail: Option<String>,
+    /// The input schema.
+    pub input_schema_path: String,
+    /// Unsupported parts of the schema, which block calls.
+    pub schema_problems: Vec<String>,
+}
+
+impl ImportedTool {
+    /// Starts the row of a tool that would be added as `tool_id`; `schema_path` is absolute.
+    pub fn new(tool_id: &str, mcp_tool_name: &str, schema_path: String) -> ImportedTool {
+        ImportedTool {
+            tool_id: tool_id.to_owned(),
+            mcp_tool_name: mcp_tool_name.to_owned(),
+            description: None,
+            action: "would-add".into(),
+            detail: None,
+            input_schema_path: schema_path,
+            schema_problems: Vec::new(),
+        }
+    }
+}
