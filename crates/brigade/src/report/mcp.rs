@@ -92,9 +92,9 @@ pub struct PinReport {
     pub changes: Vec<String>,
     /// Whether a change was accepted.
     pub accepted: bool,
-    /// Why not.
+    /// Why nothing was found or accepted.
     pub(crate) error: Unfilled<Option<String>>,
-    /// What could be meant.
+    /// Candidates for an ambiguous id.
     pub(crate) candidates: Unfilled<Vec<String>>,
 }
 
