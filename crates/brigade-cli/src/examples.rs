@@ -233,7 +233,7 @@ const TABLE: &[Examples] = &[
         "pack",
         "import",
         &[
-            ("brigade tools pack import ../other/.brigade/tools/packs/PACK", "Add its entries and sources"),
+            ("brigade tools pack import PACK", "Add its entries and sources"),
             ("brigade tools pack import PACK --force", "Replace entries and sources that differ"),
         ],
     ),
