@@ -83,11 +83,11 @@ pub(crate) fn confine(
     let mut kept = Kept::of(folders.workspace, &OWN_STATE);
     asked.retain(|path| !kept.keeps(path));
     let touches = |path: &PathBuf| kept.around(path, folders.workspace).is_some() || kept.is_inside(path);
-    let repositories = asked
-        .iter()
-        .any(touches)
-        .then(|| Repositories::of(folders.workspace, folders.home, STATE))
-        .unwrap_or_default();
+    let repositories = if asked.iter().any(touches) {
+        Repositories::of(folders.workspace, folders.home, STATE)
+    } else {
+        Repositories::default()
+    };
     if repositories.closes_the_top(folders.workspace) {
         kept.opening = kept.opening.max(Opening::Entries);
     }

@@ -136,7 +136,7 @@ mod tests {
 
         fs.write_atomic(&rel(&paths.receipt), b"{}", FileMode::Private).unwrap();
         assert_eq!(left_drops(&fs, SystemClock.now(), &|_| true), []);
-        assert_eq!(left_drops(&fs, SystemClock.now(), &|_| false), [first.dropped.clone()]);
+        assert_eq!(left_drops(&fs, SystemClock.now(), &|_| false), std::slice::from_ref(&first.dropped));
         RunFiles::create(&fs, &"run-2".parse().unwrap(), &RunPaths::of(&"run-2".parse().unwrap())).unwrap();
         assert!(!fs.exists(&first.dropped).unwrap());
     }

@@ -1,5 +1,6 @@
 //! The files that an approval binds because the command names them.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -153,9 +154,9 @@ impl NamedFiles {
                 match matching_files(fs, pattern)? {
                     Matching::All(files) => {
                         for file in files {
-                            if !self.files.contains_key(&file) {
-                                let fingerprint = file_fingerprint(fs, &file)?;
-                                self.files.insert(file, fingerprint);
+                            if let Entry::Vacant(place) = self.files.entry(file) {
+                                let fingerprint = file_fingerprint(fs, place.key())?;
+                                place.insert(fingerprint);
                             }
                         }
                     }

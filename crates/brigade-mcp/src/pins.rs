@@ -49,7 +49,7 @@ const LOCK_PATIENCE: Duration = Duration::from_secs(10);
 pub enum NoPin {
     /// The pin cannot be read, so the call may not run.
     #[error("{0}")]
-    Unreadable(Blocker),
+    Unreadable(Box<Blocker>),
     /// The disk failed.
     #[error(transparent)]
     Files(#[from] FsError),
@@ -172,7 +172,8 @@ impl PinStore<'_> {
         let Some(McpOfCall { key: tool, .. }) = mcp else { return Ok(None) };
         let approval = call.call().approval.as_ref();
         let bound = approval.and_then(|approval| approval.binding.pin);
-        let record = self.read(tool).map_err(|trouble| NoPin::Unreadable(unreadable(tool, &trouble)))?;
+        let record =
+            self.read(tool).map_err(|trouble| NoPin::Unreadable(Box::new(unreadable(tool, &trouble))))?;
         let Some(record) = record else { return Ok(None) };
         Ok(Some(match bound.and_then(|bound| record.waiting(bound)) {
             Some(offered) => self.renew(record, &offered)?,

@@ -72,11 +72,11 @@ pub fn is_sealed(file: &std::fs::File) -> bool {
         use rustix::fs::{AtFlags, StatxFlags};
         const VERITY: u64 = 0x10_0000;
         let found = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS);
-        return found.is_ok_and(|found| {
+        found.is_ok_and(|found| {
             let device = format!("{}:{}", found.stx_dev_major, found.stx_dev_minor);
             let mounts = || std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
             found.stx_attributes.bits() & VERITY != 0 || is_read_only(&mounts(), &device)
-        });
+        })
     }
     #[cfg(not(target_os = "linux"))]
     {

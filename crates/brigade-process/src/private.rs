@@ -409,7 +409,7 @@ mod tests {
         fs::create_dir_all(path.join("closed/within")).unwrap();
         fs::write(path.join("closed/within/file"), "x").unwrap();
         for name in ["closed/within", "closed"] {
-            fs::set_permissions(path.join(name), fs::Permissions::from_mode(0)).unwrap();
+            fs::set_permissions(path.join(name), fs::Permissions::from_mode(0o000)).unwrap();
         }
         drop(folder);
         assert!(!path.exists());

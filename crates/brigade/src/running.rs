@@ -164,7 +164,7 @@ fn attempt(room: &Room, ready: Ready) -> Result<Attempt, Error> {
         Ok(pinned) => pinned,
         Err(NoPin::Files(error)) => return Err(error.into()),
         Err(NoPin::Unreadable(blocker)) => {
-            let refusal = NotVerified { blockers: vec![blocker], changes: Vec::new() };
+            let refusal = NotVerified { blockers: vec![*blocker], changes: Vec::new() };
             return Ok(Attempt::Refused(Box::new(call.call().clone()), Box::new(refusal)));
         }
     };

@@ -106,7 +106,7 @@ fn keep(image: &Image, ending: Ending, commands: &OwnedFd, reports: &OwnedFd, ta
         libc::prctl(libc::PR_SET_NAME, c"brigade-keeper".as_ptr());
         // Its memory is that of the caller, values of secrets included.
         libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0);
-        let no_core = libc::rlimit { rlim_cur: 0, rlim_max: libc::RLIM_INFINITY.min(image.core_max()) };
+        let no_core = libc::rlimit { rlim_cur: 0, rlim_max: image.core_max() };
         libc::setrlimit(libc::RLIMIT_CORE, &no_core);
         libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
     }

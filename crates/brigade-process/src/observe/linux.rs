@@ -212,8 +212,7 @@ impl Watcher<'_> {
 
     /// Reads until the buffer is full or the input ends, and answers calls meanwhile.
     pub(crate) fn read_while_watching(&mut self, from: &OwnedFd, bytes: &mut [u8]) -> usize {
-        loop {
-            let Some(listener) = self.listener() else { break };
+        while let Some(listener) = self.listener() {
             let mut watched = [PollFd::new(from, PollFlags::IN), PollFd::new(&listener, PollFlags::IN)];
             let polled = poll(&mut watched, None);
             let [from, told] = watched.map(|watched| watched.revents());
