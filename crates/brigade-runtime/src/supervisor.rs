@@ -410,7 +410,7 @@ pub(crate) fn standing_issue(runtime: &Runtime, seen: &Seen) -> Option<RuntimeIs
     let pid_path = shown(seen.paths.pid.as_ref(), || runtime.pid_path());
     match &seen.standing {
         Standing::Stopped | Standing::Running(_) => None,
-        Standing::Stale(_) => {
+        Standing::Stale(_) => foreign_issue(runtime, seen).or_else(|| {
             // The log writer ends when all processes of the runtime have ended.
             let lives_on = seen.record.log_writer().is_some_and(|writer| writer.is_alive());
             let detail = if lives_on {
@@ -421,7 +421,7 @@ pub(crate) fn standing_issue(runtime: &Runtime, seen: &Seen) -> Option<RuntimeIs
             let issue =
                 RuntimeIssue::of_runtime(runtime, IssueType::RuntimeStalePid, Severity::Warning, detail);
             Some(issue)
-        }
+        }),
         Standing::Unmanaged(pid) => {
             let detail = format!(
                 "a process that may be this runtime runs, but nothing proves that Brigade started it: if process \
@@ -446,10 +446,10 @@ pub(crate) fn foreign_issue(runtime: &Runtime, seen: &Seen) -> Option<RuntimeIss
     let name = if name.is_empty() { String::new() } else { format!(" (`{name}`)") };
     let pid_path = shown(seen.paths.pid.as_ref(), || runtime.pid_path());
     let detail = format!(
-        "`{pid_path}` names process {pid}{name}, which is not this runtime: both were left alone; remove the file \
+        "`{pid_path}` names process {pid}{name}, which is not this runtime: both are left alone; remove the file \
          if nobody needs it"
     );
-    Some(RuntimeIssue::of_runtime(runtime, IssueType::RuntimeStalePid, Severity::Warning, detail))
+    Some(RuntimeIssue::of_runtime(runtime, IssueType::RuntimeUnmanaged, Severity::Warning, detail))
 }
 
 /// Returns the issue about a missing log writer. Without it, output of the runtime is lost or ends it.

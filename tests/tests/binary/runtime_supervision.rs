@@ -225,6 +225,12 @@ fn what_a_left_pid_file_names_by_now_is_never_signalled() {
     let error = refused["error"].as_str().unwrap();
     assert!(error.contains(&format!("process {} (`sleep`)", stranger.0.id())), "{refused:#}");
     assert_eq!(refused["runtime"]["state"], "stale");
+    // What would be refused is not proposed.
+    let doctor = runtimes.json(&["doctor"], 0);
+    assert_eq!(
+        (&doctor["top_issue"]["issue_type"], &doctor["top_issue"]["fix"]),
+        (&json!("runtime_unmanaged"), &json!("brigade tools runtime show helper"))
+    );
     assert!(stranger.is_alive());
     let pid_file = ".brigade/tools/runtime/helper.pid";
     assert_eq!(runtimes.site.workspace.read_text(pid_file), format!("{}\n", stranger.0.id()));
