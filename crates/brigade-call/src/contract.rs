@@ -26,35 +26,47 @@ pub struct ContractFiles {
 
 /// Returns the fingerprint of a tool's contract.
 pub fn contract_fingerprint(tool: &Tool, files: &ContractFiles) -> Fingerprint {
-    let timeout = tool.timeout.map(|timeout| format!("{:?}", timeout.get()));
+    fingerprint_of(tool.id.as_str(), Some(tool), files)
+}
+
+/// Returns the fingerprint of the contract of a tool that does not exist.
+pub(crate) fn missing_contract(tool_id: &str) -> Fingerprint {
+    fingerprint_of(tool_id, None, &ContractFiles::default())
+}
+
+fn fingerprint_of(tool_id: &str, tool: Option<&Tool>, files: &ContractFiles) -> Fingerprint {
+    let text = |field: fn(&Tool) -> &Option<String>| tool.and_then(|tool| field(tool).as_deref());
+    let list = |field: fn(&Tool) -> &Vec<String>| tool.map_or(&[][..], |tool| field(tool));
+    let timeout = tool.and_then(|tool| tool.timeout).map(|timeout| format!("{:?}", timeout.get()));
     let mut fingerprint = Fingerprint::builder("brigade.contract.v1")
-        .text("tool_id", tool.id.as_str())
-        .text("command", tool.command.as_deref())
-        .text("cwd", tool.cwd.as_deref())
+        .text("tool_id", tool_id)
+        .text("command", text(|tool| &tool.command))
+        .text("cwd", text(|tool| &tool.cwd))
         .text("timeout", timeout.as_deref())
-        .text("auth_label", tool.auth_label.as_deref())
-        .list("env_labels", &tool.env_labels)
-        .list("permissions", &tool.permissions)
-        .list("effects", &tool.effects)
-        .text("approval_mode", tool.approval_mode.map(ApprovalMode::as_str))
-        .text("runtime_id", tool.runtime_id.as_deref())
-        .truth("requires_runtime", tool.requires_runtime)
-        .text("runtime_health_path", tool.runtime_health_path.as_deref())
-        .text("mcp_server_id", tool.mcp_server_id.as_deref())
-        .text("mcp_tool_name", tool.mcp_tool_name.as_deref())
-        .table("argument_template", &tool.argument_template)
+        .text("auth_label", text(|tool| &tool.auth_label))
+        .list("env_labels", list(|tool| &tool.env_labels))
+        .list("permissions", list(|tool| &tool.permissions))
+        .list("effects", list(|tool| &tool.effects))
+        .text("approval_mode", tool.and_then(|tool| tool.approval_mode).map(ApprovalMode::as_str))
+        .text("runtime_id", text(|tool| &tool.runtime_id))
+        .truth("requires_runtime", tool.is_some_and(|tool| tool.requires_runtime))
+        .text("runtime_health_path", text(|tool| &tool.runtime_health_path))
+        .text("mcp_server_id", text(|tool| &tool.mcp_server_id))
+        .text("mcp_tool_name", text(|tool| &tool.mcp_tool_name))
+        .table("argument_template", tool.map(|tool| &tool.argument_template).into_iter().flatten())
         .fingerprint("input_schema", files.input_schema)
         .fingerprint("output_schema", files.output_schema)
         .fingerprint("examples", files.examples);
     // Contracts from before there was such a field stay what they are.
-    if !tool.allow_option_values.is_empty() {
-        fingerprint = fingerprint.list("allow_option_values", &tool.allow_option_values);
-    }
-    if !tool.code.is_empty() {
-        fingerprint = fingerprint.list("code", &tool.code);
-    }
-    if !tool.data.is_empty() {
-        fingerprint = fingerprint.list("data", &tool.data);
+    let later: [(&str, fn(&Tool) -> &Vec<String>); 3] = [
+        ("allow_option_values", |tool| &tool.allow_option_values),
+        ("code", |tool| &tool.code),
+        ("data", |tool| &tool.data),
+    ];
+    for (name, field) in later {
+        if !list(field).is_empty() {
+            fingerprint = fingerprint.list(name, list(field));
+        }
     }
     fingerprint.finish()
 }
@@ -104,6 +116,12 @@ pub struct ContractLabels {
 record!(ContractLabels);
 
 impl ContractLabels {
+    /// Returns the labels of a tool that does not exist.
+    pub(crate) fn missing() -> ContractLabels {
+        let approval_mode = Some(ApprovalMode::Never.as_str().to_owned());
+        ContractLabels { approval_mode, approval_required: true, ..ContractLabels::default() }
+    }
+
     /// Returns the labels of a tool.
     pub(crate) fn of(tool: &Tool) -> ContractLabels {
         ContractLabels {

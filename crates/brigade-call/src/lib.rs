@@ -58,7 +58,7 @@ pub use facts::{
     SchemaFact,
 };
 pub use inputs::{RunInput, RunInputs, group_inputs, paths_of_words};
-pub use plan::{Plan, PlanSummary, SHORTEST_BOUND, plan};
+pub use plan::{MissingTool, Plan, PlanSummary, SHORTEST_BOUND, plan, plan_missing};
 pub use receipt::{
     LogWriter, McpPinState, McpRequestId, NotAReceipt, ObservedAddress, ObservedCounts, ObservedDenial,
     ObservedFile, ObservedState, OutputCompaction, Receipt, RunObserved, RunOutput, RunProcess, RunReview,

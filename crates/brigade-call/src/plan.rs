@@ -1,6 +1,7 @@
 //! The plan of a call: rendered arguments and all blockers.
 
 mod mcp;
+mod missing;
 mod secret;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,6 +22,8 @@ use crate::facts::{ArgsProblem, DirectoryFact, FileFact, PinFact, PlanFacts, Pro
 use crate::inputs::paths_of_words;
 use crate::start::{self, Objection, StartProgram};
 use crate::template::{Template, render_all};
+
+pub use missing::{MissingTool, plan_missing};
 
 /// A call that would be queued, with all its blockers.
 ///
@@ -160,15 +163,9 @@ fn finish(
         Some(fingerprint) => fingerprint.to_hex(),
         None => tool.fingerprint.clone().unwrap_or_default(),
     };
-    let args_fingerprint =
-        Fingerprint::builder("brigade.args.v1").json("args", &args).table("arguments", &arguments).finish();
-    let call_fingerprint = Fingerprint::builder("brigade.call.v1")
-        .text("tool_id", tool.id.as_str())
-        .text("family", family.as_str())
-        .fingerprint("args", args_fingerprint)
-        .fingerprint("contract", contract_fingerprint)
-        .text("source", source.as_str())
-        .finish();
+    let args_fingerprint = args_fingerprint(&args, &arguments);
+    let call_fingerprint =
+        call_fingerprint(tool.id.as_str(), &family, args_fingerprint, contract_fingerprint, &source);
     let binding = Binding {
         args: args_fingerprint,
         contract: contract_fingerprint,
@@ -223,6 +220,26 @@ fn finish(
         data: tool.data.clone(),
         directory: tool.cwd.clone(),
     }
+}
+
+fn args_fingerprint(args: &Json, arguments: &BTreeMap<String, String>) -> Fingerprint {
+    Fingerprint::builder("brigade.args.v1").json("args", args).table("arguments", arguments).finish()
+}
+
+fn call_fingerprint(
+    tool_id: &str,
+    family: &str,
+    args: Fingerprint,
+    contract: Fingerprint,
+    source: &str,
+) -> Fingerprint {
+    Fingerprint::builder("brigade.call.v1")
+        .text("tool_id", tool_id)
+        .text("family", family)
+        .fingerprint("args", args)
+        .fingerprint("contract", contract)
+        .text("source", source)
+        .finish()
 }
 
 fn entry_blockers(facts: &PlanFacts<'_>, blockers: &mut Vec<Blocker>) {
@@ -566,7 +583,12 @@ impl Plan {
         &self.tool_id
     }
 
-    /// Returns the tool's family; empty when the entry is broken.
+    /// Returns whether the tool does not exist.
+    pub fn is_missing(&self) -> bool {
+        self.summary.family.is_none()
+    }
+
+    /// Returns the tool's family; empty when the entry is broken or missing.
     pub fn family(&self) -> &str {
         &self.family
     }
@@ -629,6 +651,16 @@ impl Plan {
     /// Returns the new listing of an MCP tool, if it differs from the pin. An approval would accept it.
     pub(crate) fn waiting_pin(&self) -> Option<Fingerprint> {
         self.waiting_pin
+    }
+
+    /// Returns the fingerprint of the contract, if the tool exists.
+    pub fn contract_fingerprint(&self) -> Option<String> {
+        Some(self.binding.contract.to_hex()).filter(|_| !self.is_missing())
+    }
+
+    /// Returns the fingerprint of the source, if the tool exists; empty without a source.
+    pub fn source_fingerprint(&self) -> Option<String> {
+        Some(self.binding.source.clone()).filter(|_| !self.is_missing())
     }
 
     /// Returns the fingerprint of what is asked.

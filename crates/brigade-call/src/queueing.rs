@@ -1,6 +1,6 @@
 //! From a plan to a call in the queue, and from a plan to an approval.
 
-use brigade_core::{CallId, Fingerprint, Object, Timestamp};
+use brigade_core::{CallId, Fingerprint, Json, Timestamp};
 use brigade_policy::Blocker;
 
 use crate::binding::{Binding, Change};
@@ -49,8 +49,8 @@ impl Plan {
             blockers: self.blockers().to_vec(),
             policy: Some(self.policy().clone()),
             projection_summary: Some(self.projection_summary().clone()),
-            contract_fingerprint: Some(self.binding().contract.to_hex()),
-            source_fingerprint: Some(self.binding().source.clone()),
+            contract_fingerprint: self.contract_fingerprint(),
+            source_fingerprint: self.source_fingerprint(),
             call_fingerprint: Some(self.call_fingerprint().to_hex()),
             planned_binding: Some(self.binding().fingerprint()),
             planned_pin: self.binding().pin,
@@ -64,7 +64,8 @@ impl Plan {
             timed_out: None,
             checkpoint_ids: Vec::new(),
             replay,
-            extra: Object::new(),
+            // Documents of a missing tool have `null` here.
+            extra: self.is_missing().then(|| ("family".to_owned(), Json::Null)).into_iter().collect(),
         }
     }
 

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use brigade_call::{
-    Caller, DirectoryFact, FileFact, PlanFacts, ProgramFact, ProjectionFacts, StartFacts, StartProgram,
-    StartPurpose,
+    Caller, DirectoryFact, FileFact, MissingTool, PlanFacts, ProgramFact, ProjectionFacts, StartFacts,
+    StartProgram, StartPurpose,
 };
 use brigade_catalog::{Catalog, Tool};
 use brigade_core::text::escape_terminal;
@@ -103,7 +103,7 @@ impl<'c> FactReader<'_, 'c> {
         let (config, tool) = (self.config, read.tool);
         let mut decision = decide(&config.policy, &CallFacts::of(tool), &|name: &str| self.host.is_set(name));
         files.open_in(&mut decision);
-        let policy = decision.to_document(&config.policy, tool);
+        let policy = decision.to_document(&config.policy, &tool.env_labels);
         let (pin, untrusted) = self.host.pins().fact(&config.catalog, tool)?;
         decision.blockers.extend(untrusted);
         decision.blockers.extend(files.blockers(tool));
@@ -128,6 +128,21 @@ impl<'c> FactReader<'_, 'c> {
             pin,
             caller,
         })
+    }
+
+    /// Reads what a plan says of a tool that does not exist, with arguments still to come.
+    pub fn missing(&self, tool_id: String, reason: Blocker, caller: Caller) -> MissingTool {
+        let state = &self.config.policy;
+        let decision = decide(state, &CallFacts::missing(&tool_id), &|name: &str| self.host.is_set(name));
+        MissingTool {
+            reason,
+            args: Ok(Json::Null),
+            policy: decision.to_document(state, &[]),
+            decision,
+            bound_values: bound_values(self.host.environment, state),
+            caller,
+            tool_id,
+        }
     }
 
     /// Returns what the programs of a tool's command are installed in, outside of the system and the workspace.

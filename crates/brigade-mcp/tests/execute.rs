@@ -104,7 +104,7 @@ fn run(faults: &str, tool_name: &str, args: &str, policy: &str, pin: Option<&Pin
             blockers: Vec::new(),
             fingerprint: Fingerprint::of_bytes(b""),
         },
-        policy: decision.to_document(&policy, tool),
+        policy: decision.to_document(&policy, &tool.env_labels),
         decision,
         bound_values: Vec::new(),
         caller: Caller::CommandLine,

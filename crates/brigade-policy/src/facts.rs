@@ -39,6 +39,20 @@ impl<'a> CallFacts<'a> {
         }
     }
 
+    /// Returns the facts of a tool that does not exist, which asks for nothing.
+    pub fn missing(tool_id: &'a str) -> CallFacts<'a> {
+        CallFacts {
+            tool_id,
+            family: None,
+            effects: &[],
+            approval_mode: None,
+            timeout: None,
+            runtime_id: None,
+            env_labels: &[],
+            entry: None,
+        }
+    }
+
     /// Returns the place of a field of the tool.
     pub(crate) fn place_of(&self, field: &str) -> Option<Place> {
         self.entry.map(|tool| tool.place_of(field))

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use brigade_catalog::Tool;
 use brigade_core::json::present;
 use brigade_core::{Extra, Fingerprint, Label, Number, Place, Severity, record};
 use serde::{Deserialize, Serialize};
@@ -182,11 +181,11 @@ impl BlockerDetail {
 
 impl Decision {
     /// Returns the document of a decision on one call. Its paths are relative to the workspace.
-    pub fn to_document(&self, state: &PolicyState, tool: &Tool) -> PolicyDecision {
+    pub fn to_document(&self, state: &PolicyState, env_labels: &[String]) -> PolicyDecision {
         let used = self.env_bindings.keys().map(Label::as_str);
         let rules = state.shown().map(Policy::rules);
         let rule = |get: fn(&PolicyRules) -> &Vec<String>| rules.as_ref().map(|rules| get(rules).clone());
-        let required = tool.env_labels.iter().map(|label| shown_label(label).to_owned());
+        let required = env_labels.iter().map(|label| shown_label(label).to_owned());
         PolicyDecision {
             enabled: state.policy().is_some() || state.has_error(),
             policy_path: state.file().to_owned(),

@@ -21,7 +21,6 @@ use crate::gather;
 use crate::gather::{Config, Planned};
 use crate::load;
 use crate::load::shown_id;
-use crate::no_tool;
 use crate::pins;
 use crate::refusal::Refusal;
 use crate::report::{
@@ -58,16 +57,15 @@ impl Calls {
     /// # Errors
     /// Returns [`Refusal::Plan`] if the tool does not exist, and file errors.
     pub fn plan(&self, request: Request) -> Result<PlanReport, Error> {
-        let Request { tool: tool_id, args, .. } = &request;
-        let config = gather::config(&self.room)?;
-        let tool = match load::tool(&config.catalog, tool_id) {
-            Ok(tool) => tool,
-            Err(missing) => {
-                return Err(no_tool::plan_of_no_tool(&self.room, &config, tool_id, args, missing)?);
-            }
-        };
-        let planned = gather::plan_call(&self.room, &config, tool, args::args(&self.room, args))?;
-        Ok(plan_report(&self.room, &config, &planned))
+        let Request { tool, args, .. } = &request;
+        let room = &*self.room;
+        let config = gather::config(room)?;
+        let (planned, missing) = gather::plan_request(room, &config, tool, args::args(room, args))?;
+        let report = plan_report(room, &config, &planned);
+        match missing {
+            None => Ok(report),
+            Some(error) => Err(error.refusing(room, Refusal::Plan(Box::new(report)))),
+        }
     }
 
     /// Plans a call and stores it for review, unless the queue has an equal call.
@@ -77,19 +75,16 @@ impl Calls {
     /// # Errors
     /// Returns [`Refusal::Queue`] if the call is refused, and file errors.
     pub fn queue(&self, request: Request) -> Result<QueueReport, Error> {
-        let Request { tool: tool_id, args, blocked } = &request;
+        let Request { tool, args, blocked } = &request;
         let config = gather::config(&self.room)?;
-        let tool = match load::tool(&config.catalog, tool_id) {
-            Ok(tool) => tool,
-            Err(missing) => return Err(no_tool::queue_no_tool(&self.room, &config, tool_id, args, missing)?),
-        };
-        let planned = gather::plan_call(&self.room, &config, tool, args::args(&self.room, args))?;
+        let (planned, missing) =
+            gather::plan_request(&self.room, &config, tool, args::args(&self.room, args))?;
         let plan = &planned.plan;
-        if let Some(reason) = not_to_be_queued(plan, *blocked) {
+        let refused = || not_to_be_queued(plan, *blocked).map(|why| Error::new(ErrorKind::Refused, why));
+        if let Some(error) = missing.or_else(refused) {
             let call = Box::new(plan.shown_call(self.room.now()).shown(&*self.room));
-            return Err(Error::new(ErrorKind::Refused, reason)
-                .because(plan.blockers().iter().cloned())
-                .refusing(&self.room, Refusal::Queue { call }));
+            let error = error.because(plan.blockers().iter().cloned());
+            return Err(error.refusing(&self.room, Refusal::Queue { call }));
         }
         self.room.digests.keep(&*self.room.fs);
         let now = self.room.now();
@@ -496,9 +491,9 @@ pub(crate) fn plan_report(room: &Room, config: &Config, planned: &Planned) -> Pl
             .map(|item| ProjectionReport::of(item.clone(), absolute))
             .collect(),
         projection_summary: shown_projections(room, plan.projection_summary().clone()),
-        contract_fingerprint: Some(plan.binding().contract.to_hex()),
-        source_fingerprint: Some(plan.binding().source.clone()),
-        call_fingerprint: Some(plan.call_fingerprint().to_hex()),
+        contract_fingerprint: plan.contract_fingerprint(),
+        source_fingerprint: plan.source_fingerprint(),
+        call_fingerprint: Some(plan.call_fingerprint().to_hex()).filter(|_| !plan.is_missing()),
         argv: plan.shown_argv(),
     }
 }

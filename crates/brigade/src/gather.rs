@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use brigade_call::{ArgsProblem, Plan, PlanFacts};
+use brigade_call::{ArgsProblem, MissingTool, Plan, PlanFacts, plan_missing};
 use brigade_catalog::Tool;
 use brigade_core::Json;
 use brigade_exec::OpenedProgram;
 pub(crate) use brigade_facts::Config;
 use brigade_facts::{FactReader, Host, PlanInput, bound_values};
-use brigade_policy::PolicyState;
+use brigade_policy::{Blocker, PolicyState};
 use brigade_projection::ProjectionItem;
 use brigade_redact::SecretValue;
 
@@ -60,6 +60,26 @@ pub(crate) fn plan_call(
         "planned a call"
     );
     Ok(Planned { plan, projections, program, directory })
+}
+
+/// Plans a call of a requested tool. Without such a tool, the plan says so, and the error comes with it.
+pub(crate) fn plan_request(
+    room: &Room,
+    config: &Config,
+    tool_id: &str,
+    args: Result<Json, ArgsProblem>,
+) -> Result<(Planned, Option<Error>), Error> {
+    let error = match load::tool(&config.catalog, tool_id) {
+        Ok(tool) => return Ok((plan_call(room, config, tool, args)?, None)),
+        Err(error) => error,
+    };
+    let reason =
+        Blocker { hint: error.hints().first().cloned(), ..Blocker::new("tool_missing", error.to_string()) };
+    let reader = FactReader::new(host(room), config);
+    let missing = reader.missing(load::shown_id(tool_id), reason, room.env.caller.clone());
+    let plan = plan_missing(MissingTool { args, ..missing }).spelled(&*room.env.speller);
+    let directory = room.fs.root().to_owned();
+    Ok((Planned { plan, projections: Vec::new(), program: None, directory }, Some(error)))
 }
 
 /// Returns all values that the policy binds to labels. No argument and no typed text may contain them.

@@ -49,7 +49,6 @@ mod inbox;
 mod live;
 mod load;
 mod logs;
-mod no_tool;
 mod packs;
 mod parity;
 mod pins;

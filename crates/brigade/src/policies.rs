@@ -66,7 +66,7 @@ impl Policies {
             tool_id: tool.id.as_str().to_owned(),
             allowed: explanation.decision.is_allowed(),
             rulings: explanation.rulings.iter().map(ruling).collect(),
-            policy: explanation.decision.to_document(state, tool),
+            policy: explanation.decision.to_document(state, &tool.env_labels),
         })
     }
 }
