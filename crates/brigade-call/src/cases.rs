@@ -155,7 +155,7 @@ impl Case {
                 blockers: self.projections.clone(),
                 fingerprint: self.projections_mark,
             },
-            policy: decision.to_document(&policy, tool),
+            policy: decision.to_document(&policy, &tool.env_labels),
             decision,
             bound_values: self.bound_values.clone(),
             caller: self.caller.clone(),

@@ -58,15 +58,13 @@ fn fingerprint_of(tool_id: &str, tool: Option<&Tool>, files: &ContractFiles) -> 
         .fingerprint("output_schema", files.output_schema)
         .fingerprint("examples", files.examples);
     // Contracts from before there was such a field stay what they are.
-    let later: [(&str, fn(&Tool) -> &Vec<String>); 3] = [
-        ("allow_option_values", |tool| &tool.allow_option_values),
-        ("code", |tool| &tool.code),
-        ("data", |tool| &tool.data),
+    let later = [
+        ("allow_option_values", list(|tool| &tool.allow_option_values)),
+        ("code", list(|tool| &tool.code)),
+        ("data", list(|tool| &tool.data)),
     ];
-    for (name, field) in later {
-        if !list(field).is_empty() {
-            fingerprint = fingerprint.list(name, list(field));
-        }
+    for (name, values) in later.into_iter().filter(|(_, values)| !values.is_empty()) {
+        fingerprint = fingerprint.list(name, values);
     }
     fingerprint.finish()
 }

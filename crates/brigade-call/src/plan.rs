@@ -2,6 +2,7 @@
 
 mod mcp;
 mod missing;
+mod read;
 mod secret;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +10,7 @@ use std::path::Path;
 
 use brigade_catalog::{Family, Tool};
 use brigade_command::Argv;
-use brigade_core::{Fingerprint, Hint, Json, NextStep, Number, Object, Spell};
+use brigade_core::{Fingerprint, Hint, Json, NextStep, Number, Object};
 use brigade_policy::{Blocker, Decision, PolicyDecision, Reads, SandboxMode};
 use brigade_projection::ProjectionSummary;
 use brigade_redact::{MARK, Redactor, SecretValue, looks_secret_value};
@@ -567,143 +568,6 @@ fn path_blockers(facts: &PlanFacts<'_>, blockers: &mut Vec<Blocker>) {
     }
     if facts.directory == DirectoryFact::Missing {
         blockers.push(Objection::DirectoryMissing.blocker(|field| facts.tool.place_of(field)));
-    }
-}
-
-impl Plan {
-    /// Formats the next steps of its blockers.
-    #[must_use]
-    pub fn spelled(mut self, speller: &dyn Spell) -> Plan {
-        self.blockers.iter_mut().for_each(|blocker| blocker.spell(speller));
-        self
-    }
-
-    /// Returns the tool's id.
-    pub fn tool_id(&self) -> &str {
-        &self.tool_id
-    }
-
-    /// Returns whether the tool does not exist.
-    pub fn is_missing(&self) -> bool {
-        self.summary.family.is_none()
-    }
-
-    /// Returns the tool's family; empty when the entry is broken or missing.
-    pub fn family(&self) -> &str {
-        &self.family
-    }
-
-    /// Returns the tool's command, without arguments and without what looks like a secret.
-    pub fn command(&self) -> Option<&str> {
-        self.command.as_deref()
-    }
-
-    /// Returns the plan as reports show it.
-    pub fn summary(&self) -> &PlanSummary {
-        &self.summary
-    }
-
-    /// Returns the arguments, without secrets.
-    pub fn args(&self) -> &Json {
-        &self.args
-    }
-
-    /// Returns the rendered arguments, without secrets.
-    pub fn arguments(&self) -> &BTreeMap<String, String> {
-        &self.arguments
-    }
-
-    /// Returns the contract's labels as records hold them.
-    pub fn contract(&self) -> &ContractLabels {
-        &self.contract
-    }
-
-    /// Returns every reason why the call may not run; empty when it may.
-    pub fn blockers(&self) -> &[Blocker] {
-        &self.blockers
-    }
-
-    /// Returns the schema violations of the arguments.
-    pub fn violations(&self) -> &[String] {
-        &self.violations
-    }
-
-    /// Returns the policy's decision as reports and records show it.
-    pub fn policy(&self) -> &PolicyDecision {
-        &self.policy
-    }
-
-    /// Returns what the policy decided.
-    pub fn decision(&self) -> &Decision {
-        &self.decision
-    }
-
-    /// Returns counts and places of the projections.
-    pub fn projection_summary(&self) -> &ProjectionSummary {
-        &self.projection_summary
-    }
-
-    /// Returns everything that an approval of this plan binds.
-    pub fn binding(&self) -> &Binding {
-        &self.binding
-    }
-
-    /// Returns the new listing of an MCP tool, if it differs from the pin. An approval would accept it.
-    pub(crate) fn waiting_pin(&self) -> Option<Fingerprint> {
-        self.waiting_pin
-    }
-
-    /// Returns the fingerprint of the contract, if the tool exists.
-    pub fn contract_fingerprint(&self) -> Option<String> {
-        Some(self.binding.contract.to_hex()).filter(|_| !self.is_missing())
-    }
-
-    /// Returns the fingerprint of the source, if the tool exists; empty without a source.
-    pub fn source_fingerprint(&self) -> Option<String> {
-        Some(self.binding.source.clone()).filter(|_| !self.is_missing())
-    }
-
-    /// Returns the fingerprint of what is asked.
-    pub fn call_fingerprint(&self) -> Fingerprint {
-        self.call_fingerprint
-    }
-
-    /// Returns the caller.
-    pub fn caller(&self) -> &Caller {
-        &self.binding.caller
-    }
-
-    /// Returns whether an argument or the catalog entry seems to hold a secret. Such a plan must not be stored.
-    pub fn holds_secret(&self) -> bool {
-        self.secrets == Secrets::Found
-    }
-
-    /// Returns whether the family is one that is executed.
-    pub fn is_executable(&self) -> bool {
-        self.is_executable
-    }
-
-    /// Returns the words of the command line for display; empty if it cannot be built or holds a secret.
-    pub fn shown_argv(&self) -> Vec<String> {
-        let words = self.argv.as_ref().filter(|_| !self.holds_secret()).map(Argv::words).unwrap_or_default();
-        Redactor::new(&[]).redact_argv(words).iter().map(|word| word.as_str().to_owned()).collect()
-    }
-
-    pub(crate) fn argv(&self) -> Option<&Argv> {
-        self.argv.as_ref()
-    }
-
-    /// Returns the patterns of the files that the entry declares as data.
-    pub fn data(&self) -> &[String] {
-        &self.data
-    }
-
-    pub(crate) fn env_labels(&self) -> &[String] {
-        &self.env_labels
-    }
-
-    pub(crate) fn directory(&self) -> Option<&str> {
-        self.directory.as_deref()
     }
 }
 

@@ -10,7 +10,7 @@ use brigade::*;
 use crate::commands::completions::CompletionsReport;
 use crate::commands::demo::stage::DemoReport;
 use crate::render::batch::BatchDocument;
-use crate::render::calls::{AllCallsReport, CallListReport};
+use crate::render::calls::CallListReport;
 use crate::render::export::ExportReport;
 use crate::render::failure::ErrorReport;
 use crate::render::refusals::forms::*;
@@ -101,7 +101,7 @@ documents! {
     ApplyReport,
     BatchDocument,
     BriefReport,
-    CallListReport or AllCallsReport,
+    CallListReport,
     CallReport or CallRefused,
     CatalogReport,
     CheckpointListReport,

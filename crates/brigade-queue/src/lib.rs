@@ -40,7 +40,7 @@ pub use error::QueueError;
 pub use finish::interrupted_receipt;
 pub use host::{Host, ThisHost};
 pub use journal::{Check, Compaction, JournalStore, ListedCall, TOOLS};
-pub use listed::{ListedRun, RunFilter, RunPage};
+pub use listed::{CallFilter, ListedRun, RunFilter, RunPage};
 pub use meant::{MeantRun, OpenRun};
 pub use memory::MemoryStore;
 pub use queue::{

@@ -1,11 +1,52 @@
-//! Lists of runs, a page at a time.
+//! Lists of calls, and of runs a page at a time.
 
+use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 
-use brigade_call::Receipt;
+use brigade_call::{Call, CallStatus, Receipt};
 use brigade_core::IdPrefix;
 
-use crate::{BadReceipt, Chain, JournalStore, QueueError, View};
+use crate::{BadReceipt, Calls, Chain, FoundCall, JournalStore, QueueError, View};
+
+/// Which calls to list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CallFilter {
+    /// Only calls with this status.
+    pub status: Option<String>,
+    /// Only calls of this tool.
+    pub tool: Option<String>,
+    /// At most this many, the newest.
+    pub limit: Option<usize>,
+}
+
+impl View<'_> {
+    /// Passes on calls, oldest first, one at a time. Holds at most as many in memory as the limit.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn list_calls(&self, filter: &CallFilter, found: &mut FoundCall<'_>) -> Result<(), QueueError> {
+        let which =
+            filter.status.as_deref().map_or(Calls::All, |word| Calls::Of(CallStatus::from_word(word)));
+        let fits = |call: &Call| filter.tool.as_ref().is_none_or(|tool| call.tool_id == *tool);
+        let Some(limit) = filter.limit else {
+            return self.for_each_call(&which, &mut |stored| {
+                if fits(&stored.call) { found(stored) } else { ControlFlow::Continue(()) }
+            });
+        };
+        let mut newest = Vec::new();
+        if limit == 0 {
+            return Ok(());
+        }
+        self.for_each_newest(&which, &mut |stored| {
+            if fits(&stored.call) {
+                newest.push(stored);
+            }
+            if newest.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        let _ = newest.into_iter().rev().try_for_each(found);
+        Ok(())
+    }
+}
 
 /// Which runs to list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -9,20 +9,21 @@ use serde_json::ser::{Formatter as _, PrettyFormatter};
 
 use crate::journal::{JournalStore, ListedCall, OWN_MEMBERS};
 use crate::store::StoredCall;
-use crate::{Calls, QueueError, View};
+use crate::{CallFilter, QueueError, View};
 
 /// The depth of a list element in a document.
 const LISTED_DEPTH: usize = 2;
 
 impl View<'_> {
-    /// Passes on the JSON of every call in queue order, as reports show it, indented as an element of a list at depth 1
-    /// of a document. What a journal has stored is copied and not parsed into values.
+    /// Passes on the JSON of calls, oldest first, as reports show them, indented as elements of a list at depth 1 of a
+    /// document. A list of all calls copies what the journal has stored, and does not parse it into values.
     ///
     /// # Errors
     /// Fails on a disk error, or if the journal is not a file.
     pub fn for_each_text(
         &self,
         journal: Option<&JournalStore>,
+        filter: &CallFilter,
         paths: &impl Paths,
         found: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
     ) -> Result<(), QueueError> {
@@ -32,8 +33,8 @@ impl View<'_> {
             let mut serializer = serde_json::Serializer::with_formatter(text, listed());
             stored.call.shown(paths).serialize(&mut serializer).expect("a call is JSON");
         };
-        let Some(journal) = journal else {
-            return self.for_each_call(&Calls::All, &mut |stored| {
+        let Some(journal) = journal.filter(|_| *filter == CallFilter::default()) else {
+            return self.list_calls(filter, &mut |stored| {
                 text.clear();
                 write(stored, &mut text);
                 found(&text)

@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let waiting = CallFilter { status: Some("pending".to_owned()), ..CallFilter::default() };
     let mut written = Ok(());
-    workspace.calls().for_each(&waiting, &mut |call| {
+    workspace.calls().list(waiting)?.for_each(&mut |call| {
         written = writeln!(std::io::stdout(), "{} {}", call.id, call.tool_id);
         if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;

@@ -11,7 +11,7 @@ use brigade_core::text::escape_terminal;
 use brigade_core::{Hint, IdPrefix, NextStep, Severity, Timestamp};
 use brigade_policy::{Blocker, BlockerDetail};
 use brigade_projection::blocking;
-use brigade_queue::{Calls as Which, Enqueued, Match, OnDuplicate, QueueError, Review, StoredCall};
+use brigade_queue::{Enqueued, Match, OnDuplicate, QueueError, Review, StoredCall};
 use brigade_redact::{Redactor, SecretValue};
 
 use crate::args;
@@ -29,24 +29,29 @@ use crate::report::{
 use crate::request::{Blocked, Request};
 use crate::room::{CALLS, CATALOG, Room};
 
+pub use brigade_queue::CallFilter;
+
 /// The maximum number of listed files of a command.
 const SHOWN_FILES: usize = 8;
-
-/// Which calls to list.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CallFilter {
-    /// Only calls with this status.
-    pub status: Option<String>,
-    /// Only calls of this tool.
-    pub tool: Option<String>,
-    /// At most this many, the newest.
-    pub limit: Option<usize>,
-}
 
 /// Plans, queues, shows, decides and runs calls.
 #[derive(Clone)]
 pub struct Calls {
     pub(crate) room: Arc<Room>,
+}
+
+/// A list of calls, read while it is passed on, because there may be many.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct CallList {
+    /// The workspace root.
+    pub target: String,
+    /// The queue file.
+    pub calls_path: String,
+    /// Number of calls by status, listed or not.
+    pub counts: BTreeMap<String, u64>,
+    filter: CallFilter,
+    room: Arc<Room>,
 }
 
 impl Calls {
@@ -109,72 +114,18 @@ impl Calls {
         })
     }
 
-    /// Passes calls in order of creation, one at a time. Holds at most `limit` calls in memory.
-    ///
-    /// # Errors
-    /// Returns file errors.
-    pub fn for_each(
-        &self,
-        filter: &CallFilter,
-        found: &mut dyn FnMut(&Call) -> ControlFlow<()>,
-    ) -> Result<(), Error> {
-        let queue = self.room.queue();
-        let view = queue.read()?;
-        let which = match &filter.status {
-            Some(status) => Which::Of(CallStatus::from_word(status)),
-            None => Which::All,
-        };
-        let fits = |call: &Call| filter.tool.as_ref().is_none_or(|tool| call.tool_id == *tool);
-        let Some(limit) = filter.limit else {
-            view.for_each_call(&which, &mut |stored| {
-                if fits(&stored.call) { found(&stored.call) } else { ControlFlow::Continue(()) }
-            })?;
-            return Ok(());
-        };
-        let mut newest: Vec<Call> = Vec::new();
-        if limit == 0 {
-            return Ok(());
-        }
-        view.for_each_newest(&which, &mut |stored| {
-            if fits(&stored.call) {
-                newest.push(stored.call);
-            }
-            if newest.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })?;
-        for call in newest.iter().rev() {
-            if found(call).is_break() {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// Checks a filter before listing.
+    /// Lists calls, oldest first. The returned list reads them while it passes them on.
     ///
     /// # Errors
     /// Returns [`ErrorKind::Usage`] for an unknown status, and file errors.
-    pub fn check_filter(&self, filter: &CallFilter, counts: &BTreeMap<String, u64>) -> Result<(), Error> {
-        let Some(status) = &filter.status else { return Ok(()) };
-        let found = counts.keys().map(String::as_str);
-        check_status(status, CallStatus::ALL.iter().map(CallStatus::as_str).chain(found))
-    }
-
-    /// Passes the JSON of every call in order of creation, indented as an element of a list at depth 1 of a document.
-    /// For very long lists: stored text is copied without parsing it into values.
-    ///
-    /// # Errors
-    /// Returns file errors.
-    pub fn for_each_text(&self, found: &mut dyn FnMut(&[u8]) -> ControlFlow<()>) -> Result<(), Error> {
-        let queue = self.room.queue();
-        Ok(queue.read()?.for_each_text(self.room.journal().as_ref(), &*self.room, found)?)
-    }
-
-    /// Counts the calls by status.
-    ///
-    /// # Errors
-    /// Returns file errors.
-    pub fn counts(&self) -> Result<BTreeMap<String, u64>, Error> {
-        Ok(self.room.queue().read()?.call_counts()?)
+    pub fn list(&self, filter: CallFilter) -> Result<CallList, Error> {
+        let counts = self.room.queue().read()?.call_counts()?;
+        if let Some(status) = &filter.status {
+            let found = counts.keys().map(String::as_str);
+            check_status(status, CallStatus::ALL.iter().map(CallStatus::as_str).chain(found))?;
+        }
+        let (target, calls_path) = (self.room.target(), calls_path(&self.room));
+        Ok(CallList { target, calls_path, counts, filter, room: self.room.clone() })
     }
 
     /// Shows one call.
@@ -253,23 +204,35 @@ impl Calls {
     pub fn hold(&self, call: impl Into<IdPrefix>, reason: &str) -> Result<ReviewReport, Error> {
         decline(&self.room, &call.into(), Review::Hold(clean_reason(&self.room, reason)?))
     }
+}
 
-    /// Returns the path of the queue file for reports.
-    pub fn path(&self) -> String {
-        calls_path(&self.room)
-    }
-
-    /// Returns a call with absolute paths, for reports.
-    pub fn shown(&self, call: &Call) -> Call {
-        call.clone().shown(&*self.room)
-    }
-
-    /// Returns a note if the catalog has no tool with this id.
+impl CallList {
+    /// Passes on the calls, oldest first, until `found` breaks. Paths are relative to the workspace.
     ///
     /// # Errors
     /// Returns file errors.
-    pub fn note_on_tool(&self, id: &str) -> Result<Option<String>, Error> {
-        note_on_tool(&self.room, id)
+    pub fn for_each(&self, found: &mut dyn FnMut(&Call) -> ControlFlow<()>) -> Result<(), Error> {
+        let queue = self.room.queue();
+        Ok(queue.read()?.list_calls(&self.filter, &mut |stored| found(&stored.call))?)
+    }
+
+    /// Passes on the JSON of the calls with absolute paths, oldest first, indented as elements of a list at depth 1 of
+    /// a document. For very long lists: stored text is copied without parsing it into values.
+    ///
+    /// # Errors
+    /// Returns file errors.
+    pub fn for_each_text(&self, found: &mut dyn FnMut(&[u8]) -> ControlFlow<()>) -> Result<(), Error> {
+        let (queue, journal) = (self.room.queue(), self.room.journal());
+        Ok(queue.read()?.for_each_text(journal.as_ref(), &self.filter, &*self.room, found)?)
+    }
+
+    /// Returns why the list may be empty, such as an unknown tool.
+    ///
+    /// # Errors
+    /// Returns file errors.
+    pub fn notes(&self) -> Result<Vec<String>, Error> {
+        let note = self.filter.tool.as_ref().map(|tool| note_on_tool(&self.room, tool));
+        Ok(note.transpose()?.flatten().into_iter().collect())
     }
 }
 

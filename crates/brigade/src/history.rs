@@ -312,6 +312,6 @@ fn next_of_run(room: &Room, receipt: &Receipt) -> Option<NextStep> {
 fn listed_summary(room: &Room, view: &View<'_>, run: &ListedRun) -> RunSummary {
     match view.receipt(run.stored_id()) {
         Ok(Some(Ok(stored))) => stored.summary(room),
-        _ => RunSummary { id: run.id.clone(), ..RunSummary::default() },
+        _ => RunSummary::of(Receipt { id: run.id.clone(), ..Receipt::default() }),
     }
 }

@@ -93,7 +93,7 @@ pub use brigade_redact as redact;
 pub use brigade_runtime::{LogStream, StartProgress};
 
 pub use args::ArgsSource;
-pub use calls::CallFilter;
+pub use calls::{CallFilter, CallList};
 pub use defaults::DefaultsRequest;
 pub use doctor::DoctorRequest;
 pub use env::{DEFAULT_LOCK_TIMEOUT, Env};

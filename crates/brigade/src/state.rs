@@ -14,9 +14,9 @@ use crate::room::Room;
 
 /// One line of an export.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Exported<'e> {
+pub enum Exported {
     /// The latest revision of a call.
-    Call(&'e Call),
+    Call(Box<Call>),
     /// A receipt.
     Receipt(Box<Receipt>),
 }
@@ -72,7 +72,7 @@ impl State {
     ///
     /// # Errors
     /// Returns file errors.
-    pub fn export(&self, found: &mut dyn FnMut(Exported<'_>) -> ControlFlow<()>) -> Result<(), Error> {
+    pub fn export(&self, found: &mut dyn FnMut(Exported) -> ControlFlow<()>) -> Result<(), Error> {
         let queue = self.room.queue();
         let view = queue.read()?;
         if let Some(journal) = self.room.journal() {
@@ -80,7 +80,7 @@ impl State {
         }
         let mut stopped = false;
         view.for_each_call(&Calls::All, &mut |stored| {
-            let flow = found(Exported::Call(&stored.call));
+            let flow = found(Exported::Call(Box::new(stored.call.shown(&*self.room))));
             stopped = flow.is_break();
             flow
         })?;

@@ -1,76 +1,18 @@
 //! What lists show of a receipt.
 
-use brigade_core::json::exact;
-use brigade_core::{Extra, Number, Object, Timestamp, record};
-use brigade_policy::PolicyDecision;
-use serde::{Deserialize, Serialize};
+use std::ops::Deref;
 
-use super::{McpRequestId, OutputCompaction, Receipt, RuntimeStatus};
+use brigade_core::{Json, Object, json};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The part of a receipt for lists. Every member is present.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
-pub struct RunSummary {
-    /// The run.
-    pub id: String,
-    /// How the run ended.
-    pub status: String,
-    /// The call.
-    pub call_id: String,
-    /// The tool.
-    pub tool_id: String,
-    /// Its family.
-    pub family: String,
-    /// When the run started.
-    #[serde(deserialize_with = "exact")]
-    pub started_at: Option<Timestamp>,
-    /// When the run ended.
-    #[serde(deserialize_with = "exact")]
-    pub completed_at: Option<Timestamp>,
-    /// The duration in seconds.
-    pub duration_seconds: Option<Number>,
-    /// The exit code; negative for a signal.
-    pub exit_code: Option<i64>,
-    /// Whether the timeout ended it.
-    pub timed_out: bool,
-    /// The timeout in seconds.
-    pub timeout: Option<Number>,
-    /// The policy decision.
-    pub policy: Option<PolicyDecision>,
-    /// The state of the runtime when the run started.
-    pub runtime: Option<RuntimeStatus>,
-    /// The MCP server.
-    pub mcp_server_id: Option<String>,
-    /// The name of the tool at that server.
-    pub mcp_tool_name: Option<String>,
-    /// The id of the request to the server.
-    pub mcp_request_id: Option<McpRequestId>,
-    /// The response, shortened and without secrets.
-    pub mcp_response_summary: Option<Object>,
-    /// The text of the response.
-    pub mcp_response_text: Option<String>,
-    /// The end of standard output, without secrets.
-    pub stdout_summary: String,
-    /// The end of standard error, without secrets.
-    pub stderr_summary: String,
-    /// The log of standard output.
-    pub stdout_log_path: Option<String>,
-    /// The log of standard error.
-    pub stderr_log_path: Option<String>,
-    /// How much the summaries omit.
-    pub output_compaction: Option<OutputCompaction>,
-    /// The receipt.
-    pub receipt_path: Option<String>,
-    /// Members with values of another type.
-    #[serde(skip)]
-    pub extra: Extra,
-}
+use super::Receipt;
 
-record!(RunSummary);
+/// A receipt as lists show it: only [`RunSummary::MEMBERS`], and every one of them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunSummary(Receipt);
 
 impl RunSummary {
-    /// Members of a summary that a receipt may lack.
+    /// The members of the document.
     pub const MEMBERS: &[&str] = &[
         "id",
         "status",
@@ -98,36 +40,66 @@ impl RunSummary {
         "receipt_path",
     ];
 
-    /// Extracts the summary of a receipt.
+    /// Sums up a receipt.
     pub fn of(receipt: Receipt) -> RunSummary {
-        let mut other = receipt.extra.members().clone();
-        other.retain(|name, _| RunSummary::MEMBERS.contains(&name.as_str()));
-        RunSummary {
-            id: receipt.id,
-            status: receipt.status,
-            call_id: receipt.call_id,
-            tool_id: receipt.tool_id,
-            family: receipt.family,
-            started_at: receipt.started_at,
-            completed_at: receipt.completed_at,
-            duration_seconds: receipt.duration_seconds,
-            exit_code: receipt.exit_code,
-            timed_out: receipt.timed_out,
-            timeout: receipt.timeout,
-            policy: receipt.policy,
-            runtime: receipt.runtime,
-            mcp_server_id: receipt.mcp_server_id,
-            mcp_tool_name: receipt.mcp_tool_name,
-            mcp_request_id: receipt.mcp_request_id,
-            mcp_response_summary: receipt.mcp_response_summary,
-            mcp_response_text: receipt.mcp_response_text,
-            stdout_summary: receipt.stdout_summary,
-            stderr_summary: receipt.stderr_summary,
-            stdout_log_path: receipt.stdout_log_path,
-            stderr_log_path: receipt.stderr_log_path,
-            output_compaction: receipt.output_compaction,
-            receipt_path: receipt.receipt_path,
-            extra: Extra::from(other),
+        // Large members that no summary has.
+        let (args, argv, arguments) = Default::default();
+        let (observed, binding, checkpoint, projection_summary) = Default::default();
+        RunSummary(Receipt {
+            args,
+            argv,
+            arguments,
+            observed,
+            binding,
+            checkpoint,
+            projection_summary,
+            ..receipt
+        })
+    }
+}
+
+impl Deref for RunSummary {
+    type Target = Receipt;
+
+    fn deref(&self) -> &Receipt {
+        &self.0
+    }
+}
+
+impl Serialize for RunSummary {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut written = self.0.to_members();
+        let member = |name: &&str| ((*name).to_owned(), written.remove(*name).unwrap_or(Json::Null));
+        let members: Object = RunSummary::MEMBERS.iter().map(member).collect();
+        json::hand_over(Json::Object(members), serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for RunSummary {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<RunSummary, D::Error> {
+        <Receipt as Deserialize>::deserialize(deserializer).map(RunSummary)
+    }
+}
+
+#[cfg(feature = "schemas")]
+impl schemars::JsonSchema for RunSummary {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "RunSummary".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        // With a generator of its own: most types of a receipt are in none of these members.
+        let mut schema = Receipt::json_schema(&mut generator.settings().clone().into_generator());
+        generator.subschema_for::<super::PolicyDecision>();
+        generator.subschema_for::<super::RuntimeStatus>();
+        generator.subschema_for::<super::McpRequestId>();
+        generator.subschema_for::<super::OutputCompaction>();
+        let is_shown = |name: &str| RunSummary::MEMBERS.contains(&name);
+        if let Some(properties) = schema.get_mut("properties").and_then(|members| members.as_object_mut()) {
+            properties.retain(|name, _| is_shown(name));
         }
+        schema.insert("required".to_owned(), RunSummary::MEMBERS.into());
+        schema.insert("description".to_owned(), "A receipt as lists show it.".into());
+        schema
     }
 }

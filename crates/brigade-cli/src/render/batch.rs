@@ -3,6 +3,7 @@
 use std::io::{self, BufRead, Write};
 
 use brigade::core::json::DocumentWriter;
+use brigade::paths::CALLS;
 use brigade::{BatchReport, BatchRow, Blocked, Error, Report, SchemaId, Workspace};
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +30,7 @@ impl<'a> Batch<'a> {
         let mut document = DocumentWriter::new(out);
         document.member("schema", BatchReport::SCHEMA)?;
         document.member("target", &self.workspace.root().display().to_string())?;
-        document.member("calls_path", &self.workspace.calls().path())?;
+        document.member("calls_path", &self.workspace.root().join(CALLS).display().to_string())?;
         let queued = document.list("rows", |rows| self.for_each(|row| rows.element(row)))?;
         match &queued {
             Ok(report) => {

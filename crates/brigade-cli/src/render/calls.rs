@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use brigade::core::Timestamp;
 use brigade::core::json::DocumentWriter;
-use brigade::{Call, CallFilter, CallStatus, Error, Report, SchemaId, Workspace};
+use brigade::{Call, CallList, CallStatus, Error, Report, SchemaId};
 use serde::{Deserialize, Serialize};
 
 use super::page::Page;
@@ -18,14 +18,14 @@ use super::{when, words};
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub(crate) struct CallListReport {
-    #[serde(deserialize_with = "CallListReport::read_schema")]
-    schema: SchemaId,
-    /// The workspace.
-    target: String,
     /// The queue's file.
     calls_path: String,
     /// How many calls of each status the queue has, listed or not.
     counts: BTreeMap<String, u64>,
+    #[serde(deserialize_with = "CallListReport::read_schema")]
+    schema: SchemaId,
+    /// The workspace.
+    target: String,
     /// The calls, oldest first.
     calls: Vec<Call>,
     /// Why nothing may be listed, such as a tool that is not there.
@@ -40,58 +40,31 @@ impl Report for CallListReport {
     const SCHEMA: SchemaId = "brigade.call-list.v1";
 }
 
-/// The document of all calls, which has its members in another order.
-#[derive(Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-pub(crate) struct AllCallsReport {
-    calls_path: String,
-    counts: BTreeMap<String, u64>,
-    #[serde(deserialize_with = "CallListReport::read_schema")]
-    schema: SchemaId,
-    target: String,
-    calls: Vec<Call>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
-}
-
 /// Writes the document of `call list` while the calls are read. Returns why reading stopped early.
-pub(crate) fn write_list(
-    workspace: &Workspace,
-    filter: &CallFilter,
-    counts: &BTreeMap<String, u64>,
-    out: &mut dyn Write,
-) -> io::Result<Option<Error>> {
-    let calls = workspace.calls();
-    let (target, path) = (workspace.root().display().to_string(), calls.path());
+pub(crate) fn write_list(list: &CallList, out: &mut dyn Write) -> io::Result<Option<Error>> {
     let mut document = DocumentWriter::new(out);
-    if *filter == CallFilter::default() {
-        document.member("calls_path", &path)?;
-        document.member("counts", counts)?;
-        document.member("schema", CallListReport::SCHEMA)?;
-        document.member("target", &target)?;
-        let failure = document
-            .list("calls", |list| stream(|write| calls.for_each_text(&mut |call| write(list.text(call)))))?;
-        return end(document, failure);
-    }
+    document.member("calls_path", &list.calls_path)?;
+    document.member("counts", &list.counts)?;
     document.member("schema", CallListReport::SCHEMA)?;
-    document.member("target", &target)?;
-    document.member("calls_path", &path)?;
-    document.member("counts", counts)?;
+    document.member("target", &list.target)?;
     let mut is_found = false;
-    let failure = document.list("calls", |list| {
+    let failure = document.list("calls", |calls| {
         stream(|write| {
-            calls.for_each(filter, &mut |call| {
+            list.for_each_text(&mut |call| {
                 is_found = true;
-                write(list.element(&calls.shown(call)))
+                write(calls.text(call))
             })
         })
     })?;
-    if let Some(tool) = filter.tool.as_ref().filter(|_| !is_found)
-        && let Ok(Some(note)) = calls.note_on_tool(tool)
-    {
-        document.member("notes", &[note])?;
+    let notes = if is_found { Vec::new() } else { list.notes().unwrap_or_default() };
+    if !notes.is_empty() {
+        document.member("notes", &notes)?;
     }
-    end(document, failure)
+    if let Some(error) = &failure {
+        document.member("error", &error.to_string())?;
+    }
+    document.end()?;
+    Ok(failure)
 }
 
 /// Writes what is read piece by piece, and returns why reading stopped early. What cannot be written ends it.
@@ -104,14 +77,6 @@ fn stream(
         if unwritten.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
     unwritten.map(|()| read.err())
-}
-
-fn end(mut document: DocumentWriter<'_>, failure: Option<Error>) -> io::Result<Option<Error>> {
-    if let Some(error) = &failure {
-        document.member("error", &error.to_string())?;
-    }
-    document.end()?;
-    Ok(failure)
 }
 
 /// How many rows are printed at a time.
@@ -178,7 +143,7 @@ impl CallRows {
     }
 
     /// Moves the last rows to a page, with notes and the next step.
-    pub(crate) fn last(&mut self, now: Timestamp, filter: &CallFilter) -> Page {
+    pub(crate) fn last(&mut self, now: Timestamp, limit: Option<usize>) -> Page {
         if self.shown == 0 && self.table.len() == 0 {
             let mut page = Page::new(now);
             page.data.line("no calls");
@@ -186,7 +151,7 @@ impl CallRows {
             return page;
         }
         let mut page = self.part(now);
-        if filter.limit == Some(self.shown) {
+        if limit == Some(self.shown) {
             page.note(&format!("showing the newest {} calls; use --all to list every call", self.shown));
         }
         if let Some(call) = self.pending.take() {

@@ -64,9 +64,7 @@ fn for_each(
     let mut taken = Ok(());
     let read = workspace.state().export(&mut |exported| {
         taken = take(match exported {
-            Exported::Call(call) => {
-                Record { call: Some(Box::new(workspace.calls().shown(call))), ..Record::default() }
-            }
+            Exported::Call(call) => Record { call: Some(call), ..Record::default() },
             Exported::Receipt(receipt) => Record { receipt: Some(receipt), ..Record::default() },
         });
         if taken.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }

@@ -40,37 +40,35 @@ const SHOWN: usize = 50;
 pub(crate) fn run(session: &Session<'_>, arguments: &ListArgs, output: &mut Output<'_, '_>) -> Exit {
     let limit = arguments.limit.or((!arguments.all && !output.is_json()).then_some(SHOWN));
     let filter = CallFilter { status: arguments.status.clone(), tool: arguments.tool.clone(), limit };
-    let shown = session.workspace().and_then(|workspace| show(&workspace, &filter, output));
+    let shown = session.workspace().and_then(|workspace| show(&workspace, filter, output));
     shown.unwrap_or_else(|error| output.fail(&error))
 }
 
-fn show(workspace: &Workspace, filter: &CallFilter, output: &mut Output<'_, '_>) -> Result<Exit, Error> {
+fn show(workspace: &Workspace, filter: CallFilter, output: &mut Output<'_, '_>) -> Result<Exit, Error> {
+    let limit = filter.limit;
     // An unreadable queue fails here, before anything is written.
-    let counts = workspace.calls().counts()?;
-    workspace.calls().check_filter(filter, &counts)?;
+    let list = workspace.calls().list(filter)?;
     if output.is_json() {
         let mut failed = None;
         let exit = output.write(Exit::Done, |out| {
-            failed = write_list(workspace, filter, &counts, out)?;
+            failed = write_list(&list, out)?;
             Ok(())
         });
         return Ok(failed.map_or(exit, |error| exit.max(error.exit())));
     }
     let now = output.now();
-    let mut rows = CallRows::new(&counts);
+    let mut rows = CallRows::new(&list.counts);
     let mut exit = Exit::Done;
-    workspace.calls().for_each(filter, &mut |call| {
+    list.for_each(&mut |call| {
         rows.add(call, now);
         if rows.is_full() {
             exit = exit.max(output.page(&rows.part(now), Exit::Done));
         }
         if exit == Exit::Done { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
-    let mut page = rows.last(now, filter);
-    if let Some(tool) = filter.tool.as_ref().filter(|_| rows.is_empty())
-        && let Some(note) = workspace.calls().note_on_tool(tool)?
-    {
-        page.note(&note);
+    let mut page = rows.last(now, limit);
+    if rows.is_empty() {
+        list.notes()?.iter().for_each(|note| page.note(note));
     }
     Ok(exit.max(output.page(&page, Exit::Done)))
 }

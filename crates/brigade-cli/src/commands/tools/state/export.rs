@@ -1,6 +1,6 @@
 //! `brigade tools state export`
 
-use brigade::{Error, Exit, Workspace};
+use brigade::{CallFilter, Error, Exit, Workspace};
 use clap::Args;
 
 use crate::output::Output;
@@ -20,7 +20,7 @@ pub(crate) fn run(session: &Session<'_>, _arguments: &ExportArgs, output: &mut O
 
 fn show(workspace: &Workspace, output: &mut Output<'_, '_>) -> Result<Exit, Error> {
     // An unreadable queue fails here, before anything is written.
-    workspace.calls().counts()?;
+    workspace.calls().list(CallFilter::default())?;
     let is_json = output.is_json();
     let mut failure = None;
     let exit = output.write(Exit::Done, |out| {
