@@ -79,6 +79,8 @@ pub struct Call {
     pub checkpoint_ids: Vec<CheckpointId>,
     /// The run that it replays.
     pub replay: Option<ReplayOf>,
+    /// The checkpoint after which the last finished run resumed.
+    pub resume_checkpoint_id: Option<CheckpointId>,
     /// Members that this version does not know.
     pub extra: Object,
 }
@@ -163,6 +165,8 @@ pub struct RunEnd {
     pub timed_out: bool,
     /// The checkpoints it waits on; empty unless it waits.
     pub checkpoint_ids: Vec<CheckpointId>,
+    /// The checkpoint after which it resumed.
+    pub resume_checkpoint_id: Option<CheckpointId>,
     /// Where its receipt is.
     pub receipt: ReceiptLink,
 }
@@ -280,6 +284,9 @@ impl Call {
         self.receipt = Some(end.receipt);
         if !end.checkpoint_ids.is_empty() {
             self.checkpoint_ids = end.checkpoint_ids;
+        }
+        if end.resume_checkpoint_id.is_some() {
+            self.resume_checkpoint_id = end.resume_checkpoint_id;
         }
         Ok(self)
     }

@@ -17,7 +17,7 @@ use brigade_redact::{MARK, Redactor, SecretValue, looks_secret_value};
 
 use serde::{Deserialize, Serialize};
 
-use crate::binding::{Binding, Caller};
+use crate::binding::Binding;
 use crate::contract::{ContractFiles, ContractLabels, contract_fingerprint};
 use crate::facts::{ArgsProblem, DirectoryFact, FileFact, PinFact, PlanFacts, ProgramFact, SchemaFact};
 use crate::inputs::paths_of_words;
@@ -456,6 +456,7 @@ fn command_blockers(
             return None;
         }
     };
+    let reviewed = argv.words().len();
     let mut pushed = true;
     // A server gets its arguments as a message, so its command line does not change.
     let appended = rendered.iter().filter(|_| facts.tool.family != Some(Family::Mcp));
@@ -477,7 +478,7 @@ fn command_blockers(
         let hint = "write what is long into a file, and pass its name";
         blockers.push(if is_sent { blocker } else { blocker.hint(hint) });
     }
-    blockers.extend(start::risks(&argv).map(|objection| objection.blocker(place_of)));
+    blockers.extend(start::risks(&argv, reviewed).map(|objection| objection.blocker(place_of)));
     pushed.then_some(argv)
 }
 

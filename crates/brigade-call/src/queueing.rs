@@ -62,6 +62,7 @@ impl Plan {
             receipt: None,
             exit_code: None,
             timed_out: None,
+            resume_checkpoint_id: None,
             checkpoint_ids: Vec::new(),
             replay,
             // Documents of a missing tool have `null` here.

@@ -143,6 +143,9 @@ struct CallRecord<'a> {
     /// When the replay was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     replay_created_at: Option<Timestamp>,
+    /// The checkpoint after which the last finished run resumed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resume_checkpoint_id: Option<Cow<'a, CheckpointId>>,
 }
 
 /// Returns the labels of a record that has none.
@@ -213,6 +216,7 @@ impl Call {
                 .and_then(|replay| replay.source_call_id.as_deref())
                 .map(Cow::Borrowed),
             replay_created_at: replay.map(|replay| replay.created_at),
+            resume_checkpoint_id: self.resume_checkpoint_id.as_ref().map(Cow::Borrowed),
         };
         to_record(to_json(&record).expect("a call is JSON"), &Extra::from(self.extra.clone()))
     }
@@ -322,6 +326,7 @@ impl Call {
                 None => record.checkpoint_id.into_iter().map(Cow::into_owned).collect(),
             },
             replay,
+            resume_checkpoint_id: record.resume_checkpoint_id.map(Cow::into_owned),
             extra: std::mem::take(extra),
         };
         if version == RecordVersion::Adopted && call.status == CallStatus::Approved {

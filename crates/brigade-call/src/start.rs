@@ -9,6 +9,7 @@
 //! | the entry has no errors | yes | yes |
 //! | the command is there, can be split, is short enough, holds no secret, is no high risk | yes | yes |
 //! | its directory and its program are there | yes | yes |
+//! | the policy allows code for an interpreter in the command | yes | yes |
 //! | what the policy decides on a call of the tool | yes | no: the policy decides which calls may use a runtime |
 //! | the code that the command leads to can be bound | yes | no: no approval binds it |
 //! | the pin | no: the list is what it is compared with | no |
@@ -16,11 +17,12 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use brigade_command::Argv;
 use brigade_command::argv::InvalidCommand;
-use brigade_command::{Argv, risk};
+use brigade_command::risk::{self, Risk};
 use brigade_core::text::escape_terminal;
 use brigade_core::{Fingerprint, Place};
-use brigade_policy::{Blocker, Decision};
+use brigade_policy::{Blocker, Decision, refuse_inline_code};
 use brigade_redact::{Redactor, is_secret_command};
 
 use crate::facts::DirectoryFact;
@@ -54,6 +56,8 @@ pub struct StartFacts<'f> {
     pub program: StartProgram,
     /// The policy's decision; absent if the policy does not apply.
     pub decision: Option<Decision>,
+    /// The place of the policy's rule against code for an interpreter, where the policy makes no decision.
+    pub refuses_inline_code: Option<Place>,
     /// Why the code of the command cannot be bound; empty if it need not be.
     pub unbound: Vec<Blocker>,
 }
@@ -90,7 +94,7 @@ pub enum Objection {
     /// The system does not take the command line; the text says why.
     TooLong(String),
     /// The command is high-risk.
-    Risk(risk::Risk),
+    Risk(Risk),
     /// The command seems to hold a secret.
     Secret,
     /// The program of the command is not there.
@@ -200,7 +204,7 @@ pub fn plan_start(facts: StartFacts<'_>) -> Result<VerifiedStart, Vec<Objection>
     let argv = split(facts.command).map_err(|objection| objections.push(*objection)).ok();
     if let Some(argv) = &argv {
         objections.extend(too_long(argv));
-        objections.extend(risks(argv));
+        objections.extend(risks(argv, argv.words().len()));
     }
     if facts.command.is_some_and(is_secret_command) {
         objections.push(Objection::Secret);
@@ -212,6 +216,8 @@ pub fn plan_start(facts: StartFacts<'_>) -> Result<VerifiedStart, Vec<Objection>
     }
     let denied = facts.decision.iter().flat_map(|decision| &decision.blockers);
     objections.extend(denied.cloned().map(Objection::Policy));
+    let rule = argv.as_ref().zip(facts.refuses_inline_code.as_ref());
+    objections.extend(rule.and_then(|(argv, rule)| refuse_inline_code(argv, rule)).map(Objection::Policy));
     objections.extend(facts.unbound.into_iter().map(Objection::Unbound));
     match (argv, facts.program) {
         (Some(argv), StartProgram::Found { path, sha256 }) if objections.is_empty() => Ok(VerifiedStart {
@@ -264,9 +270,13 @@ pub(crate) fn split(command: Option<&str>) -> Result<Argv, Box<Objection>> {
     Argv::parse(command).map_err(|error| Box::new(Objection::NotWords(error)))
 }
 
-/// Lists the risks of a command line.
-pub(crate) fn risks(argv: &Argv) -> impl Iterator<Item = Objection> {
-    risk::judge(argv).into_iter().map(Objection::Risk)
+/// Lists the risks of a command line, of which an entry holds the first `reviewed` words.
+///
+/// Code for an interpreter in those words is no risk: it is reviewed with them, and the policy decides on it.
+pub(crate) fn risks(argv: &Argv, reviewed: usize) -> impl Iterator<Item = Objection> {
+    let found = risk::judge(argv);
+    let code: Vec<Risk> = risk::inline_code(&found, reviewed).cloned().collect();
+    found.into_iter().filter(move |risk| !code.contains(risk)).map(Objection::Risk)
 }
 
 /// Returns why the directory cannot be used.

@@ -155,6 +155,7 @@ mod tests {
                 "allowed_effects",
                 "allowed_families",
                 "allowed_runtimes",
+                "commands",
                 "denied_effects",
                 "env_bindings",
                 "max_timeout",

@@ -160,6 +160,8 @@ pub(crate) enum Value {
     Command,
     /// Code in the language of the program.
     Code,
+    /// Rules in the language of the program, with commands for a shell.
+    Rules,
     /// A file with commands; it may be standard input.
     File,
 }

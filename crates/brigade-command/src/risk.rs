@@ -44,9 +44,14 @@ pub enum Risk {
         program: &'static str,
     },
     /// An interpreter gets its program as text.
+    ///
+    /// In a reviewed command the text can be read, so a policy may allow it. [`inline_code`] tells such text from text
+    /// that arguments supply.
     InlineCode {
         /// The position of the option or of the code.
         word: usize,
+        /// The position of the last word that may hold code; `usize::MAX` if the command line ends before it.
+        end: usize,
         /// The interpreter.
         program: &'static str,
     },
@@ -120,7 +125,7 @@ impl fmt::Display for Risk {
             Risk::ShellText { word, program } => {
                 write!(f, "word {word} gives `{program}` its commands as text")
             }
-            Risk::InlineCode { word, program } => {
+            Risk::InlineCode { word, program, .. } => {
                 write!(f, "word {word} gives `{program}` its program as text")
             }
             Risk::Privilege { word, program } => {
@@ -162,6 +167,21 @@ pub fn judge(argv: &Argv) -> Vec<Risk> {
     let mut seen = std::collections::HashSet::new();
     risks.retain(|risk| seen.insert(risk.clone()));
     risks
+}
+
+/// Returns the part of the risks that is code for an interpreter in the first words of a command line: those that a
+/// reviewed file holds. Code that words after them supply or continue is not part of it.
+///
+/// ```
+/// use brigade_command::argv::Argv;
+/// use brigade_command::risk::{inline_code, judge};
+///
+/// let of_file = |command: &str, words| inline_code(&judge(&Argv::parse(command).unwrap()), words).count();
+/// assert_eq!(of_file("python3 -c 'print(1)' name", 3), 1);
+/// assert_eq!(of_file("python3 -c 'print(1)'", 2), 0);
+/// ```
+pub fn inline_code(risks: &[Risk], words: usize) -> impl Iterator<Item = &Risk> {
+    risks.iter().filter(move |risk| matches!(risk, Risk::InlineCode { end, .. } if *end < words))
 }
 
 /// Lists the commands that a command line starts, in the order they are found: itself, then commands after wrappers, in
@@ -323,9 +343,16 @@ impl Reading {
                 self.process_substitutions(args);
             }
             Role::Interpreter => {
-                if let Some(found) = options::inline_code(program, args) {
-                    self.risks.push(Risk::InlineCode { word: args[found].at, program });
-                } else {
+                let texts = options::inline_code(program, args);
+                self.risks.extend(texts.iter().map(|text| {
+                    let word = args[text.option].at;
+                    // A text that is missing would be the next argument.
+                    let end = args.get(text.end).map_or(usize::MAX, |last| last.at);
+                    Risk::InlineCode { word, end, program }
+                }));
+                if let Some(text) = options::command_text(program, args) {
+                    self.risks.push(Risk::ShellText { word: args[text].at, program });
+                } else if texts.is_empty() {
                     self.standard_input(head, known, args);
                 }
                 self.process_substitutions(args);
@@ -423,8 +450,11 @@ impl Reading {
                     self.shell_text(&text);
                     self.started.truncate(before);
                 }
-                hook::Hooked::InlineCode { word, program } => {
-                    self.risks.push(Risk::InlineCode { word, program });
+                hook::Hooked::Language { word, program } => {
+                    self.risks.push(Risk::ShellText { word, program });
+                }
+                hook::Hooked::InlineCode { word, end, program } => {
+                    self.risks.push(Risk::InlineCode { word, end, program });
                 }
                 hook::Hooked::StandardInput { word, program } => {
                     self.risks.push(Risk::StandardInput { word, program });

@@ -63,7 +63,9 @@ pub fn diagnose_tool(state: &ToolState<'_>, now: Timestamp, found: &mut ToolIssu
     contract::contract(tool, state.files, &mut found.own);
     if let Some(files) = state.files {
         files::files(tool, files, now, &mut found.own);
-        files::command(tool, files, &mut found.own);
+        let is_refused =
+            state.policy.as_ref().is_some_and(|facts| facts.state.refuses_inline_code().is_some());
+        files::command(tool, files, is_refused, &mut found.own);
     }
     projections::projections(tool, state.projections, &mut found.own);
     if let Some(files) = state.files {

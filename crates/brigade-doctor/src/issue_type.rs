@@ -190,6 +190,8 @@ issue_types! {
             "It was last written more than 48 hours ago. The program that writes it may have stopped.", Remedy::Tool(NextStep::ShowTool);
         HighRiskCommand = "high_risk_command", Error, "A command that hides what runs",
             "Calls are refused. Put the steps into a reviewed script and use that as the command.", Remedy::Edit;
+        InlineCode = "inline_code", Info, "A command with code for an interpreter",
+            "The code is reviewed and approved with the command. `inline_code = \"refuse\"` under `[commands]` in policy.toml refuses such commands.", Remedy::Edit;
         InvalidMcpServer = "invalid_mcp_server", Warning, "An invalid MCP server entry",
             "Each entry of mcpServers must be an object with a command.", Remedy::Edit;
         MissingTimeout = "missing_timeout", Warning, "An MCP server without a timeout",

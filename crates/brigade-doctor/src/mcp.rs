@@ -43,7 +43,8 @@ fn problems(entry: &Json) -> Vec<McpProblem> {
         Some(None) => found.push(McpProblem::Invalid),
         Some(Some(text)) if !text.trim().is_empty() => match words(text, members.get("args")) {
             Some(argv) => {
-                let risks = risk::judge(&argv);
+                let mut risks = risk::judge(&argv);
+                risks.retain(|risk| !matches!(risk, risk::Risk::InlineCode { .. }));
                 if !risks.is_empty() {
                     found.push(McpProblem::HighRisk(risks.iter().map(ToString::to_string).collect()));
                 }

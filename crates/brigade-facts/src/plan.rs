@@ -190,6 +190,7 @@ impl<'c> FactReader<'_, 'c> {
             directory_fact,
             program,
             decision: Some(decision),
+            refuses_inline_code: None,
             unbound,
         };
         Ok(StartInput { facts, program: opened })

@@ -266,6 +266,7 @@ fn a_live_listing_is_under_the_same_policy() {
             directory_fact: DirectoryFact::Present,
             program: StartProgram::Found { path: python().to_owned(), sha256: Some(sha256) },
             decision: Some(opened(decide(&policy, &CallFacts::of(tool), &|_: &str| true))),
+            refuses_inline_code: None,
             unbound: Vec::new(),
         })
     };

@@ -191,9 +191,9 @@ impl Explanation {
 
 /// Decides whether a call may run, and under which terms.
 ///
-/// The reasons are in this order: family, denied effects, effects that are not allowed, approval mode, timeout,
-/// runtime, labels without a binding, bound variables that are not set, unsafe labels. An invalid policy gives one
-/// reason for each of its errors.
+/// The reasons are in this order: family, denied effects, effects that are not allowed, code in the command, approval
+/// mode, timeout, runtime, labels without a binding, bound variables that are not set, unsafe labels. An invalid policy
+/// gives one reason for each of its errors.
 pub fn decide(state: &PolicyState, facts: &CallFacts<'_>, environment: &dyn Environment) -> Decision {
     explain(state, facts, environment).decision
 }

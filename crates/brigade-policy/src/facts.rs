@@ -10,6 +10,8 @@ pub struct CallFacts<'a> {
     pub tool_id: &'a str,
     /// The kind of tool. Absent for a broken entry, which no list of families allows.
     pub family: Option<Family>,
+    /// The command of the tool.
+    pub command: Option<&'a str>,
     /// Labels of the effects of the call.
     pub effects: &'a [String],
     /// When a user must approve the call. Absent means never.
@@ -30,6 +32,7 @@ impl<'a> CallFacts<'a> {
         CallFacts {
             tool_id: tool.id.as_str(),
             family: tool.family,
+            command: tool.command.as_deref(),
             effects: &tool.effects,
             approval_mode: tool.approval_mode,
             timeout: tool.timeout,
@@ -44,6 +47,7 @@ impl<'a> CallFacts<'a> {
         CallFacts {
             tool_id,
             family: None,
+            command: None,
             effects: &[],
             approval_mode: None,
             timeout: None,

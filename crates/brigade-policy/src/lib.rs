@@ -73,6 +73,8 @@ pub use document::Located;
 pub use facts::{CallFacts, Environment};
 pub use fault::{Diagnosis, ErrorLine, Fault, Label, SourceLine};
 pub use label::{LabelProblem, check_label, shown_label};
-pub use policy::{Limits, Observe, Policy, PolicyState, Reads, Rule, SandboxMode, SandboxRules, Standing};
+pub use policy::{
+    InlineCode, Limits, Observe, Policy, PolicyState, Reads, Rule, SandboxMode, SandboxRules, Standing,
+};
 pub use record::{BlockerDetail, PolicyDecision, PolicyRules, SandboxDecision, SandboxSettings};
-pub use ruling::{Ruling, Topic};
+pub use ruling::{Ruling, Topic, refuse_inline_code};

@@ -35,8 +35,8 @@ impl PolicyState {
     ///
     /// Never fails: invalid bytes give [`PolicyState::Invalid`]. Unknown top-level keys are warnings, as in v0.30,
     /// which ignores them. Other unknown names are errors, because a misspelt restriction must not be ignored: keys in
-    /// `[sandbox]`, `[paths]`, `[environment]` and `[limits]`, tables with similar names, and a `[sandbox]` without a
-    /// mode. `file` is the name used in places.
+    /// `[sandbox]`, `[paths]`, `[environment]`, `[commands]` and `[limits]`, tables with similar names, and a
+    /// `[sandbox]` without a mode. `file` is the name used in places.
     pub fn parse(file: &str, bytes: Option<&[u8]>) -> PolicyState {
         match bytes {
             None => PolicyState::Missing { file: file.to_owned() },
@@ -90,6 +90,20 @@ impl PolicyState {
             PolicyState::Missing { .. } => &[],
             PolicyState::Invalid { issues, .. } => issues,
             PolicyState::Valid(policy) => &policy.issues,
+        }
+    }
+
+    /// Returns the place of the rule that refuses code for an interpreter in commands. An invalid policy refuses it.
+    pub fn refuses_inline_code(&self) -> Option<Place> {
+        match self {
+            PolicyState::Missing { .. } => None,
+            PolicyState::Invalid { file, issues, .. } => {
+                Some(issues.first().map_or_else(|| Place::file(file), |issue| issue.place.clone()))
+            }
+            PolicyState::Valid(policy) => {
+                let rule = policy.inline_code.as_ref().filter(|rule| rule.value == InlineCode::Refuse);
+                rule.map(|rule| rule.place.clone())
+            }
         }
     }
 
@@ -229,6 +243,29 @@ impl Reads {
     }
 }
 
+/// Whether a command may hold code for an interpreter, as in `python3 -c …`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum InlineCode {
+    /// It may: the code is reviewed with the command.
+    #[default]
+    Allow,
+    /// Commands with code are refused.
+    Refuse,
+}
+
+impl InlineCode {
+    /// All values, as written in the file.
+    pub const ALL: [InlineCode; 2] = [InlineCode::Allow, InlineCode::Refuse];
+
+    /// Returns `allow` or `refuse`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            InlineCode::Allow => "allow",
+            InlineCode::Refuse => "refuse",
+        }
+    }
+}
+
 /// `[sandbox]`, or `[sandbox.tool.ID]`, which extends it for one tool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SandboxRules {
@@ -291,6 +328,8 @@ pub struct Policy {
     pub outside_paths: Rule<String>,
     /// `[environment] pass`: variables that runs get in addition to the default ones.
     pub pass: Rule<Label>,
+    /// `[commands] inline_code`: whether commands may hold code for an interpreter.
+    pub inline_code: Option<Located<InlineCode>>,
     /// The resource limits, `[limits]`.
     pub limits: Limits,
     /// The place of `[limits]`.

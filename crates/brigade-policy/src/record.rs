@@ -6,7 +6,9 @@ use brigade_core::json::present;
 use brigade_core::{Extra, Fingerprint, Label, Number, Place, Severity, record};
 use serde::{Deserialize, Serialize};
 
-use crate::{Blocker, Decision, Limits, Located, Policy, PolicyState, Rule, SandboxRequest, shown_label};
+use crate::{
+    Blocker, Decision, InlineCode, Limits, Located, Policy, PolicyState, Rule, SandboxRequest, shown_label,
+};
 
 /// The policy's decision on a call, with the keys of v0.30 and newer ones.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -119,6 +121,8 @@ pub struct PolicyRules {
     pub outside_paths: Vec<String>,
     /// Variables that every run gets in addition to the default ones.
     pub pass: Vec<Label>,
+    /// Whether commands may hold code for an interpreter: `allow` or `refuse`.
+    pub inline_code: String,
     /// The resource limits, `[limits]`.
     pub limits: Limits,
     /// The number of bytes kept of each output stream.
@@ -257,6 +261,12 @@ impl Policy {
             },
             outside_paths: texts(&self.outside_paths),
             pass: self.pass.values().cloned().collect(),
+            inline_code: self
+                .inline_code
+                .as_ref()
+                .map_or_else(InlineCode::default, |rule| rule.value)
+                .as_str()
+                .to_owned(),
             limits: self.limits,
             max_output_bytes: self.max_output_bytes.as_ref().map(|bytes| bytes.value),
         }

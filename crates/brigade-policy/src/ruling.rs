@@ -3,12 +3,14 @@
 use std::collections::BTreeSet;
 
 use brigade_catalog::ApprovalMode;
+use brigade_command::Argv;
+use brigade_command::risk::{self, Risk};
 use brigade_core::Place;
 use brigade_redact::{MARK, looks_secret_value};
 
 use crate::document::Located;
 use crate::label::{LabelProblem, check_label};
-use crate::{Blocker, CallFacts, Environment, Policy, Rule};
+use crate::{Blocker, CallFacts, Environment, InlineCode, Policy, Rule};
 
 /// The subject of a ruling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +19,8 @@ pub enum Topic {
     Family,
     /// One effect.
     Effect,
+    /// Code in the command.
+    Command,
     /// The approval mode.
     Approval,
     /// The timeout.
@@ -47,6 +51,7 @@ impl Topic {
         match self {
             Topic::Family => "family",
             Topic::Effect => "effect",
+            Topic::Command => "command",
             Topic::Approval => "approval",
             Topic::Timeout => "timeout",
             Topic::Runtime => "runtime",
@@ -94,6 +99,7 @@ impl Judge<'_> {
         if let Some(policy) = self.policy {
             self.family(policy);
             self.effects(policy);
+            self.command(policy);
             self.approval(policy);
             self.timeout(policy);
             self.runtime(policy);
@@ -193,6 +199,21 @@ impl Judge<'_> {
             let refusal = Refusal { code: "policy_effect_not_allowed", field: "effects", message };
             let list = ("allowed_effects", &policy.allowed_effects);
             self.allow_list(Topic::Effect, name, list, Some(effect), refusal);
+        }
+    }
+
+    fn command(&mut self, policy: &Policy) {
+        let Some(argv) = self.facts.command.and_then(|command| Argv::parse(command).ok()) else { return };
+        let Some(Located { value, place }) = &policy.inline_code else { return };
+        let Some(risk) = inline_code_of(&argv) else { return };
+        match value {
+            InlineCode::Allow => {
+                let rule = Some(("commands.inline_code", place.clone()));
+                self.allow(Topic::Command, "inline_code", format!("it may: {risk}"), rule);
+            }
+            InlineCode::Refuse => {
+                self.deny(Topic::Command, "inline_code", "commands.inline_code", refusal(&risk, place));
+            }
         }
     }
 
@@ -301,6 +322,20 @@ impl Judge<'_> {
             self.deny(Topic::EnvLabel, subject.trim_matches('`'), "env_labels", blocker);
         }
     }
+}
+
+/// Returns why a command is refused by a rule against code for an interpreter, given the place of the rule.
+pub fn refuse_inline_code(argv: &Argv, rule: &Place) -> Option<Blocker> {
+    Some(refusal(&inline_code_of(argv)?, rule).field("commands.inline_code"))
+}
+
+fn inline_code_of(argv: &Argv) -> Option<Risk> {
+    risk::inline_code(&risk::judge(argv), argv.words().len()).next().cloned()
+}
+
+fn refusal(risk: &Risk, place: &Place) -> Blocker {
+    let hint = format!("put the code into a script and call that, or set inline_code = \"allow\" in {place}");
+    Blocker::new("policy_inline_code", risk.to_string()).at(place.clone()).hint(hint)
 }
 
 /// The refusal of an allow-list, and the field of the tool that it concerns.

@@ -89,7 +89,7 @@ pub enum Overwrite {
 /// How much is computed for projections whose status needs no rendering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
-    /// Status and action alone; for call plans and health.
+    /// Status and action, and what is expected of files that block calls; for call plans and health.
     Status,
     /// The expected fingerprint and the advice as well; for reports.
     Full,

@@ -245,9 +245,14 @@ impl<'f, 'a> Planner<'f, 'a> {
                 Verdict { reason: Some("no-target"), ..Verdict::of(ProjectionStatus::Missing, detail) }
             }
         };
-        if self.depth == Depth::Full
+        let is_wanted = match verdict.status {
+            ProjectionStatus::Missing => self.depth == Depth::Full,
+            // It blocks calls, and the blocker says what is expected.
+            ProjectionStatus::Unmanaged => true,
+            _ => false,
+        };
+        if is_wanted
             && verdict.rendered.is_none()
-            && matches!(verdict.status, ProjectionStatus::Missing | ProjectionStatus::Unmanaged)
             && let (Some(path), Ok(source)) = (&target.path, &self.facts.source)
         {
             verdict.rendered = self.render(target.harness, path, source).ok();

@@ -55,6 +55,7 @@ pub(crate) fn run_end(
         | CallStatus::Other(_) => return Err("its status is not one that a run ends with"),
     };
     Ok(RunEnd {
+        resume_checkpoint_id: receipt.resume.as_ref().map(|resume| resume.checkpoint_id.clone()),
         timed_out: receipt.timed_out,
         status,
         completed_at: receipt.completed_at().unwrap_or(now),

@@ -37,6 +37,7 @@ pub(crate) fn verify(
         directory_fact: if directory.is_some() { DirectoryFact::Present } else { DirectoryFact::Missing },
         program: found.map_or(StartProgram::NotFound, |path| StartProgram::Found { path, sha256: None }),
         decision: None,
+        refuses_inline_code: host.refuses_inline_code.clone(),
         unbound: Vec::new(),
     })
 }
@@ -58,6 +59,10 @@ pub(crate) fn issue(runtime: &Runtime, field: &'static str, objection: &Objectio
         Objection::BrokenEntry | Objection::DirectoryMissing | Objection::DirectoryOutside => return None,
         Objection::NoCommand => bad(format!("`{field}`: the command names no program")),
         Objection::NotWords(error) => bad(format!("`{field}`: {error}")),
+        Objection::Policy(blocker) => {
+            let hint = blocker.hint.as_ref().map(ToString::to_string).unwrap_or_default();
+            issue(IssueType::RuntimeHighRiskCommand, format!("`{field}`: {}", blocker.message)).with_fix(hint)
+        }
         Objection::Risk(risk) => issue(IssueType::RuntimeHighRiskCommand, format!("`{field}`: {risk}")),
         // The command is stored in the metadata and shown in receipts and lists.
         Objection::Secret => {
@@ -84,9 +89,14 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expect: &[&str]) {
+        check_on(&Host::default(), text, expect);
+    }
+
+    #[track_caller]
+    fn check_on(host: &Host, text: &str, expect: &[&str]) {
         let runtime = Runtime::new("r", text).unwrap();
         let directory = Directory { path: "/bin".into(), shown: ".".into() };
-        let found = verify(&Host::default(), &runtime, StartPurpose::Serve, text, Some(&directory));
+        let found = verify(host, &runtime, StartPurpose::Serve, text, Some(&directory));
         let details: Vec<String> = found
             .err()
             .into_iter()
@@ -123,5 +133,14 @@ mod tests {
             "sh -c 'serve secret-value'",
             &["runtime_high_risk_command: `command`: word 1 gives `sh` its commands as text"],
         );
+    }
+
+    #[test]
+    fn code_in_a_command_is_left_to_the_policy() {
+        check("perl -e 1", &[]);
+        let rule = Some(brigade_core::Place::at("policy.toml", 3, 1));
+        let host = Host { refuses_inline_code: rule, ..Host::default() };
+        let refused = "runtime_high_risk_command: `command`: word 1 gives `perl` its program as text";
+        check_on(&host, "perl -e 1", &[refused]);
     }
 }

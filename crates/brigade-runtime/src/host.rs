@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use brigade_core::Place;
 use brigade_redact::{Redactor, SecretValue};
 
 /// The variables that a runtime inherits; those whose names start with `LC_` too.
@@ -21,6 +22,8 @@ pub struct Host {
     pub environment: Vec<(OsString, OsString)>,
     /// Directories outside the workspace that the policy lets runtimes run in; absolute, without links.
     pub outside: Vec<PathBuf>,
+    /// The place of the policy's rule against code for an interpreter in commands.
+    pub refuses_inline_code: Option<Place>,
     /// The bound values of the policy, which are neither stored nor shown.
     pub secrets: Vec<SecretValue>,
 }
@@ -67,8 +70,7 @@ mod tests {
             [("TOKEN", "x"), ("PATH", "/bin:here"), ("LC_ALL", "C"), ("LD_PRELOAD", "x"), ("HOME", "/h")];
         let host = Host {
             environment: pairs.iter().map(|(name, value)| (name.into(), value.into())).collect(),
-            outside: Vec::new(),
-            secrets: Vec::new(),
+            ..Host::default()
         };
         let names: Vec<OsString> = host.child_environment().into_iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["HOME", "LC_ALL", "PATH"]);

@@ -78,5 +78,7 @@ pub fn machine_of(host: Host<'_>, policy: &PolicyState) -> Result<brigade_runtim
     }
     let variables = host.environment.variables();
     let environment = variables.map(|(name, value)| (name.clone(), value.clone())).collect();
-    Ok(brigade_runtime::Host { environment, outside, secrets: bound_values(host.environment, policy) })
+    let secrets = bound_values(host.environment, policy);
+    let refuses_inline_code = policy.refuses_inline_code();
+    Ok(brigade_runtime::Host { environment, outside, refuses_inline_code, secrets })
 }

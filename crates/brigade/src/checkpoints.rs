@@ -5,7 +5,7 @@ use std::sync::Arc;
 use brigade_call::{CallStatus, Checkpoint, CheckpointStatus};
 use brigade_core::text::escape_terminal;
 use brigade_core::{CallId, CheckpointId, Hint, IdPrefix, NextStep};
-use brigade_queue::{Answer, Match, QueueError, StoredCheckpoint};
+use brigade_queue::{Answer, Match, QueueError, StoredCall, StoredCheckpoint};
 use brigade_redact::Redactor;
 
 use crate::calls;
@@ -63,11 +63,7 @@ impl Checkpoints {
     pub fn show(&self, prefix: &IdPrefix) -> Result<CheckpointReport, Error> {
         let stored = find_checkpoint(&self.room, prefix);
         let stored = stored.map_err(|error| error.missing(&self.room, Refusal::Checkpoint))?;
-        let call_id: Option<CallId> = stored.checkpoint.call_id.parse().ok();
-        let call = match call_id {
-            Some(id) => self.room.queue().read()?.call(&id)?,
-            None => None,
-        };
+        let call = call_of(&self.room, &stored.checkpoint)?;
         Ok(CheckpointReport {
             schema: CheckpointReport::SCHEMA,
             target: self.room.target(),
@@ -155,9 +151,13 @@ impl Checkpoints {
 }
 
 fn answer(room: &Room, prefix: &IdPrefix, answer: &Answer) -> Result<CheckpointReviewReport, Error> {
-    let none = || Refusal::CheckpointReview { checkpoint: None };
+    let none = || Refusal::CheckpointReview { checkpoint: None, call: None };
     let stored = find_checkpoint(room, prefix).map_err(|error| error.missing(room, none()))?;
-    let refusal = || Refusal::CheckpointReview { checkpoint: Some(Box::new(stored.shown(room))) };
+    let call = call_of(room, &stored.checkpoint)?;
+    let refusal = || Refusal::CheckpointReview {
+        checkpoint: Some(Box::new(stored.shown(room))),
+        call: call.as_ref().map(|stored| Box::new(stored.call.clone().shown(room))),
+    };
     let now = room.now();
     let queue = room.queue();
     let checked = queue.read()?.check_answer(&stored.checkpoint, answer);
@@ -180,6 +180,15 @@ fn answer(room: &Room, prefix: &IdPrefix, answer: &Answer) -> Result<CheckpointR
         checkpoint: Box::new(checkpoint.shown(room)),
         call: call.call.shown(room),
     })
+}
+
+/// Returns the call of a checkpoint, if it is there.
+fn call_of(room: &Room, checkpoint: &Checkpoint) -> Result<Option<StoredCall>, Error> {
+    let id: Option<CallId> = checkpoint.call_id.parse().ok();
+    match id {
+        Some(id) => Ok(room.queue().read()?.call(&id)?),
+        None => Ok(None),
+    }
 }
 
 /// Returns the current state of a checkpoint.

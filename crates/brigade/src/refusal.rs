@@ -52,6 +52,8 @@ pub enum Refusal {
     CheckpointReview {
         /// The checkpoint; `None` if there is none.
         checkpoint: Option<Box<Checkpoint>>,
+        /// Its call; `None` if there is none.
+        call: Option<Box<Call>>,
     },
     /// A call cannot resume after a checkpoint.
     Resume {

@@ -58,7 +58,8 @@ fn pause_approve_resume() {
     site.json(["call", "approve", &id]).refused("waiting");
     site.run_call(&id).refused("checkpoint");
     site.json(["checkpoint", "resume", "gate"]).refused("checkpoint approve gate");
-    site.json(["checkpoint", "approve", "gate", "--choice", "maybe"]).expect(1);
+    let refused = site.json(["checkpoint", "approve", "gate", "--choice", "maybe"]).expect(1);
+    assert_eq!((&refused["call"]["id"], &refused["call"]["status"]), (&json!(id), &json!("waiting")));
     site.json(["checkpoint", "approve", "gate"]).expect(2);
     assert!(!site.workspace.exists("resumed.txt"));
 
@@ -78,6 +79,12 @@ fn pause_approve_resume() {
         (&resumed["checkpoint"]["status"], &resumed["call"]["status"]),
         (&json!("resumed"), &json!("completed"))
     );
+    assert_eq!(
+        (&run["call"]["resume_checkpoint_id"], &resumed["call"]["resume_checkpoint_id"]),
+        (&Value::Null, &json!("gate"))
+    );
+    let shown = site.json(["call", "show", &id]).expect(0);
+    assert_eq!(shown["call"]["resume_checkpoint_id"], "gate");
     let receipt = &resumed["receipt"];
     assert_eq!(
         (&receipt["original_call_id"], &receipt["original_run_id"]),

@@ -49,6 +49,54 @@ fn an_unknown_tool() {
 }
 
 #[test]
+fn a_projection_that_blocks_says_what_is_expected() {
+    let more = "source_path = \"bin/tool.sh\"\nsupported_harnesses = [\"claude\"]\nprojections = { claude = \".claude/commands/tool.md\" }\n";
+    let site = Site::script_with(MARK, more);
+    site.workspace.write(".claude/commands/tool.md", "mine\n");
+    let planned = site.json(["plan", "tool"]).expect(0);
+    let plan = site.json(["call", "plan", "tool", "--args", "{}"]).expect(1);
+    let row = &plan["projection_blockers"][0];
+    assert_eq!((&row["status"], &row["harness"]), (&json!("unmanaged"), &json!("claude")));
+    assert!(row["expected_fingerprint"].is_string(), "{row:#}");
+    for key in ["expected_fingerprint", "expected_projection_fingerprint"] {
+        assert_eq!(row[key], planned["projections"][0][key], "{key}");
+    }
+}
+
+#[test]
+fn code_for_an_interpreter_runs_from_a_reviewed_command_alone() {
+    let site = Site::script(MARK);
+    let command = r#"python3 -c 'open("ran.txt", "w").write("inline")'"#;
+    site.add_to_catalog(&Site::entry("inline", command, "effects = [\"local-write\"]\n"));
+    let id = site.approved("inline", "{}");
+    site.run_call(&id).expect(0);
+    assert_eq!(site.workspace.read_text("ran.txt"), "inline");
+    let doctor = site.json(["doctor"]).expect(0);
+    let issues = doctor["issues"].as_array().expect("a list").iter();
+    let issue = issues.clone().find(|issue| issue["issue_type"] == "inline_code").expect("it is reported");
+    assert_eq!((&issue["tool_id"], &issue["severity"]), (&json!("inline"), &json!("info")));
+    // The text is part of what was approved.
+    let id = site.approved("inline", "{}");
+    let catalog = site.workspace.read_text(".brigade/tools.toml");
+    site.workspace.write(".brigade/tools.toml", catalog.replace(r#"\"inline\""#, r#"\"other\""#));
+    site.run_call(&id).refused("contract");
+    assert_eq!(site.workspace.read_text("ran.txt"), "inline");
+    // The policy may refuse it, and says where.
+    let policy = ".brigade/tools/policy.toml";
+    site.workspace.write(policy, "[commands]\ninline_code = \"refuse\"\n");
+    let plan = site.json(["call", "plan", "inline", "--args", "{}"]).expect(1);
+    let detail = &plan["blocker_details"][0];
+    assert_eq!((&detail["code"], &detail["line"]), (&json!("policy_inline_code"), &json!(2)), "{plan:#}");
+    site.json(["call", "plan", "tool", "--args", "{}"]).expect(0);
+    // A rule that is misspelt refuses everything.
+    for rule in ["inline_code = \"refused\"", "inline = \"refuse\""] {
+        site.workspace.write(policy, format!("[commands]\n{rule}\n"));
+        let plan = site.json(["call", "plan", "tool", "--args", "{}"]).expect(1);
+        assert_eq!(plan["blocker_details"][0]["code"], "policy_invalid", "{rule}");
+    }
+}
+
+#[test]
 fn what_is_refused_is_the_whole_document() {
     let site = Site::script_with(MARK, "enabled = false\n");
     site.add_to_catalog(&Site::entry("net", "sh bin/tool.sh", "effects = [\"secret-read\"]\n"));

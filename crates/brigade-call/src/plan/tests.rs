@@ -1,6 +1,7 @@
 use brigade_core::{Hint, JsonError, JsonErrorKind, NextStep};
 
 use super::*;
+use crate::Caller;
 use crate::call::Call;
 use crate::cases::{Case, POLICY, json, mark, schema};
 
@@ -315,6 +316,35 @@ fn a_command_that_hides_what_it_runs_is_refused() {
         let plan = case.plan();
         let codes: BTreeSet<&str> = plan.blockers().iter().map(|blocker| &*blocker.code).collect();
         assert_eq!(codes, BTreeSet::from(["high_risk_command"]), "{command}");
+    }
+}
+
+#[test]
+fn code_is_taken_from_a_reviewed_command_and_not_from_arguments() {
+    let codes = |command: &str, policy: &str| {
+        let mut case = Case::new();
+        case.set("command", &format!("\"{command}\""));
+        case.policy.push_str(policy);
+        let plan = case.plan();
+        plan.blockers().iter().map(|blocker| blocker.code.to_string()).collect::<Vec<_>>()
+    };
+    // The argument `name` follows the command.
+    for command in
+        ["python3 -c 'print(1)'", "node -e 1", "env A=1 perl -e 1", "ruby -e1", "python3 -cprint()"]
+    {
+        assert_eq!(codes(command, ""), [""; 0], "{command}");
+        assert_eq!(codes(command, "[commands]\ninline_code = 'allow'\n"), [""; 0], "{command}");
+        assert_eq!(
+            codes(command, "[commands]\ninline_code = 'refuse'\n"),
+            ["policy_inline_code"],
+            "{command}"
+        );
+    }
+    for command in ["python3 -c", "env python3 -Ic", "node -pe", "deno eval", "perl -e 1 -e"] {
+        assert_eq!(codes(command, ""), ["high_risk_command"], "{command}");
+    }
+    for command in ["bash -c true", "awk 'BEGIN { system(1) }'", "make --eval=x"] {
+        assert_eq!(codes(command, ""), ["high_risk_command"], "{command}");
     }
 }
 

@@ -12,6 +12,7 @@ fn facts(command: &str) -> StartFacts<'_> {
         directory_fact: DirectoryFact::Present,
         program: StartProgram::Found { path: PathBuf::from("/bin/serve"), sha256: None },
         decision: None,
+        refuses_inline_code: None,
         unbound: Vec::new(),
     }
 }
@@ -60,6 +61,16 @@ fn a_command_may_be_no_risk_and_hold_no_secret() {
         facts("serve --token hunter2"),
         &[("secret_in_catalog", "the command holds what looks like a secret; it is not shown")],
     );
+}
+
+#[test]
+fn code_in_a_reviewed_command_starts_unless_the_policy_refuses_it() {
+    check(facts("python3 -c 'serve()'"), &[]);
+    check(facts("sh -c true"), &[("high_risk_command", "word 1 gives `sh` its commands as text")]);
+    let refused = || Some(Place::at("policy.toml", 3, 1));
+    let reason = ("policy_inline_code", "word 1 gives `node` its program as text");
+    check(StartFacts { refuses_inline_code: refused(), ..facts("node -e 1") }, &[reason]);
+    check(StartFacts { refuses_inline_code: refused(), ..facts("node serve.js") }, &[]);
 }
 
 #[test]

@@ -60,6 +60,7 @@ fn resumable() -> Call {
         completed_at: after(4),
         exit_code: Some(0),
         timed_out: false,
+        resume_checkpoint_id: None,
         checkpoint_ids: vec!["check-1".parse().unwrap()],
         receipt: crate::ReceiptLink { path: "x.json".to_owned(), ledger: None },
     };

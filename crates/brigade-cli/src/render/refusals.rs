@@ -142,13 +142,13 @@ impl Parts<'_> {
                 candidates,
                 diagnosis,
             })),
-            Refusal::CheckpointReview { checkpoint } => {
+            Refusal::CheckpointReview { checkpoint, call } => {
                 Refused::CheckpointReview(Box::new(CheckpointReviewRefused {
                     schema: Id::default(),
                     target,
                     checkpoints_path,
                     checkpoint: owned(checkpoint),
-                    call: None,
+                    call: owned(call),
                     error: text,
                     diagnosis,
                 }))

@@ -454,7 +454,7 @@ pub(super) const ROWS: &[Row] = &[
     row(&["git"], Role::Git).finds(Finds::GitCommands),
     other(&["gmake", "make"])
         .valued("CfIoW", &["--directory", "--file", "--makefile", "--include-dir"])
-        .hooks(&[hook(Value::Code, "", &["--eval"]), hook(Value::File, "f", &["--file", "--makefile"])])
+        .hooks(&[hook(Value::Rules, "", &["--eval"]), hook(Value::File, "f", &["--file", "--makefile"])])
         .finds(Finds::Make)
         .versioned(),
     other(&["just"]).files(&["justfile", "Justfile", ".justfile"]),

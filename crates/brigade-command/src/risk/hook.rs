@@ -11,8 +11,10 @@ pub(super) enum Hooked {
     Command(Word),
     /// A command as one text that another machine runs.
     Remote(Word),
-    /// Commands in the language of the program that start others.
-    InlineCode { word: usize, program: &'static str },
+    /// Commands in the language of the program that start others, usually with a shell.
+    Language { word: usize, program: &'static str },
+    /// A program as text; `end` is the position of the word with the text.
+    InlineCode { word: usize, end: usize, program: &'static str },
     /// A program from standard input.
     StandardInput { word: usize, program: &'static str },
 }
@@ -37,7 +39,8 @@ pub(super) fn hooked(program: &str, args: &[Word]) -> Vec<Hooked> {
             match hook.value {
                 Value::ShellText => found.push(Hooked::ShellText { option, program, text: value }),
                 Value::Command => found.push(Hooked::Command(value)),
-                Value::Code => found.push(Hooked::InlineCode { word: option, program }),
+                Value::Code => found.push(Hooked::InlineCode { word: option, end: value.at, program }),
+                Value::Rules => found.push(Hooked::Language { word: option, program }),
                 Value::File if is_standard_input(&value.text) => {
                     found.push(Hooked::StandardInput { word: value.at, program });
                 }
@@ -61,11 +64,11 @@ pub(super) fn hooked(program: &str, args: &[Word]) -> Vec<Hooked> {
         }
         "sed" | "gsed" => {
             let word = language::sed_runs_commands(args).map(|at| args[at].at);
-            found.extend(word.map(|word| Hooked::InlineCode { word, program: "sed" }));
+            found.extend(word.map(|word| Hooked::Language { word, program: "sed" }));
         }
         "ex" | "vi" | "view" | "vim" | "vimdiff" | "nvim" | "gvim" | "rvim" => {
             let word = language::vi_runs_commands(args).map(|at| args[at].at);
-            found.extend(word.map(|word| Hooked::InlineCode { word, program: "vim" }));
+            found.extend(word.map(|word| Hooked::Language { word, program: "vim" }));
         }
         "gdb" => found.extend(gdb(args)),
         "npm" | "pnpm" if args.first().is_some_and(|word| matches!(word.text.as_str(), "exec" | "x")) => {
@@ -75,7 +78,7 @@ pub(super) fn hooked(program: &str, args: &[Word]) -> Vec<Hooked> {
             let program = if name == "sqlite3" { "sqlite3" } else { "less" };
             let runs = if program == "sqlite3" { sqlite_runs } else { pager_runs };
             let words = args.iter().filter(|word| runs(&word.text));
-            found.extend(words.map(|word| Hooked::InlineCode { word: word.at, program }));
+            found.extend(words.map(|word| Hooked::Language { word: word.at, program }));
         }
         "socat" => found.extend(args.iter().filter_map(socat)),
         "zip" => {
@@ -243,6 +246,6 @@ fn gdb(args: &[Word]) -> Option<Hooked> {
         let first = command.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
         let runs = command.starts_with(['!', '|'])
             || matches!(first, "shell" | "she" | "make" | "python" | "py" | "pi" | "guile" | "gu" | "pipe");
-        runs.then_some(Hooked::InlineCode { word: word.at, program: "gdb" })
+        runs.then_some(Hooked::Language { word: word.at, program: "gdb" })
     })
 }

@@ -86,72 +86,97 @@ fn power_shell_command(args: &[Word]) -> Option<usize> {
     None
 }
 
-/// Finds the argument that gives an interpreter its program as text.
-pub(super) fn inline_code(program: &str, args: &[Word]) -> Option<usize> {
-    match program {
-        "awk" | "gawk" | "mawk" | "nawk" => return language::awk_runs_commands(args),
-        "deno" => {
-            let at = args.iter().position(|word| !word.text.starts_with('-'))?;
-            let evaluates = args[at].text == "eval"
-                || (args[at].text == "repl" && args.iter().any(|word| word.text.starts_with("--eval")));
-            return evaluates.then_some(at);
+/// Text that an interpreter gets as its program, as positions in the arguments.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct InlineText {
+    /// The option or subcommand.
+    pub(super) option: usize,
+    /// The last word that may be part of the text. The arguments may end before it.
+    pub(super) end: usize,
+}
+
+/// Lists the texts that an interpreter gets as its program.
+pub(super) fn inline_code(program: &str, args: &[Word]) -> Vec<InlineText> {
+    let all_after = |option| InlineText { option, end: args.len() - 1 };
+    let found = match program {
+        "deno" => args
+            .iter()
+            .position(|word| !word.text.starts_with('-'))
+            .filter(|at| {
+                args[*at].text == "eval"
+                    || (args[*at].text == "repl" && args.iter().any(|word| word.text.starts_with("--eval")))
+            })
+            .map(all_after),
+        "crystal" => args.first().filter(|word| word.text == "eval").map(|_| all_after(0)),
+        "erl" => {
+            args.iter().position(|word| matches!(word.text.as_str(), "-eval" | "-run" | "-s")).map(all_after)
         }
-        "bun" if args.first().is_some_and(|word| word.text == "exec") => return Some(0),
-        "crystal" => return args.first().is_some_and(|word| word.text == "eval").then_some(0),
-        "erl" => return args.iter().position(|word| matches!(word.text.as_str(), "-eval" | "-run" | "-s")),
-        "sbcl" => return args.iter().position(|word| word.text.starts_with("--eval")),
-        _ => {}
-    }
-    let spelling = &Program::of(program)?.row().spelling;
+        "sbcl" => args.iter().position(|word| word.text.starts_with("--eval")).map(all_after),
+        _ => return inline_options(program, args),
+    };
+    found.into_iter().collect()
+}
+
+/// Reads the options before the script.
+fn inline_options(program: &str, args: &[Word]) -> Vec<InlineText> {
+    let mut found = Vec::new();
+    let Some(known) = Program::of(program) else { return found };
+    let spelling = &known.row().spelling;
     let mut at = 0;
     while let Some(word) = args.get(at) {
+        let option = at;
         let text = word.text.as_str();
         if text.starts_with("--") {
             let name = text.split('=').next().unwrap_or(text);
             if text == "--" {
-                return None;
+                break;
             }
             let is_listed = spelling.long_valued.contains(&name);
-            if spelling.long_code.iter().any(|long| name == *long || (!is_listed && is_long(name, long))) {
-                return Some(at);
-            }
-            if loads_text(program, text, args.get(at + 1)) {
-                return Some(at);
-            }
-            if spelling.takes_next_word(text) {
+            let is_code =
+                spelling.long_code.iter().any(|long| name == *long || (!is_listed && is_long(name, long)));
+            if is_code || loads_text(program, text, args.get(at + 1)) {
+                at += usize::from(!text.contains('='));
+                found.push(InlineText { option, end: at });
+            } else if spelling.takes_next_word(text) {
                 at += 1;
             }
         } else if let Some(bundle) = text.strip_prefix('-').filter(|bundle| !bundle.is_empty()) {
-            for (index, option) in bundle.char_indices() {
-                if spelling.code.contains(option) {
-                    return Some(at);
-                }
-                if spelling.ends.contains(option) {
-                    let module = &bundle[index + option.len_utf8()..];
-                    return takes_statements(program, module, &args[at + 1..]).then_some(at);
-                }
-                // `-M'strict; system …'` becomes part of the program.
-                if matches!((program, option), ("perl", 'M' | 'm'))
-                    && bundle[index..].contains([';', '\n', '{'])
-                {
-                    return Some(at);
-                }
-                if spelling.attached.contains(option) {
+            for (index, letter) in bundle.char_indices() {
+                let attached = &bundle[index + letter.len_utf8()..];
+                if spelling.code.contains(letter) {
+                    // Letters such as those of `-pe` may all be options.
+                    let is_next = attached.chars().all(|c| spelling.code.contains(c));
+                    at += usize::from(is_next);
+                    found.push(InlineText { option, end: at });
                     break;
                 }
-                if spelling.valued.contains(option) {
-                    if index + option.len_utf8() == bundle.len() {
-                        at += 1;
+                if spelling.ends.contains(letter) {
+                    if takes_statements(program, attached, &args[at + 1..]) {
+                        found.push(InlineText { option, end: args.len() - 1 });
                     }
+                    return found;
+                }
+                // `-M'strict; system …'` becomes part of the program.
+                if matches!((program, letter), ("perl", 'M' | 'm'))
+                    && bundle[index..].contains([';', '\n', '{'])
+                {
+                    found.push(InlineText { option, end: at });
+                    break;
+                }
+                if spelling.attached.contains(letter) {
+                    break;
+                }
+                if spelling.valued.contains(letter) {
+                    at += usize::from(attached.is_empty());
                     break;
                 }
             }
         } else {
-            return None;
+            break;
         }
         at += 1;
     }
-    None
+    found
 }
 
 /// Tells whether an option makes a JavaScript interpreter load a module from a `data:…` address.
@@ -186,10 +211,7 @@ fn takes_statements(program: &str, attached: &str, rest: &[Word]) -> bool {
 ///
 /// It does unless it has a script, a module or code: `| python3 report.py` and `| sh -c …` do not.
 pub(super) fn reads_program_from_stdin(program: &str, args: &[Word]) -> bool {
-    if matches!(program, "awk" | "gawk" | "mawk" | "nawk") || inline_code(program, args).is_some() {
-        return false;
-    }
-    if shell_text(program, args).is_some() {
+    if is_awk(program) || !inline_code(program, args).is_empty() || shell_text(program, args).is_some() {
         return false;
     }
     let mut at = 0;
@@ -207,6 +229,19 @@ pub(super) fn reads_program_from_stdin(program: &str, args: &[Word]) -> bool {
         at += 1;
     }
     true
+}
+
+/// Finds the argument with which an interpreter starts commands as a shell does: a program of awk, `bun exec`.
+pub(super) fn command_text(program: &str, args: &[Word]) -> Option<usize> {
+    match program {
+        "bun" => args.first().filter(|word| word.text == "exec").map(|_| 0),
+        _ if is_awk(program) => language::awk_runs_commands(args),
+        _ => None,
+    }
+}
+
+fn is_awk(program: &str) -> bool {
+    matches!(program, "awk" | "gawk" | "mawk" | "nawk")
 }
 
 pub(super) fn is_redirection(word: &str) -> bool {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use brigade_call::{DirectoryFact, ProgramFact};
 use brigade_catalog::Tool;
 use brigade_command::argv::Argv;
-use brigade_command::risk;
+use brigade_command::risk::{self, Risk};
 use brigade_core::text::short;
 use brigade_core::{Place, Timestamp};
 use brigade_redact::{MARK, looks_secret_value};
@@ -59,7 +59,8 @@ fn outside(tool: &Tool, files: &ToolFiles, found: &mut Vec<Issue>) {
     }
 }
 
-pub(super) fn command(tool: &Tool, files: &ToolFiles, found: &mut Vec<Issue>) {
+/// Lists what is wrong with the command. `is_code_refused` tells that the policy reports code for an interpreter.
+pub(super) fn command(tool: &Tool, files: &ToolFiles, is_code_refused: bool, found: &mut Vec<Issue>) {
     let Some(command) = tool.command.as_deref().filter(|command| !command.is_empty()) else { return };
     let argv = match Argv::parse(command) {
         Ok(argv) => argv,
@@ -94,20 +95,21 @@ pub(super) fn command(tool: &Tool, files: &ToolFiles, found: &mut Vec<Issue>) {
         found.push(issue.subject("script").evidence(of_path("not found", Some(script))));
     }
     let ending = if tool.argument_template.is_empty() { Ending::Complete } else { Ending::ArgumentsFollow };
-    found.extend(high_risk_with(&argv, ending).map(|(detail, evidence)| {
+    let risks = Risks::of(&argv, ending);
+    found.extend(risks.high.map(|(detail, evidence)| {
         Issue::of_tool(IssueType::HighRiskCommand, tool, "command", format!("command: {detail}"))
             .evidence(evidence)
     }));
+    found.extend(
+        risks.code.filter(|_| !is_code_refused).map(|detail| {
+            Issue::of_tool(IssueType::InlineCode, tool, "command", format!("command: {detail}"))
+        }),
+    );
 }
 
 /// Returns a name from a command or a file as it may be repeated: short, and without what looks like a secret.
 pub(super) fn shown(name: &str) -> String {
     if looks_secret_value(name).is_some() { MARK.to_owned() } else { short(name, 60) }
-}
-
-/// Describes what hides in a command line: for people, and as codes.
-pub(super) fn high_risk(argv: &Argv) -> Option<(String, String)> {
-    high_risk_with(argv, Ending::Complete)
 }
 
 /// Whether arguments of a call will follow a command line.
@@ -117,18 +119,40 @@ enum Ending {
     ArgumentsFollow,
 }
 
-/// Describes what hides in a command line. A shell without a script is allowed if the script may be an argument.
-fn high_risk_with(argv: &Argv, ending: Ending) -> Option<(String, String)> {
-    let mut risks = risk::judge(argv);
-    if ending == Ending::ArgumentsFollow {
-        risks.retain(|risk| !matches!(risk, risk::Risk::StandardInput { .. }));
+/// What a command line hides or holds.
+pub(super) struct Risks {
+    /// What hides in it: for people, and as codes.
+    pub(super) high: Option<(String, String)>,
+    /// The code for an interpreter that it holds, for people.
+    pub(super) code: Option<String>,
+}
+
+impl Risks {
+    /// Judges a complete command line.
+    pub(super) fn of_complete(argv: &Argv) -> Risks {
+        Risks::of(argv, Ending::Complete)
     }
-    if risks.is_empty() {
-        return None;
+
+    /// A shell without a script is allowed if the script may be an argument.
+    fn of(argv: &Argv, ending: Ending) -> Risks {
+        let risks = risk::judge(argv);
+        let mut code: Vec<&Risk> = risk::inline_code(&risks, argv.words().len()).collect();
+        let is_hidden = |risk: &&Risk| {
+            !code.contains(risk)
+                && (ending == Ending::Complete || !matches!(risk, Risk::StandardInput { .. }))
+        };
+        let hidden: Vec<&Risk> = risks.iter().filter(is_hidden).collect();
+        code.truncate(1);
+        let codes = || hidden.iter().map(|risk| risk.code()).collect::<Vec<_>>().join(" ");
+        Risks {
+            high: (!hidden.is_empty()).then(|| (sentences(&hidden), codes())),
+            code: (!code.is_empty()).then(|| sentences(&code)),
+        }
     }
-    let list: Vec<String> = risks.iter().map(ToString::to_string).collect();
-    let codes: Vec<&str> = risks.iter().map(risk::Risk::code).collect();
-    Some((list.join("; "), codes.join(" ")))
+}
+
+fn sentences(risks: &[&Risk]) -> String {
+    risks.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 pub(super) fn mcp_servers(tool: &Tool, files: &ToolFiles, found: &mut Vec<Issue>) {

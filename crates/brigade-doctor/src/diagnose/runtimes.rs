@@ -72,8 +72,23 @@ fn one(runtime: &Runtime, state: Option<&RuntimeFacts>, found: &mut Vec<Issue>) 
     let mut is_split = None;
     match Argv::parse(&runtime.command) {
         Ok(argv) => {
-            if let Some((detail, codes)) = files::high_risk(&argv) {
+            let risks = files::Risks::of_complete(&argv);
+            if let Some((detail, codes)) = risks.high {
                 say(IssueType::RuntimeHighRiskCommand, "command", format!("command: {detail}"), codes);
+            } else if let Some(detail) = risks.code {
+                // The gate knows the policy.
+                let refusal = state.iter().flat_map(|state| &state.issues).find(|issue| {
+                    issue.issue_type == IssueType::RuntimeHighRiskCommand && issue.field == Some("command")
+                });
+                match refusal {
+                    Some(refusal) => {
+                        let code = "inline-code".to_owned();
+                        say(IssueType::RuntimeHighRiskCommand, "command", refusal.detail.clone(), code);
+                    }
+                    None => {
+                        say(IssueType::InlineCode, "command", format!("command: {detail}"), String::new())
+                    }
+                }
             }
             is_split = Some(argv);
         }

@@ -256,6 +256,15 @@ fn risky_commands_and_servers_are_found() {
     );
 }
 
+#[test]
+fn code_in_a_command_is_information() {
+    let entry = GREET.replace("python3 bin/greet.py", "python3 -c 1");
+    check_tool(&entry, ToolFiles::default(), &["inline_code greet"]);
+    // An argument would be the code.
+    let entry = GREET.replace("python3 bin/greet.py", "python3 -c");
+    check_tool(&entry, ToolFiles::default(), &["high_risk_command greet"]);
+}
+
 fn item(catalog: &Catalog, status: ProjectionStatus, path: Option<&str>) -> ProjectionItem {
     let tool = &catalog.tools()[0];
     ProjectionItem {

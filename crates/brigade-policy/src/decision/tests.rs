@@ -58,6 +58,26 @@ fn an_empty_policy_requires_only_bindings() {
 }
 
 #[test]
+fn code_in_a_command_is_refused_by_a_rule_only() {
+    let mut tool = tool();
+    tool.command = Some("python3 -c 'print(1)'".to_owned());
+    let policy = |value: &str| format!("{BOUND}[commands]\ninline_code = {value}\n");
+    check(Some(BOUND), &tool, &[]);
+    check(Some(&policy("'allow'")), &tool, &[]);
+    check(Some(&policy("'refuse'")), &tool, &["policy_inline_code:3"]);
+    // A misspelt rule would refuse nothing.
+    check(Some(&policy("'refused'")), &tool, &["policy_invalid:3"]);
+    check(Some(&policy("true")), &tool, &["policy_invalid:3"]);
+    check(Some("[commands]\ninlinecode = 'refuse'\n"), &tool, &["policy_invalid:2"]);
+    tool.command = Some("python3 print.py".to_owned());
+    check(Some(&policy("'refuse'")), &tool, &[]);
+    let state = |text: &str| PolicyState::parse(FILE, Some(text.as_bytes()));
+    assert_eq!(state("").refuses_inline_code(), None);
+    assert_eq!(state("[commands]\ninline_code = 'refuse'").refuses_inline_code().unwrap().line, Some(2));
+    assert!(state("[commands").refuses_inline_code().is_some());
+}
+
+#[test]
 fn every_rule_gives_its_reason_in_a_stable_order() {
     let policy = "env_bindings = { OTHER = \"X\" }
 allowed_runtimes = [\"another\"]

@@ -8,7 +8,7 @@ use brigade_core::{ConfigIssue, Label, Place, Severity, closest};
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
-use super::{Observe, Policy, PolicyState, Reads, Rule, SandboxMode, SandboxRules};
+use super::{InlineCode, Observe, Policy, PolicyState, Reads, Rule, SandboxMode, SandboxRules};
 use crate::document::{Located, Reader, Value};
 
 const TOP: &[&str] = &[
@@ -23,10 +23,11 @@ const TOP: &[&str] = &[
     "sandbox",
     "paths",
     "environment",
+    "commands",
     "limits",
 ];
 /// The tables that v0.30 does not know. Everything in them is intended for Brigade.
-const TABLES: &[&str] = &["sandbox", "paths", "environment", "limits"];
+const TABLES: &[&str] = &["sandbox", "paths", "environment", "commands", "limits"];
 const SANDBOX: &[&str] = &["mode", "observe", "reads", "read_paths", "write_paths", "local_sockets", "tool"];
 const TOOL_SANDBOX: &[&str] = &["mode", "observe", "reads", "read_paths", "write_paths", "local_sockets"];
 const LIMITS: &[&str] = &["processes", "memory", "file_size", "open_files"];
@@ -100,6 +101,17 @@ fn top(reader: &mut Reader<'_>, table: &DeTable<'_>, policy: &mut Policy) {
                     match key.get_ref().as_ref() {
                         "pass" => policy.pass = pass(reader, reader.place(&key.span()), value),
                         _ => reader.unknown_member(key, "environment.", &["pass"], TOP),
+                    }
+                }
+            }
+            "commands" => {
+                for (key, value) in reader.table("commands", value).into_iter().flatten() {
+                    match key.get_ref().as_ref() {
+                        "inline_code" => {
+                            let (all, name) = (&InlineCode::ALL, InlineCode::as_str);
+                            policy.inline_code = word(reader, "commands.inline_code", value, all, name);
+                        }
+                        _ => reader.unknown_member(key, "commands.", &["inline_code"], TOP),
                     }
                 }
             }

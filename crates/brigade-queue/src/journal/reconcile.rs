@@ -230,6 +230,7 @@ fn end_of(entry: &LedgerEntry, receipt: ReceiptLink, now: Timestamp) -> RunEnd {
         completed_at: entry.recorded_at.parse().unwrap_or(now),
         exit_code: None,
         timed_out: status == CallStatus::TimedOut,
+        resume_checkpoint_id: None,
         checkpoint_ids: Vec::new(),
         status,
         receipt,

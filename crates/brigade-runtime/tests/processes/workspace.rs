@@ -37,7 +37,7 @@ impl Workspace {
         ];
         Workspace {
             fs: DiskFs::open(&root).unwrap(),
-            host: Host { environment, outside: Vec::new(), secrets: Vec::new() },
+            host: Host { environment, ..Host::default() },
             runtimes: parsed.runtimes().to_vec(),
             folder,
         }
