@@ -18,6 +18,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod advice;
 mod binding;
 mod call;
 #[cfg(test)]
@@ -46,6 +47,7 @@ pub const RUNS: &str = ".brigade/tools/runs";
 /// Where checkpoints are kept, relative to the workspace.
 pub const CHECKPOINTS: &str = ".brigade/tools/checkpoints";
 
+pub use advice::{EffectUse, FileUse, Patterns, ToolUse, UnboundFile};
 pub use binding::{Binding, Caller, Change, ProgramBinding};
 pub use call::{
     Approval, Call, Claim, Duplicate, LedgerLink, ReceiptLink, Replan, ReplayOf, RunEnd, Runner,

@@ -81,6 +81,18 @@ pub fn set_field(text: &str, id: &str, field: &str, value: &FieldValue) -> Resul
     place::change(text, id, |table| apply::set(table, name, path.rest, value))
 }
 
+/// Makes a list field of a tool hold exactly these texts. Elements that stay keep their place, spacing and comments. An
+/// empty list that is not in the entry is not added.
+pub fn set_list(text: &str, id: &str, field: &str, texts: &[String]) -> Result<String, EditError> {
+    let (name, shape) = known(field)?;
+    check_value(name, shape, false, &FieldValue::List(texts.to_vec()))?;
+    place::change(text, id, |table| {
+        if !texts.is_empty() || table.contains_key(name) {
+            apply::set_list(table, name, texts);
+        }
+    })
+}
+
 /// Removes a field of a tool, or one key of a table. A missing field is not an error.
 pub fn remove_field(text: &str, id: &str, field: &str) -> Result<String, EditError> {
     let path = FieldPath::of(field);

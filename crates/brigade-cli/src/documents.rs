@@ -129,6 +129,7 @@ documents! {
     InitReport,
     KeyReport,
     LedgerReport,
+    ObserveReport,
     PackArchiveReport,
     PackBuildReport,
     PackImportReport,

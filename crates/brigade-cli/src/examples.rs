@@ -55,6 +55,14 @@ const TABLE: &[Examples] = &[
     ),
     (
         "tools",
+        "observe",
+        &[
+            ("brigade tools observe count-words", "Show what its last runs used and nothing covers"),
+            ("brigade tools observe count-words --write", "Declare it in the entry of the tool"),
+        ],
+    ),
+    (
+        "tools",
         "plan",
         &[
             ("brigade tools plan", "Show which projections would be written"),

@@ -8,7 +8,7 @@ mod table;
 
 use std::borrow::Cow;
 
-pub(crate) use table::DOWNLOADERS;
+pub(crate) use table::{DOWNLOADERS, JAVASCRIPT_ENDS, PYTHON_ENDS};
 
 /// A known program, by one of its names.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +30,8 @@ pub(crate) struct Row {
     pub(crate) finds: Finds,
     /// Files that it reads from its working directory by default.
     pub(crate) files: &'static [&'static str],
+    /// How names of files with code for it end.
+    pub(crate) ends: &'static [&'static str],
     pub(crate) hooks: &'static [Hook],
     pub(crate) password: Password,
     /// Whether `--secret` names a secret that is stored elsewhere.
@@ -306,6 +308,20 @@ pub(crate) fn base_name(program: &str) -> Cow<'_, str> {
         return Cow::Owned(lower.strip_suffix(".exe").map(str::to_owned).unwrap_or(lower));
     }
     Cow::Borrowed(name.strip_suffix(".exe").unwrap_or(name))
+}
+
+/// Tells whether a file, by its name alone, holds code for a known program: `lib/a.py`, `package.json`, `Makefile`.
+///
+/// ```
+/// use brigade_command::is_code_name;
+///
+/// assert!(is_code_name("lib/a.py") && is_code_name("Makefile") && is_code_name("x.cjs"));
+/// assert!(!is_code_name("data/a.csv") && !is_code_name("notes.md"));
+/// ```
+pub fn is_code_name(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let is_of = |row: &Row| row.files.contains(&name) || row.ends.iter().any(|end| name.ends_with(end));
+    table::ROWS.iter().any(is_of)
 }
 
 fn without_version(name: &str) -> &str {

@@ -43,6 +43,10 @@ next_steps! {
     DescribeTool(String) = "describe-tool";
     /// Show how the server of an MCP tool describes it.
     DescribeToolLive(String) = "describe-tool-live";
+    /// Show what the last runs of a tool used, and what its entry should declare.
+    ObserveTool(String) = "observe-tool";
+    /// Declare in the entry of a tool what its last runs used.
+    DeclareUsed(String) = "declare-used";
     /// Show which tools are ready to be called.
     ListContracts = "list-contracts";
     /// Edit a file at a place.
@@ -95,6 +99,8 @@ next_steps! {
 
     /// List the runs.
     ListRuns = "list-runs";
+    /// Show which files a run used.
+    ShowInputs(RunId) = "show-inputs";
     /// Show a run.
     ShowRun(RunId) = "show-run";
     /// Show the standard output of a run.
@@ -180,6 +186,8 @@ impl NextStep {
             | N::ShowTool(text)
             | N::DescribeTool(text)
             | N::DescribeToolLive(text)
+            | N::ObserveTool(text)
+            | N::DeclareUsed(text)
             | N::PlanProjections(text)
             | N::Apply(text)
             | N::ApplyForced(text)
@@ -196,7 +204,9 @@ impl NextStep {
             | N::AcceptPinChange { pin: text, .. } => Some(text.clone()),
             N::DiagnoseOnly(area) => Some((*area).to_owned()),
             N::ShowCall(id) | N::Approve(id) | N::Reject(id) | N::RunCall(id) => Some(id.to_string()),
-            N::ShowRun(id) | N::ReadOutput(id) | N::FollowOutput(id) | N::Replay(id) => Some(id.to_string()),
+            N::ShowInputs(id) | N::ShowRun(id) | N::ReadOutput(id) | N::FollowOutput(id) | N::Replay(id) => {
+                Some(id.to_string())
+            }
             N::ShowCheckpoint(id) | N::AnswerCheckpoint(id) | N::Resume(id) => Some(id.to_string()),
             N::Init
             | N::AddDefaults

@@ -17,11 +17,14 @@ pub const DEFAULT_TIMEOUT_SECONDS: f64 = 300.0;
 /// The number of bytes kept of each output stream, if the policy does not set it.
 pub const DEFAULT_MAX_OUTPUT_BYTES: u64 = 16 << 20;
 
+/// The effect of reading the workspace. Every run may.
+pub const READ_EFFECT: &str = "local-read";
+
 /// The effect that makes the workspace writable.
-const WRITE_EFFECT: &str = "local-write";
+pub const WRITE_EFFECT: &str = "local-write";
 
 /// The effects that allow network access.
-const NETWORK_EFFECTS: &[&str] = &["network", "remote-read", "remote-mutation"];
+pub const NETWORK_EFFECTS: &[&str] = &["network", "remote-read", "remote-mutation"];
 
 /// The source of the effective timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -30,6 +30,7 @@ mod journal;
 mod listed;
 mod meant;
 mod memory;
+mod observed;
 mod queue;
 mod report;
 mod store;
@@ -43,6 +44,7 @@ pub use journal::{Check, Compaction, JournalStore, ListedCall, TOOLS};
 pub use listed::{CallFilter, ListedRun, RunFilter, RunPage};
 pub use meant::{MeantRun, OpenRun};
 pub use memory::MemoryStore;
+pub use observed::ObservedRuns;
 pub use queue::{
     Answer, CANDIDATES, Calls, Enqueued, Finished, LockedQueue, MakeCall, Match, OnDuplicate, Queue, Review,
     View,

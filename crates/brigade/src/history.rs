@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use brigade_call::{CallStatus, ObservedState, Receipt, ReplayOf, RunInputs, RunObserved, group_inputs};
+use brigade_call::{CallStatus, Receipt, ReplayOf, RunInputs, RunObserved, group_inputs};
 use brigade_core::{Glob, IdPrefix, NextStep};
 use brigade_queue::{
     Enqueued, ListedRun, MeantRun, OnDuplicate, OpenRun, RunPage, StoredReceipt, ThisHost, View,
@@ -105,15 +105,8 @@ impl Runs {
     pub fn inputs(&self, prefix: &IdPrefix) -> Result<RunInputsReport, Error> {
         let receipt = *self.show(prefix)?.run;
         let own = receipt.observed.clone().unwrap_or_default();
-        let is_observed = |observed: &RunObserved| observed.state == ObservedState::Observed.as_str();
-        // An earlier equal run may have been observed instead, and may be removed by now.
-        let earlier = own.run_id.as_deref().and_then(|id| id.parse::<IdPrefix>().ok());
-        let earlier = earlier.and_then(|id| self.show(&id).ok()).map(|report| *report.run);
-        let shown = [Some(&receipt), earlier.as_ref()].into_iter().flatten();
-        let mut seen =
-            shown.filter_map(|run| Some((run, run.observed.as_ref().filter(|own| is_observed(own))?)));
-        let (observed_run_id, observed) = match seen.next() {
-            Some((run, observed)) => (Some(run.id.clone()), observed.clone()),
+        let (observed_run_id, observed) = match self.room.queue().read()?.observed_run(&receipt)? {
+            Some((run, observed)) => (Some(run.id), observed),
             None => (None, RunObserved::default()),
         };
         let reason = observed_run_id.is_none().then(|| match (&own.reason, &own.run_id) {

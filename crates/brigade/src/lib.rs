@@ -49,6 +49,7 @@ mod inbox;
 mod live;
 mod load;
 mod logs;
+mod observe;
 mod packs;
 mod parity;
 mod pins;
@@ -76,8 +77,8 @@ pub mod paths {
 
 pub use brigade_call::{
     Binding, Call, CallStatus, Caller, Checkpoint, CheckpointChoice, CheckpointStatus, ContractLabels,
-    ObservedAddress, ObservedDenial, OutputCompaction, PlanSummary, Receipt, RunInput, RuntimeHealth,
-    RuntimeIssueRecord, RuntimeMetadata, RuntimeStatus,
+    EffectUse, FileUse, ObservedAddress, ObservedDenial, OutputCompaction, PlanSummary, Receipt, RunInput,
+    RuntimeHealth, RuntimeIssueRecord, RuntimeMetadata, RuntimeStatus, UnboundFile,
 };
 pub use brigade_command as command;
 pub use brigade_core as core;
@@ -103,6 +104,7 @@ pub use history::RunFilter;
 pub use import_mcp::ImportMcpRequest;
 pub use inbox::{InboxFilter, InboxStep};
 pub use logs::LogReach;
+pub use observe::Declare;
 pub use parity::Verdict;
 pub use projections::{ApplyRequest, Selection, SyncRequest};
 pub use refusal::{Refusal, RunRefusal};

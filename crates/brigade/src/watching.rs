@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use brigade_call::{Binding, ObservedState, Receipt, VerifiedCall};
+use brigade_call::{Binding, Receipt, RunObserved, VerifiedCall};
 use brigade_core::{Dialect, Fingerprint, Json, RunId};
 use brigade_exec::Watch;
 use brigade_policy::{Observe, Reads, SandboxMode};
@@ -40,8 +40,7 @@ pub(crate) fn watch(room: &Room, call: &VerifiedCall) -> Watch {
 
 /// Remembers an observed run. A write error is ignored: the next run is observed again.
 pub(crate) fn remember(room: &Room, call: &VerifiedCall, receipt: &Receipt) {
-    let is_observed =
-        receipt.observed.as_ref().is_some_and(|observed| observed.state == ObservedState::Observed.as_str());
+    let is_observed = receipt.observed.as_ref().is_some_and(RunObserved::is_observed);
     let Ok(run_id) = receipt.id.parse::<RunId>() else { return };
     if !is_observed || call.decision().sandbox.observe != Observe::Changed {
         return;

@@ -31,6 +31,7 @@ mod mutation_code;
 mod mutation_common;
 mod mutation_matrix;
 mod next_steps;
+mod observe;
 mod observed_inputs;
 mod packs;
 mod projections_workflow;

@@ -167,6 +167,7 @@ fn a_whole_way_names_every_schema() {
     json("tools run latest");
     json(&format!("tools run show {receipt} --log stdout"));
     json(&format!("tools run show {receipt} --inputs"));
+    json("tools observe tool");
     json("tools run verify");
     json(&format!("tools run replay {receipt}"));
     json("tools keys init");

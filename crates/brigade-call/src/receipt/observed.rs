@@ -56,6 +56,13 @@ pub struct RunObserved {
 
 record!(RunObserved);
 
+impl RunObserved {
+    /// Returns whether the run was observed.
+    pub fn is_observed(&self) -> bool {
+        self.state == ObservedState::Observed.as_str()
+    }
+}
+
 /// Whether a run was observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObservedState {

@@ -2,6 +2,7 @@
 
 use toml_edit::{Decor, Item, RawString, TableLike, Value};
 
+use super::list;
 use crate::entry_text::FieldValue;
 
 /// Sets a field, or one key of a table.
@@ -35,6 +36,25 @@ fn set_whole(table: &mut dyn TableLike, name: &str, value: &FieldValue) {
         }
     } else {
         replace(table, name, value.to_toml());
+    }
+}
+
+/// Makes a list field hold exactly these texts. Elements that stay keep their comments; the others are removed or
+/// added.
+pub(super) fn set_list(table: &mut dyn TableLike, name: &str, texts: &[String]) {
+    let Some(list) = table.get_mut(name).and_then(Item::as_array_mut) else {
+        return replace(table, name, FieldValue::List(texts.to_vec()).to_toml());
+    };
+    let text = |value: &Value| value.as_str().map(|text| text.trim().to_owned());
+    let is_gone = |value: &Value| !text(value).is_some_and(|text| texts.contains(&text));
+    let gone: Vec<usize> = (0..list.len()).filter(|at| list.get(*at).is_some_and(is_gone)).collect();
+    for index in gone.into_iter().rev() {
+        list::remove(list, index);
+    }
+    for new in texts {
+        if !list.iter().any(|value| text(value).as_ref() == Some(new)) {
+            list::append(list, Value::from(new.as_str()));
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Entries given as a list value: `tool = [ { … }, { … } ]`.
+//! Lists: their elements, and entries given as a list value: `tool = [ { … }, { … } ]`.
 
 use toml_edit::{Array, InlineTable, RawString, Value};
 
@@ -13,7 +13,11 @@ pub(super) fn push(list: &mut Array, tool: &Tool) {
             entry.insert(name, value.to_toml());
         }
     }
-    let mut entry = Value::InlineTable(entry);
+    append(list, Value::InlineTable(entry));
+}
+
+/// Adds a value at the end of a list, on its own line if the other values are.
+pub(super) fn append(list: &mut Array, mut entry: Value) {
     let blank = text(list.iter().last().and_then(|last| last.decor().prefix()));
     // Comments before the last entry belong to that entry.
     let before = match blank.rfind('\n') {
@@ -43,6 +47,32 @@ pub(super) fn push(list: &mut Array, tool: &Tool) {
     };
     entry.decor_mut().set_suffix(after);
     list.push_formatted(entry);
+}
+
+/// Removes a value with the comment on its line. A comment on the line before belongs to the value before.
+pub(super) fn remove(list: &mut Array, index: usize) {
+    let removed = list.remove(index);
+    let before = text(removed.decor().prefix());
+    let (kept, _) = before.split_at(before.find('\n').unwrap_or(0));
+    let rest = |after: &str| match after.find('\n') {
+        Some(at) => format!("{kept}{}", &after[at..]),
+        None => format!("{kept}{after}"),
+    };
+    if let Some(next) = list.get_mut(index) {
+        let after = text(next.decor().prefix());
+        next.decor_mut().set_prefix(rest(&after));
+    } else {
+        let end = format!("{}{}", text(removed.decor().suffix()), text(Some(list.trailing())));
+        list.set_trailing(rest(&end));
+    }
+    if index == 0
+        && !before.contains('\n')
+        && let Some(first) = list.get_mut(0)
+    {
+        // No blank in front of the first one.
+        let prefix = text(first.decor().prefix());
+        first.decor_mut().set_prefix(if prefix.contains('\n') { prefix } else { before });
+    }
 }
 
 /// Separates the whitespace before the bracket from the comments before it.

@@ -192,6 +192,38 @@ fn an_entry_with_broken_toml_is_left_alone_and_the_others_can_be_edited() {
 }
 
 #[test]
+fn elements_of_a_list_are_added_and_removed_in_place() {
+    let list = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+    let head = "[[tool]]\nid = 'a'\nname = 'A'\nfamily = 'script'\n";
+    let file = format!("{head}code = [\n    'lib/**', # the library\n    'old.py',\n]  # bound\n# end\n");
+    let expect = file.replace("'old.py',", "\"bin/x\",");
+    assert_eq!(set_list(&file, "a", "code", &list(&["lib/**", "bin/x"])), Ok(expect));
+    let one_line = format!("{head}effects = ['local-read'] # reads\n");
+    let expect = one_line.replace("['local-read']", "['local-read', \"local-write\"]");
+    assert_eq!(set_list(&one_line, "a", "effects", &list(&["local-read", "local-write"])), Ok(expect));
+    for (before, keep, after) in [
+        ("['a', 'b', 'c']", "b c", "['b', 'c']"),
+        ("['a', 'b', 'c']", "a c", "['a', 'c']"),
+        ("['a', 'b', 'c']", "a b", "['a', 'b']"),
+        ("[ 'a', 'b' ]", "a", "[ 'a' ]"),
+        ("['a']", "", "[]"),
+        ("[\n 'a', # 1\n 'b', # 2\n 'c', # 3\n]", "a c", "[\n 'a', # 1\n 'c', # 3\n]"),
+        ("[\n 'a', # 1\n 'b', # 2\n 'c', # 3\n]", "a b", "[\n 'a', # 1\n 'b', # 2\n]"),
+        ("[\n 'a', # 1\n 'b', # 2\n 'c' # 3\n]", "a b", "[\n 'a', # 1\n 'b' # 2\n]"),
+        ("[\n 'a', # 1\n 'b', # 2\n]", "b", "[\n 'b', # 2\n]"),
+    ] {
+        let file = |list: &str| format!("{head}effects = {list} # end\n");
+        let keep: Vec<String> = keep.split_whitespace().map(str::to_owned).collect();
+        assert_eq!(set_list(&file(before), "a", "effects", &keep), Ok(file(after)), "{before}");
+    }
+    let added = format!("{head}data = [\"x\"]\n");
+    assert_eq!(set_list(head, "a", "data", &list(&["x"])), Ok(added));
+    assert_eq!(set_list(head, "a", "data", &[]), Ok(head.to_owned()));
+    assert_eq!(set_list(head, "a", "nothing", &[]), Err(EditError::UnknownField));
+    assert!(matches!(set_list(head, "a", "cwd", &[]), Err(EditError::WrongValue { .. })));
+}
+
+#[test]
 fn a_list_of_inline_tables_can_be_edited() {
     let file =
         "tool = [ { id = 'a', name = 'A', family = 'mcp' }, { id = 'b', name = 'B', family = 'mcp' } ]\n";

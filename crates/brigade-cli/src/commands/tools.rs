@@ -13,6 +13,7 @@ mod import_issues;
 mod init;
 mod keys;
 mod list;
+mod observe;
 mod pack;
 mod parity;
 mod pins;
@@ -42,6 +43,7 @@ pub(crate) enum Tools {
     Search(search::SearchArgs),
     Describe(describe::DescribeArgs),
     Contracts(contracts::ContractsArgs),
+    Observe(observe::ObserveArgs),
     Plan(plan::PlanArgs),
     Apply(apply::ApplyArgs),
     Doctor(doctor::DoctorArgs),
@@ -107,6 +109,7 @@ pub(crate) fn run(command: &Tools, session: &Session<'_>, output: &mut Output<'_
         Tools::Search(arguments) => output.finish(search::run(session, arguments)),
         Tools::Describe(arguments) => output.finish(describe::run(session, arguments)),
         Tools::Contracts(arguments) => output.finish(contracts::run(session, arguments)),
+        Tools::Observe(arguments) => output.finish(observe::run(session, arguments)),
         Tools::Defaults(arguments) => output.finish(defaults::run(session, arguments)),
         Tools::Plan(arguments) => output.finish(plan::run(session, arguments)),
         Tools::Apply(arguments) => output.finish(apply::run(session, arguments)),

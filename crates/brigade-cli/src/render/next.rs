@@ -99,6 +99,8 @@ fn command(step: &NextStep) -> String {
         N::ShowTool(id) => of("tools show", id, ""),
         N::DescribeTool(id) => of("tools describe", id, ""),
         N::DescribeToolLive(id) => of("tools describe", id, "--live"),
+        N::ObserveTool(id) => of("tools observe", id, ""),
+        N::DeclareUsed(id) => of("tools observe", id, "--write"),
         N::ListContracts => "tools contracts".to_owned(),
         N::Diagnose => "tools doctor".to_owned(),
         N::DiagnoseOnly(area) => format!("tools doctor --only {area}"),
@@ -121,6 +123,7 @@ fn command(step: &NextStep) -> String {
         N::RunCall(id) => format!("tools call run {id}"),
         N::RunNext => "tools call run --next".to_owned(),
         N::ListRuns => "tools run list".to_owned(),
+        N::ShowInputs(id) => format!("tools run show {id} --inputs"),
         N::ShowRun(id) => format!("tools run show {id}"),
         N::ReadOutput(id) => format!("tools run show {id} --log stdout"),
         N::FollowOutput(id) => format!("tools run show {id} --log stdout --follow"),
@@ -236,10 +239,12 @@ mod tests {
     fn steps() -> Vec<NextStep> {
         use NextStep as N;
         let id = || "some-id".to_owned();
-        let with_name: [fn(String) -> N; 17] = [
+        let with_name: [fn(String) -> N; 19] = [
             N::ShowTool,
             N::DescribeTool,
             N::DescribeToolLive,
+            N::ObserveTool,
+            N::DeclareUsed,
             N::PlanProjections,
             N::Apply,
             N::ApplyForced,
@@ -256,7 +261,7 @@ mod tests {
             |pin| N::AcceptPinChange { pin, fingerprint: "a".repeat(64).parse().unwrap() },
         ];
         let call = [N::ShowCall, N::Approve, N::Reject, N::RunCall];
-        let run = [N::ShowRun, N::ReadOutput, N::FollowOutput, N::Replay];
+        let run = [N::ShowInputs, N::ShowRun, N::ReadOutput, N::FollowOutput, N::Replay];
         let checkpoint = [N::ShowCheckpoint, N::AnswerCheckpoint, N::Resume];
         let mut steps = vec![
             N::Init,

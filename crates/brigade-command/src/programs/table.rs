@@ -26,6 +26,7 @@ const fn row(names: &'static [&'static str], role: Role) -> Row {
         script: Script::Unknown,
         finds: Finds::Nothing,
         files: &[],
+        ends: &[],
         hooks: &[],
         password: Password::None,
         stores_secrets: false,
@@ -110,6 +111,10 @@ impl Row {
         Row { files, ..self }
     }
 
+    const fn ends_of_code(self, ends: &'static [&'static str]) -> Row {
+        Row { ends, ..self }
+    }
+
     const fn hooks(self, hooks: &'static [Hook]) -> Row {
         Row { hooks, ..self }
     }
@@ -130,6 +135,13 @@ impl Row {
 
 const SHELL_FLAGS: &str = "abefhklmnpruvxBCEHPT";
 
+/// What Python imports.
+pub(crate) const PYTHON_ENDS: &[&str] = &[".py", ".pyc", ".so"];
+
+/// What JavaScript interpreters load, besides `.json`.
+pub(crate) const JAVASCRIPT_ENDS: &[&str] =
+    &[".js", ".node", ".mjs", ".cjs", ".ts", ".tsx", ".jsx", ".mts", ".cts"];
+
 const NPM_FILES: &[&str] = &["package.json", ".npmrc"];
 
 const BUN_FILES: &[&str] = &["package.json", "bunfig.toml"];
@@ -145,10 +157,13 @@ pub(super) const ROWS: &[Row] = &[
     // Shells.
     shell(&["ash", "bash", "dash", "ksh", "sh", "zsh"])
         .script(Script::OnPath, SHELL_FLAGS)
-        .valued("oO", &["--rcfile", "--init-file"]),
+        .valued("oO", &["--rcfile", "--init-file"])
+        .ends_of_code(&[".bash", ".ksh", ".sh", ".zsh"]),
     shell(&["csh", "fish", "mksh", "oksh", "pdksh", "posh", "rbash", "tcsh", "yash"])
-        .script(Script::OnPath, ""),
-    shell(&["cmd", "elvish", "nu", "powershell", "pwsh", "rc", "xonsh"]),
+        .script(Script::OnPath, "")
+        .ends_of_code(&[".csh", ".fish"]),
+    shell(&["cmd", "elvish", "nu", "powershell", "pwsh", "rc", "xonsh"])
+        .ends_of_code(&[".bat", ".cmd", ".nu", ".ps1", ".psm1", ".xsh"]),
     row(&[".", "eval", "source"], Role::Eval),
     // Interpreters.
     interpreter(&["python", "pypy", "pythonw", "py"])
@@ -156,7 +171,8 @@ pub(super) const ROWS: &[Row] = &[
         .code("c", &[])
         .valued("WXQ", &["--check-hash-based-pycs"])
         .ends("m")
-        .finds(Finds::Python),
+        .finds(Finds::Python)
+        .ends_of_code(PYTHON_ENDS),
     interpreter(&["ipython", "micropython"])
         .code("c", &[])
         .valued("WXQ", &["--check-hash-based-pycs"])
@@ -167,14 +183,16 @@ pub(super) const ROWS: &[Row] = &[
         .code("eE", &[])
         .valued("I", &[])
         .attached("MmFxCDidV")
-        .finds(Finds::Perl),
+        .finds(Finds::Perl)
+        .ends_of_code(&[".pl", ".pm", ".t"]),
     interpreter(&["raku"]).code("eE", &[]).valued("I", &[]).attached("MmFxCDidV"),
     interpreter(&["ruby", "jruby"])
         .script(Script::File, "wWT")
         .code("e", &[])
         .valued("IrCE", &[])
         .attached("xFKTWi0")
-        .finds(Finds::Ruby),
+        .finds(Finds::Ruby)
+        .ends_of_code(&[".rb"]),
     interpreter(&["irb"]).code("e", &[]).valued("IrCE", &[]).attached("xFKTWi0"),
     interpreter(&["node", "nodejs", "ts-node", "tsx"])
         .script(Script::ByName, "")
@@ -193,7 +211,8 @@ pub(super) const ROWS: &[Row] = &[
                 "--project",
             ],
         )
-        .finds(Finds::JavaScript),
+        .finds(Finds::JavaScript)
+        .ends_of_code(JAVASCRIPT_ENDS),
     interpreter(&["bun"])
         .script(Script::ByName, "")
         .code("ep", &["--eval", "--print"])
@@ -205,23 +224,43 @@ pub(super) const ROWS: &[Row] = &[
         .script(Script::File, "f")
         .code("rBRE", &["--run", "--process-begin", "--process-code", "--process-end"])
         .valued("cdzSt", &["--php-ini", "--define"])
-        .ends("fF"),
-    interpreter(&["lua"]).script(Script::File, "").code("e", &[]).valued("lj", &[]),
+        .ends("fF")
+        .ends_of_code(&[".php", ".phar"]),
+    interpreter(&["lua"]).script(Script::File, "").code("e", &[]).valued("lj", &[]).ends_of_code(&[".lua"]),
     interpreter(&["luajit"]).code("e", &[]).valued("lj", &[]),
-    interpreter(&["rscript"]).script(Script::File, "").code("e", &[]).valued("l", &[]),
-    interpreter(&["ghc", "groovy", "osascript", "r"]).code("e", &[]).valued("l", &[]),
-    interpreter(&["julia"]).code("eE", &["--eval", "--print"]).valued("LJCtpH", &["--load"]),
-    interpreter(&["elixir", "scala", "swift"]).code("e", &["--eval"]).valued("rS", &[]),
+    interpreter(&["rscript"])
+        .script(Script::File, "")
+        .code("e", &[])
+        .valued("l", &[])
+        .ends_of_code(&[".R", ".r"]),
+    interpreter(&["ghc", "groovy", "osascript", "r"])
+        .code("e", &[])
+        .valued("l", &[])
+        .ends_of_code(&[".groovy", ".hs"]),
+    interpreter(&["julia"])
+        .code("eE", &["--eval", "--print"])
+        .valued("LJCtpH", &["--load"])
+        .ends_of_code(&[".jl"]),
+    interpreter(&["elixir", "scala", "swift"])
+        .code("e", &["--eval"])
+        .valued("rS", &[])
+        .ends_of_code(&[".beam", ".ex", ".exs", ".scala", ".swift"]),
     interpreter(&["expect"]).code("c", &[]).attached("d"),
     interpreter(&["ghci", "gnuplot", "kotlin", "ocaml", "qjs", "runghc"]).code("e", &[]),
     interpreter(&["hy"]).code("c", &[]),
     interpreter(&["nim", "octave"]).code("", &["--eval"]),
-    interpreter(&["guile", "racket"]).code("ec", &["--eval"]).valued("ltL", &[]),
-    interpreter(&["clj", "clojure", "sbcl"]).code("e", &["--eval", "-e"]),
+    interpreter(&["guile", "racket"])
+        .code("ec", &["--eval"])
+        .valued("ltL", &[])
+        .ends_of_code(&[".rkt", ".scm"]),
+    interpreter(&["clj", "clojure", "sbcl"])
+        .code("e", &["--eval", "-e"])
+        .ends_of_code(&[".clj", ".cljs", ".lisp"]),
     interpreter(&["awk", "gawk", "mawk"])
         .valued("Ffv", &["--assign", "--field-separator", "--file"])
-        .hooks(&[READS_FILE]),
-    interpreter(&["crystal", "erl", "nawk", "tclsh"]),
+        .hooks(&[READS_FILE])
+        .ends_of_code(&[".awk"]),
+    interpreter(&["crystal", "erl", "nawk", "tclsh"]).ends_of_code(&[".cr", ".erl", ".tcl"]),
     // Programs that give rights of other users.
     row(&["sudo"], Role::Privilege)
         .valued("ugpCDhrtTRU", &["--user", "--group", "--prompt", "--chdir", "--host"]),
@@ -456,13 +495,14 @@ pub(super) const ROWS: &[Row] = &[
         .valued("CfIoW", &["--directory", "--file", "--makefile", "--include-dir"])
         .hooks(&[hook(Value::Rules, "", &["--eval"]), hook(Value::File, "f", &["--file", "--makefile"])])
         .finds(Finds::Make)
+        .ends_of_code(&[".mk", "GNUmakefile", "Makefile", "makefile"])
         .versioned(),
     other(&["just"]).files(&["justfile", "Justfile", ".justfile"]),
-    other(&["rake"]).files(&["Rakefile", "rakefile", "Rakefile.rb", "rakefile.rb"]),
+    other(&["rake"]).files(&["Rakefile", "rakefile", "Rakefile.rb", "rakefile.rb"]).ends_of_code(&[".rake"]),
     other(&["py.test", "pytest"]).finds(Finds::PythonTests).versioned(),
     other(&["coverage"]).finds(Finds::PythonCoverage).versioned(),
     other(&["run-parts"]).finds(Finds::Parts),
-    other(&["go"]).finds(Finds::Go).versioned(),
+    other(&["go"]).finds(Finds::Go).ends_of_code(&[".go"]).versioned(),
     other(&[
         "c++",
         "c89",
@@ -480,6 +520,7 @@ pub(super) const ROWS: &[Row] = &[
     ])
     .valued("BILDUolx", &[])
     .finds(Finds::Compiler)
+    .ends_of_code(&[".a", ".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".o"])
     .versioned(),
     // Programs with options that run something.
     other(&["bsdtar"]).hooks(&[hook(Value::Command, "", &["--use-compress-program"])]),

@@ -5,22 +5,23 @@ use std::path::{Path, PathBuf};
 use brigade_core::{Dialect, Json};
 
 use super::{Finder, NotBound, Reads};
-use crate::programs::is_long;
+use crate::programs::{JAVASCRIPT_ENDS, is_long};
 
 /// The largest `package.json` that is read.
 const PACKAGE_LIMIT: u64 = 1 << 20;
-
-/// Extensions that JavaScript interpreters try, unordered.
-const SCRIPT_ENDS: &[&str] =
-    &[".js", ".json", ".node", ".mjs", ".cjs", ".ts", ".tsx", ".jsx", ".mts", ".cts"];
 
 /// Options that name code to run before the script.
 const PRELOADING: &[&str] =
     &["--require", "--import", "--loader", "--experimental-loader", "--preload", "-r"];
 
+/// Extensions that JavaScript interpreters try, unordered.
+fn script_ends() -> impl Iterator<Item = &'static str> {
+    JAVASCRIPT_ENDS.iter().copied().chain([".json"])
+}
+
 /// Lists a path with each of these extensions.
 fn with_ends(path: &Path) -> impl Iterator<Item = PathBuf> {
-    SCRIPT_ENDS.iter().map(|end| {
+    script_ends().map(|end| {
         let mut path = path.to_owned().into_os_string();
         path.push(end);
         path.into()
@@ -76,7 +77,7 @@ impl Finder<'_> {
             operands += usize::from(!preloads && self.is_script(&path));
         }
         if tests && operands == 0 {
-            self.tree(&self.directory, SCRIPT_ENDS, reads);
+            self.tree(&self.directory, &script_ends().collect::<Vec<_>>(), reads);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::{Finder, Reads};
-use crate::programs::{Program, short_values};
+use crate::programs::{PYTHON_ENDS, Program, short_values};
 
 /// Python modules that run the script or module in their arguments.
 const LAUNCHING_MODULES: &[&str] = &[
@@ -19,9 +19,6 @@ const LAUNCHING_MODULES: &[&str] = &[
     "trace",
     "viztracer",
 ];
-
-/// Extensions that a test runner imports.
-const TEST_ENDS: &[&str] = &[".py", ".pyc", ".so"];
 
 impl Finder<'_> {
     /// Reads the options of Python up to a module, a directory or a file.
@@ -122,7 +119,7 @@ impl Finder<'_> {
                 let around = self.upwards(&path).skip(1);
                 reads.code.extend(around.map(|folder| folder.join("conftest.py")));
                 if self.is_folder(&path) {
-                    self.tree(&path, TEST_ENDS, reads);
+                    self.tree(&path, PYTHON_ENDS, reads);
                 } else {
                     reads.code.insert(path);
                 }
@@ -133,7 +130,7 @@ impl Finder<'_> {
             }
         }
         if finds {
-            self.tree(&self.directory, TEST_ENDS, reads);
+            self.tree(&self.directory, PYTHON_ENDS, reads);
         }
     }
 
@@ -169,7 +166,7 @@ impl Finder<'_> {
         let of_module = entries.filter(|entry| entry.name.starts_with(&beginning));
         reads.code.extend(of_module.map(|entry| compiled.join(&entry.name)));
         for entry in self.files.list(&self.directory) {
-            let is_module = [".py", ".pyc", ".so"].iter().any(|end| entry.name.ends_with(end));
+            let is_module = PYTHON_ENDS.iter().any(|end| entry.name.ends_with(end));
             if is_module && entry.name.starts_with(&beginning) {
                 reads.code.insert(self.directory.join(&entry.name));
             }

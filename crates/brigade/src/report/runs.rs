@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 pub use brigade_call::RunSummary;
-use brigade_call::{Call, ObservedAddress, ObservedDenial, Receipt, RunInput};
-use brigade_core::NextStep;
+use brigade_call::{Call, EffectUse, ObservedAddress, ObservedDenial, Receipt, RunInput, UnboundFile};
 use brigade_core::json::sorted;
+use brigade_core::{Hint, NextStep};
 use brigade_policy::BlockerDetail;
 pub use brigade_queue::{BrokenReceipt, LedgerFinding};
 use serde::{Deserialize, Serialize};
@@ -119,6 +119,46 @@ pub struct RunInputsReport {
 
 impl Report for RunInputsReport {
     const SCHEMA: SchemaId = "brigade.run-inputs.v1";
+}
+
+/// `observe`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct ObserveReport {
+    /// The schema id.
+    #[serde(deserialize_with = "ObserveReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The catalog.
+    pub config_path: String,
+    /// The tool.
+    pub tool_id: String,
+    /// Number of the last runs that were looked at.
+    pub run_count: usize,
+    /// Those of them that were observed, or the earlier equal runs that were, newest first.
+    pub observed_run_ids: Vec<String>,
+    /// Whether everything was seen in each observed run.
+    pub complete: bool,
+    /// Files that were used and that neither approvals, arguments, `code` nor `data` cover, by path.
+    pub unbound: Vec<UnboundFile>,
+    /// Patterns to add to `code` of the entry.
+    pub code: Vec<String>,
+    /// Patterns to add to `data` of the entry.
+    pub data: Vec<String>,
+    /// Effects that were used, or tried and denied, and are not declared.
+    pub effects_undeclared: Vec<EffectUse>,
+    /// Effects that are declared and were not used. Empty unless everything was seen.
+    pub effects_unused: Vec<String>,
+    /// Whether the entry was changed.
+    pub written: bool,
+    /// The next command.
+    pub next_command: Hint,
+}
+
+impl Report for ObserveReport {
+    const SCHEMA: SchemaId = "brigade.tool-observe.v1";
 }
 
 /// `run replay`.

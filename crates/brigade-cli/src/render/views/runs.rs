@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use brigade::core::json;
 use brigade::{
-    CallStatus, LedgerReport, ObservedAddress, ObservedDenial, Receipt, ReplayReport, Rows, RunInputsReport,
-    RunListReport, RunShowReport, RunSummary,
+    CallStatus, LedgerReport, ObserveReport, ObservedAddress, ObservedDenial, Receipt, ReplayReport, Rows,
+    RunInputsReport, RunListReport, RunShowReport, RunSummary,
 };
 
 use crate::render::next::step_text;
@@ -117,6 +117,44 @@ impl View for RunInputsReport {
         group(page, "connected", self.connected.iter().map(|seen| Text::from(address(seen))));
         let denial = |denied: &ObservedDenial| format!("{} {}", denied.what, denied.path);
         group(page, "denied", self.denied.iter().map(|denied| Text::from(denial(denied))));
+    }
+}
+
+impl View for ObserveReport {
+    fn show(&self, page: &mut Page) {
+        page.data.field("tool", Text::new(Tone::Strong, &self.tool_id));
+        let observed = self.observed_run_ids.len();
+        page.data.field("runs", format!("{} looked at, {observed} observed", self.run_count));
+        if observed == 0 {
+            page.note(
+                "no run was observed: a run is observed in a sandbox, on Linux, unless `observe` is `never`",
+            );
+            return;
+        }
+        if !self.complete {
+            page.note("something was kept from view: the lists may lack entries");
+        }
+        let unbound = self.unbound.iter().map(|file| {
+            let text = Text::from(&file.path);
+            let text = if file.executed { text.then(Tone::Plain, " (executed)") } else { text };
+            let text = if file.denied { text.then(Tone::Bad, " (denied)") } else { text };
+            if file.written { text.then(Tone::Warning, " (written by the run)") } else { text }
+        });
+        group(page, "not bound, named or declared", unbound);
+        let verb = if self.written { "added to" } else { "declare as" };
+        group(page, &format!("{verb} code"), self.code.iter().map(Text::from));
+        group(page, &format!("{verb} data"), self.data.iter().map(Text::from));
+        let effects = self.effects_undeclared.iter().map(|used| {
+            let word = if used.denied { "denied" } else { "used" };
+            Text::new(Tone::Strong, &used.effect).then(Tone::Plain, &format!(" ({word}: {})", used.example))
+        });
+        group(page, if self.written { "added to effects" } else { "used, not declared" }, effects);
+        let name = if self.written { "removed from effects" } else { "declared, not used" };
+        group(page, name, self.effects_unused.iter().map(Text::from));
+        if self.written {
+            page.note("approvals of the tool's calls have ended: queue and approve them again");
+        }
+        page.next(&self.next_command.to_string());
     }
 }
 

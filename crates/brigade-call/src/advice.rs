@@ -1,0 +1,415 @@
+//! What the entry of a tool should declare, by what its last runs used.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use brigade_catalog::Tool;
+use brigade_command::is_code_name;
+use brigade_core::Glob;
+use brigade_policy::{NETWORK_EFFECTS, READ_EFFECT, WRITE_EFFECT};
+use brigade_redact::MARK;
+use serde::{Deserialize, Serialize};
+
+use crate::inputs::{RunInputs, group_inputs};
+use crate::receipt::{Receipt, RunObserved};
+
+/// Directories that no pattern may name: the state of Brigade and of git.
+const LEFT_OUT: [&str; 2] = [".brigade", ".git"];
+
+/// The directory in which Python writes compiled modules where it may. It works the same where it may not.
+const PYTHON_CACHE: &str = "__pycache__";
+
+/// From this number of files in one directory on, a pattern for the directory stands for them. A directory of code is
+/// named early, because then a file that is added is a change. One of data is named late, because it opens all of it.
+const CODE_IN_FOLDER: usize = 2;
+const DATA_IN_FOLDER: usize = 4;
+
+/// What the last observed runs of a tool used and its entry does not declare, and the reverse.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToolUse {
+    /// The files that nothing covers: neither the approval, arguments, nor `code` and `data` of the entry. By path.
+    pub unbound: Vec<UnboundFile>,
+    /// Effects that were used, or tried and denied, and are not declared.
+    pub effects_undeclared: Vec<EffectUse>,
+    /// Effects that are declared and were not used. Empty unless everything was seen.
+    pub effects_unused: Vec<String>,
+    /// Whether everything was seen in each run.
+    pub is_complete: bool,
+}
+
+/// A file of the workspace that a run used, and nothing covers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct UnboundFile {
+    /// Its path in the workspace.
+    pub path: String,
+    /// `code` or `data`, by whether it was executed and by its name.
+    #[cfg_attr(feature = "schemas", schemars(with = "String"))]
+    pub kind: FileUse,
+    /// Whether it was executed.
+    pub executed: bool,
+    /// Whether the sandbox kept the run from reading it.
+    pub denied: bool,
+    /// Whether a run wrote it, too.
+    pub written: bool,
+}
+
+/// What a file is to a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FileUse {
+    /// It was executed, or its name is one of code.
+    Code,
+    /// Anything else.
+    Data,
+}
+
+/// An effect that runs had.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct EffectUse {
+    /// The effect.
+    pub effect: String,
+    /// A file or an address that shows it.
+    pub example: String,
+    /// Whether the sandbox denied it each time.
+    pub denied: bool,
+}
+
+/// Patterns that cover what nothing covers yet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Patterns {
+    /// For `code`.
+    pub code: Vec<String>,
+    /// For `data`.
+    pub data: Vec<String>,
+}
+
+impl ToolUse {
+    /// Sums observed runs up. `root` is the workspace.
+    pub fn of<'r>(
+        tool: &Tool,
+        runs: impl IntoIterator<Item = (&'r Receipt, &'r RunObserved)>,
+        root: &Path,
+    ) -> ToolUse {
+        let globs = |patterns: &[String]| patterns.iter().map(|text| Glob::new(text)).collect::<Vec<_>>();
+        let (code, data) = (globs(&tool.code), globs(&tool.data));
+        let is_in = |globs: &[Glob], path: &str| globs.iter().any(|glob| glob.matches(path));
+        let mut used = Used { is_complete: true, ..Used::default() };
+        for (receipt, observed) in runs {
+            used.is_complete &= observed.complete;
+            let inputs = group_inputs(receipt, observed, root, |path| is_in(&data, path));
+            used.add(inputs, observed);
+        }
+        used.files.retain(|path, _| {
+            let is_left_out = path.split('/').any(|part| LEFT_OUT.contains(&part));
+            !is_left_out && !path.contains(MARK) && !is_in(&code, path) && !is_in(&data, path)
+        });
+        let written = used.written;
+        // A file is often written under a longer name, and then renamed.
+        let is_written = |path: &str| {
+            let mut names = written.range(path.to_owned()..).map_while(|name| name.strip_prefix(path));
+            names.any(|rest| rest.is_empty() || rest.starts_with(['.', '~']))
+        };
+        let unbound = used.files.into_iter().map(|(path, seen)| {
+            let is_code = seen.executed || is_code_name(&path);
+            UnboundFile {
+                kind: if is_code { FileUse::Code } else { FileUse::Data },
+                executed: seen.executed,
+                denied: seen.denied,
+                written: is_written(&path),
+                path,
+            }
+        });
+        let declares = |effect: &str| tool.effects.iter().any(|declared| declared == effect);
+        let tells = |effect: &str| used.effects.contains_key(kind_of(effect));
+        let undeclared = used.effects.iter().filter(|(effect, _)| match **effect {
+            READ_EFFECT => !declares(READ_EFFECT) && !declares(WRITE_EFFECT),
+            NETWORK => !NETWORK_EFFECTS.iter().any(|effect| declares(effect)),
+            effect => !declares(effect),
+        });
+        // Every run reads, and other effects leave no trace that the kernel sees.
+        let is_seen = |effect: &str| effect == WRITE_EFFECT || NETWORK_EFFECTS.contains(&effect);
+        let unused = tool.effects.iter().filter(|effect| is_seen(effect) && !tells(effect));
+        ToolUse {
+            unbound: unbound.collect(),
+            effects_undeclared: undeclared.map(|(_, found)| found.clone()).collect(),
+            effects_unused: if used.is_complete { unused.cloned().collect() } else { Vec::new() },
+            is_complete: used.is_complete,
+        }
+    }
+
+    /// Lists the files of one kind that the entry should declare. Code that a run writes itself is not among them:
+    /// every run would end its approval.
+    pub fn to_declare(&self, kind: FileUse) -> impl Iterator<Item = &UnboundFile> {
+        let is_meant =
+            move |file: &&UnboundFile| file.kind == kind && !(file.kind == FileUse::Code && file.written);
+        self.unbound.iter().filter(is_meant)
+    }
+
+    /// Makes patterns of the files to declare: their names, or the directory that holds several of one kind and
+    /// nothing else that was used. `fits` tells whether an approval could bind what a pattern for code matches.
+    pub fn patterns(&self, fits: &dyn Fn(&str) -> bool) -> Patterns {
+        let of = |kind, least, fits: &dyn Fn(&str) -> bool| {
+            let files: Vec<&str> = self.to_declare(kind).map(|file| file.path.as_str()).collect();
+            let others = self.unbound.iter().filter(|file| !files.contains(&file.path.as_str()));
+            let others: Vec<&str> = others.map(|file| file.path.as_str()).collect();
+            let mut found = Vec::new();
+            name_files("", &files, &others, least, fits, &mut found);
+            found
+        };
+        Patterns {
+            code: of(FileUse::Code, CODE_IN_FOLDER, fits),
+            data: of(FileUse::Data, DATA_IN_FOLDER, &|_| true),
+        }
+    }
+
+    /// Returns the effects that the entry should declare, given those that it declares. Never empty: every run reads.
+    pub fn effects(&self, declared: &[String]) -> Vec<String> {
+        let kept = declared.iter().filter(|effect| !self.effects_unused.contains(effect)).cloned();
+        let mut effects: Vec<String> = kept.collect();
+        effects.extend(self.effects_undeclared.iter().map(|found| found.effect.clone()));
+        if effects.is_empty() && !declared.is_empty() {
+            effects.push(READ_EFFECT.to_owned());
+        }
+        effects
+    }
+}
+
+/// The name that an effect is found under: one of those for the network stands for all of them.
+const NETWORK: &str = NETWORK_EFFECTS[0];
+
+fn kind_of(effect: &str) -> &str {
+    if NETWORK_EFFECTS.contains(&effect) { NETWORK } else { effect }
+}
+
+/// What was seen, before it is compared with what is declared.
+#[derive(Default)]
+struct Used {
+    files: BTreeMap<String, SeenFile>,
+    written: BTreeSet<String>,
+    effects: BTreeMap<&'static str, EffectUse>,
+    is_complete: bool,
+}
+
+#[derive(Default)]
+struct SeenFile {
+    executed: bool,
+    denied: bool,
+}
+
+impl Used {
+    fn add(&mut self, inputs: RunInputs, observed: &RunObserved) {
+        for input in inputs.arguments.iter().chain(&inputs.data).chain(&inputs.nobody) {
+            self.effect(READ_EFFECT, &input.path, false);
+        }
+        for input in inputs.nobody {
+            self.files.entry(input.path).or_default().executed |= input.executed;
+        }
+        for file in observed.written.iter().flatten() {
+            // A run may always write its own checkpoints.
+            if !file.path.starts_with(".brigade/") {
+                self.effect(WRITE_EFFECT, &file.path, false);
+            }
+            self.written.insert(file.path.clone());
+        }
+        for seen in observed.connected.iter().flatten() {
+            if let Some(port) = seen.port {
+                self.effect(NETWORK, &format!("{} port {port}", seen.address), false);
+            }
+        }
+        for denied in observed.denied.iter().flatten().filter(|denied| !denied.path.starts_with('/')) {
+            if denied.what != "write" {
+                let file = self.files.entry(denied.path.clone()).or_default();
+                file.denied = true;
+                file.executed |= denied.what == "execute";
+            } else if !denied.path.split('/').any(|part| part == PYTHON_CACHE || LEFT_OUT.contains(&part)) {
+                self.effect(WRITE_EFFECT, &denied.path, true);
+            }
+        }
+    }
+
+    fn effect(&mut self, effect: &'static str, example: &str, denied: bool) {
+        let found = self.effects.entry(effect).or_insert_with(|| EffectUse {
+            effect: effect.to_owned(),
+            example: example.to_owned(),
+            denied,
+        });
+        if found.denied && !denied {
+            example.clone_into(&mut found.example);
+            found.denied = false;
+        }
+    }
+}
+
+/// Names files below a directory: one by one, or by a pattern for a directory.
+fn name_files(
+    folder: &str,
+    files: &[&str],
+    others: &[&str],
+    least: usize,
+    fits: &dyn Fn(&str) -> bool,
+    found: &mut Vec<String>,
+) {
+    let mut below: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for file in files {
+        match file[folder.len()..].split_once('/') {
+            None => found.push(escaped(file)),
+            Some((name, _)) => below.entry(&file[..folder.len() + name.len() + 1]).or_default().push(file),
+        }
+    }
+    for (folder, files) in below {
+        let pattern = format!("{}**", escaped(folder));
+        let is_alone = !others.iter().any(|other| other.starts_with(folder));
+        if least <= files.len() && is_alone && fits(&pattern) {
+            found.push(pattern);
+        } else {
+            name_files(folder, &files, others, least, fits, found);
+        }
+    }
+    found.sort();
+}
+
+/// Makes a pattern of a path that matches nothing else.
+fn escaped(path: &str) -> String {
+    let escape = |c: char| matches!(c, '*' | '?' | '\\').then_some('\\').into_iter().chain([c]);
+    path.chars().flat_map(escape).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_catalog::Family;
+
+    use super::*;
+    use crate::receipt::{ObservedAddress, ObservedDenial, ObservedFile};
+
+    fn files(paths: &[&str]) -> Option<Vec<ObservedFile>> {
+        let file = |path: &&str| ObservedFile { path: (*path).to_owned(), ..ObservedFile::default() };
+        Some(paths.iter().map(file).collect())
+    }
+
+    fn denials(list: &[(&str, &str)]) -> Option<Vec<ObservedDenial>> {
+        let denial = |(what, path): &(&str, &str)| ObservedDenial {
+            path: (*path).to_owned(),
+            what: (*what).to_owned(),
+            ..ObservedDenial::default()
+        };
+        Some(list.iter().map(denial).collect())
+    }
+
+    fn tool(effects: &[&str], code: &[&str], data: &[&str]) -> Tool {
+        let list = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+        let tool = Tool::new("t", Family::Script).unwrap();
+        Tool { effects: list(effects), code: list(code), data: list(data), ..tool }
+    }
+
+    fn used(tool: &Tool, observed: &RunObserved) -> ToolUse {
+        let receipt = Receipt { argv: vec!["run".into(), "in.txt".into()], ..Receipt::default() };
+        ToolUse::of(tool, [(&receipt, observed)], Path::new("/work"))
+    }
+
+    fn seen() -> RunObserved {
+        RunObserved { complete: true, ..RunObserved::default() }
+    }
+
+    #[test]
+    fn what_nothing_covers_becomes_patterns() {
+        let read = [
+            "lib/a.py",
+            "lib/deep/b.py",
+            "src/main.js",
+            "src/words.txt",
+            "Makefile",
+            "in.txt",
+            "old/x.py",
+            "set/1.csv",
+            "set/2.csv",
+            "set/3.csv",
+            "set/4.csv",
+            ".git/HEAD",
+            "odd*name.md",
+            "gen/__pycache__/m.pyc",
+            "gen/m.py",
+            "gen/n.py",
+        ];
+        let observed = RunObserved {
+            read: files(&read),
+            executed: files(&["bin/tool"]),
+            written: files(&["gen/__pycache__/m.pyc.1234", ".brigade/tools/checkpoints/incoming/r/c.json"]),
+            denied: denials(&[("read", "lib/new.py"), ("read", "/etc/shadow")]),
+            ..seen()
+        };
+        let used = used(&tool(&["local-read"], &["old/**"], &[]), &observed);
+        let patterns = used.patterns(&|_| true);
+        assert_eq!(
+            patterns.code,
+            ["Makefile", "bin/tool", "gen/m.py", "gen/n.py", "lib/**", "src/main.js"],
+            "what a run writes itself is not bound"
+        );
+        assert_eq!(patterns.data, ["odd\\*name.md", "set/**", "src/words.txt"]);
+        let new = used.unbound.iter().find(|file| file.path == "lib/new.py").unwrap();
+        assert!(new.denied && new.kind == FileUse::Code);
+        let one_by_one = used.patterns(&|pattern| pattern != "lib/**");
+        assert!(one_by_one.code.contains(&"lib/deep/b.py".to_owned()), "{one_by_one:?}");
+        assert_eq!(
+            used.effects_undeclared.iter().map(|found| &found.effect).collect::<Vec<_>>(),
+            ["local-write"]
+        );
+    }
+
+    #[track_caller]
+    fn check_effects(declared: &[&str], observed: &RunObserved, undeclared: &[&str], unused: &[&str]) {
+        let used = used(&tool(declared, &[], &[]), observed);
+        let names: Vec<&str> = used.effects_undeclared.iter().map(|found| found.effect.as_str()).collect();
+        assert_eq!(
+            (names.as_slice(), used.effects_unused.as_slice()),
+            (undeclared, &unused.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>()[..])
+        );
+    }
+
+    #[test]
+    fn effects_are_compared_with_what_was_seen() {
+        let address =
+            |port| ObservedAddress { address: "10.0.0.1".into(), port, ..ObservedAddress::default() };
+        let connected = |port| RunObserved { connected: Some(vec![address(port)]), ..seen() };
+        check_effects(&["network", "local-write", "odd"], &seen(), &[], &["network", "local-write"]);
+        let partly = RunObserved { complete: false, ..seen() };
+        check_effects(&["network", "local-write"], &partly, &[], &[]);
+        check_effects(&["remote-read"], &connected(Some(443)), &[], &[]);
+        check_effects(&["odd"], &connected(Some(443)), &["network"], &[]);
+        check_effects(&["network"], &connected(None), &[], &["network"]);
+        let written = RunObserved { written: files(&["out.txt"]), ..seen() };
+        check_effects(&["local-write"], &written, &[], &[]);
+        check_effects(&["local-read"], &written, &["local-write"], &[]);
+        let cache = denials(&[("write", "lib/__pycache__/a.pyc.1")]);
+        check_effects(&["local-read"], &RunObserved { denied: cache, ..seen() }, &[], &[]);
+        let denied = RunObserved { denied: denials(&[("write", "out.txt")]), ..seen() };
+        check_effects(&["local-read"], &denied, &["local-write"], &[]);
+        check_effects(
+            &["network"],
+            &RunObserved { read: files(&["in.txt"]), ..seen() },
+            &["local-read"],
+            &["network"],
+        );
+    }
+
+    #[test]
+    fn effects_to_declare_are_never_none() {
+        let use_of = |undeclared: &[&str], unused: &[&str]| ToolUse {
+            effects_undeclared: undeclared
+                .iter()
+                .map(|effect| EffectUse {
+                    effect: (*effect).to_owned(),
+                    example: String::new(),
+                    denied: false,
+                })
+                .collect(),
+            effects_unused: unused.iter().map(|effect| (*effect).to_owned()).collect(),
+            ..ToolUse::default()
+        };
+        let declared = ["network".to_owned()];
+        assert_eq!(use_of(&[], &["network"]).effects(&declared), ["local-read"]);
+        assert_eq!(use_of(&["local-write"], &[]).effects(&declared), ["network", "local-write"]);
+        assert_eq!(use_of(&[], &[]).effects(&[]), Vec::<String>::new());
+    }
+}

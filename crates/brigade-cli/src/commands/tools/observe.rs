@@ -1,0 +1,30 @@
+//! `brigade tools observe`
+
+use brigade::{Declare, Error, ObserveReport};
+use clap::Args;
+
+use crate::session::Session;
+
+/// Show what the last runs of a tool used, and what its entry should declare
+///
+/// Lists files that were read or executed and that nothing covers, with patterns for `code` and `data` that would cover
+/// them, effects that were used and are not declared, and declared effects that were not used. Only observed runs tell
+/// this: runs in a sandbox, on Linux.
+#[derive(Args, Debug)]
+pub(crate) struct ObserveArgs {
+    /// Id of the tool
+    id: String,
+
+    /// Look at this many of the last runs
+    #[arg(long, value_name = "COUNT", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
+    runs: u16,
+
+    /// Write it into the entry in tools.toml; this ends approvals of the tool's calls
+    #[arg(long)]
+    write: bool,
+}
+
+pub(crate) fn run(session: &Session<'_>, arguments: &ObserveArgs) -> Result<ObserveReport, Error> {
+    let declare = if arguments.write { Declare::Write } else { Declare::Show };
+    session.workspace()?.catalog().observe(&arguments.id, usize::from(arguments.runs), declare)
+}

@@ -1,0 +1,91 @@
+//! `tools observe` says what the entry of a tool should declare, and `--write` declares it.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use brigade_tests::Site;
+use serde_json::{Value, json};
+
+fn paths(list: &Value) -> Vec<&str> {
+    list.as_array().unwrap().iter().map(|file| file["path"].as_str().unwrap()).collect()
+}
+
+/// A tool whose script loads code and reads data that the entry does not declare.
+fn site(sandbox: &str, lines: &str) -> Site {
+    let site = Site::script("");
+    site.add_to_policy(&format!("[sandbox]\nmode = \"enforce\"\n{sandbox}"));
+    site.workspace.write(".brigade/tools.toml", Site::entry("tool", "sh bin/tool.sh", lines));
+    site.workspace
+        .write("bin/tool.sh", ". ./lib/a.sh || true\n. ./lib/b.sh || true\ncat words.txt || true\n");
+    site.workspace.write("lib/a.sh", "echo a\n");
+    site.workspace.write("lib/b.sh", "echo b\n");
+    site.workspace.write("words.txt", "words\n");
+    site
+}
+
+#[test]
+fn what_runs_used_is_said_and_written_into_the_entry() {
+    let site = site("", "effects = [\n  \"local-read\", # the words\n  \"network\",\n]");
+    let nothing = site.json(["observe", "tool"]).expect(0);
+    assert_eq!((&nothing["run_count"], &nothing["code"]), (&json!(0), &json!([])));
+    site.receipt_of("tool", "{}");
+    let id = site.approved("tool", "{}");
+    let seen = site.json(["observe", "tool"]).expect(0);
+    assert_eq!(seen["complete"], true, "{seen:#}");
+    assert_eq!(paths(&seen["unbound"]), ["lib/a.sh", "lib/b.sh", "words.txt"]);
+    assert_eq!((&seen["code"], &seen["data"]), (&json!(["lib/**"]), &json!(["words.txt"])), "{seen:#}");
+    assert_eq!(seen["effects_undeclared"], json!([]), "{seen:#}");
+    assert_eq!((&seen["effects_unused"], &seen["written"]), (&json!(["network"]), &json!(false)));
+    let text = site.tools(["observe", "tool"]).stdout_text();
+    for part in ["declare as code: 1", "lib/**", "declare as data: 1"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+
+    let before = site.workspace.read_text(".brigade/tools.toml");
+    let written = site.json(["observe", "tool", "--write"]).expect(0);
+    assert_eq!((&written["written"], &written["code"]), (&json!(true), &json!(["lib/**"])));
+    let after = site.workspace.read_text(".brigade/tools.toml");
+    let expect = before.replace("  \"network\",\n", "");
+    assert!(after.starts_with(expect.trim_end()), "{after}");
+    assert!(after.contains("# the words") && after.contains("code = [\"lib/**\"]"), "{after}");
+    site.run_call(&id).refused("contract");
+    let receipt = site.receipt_of("tool", "{}");
+    assert_eq!(receipt["status"], "completed", "{receipt:#}");
+    let bound = receipt["binding"]["files"].as_object().unwrap();
+    assert!(bound.contains_key("lib/a.sh") && bound.contains_key("lib/b.sh"), "{receipt:#}");
+    let again = site.json(["observe", "tool", "--write"]).expect(0);
+    assert_eq!((&again["written"], &again["unbound"]), (&json!(false), &json!([])), "{again:#}");
+}
+
+#[test]
+fn what_a_closed_run_was_denied_is_declared_and_then_permitted() {
+    let site = site("reads = \"closed\"\n", "effects = [\"local-read\"]");
+    site.workspace.write("bin/tool.sh", ". ./lib/a.sh\ncat words.txt\n");
+    let receipt = site.receipt_of("tool", "{}");
+    assert_eq!(receipt["status"], "failed", "{receipt:#}");
+    // What comes after a denied file is seen by the next run.
+    for expect in [json!(["lib/a.sh"]), json!(["words.txt"])] {
+        let seen = site.json(["observe", "tool", "--runs", "1", "--write"]).expect(0);
+        assert_eq!(json!(paths(&seen["unbound"])), expect, "{seen:#}");
+        assert_eq!(seen["unbound"][0]["denied"], true);
+        site.receipt_of("tool", "{}");
+    }
+    let receipt = site.receipt_of("tool", "{}");
+    assert_eq!((&receipt["status"], &receipt["stdout_summary"]), (&json!("completed"), &json!("a words")));
+}
+
+#[test]
+fn an_effect_that_was_tried_and_denied_is_undeclared() {
+    let site = site("", "effects = [\"local-read\"]");
+    site.workspace.write("bin/tool.sh", "echo x > words.txt || true\n");
+    site.receipt_of("tool", "{}");
+    let seen = site.json(["observe", "tool"]).expect(0);
+    let expect = json!([{"effect": "local-write", "example": "words.txt", "denied": true}]);
+    assert_eq!(seen["effects_undeclared"], expect, "{seen:#}");
+}
+
+#[test]
+fn a_tool_that_is_not_there_and_an_entry_that_cannot_be_edited_are_said() {
+    let site = site("", "");
+    site.json(["observe", "gone"]).expect(1);
+    assert_eq!(site.tools(["observe", "tool", "--runs", "0"]).code(), Some(2));
+}
