@@ -28,6 +28,7 @@ mod contract;
 mod facts;
 mod inputs;
 mod plan;
+mod preview;
 mod queueing;
 mod receipt;
 mod record;
@@ -61,6 +62,7 @@ pub use facts::{
 };
 pub use inputs::{RunInput, RunInputs, group_inputs, paths_of_words};
 pub use plan::{MissingTool, Plan, PlanSummary, SHORTEST_BOUND, plan, plan_missing};
+pub use preview::{ArgumentChange, Difference, Preview};
 pub use receipt::{
     LogWriter, McpPinState, McpRequestId, NotAReceipt, ObservedAddress, ObservedCounts, ObservedDenial,
     ObservedFile, ObservedState, OutputCompaction, Receipt, RunObserved, RunOutput, RunProcess, RunReview,

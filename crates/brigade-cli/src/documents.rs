@@ -14,6 +14,7 @@ use crate::render::calls::CallListReport;
 use crate::render::export::ExportReport;
 use crate::render::failure::ErrorReport;
 use crate::render::refusals::forms::*;
+use crate::render::reviews::ReviewsReport;
 use crate::usage::VersionReport;
 
 /// A document of `--json`.
@@ -145,7 +146,7 @@ documents! {
     QueueReport or QueueRefused,
     ReplayReport or ReplayRefused,
     ResumeReport or ResumeRefused,
-    ReviewReport or ReviewRefused,
+    ReviewReport or ReviewRefused or ReviewsReport,
     RunInputsReport,
     RunListReport,
     RunLogReport,

@@ -12,6 +12,7 @@ pub(crate) mod fault;
 mod next;
 pub(crate) mod page;
 pub(crate) mod refusals;
+pub(crate) mod reviews;
 pub(crate) mod runtimes;
 pub(crate) mod shell;
 pub(crate) mod table;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use brigade_catalog::Seconds;
 use brigade_core::{Fingerprint, Label, Severity};
+use serde::{Deserialize, Serialize};
 
 use crate::ruling::{Judge, Ruling, Topic};
 use crate::{
@@ -68,6 +69,43 @@ pub struct SandboxRequest {
     pub observe: Observe,
     /// What of the workspace the run may read.
     pub reads: Reads,
+}
+
+impl SandboxRequest {
+    /// Returns what the sandbox permits, in the words of a review.
+    pub fn access(&self) -> Access {
+        let grants = &self.grants;
+        let with = |first: &str, paths: &[String]| -> Vec<String> {
+            let first = Some(first.to_owned()).filter(|first| !first.is_empty());
+            first.into_iter().chain(paths.iter().cloned()).collect()
+        };
+        let read = match self.reads {
+            Reads::Workspace => "workspace",
+            Reads::Closed => "bound files",
+        };
+        let mut read = with(read, &grants.read_paths);
+        read.extend(grants.program_paths.iter().cloned());
+        Access {
+            read,
+            write: with(if grants.workspace_write { "workspace" } else { "" }, &grants.write_paths),
+            network: grants.network,
+            sandbox: self.mode.as_str().to_owned(),
+        }
+    }
+}
+
+/// What a call may access, as people review it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct Access {
+    /// What it may read beside the system: `workspace` or `bound files`, and paths.
+    pub read: Vec<String>,
+    /// What it may write beside a private temporary directory: `workspace`, and paths.
+    pub write: Vec<String>,
+    /// Whether it may use the network.
+    pub network: bool,
+    /// What enforces this: `off` (nothing), `best-effort` or `enforce`.
+    pub sandbox: String,
 }
 
 /// The policy's decision on one call.

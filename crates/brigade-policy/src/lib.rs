@@ -66,8 +66,8 @@ mod ruling;
 
 pub use blocker::Blocker;
 pub use decision::{
-    DEFAULT_MAX_OUTPUT_BYTES, DEFAULT_TIMEOUT_SECONDS, Decision, Explanation, Grants, NETWORK_EFFECTS,
-    READ_EFFECT, SandboxRequest, TimeoutSource, WRITE_EFFECT, decide, explain, refusals,
+    Access, DEFAULT_MAX_OUTPUT_BYTES, DEFAULT_TIMEOUT_SECONDS, Decision, Explanation, Grants,
+    NETWORK_EFFECTS, READ_EFFECT, SandboxRequest, TimeoutSource, WRITE_EFFECT, decide, explain, refusals,
 };
 pub use document::Located;
 pub use facts::{CallFacts, Environment};

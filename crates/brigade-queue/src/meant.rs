@@ -1,12 +1,18 @@
-//! The run that a prefix stands for, also one that has no receipt yet.
+//! The call or run that a prefix stands for, also a run that has no receipt yet.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use brigade_call::{CallStatus, RUNS};
+use brigade_call::{Call, CallStatus, RUNS};
 use brigade_core::{CallId, IdPrefix, Resolved};
 
-use crate::{BadReceipt, Calls, Match, QueueError, StoredReceipt, View};
+use crate::{BadReceipt, CANDIDATES, Calls, Match, QueueError, Records, StoredCall, StoredReceipt, View};
+
+/// The maximum number of calls with a prefix that are examined for a step.
+const EXAMINED: usize = 1_000;
+
+/// The number of newest runs in which the last approved call of a tool is searched.
+pub const RECENT: usize = 32;
 
 /// The run that is meant.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,6 +54,74 @@ impl MeantRun {
 }
 
 impl View<'_> {
+    /// Finds the call that a prefix stands for. An exact id wins. Of several calls that match, only those that `fits`
+    /// accepts count; without any, the match is ambiguous and has no candidates.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn find_call(
+        &self,
+        prefix: &IdPrefix,
+        fits: &dyn Fn(&Call) -> bool,
+    ) -> Result<Match<StoredCall>, QueueError> {
+        if let Ok(id) = prefix.as_str().parse::<CallId>()
+            && let Some(exact) = self.call(&id)?
+        {
+            return Ok(Match::One(exact));
+        }
+        let mut ids = self.candidates(Records::Calls, prefix, EXAMINED)?;
+        if 1 < ids.len() {
+            let mut fitting = Vec::new();
+            for id in ids.iter().filter_map(|id| id.parse::<CallId>().ok()) {
+                fitting.extend(self.call(&id)?.filter(|stored| fits(&stored.call)).map(|_| id.to_string()));
+                if CANDIDATES <= fitting.len() {
+                    break;
+                }
+            }
+            if fitting.is_empty() {
+                return Ok(Match::Ambiguous(fitting));
+            }
+            ids = fitting;
+        }
+        Ok(match ids.as_slice() {
+            [] => Match::None,
+            [one] => match one.parse::<CallId>() {
+                Ok(id) => self.call(&id)?.map_or(Match::None, Match::One),
+                Err(_) => Match::None,
+            },
+            _ => Match::Ambiguous(ids),
+        })
+    }
+
+    /// Returns the call of a tool that was approved last, of those that wait for their run and of the newest
+    /// [`RECENT`] runs. The cost does not grow with the history.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn last_approved(&self, tool_id: &str, except: &CallId) -> Result<Option<StoredCall>, QueueError> {
+        let is_one = |call: &Call| call.tool_id == tool_id && call.id != *except && call.approval.is_some();
+        let mut found: Option<StoredCall> = None;
+        let mut offer = |stored: StoredCall| {
+            let is_newer =
+                found.as_ref().is_none_or(|found| found.call.reviewed_at < stored.call.reviewed_at);
+            if is_one(&stored.call) && is_newer {
+                found = Some(stored);
+            }
+        };
+        self.for_each_newest(&Calls::Of(CallStatus::Approved), &mut |stored| {
+            offer(stored);
+            ControlFlow::Continue(())
+        })?;
+        let recent = self.receipts(RECENT)?.receipts;
+        if let Some(run) = recent.iter().find(|run| run.receipt.tool_id() == tool_id)
+            && let Ok(id) = run.receipt.call_id().parse::<CallId>()
+            && let Some(stored) = self.call(&id)?
+        {
+            offer(stored);
+        }
+        Ok(found)
+    }
+
     /// Finds the run that a prefix stands for, also one that is running. A receipt may be unreadable.
     ///
     /// # Errors

@@ -172,28 +172,15 @@ impl View<'_> {
         self.snapshot().call(id)?.map(|stored| self.as_it_stands(stored)).transpose()
     }
 
-    /// Finds the call that a prefix stands for.
-    pub fn find_call(&self, prefix: &IdPrefix) -> Result<Match<StoredCall>, QueueError> {
-        if let Ok(id) = prefix.as_str().parse::<CallId>()
-            && let Some(exact) = self.call(&id)?
-        {
-            return Ok(Match::One(exact));
-        }
-        let ids = self.candidates(Records::Calls, prefix)?;
-        Ok(match ids.as_slice() {
-            [] => Match::None,
-            [one] => match one.parse::<CallId>() {
-                Ok(id) => self.call(&id)?.map_or(Match::None, Match::One),
-                Err(_) => Match::None,
-            },
-            _ => Match::Ambiguous(ids),
-        })
-    }
-
-    fn candidates(&self, of: Records, prefix: &IdPrefix) -> Result<Vec<String>, QueueError> {
+    pub(crate) fn candidates(
+        &self,
+        of: Records,
+        prefix: &IdPrefix,
+        limit: usize,
+    ) -> Result<Vec<String>, QueueError> {
         match prefix.as_str() {
             "" => Ok(Vec::new()),
-            text => self.snapshot().ids(of, text, CANDIDATES),
+            text => self.snapshot().ids(of, text, limit),
         }
     }
 
@@ -303,7 +290,7 @@ impl View<'_> {
         {
             return Ok(Match::One(exact));
         }
-        let ids = self.candidates(Records::Runs, prefix)?;
+        let ids = self.candidates(Records::Runs, prefix, CANDIDATES)?;
         Ok(match ids.as_slice() {
             [] => Match::None,
             [one] => self.receipt(one)?.map_or(Match::None, Match::One),

@@ -63,7 +63,7 @@ fn readers_see_the_state_of_v0_30_and_write_nothing() {
     assert_eq!(view.receipts(usize::MAX).unwrap().errors.len(), 1);
     assert!(view.verify(1).unwrap().is_unadopted);
     assert_eq!(view.checkpoints().unwrap().checkpoints.len(), 3);
-    assert!(matches!(view.find_call(&IdPrefix::new("call-completed")).unwrap(), Match::One(_)));
+    assert!(matches!(view.find_call(&IdPrefix::new("call-completed"), &|_| true).unwrap(), Match::One(_)));
     assert_eq!(
         queue.damage().unwrap().iter().map(|damage| damage.line).collect::<Vec<_>>(),
         [Some(5), Some(14)]
@@ -242,7 +242,7 @@ fn a_directory_in_the_place_of_the_journal_is_moved_only_by_a_compaction() {
     let view = queue.read().unwrap();
     let blocked = |error| assert!(matches!(error, QueueError::Blocked(_)), "{error}");
     blocked(queue.list_calls(&mut |_| ControlFlow::Continue(())).unwrap_err());
-    blocked(view.find_call(&IdPrefix::new("call-a")).unwrap_err());
+    blocked(view.find_call(&IdPrefix::new("call-a"), &|_| true).unwrap_err());
     blocked(enqueue(&queue, "call-a", "x", 1).unwrap_err());
     assert!(fs.list_dir(&path(".brigade/tools/calls.jsonl")).is_ok(), "nothing is moved unasked");
     assert_eq!(queue.damage().unwrap().len(), 1);

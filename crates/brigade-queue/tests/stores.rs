@@ -163,10 +163,12 @@ fn an_exact_id_wins_over_a_prefix_in_journal_and_segments(store: &dyn Kept) {
     let view = queue.read().unwrap();
     assert_eq!(stored(&view, "call-1").call.id, call_id("call-1"));
     assert_eq!(stored(&view, "call-1-").call.id, call_id("call-1-queued-2"));
-    let Match::Ambiguous(ids) = view.find_call(&IdPrefix::new("call-")).unwrap() else { panic!("several") };
+    let Match::Ambiguous(ids) = view.find_call(&IdPrefix::new("call-"), &|_| true).unwrap() else {
+        panic!("several")
+    };
     assert_eq!(ids, ["call-1", "call-1-queued-2", "call-12"]);
-    assert_eq!(view.find_call(&IdPrefix::new("")).unwrap(), Match::None);
-    assert_eq!(view.find_call(&IdPrefix::new("call-2")).unwrap(), Match::None);
+    assert_eq!(view.find_call(&IdPrefix::new(""), &|_| true).unwrap(), Match::None);
+    assert_eq!(view.find_call(&IdPrefix::new("call-2"), &|_| true).unwrap(), Match::None);
     assert!(
         matches!(view.find_run(&IdPrefix::new("run-1")).unwrap(), Match::One(Ok(found)) if found.receipt.id() == "run-1")
     );
@@ -425,7 +427,9 @@ fn remembers(store: &dyn Kept, changes: &[Change]) {
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     for (id, _, status) in &model.calls {
         *counts.entry((*status).to_owned()).or_default() += 1;
-        let Match::One(found) = view.find_call(&IdPrefix::new(id)).unwrap() else { panic!("{id}") };
+        let Match::One(found) = view.find_call(&IdPrefix::new(id), &|_| true).unwrap() else {
+            panic!("{id}")
+        };
         assert_eq!(found.call.status.as_str(), *status);
     }
     assert_eq!(view.call_counts().unwrap(), counts);

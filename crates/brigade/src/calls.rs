@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use brigade_call::{
-    Call, CallStatus, Change, Plan, Purpose, RuntimeFact, shown_policy, shown_projections, verify,
+    Call, CallStatus, Change, Plan, Preview, Purpose, RuntimeFact, Step, shown_policy, shown_projections,
+    verify,
 };
 use brigade_core::text::escape_terminal;
 use brigade_core::{Hint, IdPrefix, NextStep, Severity, Timestamp};
@@ -133,19 +134,22 @@ impl Calls {
     /// # Errors
     /// Returns [`Refusal::Call`] if no call matches, and file errors.
     pub fn show(&self, call: impl Into<IdPrefix>) -> Result<CallReport, Error> {
+        let room = &*self.room;
         let stored =
-            find_call(&self.room, &call.into()).map_err(|error| error.missing(&self.room, Refusal::Call))?;
+            find_call(room, &call.into(), None).map_err(|error| error.missing(room, Refusal::Call))?;
+        let call = stored.call;
+        let planned = if is_open(&call.status) { if_any(plan_again(room, &call))? } else { None };
+        let plan = planned.as_ref().map(|(_, planned)| &planned.plan);
+        let changed = changed(room, &call, plan);
         Ok(CallReport {
             schema: CallReport::SCHEMA,
             target: self.room.target(),
             calls_path: calls_path(&self.room),
-            pin: pins::pin_beside(&self.room, &stored.call)?.map(|pin| pins::pin_summary(&self.room, &pin)),
-            changed: match stored.call.status {
-                CallStatus::Approved => changed(&self.room, &stored.call)?,
-                _ => Vec::new(),
-            },
-            next: next_of_call(&self.room, &stored.call)?,
-            call: stored.call.shown(&*self.room),
+            pin: pins::pin_beside(room, &call)?.map(|pin| pins::pin_summary(room, &pin)),
+            next: next_of_call(&call, plan, &changed),
+            preview: plan.map(|plan| preview(room, &call, plan)).transpose()?.map(Box::new),
+            changed,
+            call: call.shown(room),
             error: Unfilled::default(),
             candidates: Unfilled::default(),
         })
@@ -161,10 +165,10 @@ impl Calls {
     /// Returns [`Refusal::Review`] if the call cannot be approved now, and file errors.
     pub fn approve(&self, call: impl Into<IdPrefix>) -> Result<ReviewReport, Error> {
         let room = &*self.room;
-        let stored = find_call_to_review(room, &call.into())?;
+        let stored = find_call_to_review(room, &call.into(), Step::Approve)?;
         let call = &stored.call;
         let refused = |error| review_refused(room, Some(call), error);
-        if let Err(wrong) = call.status.check(brigade_call::Step::Approve) {
+        if let Err(wrong) = call.status.check(Step::Approve) {
             return Err(refused(hinted(
                 room,
                 Error::caused(ErrorKind::Refused, wrong).coded(codes::WRONG_STATE),
@@ -182,7 +186,9 @@ impl Calls {
             return Err(tell_changes(room, &stored, &planned.plan)?);
         }
         let pin = binding.pin;
+        let shown = preview(room, call, &planned.plan)?;
         let report = record_review(room, &stored, Review::Approve(Box::new(binding)))?;
+        let report = ReviewReport { preview: Some(Box::new(shown)), ..report };
         // The approval is stored. After a crash here, the run renews the pin.
         let Some(bound) = pin else { return Ok(report) };
         let (pin, accepted_changes) = pins::renew_pin(room, call, bound)?;
@@ -194,7 +200,7 @@ impl Calls {
     /// # Errors
     /// Returns [`Refusal::Review`] if the call cannot be rejected now, and file errors.
     pub fn reject(&self, call: impl Into<IdPrefix>, reason: &str) -> Result<ReviewReport, Error> {
-        decline(&self.room, &call.into(), Review::Reject(clean_reason(&self.room, reason)?))
+        decline(&self.room, &call.into(), Step::Reject, Review::Reject(clean_reason(&self.room, reason)?))
     }
 
     /// Holds a call with a reason.
@@ -202,7 +208,7 @@ impl Calls {
     /// # Errors
     /// Returns [`Refusal::Review`] if the call cannot be held now, and file errors.
     pub fn hold(&self, call: impl Into<IdPrefix>, reason: &str) -> Result<ReviewReport, Error> {
-        decline(&self.room, &call.into(), Review::Hold(clean_reason(&self.room, reason)?))
+        decline(&self.room, &call.into(), Step::Hold, Review::Hold(clean_reason(&self.room, reason)?))
     }
 }
 
@@ -254,16 +260,27 @@ pub(crate) fn calls_path(room: &Room) -> String {
     room.absolute(CALLS)
 }
 
-/// Lists the changes since a call was approved.
-fn changed(room: &Room, call: &Call) -> Result<Vec<String>, Error> {
-    let Some((_, planned)) = if_any(plan_again(room, call))? else {
-        return Ok(vec!["the tool is not there any more".to_owned()]);
-    };
-    let verified = verify(call.clone(), planned.plan, RuntimeFact::NotNeeded, Purpose::Run, room.now());
-    Ok(match verified {
+/// Returns whether a call can still be decided or run, so that its plan is of interest.
+fn is_open(status: &CallStatus) -> bool {
+    matches!(status, CallStatus::Pending | CallStatus::Held | CallStatus::Approved)
+}
+
+/// Shows what a call would run now, beside the last approved call of its tool.
+fn preview(room: &Room, call: &Call, plan: &Plan) -> Result<Preview, Error> {
+    let earlier = room.queue().read()?.last_approved(&call.tool_id, &call.id)?;
+    Ok(Preview::of(plan, earlier.as_ref().map(|stored| &stored.call)))
+}
+
+/// Lists the changes since a call was approved. `plan` is its plan now, if its tool is still there.
+fn changed(room: &Room, call: &Call, plan: Option<&Plan>) -> Vec<String> {
+    if call.status != CallStatus::Approved {
+        return Vec::new();
+    }
+    let Some(plan) = plan else { return vec!["the tool is not there any more".to_owned()] };
+    match verify(call.clone(), plan.clone(), RuntimeFact::NotNeeded, Purpose::Run, room.now()) {
         Ok(_) => Vec::new(),
         Err(refusal) => refusal.changes.iter().map(ToString::to_string).collect(),
-    })
+    }
 }
 
 /// Reports the changes since the call was queued, and stores them in the call. The next approval accepts exactly
@@ -295,29 +312,27 @@ fn tell_changes(room: &Room, stored: &StoredCall, plan: &Plan) -> Result<Error, 
     Ok(error.refusing(room, Refusal::Review { call: Some(Box::new(report.call)), pin: report.pin }))
 }
 
-fn decline(room: &Room, prefix: &IdPrefix, review: Review) -> Result<ReviewReport, Error> {
-    let stored = find_call_to_review(room, prefix)?;
+fn decline(room: &Room, prefix: &IdPrefix, step: Step, review: Review) -> Result<ReviewReport, Error> {
+    let stored = find_call_to_review(room, prefix, step)?;
     record_review(room, &stored, review)
 }
 
-fn find_call_to_review(room: &Room, prefix: &IdPrefix) -> Result<StoredCall, Error> {
-    let found = find_call_to_change(room, prefix);
+fn find_call_to_review(room: &Room, prefix: &IdPrefix, step: Step) -> Result<StoredCall, Error> {
+    let found = find_call_to_change(room, prefix, step);
     found.map_err(|error| error.missing(room, Refusal::Review { call: None, pin: None }))
 }
 
 /// Returns the next step that would be accepted for a call now.
-fn next_of_call(room: &Room, call: &Call) -> Result<Option<NextStep>, Error> {
+fn next_of_call(call: &Call, plan: Option<&Plan>, changed: &[String]) -> Option<NextStep> {
     let id = || call.id.clone();
-    Ok(match &call.status {
+    match &call.status {
         CallStatus::Pending | CallStatus::Held => {
-            let planned = if_any(plan_again(room, call))?;
-            let can_be = planned.is_some_and(|(_, planned)| planned.plan.approvable(call).is_ok());
+            let can_be = plan.is_some_and(|plan| plan.approvable(call).is_ok());
             Some(if can_be { NextStep::Approve(id()) } else { NextStep::Reject(id()) })
         }
-        CallStatus::Approved if changed(room, call)?.is_empty() => Some(NextStep::RunCall(id())),
+        CallStatus::Approved if changed.is_empty() => Some(NextStep::RunCall(id())),
         CallStatus::Approved => {
-            let planned = if_any(plan_again(room, call))?;
-            let can_be = planned.is_some_and(|(_, planned)| planned.plan.blockers().is_empty());
+            let can_be = plan.is_some_and(|plan| plan.blockers().is_empty());
             Some(if can_be { NextStep::QueueCall(call.tool_id.clone()) } else { NextStep::Reject(id()) })
         }
         CallStatus::Waiting => Some(NextStep::ListCheckpoints),
@@ -326,7 +341,7 @@ fn next_of_call(room: &Room, call: &Call) -> Result<Option<NextStep>, Error> {
             call.claim.as_ref().map(|claim| NextStep::ShowRun(claim.run_id.clone()))
         }
         CallStatus::Running | CallStatus::Rejected | CallStatus::Other(_) => None,
-    })
+    }
 }
 
 /// Adds the next step that is possible for a call.
@@ -350,6 +365,7 @@ fn record_review(room: &Room, stored: &StoredCall, review: Review) -> Result<Rev
             calls_path: calls_path(room),
             pin: pins::pin_beside(room, &stored.call)?.map(|pin| pins::pin_summary(room, &pin)),
             call: stored.call.shown(room),
+            preview: None,
             accepted_changes: Vec::new(),
             blockers: Unfilled::default(),
             blocker_details: Unfilled::default(),
@@ -372,14 +388,14 @@ fn review_refused(room: &Room, call: Option<&Call>, error: Error) -> Error {
     )
 }
 
-/// Finds a call in order to change it. If its runner is gone, the end of its run is recorded first.
-pub(crate) fn find_call_to_change(room: &Room, prefix: &IdPrefix) -> Result<StoredCall, Error> {
-    let stored = find_call(room, prefix)?;
+/// Finds a call for a step. If its runner is gone, the end of its run is recorded first.
+pub(crate) fn find_call_to_change(room: &Room, prefix: &IdPrefix, step: Step) -> Result<StoredCall, Error> {
+    let stored = find_call(room, prefix, Some(step))?;
     if !is_unrecorded(&stored.call) {
         return Ok(stored);
     }
     record_interrupted(room)?;
-    find_call(room, &IdPrefix::new(stored.call.id.as_str()))
+    find_call(room, &IdPrefix::new(stored.call.id.as_str()), None)
 }
 
 /// Removes secrets from a typed reason.
@@ -406,17 +422,23 @@ pub(crate) fn record_interrupted(room: &Room) -> Result<(), Error> {
     Ok(())
 }
 
-/// Finds a call by id or prefix.
-pub(crate) fn find_call(room: &Room, prefix: &IdPrefix) -> Result<StoredCall, Error> {
-    match room.queue().read()?.find_call(prefix)? {
-        Match::One(stored) => Ok(stored),
-        Match::None => {
+/// Finds a call by id or prefix. Of several calls, only those that allow the step are meant.
+pub(crate) fn find_call(room: &Room, prefix: &IdPrefix, step: Option<Step>) -> Result<StoredCall, Error> {
+    let allows = |call: &Call| step.is_none_or(|step| call.status.allows(step));
+    match (room.queue().read()?.find_call(prefix, &allows)?, step) {
+        (Match::One(stored), _) => Ok(stored),
+        (Match::None, _) => {
             let shown = escape_terminal(prefix.as_str()).into_owned();
             Err(Error::new(ErrorKind::NotFound, format!("no call matches `{shown}`"))
                 .coded(codes::CALL_MISSING)
                 .hint(NextStep::ListCalls))
         }
-        Match::Ambiguous(candidates) => Err(ambiguous("call", prefix, candidates)),
+        (Match::Ambiguous(none), Some(step)) if none.is_empty() => {
+            let shown = escape_terminal(prefix.as_str()).into_owned();
+            let message = format!("several calls match `{shown}`, and none can be {step}");
+            Err(Error::new(ErrorKind::Ambiguous, message).hint(NextStep::ListCalls))
+        }
+        (Match::Ambiguous(candidates), _) => Err(ambiguous("call", prefix, candidates)),
     }
 }
 
@@ -527,11 +549,8 @@ fn is_unrecorded(call: &Call) -> bool {
 
 pub(crate) fn ambiguous(what: &str, prefix: &IdPrefix, candidates: Vec<String>) -> Error {
     let shown = escape_terminal(prefix.as_str()).into_owned();
-    Error::new(
-        ErrorKind::Ambiguous,
-        format!("`{shown}` could be more than one {what}: {}", candidates.join(", ")),
-    )
-    .candidates(candidates)
+    Error::new(ErrorKind::Ambiguous, format!("`{shown}` could be more than one {what}"))
+        .candidates(candidates)
 }
 
 /// Returns reasons as sentences.

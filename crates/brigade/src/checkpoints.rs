@@ -116,7 +116,7 @@ impl Checkpoints {
             };
             return Err(hinted(error, hint).refusing(room, refusal()));
         }
-        let call = calls::find_call(room, &IdPrefix::new(&stored.checkpoint.call_id))
+        let call = calls::find_call(room, &IdPrefix::new(&stored.checkpoint.call_id), None)
             .map_err(|error| error.missing(room, refusal()))?;
         let (checkpoints, differs) = checkpoints_of(room, &call.call.checkpoint_ids, stored.clone())?;
         if let Some((id, differs)) = differs {
@@ -203,7 +203,7 @@ fn way_out_of(room: &Room, checkpoint: &Checkpoint) -> Result<Option<Hint>, Erro
         CheckpointStatus::Pending => checkpoint.is_expired(room.now()),
         _ => true,
     };
-    let call = match if_any(calls::find_call(room, &IdPrefix::new(&checkpoint.call_id)))? {
+    let call = match if_any(calls::find_call(room, &IdPrefix::new(&checkpoint.call_id), None))? {
         Some(stored) if is_open && stored.call.id.as_str() == checkpoint.call_id => stored.call,
         Some(_) | None => return Ok(None),
     };

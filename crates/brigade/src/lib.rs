@@ -76,9 +76,10 @@ pub mod paths {
 }
 
 pub use brigade_call::{
-    Binding, Call, CallStatus, Caller, Checkpoint, CheckpointChoice, CheckpointStatus, ContractLabels,
-    EffectUse, FileUse, ObservedAddress, ObservedDenial, OutputCompaction, PlanSummary, Receipt, RunInput,
-    RuntimeHealth, RuntimeIssueRecord, RuntimeMetadata, RuntimeStatus, UnboundFile,
+    ArgumentChange, Binding, Call, CallStatus, Caller, Checkpoint, CheckpointChoice, CheckpointStatus,
+    ContractLabels, Difference, EffectUse, FileUse, ObservedAddress, ObservedDenial, OutputCompaction,
+    PlanSummary, Preview, Receipt, RunInput, RuntimeHealth, RuntimeIssueRecord, RuntimeMetadata,
+    RuntimeStatus, UnboundFile,
 };
 pub use brigade_command as command;
 pub use brigade_core as core;
@@ -86,7 +87,8 @@ pub use brigade_doctor::{Area, Closeout, InboxItem, InboxMetadata, IssueType, Re
 pub use brigade_facts::SourceFiles;
 pub use brigade_fs::{Fs, MemoryFs};
 pub use brigade_policy::{
-    Blocker, BlockerDetail, Diagnosis, ErrorLine, Fault, Label, PolicyDecision, PolicyRules, SourceLine,
+    Access, Blocker, BlockerDetail, Diagnosis, ErrorLine, Fault, Label, PolicyDecision, PolicyRules,
+    SourceLine,
 };
 pub use brigade_process::{CancelSignal, CancelToken, leave_no_core_file, survive_file_size_limit};
 pub use brigade_projection::{Header as ProjectionHeader, ProjectionSummary, SummaryRow};

@@ -75,7 +75,7 @@ impl Calls {
         match target.into() {
             RunTarget::Call(prefix) => {
                 let none = || Refusal::Run(RunRefusal::default());
-                let stored = calls::find_call_to_change(&self.room, &prefix);
+                let stored = calls::find_call_to_change(&self.room, &prefix, brigade_call::Step::Claim);
                 let stored = stored.map_err(|error| error.missing(&self.room, none()))?;
                 run_stored(&self.room, stored, &[])
             }

@@ -11,6 +11,7 @@ mod call_documents;
 mod call_execution;
 mod call_gate;
 mod call_refusals;
+mod call_reviews;
 mod call_surroundings;
 mod call_unfinished;
 mod cli_commands;

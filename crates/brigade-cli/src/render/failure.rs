@@ -98,7 +98,7 @@ impl ErrorReport {
 }
 
 /// Masks secrets in a text that may repeat the command line.
-fn unsecret(text: &str) -> String {
+pub(crate) fn unsecret(text: &str) -> String {
     Redactor::new(&[]).redact_str(text)
 }
 

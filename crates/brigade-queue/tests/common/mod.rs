@@ -219,7 +219,7 @@ pub fn enqueue_locked(
 }
 
 pub fn stored(view: &View<'_>, id: &str) -> StoredCall {
-    match view.find_call(&IdPrefix::new(id)).unwrap() {
+    match view.find_call(&IdPrefix::new(id), &|_| true).unwrap() {
         Match::One(stored) => stored,
         other => panic!("{id}: {other:?}"),
     }

@@ -1,7 +1,7 @@
 //! Documents about calls.
 
 pub use brigade_call::{BatchRow, PassedOver};
-use brigade_call::{Call, PlanSummary, Receipt};
+use brigade_call::{Call, PlanSummary, Preview, Receipt};
 use brigade_core::NextStep;
 use brigade_core::json::sorted;
 use brigade_policy::{BlockerDetail, PolicyDecision};
@@ -109,6 +109,8 @@ pub struct CallReport {
     pub calls_path: String,
     /// The call; `null` if there is none.
     pub call: Call,
+    /// What it would run and access now; `null` if it is decided or its tool does not exist.
+    pub preview: Option<Box<Preview>>,
     /// Changes since the approval that prevent the call from running; empty if there are none.
     pub changed: Vec<String>,
     /// The pin of its MCP tool, and the changes of the server since; `null` without a pin.
@@ -140,6 +142,8 @@ pub struct ReviewReport {
     pub calls_path: String,
     /// The current call; `null` if there is none.
     pub call: Call,
+    /// What was approved; `null` for other decisions.
+    pub preview: Option<Box<Preview>>,
     /// The current pin of its MCP tool; `null` without a pin.
     pub pin: Option<PinSummary>,
     /// Changes of the server that this approval accepted, as sentences. The pin was renewed to exactly these.

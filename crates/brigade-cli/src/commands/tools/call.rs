@@ -7,6 +7,7 @@ mod list;
 mod plan;
 mod queue;
 mod reject;
+mod review;
 mod run;
 mod show;
 
@@ -37,9 +38,9 @@ pub(crate) fn run(command: &Call, session: &Session<'_>, output: &mut Output<'_,
         Call::Queue(arguments) => queue::run(session, arguments, output),
         Call::List(arguments) => list::run(session, arguments, output),
         Call::Show(arguments) => output.finish(show::run(session, arguments)),
-        Call::Approve(arguments) => output.finish(approve::run(session, arguments)),
-        Call::Reject(arguments) => output.finish(reject::run(session, arguments)),
-        Call::Hold(arguments) => output.finish(hold::run(session, arguments)),
+        Call::Approve(arguments) => approve::run(session, arguments, output),
+        Call::Reject(arguments) => reject::run(session, arguments, output),
+        Call::Hold(arguments) => hold::run(session, arguments, output),
         Call::Run(arguments) => output.finish(run::run(session, arguments)),
     }
 }

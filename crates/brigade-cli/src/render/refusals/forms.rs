@@ -7,7 +7,7 @@ use brigade::core::json::sorted;
 use brigade::{
     ArgumentDescription, BlockerDetail, Call, CallReport, Checkpoint, CheckpointReport,
     CheckpointReviewReport, DescribeReport, DescribedTool, Diagnosis, ErrorLine, InboxItem, InboxItemReport,
-    IssueReport, OfferedTool, PassedOver, PinReport, PinSummary, PlanReport, QueueReport, Receipt,
+    IssueReport, OfferedTool, PassedOver, PinReport, PinSummary, PlanReport, Preview, QueueReport, Receipt,
     ReplayReport, Report, ResumeReport, ReviewReport, RunReport, RunShowReport, RunSummary, RuntimeHealth,
     RuntimeReport, RuntimeRestartReport, RuntimeStartReport, RuntimeStatus, RuntimeStopReport,
     RuntimesSummary, ServerSummary, ShowReport, ToolSummary,
@@ -125,6 +125,7 @@ forms! {
     Call: CallRefused = CallReport {
         calls_path: String,
         call: Option<Call>,
+        preview: Option<Preview>,
         changed: Vec<String>,
         pin: Option<PinSummary>,
         error: String,
@@ -134,6 +135,7 @@ forms! {
     Review: ReviewRefused = ReviewReport {
         calls_path: String,
         call: Option<Call>,
+        preview: Option<Preview>,
         pin: Option<PinSummary>,
         accepted_changes: Vec<String>,
         /// Why the decision was not taken.

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use brigade::core::{Json, NextStep};
 use brigade::{
-    BlockerDetail, Call, CallReport, CallStatus, ContractLabels, PlanReport, QueueReport, ReviewReport,
-    RunReport,
+    Access, Binding, BlockerDetail, Call, CallReport, CallStatus, ContractLabels, PlanReport, Preview,
+    QueueReport, ReviewReport, RunReport,
 };
 
 use super::runs;
@@ -147,9 +147,70 @@ fn next_step(call: &Call, page: &mut Page) {
     }
 }
 
+/// The maximum number of bound files that are shown.
+const SHOWN_FILES: usize = 8;
+
+/// Shows what a call would run and access, and how it differs from the last approved call of the tool.
+fn show_preview(preview: &Preview, call: &Call, sheet: &mut Sheet) {
+    let has_blanks = |word: &String| word.is_empty() || word.contains(char::is_whitespace);
+    if preview.argv.iter().any(has_blanks) {
+        // Quotes would hide where an argument ends.
+        sheet.line(Text::new(Tone::Faint, "runs:"));
+        for word in &preview.argv {
+            let shown = if word.is_empty() { "(empty)".into() } else { shortened(word) };
+            sheet.indented(2, Text::new(Tone::Accent, &shown));
+        }
+    } else {
+        sheet.field_if("runs", command_line(&preview.argv));
+    }
+    let list = |paths: &[String]| if paths.is_empty() { "nothing".to_owned() } else { paths.join(", ") };
+    let Access { read, write, network, sandbox } = &preview.access;
+    sheet.field("reads", list(read));
+    sheet.field("writes", list(write));
+    sheet.field("network", words::yes_no(*network));
+    sheet.field(
+        "sandbox",
+        match sandbox.as_str() {
+            "off" => Text::new(Tone::Warning, "off, so nothing enforces this"),
+            mode => Text::from(mode),
+        },
+    );
+    let Binding { program, files, directory, pin, .. } = &preview.binding;
+    let program = program.iter().map(|program| format!("program {}", program.path));
+    let directory = directory.iter().map(|directory| format!("directory {directory}"));
+    let pin = pin.iter().map(|_| "the server's listing".to_owned());
+    let rest = files.len().saturating_sub(SHOWN_FILES);
+    let rest = (0 < rest).then(|| format!("{rest} more files"));
+    let bound =
+        program.chain(files.keys().take(SHOWN_FILES).cloned()).chain(rest).chain(directory).chain(pin);
+    sheet.field("binds", bound.collect::<Vec<_>>().join(", "));
+    sheet.field("asked by", call.caller.to_string());
+    let Some(earlier) = &preview.last_approved else {
+        sheet.field("last approved", "none among the newest runs");
+        return;
+    };
+    let same = if earlier.is_none() { ", with the same inputs" } else { ", which differs in:" };
+    sheet.field("last approved", Text::new(Tone::Accent, earlier.call_id.as_str()).then(Tone::Plain, same));
+    let value = |value: &Json| match value {
+        Json::Null => "not given".to_owned(),
+        value => shortened(&value.to_compact()).into_owned(),
+    };
+    for argument in &earlier.arguments {
+        let change = format!(": {} -> {}", value(&argument.before), value(&argument.value));
+        sheet.indented(2, Text::new(Tone::Strong, &argument.name).then(Tone::Plain, &change));
+    }
+    for changed in &earlier.changed {
+        sheet.indented(2, Text::new(Tone::Warning, changed));
+    }
+}
+
 impl View for CallReport {
     fn show(&self, page: &mut Page) {
         show_call(&self.call, page);
+        if let Some(preview) = &self.preview {
+            page.data.gap();
+            show_preview(preview, &self.call, &mut page.data);
+        }
         if let Some(pin) = &self.pin {
             super::mcp::waiting_change(pin, page);
         }
@@ -203,6 +264,12 @@ impl View for ReviewReport {
         page.data.field("tool", &self.call.tool_id);
         page.data.field("status", words::status(self.call.status.as_str()));
         page.data.field_if("reason", self.call.review_reason.as_deref());
+        if let Some(preview) = &self.preview {
+            show_arguments(&self.call.args, &mut page.data);
+            page.data.gap();
+            page.data.field_if("effects", Some(self.call.contract.effects.join(", ")));
+            show_preview(preview, &self.call, &mut page.data);
+        }
         if let Some(pin) = &self.pin {
             super::mcp::accepted_change(pin, &self.accepted_changes, page);
         }

@@ -1,18 +1,24 @@
 //! `brigade tools call approve`
 
+use brigade::Exit;
 use brigade::core::IdPrefix;
-use brigade::{Error, ReviewReport};
 use clap::Args;
 
+use super::review;
+use crate::output::Output;
 use crate::session::Session;
 
-/// Approve a pending or held call, without running it
+/// Approve pending or held calls, without running them
+///
+/// Shows what was approved: the command line, what it may access, what the approval binds, and how the call differs
+/// from the last approved call of the tool.
 #[derive(Args, Debug)]
 pub(crate) struct ApproveArgs {
-    /// Id of the call, or a unique prefix
-    call: IdPrefix,
+    /// Ids of the calls, or unique prefixes
+    #[arg(required = true, value_name = "CALL")]
+    calls: Vec<IdPrefix>,
 }
 
-pub(crate) fn run(session: &Session<'_>, arguments: &ApproveArgs) -> Result<ReviewReport, Error> {
-    session.workspace()?.calls().approve(&arguments.call)
+pub(crate) fn run(session: &Session<'_>, arguments: &ApproveArgs, output: &mut Output<'_, '_>) -> Exit {
+    review::each(session, &arguments.calls, output, |workspace, call| workspace.calls().approve(call))
 }

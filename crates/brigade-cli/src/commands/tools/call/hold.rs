@@ -1,23 +1,28 @@
 //! `brigade tools call hold`
 
+use brigade::Exit;
 use brigade::core::IdPrefix;
-use brigade::{Error, ReviewReport};
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
+use super::review;
+use crate::output::Output;
 use crate::session::Session;
 
-/// Put a call on hold for later review
+/// Put calls on hold for later review
 #[derive(Args, Debug)]
 pub(crate) struct HoldArgs {
-    /// Id of the call, or a unique prefix
-    call: IdPrefix,
+    /// Ids of the calls, or unique prefixes
+    #[arg(required = true, value_name = "CALL")]
+    calls: Vec<IdPrefix>,
 
     /// Reason for the decision
     #[arg(long, value_parser = NonEmptyStringValueParser::new())]
     reason: String,
 }
 
-pub(crate) fn run(session: &Session<'_>, arguments: &HoldArgs) -> Result<ReviewReport, Error> {
-    session.workspace()?.calls().hold(&arguments.call, &arguments.reason)
+pub(crate) fn run(session: &Session<'_>, arguments: &HoldArgs, output: &mut Output<'_, '_>) -> Exit {
+    review::each(session, &arguments.calls, output, |workspace, call| {
+        workspace.calls().hold(call, &arguments.reason)
+    })
 }

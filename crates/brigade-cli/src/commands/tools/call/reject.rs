@@ -1,25 +1,30 @@
 //! `brigade tools call reject`
 
+use brigade::Exit;
 use brigade::core::IdPrefix;
-use brigade::{Error, ReviewReport};
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
+use super::review;
+use crate::output::Output;
 use crate::session::Session;
 
-/// Reject a call
+/// Reject calls
 ///
 /// Also ends a call that waits for a checkpoint or can be resumed. A running call cannot be rejected.
 #[derive(Args, Debug)]
 pub(crate) struct RejectArgs {
-    /// Id of the call, or a unique prefix
-    call: IdPrefix,
+    /// Ids of the calls, or unique prefixes
+    #[arg(required = true, value_name = "CALL")]
+    calls: Vec<IdPrefix>,
 
     /// Reason for the decision
     #[arg(long, value_parser = NonEmptyStringValueParser::new())]
     reason: String,
 }
 
-pub(crate) fn run(session: &Session<'_>, arguments: &RejectArgs) -> Result<ReviewReport, Error> {
-    session.workspace()?.calls().reject(&arguments.call, &arguments.reason)
+pub(crate) fn run(session: &Session<'_>, arguments: &RejectArgs, output: &mut Output<'_, '_>) -> Exit {
+    review::each(session, &arguments.calls, output, |workspace, call| {
+        workspace.calls().reject(call, &arguments.reason)
+    })
 }

@@ -1,0 +1,98 @@
+//! What a call would run and access, as a person reviews it.
+
+use std::collections::BTreeSet;
+
+use brigade_core::{CallId, Json, Object, Timestamp};
+use brigade_policy::Access;
+use serde::{Deserialize, Serialize};
+
+use crate::binding::Binding;
+use crate::call::Call;
+use crate::plan::Plan;
+
+/// What a call would run and access, what its approval binds, and how it differs from the last approved call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct Preview {
+    /// The words of the command line, without secrets; empty if it cannot be built.
+    pub argv: Vec<String>,
+    /// What it may access.
+    pub access: Access,
+    /// What an approval binds.
+    pub binding: Binding,
+    /// How it differs from the last approved call of the tool; `null` if there is none.
+    pub last_approved: Option<Difference>,
+}
+
+/// How a call differs from an earlier one that was approved.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct Difference {
+    /// The earlier call.
+    #[cfg_attr(feature = "schemas", schemars(with = "String"))]
+    pub call_id: CallId,
+    /// When it was approved.
+    #[cfg_attr(feature = "schemas", schemars(with = "Option<String>"))]
+    pub reviewed_at: Option<Timestamp>,
+    /// The arguments that differ, by name.
+    pub arguments: Vec<ArgumentChange>,
+    /// Names of other bound inputs that differ.
+    pub changed: Vec<String>,
+}
+
+/// One argument of two calls.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct ArgumentChange {
+    /// The argument.
+    pub name: String,
+    /// Its value in the earlier call; `null` if it was not given.
+    pub before: Json,
+    /// Its value now; `null` if it is not given.
+    pub value: Json,
+}
+
+impl Preview {
+    /// Shows a plan beside the last approved call of its tool.
+    pub fn of(plan: &Plan, last_approved: Option<&Call>) -> Preview {
+        Preview {
+            argv: plan.shown_argv(),
+            access: plan.decision().sandbox.access(),
+            binding: plan.binding().clone(),
+            last_approved: last_approved.and_then(|earlier| Difference::from(earlier, plan)),
+        }
+    }
+}
+
+impl Difference {
+    /// Compares a plan with an approved call. `None` if that call has no approval.
+    fn from(earlier: &Call, plan: &Plan) -> Option<Difference> {
+        let approval = earlier.approval.as_ref()?;
+        let empty = Object::new();
+        let before = earlier.args.as_object().unwrap_or(&empty);
+        let now = plan.args().as_object().unwrap_or(&empty);
+        let names: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
+        let value = |of: &Object, name: &str| of.get(name).cloned().unwrap_or(Json::Null);
+        let arguments = names.into_iter().filter(|name| before.get(*name) != now.get(*name));
+        let changes = approval.binding.changes(plan.binding());
+        // The arguments are compared one by one.
+        let changed = changes.iter().filter(|change| **change != crate::Change::Args);
+        Some(Difference {
+            call_id: earlier.id.clone(),
+            reviewed_at: earlier.reviewed_at,
+            arguments: arguments
+                .map(|name| ArgumentChange {
+                    name: name.clone(),
+                    before: value(before, name),
+                    value: value(now, name),
+                })
+                .collect(),
+            changed: changed.map(ToString::to_string).collect(),
+        })
+    }
+
+    /// Returns whether nothing differs.
+    pub fn is_none(&self) -> bool {
+        self.arguments.is_empty() && self.changed.is_empty()
+    }
+}

@@ -1,0 +1,41 @@
+//! Decisions about one call or several.
+
+use brigade::core::IdPrefix;
+use brigade::{Error, Exit, ReviewReport, Workspace};
+
+use crate::output::Output;
+use crate::render::reviews::{Reviewed, ReviewsReport};
+use crate::session::Session;
+
+/// Takes a decision about each call and returns the exit code. Every call is tried.
+pub(super) fn each(
+    session: &Session<'_>,
+    calls: &[IdPrefix],
+    output: &mut Output<'_, '_>,
+    decide: impl Fn(&Workspace, &IdPrefix) -> Result<ReviewReport, Error>,
+) -> Exit {
+    let workspace = match session.workspace() {
+        Ok(workspace) => workspace,
+        Err(error) => return output.fail(&error),
+    };
+    if let [call] = calls {
+        return output.finish(decide(&workspace, call));
+    }
+    let results = calls.iter().map(|call| (call, decide(&workspace, call)));
+    let mut exit = Exit::Done;
+    if !output.is_json() {
+        for (number, (_, result)) in results.enumerate() {
+            if 0 < number && result.is_ok() {
+                output.text("\n");
+            }
+            exit = exit.max(output.finish(result));
+        }
+        return exit;
+    }
+    let rows = results.map(|(call, result)| {
+        exit = exit.max(result.as_ref().map_or_else(Error::exit, |_| Exit::Done));
+        Reviewed::of(call, result)
+    });
+    let rows = rows.collect();
+    output.document(&ReviewsReport::new(&workspace, rows), exit)
+}

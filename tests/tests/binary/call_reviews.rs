@@ -1,0 +1,117 @@
+//! What a person sees before and when deciding about a call, and decisions about several calls.
+
+use brigade_tests::Site;
+use serde_json::{Value, json};
+
+fn site() -> Site {
+    let lines = "argument_template = { path = \"{path}\", limit = \"--limit={limit}\" }\neffects = [\"local-read\", \"network\"]";
+    let site = Site::script_with("echo \"$@\"\n", lines);
+    let schema = r#"{"type":"object","properties":{"path":{"type":"string"},"limit":{"type":"integer"}}}"#;
+    site.workspace.write("schemas/tool.json", schema);
+    site
+}
+
+#[track_caller]
+fn said(site: &Site, words: &[&str]) -> String {
+    let run = site.tools(words);
+    run.assert_code(0);
+    run.stdout_text()
+}
+
+/// Issue 13: what is approved was not shown.
+#[test]
+fn approving_and_showing_a_call_say_what_would_run_and_what_it_may_touch() {
+    let site = site();
+    let first = site.queue("tool", r#"{"path":"a.txt"}"#);
+    let shown = said(&site, &["call", "show", &first]);
+    for line in [
+        "runs:           sh bin/tool.sh a.txt\n",
+        "reads:          workspace\n",
+        "writes:         nothing\n",
+        "network:        yes\n",
+        "sandbox:        off, so nothing enforces this\n",
+        ", bin/tool.sh\n",
+        "asked by:       command-line\n",
+        "last approved:  none among the newest runs\n",
+    ] {
+        assert!(shown.contains(line), "no `{line}`\n{shown}");
+    }
+    let approved = said(&site, &["call", "approve", &first]);
+    assert!(approved.contains("runs:           sh bin/tool.sh a.txt\n"), "{approved}");
+    assert!(approved.contains("effects:        local-read, network\n"), "{approved}");
+
+    // Each word on its own line, because one has a blank.
+    let second = site.queue("tool", r#"{"path":"b c.txt","limit":3}"#);
+    let shown = said(&site, &["call", "show", &second]);
+    assert!(shown.contains("runs:\n  sh\n  bin/tool.sh\n  --limit=3\n  b c.txt\n"), "{shown}");
+    let differs = format!(
+        "last approved:  {first}, which differs in:\n  limit: not given -> 3\n  path: \"a.txt\" -> \"b c.txt\"\n"
+    );
+    assert!(shown.contains(&differs), "{shown}");
+    let document = site.json(["call", "show", &second]).expect(0);
+    let preview = &document["preview"];
+    assert_eq!(preview["argv"], json!(["sh", "bin/tool.sh", "--limit=3", "b c.txt"]));
+    assert_eq!(
+        preview["access"],
+        json!({"read": ["workspace"], "write": [], "network": true, "sandbox": "off"})
+    );
+    assert!(preview["binding"]["files"]["bin/tool.sh"].is_string(), "{preview:#}");
+    assert_eq!(preview["last_approved"]["call_id"], json!(first));
+}
+
+/// Issue 13: the last approved call is found in its receipt when it has run, and code that changed is named.
+#[test]
+fn a_call_is_compared_with_the_last_approved_one_of_its_tool() {
+    let site = site();
+    let first = site.approved("tool", r#"{"path":"a.txt"}"#);
+    site.run_call(&first).expect(0);
+    let again = r#"{"path":"a.txt","limit":1}"#;
+    site.workspace.write("bin/tool.sh", "echo other\n");
+    let second = site.queue("tool", again);
+    let document = site.json(["call", "approve", &second]).expect(0);
+    let difference = &document["preview"]["last_approved"];
+    assert_eq!(difference["call_id"], json!(first));
+    assert_eq!(difference["changed"], json!(["file bin/tool.sh"]));
+    assert_eq!(difference["arguments"], json!([{"name": "limit", "before": null, "value": 1}]));
+}
+
+#[test]
+fn several_calls_are_decided_at_once() {
+    let site = site();
+    let [a, b, c] = ["a", "b", "c"].map(|path| site.queue("tool", &json!({"path": path}).to_string()));
+    let document = site.json(["call", "approve", &a, "call-nope", &b]).expect(1);
+    assert_eq!(document["schema"], "brigade.call-review.v1");
+    let calls = document["calls"].as_array().unwrap();
+    assert_eq!((&calls[0]["call"]["id"], &calls[0]["call"]["status"]), (&json!(a), &json!("approved")));
+    assert_eq!(calls[1]["id"], "call-nope");
+    assert!(calls[1]["error"].as_str().unwrap().contains("no call matches `call-nope`"), "{document:#}");
+    assert_eq!(calls[2]["call"]["id"], json!(b));
+    assert_eq!((site.status(&a), site.status(&b)), ("approved".to_owned(), "approved".to_owned()));
+
+    let run = site.tools(["call", "reject", &a, &c, "--reason", "no"]);
+    run.assert_code(0);
+    assert!(run.stdout_text().contains(&a) && run.stdout_text().contains(&c), "{run}");
+    let held = site.json(["call", "hold", &b, &c, "--reason", "later"]).expect(1);
+    let errors: Vec<&Value> = held["calls"].as_array().unwrap().iter().map(|row| &row["error"]).collect();
+    assert!(errors[0].is_null() && errors[1].as_str().unwrap().contains("rejected"), "{held:#}");
+}
+
+/// Issue 13: candidates were calls that the command could not take, and were listed twice.
+#[test]
+fn candidates_are_the_calls_that_the_command_could_take() {
+    let site = site();
+    let [a, b, c] = ["a", "b", "c"].map(|path| site.queue("tool", &json!({"path": path}).to_string()));
+    site.json(["call", "approve", &a]).expect(0);
+    let run = site.tools(["call", "approve", "call-"]);
+    run.assert_code(1);
+    let said = run.stderr_text();
+    assert!(!said.contains(&a), "{said}");
+    for one in [&b, &c] {
+        assert_eq!(said.matches(one.as_str()).count(), 1, "{said}");
+    }
+    // One call fits, so it is meant.
+    assert_eq!(site.json(["call", "run", "call-"]).expect(0)["call"]["id"], json!(a));
+    let none = site.tools(["call", "run", "call-"]);
+    none.assert_code(1);
+    assert!(none.stderr_text().contains("several calls match `call-`, and none can be run"), "{none}");
+}
