@@ -69,7 +69,7 @@ pub use receipt::{
     RunSummary, RuntimeHealth, RuntimeIssueRecord, RuntimeMetadata, RuntimeStatus, SandboxUsed, Statement,
     StreamOutput, Subject,
 };
-pub use record::{NotACall, RECORD_VERSION, RecordVersion, STORED_BLOCKER};
+pub use record::{ADOPTED_STATUS, NotACall, RECORD_VERSION, RecordVersion, STORED_BLOCKER};
 pub use report::{BatchRow, PassedOver};
 pub use shown::{Paths, shown_policy, shown_projections};
 pub use start::{NO_HOME, Objection, StartFacts, StartProgram, StartPurpose, VerifiedStart, plan_start};

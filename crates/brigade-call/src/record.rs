@@ -148,6 +148,9 @@ struct CallRecord<'a> {
     resume_checkpoint_id: Option<Cow<'a, CheckpointId>>,
 }
 
+/// The member of an adopted record with the status that v0.30 gave it, if it does not keep it.
+pub const ADOPTED_STATUS: &str = "adopted_status";
+
 /// Returns the labels of a record that has none.
 fn nothing() -> Cow<'static, ContractLabels> {
     Cow::Owned(ContractLabels::from_members(Object::new()).expect("no label is needed"))
@@ -331,7 +334,7 @@ impl Call {
         };
         if version == RecordVersion::Adopted && call.status == CallStatus::Approved {
             call.status = CallStatus::Pending;
-            call.extra.insert("adopted_status".to_owned(), Json::from("approved"));
+            call.extra.insert(ADOPTED_STATUS.to_owned(), Json::from(CallStatus::Approved.as_str()));
         }
         Ok((call, version))
     }

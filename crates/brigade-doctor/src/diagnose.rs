@@ -9,6 +9,7 @@ mod projections;
 mod queue;
 mod runtimes;
 mod state;
+mod switching;
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -43,6 +44,7 @@ pub fn diagnose(mut snapshot: Snapshot<'_>) -> Vec<Issue> {
     queue::runs(snapshot, &mut found);
     queue::checkpoints(snapshot, &mut found);
     state::state(snapshot, &mut found);
+    switching::switching(snapshot, &tools, &mut found);
     tell_apart(&mut found);
     found
 }

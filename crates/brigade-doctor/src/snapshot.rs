@@ -34,6 +34,8 @@ pub struct Snapshot<'a> {
     pub unreadable: Vec<BrokenFile>,
     /// Quarantine files.
     pub quarantines: Vec<Quarantine>,
+    /// Whether the calls are still as v0.30 wrote them.
+    pub is_of_v030: bool,
     /// The runs.
     pub runs: &'a [RunState],
     /// Receipts that cannot be read.
@@ -67,6 +69,7 @@ impl<'a> Snapshot<'a> {
             calls: Vec::new(),
             unreadable: Vec::new(),
             quarantines: Vec::new(),
+            is_of_v030: false,
             runs: &[],
             broken_receipts: Vec::new(),
             ledger: Vec::new(),

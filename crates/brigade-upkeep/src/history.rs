@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 
-use brigade_call::{CHECKPOINTS, Call, CallStatus, CheckpointStatus, ContractLabels, RUNS, Receipt};
+use brigade_call::{
+    ADOPTED_STATUS, CHECKPOINTS, Call, CallStatus, CheckpointStatus, ContractLabels, RUNS, Receipt,
+    RecordVersion,
+};
 use brigade_core::{CallId, Fingerprint, Json};
 use brigade_doctor::{BrokenFile, Quarantine, RunState, asks};
 use brigade_facts::ToolFacts;
@@ -64,6 +67,8 @@ pub struct HistoryFacts {
     pub unreadable: Vec<BrokenFile>,
     /// Quarantine files.
     pub quarantines: Vec<Quarantine>,
+    /// Whether the calls are still as v0.30 wrote them.
+    pub is_of_v030: bool,
     /// All runs, newest first.
     pub runs: Vec<RunState>,
     /// Number of runs by status.
@@ -127,6 +132,7 @@ fn call_facts(
         call_counts: view.call_counts()?,
         unreadable: unreadable_calls(site)?.into_iter().chain(inbox).collect(),
         quarantines: quarantines(site)?,
+        is_of_v030: is_of_v030(view)?,
         ..HistoryFacts::default()
     })
 }
@@ -167,6 +173,16 @@ fn add_runs(
         facts.runs.push(run);
     }
     Ok(())
+}
+
+/// Tells whether the calls were not adopted yet, by the first one.
+fn is_of_v030(view: &View<'_>) -> Result<bool, UpkeepError> {
+    let mut is_of_v030 = false;
+    view.for_each_call(&Calls::All, &mut |stored| {
+        is_of_v030 = stored.version == RecordVersion::Adopted;
+        ControlFlow::Break(())
+    })?;
+    Ok(is_of_v030)
 }
 
 /// Counts the unreadable lines of the inbox.
@@ -260,7 +276,7 @@ fn keep_little(call: &mut Call) {
     call.policy = None;
     call.projection_summary = None;
     call.arguments.clear();
-    call.extra.clear();
+    call.extra.retain(|name, _| name == ADOPTED_STATUS);
 }
 
 /// Members of a receipt that are read, besides the required ones.

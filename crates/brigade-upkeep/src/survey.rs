@@ -196,6 +196,7 @@ impl<'c> Survey<'c> {
             calls: calls.collect(),
             unreadable: history.unreadable.clone(),
             quarantines: history.quarantines.clone(),
+            is_of_v030: history.is_of_v030,
             runs: &history.runs,
             broken_receipts: history.broken_receipts.clone(),
             ledger: history.ledger.clone(),

@@ -16,6 +16,43 @@ fn types(issues: &Value) -> Vec<&str> {
 }
 
 #[test]
+fn doctor_names_what_behaves_differently_in_a_workspace_of_v030() {
+    let site = Site::script("echo ran\n");
+    site.add_to_catalog(&Site::entry(
+        "split",
+        "sh bin/tool.sh",
+        "timeout = 0\nargument_template = { path = \"--path {path}\" }\n",
+    ));
+    let catalog = site.workspace.read_text(".brigade/tools.toml").replace("timeout = 0\n", "");
+    site.workspace.write(".brigade/tools.toml", catalog);
+    let differences = || -> Vec<String> {
+        let doctor = site.json(["doctor"]).expect(0);
+        let issues = doctor["issues"].as_array().expect("a list").iter();
+        let named = issues.filter(|issue| issue["issue_type"].as_str().unwrap().starts_with("v030_"));
+        named
+            .map(|issue| {
+                assert_eq!(issue["severity"], "info");
+                format!(
+                    "{} {}",
+                    issue["issue_type"].as_str().unwrap(),
+                    issue["tool_id"].as_str().unwrap_or("-")
+                )
+            })
+            .collect()
+    };
+    assert_eq!(differences(), [""; 0], "nobody used v0.30 here");
+    let call = r#"{"id": "call-1", "status": "approved", "tool_id": "tool", "created_at": "2026-01-01T00:00:00+00:00"}"#;
+    site.workspace.write(".brigade/tools/calls.jsonl", format!("{call}\n"));
+    assert_eq!(
+        differences(),
+        ["v030_approvals -", "v030_timeout split", "v030_arguments split", "v030_environment -"]
+    );
+    // Once the calls are adopted, the approvals are left.
+    site.json(["state", "compact"]).expect(0);
+    assert_eq!(differences(), ["v030_approvals -"]);
+}
+
+#[test]
 fn contracts_count_what_keeps_calls_back_and_nothing_else() {
     let site = Site::fixture("repo-tools");
     // Nobody has written a projection yet.

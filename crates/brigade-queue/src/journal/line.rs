@@ -1,6 +1,6 @@
 //! The stored line of a call.
 
-use brigade_call::{Call, CallStatus, RECORD_VERSION, RecordVersion};
+use brigade_call::{ADOPTED_STATUS, Call, CallStatus, RECORD_VERSION, RecordVersion};
 use brigade_core::{Dialect, Json, Object};
 use brigade_journal::{BATCH_KEY, BatchMark};
 
@@ -60,7 +60,7 @@ impl StoredCall {
 /// Converts the status of a call of v0.30.
 fn adopt_status(call: &mut Call) {
     if call.status == CallStatus::Other("resumed".to_owned()) {
-        call.extra.insert("adopted_status".to_owned(), Json::from("resumed"));
+        call.extra.insert(ADOPTED_STATUS.to_owned(), Json::from("resumed"));
         call.status = match (call.timed_out, call.exit_code) {
             (Some(true), _) => CallStatus::TimedOut,
             (_, None | Some(0)) => CallStatus::Completed,
