@@ -10,6 +10,7 @@ mod queue;
 mod runtimes;
 mod state;
 mod switching;
+mod uses;
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -22,8 +23,8 @@ use crate::{ConfigFile, Issue, Snapshot, ToolIssues, ToolState, source_item_key}
 /// Lists every issue of a workspace.
 ///
 /// The order: catalog, tools in the order of the catalog, runtimes, the runtimes of tools, pins, policy, calls, runs,
-/// checkpoints, the state as a whole. Disabled tools have no issues, and broken ones only those of their entry. No two
-/// issues have the same [key](source_item_key) or fingerprint.
+/// what runs used, checkpoints, the state as a whole. Disabled tools have no issues, and broken ones only those of
+/// their entry. No two issues have the same [key](source_item_key) or fingerprint.
 pub fn diagnose(mut snapshot: Snapshot<'_>) -> Vec<Issue> {
     let mut of_tools = snapshot.tools.take().unwrap_or_else(|| of_entries(&snapshot));
     let snapshot = &snapshot;
@@ -42,6 +43,7 @@ pub fn diagnose(mut snapshot: Snapshot<'_>) -> Vec<Issue> {
     policy::policy(snapshot, &tools, of_tools.policy, &mut found);
     queue::calls(snapshot, &mut found);
     queue::runs(snapshot, &mut found);
+    uses::uses(snapshot, &tools, &mut found);
     queue::checkpoints(snapshot, &mut found);
     state::state(snapshot, &mut found);
     switching::switching(snapshot, &tools, &mut found);

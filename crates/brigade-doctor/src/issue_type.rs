@@ -217,6 +217,15 @@ issue_types! {
         McpContractDiffers = "mcp_contract_differs", Warning, "The input schema differs from the server's",
             "Calls are checked against the stored schema, and the server may refuse them. Review the schema and queue calls again.",
             Remedy::Tool(NextStep::DescribeToolLive);
+        ToolReadsUnbound = "tool_reads_unbound", Warning, "The last run loaded code that no approval binds",
+            "The code can change between approval and run. Declare it as `code` of the entry, which ends approvals of the tool's calls.",
+            Remedy::Tool(NextStep::DeclareUsed);
+        EffectsUndeclared = "effects_undeclared", Warning, "The last run had effects that the entry does not declare",
+            "Policy and approvals decide by the declared effects. Effects that the sandbox denied count, too.",
+            Remedy::Tool(NextStep::DeclareUsed);
+        EffectsUnused = "effects_unused", Info, "The last run had none of a declared effect",
+            "The sandbox opens what the entry declares. Other calls may need it; `observe` sums up more runs.",
+            Remedy::Tool(NextStep::ObserveTool);
         McpNoServer = "mcp_no_server", Info, "A pin without a server",
             "No enabled tool in the catalog defines how to start the server.", Remedy::Object(NextStep::ShowPin);
     }
@@ -419,6 +428,9 @@ impl IssueType {
                 | IssueType::StaleHealth
                 | IssueType::InvalidMcpServer
                 | IssueType::MissingTimeout
+                | IssueType::ToolReadsUnbound
+                | IssueType::EffectsUndeclared
+                | IssueType::EffectsUnused
         );
         self == IssueType::Config || (self.area() == Area::Tool && !beside_calls)
     }

@@ -1,8 +1,9 @@
 //! The facts of a workspace, gathered by the caller.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use brigade_call::{Call, Checkpoint, DirectoryFact, FileFact, ProgramFact, Receipt, SchemaFact};
+use brigade_call::{Call, Checkpoint, DirectoryFact, FileFact, ProgramFact, Receipt, SchemaFact, ToolUse};
 use brigade_catalog::{Catalog, Runtimes, Tool};
 use brigade_core::{Fingerprint, Json, JsonError, Timestamp};
 use brigade_policy::{Environment, PolicyState};
@@ -38,6 +39,8 @@ pub struct Snapshot<'a> {
     pub is_of_v030: bool,
     /// The runs.
     pub runs: &'a [RunState],
+    /// What the last observed runs of tools used, by tool id.
+    pub uses: &'a BTreeMap<String, ToolUse>,
     /// Receipts that cannot be read.
     pub broken_receipts: Vec<BrokenFile>,
     /// Problems of the chain of receipts, by run or file.
@@ -55,6 +58,8 @@ pub struct Snapshot<'a> {
     pub left_locks: Vec<String>,
 }
 
+static NO_USES: BTreeMap<String, ToolUse> = BTreeMap::new();
+
 impl<'a> Snapshot<'a> {
     /// Creates a snapshot without facts.
     pub fn new(now: Timestamp) -> Snapshot<'a> {
@@ -71,6 +76,7 @@ impl<'a> Snapshot<'a> {
             quarantines: Vec::new(),
             is_of_v030: false,
             runs: &[],
+            uses: &NO_USES,
             broken_receipts: Vec::new(),
             ledger: Vec::new(),
             checkpoints: Vec::new(),

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use brigade_call::{CallStatus, Checkpoint, Receipt, RunObserved, SandboxUsed, VerifiedCall};
 use brigade_core::text::escape_terminal;
-use brigade_core::{Clock, RunId, Timestamp};
+use brigade_core::{Clock, Hint, NextStep, RunId, Spell, Timestamp};
 use brigade_fs::{Fs, RelPath, WriteFile};
 use brigade_process::{
     CancelToken, Control, Input, Outcome, PrivateFolder, Program, RunError, Sink, Spec, Stream, run,
@@ -54,6 +54,8 @@ pub struct Execution<'a> {
     pub cancel: Option<CancelToken>,
     /// The clock.
     pub clock: &'a dyn Clock,
+    /// Spells the next steps in warnings.
+    pub speller: &'a dyn Spell,
 }
 
 /// The open logs of a run.
@@ -139,7 +141,7 @@ pub fn execute(execution: &Execution<'_>, logs: Logs, peer: Option<&mut dyn Peer
         }
     };
     failures.extend(broken.iter().map(ToString::to_string));
-    warnings.extend(denied_reads(sandbox.as_ref(), observed.as_ref()));
+    warnings.extend(denied_reads(execution, sandbox.as_ref(), observed.as_ref()));
     // Names of dropped files come from the program and may have any content.
     let failure = (!failures.is_empty()).then(|| redactor.redact_str(&failures.join("; ")));
     let status = status(outcome.as_ref(), spoken, failure.as_deref(), &checkpoints);
@@ -182,7 +184,11 @@ pub fn execute(execution: &Execution<'_>, logs: Logs, peer: Option<&mut dyn Peer
 }
 
 /// Says which files a closed workspace kept from the run, and how they are opened.
-fn denied_reads(sandbox: Option<&SandboxUsed>, observed: Option<&RunObserved>) -> Vec<String> {
+fn denied_reads(
+    execution: &Execution<'_>,
+    sandbox: Option<&SandboxUsed>,
+    observed: Option<&RunObserved>,
+) -> Vec<String> {
     const MOST: usize = 20;
     if sandbox.is_none_or(|sandbox| sandbox.reads.is_none()) {
         return Vec::new();
@@ -194,10 +200,11 @@ fn denied_reads(sandbox: Option<&SandboxUsed>, observed: Option<&RunObserved>) -
         .collect();
     paths.dedup();
     let more = paths.len().saturating_sub(MOST);
-    let told = paths
-        .into_iter()
-        .take(MOST)
-        .map(|path| format!("denied: {}; add it to `code` or `data` of the tool", escape_terminal(path)));
+    let way = NextStep::DeclareUsed(execution.call.call().tool_id.clone());
+    let told = paths.into_iter().take(MOST).map(|path| {
+        let said = format!("denied: {}; add it to code or data of the tool: ", escape_terminal(path));
+        Hint::from(said).then(way.clone()).spelled(execution.speller, None).to_string()
+    });
     told.chain((0 < more).then(|| format!("denied: {more} more files, which the receipt lists"))).collect()
 }
 

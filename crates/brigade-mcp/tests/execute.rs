@@ -19,7 +19,7 @@ use brigade_call::{
     plan, plan_start, verify,
 };
 use brigade_catalog::{Catalog, Level};
-use brigade_core::{Fingerprint, Json, SystemClock, Timestamp};
+use brigade_core::{Fingerprint, Json, NeutralWords, SystemClock, Timestamp};
 use brigade_exec::{
     Execution, Finished, HostEnvironment, Logs, OpenedProgram, RunPaths, Talk, Watch, execute,
 };
@@ -139,6 +139,7 @@ fn run(faults: &str, tool_name: &str, args: &str, policy: &str, pin: Option<&Pin
         checkpoint_dir: &rel("dropped"),
         cancel: None,
         clock: &SystemClock,
+        speller: &NeutralWords,
     };
     let mut peer = ToolCall::of(&call, pin.map_or(PinRule::None, PinRule::Holds)).unwrap();
     let finished = execute(&execution, logs, Some(&mut peer));

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use brigade_call::{
     ADOPTED_STATUS, CHECKPOINTS, Call, CallStatus, CheckpointStatus, ContractLabels, RUNS, Receipt,
-    RecordVersion,
+    RecordVersion, ToolUse,
 };
 use brigade_core::{CallId, Fingerprint, Json};
 use brigade_doctor::{BrokenFile, Quarantine, RunState, asks};
@@ -71,6 +71,8 @@ pub struct HistoryFacts {
     pub is_of_v030: bool,
     /// All runs, newest first.
     pub runs: Vec<RunState>,
+    /// What the last observed runs of tools used, by tool id.
+    pub uses: BTreeMap<String, ToolUse>,
     /// Number of runs by status.
     pub run_counts: BTreeMap<String, u64>,
     /// The receipt of the newest run.
@@ -111,6 +113,7 @@ pub(crate) fn history_facts(
         (calls.join().expect("what is read of calls does not panic"), runs)
     });
     let (mut facts, runs) = (facts?, runs?);
+    facts.uses = uses(site, view, &runs.runs)?;
     add_runs(view, runs, &mut replanner, &mut facts)?;
     add_checkpoints(view, &mut replanner, &mut facts)?;
     Ok(facts)
@@ -150,8 +153,7 @@ fn add_runs(
     // Newest first: a later success of the same request is known before the failure is looked at.
     runs.sort_unstable_by(LookedRun::newest_first);
     if let Some(newest) = runs.first()
-        && let Some(run) = newest.path.rsplit('/').next().and_then(|name| name.strip_suffix(".json"))
-        && let Some(Ok(stored)) = view.receipt(run)?
+        && let Some(Ok(stored)) = view.receipt(newest.stored_id())?
     {
         facts.latest_run = Some(stored);
     }
@@ -183,6 +185,32 @@ fn is_of_v030(view: &View<'_>) -> Result<bool, UpkeepError> {
         ControlFlow::Break(())
     })?;
     Ok(is_of_v030)
+}
+
+/// Reads the last run of each tool in use, and sums up what it used. Reads no further receipt but the earlier equal run
+/// that was observed.
+fn uses(
+    site: &Site<'_>,
+    view: &View<'_>,
+    runs: &[LookedRun],
+) -> Result<BTreeMap<String, ToolUse>, UpkeepError> {
+    let mut last: HashMap<&str, &LookedRun> = HashMap::new();
+    for looked in runs {
+        let known = last.entry(&looked.run.tool_id).or_insert(looked);
+        if looked.newest_first(known) == Ordering::Less {
+            *known = looked;
+        }
+    }
+    let mut found = BTreeMap::new();
+    for tool in site.config.catalog.tools().iter().filter(|tool| tool.enabled) {
+        let Some(looked) = last.get(tool.id.as_str()) else { continue };
+        let Some(Ok(stored)) = view.receipt(looked.stored_id())? else { continue };
+        if let Some((receipt, observed)) = view.observed_run(&stored.receipt)? {
+            let used = ToolUse::of(tool, [(&receipt, &observed)], site.fs().root());
+            found.insert(tool.id.to_string(), used);
+        }
+    }
+    Ok(found)
 }
 
 /// Counts the unreadable lines of the inbox.
@@ -313,6 +341,12 @@ impl LookedRun {
             failed_with: failed.then(|| receipt.asked_args()),
             path: found.path,
         }
+    }
+
+    /// Returns the id under which the receipt is stored, which may differ from what it says itself.
+    fn stored_id(&self) -> &str {
+        let name = self.path.rsplit('/').next().unwrap_or(&self.path);
+        name.strip_suffix(".json").unwrap_or(name)
     }
 
     fn newest_first(&self, other: &LookedRun) -> Ordering {

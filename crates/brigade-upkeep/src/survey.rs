@@ -198,6 +198,7 @@ impl<'c> Survey<'c> {
             quarantines: history.quarantines.clone(),
             is_of_v030: history.is_of_v030,
             runs: &history.runs,
+            uses: &history.uses,
             broken_receipts: history.broken_receipts.clone(),
             ledger: history.ledger.clone(),
             checkpoints: checkpoints.collect(),

@@ -228,6 +228,7 @@ fn attempt(room: &Room, ready: Ready) -> Result<Attempt, Error> {
             checkpoint_dir: &dropped,
             cancel: room.env.cancel.clone(),
             clock: &*room.env.clock,
+            speller: &*room.env.speller,
         },
         logs,
         server.as_mut().map(|server| server as &mut dyn Peer),

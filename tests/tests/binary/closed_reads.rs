@@ -30,7 +30,7 @@ fn what_nobody_approved_is_not_read_and_the_run_says_what_was_missing() {
         (&receipt["sandbox"]["reads"], &receipt["sandbox"]["race"]),
         (&"closed".into(), &"none".into())
     );
-    let said = "denied: lib/new.txt; add it to `code` or `data` of the tool";
+    let said = "denied: lib/new.txt; add it to code or data of the tool: brigade tools observe tool --write";
     assert!(warnings(&receipt).contains(said), "{receipt:#}");
 }
 

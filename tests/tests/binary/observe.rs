@@ -89,3 +89,32 @@ fn a_tool_that_is_not_there_and_an_entry_that_cannot_be_edited_are_said() {
     site.json(["observe", "gone"]).expect(1);
     assert_eq!(site.tools(["observe", "tool", "--runs", "0"]).code(), Some(2));
 }
+
+#[test]
+fn doctor_says_what_the_last_run_used_and_the_entry_does_not_declare() {
+    let site = site("", "effects = [\"local-read\", \"network\"]");
+    let issues = || {
+        let report: Value = site.tools(["doctor", "--tool", "tool", "--json"]).json();
+        let issue = |issue: &Value| {
+            let text = |key: &str| issue[key].as_str().unwrap_or_default().to_owned();
+            (text("issue_type"), text("fix"))
+        };
+        let found: Vec<_> = report["issues"].as_array().unwrap().iter().map(issue).collect();
+        let kinds = ["tool_reads_unbound", "effects_undeclared", "effects_unused"];
+        found.into_iter().filter(|(kind, _)| kinds.contains(&kind.as_str())).collect::<Vec<_>>()
+    };
+    assert_eq!(issues(), []);
+    site.receipt_of("tool", "{}");
+    // The second run is not observed, and stands for the first one.
+    site.receipt_of("tool", "{}");
+    let expect = [
+        ("tool_reads_unbound", "brigade tools observe tool --write"),
+        ("effects_unused", "brigade tools observe tool"),
+    ];
+    assert_eq!(issues(), expect.map(|(kind, next)| (kind.to_owned(), next.to_owned())));
+    site.json(["observe", "tool", "--write"]).expect(0);
+    assert_eq!(issues(), [], "the entry declares it now");
+    site.workspace.write("bin/tool.sh", "echo x > words.txt || true\n");
+    site.receipt_of("tool", "{}");
+    assert_eq!(issues().first().map(|(kind, _)| kind.as_str()), Some("effects_undeclared"));
+}
