@@ -394,13 +394,13 @@ issue_types! {
     State {
         WideModes = "wide_modes", Warning, "State files that other users can read or write",
             "Calls, receipts and logs should be accessible to their owner only.", Remedy::Step(NextStep::Fix);
-        V030Approvals = "v030_approvals", Info, "Calls that v0.30 approved",
+        SwitchApprovals = "switch_approvals", Info, "Calls that v0.30 approved",
             "An approval of v0.30 does not cover the program and its files. Approve the calls again.", Remedy::Step(NextStep::ListCalls);
-        V030Arguments = "v030_arguments", Info, "A template that v0.30 splits into words",
+        SwitchArguments = "switch_arguments", Info, "A template that v0.30 splits into words",
             "The value of a template is one word of the command line, whatever it contains. Write one template per word.", Remedy::Edit;
-        V030Environment = "v030_environment", Info, "Tools that had the whole environment in v0.30",
+        SwitchEnvironment = "switch_environment", Info, "Tools that had the whole environment in v0.30",
             "Runs get PATH, HOME, the locale and the like, and the labels of their tool. List other variables in `pass` under `[environment]` in policy.toml.", Remedy::Edit;
-        V030Timeout = "v030_timeout", Info, "A tool without a timeout, which had no limit in v0.30",
+        SwitchTimeout = "switch_timeout", Info, "A tool without a timeout, which had no limit in v0.30",
             "Its calls end after the policy's max_timeout, or after 300 s. Set timeout.", Remedy::Edit;
         LeftLock = "left_lock", Warning, "A process left a lock behind",
             "v0.30 never removes the lock and may wait for it.", Remedy::Step(NextStep::Fix);

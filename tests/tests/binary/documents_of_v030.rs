@@ -28,7 +28,7 @@ fn doctor_names_what_behaves_differently_in_a_workspace_of_v030() {
     let differences = || -> Vec<String> {
         let doctor = site.json(["doctor"]).expect(0);
         let issues = doctor["issues"].as_array().expect("a list").iter();
-        let named = issues.filter(|issue| issue["issue_type"].as_str().unwrap().starts_with("v030_"));
+        let named = issues.filter(|issue| issue["issue_type"].as_str().unwrap().starts_with("switch_"));
         named
             .map(|issue| {
                 assert_eq!(issue["severity"], "info");
@@ -45,11 +45,11 @@ fn doctor_names_what_behaves_differently_in_a_workspace_of_v030() {
     site.workspace.write(".brigade/tools/calls.jsonl", format!("{call}\n"));
     assert_eq!(
         differences(),
-        ["v030_approvals -", "v030_timeout split", "v030_arguments split", "v030_environment -"]
+        ["switch_approvals -", "switch_timeout split", "switch_arguments split", "switch_environment -"]
     );
     // Once the calls are adopted, the approvals are left.
     site.json(["state", "compact"]).expect(0);
-    assert_eq!(differences(), ["v030_approvals -"]);
+    assert_eq!(differences(), ["switch_approvals -"]);
 }
 
 #[test]

@@ -12,14 +12,14 @@ pub(super) fn switching(snapshot: &Snapshot<'_>, tools: &[&Tool], found: &mut Ve
     let approved = snapshot.calls.iter().map(|state| state.call);
     let approved = approved
         .filter(|call| {
-            call.status == CallStatus::Pending && call.extra.get("adopted_status") == Some(&was_approved)
+            call.status == CallStatus::Pending && call.extra.get(ADOPTED_STATUS) == Some(&was_approved)
         })
         .count();
     match approved {
         0 => {}
-        1 => found.push(Issue::new(IssueType::V030Approvals, "1 call must be approved again")),
+        1 => found.push(Issue::new(IssueType::SwitchApprovals, "1 call must be approved again")),
         more => {
-            found.push(Issue::new(IssueType::V030Approvals, format!("{more} calls must be approved again")))
+            found.push(Issue::new(IssueType::SwitchApprovals, format!("{more} calls must be approved again")))
         }
     }
     if !snapshot.is_of_v030 {
@@ -34,21 +34,23 @@ pub(super) fn switching(snapshot: &Snapshot<'_>, tools: &[&Tool], found: &mut Ve
         count += 1;
         if tool.timeout.is_none() {
             let detail = format!("no timeout, so its calls end after {limit} s");
-            found.push(Issue::of_tool(IssueType::V030Timeout, tool, "id", detail));
+            found.push(Issue::of_tool(IssueType::SwitchTimeout, tool, "id", detail));
         }
         // A server gets its arguments as a message.
         let templates = tool.argument_template.iter().filter(|_| tool.family != Some(Family::Mcp));
         for (name, _) in templates.filter(|(_, template)| is_split(template)) {
             let field = format!("argument_template.{name}");
             let detail = format!("the value of {field} is one word, and v0.30 splits it at blanks");
-            found.push(Issue::of_tool(IssueType::V030Arguments, tool, &field, detail).subject(field.clone()));
+            found.push(
+                Issue::of_tool(IssueType::SwitchArguments, tool, &field, detail).subject(field.clone()),
+            );
         }
     }
     if let Some(state) = policy.filter(|_| 0 < count) {
         let tools = if count == 1 { "tool gets" } else { "tools get" };
         let detail = format!("{count} {tools} only the usual variables and the labels of their entries");
         let place = Place::file(state.file());
-        found.push(Issue::new(IssueType::V030Environment, detail).at(place));
+        found.push(Issue::new(IssueType::SwitchEnvironment, detail).at(place));
     }
 }
 
