@@ -141,6 +141,8 @@ pub(crate) enum Finds {
     Go,
     /// Compilers in the directory that `-B` names.
     Compiler,
+    /// Libraries that options of the loader name.
+    Loader,
 }
 
 /// Options that make a program run something.

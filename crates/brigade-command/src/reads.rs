@@ -273,6 +273,7 @@ impl Finder<'_> {
                 }
             }
             Finds::Compiler => self.compiler(known, args, reads),
+            Finds::Loader => self.loader(args, reads),
         }
     }
 

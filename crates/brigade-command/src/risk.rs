@@ -28,7 +28,7 @@ use std::path::PathBuf;
 use crate::argv::Argv;
 use crate::programs::{DOWNLOADERS, Program, Role, base_name};
 
-pub(crate) use wrapper::{changed_directory, is_assignment};
+pub(crate) use wrapper::{changed_directory, sets_variable};
 
 /// One reason why a command line is high-risk.
 ///

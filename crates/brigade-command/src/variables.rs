@@ -179,6 +179,12 @@ const ALSO: &[&str] = &[
     "VIMRUNTIME",
 ];
 
+/// Tells whether a variable says where programs find their settings, which may name code.
+pub(crate) fn moves_settings(name: &str) -> bool {
+    const ENDS: &[&str] = &["HOME", "RC", "_CONF", "_PROFILE"];
+    name.starts_with("XDG_") || name.contains("CONFIG") || ENDS.iter().any(|end| name.ends_with(end))
+}
+
 /// Variables of git that say where its directories and settings are.
 const PLACES_OF_GIT: &[&str] = &[
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",

@@ -405,6 +405,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     // Programs that run a command somewhere in their words.
+    launcher(&["ld.so"]).finds(Finds::Loader),
     launcher(&[
         "aws-vault",
         "bwrap",
@@ -426,7 +427,6 @@ pub(super) const ROWS: &[Row] = &[
         "firejail",
         "gdb",
         "hyperfine",
-        "ld.so",
         "ltrace",
         "mise",
         "nix",

@@ -1,9 +1,9 @@
 //! Variables that `env` sets for the program after it.
 
-use super::{Finder, NotBound, Reads};
+use super::{Finder, NotBound, Reads, Seen};
 use crate::programs::Program;
-use crate::risk::is_assignment;
-use crate::variables::names_code;
+use crate::risk::sets_variable;
+use crate::variables::{moves_settings, names_code};
 
 impl Finder<'_> {
     /// Reads the words of `env` up to its program, and records variables that change where code is found.
@@ -11,9 +11,9 @@ impl Finder<'_> {
         let mut at = 0;
         while let Some(word) = args.get(at) {
             at += 1;
-            if is_assignment(word) {
+            if sets_variable(word) {
                 let (name, value) = word.split_once('=').unwrap_or_default();
-                if names_code(name, value) {
+                if names_code(name, value) || (moves_settings(name) && self.may_be_inside(value)) {
                     reads.unbound.insert(NotBound::Variable(name.to_owned()));
                 }
             } else if 1 < word.len() && word.starts_with('-') {
@@ -22,5 +22,14 @@ impl Finder<'_> {
                 break;
             }
         }
+    }
+
+    /// Tells whether one of the paths in a value may lead into the workspace.
+    fn may_be_inside(&self, value: &str) -> bool {
+        let paths = value.split(':').filter(|path| !path.is_empty());
+        paths.map(|path| self.directory.join(path)).any(|path| match self.files.look(&path) {
+            Seen::Inside { .. } | Seen::Nowhere => true,
+            Seen::Outside(_) => false,
+        })
     }
 }

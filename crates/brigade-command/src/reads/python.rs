@@ -9,10 +9,13 @@ use crate::programs::{PYTHON_ENDS, Program, short_values};
 const LAUNCHING_MODULES: &[&str] = &[
     "cProfile",
     "debugpy",
+    "doctest",
+    "inspect",
     "kernprof",
     "memory_profiler",
     "pdb",
     "profile",
+    "pydoc",
     "pyinstrument",
     "runpy",
     "scalene",

@@ -1,7 +1,14 @@
 //! Finds code directories in options of Perl, Ruby and compilers.
 
-use super::{Finder, NotBound, Reads};
+use super::{Finder, NotBound, Reads, Seen};
+use crate::argv::Argv;
 use crate::programs::{Program, long_values, short_values};
+
+/// The maximum size of a file with options of a compiler, in bytes.
+const MAX_OPTIONS: u64 = 64 << 10;
+
+/// How many such files are read.
+const MAX_OPTION_FILES: usize = 16;
 
 impl Finder<'_> {
     /// Finds the directories in `-I` and `-Mlib=` of Perl, and the modules in `-M`.
@@ -10,12 +17,19 @@ impl Finder<'_> {
         let mut folders = short_values(spelling, args, 'I');
         let mut modules = Vec::new();
         for word in ['M', 'm'].into_iter().flat_map(|option| short_values(spelling, args, option)) {
-            // `lib=a,b`, `lib qw(a b)`, `-strict`.
+            // `lib=a,b`, `lib qw(a b)`, `if=1,lib,a`, `-strict`.
             let text = word.trim_start_matches('-');
-            let mut parts = text.split(|c: char| c.is_whitespace() || "=,;'\"()[]{}".contains(c));
-            match parts.next().unwrap_or_default() {
-                "lib" | "blib" => folders.extend(parts.filter(|part| !part.is_empty())),
-                module => modules.push(format!("{}.pm", module.replace("::", "/"))),
+            let end = text.find(|c: char| !c.is_ascii_alphanumeric() && !"_:".contains(c));
+            let (module, list) = text.split_at(end.unwrap_or(text.len()));
+            let Some(list) = perl_list(list) else {
+                reads.unbound.insert(NotBound::Option("-M"));
+                continue;
+            };
+            // Some modules load those in their list.
+            let names: Vec<&str> = std::iter::once(module).chain(list).collect();
+            modules.extend(names.iter().map(|name| format!("{}.pm", name.replace("::", "/"))));
+            if names.iter().any(|name| matches!(*name, "lib" | "blib")) {
+                folders.extend(names);
             }
         }
         let debuggers = short_values(spelling, args, 'd').into_iter();
@@ -44,8 +58,44 @@ impl Finder<'_> {
         }
     }
 
-    /// Finds the directories where options tell a compiler to find its programs.
+    /// Finds the libraries that the loader of programs gets by options.
+    pub(super) fn loader(&self, args: &[String], reads: &mut Reads) {
+        let parts = |name, separators: &'static [char]| {
+            long_values(args, name).into_iter().flat_map(move |list| list.split(separators))
+        };
+        let listed = parts("--preload", &[':', ' ']).chain(parts("--audit", &[':']));
+        let listed = listed.chain(parts("--library-path", &[':', ';']));
+        reads.code.extend(listed.filter(|path| !path.is_empty()).map(|path| self.directory.join(path)));
+    }
+
+    /// Finds the directories where options tell a compiler to find its programs, also options in files.
     pub(super) fn compiler(&self, known: Program, args: &[String], reads: &mut Reads) {
+        let mut words = args.to_vec();
+        let mut files = 0;
+        let mut at = 0;
+        while let Some(word) = words.get(at) {
+            let Some(file) = word.strip_prefix('@') else {
+                at += 1;
+                continue;
+            };
+            let path = self.directory.join(file);
+            let text = self.files.read(&path, MAX_OPTIONS).and_then(|bytes| String::from_utf8(bytes).ok());
+            files += 1;
+            match text.and_then(|text| Argv::parse(&text).ok()).filter(|_| files <= MAX_OPTION_FILES) {
+                Some(options) => drop(words.splice(at..=at, options.words().iter().cloned())),
+                None => {
+                    if !matches!(
+                        self.files.look(&path),
+                        Seen::Inside { kind: None, .. } | Seen::Outside(None)
+                    ) {
+                        reads.unbound.insert(NotBound::Option("@file"));
+                    }
+                    at += 1;
+                }
+            }
+            reads.code.insert(path);
+        }
+        let args = &words;
         let folders = short_values(&known.row().spelling, args, 'B').into_iter();
         let folders = folders.chain(long_values(args, "--prefix"));
         reads.code.extend(folders.map(|folder| self.directory.join(folder)));
@@ -53,4 +103,31 @@ impl Finder<'_> {
             reads.unbound.insert(NotBound::Option("-wrapper"));
         }
     }
+}
+
+/// Returns the words of the list after a module in `-M` of Perl; `None` if only Perl can tell them.
+fn perl_list(text: &str) -> Option<Vec<&str>> {
+    let is_plain = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "_:./@+-".contains(c));
+    // `=a,b` is `split(/,/, q{a,b})`.
+    if let Some(list) = text.strip_prefix('=') {
+        return list.split(',').map(|word| Some(word).filter(|word| is_plain(word))).collect();
+    }
+    let text = text.trim();
+    if let Some(list) = text.strip_prefix("qw").map(str::trim_start) {
+        let list = [("(", ")"), ("[", "]")]
+            .into_iter()
+            .find_map(|(open, close)| list.strip_prefix(open)?.strip_suffix(close))?;
+        return list.split_whitespace().map(|word| Some(word).filter(|word| is_plain(word))).collect();
+    }
+    let list = text.strip_prefix('(').and_then(|list| list.strip_suffix(')')).unwrap_or(text).trim();
+    let words = list.split(',').map(str::trim).filter(|word| !word.is_empty());
+    words
+        .map(|word| {
+            let inner =
+                ["'", "\""].into_iter().find_map(|quote| word.strip_prefix(quote)?.strip_suffix(quote));
+            // A number, as the version that a module must have.
+            let inner = inner.or(Some(word).filter(|word| word.starts_with(|c: char| c.is_ascii_digit())));
+            inner.filter(|inner| is_plain(inner))
+        })
+        .collect()
 }

@@ -82,8 +82,8 @@ impl Files for Fake {
         names.into_iter().map(|(name, kind)| Entry { name, kind }).collect()
     }
 
-    fn read(&self, _: &Path, _: u64) -> Option<Vec<u8>> {
-        None
+    fn read(&self, path: &Path, _: u64) -> Option<Vec<u8>> {
+        self.heads.get(path).map(|text| text.as_bytes().to_owned())
     }
 
     fn head(&self, path: &Path, _: usize) -> Vec<u8> {
@@ -202,7 +202,8 @@ fn what_a_word_names_is_code_wherever_it_lies() {
 
 #[test]
 fn code_is_found_in_each_spelling_of_an_option() {
-    let files = Fake::new(&["pkg/sub.pyc", "lib/pkg/package.json", "gd/config"], &[]);
+    let mut files = Fake::new(&["pkg/sub.pyc", "lib/pkg/package.json", "gd/config", "gd/options"], &[]);
+    files.heads.insert("/work/gd/options".into(), "-O2 '-Bgd/l'\n@gd/none");
     for (command, expect) in [
         ("make --dir=gd", "gd/Makefile"),
         ("make -sC gd", "gd/Makefile"),
@@ -212,7 +213,15 @@ fn code_is_found_in_each_spelling_of_an_option() {
         ("perl -wI l -MFoo x.pl", "l/Foo.pm"),
         ("perl -wMlib=l -MFoo x.pl", "l/Foo.pm"),
         ("perl '-Mlib qw(l)' -MFoo x.pl", "l/Foo.pm"),
+        ("perl '-Mlib (\"l\")' -MFoo x.pl", "l/Foo.pm"),
+        ("perl -Mif=1,lib,l -MFoo x.pl", "l/Foo.pm"),
+        ("perl -Mparent=Foo -Il x.pl", "l/Foo.pm"),
         ("perl -d:Foo -Il x.pl", "l/Devel/Foo.pm"),
+        ("gcc @gd/options x.c", "gd/l"),
+        ("/lib64/ld-linux-x86-64.so.2 --preload ./y.so:./x.so true", "./x.so"),
+        ("/lib64/ld-linux-x86-64.so.2 --library-path=/usr/lib:l true", "l"),
+        ("python3 -m pydoc pkg.sub", "pkg"),
+        ("python3 -m inspect pkg.sub", "pkg"),
         ("ruby -wI l -rfoo x.rb", "l/foo.rb"),
         ("gcc --prefix=l x.c", "l"),
         ("gcc --pref l x.c", "l"),
@@ -266,6 +275,29 @@ fn what_only_env_can_tell_is_a_reason() {
     for command in ["env -S 'python3 ${X}'", "nice env -vS 'python3 $X'", "env --split='a \"b'"] {
         let unread = BTreeSet::from([NotBound::Option("--split-string")]);
         assert_eq!(reads(command, &files).unbound, unread, "{command}");
+    }
+}
+
+#[test]
+fn variables_that_move_settings_into_the_workspace_cannot_be_bound() {
+    let files = Fake::new(&["hh/.gitconfig"], &[]);
+    let variable = |name: &str| BTreeSet::from([NotBound::Variable(name.to_owned())]);
+    for (command, expect) in [
+        ("env HOME=. git status", "HOME"),
+        ("env HOME=hh python3 x.py", "HOME"),
+        ("env a.b=1 HOME=/work/hh npm run x", "HOME"),
+        ("nice env XDG_CONFIG_HOME=xx git status", "XDG_CONFIG_HOME"),
+        ("env XDG_DATA_DIRS=/usr/share:hh x", "XDG_DATA_DIRS"),
+        ("env CARGO_HOME=. cargo build", "CARGO_HOME"),
+        ("env RIPGREP_CONFIG_PATH=rc rg x", "RIPGREP_CONFIG_PATH"),
+        ("env a.b=1 PATH=bin:/usr/bin x", "PATH"),
+        ("env 'BASH_FUNC_ls%%=() { :; }' bash x.sh", "BASH_FUNC_ls%%"),
+    ] {
+        assert_eq!(reads(command, &files).unbound, variable(expect), "{command}");
+    }
+    for command in ["env HOME=/root git status", "env HOME= x", "env JAVA_HOME=/usr/lib/jvm/a java -version"]
+    {
+        assert_eq!(reads(command, &files).unbound, BTreeSet::new(), "{command}");
     }
 }
 

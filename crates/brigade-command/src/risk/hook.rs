@@ -234,10 +234,18 @@ fn ssh(program: &'static str, args: &[Word], found: &mut Vec<Hooked>) {
 
 /// Finds commands of gdb that start a shell or run Python.
 fn gdb(args: &[Word]) -> Option<Hooked> {
-    let options = ["-ex", "--ex", "-iex", "--iex", "-eval-command", "--eval-command", "-init-eval-command"];
+    // Any prefix of a long name is taken, behind one dash or two.
+    const LONG: &[&str] = &["eval-command", "init-eval-command", "early-init-eval-command"];
+    let is_command = |option: &str| {
+        let name = option.strip_prefix('-').map(|name| name.strip_prefix('-').unwrap_or(name));
+        name.is_some_and(|name| {
+            matches!(name, "ex" | "iex" | "eiex")
+                || (2 < name.len() && LONG.iter().any(|long| long.starts_with(name)))
+        })
+    };
     args.iter().enumerate().find_map(|(at, word)| {
         let (name, attached) = word.text.split_once('=').unzip();
-        let command = match (options.contains(&name.unwrap_or(&word.text)), attached) {
+        let command = match (is_command(name.unwrap_or(&word.text)), attached) {
             (false, _) => return None,
             (true, Some(text)) => text,
             (true, None) => args.get(at + 1)?.text.as_str(),

@@ -3,35 +3,100 @@
 //! Such a program is a risk only if it can run commands. It is parsed only as far as needed to decide that.
 
 use super::Word;
+use crate::programs::is_long;
 
-/// Finds the argument of awk that runs commands: a program with `system(…)` or a pipe.
-pub(super) fn awk_runs_commands(args: &[Word]) -> Option<usize> {
+/// The options of awk with a value, by their short names. A short option may also have only that name.
+const AWK: &[(&str, char)] = &[
+    ("--assign", 'v'),
+    ("--exec", 'E'),
+    ("--field-separator", 'F'),
+    ("--file", 'f'),
+    ("--include", 'i'),
+    ("--load", 'l'),
+    ("--source", 'e'),
+];
+
+/// The options of sed with a value, by their short names.
+const SED: &[(&str, char)] = &[("--expression", 'e'), ("--file", 'f'), ("--line-length", 'l')];
+
+/// One word, or two, of a command line.
+enum Part<'w> {
+    /// An option with a value, by its short name, and the position of the word with the value.
+    Valued(char, &'w str, usize),
+    /// A long option without a value that the table knows.
+    Flag(&'w str),
+    /// An operand, at its position.
+    Operand(usize),
+}
+
+/// Reads options in every spelling: attached, bundled, after `=`, and any prefix of a long name.
+///
+/// `suffixed` are short options that take the rest of their bundle. Operands may stand before options.
+fn parts<'w>(args: &'w [Word], valued: &[(&'static str, char)], suffixed: &str) -> Vec<Part<'w>> {
+    let mut found = Vec::new();
     let mut at = 0;
+    let text_at = |at: usize| args.get(at).map_or("", |word| word.text.as_str());
     while let Some(word) = args.get(at) {
-        match word.text.as_str() {
-            "-f" | "--file" => return None,
-            "-F" | "-v" | "--field-separator" | "--assign" | "-i" | "--include" => at += 1,
-            "-e" | "--source" => {
-                if args.get(at + 1).is_some_and(|text| awk_program_runs(&text.text)) {
-                    return Some(at + 1);
+        let text = word.text.as_str();
+        if text == "--" {
+            found.extend((at + 1..args.len()).map(Part::Operand));
+            break;
+        }
+        if text.starts_with("--") {
+            let (name, value) =
+                text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
+            match (valued.iter().find(|(long, _)| is_long(name, long)), value) {
+                (Some((_, short)), Some(value)) => found.push(Part::Valued(*short, value, at)),
+                (Some((_, short)), None) => {
+                    at += 1;
+                    found.push(Part::Valued(*short, text_at(at), at));
                 }
-                at += 1;
+                (None, _) => found.push(Part::Flag(name)),
             }
-            text if text.starts_with("--source=") => {
-                if awk_program_runs(&text["--source=".len()..]) {
-                    return Some(at);
+        } else if let Some(bundle) = text.strip_prefix('-').filter(|bundle| !bundle.is_empty()) {
+            for (index, letter) in bundle.char_indices() {
+                if suffixed.contains(letter) {
+                    break;
+                }
+                if valued.iter().any(|(_, short)| *short == letter) {
+                    let attached = &bundle[index + letter.len_utf8()..];
+                    at += usize::from(attached.is_empty());
+                    let value = if attached.is_empty() { text_at(at) } else { attached };
+                    found.push(Part::Valued(letter, value, at));
+                    break;
                 }
             }
-            "--" => {
-                let text = args.get(at + 1)?;
-                return awk_program_runs(&text.text).then_some(at + 1);
-            }
-            text if text.starts_with('-') && text != "-" => {}
-            text => return awk_program_runs(text).then_some(at),
+        } else {
+            found.push(Part::Operand(at));
         }
         at += 1;
     }
+    found
+}
+
+/// Finds the argument of awk with a program that starts commands.
+pub(super) fn awk_runs_commands(args: &[Word]) -> Option<usize> {
+    // mawk takes long options as values of `-W`.
+    let args: Vec<Word> = args.iter().map(long_after_w).collect();
+    let mut has_program = false;
+    for part in parts(&args, AWK, "") {
+        match part {
+            Part::Valued('e', program, at) if awk_program_runs(program) => return Some(at),
+            Part::Valued('e' | 'f' | 'E', ..) => has_program = true,
+            Part::Valued(..) | Part::Flag(_) => {}
+            Part::Operand(at) => {
+                return (!has_program && awk_program_runs(&args[at].text)).then_some(at);
+            }
+        }
+    }
     None
+}
+
+fn long_after_w(word: &Word) -> Word {
+    match word.text.strip_prefix("-W").map(str::trim_start).filter(|long| !long.is_empty()) {
+        Some(long) => Word { text: format!("--{long}"), at: word.at },
+        None => word.clone(),
+    }
 }
 
 /// Tells whether a program of awk has a pipe or calls `system`. Strings, patterns and comments are skipped.
@@ -123,79 +188,22 @@ fn after_brackets(chars: &[char], mut at: usize) -> Option<usize> {
 
 /// Finds the argument of sed that runs commands: the command `e`, or the flag `e` of a replacement.
 pub(super) fn sed_runs_commands(args: &[Word]) -> Option<usize> {
-    if args.iter().any(|word| matches!(word.text.as_str(), "--sandbox" | "--posix")) {
-        return None;
-    }
-    let mut operand = None;
-    let mut has_script = false;
-    let mut at = 0;
-    while let Some(word) = args.get(at) {
-        let text = word.text.as_str();
-        let script = match text {
-            "--" => {
-                operand = operand.or((at + 1 < args.len()).then_some(at + 1));
-                break;
-            }
-            "--expression" => Some(at + 1),
-            "--file" => {
+    let (mut operand, mut script, mut has_script) = (None, None, false);
+    for part in parts(args, SED, "i") {
+        match part {
+            // They refuse such commands.
+            Part::Flag("--sandbox" | "--posix") => return None,
+            Part::Valued('e', text, at) => {
                 has_script = true;
-                at += 1;
-                None
+                script = script.or(sed_script_runs(text).then_some(at));
             }
-            "-l" | "--line-length" => {
-                at += 1;
-                None
-            }
-            _ if text.starts_with("--expression=") => {
-                has_script = true;
-                if sed_script_runs(&text["--expression=".len()..]) {
-                    return Some(at);
-                }
-                None
-            }
-            _ if text.starts_with("--") => {
-                has_script |= text.starts_with("--file=");
-                None
-            }
-            _ if text.len() > 1 && text.starts_with('-') => {
-                let bundle = &text[1..];
-                // The rest after `-i` is a suffix, and after `-f` a file.
-                let end = bundle.find(['e', 'f', 'i', 'l', 'E', 's']).unwrap_or(bundle.len());
-                match bundle[end..].chars().next() {
-                    Some('e') if end + 1 == bundle.len() => Some(at + 1),
-                    Some('e') => {
-                        has_script = true;
-                        if sed_script_runs(&bundle[end + 1..]) {
-                            return Some(at);
-                        }
-                        None
-                    }
-                    Some('f') => {
-                        has_script = true;
-                        at += usize::from(end + 1 == bundle.len());
-                        None
-                    }
-                    // `-Ee` and `-se`.
-                    Some('E' | 's') if bundle[end + 1..] == *"e" => Some(at + 1),
-                    Some(_) | None => None,
-                }
-            }
-            _ => {
-                operand = operand.or(Some(at));
-                None
-            }
-        };
-        if let Some(script) = script {
-            has_script = true;
-            if args.get(script).is_some_and(|text| sed_script_runs(&text.text)) {
-                return Some(script);
-            }
-            at = script;
+            Part::Valued('f', ..) => has_script = true,
+            Part::Valued(..) | Part::Flag(_) => {}
+            Part::Operand(at) => operand = operand.or(Some(at)),
         }
-        at += 1;
     }
-    let operand = operand.filter(|_| !has_script)?;
-    sed_script_runs(&args[operand].text).then_some(operand)
+    let operand = operand.filter(|at| !has_script && sed_script_runs(&args[*at].text));
+    script.or(operand)
 }
 
 /// Tells whether a script of sed has the command `e` or a replacement with the flag `e`.

@@ -32,7 +32,7 @@ pub(super) fn look_through(wrapper: Program, args: &[Word]) -> Inner {
     while let Some(word) = args.get(at) {
         let text = word.text.as_str();
         match wrapper.name {
-            "env" | "genv" if is_assignment(text) => {
+            "env" | "genv" if sets_variable(text) => {
                 at += 1;
                 continue;
             }
@@ -258,7 +258,16 @@ pub(super) fn skip_shell_syntax(words: &[Word]) -> &[Word] {
     &words[skipped..]
 }
 
-pub(crate) fn is_assignment(word: &str) -> bool {
+/// Tells whether `env` takes a word before its command as a variable to set. Any name is accepted.
+///
+/// `env` reads options up to the first other word, and after that a word with `=` is a variable even if it starts with
+/// `-`. Such a word counts as an option here, which never hides the command.
+pub(crate) fn sets_variable(word: &str) -> bool {
+    !word.starts_with('-') && word.contains('=')
+}
+
+/// Tells whether a shell takes a word before a command as an assignment.
+fn is_assignment(word: &str) -> bool {
     word.split_once('=').is_some_and(|(name, _)| {
         !name.is_empty()
             && !name.starts_with(|c: char| c.is_ascii_digit())
