@@ -70,8 +70,9 @@ pub(crate) fn confine(
         }
         found
     };
-    let mut read = system_read_paths();
-    read.extend(grants.program_paths.iter().map(PathBuf::from));
+    let mut installed = system_read_paths();
+    installed.extend(grants.program_paths.iter().map(PathBuf::from));
+    let mut read = Vec::new();
     if closed.is_none() {
         read.push(folders.workspace.to_owned());
     }
@@ -128,6 +129,7 @@ pub(crate) fn confine(
     let profile = SandboxProfile {
         workspace: Some(folders.workspace.to_owned()),
         hidden: Some(folders.workspace.join(STATE)),
+        installed,
         read,
         write,
         deny_write,
@@ -185,13 +187,14 @@ pub(crate) fn used(
         Some(shown.collect())
     };
     let labels = |labels: &[&str]| labels.iter().map(|label| (*label).to_owned()).collect();
-    let is_sealed = enforcement.is_some_and(|enforcement| enforcement.enforced.contains(&"sealed-code"));
+    let is_enforced = |label| enforcement.is_some_and(|enforcement| enforcement.enforced.contains(&label));
+    let is_sealed = is_enforced("closed-reads") && is_enforced("sealed-code");
     let race = if is_sealed { "none" } else { "possible" };
     let mut used = SandboxUsed {
         reads: profile.closed.as_ref().map(|_| "closed".to_owned()),
         race: profile.closed.as_ref().map(|_| race.to_owned()),
         mode: profile.mode.name().to_owned(),
-        read: paths(&profile.read),
+        read: paths(&[profile.installed.as_slice(), &profile.read].concat()),
         write: paths(&profile.write),
         deny_write: paths(&profile.deny_write),
         network: Some(profile.network == Network::Allowed),

@@ -64,7 +64,8 @@ fn confine(
     let mut profile = SandboxProfile {
         workspace: None,
         hidden: None,
-        read: system_read_paths(),
+        installed: system_read_paths(),
+        read: Vec::new(),
         write: vec![temporary.clone()],
         deny_write: vec![workspace.join(".git"), workspace.join(".brigade")],
         closed: None,
@@ -73,7 +74,7 @@ fn confine(
         mode: Mode::Enforce,
         landlock_at_most: None,
     };
-    profile.read.extend(installation_of(&program));
+    profile.installed.extend(installation_of(&program));
     eprintln!("installation: {:?}", installation_of(&program));
     if write {
         profile.write.push(workspace.clone());

@@ -32,6 +32,7 @@ fn main() {
     spec.sandbox = Some(SandboxProfile {
         hidden: None,
         workspace: Some(workspace.clone()),
+        installed: Vec::new(),
         read,
         write: vec![temporary],
         deny_write: Vec::new(),

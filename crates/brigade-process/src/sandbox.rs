@@ -28,6 +28,8 @@ use thiserror::Error;
 use crate::Spec;
 
 #[cfg(target_os = "linux")]
+mod around;
+#[cfg(target_os = "linux")]
 mod beneath;
 #[cfg(target_os = "linux")]
 mod calls;
@@ -132,8 +134,12 @@ pub struct SandboxProfile {
     /// A directory of which nothing is seen but the entries of `read` and `write` that lie beneath it: not even opened
     /// for reading can be what is there. Takes mount namespaces.
     pub hidden: Option<PathBuf>,
-    /// Files and directories (with everything below) to read and execute. Usually [`system_read_paths`],
-    /// [`installation_of`] the program, the workspace and the configured paths. Missing ones are skipped.
+    /// Files and directories (with everything below, but nothing of the workspace) to read and execute. Usually
+    /// [`system_read_paths`] and [`installation_of`] the program. One that contains the workspace is opened around it,
+    /// so entries that are made there later stay closed. Missing ones are skipped.
+    pub installed: Vec<PathBuf>,
+    /// Files and directories (with everything below) to read and execute. Usually the workspace and the configured
+    /// paths. Missing ones are skipped.
     pub read: Vec<PathBuf>,
     /// Files and directories (with everything below) to read and write. Missing ones are skipped.
     pub write: Vec<PathBuf>,
@@ -141,7 +147,8 @@ pub struct SandboxProfile {
     /// entries of `write` below them. A missing path cannot be created. Each should be a direct entry of one of
     /// `write`, because without namespaces everything beside it is granted one by one.
     pub deny_write: Vec<PathBuf>,
-    /// What can be read in a closed workspace. Neither `read` nor `write` should open the workspace then.
+    /// What can be read in a closed workspace. If `read` or `write` opens all of it nevertheless, `closed-reads` is not
+    /// enforced.
     pub closed: Option<Closed>,
     /// Whether network sockets can be created.
     pub network: Network,

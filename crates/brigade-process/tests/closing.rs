@@ -50,8 +50,8 @@ impl Ground {
 
     /// Closes all but two files of code, with these bytes, and a directory of data.
     fn profile(&self) -> SandboxProfile {
-        let mut read = system_read_paths();
-        read.extend(installation_of(&python()));
+        let mut installed = system_read_paths();
+        installed.extend(installation_of(&python()));
         let code = |path: &str, text: &str| Code {
             path: self.workspace.join(path),
             bytes: text.as_bytes().into(),
@@ -60,7 +60,8 @@ impl Ground {
         SandboxProfile {
             hidden: None,
             workspace: Some(self.workspace.clone()),
-            read,
+            installed,
+            read: Vec::new(),
             write: vec![self.temporary.clone()],
             deny_write: Vec::new(),
             closed: Some(Closed {
@@ -135,6 +136,41 @@ sys.path.insert(0, 'lib'); import helper; print('import', helper.word)
     }
     assert!(denied.contains(&(Path::new("data/deep/d.txt"), Attempt::Execute)), "{denied:?}");
     assert!(denied.contains(&(Path::new("lib/helper.py"), Attempt::Write)), "{denied:?}");
+}
+
+#[test]
+fn what_programs_are_installed_in_is_opened_around_the_workspace() {
+    let ground = Ground::new();
+    let around = ground.workspace.parent().unwrap().to_owned();
+    fs::create_dir_all(around.join("lib/deep")).unwrap();
+    fs::write(around.join("lib/deep/installed.txt"), "installed\n").unwrap();
+    symlink("workspace", around.join("link")).unwrap();
+    symlink(&ground.workspace, around.join("lib/link")).unwrap();
+    let script = format!(
+        "{ATTEMPTS}
+for path in ['lib/helper.py', 'data/deep/d.txt', 'lib/new.py', '../lib/deep/installed.txt', \
+        '../link/other/secret.txt', '../lib/link/other/secret.txt', '../workspace/other/secret.txt']:
+    attempt(path, read(path))
+print(sorted(os.listdir('..')))
+"
+    );
+    let expect = "lib/helper.py word = 'approved'\ndata/deep/d.txt data\nlib/new.py PermissionError\n\
+        ../lib/deep/installed.txt installed\n../link/other/secret.txt PermissionError\n\
+        ../lib/link/other/secret.txt PermissionError\n../workspace/other/secret.txt PermissionError\n\
+        ['lib', 'link', 'temporary', 'workspace']\n";
+    for installed in [around.clone(), around.join("link/.."), around.join("lib/link/../workspace/..")] {
+        let mut profile = ground.profile();
+        // A link to the workspace, and what lies in it, are no installations either.
+        profile.installed.extend([installed, around.join("link"), ground.workspace.join("other")]);
+        let (_, output) = ground.run(Trial::python(&script), profile);
+        assert_eq!(output, expect);
+    }
+    // The policy may open it, and then nobody says that it is closed.
+    let mut profile = ground.profile();
+    profile.read.push(around);
+    let enforcement = profile.check().unwrap();
+    assert!(!enforcement.enforced.contains(&"closed-reads"), "{enforcement:?}");
+    assert!(enforcement.missing.iter().any(|why| why.contains("contains the workspace")), "{enforcement:?}");
 }
 
 #[test]

@@ -47,6 +47,7 @@ impl Ground {
         SandboxProfile {
             workspace: None,
             hidden: None,
+            installed: Vec::new(),
             read,
             write: vec![self.temporary.clone()],
             deny_write: Vec::new(),

@@ -57,6 +57,7 @@ impl Ground {
         SandboxProfile {
             workspace: Some(self.workspace.clone()),
             hidden: None,
+            installed: Vec::new(),
             read,
             write: vec![self.temporary.clone()],
             deny_write: vec![self.workspace.join(".git"), self.workspace.join(".brigade")],

@@ -18,12 +18,11 @@ pub(crate) fn sandbox_gaps(root: &Path, state: &PolicyState) -> Option<Vec<Strin
     } else {
         return None;
     };
-    let mut read = system_read_paths();
-    read.push(root.to_owned());
     let profile = SandboxProfile {
         workspace: None,
         hidden: None,
-        read,
+        installed: system_read_paths(),
+        read: vec![root.to_owned()],
         write: vec![root.to_owned()],
         deny_write: vec![root.join(".brigade"), root.join(".git")],
         closed: None,

@@ -2,6 +2,10 @@
 //! arguments name.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::disallowed_methods, reason = "tests set up files and look at what the binary left")]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use brigade_tests::Site;
 use serde_json::Value;
@@ -134,4 +138,56 @@ fn an_open_workspace_is_what_it_was() {
     site.workspace.write("other.txt", "open\n");
     let receipt = site.receipt_of("tool", "{}");
     assert_eq!((&receipt["stdout_summary"], &receipt["sandbox"]["reads"]), (&"open".into(), &Value::Null));
+}
+
+/// Makes a program beside the workspace whose installation contains the workspace.
+fn installed_around(site: &Site) -> String {
+    fs::create_dir_all(site.beside("lib")).unwrap();
+    fs::create_dir_all(site.beside("bin")).unwrap();
+    fs::write(site.beside("lib/part.txt"), "installed\n").unwrap();
+    let program = site.beside("bin/runner");
+    fs::write(&program, "#!/bin/sh\nexec /usr/bin/python3 \"$@\"\n").unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    program.display().to_string()
+}
+
+const READS: &str = "import sys\nfor path in ['lib.py', '../lib/part.txt', '.brigade/tools.toml']:\n    \
+    try: print(open(path).read().split()[0])\n    except OSError as error: print(type(error).__name__)\n";
+
+#[test]
+fn an_installation_that_contains_the_workspace_opens_nothing_of_it() {
+    for (mode, expect) in [
+        ("closed", "PermissionError\ninstalled\nFileNotFoundError\n"),
+        ("workspace", "unbound\ninstalled\nFileNotFoundError\n"),
+    ] {
+        // A directory that holds a home is no installation.
+        let site = Site::script("").env("HOME", "/nonexistent");
+        let program = installed_around(&site);
+        site.add_to_policy(&format!("[sandbox]\nmode = \"enforce\"\nreads = \"{mode}\"\n"));
+        site.workspace.write(".brigade/tools.toml", Site::entry("tool", &format!("{program} x.py"), ""));
+        site.workspace.write("x.py", READS);
+        site.workspace.write("lib.py", "approved\n");
+        let id = site.approved("tool", "{}");
+        site.workspace.write("lib.py", "unbound\n");
+        let receipt = site.run_call(&id).json["receipt"].clone();
+        assert_eq!(site.log_text(&receipt, "stdout"), expect, "{mode}: {receipt:#}");
+        let around = site.beside("").display().to_string();
+        let granted = receipt["sandbox"]["read"].to_string();
+        assert!(granted.contains(around.trim_end_matches('/')), "{mode}: {receipt:#}");
+        let is_closed = receipt["sandbox"]["enforced"].to_string().contains("closed-reads");
+        assert_eq!(is_closed, mode == "closed", "{receipt:#}");
+    }
+}
+
+#[test]
+fn a_path_of_the_policy_around_the_workspace_closes_nothing_and_the_receipt_says_so() {
+    let site = Site::script("cat lib.py\n");
+    site.add_to_policy("[sandbox]\nmode = \"enforce\"\nreads = \"closed\"\nread_paths = [\"..\"]\n");
+    site.workspace.write("lib.py", "open\n");
+    let receipt = site.receipt_of("tool", "{}");
+    assert_eq!(receipt["stdout_summary"], "open", "{receipt:#}");
+    let sandbox = &receipt["sandbox"];
+    assert_eq!(sandbox["race"], "possible", "{sandbox:#}");
+    assert!(!sandbox["enforced"].to_string().contains("closed-reads"), "{sandbox:#}");
+    assert!(sandbox["missing"].to_string().contains("nothing of the workspace is closed"), "{sandbox:#}");
 }

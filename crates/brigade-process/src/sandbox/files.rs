@@ -13,6 +13,7 @@ use rustix::fs::FileType;
 
 use crate::launch::last_errno;
 
+use super::around::{Around, around, path_of, paths_of};
 use super::beneath::Way;
 use super::{LocalSockets, Network, SandboxError, SandboxProfile};
 
@@ -60,6 +61,8 @@ pub(super) struct Ruleset {
     handled: u64,
     /// The granted paths, without links, and the rights below them.
     granted: Vec<(PathBuf, u64)>,
+    /// The granted path that opens a closed workspace to reading.
+    opened_by: Option<PathBuf>,
 }
 
 impl Ruleset {
@@ -92,6 +95,10 @@ impl Ruleset {
         let reading = AccessFs::from_read(abi);
         // Nobody needs new device files, and with them a privileged user would read any disk.
         let everything = handled & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev);
+        let kept_out = workspace.map(paths_of).unwrap_or_default();
+        for path in &profile.installed {
+            rules.add_around(path, &kept_out, reading)?;
+        }
         for path in &profile.read {
             rules.add(path, reading)?;
         }
@@ -113,6 +120,11 @@ impl Ruleset {
                 rules.add_entries(path, &profile.deny_write, everything)?;
             }
         }
+        let reads_all = |(granted, access): &&(PathBuf, u64)| {
+            let access = BitFlags::<AccessFs>::from_bits_truncate(*access);
+            access.contains(AccessFs::ReadFile) && kept_out.iter().any(|path| path.starts_with(granted))
+        };
+        let opened_by = rules.granted.iter().find(reads_all).map(|(path, _)| path.clone());
         if let Some(closed) = &profile.closed {
             if let Some(workspace) = workspace {
                 rules.add(workspace, AccessFs::ReadDir.into())?;
@@ -132,7 +144,13 @@ impl Ruleset {
         let descriptor: Option<OwnedFd> = rules.created.into();
         let descriptor =
             descriptor.ok_or_else(|| SandboxError::Build("the kernel gave no ruleset".to_owned()))?;
-        Ok(Ruleset { descriptor, everything: everything.bits(), handled: handled.bits(), granted })
+        let (everything, handled) = (everything.bits(), handled.bits());
+        Ok(Ruleset { descriptor, everything, handled, granted, opened_by })
+    }
+
+    /// Returns the granted path that opens the whole workspace to reading.
+    pub(super) fn opened_by(&self) -> Option<&Path> {
+        self.opened_by.as_deref()
     }
 
     /// Tells whether the rules allow an access to a path without links. Does not allocate.
@@ -203,13 +221,51 @@ impl Rules<'_> {
         let Ok(opened) = Way::new(path, self.workspace)?.open() else {
             return Ok(());
         };
+        let real = path_of(&opened).unwrap_or_else(|| path.to_owned());
+        self.add_opened(opened, real, access)
+    }
+
+    /// Grants rights below a path, except for what of it is to be kept out.
+    fn add_around(
+        &mut self,
+        path: &Path,
+        kept_out: &[PathBuf],
+        access: BitFlags<AccessFs>,
+    ) -> Result<(), SandboxError> {
+        let Ok(opened) = Way::new(path, self.workspace)?.open() else {
+            return Ok(());
+        };
+        // Without its path nobody knows what it contains.
+        let Some(real) = path_of(&opened) else { return Ok(()) };
+        match around(&real, kept_out) {
+            Around::Nothing => Ok(()),
+            Around::Whole => self.add_opened(opened, real, access),
+            Around::Entries(entries) => {
+                for entry in entries {
+                    // A link that takes the place of an entry meanwhile is not followed.
+                    if let Ok(opened) = Way::new(&entry, Some(&real))?.open() {
+                        self.add_opened(opened, entry, access)?;
+                    }
+                }
+                self.add_opened(opened, real, AccessFs::ReadDir.into())
+            }
+        }
+    }
+
+    /// Grants rights below what is open at a path without links.
+    fn add_opened(
+        &mut self,
+        opened: OwnedFd,
+        real: PathBuf,
+        access: BitFlags<AccessFs>,
+    ) -> Result<(), SandboxError> {
         let kind = rustix::fs::fstat(&opened).map(|found| FileType::from_raw_mode(found.st_mode));
         let mut access = access & self.handled;
         if kind != Ok(FileType::Directory) {
             access &= AccessFs::from_file(ABI::V9);
         }
         (&mut self.created).add_rule(PathBeneath::new(opened, access)).map_err(wrong)?;
-        self.granted.push((path.canonicalize().unwrap_or_else(|_| path.to_owned()), access.bits()));
+        self.granted.push((real, access.bits()));
         Ok(())
     }
 

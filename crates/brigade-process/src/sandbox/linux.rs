@@ -104,10 +104,16 @@ fn build(
     if version != 0 {
         let all_mounted = mounts.is_some() && link.is_none();
         let top = if all_mounted { files::Top::Open } else { files::Top::Closed };
-        ruleset = Some(Ruleset::new(profile, version, top, mounts.is_some())?);
+        let rules = Ruleset::new(profile, version, top, mounts.is_some())?;
         enforced.extend(["read", "write", "truncate"]);
         if profile.closed.is_some() {
-            enforced.push("closed-reads");
+            match rules.opened_by() {
+                None => enforced.push("closed-reads"),
+                Some(path) => missing.push(format!(
+                    "`{}` contains the workspace and can be read, so nothing of the workspace is closed",
+                    path.display()
+                )),
+            }
             if mounts.is_some() {
                 enforced.push("sealed-code");
             } else {
@@ -118,6 +124,7 @@ fn build(
                 );
             }
         }
+        ruleset = Some(rules);
         if mounts::protected(profile).next().is_some() {
             enforced.push("protected");
             if !all_mounted {

@@ -87,8 +87,10 @@ pub(super) fn closed_configuration<'a>(
     profile: &'a SandboxProfile,
     home: &'a Path,
 ) -> impl Iterator<Item = PathBuf> + 'a {
-    let granted =
-        |path: &Path| profile.read.iter().chain(&profile.write).any(|granted| path.starts_with(granted));
+    let granted = |path: &Path| {
+        let granted = profile.installed.iter().chain(&profile.read).chain(&profile.write);
+        granted.into_iter().any(|granted| path.starts_with(granted))
+    };
     CONFIGURATION
         .iter()
         .filter_map(|name| home.join(name).canonicalize().ok())
