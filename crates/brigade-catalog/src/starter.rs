@@ -50,8 +50,118 @@ pub const SOURCES: &[Source] = &[
     },
 ];
 
+/// The files of the example: one tool that runs a script.
+const EXAMPLE: &[File] = &[
+    File { path: "bin/count_words.py", text: include_str!("starter/example/count_words.py") },
+    File { path: "schemas/count-words.json", text: include_str!("starter/example/count-words.json") },
+];
+
+/// The tools of a new catalog.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum StarterTools {
+    /// The built-in tools, with a projection for every harness.
+    #[default]
+    BuiltIn,
+    /// The built-in tools, with projections for these harnesses.
+    For(Vec<String>),
+    /// The built-in tools, with projections for the harnesses whose program is installed.
+    Detected,
+    /// One tool that runs a script, with the script and its schema.
+    Example,
+    /// None.
+    Empty,
+}
+
+/// A file beside a new catalog.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct File {
+    /// The path, relative to the workspace.
+    pub path: &'static str,
+    /// The content.
+    pub text: &'static str,
+}
+
+/// A new catalog.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Starter {
+    /// The text of tools.toml.
+    pub text: String,
+    /// The number of tools.
+    pub tool_count: usize,
+    /// The sources, scripts and schemas of the tools.
+    pub files: Vec<File>,
+}
+
+/// Why there is no such catalog.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoStarter {
+    /// A harness with this name is not known.
+    #[error("no harness has the name `{0}`")]
+    UnknownHarness(String),
+    /// No program of a harness is installed.
+    #[error("no program of a known harness is on PATH")]
+    NoneDetected,
+}
+
+impl StarterTools {
+    /// Builds the new catalog. `is_installed` tells whether a program is on `PATH`.
+    ///
+    /// # Errors
+    /// When a harness is not known, or none is detected.
+    pub fn starter(&self, is_installed: &dyn Fn(&str) -> bool) -> Result<Starter, NoStarter> {
+        let harnesses: Vec<&str> = match self {
+            StarterTools::Example => {
+                return Ok(Starter::of(include_str!("starter/example/tools.toml"), 1, EXAMPLE));
+            }
+            StarterTools::Empty => return Ok(Starter::of("", 0, &[])),
+            StarterTools::BuiltIn => harnesses().collect(),
+            StarterTools::For(names) => {
+                let unknown = names.iter().find(|name| !KNOWN_HARNESSES.contains(&name.as_str()));
+                if let Some(name) = unknown {
+                    return Err(NoStarter::UnknownHarness(name.clone()));
+                }
+                names.iter().map(String::as_str).collect()
+            }
+            StarterTools::Detected => {
+                let is_there = |name: &&&str| programs(name).iter().any(|program| is_installed(program));
+                KNOWN_HARNESSES.iter().filter(is_there).copied().collect()
+            }
+        };
+        if harnesses.is_empty() {
+            return Err(NoStarter::NoneDetected);
+        }
+        let tools = tools_for(&harnesses);
+        let text: String = tools.iter().map(|tool| format!("\n{}", tool.to_toml())).collect();
+        let files: Vec<File> =
+            SOURCES.iter().map(|source| File { path: source.path, text: source.text }).collect();
+        Ok(Starter::of(&text, tools.len(), &files))
+    }
+}
+
+impl Starter {
+    fn of(entries: &str, tool_count: usize, files: &[File]) -> Starter {
+        let text = format!("{}{entries}", include_str!("starter/head.toml"));
+        Starter { text, tool_count, files: files.to_vec() }
+    }
+}
+
+/// Returns the names of a harness's program.
+fn programs(harness: &str) -> Vec<&str> {
+    match harness {
+        "cursor" => vec!["cursor", "cursor-agent"],
+        "continue" => vec!["cn"],
+        // Pages, not programs.
+        "mcp" | "scripts" => Vec::new(),
+        name => vec![name],
+    }
+}
+
 /// Returns the built-in tools, with a projection for every harness.
 pub fn tools() -> Vec<Tool> {
+    tools_for(&harnesses().collect::<Vec<_>>())
+}
+
+fn tools_for(harnesses: &[&str]) -> Vec<Tool> {
     let about = [
         ("Simplify", Family::SlashCommand, "Make code that was just written simpler and keep what it does."),
         (
@@ -69,21 +179,11 @@ pub fn tools() -> Vec<Tool> {
             name: name.to_owned(),
             description: Some(description.to_owned()),
             source_path: Some(source.path.to_owned()),
-            supported_harnesses: harnesses().map(str::to_owned).collect(),
-            projections: projections(source.tool_id, family),
+            supported_harnesses: harnesses.iter().map(|name| (*name).to_owned()).collect(),
+            projections: projections(source.tool_id, family, harnesses),
             ..Tool::new(source.tool_id, family).expect("the built-in ids are usable")
         })
         .collect()
-}
-
-/// Returns the starter tools.toml.
-pub fn tools_toml() -> String {
-    let mut text = String::from(include_str!("starter/head.toml"));
-    for tool in tools() {
-        text.push('\n');
-        text.push_str(&tool.to_toml());
-    }
-    text
 }
 
 /// The harnesses that the built-in tools are projected to.
@@ -92,10 +192,10 @@ fn harnesses() -> impl Iterator<Item = &'static str> {
 }
 
 /// Returns the paths of a built-in tool's projections.
-fn projections(id: &str, family: Family) -> BTreeMap<String, String> {
+fn projections(id: &str, family: Family, harnesses: &[&str]) -> BTreeMap<String, String> {
     let folder = if family == Family::Superpower { "superpowers" } else { "commands" };
     let path = |harness: &str| match harness {
-        "codex" => format!(".codex/skills/{id}/SKILL.md"),
+        "codex" | "gemini" => format!(".{harness}/skills/{id}/SKILL.md"),
         "opencode" | "antigravity" | "pi" | "hermes" | "openclaw" => format!(".{harness}/{folder}/{id}.md"),
         "cursor" | "continue" => format!(".{harness}/rules/{id}.md"),
         "copilot" | "openhands" | "grok" | "amp" | "crush" => format!(".{harness}/instructions/{id}.md"),
@@ -103,7 +203,7 @@ fn projections(id: &str, family: Family) -> BTreeMap<String, String> {
         "scripts" => format!("scripts/{id}.md"),
         _ => format!(".{harness}/commands/{id}.md"),
     };
-    harnesses().map(|harness| (harness.to_owned(), path(harness))).collect()
+    harnesses.iter().map(|harness| ((*harness).to_owned(), path(harness))).collect()
 }
 
 #[cfg(test)]
@@ -111,6 +211,48 @@ mod tests {
     use super::*;
     use crate::edit::{Existing, merge};
     use crate::{Catalog, Level, Runtimes};
+
+    /// Returns the new catalog where these programs are installed.
+    fn starter(tools: &StarterTools, installed: &[&str]) -> Result<Starter, NoStarter> {
+        tools.starter(&|program| installed.contains(&program))
+    }
+
+    fn tools_toml() -> String {
+        starter(&StarterTools::BuiltIn, &[]).unwrap().text
+    }
+
+    #[track_caller]
+    fn check_harnesses(tools: &StarterTools, installed: &[&str], expect: &[&str]) {
+        let text = starter(tools, installed).unwrap().text;
+        let catalog = Catalog::parse("tools.toml", Level::Project, text.as_bytes());
+        assert_eq!(catalog.issues(), []);
+        for tool in catalog.tools() {
+            assert_eq!(tool.supported_harnesses, expect);
+            assert!(tool.projections.keys().all(|name| expect.contains(&name.as_str())));
+        }
+    }
+
+    #[test]
+    fn harnesses_are_chosen_or_detected() {
+        let chosen = StarterTools::For(vec!["claude".to_owned(), "gemini".to_owned()]);
+        check_harnesses(&chosen, &[], &["claude", "gemini"]);
+        check_harnesses(&StarterTools::Detected, &["cn", "codex", "scripts"], &["codex", "continue"]);
+        assert_eq!(starter(&StarterTools::Detected, &["scripts"]), Err(NoStarter::NoneDetected));
+        let unknown = StarterTools::For(vec!["claud".to_owned()]);
+        assert_eq!(starter(&unknown, &[]), Err(NoStarter::UnknownHarness("claud".to_owned())));
+    }
+
+    #[test]
+    fn the_example_is_valid_and_names_its_files() {
+        let example = starter(&StarterTools::Example, &[]).unwrap();
+        let catalog = Catalog::parse("tools.toml", Level::Project, example.text.as_bytes());
+        assert_eq!(catalog.issues(), []);
+        let tool = catalog.tool("count-words").unwrap();
+        assert_eq!(tool.command.as_deref(), Some(&*format!("python3 {}", EXAMPLE[0].path)));
+        assert_eq!(tool.input_schema_path.as_deref(), Some(EXAMPLE[1].path));
+        let empty = starter(&StarterTools::Empty, &[]).unwrap();
+        assert_eq!((empty.tool_count, empty.files), (0, Vec::new()));
+    }
 
     #[test]
     fn the_starter_catalog_is_valid_and_has_the_built_in_tools() {

@@ -3,7 +3,7 @@
 use brigade_call::Call;
 use brigade_core::{CheckpointId, NextStep};
 
-use crate::{Area, Issue, top_issue};
+use crate::{Area, Issue, IssueType, top_issue};
 
 /// What a person could do next.
 pub struct Waiting<'a> {
@@ -19,6 +19,10 @@ pub struct Waiting<'a> {
     pub pending_rows: usize,
     /// What is wrong.
     pub issues: &'a [Issue],
+}
+
+fn is_unwritten(issue: &&Issue) -> bool {
+    issue.kind == IssueType::MissingProjection
 }
 
 impl Waiting<'_> {
@@ -42,8 +46,17 @@ impl Waiting<'_> {
         if 0 < self.runnable {
             return because(NextStep::RunNext, "an approved call can run");
         }
-        if let Some(issue) = top_issue(self.issues) {
+        if let Some(issue) = top_issue(self.issues.iter().filter(|issue| !is_unwritten(issue))) {
             return because(issue.next_step(), &issue.detail);
+        }
+        let mut unwritten = self.issues.iter().filter(|issue| is_unwritten(issue));
+        if let Some(issue) = unwritten.next() {
+            // A step that writes many files is not proposed before they were listed.
+            let tool = issue.tool_id.clone().unwrap_or_default();
+            return match unwritten.next() {
+                None => because(issue.next_step(), &issue.detail),
+                Some(_) => because(NextStep::PlanProjections(tool), "projections were never written"),
+            };
         }
         if 0 < self.pending_rows {
             let reason = "the inbox has rows that nobody has looked at";

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use brigade_command::find_program;
 use brigade_core::Clock;
 use brigade_exec::HostEnvironment;
 use brigade_fs::Fs;
@@ -13,6 +14,7 @@ use brigade_process::{Installation, Surroundings, installation_in};
 use brigade_redact::SecretValue;
 
 use crate::digests::Digests;
+use crate::seen::is_program;
 
 /// The files of a workspace, and the seams of its host.
 #[derive(Clone, Copy)]
@@ -36,6 +38,12 @@ impl<'a> Host<'a> {
     /// Returns the absolute path of the person's home directory.
     pub fn home(&self) -> Option<&'a Path> {
         self.environment.get("HOME").map(Path::new).filter(|home| home.is_absolute())
+    }
+
+    /// Returns whether a program with this name is on `PATH`.
+    pub fn has_program(&self, name: &str) -> bool {
+        let path = self.environment.get("PATH");
+        find_program(name, self.fs.root(), path, |path| is_program(self.fs, path)).is_some()
     }
 
     pub(crate) fn pins(&self) -> PinStore<'a> {

@@ -247,7 +247,11 @@ pub fn explain(state: &PolicyState, facts: &CallFacts<'_>, environment: &dyn Env
     judge.judge();
     let mut decision = terms(state, facts);
     decision.blockers.extend(judge.rulings.iter().filter_map(|ruling| ruling.blocker.clone()));
-    judge.terms(&decision);
+    match state {
+        // What an invalid policy says besides its errors does not hold.
+        PolicyState::Invalid { .. } => judge.rulings.retain(|ruling| ruling.blocker.is_some()),
+        PolicyState::Missing { .. } | PolicyState::Valid(_) => judge.terms(&decision),
+    }
     Explanation { tool_id: facts.tool_id.to_owned(), rulings: judge.rulings, decision }
 }
 

@@ -184,10 +184,12 @@ impl BlockerDetail {
 }
 
 impl Decision {
-    /// Returns the document of a decision on one call. Its paths are relative to the workspace.
+    /// Returns the document of a decision on one call. Its paths are relative to the workspace. If the policy is
+    /// invalid, it has no terms of a run, because nothing runs.
     pub fn to_document(&self, state: &PolicyState, env_labels: &[String]) -> PolicyDecision {
         let used = self.env_bindings.keys().map(Label::as_str);
-        let rules = state.shown().map(Policy::rules);
+        let rules = state.policy().map(Policy::rules);
+        let holds = !matches!(state, PolicyState::Invalid { .. });
         let rule = |get: fn(&PolicyRules) -> &Vec<String>| rules.as_ref().map(|rules| get(rules).clone());
         let required = env_labels.iter().map(|label| shown_label(label).to_owned());
         PolicyDecision {
@@ -198,10 +200,10 @@ impl Decision {
             errors: state.errors(),
             env_labels_used: used.map(|label| shown_label(label).to_owned()).collect(),
             env_labels_required: rules.as_ref().map(|_| required.collect()),
-            effective_timeout: Some(Number::from(self.effective_timeout.get())),
-            max_output_bytes: Some(self.max_output_bytes),
-            limits: Some(self.limits),
-            sandbox: Some(SandboxDecision::from(&self.sandbox)),
+            effective_timeout: holds.then(|| Number::from(self.effective_timeout.get())),
+            max_output_bytes: holds.then_some(self.max_output_bytes),
+            limits: holds.then_some(self.limits),
+            sandbox: holds.then(|| SandboxDecision::from(&self.sandbox)),
             fingerprint: Some(self.fingerprint()),
             allowed_families: rule(|rules| &rules.allowed_families),
             allowed_effects: rule(|rules| &rules.allowed_effects),

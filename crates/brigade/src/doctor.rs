@@ -173,7 +173,7 @@ impl Policies {
             enabled: state.is_enabled(),
             valid: state.policy().is_some(),
             errors: errors(state),
-            policy: state.shown().map(Policy::rules),
+            policy: state.policy().map(Policy::rules),
             issue_count: issues.len(),
             issues,
             top_issue: top_issue_of(&self.room, &found),

@@ -81,6 +81,7 @@ pub use brigade_call::{
     PlanSummary, Preview, Receipt, RunInput, RuntimeHealth, RuntimeIssueRecord, RuntimeMetadata,
     RuntimeStatus, UnboundFile,
 };
+pub use brigade_catalog::starter::StarterTools;
 pub use brigade_command as command;
 pub use brigade_core as core;
 pub use brigade_doctor::{Area, Closeout, InboxItem, InboxMetadata, IssueType, Remedy};

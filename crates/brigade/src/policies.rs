@@ -33,7 +33,7 @@ impl Policies {
             policy_path: self.room.absolute(POLICY),
             valid: state.policy().is_some(),
             errors: errors(&state),
-            policy: state.shown().map(Policy::rules),
+            policy: state.policy().map(Policy::rules),
         })
     }
 
@@ -47,7 +47,7 @@ impl Policies {
         let state = &config.policy;
         let is_set = |name: &str| self.room.env.environment.is_set(name);
         let mut explanation = explain(state, &CallFacts::of(tool), &is_set);
-        if explanation.decision.sandbox.mode != SandboxMode::Off {
+        if state.policy().is_some() && explanation.decision.sandbox.mode != SandboxMode::Off {
             explanation.open(FactReader::new(gather::host(&self.room), &config).program_paths(tool)?);
         }
         let ruling = |ruling: &brigade_policy::Ruling| RulingReport {
@@ -64,6 +64,7 @@ impl Policies {
             target: self.room.target(),
             policy_path: self.room.absolute(POLICY),
             tool_id: tool.id.as_str().to_owned(),
+            errors: if state.is_enabled() { errors(state) } else { Vec::new() },
             allowed: explanation.decision.is_allowed(),
             rulings: explanation.rulings.iter().map(ruling).collect(),
             policy: explanation.decision.to_document(state, &tool.env_labels),

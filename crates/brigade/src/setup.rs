@@ -1,12 +1,14 @@
 //! Sets up a workspace: `tools init` and `policy init`.
 
-use brigade_catalog::starter;
-use brigade_core::NextStep;
+use brigade_catalog::KNOWN_HARNESSES;
+use brigade_catalog::starter::{self, NoStarter, StarterTools};
+use brigade_core::{NextStep, closest};
 use brigade_fs::{FileKind, FileMode, FsError, FsErrorKind, Lock, RelPath};
 
 use crate::catalog::Tools;
 use crate::codes;
 use crate::error::{Error, ErrorKind};
+use crate::gather;
 use crate::policies::Policies;
 use crate::report::{InitReport, Report as _};
 use crate::room::{CATALOG, CONFIG_LIMIT, POLICY, Room, rel};
@@ -38,11 +40,18 @@ pub enum Ignore {
 }
 
 impl Tools {
-    /// Writes a starter catalog, its sources and the ignore lines. Existing sources are kept.
+    /// Writes a new catalog, its sources and the ignore lines. Existing sources are kept.
     ///
     /// # Errors
-    /// Returns [`ErrorKind::Usage`] if a catalog exists and may not be replaced.
-    pub fn init(&self, existing: Existing, ignore: Ignore) -> Result<InitReport, Error> {
+    /// Returns [`ErrorKind::Usage`] if a catalog exists and may not be replaced, or a harness is not known.
+    pub fn init(
+        &self,
+        tools: &StarterTools,
+        existing: Existing,
+        ignore: Ignore,
+    ) -> Result<InitReport, Error> {
+        let host = gather::host(&self.room);
+        let starter = tools.starter(&|program| host.has_program(program)).map_err(no_starter)?;
         refuse_existing(&self.room, CATALOG, existing)?;
         check_place(&self.room, CATALOG_LOCK)?;
         // All checks come before the first write.
@@ -50,13 +59,13 @@ impl Tools {
             Ignore::Write => Some(ignore_change(&self.room)?),
             Ignore::Skip => None,
         };
-        for path in starter::SOURCES.iter().map(|source| source.path).chain([CATALOG]) {
+        for path in starter.files.iter().map(|file| file.path).chain([CATALOG]) {
             check_place(&self.room, path)?;
         }
         let _lock = lock_catalog(&self.room)?;
         refuse_existing(&self.room, CATALOG, existing)?;
         let mut sources = Vec::new();
-        for source in starter::SOURCES {
+        for source in &starter.files {
             let path = rel(source.path);
             create_repository_folder(&self.room, &path.parent())?;
             if !self.room.fs.exists(&path)? {
@@ -68,12 +77,12 @@ impl Tools {
             Some(change) => write_ignore(&self.room, change)?,
             None => "skipped".to_owned(),
         };
-        write_config(&self.room, CATALOG, &starter::tools_toml())?;
+        write_config(&self.room, CATALOG, &starter.text)?;
         Ok(InitReport {
             schema: InitReport::SCHEMA,
             target: self.room.target(),
             config_path: self.room.absolute(CATALOG),
-            tool_count: starter::tools().len(),
+            tool_count: starter.tool_count,
             sources,
             gitignore,
             next_command: self.room.spelled(NextStep::ListTools),
@@ -98,6 +107,17 @@ impl Policies {
             gitignore: "skipped".to_owned(),
             next_command: self.room.spelled(NextStep::CheckPolicy),
         })
+    }
+}
+
+fn no_starter(none: NoStarter) -> Error {
+    let error = Error::new(ErrorKind::Usage, none.to_string());
+    match &none {
+        NoStarter::UnknownHarness(name) => match closest(name, KNOWN_HARNESSES.iter().copied()) {
+            Some(near) => error.hint(format!("did you mean `{near}`?")),
+            None => error.hint(NextStep::ListHarnesses),
+        },
+        NoStarter::NoneDetected => error.hint("name one with --harness, or use --empty"),
     }
 }
 

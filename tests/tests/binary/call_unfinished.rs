@@ -33,7 +33,7 @@ fn what_is_suggested_after_a_runner_was_killed_works() {
     // What is shown next.
     let (site, id, run) = killed();
     let shown = site.tools(["call", "show", &id]);
-    follow(&site, shown.stderr_text().split("next: ").nth(1).expect("a next command"));
+    follow(&site, shown.stderr_text().split("help: ").nth(1).expect("a next command"));
     // Nothing has recorded the run so far, and its receipt is shown as it is going to be.
     let document = site.json(["run", "show", &run]).expect(0);
     assert_eq!(

@@ -186,7 +186,7 @@ fn colours_are_for_terminals_and_for_those_who_ask() {
 fn quiet_leaves_data_and_errors() {
     let workspace = TempWorkspace::fixture("repo-tools");
     let brigade = Brigade::new(&workspace);
-    assert!(brigade.run(["tools", "list"]).stderr_text().contains("next: "));
+    assert!(brigade.run(["tools", "list"]).stderr_text().contains("help: "));
     let run = brigade.run(["tools", "list", "--quiet"]);
     assert!(run.stderr.is_empty() && run.stdout_text().contains("git-log"), "{run}");
     assert!(brigade.run(["-q", "tools", "show", "none"]).stderr_text().contains("error["));

@@ -36,6 +36,7 @@ mod observe;
 mod observed_inputs;
 mod packs;
 mod projections_workflow;
+mod readme_tour;
 mod regressions;
 mod release_and_receipts;
 mod run_isolation;

@@ -183,7 +183,7 @@ fn tools_that_appear_or_vanish_are_issues_until_someone_accepts_them() {
     let shown = site.tools(["pins", "show", "servers/voice"]);
     shown.assert_code(0);
     assert!(shown.stdout_text().contains("`whisper` appeared"), "{shown}");
-    assert!(shown.stderr_text().contains("next: brigade tools pins accept servers/voice"), "{shown}");
+    assert!(shown.stderr_text().contains("help: brigade tools pins accept servers/voice"), "{shown}");
     let accepted = site.json(["pins", "accept", "servers/voice"]).expect(0);
     assert_eq!((&accepted["accepted"], &accepted["server"]["state"]), (&json!(true), &json!("known")));
     site.json(["pins", "accept", "servers/voice"]).refused("nothing of the list");

@@ -9,7 +9,7 @@ use serde_json::json;
 #[track_caller]
 fn next(run: &brigade_testkit::Run) -> String {
     let text = run.stderr_text();
-    let line = text.lines().find_map(|line| line.strip_prefix("next: "));
+    let line = text.lines().find_map(|line| line.strip_prefix("help: "));
     line.unwrap_or_else(|| panic!("nothing is suggested\n{run}")).to_owned()
 }
 
@@ -49,7 +49,7 @@ fn a_run_that_can_no_longer_be_replayed_is_not_to_be() {
     assert!(next(&site.tools(["run", "latest"])).starts_with("brigade tools run replay "));
     site.workspace.remove("bin/tool.sh");
     let shown = site.tools(["run", "latest"]);
-    assert!(!shown.stderr_text().contains("next: "), "{shown}");
+    assert!(!shown.stderr_text().contains("help: "), "{shown}");
 }
 
 #[test]

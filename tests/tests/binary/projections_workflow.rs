@@ -219,7 +219,7 @@ fn orphans_are_shown_and_pruned() {
     assert_eq!(plan["orphans"][0]["reason"], "harness-dropped");
     let shown = tools(&workspace, &["plan"]);
     assert!(shown.stdout_text().contains(".claude/commands/greet.md"), "{shown}");
-    assert!(shown.stderr_text().contains("next: brigade tools apply --all --prune --dry-run"), "{shown}");
+    assert!(shown.stderr_text().contains("help: brigade tools apply --all --prune --dry-run"), "{shown}");
     assert!(shown.stdout_text().contains("codex    current  skip    adapted  .codex/skills"), "{shown}");
     let dry = json(&workspace, &["apply", "--all", "--prune", "--dry-run"], 0, APPLY);
     assert_eq!(dry["pruned_count"], 1);

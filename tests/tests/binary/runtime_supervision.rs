@@ -299,7 +299,7 @@ fn a_start_that_fails_shows_the_end_of_the_log() {
     text.assert_code(1);
     let said = text.stderr_text();
     assert!(said.contains("cannot open the database") && !said.contains("hunter2"), "{said}");
-    assert!(said.contains("next: brigade tools runtime logs helper"), "{said}");
+    assert!(said.contains("help: brigade tools runtime logs helper"), "{said}");
     assert_eq!(runtimes.item()["state"], "stopped");
 
     let mark = runtimes.site.workspace.join("bin/slow.sh");
@@ -572,7 +572,7 @@ fn people_see_tables_and_the_next_step() {
     let runtimes = Runtimes::serving();
     let list = runtimes.text(&["list"]);
     assert!(list.stdout_text().contains("helper  stopped"), "{list}");
-    assert!(list.stderr_text().contains("next: brigade tools runtime status"), "{list}");
+    assert!(list.stderr_text().contains("help: brigade tools runtime status"), "{list}");
     let start = runtimes.text(&["start", "helper"]);
     start.assert_code(0);
     assert!(start.stdout_text().contains("state:        running"), "{start}");

@@ -52,7 +52,7 @@ fn a_receipt_of_garbage_is_damage() {
         assert_eq!(report["damage"].as_array().map(Vec::len), Some(1), "{report:#}");
     }
     let shown = site.tools(["state", "check"]).stderr_text();
-    assert_eq!(shown, "next: brigade tools run verify\n", "a compaction brings no receipt back");
+    assert_eq!(shown, "help: brigade tools run verify\n", "a compaction brings no receipt back");
 }
 
 #[test]

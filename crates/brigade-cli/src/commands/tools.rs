@@ -112,7 +112,7 @@ pub(crate) fn run(command: &Tools, session: &Session<'_>, output: &mut Output<'_
         Tools::Observe(arguments) => output.finish(observe::run(session, arguments)),
         Tools::Defaults(arguments) => output.finish(defaults::run(session, arguments)),
         Tools::Plan(arguments) => output.finish(plan::run(session, arguments)),
-        Tools::Apply(arguments) => output.finish(apply::run(session, arguments)),
+        Tools::Apply(arguments) => output.finish(apply::run(session, arguments, output)),
         Tools::ImportIssues(arguments) => output.finish(import_issues::run(session, arguments)),
         Tools::Doctor(arguments) => doctor::run(session, arguments, output),
         Tools::Call(command) => call::run(&command.0, session, output),

@@ -167,9 +167,9 @@ impl Page {
         self.trouble.fault(Fault::new(code, message));
     }
 
-    /// Adds the next command to run.
+    /// Adds the next command to run, in the same form as the help of an error.
     pub(crate) fn next(&mut self, command: &str) {
-        self.notes.line(Text::new(Tone::Faint, "next: ").then(Tone::Accent, command));
+        self.notes.line(Text::new(Tone::Good, "help: ").then(Tone::Accent, command));
     }
 
     /// Adds a note.

@@ -91,6 +91,8 @@ pub struct ExplainReport {
     pub policy_path: String,
     /// The tool.
     pub tool_id: String,
+    /// The errors of an invalid policy. Then there are no rulings.
+    pub errors: Vec<ErrorLine>,
     /// Whether the policy allows calls of the tool.
     pub allowed: bool,
     /// The rulings, with their places.
@@ -101,6 +103,10 @@ pub struct ExplainReport {
 
 impl Report for ExplainReport {
     const SCHEMA: &'static str = "brigade.policy-explanation.v1";
+
+    fn exit(&self) -> Exit {
+        if self.errors.is_empty() { Exit::Done } else { Exit::Refused }
+    }
 }
 
 /// The ruling of one rule.

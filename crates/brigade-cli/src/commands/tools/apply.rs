@@ -3,6 +3,7 @@
 use brigade::{ApplyReport, ApplyRequest, Error, Selection};
 use clap::{ArgGroup, Args};
 
+use crate::output::Output;
 use crate::session::Session;
 
 /// Write missing and stale projections
@@ -16,9 +17,13 @@ pub(crate) struct ApplyArgs {
     #[arg(long)]
     all: bool,
 
-    /// Show a diff of what would change, without writing
+    /// Show what would change, without writing
     #[arg(long)]
     dry_run: bool,
+
+    /// Show the content of every change; without this, only of up to 3 files
+    #[arg(long, requires = "dry_run")]
+    diff: bool,
 
     /// Overwrite files that have local edits or were not written by Brigade
     #[arg(long)]
@@ -29,15 +34,35 @@ pub(crate) struct ApplyArgs {
     prune: bool,
 }
 
-pub(crate) fn run(session: &Session<'_>, arguments: &ApplyArgs) -> Result<ApplyReport, Error> {
+/// The maximum number of files whose changes are shown without --diff.
+const SHOWN: usize = 3;
+
+/// Leaves out the contents of many files, unless they are asked for.
+pub(crate) fn without_diffs(
+    mut report: ApplyReport,
+    are_wanted: bool,
+    output: &Output<'_, '_>,
+) -> ApplyReport {
+    if !are_wanted && !output.is_json() && SHOWN < report.applied.len() {
+        report.applied.iter_mut().for_each(|item| item.diff = None);
+    }
+    report
+}
+
+pub(crate) fn run(
+    session: &Session<'_>,
+    arguments: &ApplyArgs,
+    output: &Output<'_, '_>,
+) -> Result<ApplyReport, Error> {
     let which = match &arguments.id {
         Some(id) => Selection::One(id.clone()),
         None => Selection::All,
     };
-    session.workspace()?.projections().apply(&ApplyRequest {
+    let report = session.workspace()?.projections().apply(&ApplyRequest {
         which,
         dry_run: arguments.dry_run,
         force: arguments.force,
         prune: arguments.prune,
-    })
+    })?;
+    Ok(without_diffs(report, arguments.diff, output))
 }

@@ -1,15 +1,28 @@
 //! `brigade tools init`
 
-use brigade::{Error, Existing, Ignore, InitReport};
+use brigade::{Error, Existing, Ignore, InitReport, StarterTools};
 use clap::Args;
 
 use crate::session::Session;
 
 /// Create a catalog in the current directory
 ///
-/// Writes .brigade/tools.toml with four example tools, their sources in tools/, and entries in .gitignore.
+/// Writes .brigade/tools.toml with four built-in tools, their sources in tools/, and entries in .gitignore. With
+/// --example, the only tool runs a script, and is ready to be called.
 #[derive(Args, Debug)]
 pub(crate) struct InitArgs {
+    /// Write one tool that runs a script, with the script and its schema
+    #[arg(long, conflicts_with_all = ["empty", "harness"])]
+    example: bool,
+
+    /// Write a catalog without tools
+    #[arg(long, conflicts_with = "harness")]
+    empty: bool,
+
+    /// Project the built-in tools to these harnesses, or to the detected ones, instead of all
+    #[arg(long, value_name = "NAME,…|detected", value_delimiter = ',')]
+    harness: Vec<String>,
+
     /// Overwrite an existing catalog
     #[arg(long)]
     force: bool,
@@ -21,6 +34,13 @@ pub(crate) struct InitArgs {
 
 pub(crate) fn run(session: &Session<'_>, arguments: &InitArgs) -> Result<InitReport, Error> {
     let existing = if arguments.force { Existing::Overwrite } else { Existing::Keep };
+    let tools = match arguments.harness.as_slice() {
+        _ if arguments.example => StarterTools::Example,
+        _ if arguments.empty => StarterTools::Empty,
+        [] => StarterTools::BuiltIn,
+        [word] if word == "detected" => StarterTools::Detected,
+        names => StarterTools::For(names.to_vec()),
+    };
     let ignore = if arguments.no_gitignore { Ignore::Skip } else { Ignore::Write };
-    session.workspace_to_make()?.catalog().init(existing, ignore)
+    session.workspace_to_make()?.catalog().init(&tools, existing, ignore)
 }

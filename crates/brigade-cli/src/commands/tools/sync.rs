@@ -18,6 +18,6 @@ pub(crate) enum Sync {
 pub(crate) fn run(command: &Sync, session: &Session<'_>, output: &mut Output<'_, '_>) -> Exit {
     match command {
         Sync::Plan(arguments) => output.finish(plan::run(session, arguments)),
-        Sync::Apply(arguments) => output.finish(apply::run(session, arguments)),
+        Sync::Apply(arguments) => output.finish(apply::run(session, arguments, output)),
     }
 }

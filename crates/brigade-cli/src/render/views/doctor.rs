@@ -1,6 +1,6 @@
 //! Issues, and what was fixed.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io::{self, Write};
 
 use brigade::core::json;
@@ -110,12 +110,30 @@ impl<'a> From<&'a RuntimeIssueRecord> for IssueLine<'a> {
     }
 }
 
-/// Lists issues with place and help: the worst first, grouped by type.
+/// The type of issue of a projection that was never written.
+const UNWRITTEN: &str = "missing_projection";
+
+/// The maximum number of such issues that are shown one by one.
+const FOLDED: usize = 3;
+
+/// Lists issues with place and help: the worst first, grouped by type. Many projections that were never written are one
+/// line.
 pub(super) fn show_issues<'i, I>(issues: &'i [I], page: &mut Page)
 where
     IssueLine<'i>: From<&'i I>,
 {
     let issues: Vec<IssueLine<'_>> = issues.iter().map(IssueLine::from).collect();
+    let (unwritten, mut issues): (Vec<_>, Vec<_>) =
+        issues.into_iter().partition(|issue| issue.issue_type == UNWRITTEN);
+    if unwritten.len() <= FOLDED {
+        issues.extend(unwritten);
+    } else {
+        let tools: BTreeSet<&str> = unwritten.iter().map(|issue| issue.tool_id).collect();
+        let line = format!("{} projections of {} tools were never written", unwritten.len(), tools.len());
+        page.data.gap();
+        page.data.line(line);
+        page.next("brigade tools plan");
+    }
     for (severity, many, tone) in SEVERITIES {
         let of_severity = issues.iter().filter(|issue| issue.severity == severity.as_str());
         let mut types: Vec<(&str, Vec<&IssueLine<'_>>)> = Vec::new();
@@ -207,7 +225,6 @@ pub(super) fn place(file: &str, line: Option<usize>) -> Text {
 
 impl View for PolicyHealthReport {
     fn show(&self, page: &mut Page) {
-        config_errors(&self.errors, page);
         config_errors(&self.tool_errors, page);
         page.data.field("policy", Text::new(Tone::Accent, &self.policy_path));
         page.data.field("valid", words::yes_no(self.valid));

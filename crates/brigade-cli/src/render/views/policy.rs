@@ -12,7 +12,9 @@ use crate::render::text::{Text, Tone};
 impl View for PolicyReport {
     fn show(&self, page: &mut Page) {
         config_errors(&self.errors, page);
-        page.data.field("policy", Text::new(Tone::Accent, &self.policy_path));
+        if self.valid {
+            page.data.field("policy", Text::new(Tone::Accent, &self.policy_path));
+        }
         if let Some(policy) = &self.policy {
             show_rules(&to_json(policy).unwrap_or_default(), "", page);
         }
@@ -49,6 +51,10 @@ fn short(value: &Json) -> String {
 
 impl View for ExplainReport {
     fn show(&self, page: &mut Page) {
+        if !self.errors.is_empty() {
+            config_errors(&self.errors, page);
+            return page.next("brigade tools policy doctor");
+        }
         page.data.field("tool", Text::new(Tone::Strong, &self.tool_id));
         page.data.field("policy", Text::new(Tone::Accent, &self.policy_path));
         page.data.field("allowed", allowed(self.allowed));
@@ -68,7 +74,7 @@ impl View for ExplainReport {
                 page.data.indented(7, Text::new(Tone::Faint, "at ").then(Tone::Accent, &place));
             }
             if let Some(hint) = &ruling.hint {
-                page.data.indented(7, Text::new(Tone::Faint, "hint: ").then(Tone::Plain, hint));
+                page.data.indented(7, Text::new(Tone::Good, "help: ").then(Tone::Plain, hint));
             }
         }
     }

@@ -2,6 +2,7 @@
 
 mod parity;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use brigade::{ApplyReport, OrphanReport, ProjectionPlanReport, ProjectionReport, SyncPlanReport};
@@ -20,8 +21,20 @@ impl View for ProjectionPlanReport {
             page.data.line("no projections");
             return;
         }
-        page.data.table(table(&self.projections, &self.target));
-        show_details(&self.projections, &self.target, &mut page.data);
+        let folded = match self.tool_id {
+            None => unwritten(&self.projections),
+            Some(_) => BTreeMap::new(),
+        };
+        let is_folded = |item: &&ProjectionReport| is_unwritten(item) && folded.contains_key(&*item.tool_id);
+        let shown: Vec<&ProjectionReport> = self.projections.iter().filter(|item| !is_folded(item)).collect();
+        if !shown.is_empty() {
+            page.data.table(table(&shown, &self.target));
+        }
+        for (tool, count) in &folded {
+            let line = format!(": {count} projections were never written");
+            page.data.line(Text::new(Tone::Strong, tool).then(Tone::Plain, &line));
+        }
+        show_details(&shown, &self.target, &mut page.data);
         show_orphans(&self.orphans, &self.target, &mut page.data);
         if !self.orphans_complete {
             page.note("not every directory could be searched for orphaned projections");
@@ -30,6 +43,9 @@ impl View for ProjectionPlanReport {
         page.data.field_if("status", words::counts(&self.counts));
         let is_due = self.projections.iter().any(|item| matches!(&*item.action, "create" | "update"));
         let which = which(self.tool_id.as_deref());
+        if let Some(tool) = folded.keys().next() {
+            page.next(&format!("brigade tools plan {}", self::which(Some(tool))));
+        }
         if is_due {
             page.next(&format!("brigade tools apply --dry-run {which}"));
         }
@@ -41,6 +57,23 @@ impl View for ProjectionPlanReport {
             page.next("brigade tools apply --all --prune --dry-run");
         }
     }
+}
+
+/// The maximum number of projections of a tool that were never written and are shown one by one among all tools.
+const FOLDED: usize = 3;
+
+fn is_unwritten(item: &ProjectionReport) -> bool {
+    item.status == "missing" && item.action == "create"
+}
+
+/// Counts the projections that were never written, by tool, of the tools with many.
+fn unwritten(items: &[ProjectionReport]) -> BTreeMap<&str, usize> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for item in items.iter().filter(|item| is_unwritten(item)) {
+        *counts.entry(&item.tool_id).or_default() += 1;
+    }
+    counts.retain(|_, count| FOLDED < *count);
+    counts
 }
 
 impl View for SyncPlanReport {
@@ -59,7 +92,7 @@ fn which(tool_id: Option<&str>) -> String {
     }
 }
 
-fn table(items: &[ProjectionReport], target: &str) -> Table {
+fn table(items: &[&ProjectionReport], target: &str) -> Table {
     let mut table = Table::new([
         ("tool", Fit::Whole),
         ("harness", Fit::Whole),
@@ -104,8 +137,8 @@ fn relative<'p>(path: &'p str, target: &str) -> &'p str {
 }
 
 /// Shows why files cannot be written, and advice.
-fn show_details(items: &[ProjectionReport], target: &str, sheet: &mut Sheet) {
-    let is_trouble = |item: &&ProjectionReport| {
+fn show_details(items: &[&ProjectionReport], target: &str, sheet: &mut Sheet) {
+    let is_trouble = |item: &&&ProjectionReport| {
         item.action == "conflict"
             || matches!(&*item.status, "invalid" | "missing_source")
             || !item.advice.is_empty()
@@ -165,6 +198,10 @@ impl View for ApplyReport {
             page.data.line(Text::new(Tone::Warning, removed).then(Tone::Plain, " ").then(Tone::Accent, path));
         }
         show_trouble(self, page);
+        if self.dry_run && FOLDED < self.applied.len() {
+            page.data.gap();
+            page.data.table(by_harness(&self.applied));
+        }
         show_orphans(&self.orphans, &self.target, &mut page.data);
         page.data.gap();
         page.data.field(if self.dry_run { "to write" } else { "written" }, self.applied_count.to_string());
@@ -186,6 +223,19 @@ impl View for ApplyReport {
             page.note("use --force to overwrite files with local edits");
         }
     }
+}
+
+/// Counts projections by harness.
+fn by_harness(items: &[ProjectionReport]) -> Table {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for item in items {
+        *counts.entry(&item.harness).or_default() += 1;
+    }
+    let mut table = Table::new([("harness", Fit::Whole), ("files", Fit::Whole)]);
+    for (harness, count) in counts {
+        table.row([Text::from(harness), Text::from(count.to_string())]);
+    }
+    table
 }
 
 /// Shows files that were not written.

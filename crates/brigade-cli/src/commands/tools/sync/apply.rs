@@ -3,6 +3,8 @@
 use brigade::{ApplyReport, Error, Selection, SyncRequest};
 use clap::Args;
 
+use crate::commands::tools::apply::without_diffs;
+use crate::output::Output;
 use crate::session::Session;
 
 /// Write projections; needs both --write and --force
@@ -20,6 +22,10 @@ pub(crate) struct ApplyArgs {
     #[arg(long)]
     dry_run: bool,
 
+    /// Show the content of every change; without this, only of up to 3 files
+    #[arg(long)]
+    diff: bool,
+
     /// Write the files; also needs --force
     #[arg(long)]
     write: bool,
@@ -29,15 +35,20 @@ pub(crate) struct ApplyArgs {
     force: bool,
 }
 
-pub(crate) fn run(session: &Session<'_>, arguments: &ApplyArgs) -> Result<ApplyReport, Error> {
+pub(crate) fn run(
+    session: &Session<'_>,
+    arguments: &ApplyArgs,
+    output: &Output<'_, '_>,
+) -> Result<ApplyReport, Error> {
     let which = match &arguments.id {
         Some(id) => Some(Selection::One(id.clone())),
         None => arguments.all.then_some(Selection::All),
     };
-    session.workspace()?.projections().sync_apply(&SyncRequest {
+    let report = session.workspace()?.projections().sync_apply(&SyncRequest {
         which,
         dry_run: arguments.dry_run,
         write: arguments.write,
         force: arguments.force,
-    })
+    })?;
+    Ok(without_diffs(report, arguments.diff, output))
 }
