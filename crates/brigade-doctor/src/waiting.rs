@@ -49,7 +49,7 @@ impl Waiting<'_> {
         if let Some(issue) = top_issue(self.issues.iter().filter(|issue| !is_unwritten(issue))) {
             return because(issue.next_step(), &issue.detail);
         }
-        let mut unwritten = self.issues.iter().filter(|issue| is_unwritten(issue));
+        let mut unwritten = self.issues.iter().filter(is_unwritten);
         if let Some(issue) = unwritten.next() {
             // A step that writes many files is not proposed before they were listed.
             let tool = issue.tool_id.clone().unwrap_or_default();

@@ -22,6 +22,7 @@ mod closed_reads;
 mod doctor_faults;
 mod doctor_health;
 mod documents_of_v030;
+mod first_minutes;
 mod hostile_paths;
 mod kill_anywhere;
 mod mcp_calls;

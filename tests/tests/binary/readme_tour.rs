@@ -48,7 +48,6 @@ fn commands(block: &str) -> Vec<(String, String)> {
 #[test]
 fn every_command_of_the_tour_answers_as_the_readme_shows() {
     let workspace = TempWorkspace::empty();
-    workspace.remove(".brigade");
     let programs = brigade_binary().parent().expect("the binary is in a directory").display().to_string();
     let shell = Brigade::of("/bin/sh", &workspace).env("PATH", format!("{programs}:{PATH}"));
     let directory = workspace.path().to_str().expect("the path is UTF-8");

@@ -1,0 +1,114 @@
+//! What a newcomer meets first: a new workspace, its policy, and what is proposed there. Issue 13.
+
+#![allow(clippy::disallowed_methods, reason = "tests look at the files that the binary wrote")]
+
+use brigade_tests::Site;
+use serde_json::json;
+
+#[test]
+fn a_new_workspace_has_the_chosen_harnesses_or_none() {
+    let site = Site::empty();
+    let unknown = site.tools(["init", "--harness", "claud"]);
+    unknown.assert_code(2);
+    assert!(unknown.stderr_text().contains("did you mean `claude`?"), "{unknown}");
+    assert!(!site.workspace.exists(".brigade/tools.toml"));
+    site.json(["init", "--harness", "claude,codex"]).expect(0);
+    let plan = site.json(["plan"]).expect(0);
+    let harnesses: std::collections::BTreeSet<&str> = plan["projections"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| item["harness"].as_str().unwrap())
+        .collect();
+    assert_eq!(harnesses.into_iter().collect::<Vec<_>>(), ["claude", "codex"]);
+    assert_eq!(site.json(["init", "--empty", "--force"]).expect(0)["tool_count"], 0);
+    assert_eq!(site.json(["doctor"]).expect(0)["issue_count"], 0);
+}
+
+#[test]
+fn detected_harnesses_are_those_whose_program_is_on_the_path() {
+    let site = Site::empty();
+    site.write_program("../programs/codex", "#!/bin/sh\n");
+    let programs = site.workspace.join("../programs").canonicalize().unwrap();
+    let site = site.env("PATH", programs);
+    site.json(["init", "--harness", "detected"]).expect(0);
+    let plan = site.json(["plan", "simplify"]).expect(0);
+    assert_eq!(plan["projections"].as_array().unwrap().len(), 1, "{plan:#}");
+    assert_eq!(plan["projections"][0]["harness"], "codex");
+    let none = site.env("PATH", "/nowhere").tools(["init", "--harness", "detected", "--force"]);
+    none.assert_code(2);
+    assert!(none.stderr_text().contains("--empty"), "{none}");
+}
+
+#[test]
+fn what_was_never_applied_is_one_line_and_no_mass_write_is_proposed() {
+    let site = Site::empty();
+    site.json(["init"]).expect(0);
+    let doctor = site.tools(["doctor"]);
+    doctor.assert_code(0);
+    let said = format!("{}{}", doctor.stdout_text(), doctor.stderr_text());
+    assert!(said.contains("84 projections of 4 tools were never written\n"), "{said}");
+    assert!(!said.contains("missing_projection"), "{said}");
+    let plan = site.tools(["plan"]).stdout_text();
+    assert!(plan.contains("simplify: 21 projections were never written\n"), "{plan}");
+    assert!(plan.lines().count() < 10, "{plan}");
+    let brief = site.brigade.run(["work", "brief", "--json"]).json();
+    assert_eq!(brief["next_command"], "brigade tools plan simplify", "{brief:#}");
+}
+
+#[test]
+fn a_dry_run_shows_contents_of_few_files_or_on_request() {
+    let site = Site::empty();
+    site.json(["init"]).expect(0);
+    let all = site.tools(["apply", "--all", "--dry-run"]);
+    all.assert_code(0);
+    let text = all.stdout_text();
+    assert!(!text.contains("+++") && text.lines().count() < 130, "{text}");
+    assert!(text.contains("HARNESS      FILES\n") && text.contains("claude       4\n"), "{text}");
+    let diff = site.tools(["apply", "--all", "--dry-run", "--diff"]).stdout_text();
+    assert_eq!(diff.matches("+++ b/").count(), 84);
+    site.json(["init", "--force", "--harness", "claude"]).expect(0);
+    let few = site.tools(["apply", "simplify", "--dry-run"]).stdout_text();
+    assert_eq!(few.matches("+++ b/").count(), 1, "{few}");
+    // The document has every content, as before.
+    let document = site.json(["apply", "--all", "--dry-run"]).expect(0);
+    assert!(document["applied"].as_array().unwrap().iter().all(|item| item["diff"].is_string()));
+    site.tools(["apply", "--all", "--diff"]).assert_code(2);
+}
+
+#[test]
+fn a_broken_policy_is_said_first_and_shows_no_value() {
+    let site = Site::script("echo ran\n");
+    site.workspace.write(
+        ".brigade/tools/policy.toml",
+        "allowed_families = [\"script\"]\n[sandbox]\nmode = \"enforced\"\n",
+    );
+    for words in [&["policy", "explain", "tool"][..], &["policy", "show"]] {
+        let run = site.tools(words);
+        run.assert_code(1);
+        assert_eq!(run.stdout_text(), "", "{run}");
+        let said = run.stderr_text();
+        assert!(said.starts_with("error[config_invalid]: sandbox.mode: expected one of"), "{run}");
+        assert!(said.contains(" --> .brigade/tools/policy.toml:3:8\n"), "{run}");
+    }
+    let explained = site.json(["policy", "explain", "tool"]).expect(1);
+    assert_eq!((&explained["allowed"], &explained["rulings"]), (&json!(false), &json!([])));
+    assert!(explained["errors"][0].to_string().contains("sandbox.mode"), "{explained:#}");
+    assert!(explained["policy"].get("sandbox").is_none(), "{explained:#}");
+    assert_eq!(site.json(["policy", "show"]).expect(1)["policy"], json!(null));
+    assert_eq!(site.json(["policy", "doctor"]).expect(1)["policy"], json!(null));
+    let plan = site.json(["call", "plan", "tool"]).expect(1);
+    assert!(plan["policy"].get("sandbox").is_none(), "{plan:#}");
+}
+
+#[test]
+fn the_starter_policy_names_nothing_that_is_not_there() {
+    let site = Site::empty();
+    site.json(["init", "--example"]).expect(0);
+    site.json(["policy", "init"]).expect(0);
+    let rules = site.json(["policy", "show"]).expect(0)["policy"].clone();
+    assert_eq!((&rules["allowed_runtimes"], &rules["env_bindings"]), (&json!([]), &json!({})));
+    let text = site.workspace.read_text(".brigade/tools/policy.toml");
+    assert!(!text.contains("local-helper") && !text.contains("SAFE_ENV"), "{text}");
+    assert_eq!(site.json(["doctor"]).expect(0)["issue_count"], 0);
+}
