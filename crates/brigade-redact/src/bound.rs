@@ -18,13 +18,18 @@ const SHORTEST_ENCODED: usize = 4;
 /// Shorter values are not searched in upper and lower case, and shorter lines are not searched separately.
 const SHORTEST_VARIED: usize = 8;
 
-/// How many bytes of forms are searched with a table of all their states.
+/// How many bytes of a form the automaton searches. The rest is compared, so that a long value costs little to prepare.
+const ANCHOR: usize = 32;
+
+/// How many bytes are searched with a table of all states of the automaton.
 const MOST_TABLED: usize = 8 << 10;
 
 /// The bound values, prepared for searching.
 pub(super) struct Bound {
+    /// Finds the beginnings of the forms.
     automaton: AhoCorasick,
-    /// For each form, whether it must be a whole word, and whether it is a substring of the mark.
+    /// For each beginning: the forms that may start there, the longest first.
+    starts: Vec<Vec<usize>>,
     forms: Vec<Form>,
     /// Finds values whose characters are escaped with backslashes.
     spelled: Spelled,
@@ -32,7 +37,10 @@ pub(super) struct Bound {
 }
 
 struct Form {
+    bytes: Vec<u8>,
+    /// Whether it must be a whole word.
     is_word: bool,
+    /// Whether it is a part of the mark.
     is_in_mark: bool,
 }
 
@@ -44,11 +52,10 @@ impl Bound {
             forms_of(value.expose(), &mut forms);
         }
         let forms: Vec<Vec<u8>> = forms.into_iter().collect();
+        let (anchors, starts) = anchors(&forms);
         let spelled = Spelled::new(values.iter().flat_map(|value| escapable(value.expose())));
         let longest = forms.iter().map(Vec::len).max()?.max(spelled.longest());
-        // The table that is searched fastest is built in a time that grows with the square of long runs of one
-        // character.
-        let kind = if forms.iter().map(Vec::len).sum::<usize>() <= MOST_TABLED {
+        let kind = if anchors.iter().map(|anchor| anchor.len()).sum::<usize>() <= MOST_TABLED {
             None
         } else {
             Some(AhoCorasickKind::ContiguousNFA)
@@ -57,16 +64,17 @@ impl Bound {
         let automaton = AhoCorasick::builder()
             .match_kind(MatchKind::LeftmostLongest)
             .kind(kind)
-            .build(&forms)
+            .build(&anchors)
             .expect("the forms of the bound values fit an automaton");
         let forms = forms
-            .iter()
-            .map(|form| Form {
-                is_word: form.len() < SHORTEST_INSIDE_WORDS,
-                is_in_mark: memchr::memmem::find(MARK.as_bytes(), form).is_some(),
+            .into_iter()
+            .map(|bytes| Form {
+                is_word: bytes.len() < SHORTEST_INSIDE_WORDS,
+                is_in_mark: memchr::memmem::find(MARK.as_bytes(), &bytes).is_some(),
+                bytes,
             })
             .collect();
-        Some(Bound { automaton, forms, spelled, longest })
+        Some(Bound { automaton, starts, forms, spelled, longest })
     }
 
     /// The number of bytes at the end of a stream that may be undecided.
@@ -90,16 +98,43 @@ impl Bound {
                 break;
             };
             position = found.start() + 1;
-            let form = &self.forms[found.pattern().as_usize()];
-            let hidden = form.is_in_mark && is_within_mark(window.bytes, found.range());
-            let alone = !form.is_word || is_word(window.bytes, found.range());
+            let rest = &window.bytes[found.start()..];
+            let forms = self.starts[found.pattern().as_usize()].iter().map(|index| &self.forms[*index]);
+            let Some(form) = forms.into_iter().find(|form| rest.starts_with(&form.bytes)) else { continue };
+            let found = found.start()..found.start() + form.bytes.len();
+            let hidden = form.is_in_mark && is_within_mark(window.bytes, found.clone());
+            let alone = !form.is_word || is_word(window.bytes, found.clone());
             if !hidden && alone {
-                masks.push(found.range());
+                masks.push(found);
             }
         }
         self.spelled.find(window.bytes, from..decided, masks);
         decided
     }
+}
+
+/// Returns the beginnings of sorted forms, and for each the forms that may start where it is found, the longest first.
+fn anchors(forms: &[Vec<u8>]) -> (Vec<&[u8]>, Vec<Vec<usize>>) {
+    let (mut anchors, mut starts): (Vec<&[u8]>, Vec<Vec<usize>>) = (Vec::new(), Vec::new());
+    // The beginnings, each a prefix of the next, that the last one starts with.
+    let mut nested: Vec<usize> = Vec::new();
+    for (index, form) in forms.iter().enumerate() {
+        let anchor = &form[..form.len().min(ANCHOR)];
+        if anchors.last() != Some(&anchor) {
+            while nested.last().is_some_and(|outer| !anchor.starts_with(anchors[*outer])) {
+                nested.pop();
+            }
+            // Where the longer beginning is found, the shorter ones are not reported.
+            starts.push(nested.last().map(|outer| starts[*outer].clone()).unwrap_or_default());
+            nested.push(anchors.len());
+            anchors.push(anchor);
+        }
+        starts.last_mut().expect("an anchor was added").push(index);
+    }
+    for forms_there in &mut starts {
+        forms_there.sort_by_key(|index| std::cmp::Reverse(forms[*index].len()));
+    }
+    (anchors, starts)
 }
 
 /// Lists the texts of a value to search with escapes.
@@ -196,8 +231,13 @@ fn encoded(value: &[u8], forms: &mut BTreeSet<Vec<u8>>) {
     }
     let mut hex = |before: &str, between: &str| {
         for upper in [true, false] {
-            let byte = |b: &u8| if upper { format!("{before}{b:02X}") } else { format!("{before}{b:02x}") };
-            forms.insert(value.iter().map(byte).collect::<Vec<_>>().join(between).into_bytes());
+            let mut text = Vec::with_capacity(value.len() * (2 + before.len() + between.len()));
+            for (index, byte) in value.iter().enumerate() {
+                text.extend_from_slice(if index == 0 { b"" } else { between.as_bytes() });
+                text.extend_from_slice(before.as_bytes());
+                text.extend_from_slice(&hexadecimal(*byte, upper));
+            }
+            forms.insert(text);
         }
     };
     // The formats of digests, certificates, dumps and URLs.
@@ -217,7 +257,9 @@ fn percent_forms(value: &[u8], forms: &mut BTreeSet<Vec<u8>>) {
     for kept in [&b"-_.~"[..], b"-_.~!'()*", b"-_.~!'()*;,/?:@&=+$#", b"-_.~/", b"*-._"] {
         for upper in [true, false] {
             forms.insert(percent(value, kept, upper, b"%20"));
-            forms.insert(percent(value, kept, upper, b"+"));
+            if value.contains(&b' ') {
+                forms.insert(percent(value, kept, upper, b"+"));
+            }
         }
     }
 }
@@ -231,16 +273,23 @@ fn lines_of_base64(value: &[u8], width: usize, forms: &mut BTreeSet<Vec<u8>>) {
 }
 
 fn percent(value: &[u8], kept: &[u8], upper: bool, space: &[u8]) -> Vec<u8> {
-    let mut text = Vec::new();
+    let mut text = Vec::with_capacity(value.len() * 3);
     for byte in value {
         match byte {
             b' ' => text.extend_from_slice(space),
             byte if byte.is_ascii_alphanumeric() || kept.contains(byte) => text.push(*byte),
-            byte if upper => text.extend(format!("%{byte:02X}").into_bytes()),
-            byte => text.extend(format!("%{byte:02x}").into_bytes()),
+            byte => {
+                text.push(b'%');
+                text.extend_from_slice(&hexadecimal(*byte, upper));
+            }
         }
     }
     text
+}
+
+fn hexadecimal(byte: u8, upper: bool) -> [u8; 2] {
+    let digits = if upper { b"0123456789ABCDEF" } else { b"0123456789abcdef" };
+    [byte >> 4, byte & 15].map(|digit| digits[usize::from(digit)])
 }
 
 const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -280,6 +329,21 @@ mod tests {
             "v%c3%a9%274%222%3cab%2fc",
         ] {
             assert_eq!(redactor.redact_str(form), MARK, "{form}");
+        }
+    }
+
+    #[test]
+    fn a_short_form_is_found_where_a_longer_one_begins_too() {
+        let long = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH";
+        let values = [long, "abcd", "abcdefghijklmnopqrstuvwxyz012345678-"].map(SecretValue::from);
+        let redactor = crate::Redactor::bound_only(&values);
+        for (text, expect) in [
+            (long, "[redacted]"),
+            ("abcdefghijklmnopqrstuvwxyz0123456789ABCD-", "[redacted]efghijklmnopqrstuvwxyz0123456789ABCD-"),
+            ("abcdefghijklmnopqrstuvwxyz012345678-", "[redacted]"),
+            ("abcde", "[redacted]e"),
+        ] {
+            assert_eq!(redactor.redact_str(text), expect);
         }
     }
 

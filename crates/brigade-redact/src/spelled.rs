@@ -21,16 +21,26 @@ const MOST_DIGITS: usize = 8;
 /// The maximum length of one escaped byte of a value, as in `\\\\u{000041}`.
 const LONGEST_BYTE: usize = MOST_SLASHES + MOST_DIGITS + 3;
 
+/// The length of the longest Unicode name of a character.
+const LONGEST_UNICODE_NAME: usize = 88;
+
+/// The maximum length of a character of a value by its name, as in `\\\\N{LATIN …}`.
+const LONGEST_NAMED: usize = MOST_SLASHES + LONGEST_UNICODE_NAME + 3;
+
 /// Keys from here on are first bytes of characters, for characters escaped byte by byte.
 const BYTES: u32 = 0x11_0000;
+
+/// The key of all characters that Python escapes by their names.
+const NAMED: u32 = BYTES + 0x100;
 
 const BACKSLASH: u32 = b'\\' as u32;
 
 /// The values, prepared for searching.
 pub(super) struct Spelled {
     values: Vec<Value>,
-    /// For each character that may be escaped: the values that contain it, and its positions.
-    places: HashMap<u32, Vec<(usize, usize)>>,
+    /// For each character that may be escaped, and the byte before it: the values that contain both, and the positions
+    /// of the character. At the start of a value, there is no byte before it.
+    places: HashMap<(u32, Option<u8>), Vec<(usize, usize)>>,
     longest: usize,
 }
 
@@ -49,13 +59,15 @@ struct Character {
 impl Spelled {
     pub(super) fn new(texts: impl IntoIterator<Item = Vec<u8>>) -> Spelled {
         let values: Vec<Value> = texts.into_iter().map(Value::new).collect();
-        let mut places: HashMap<u32, Vec<(usize, usize)>> = HashMap::new();
+        let mut places: HashMap<(u32, Option<u8>), Vec<(usize, usize)>> = HashMap::new();
         for (index, value) in values.iter().enumerate() {
             for (position, character) in value.characters.iter().enumerate() {
-                places.entry(character.code).or_default().push((index, position));
+                let before = character.at.start.checked_sub(1).map(|before| value.bytes[before]);
+                let mut add = |key| places.entry((key, before)).or_default().push((index, position));
+                add(character.code);
                 if 1 < character.at.len() {
-                    let first = BYTES + u32::from(value.bytes[character.at.start]);
-                    places.entry(first).or_default().push((index, position));
+                    add(BYTES + u32::from(value.bytes[character.at.start]));
+                    add(NAMED);
                 }
                 // A backslash in the value is also a backslash in the text.
                 if character.code == BACKSLASH {
@@ -63,7 +75,7 @@ impl Spelled {
                 }
             }
         }
-        let longest = values.iter().map(|value| value.bytes.len() * LONGEST_BYTE).max().unwrap_or(0);
+        let longest = values.iter().map(Value::longest).max().unwrap_or(0);
         Spelled { values, places, longest }
     }
 
@@ -90,10 +102,18 @@ impl Spelled {
         }
     }
 
+    /// Lists where values have a character that is escaped at a place of a text.
+    fn places(&self, text: &[u8], at: usize, key: u32) -> impl Iterator<Item = &(usize, usize)> {
+        let before = at.checked_sub(1).map(|before| text[before]);
+        let starts = self.places.get(&(key, None)).into_iter();
+        let inside = before.and_then(|before| self.places.get(&(key, Some(before))));
+        starts.chain(inside).flatten()
+    }
+
     /// Finds the forms whose first entity of HTML is at this place.
     fn find_at_entity(&self, text: &[u8], at: usize, begins: &Range<usize>, masks: &mut Vec<Range<usize>>) {
         let Some((code, _)) = entity(text, at) else { return };
-        for (value, position) in self.places.get(&code).into_iter().flatten() {
+        for (value, position) in self.places(text, at, code) {
             let value = &self.values[*value];
             let before = &value.bytes[..value.characters[*position].at.start];
             if text[..at].ends_with(before)
@@ -115,9 +135,10 @@ impl Spelled {
                 keys[2] = Some(u32::from(byte));
                 keys[3] = Some(BYTES + u32::from(byte));
             }
+            Some((Escape::Named, _)) => keys[2] = Some(NAMED),
             None => {}
         }
-        for (value, position) in keys.iter().flatten().filter_map(|key| self.places.get(key)).flatten() {
+        for (value, position) in keys.iter().flatten().flat_map(|key| self.places(text, run.start, *key)) {
             let value = &self.values[*value];
             let before = &value.bytes[..value.characters[*position].at.start];
             if !text[..run.start].ends_with(before) {
@@ -147,6 +168,15 @@ impl Value {
             at += length;
         }
         Value { bytes, characters }
+    }
+
+    /// Returns the length of the longest form in bytes.
+    fn longest(&self) -> usize {
+        let of = |character: &Character| match character.at.len() {
+            1 => LONGEST_BYTE,
+            length => (length * LONGEST_BYTE).max(LONGEST_NAMED),
+        };
+        self.characters.iter().map(of).sum()
     }
 
     /// Returns how many characters of the value from a position on are backslashes.
@@ -207,7 +237,7 @@ impl Value {
         let is_slash = |text: &[u8], at: usize| match escape(text, at) {
             Some((Escape::Code(code), end)) => (code == BACKSLASH).then_some(end),
             Some((Escape::Byte(byte), end)) => (byte == b'\\').then_some(end),
-            None => None,
+            Some((Escape::Named, _)) | None => None,
         };
         // The value itself may contain such a number.
         let is_literal =
@@ -244,6 +274,7 @@ impl Value {
         let character = &self.characters[position];
         match escape(text, at)? {
             (Escape::Code(code), end) => (code == character.code).then_some(end),
+            (Escape::Named, end) => (1 < character.at.len()).then_some(end),
             (Escape::Byte(byte), end) if u32::from(byte) == character.code => Some(end),
             (Escape::Byte(_), _) => {
                 let mut at = at;
@@ -257,7 +288,7 @@ impl Value {
                     }
                     match escape(text, at)? {
                         (Escape::Byte(byte), end) if byte == *expect => at = end,
-                        (Escape::Byte(_) | Escape::Code(_), _) => return None,
+                        (Escape::Byte(_) | Escape::Code(_) | Escape::Named, _) => return None,
                     }
                 }
                 Some(at)
@@ -272,6 +303,9 @@ enum Escape {
     Code(u32),
     /// The code point of a character, or one of its bytes: `xe9`, `303`.
     Byte(u8),
+    /// A character by its Unicode name. Any name stands for any character that is not ASCII: around it, the text must be
+    /// the value.
+    Named,
 }
 
 /// Reads the text after backslashes, and returns it with its end.
@@ -281,6 +315,13 @@ fn escape(text: &[u8], at: usize) -> Option<(Escape, usize)> {
         b'u' | b'x' if text.get(at + 1) == Some(&b'{') => return braced(text, at + 2, 16),
         b'o' if text.get(at + 1) == Some(&b'{') => return braced(text, at + 2, 8),
         b'N' if text.get(at + 1..at + 4) == Some(b"{U+") => return braced(text, at + 4, 16),
+        b'N' if text.get(at + 1) == Some(&b'{') => {
+            let name = text[at + 2..].iter().take(LONGEST_UNICODE_NAME + 1);
+            let length =
+                name.take_while(|byte| byte.is_ascii_uppercase() || b" -0123456789".contains(byte)).count();
+            let end = at + 2 + length;
+            return (0 < length && text.get(end) == Some(&b'}')).then_some((Escape::Named, end + 1));
+        }
         // Python and C.
         b'U' => {
             let code = hexadecimal(text.get(at + 1..at + 9)?)?;
@@ -303,12 +344,13 @@ fn escape(text: &[u8], at: usize) -> Option<(Escape, usize)> {
             return Some((Escape::Code(0x1_0000 + ((first - 0xd800) << 10) + low), half + 5));
         }
         b'x' => return Some((Escape::Byte(hexadecimal(text.get(at + 1..at + 3)?)? as u8), at + 3)),
-        b'0'..=b'3' => {
-            let digits = text.get(at..at + 3)?;
-            let number = digits.iter().try_fold(0u32, |number, digit| {
-                matches!(digit, b'0'..=b'7').then(|| number * 8 + u32::from(digit - b'0'))
-            })?;
-            return Some((Escape::Byte(number as u8), at + 3));
+        // Up to three digits, which C and JavaScript do not fill up.
+        first @ b'0'..=b'7' => {
+            let most = if *first <= b'3' { 3 } else { 2 };
+            let digits = text[at..].iter().take(most).take_while(|digit| matches!(digit, b'0'..=b'7'));
+            let (number, length) = digits
+                .fold((0, 0), |(number, length), digit| (number * 8 + u32::from(digit - b'0'), length + 1));
+            return Some((Escape::Byte(number as u8), at + length));
         }
         b'n' => 0x0a,
         b'r' => 0x0d,
@@ -362,7 +404,7 @@ fn entity(text: &[u8], at: usize) -> Option<(u32, usize)> {
 }
 
 /// The length of the longest name of an entity.
-const LONGEST_NAME: usize = 6;
+const LONGEST_NAME: usize = 8;
 
 /// The names of the characters from U+00A0 on, in their order.
 const LATIN: &[&str] = &[
@@ -379,8 +421,46 @@ const LATIN: &[&str] = &[
 
 /// Other entities that writers of HTML use.
 const OTHER_NAMES: &[(&str, char)] = &[
+    ("AMP", '&'),
     ("amp", '&'),
     ("apos", '\''),
+    ("ast", '*'),
+    ("bsol", '\\'),
+    ("colon", ':'),
+    ("comma", ','),
+    ("commat", '@'),
+    ("dollar", '$'),
+    ("equals", '='),
+    ("excl", '!'),
+    ("grave", '`'),
+    ("Hat", '^'),
+    ("lbrace", '{'),
+    ("lbrack", '['),
+    ("lcub", '{'),
+    ("lowbar", '_'),
+    ("lpar", '('),
+    ("lsqb", '['),
+    ("midast", '*'),
+    ("NewLine", '\n'),
+    ("num", '#'),
+    ("percnt", '%'),
+    ("period", '.'),
+    ("plus", '+'),
+    ("quest", '?'),
+    ("rbrace", '}'),
+    ("rbrack", ']'),
+    ("rcub", '}'),
+    ("rpar", ')'),
+    ("rsqb", ']'),
+    ("semi", ';'),
+    ("sol", '/'),
+    ("Tab", '\t'),
+    ("UnderBar", '_'),
+    ("verbar", '|'),
+    ("vert", '|'),
+    ("GT", '>'),
+    ("LT", '<'),
+    ("QUOT", '"'),
     ("bull", '\u{2022}'),
     ("euro", '\u{20ac}'),
     ("gt", '>'),
@@ -508,6 +588,8 @@ mod tests {
             r"p\xe9s<\U0001F600z",
             r"p\u00e9s<\U0001f600z",
             r"p\u{e9}s<\u{1f600}z",
+            r"p\N{LATIN SMALL LETTER E WITH ACUTE}s<\N{GRINNING FACE}z",
+            r"p\351s\74\360\237\230\200z",
             r"p\u{E9}s<\u{0001F600}z",
             r"p\x{e9}s<\x{1f600}z",
             r"p\N{U+E9}s<\N{U+1F600}z",
