@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use brigade_core::codes::ErrorCode;
+use brigade_core::{ErrorKind, Explained, Hint, NextStep};
 use brigade_fs::{DiskFs, FileMode, Fs, FsError, RelPath};
 use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
 use ed25519_dalek::pkcs8::{
@@ -44,6 +46,40 @@ pub enum KeyError {
     /// The disk.
     #[error(transparent)]
     Fs(#[from] FsError),
+}
+
+impl Explained for KeyError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            KeyError::Exists => ErrorKind::Usage,
+            KeyError::Open { .. } => ErrorKind::Refused,
+            _ => ErrorKind::Environment,
+        }
+    }
+
+    fn code(&self) -> Option<ErrorCode> {
+        if let KeyError::Fs(error) = self { error.code() } else { None }
+    }
+
+    fn hints(&self) -> Vec<Hint> {
+        match self {
+            KeyError::Exists => {
+                vec!["--force replaces it; envelopes of the old one then need its public key".into()]
+            }
+            KeyError::Open { path, .. } => vec![
+                Hint::from(format!("chmod 600 {}, or ", path.display()))
+                    .then(NextStep::ReplaceKey)
+                    .then(" makes a new one"),
+            ],
+            KeyError::Unusable => vec![NextStep::ReplaceKey.into()],
+            KeyError::Fs(error) => error.hints(),
+            KeyError::NoRandomness(_) => Vec::new(),
+        }
+    }
+
+    fn is_about_request(&self) -> bool {
+        self.kind() != ErrorKind::Environment
+    }
 }
 
 /// Where the key of this host lies, outside of every workspace.

@@ -1,7 +1,8 @@
 //! A pause that a running script requested, and a person's answer.
 
+use brigade_core::codes::{self, ErrorCode};
 use brigade_core::json::exact;
-use brigade_core::{CheckpointId, Extra, Json, Object, Timestamp, record};
+use brigade_core::{CheckpointId, ErrorKind, Explained, Extra, Json, Object, Timestamp, record};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
@@ -136,6 +137,16 @@ pub struct CheckpointChoice {
 }
 
 record!(CheckpointChoice);
+
+impl Explained for CheckpointRefusal {
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Refused
+    }
+
+    fn code(&self) -> Option<ErrorCode> {
+        Some(codes::WRONG_STATE)
+    }
+}
 
 /// Why a checkpoint cannot be answered or resumed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

@@ -27,6 +27,7 @@ mod checkpoint;
 mod contract;
 mod facts;
 mod inputs;
+mod next;
 mod plan;
 mod preview;
 mod queueing;
@@ -61,6 +62,7 @@ pub use facts::{
     SchemaFact,
 };
 pub use inputs::{RunInput, RunInputs, group_inputs, paths_of_words};
+pub use next::Blocked;
 pub use plan::{MissingTool, Plan, PlanSummary, SHORTEST_BOUND, plan, plan_missing};
 pub use preview::{ArgumentChange, Difference, Preview};
 pub use receipt::{

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use brigade_core::codes::{self, ErrorCode};
+use brigade_core::{ErrorKind, Explained};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
@@ -63,6 +65,16 @@ pub struct WrongStep {
     pub from: CallStatus,
     /// The requested step.
     pub step: Step,
+}
+
+impl Explained for WrongStep {
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Refused
+    }
+
+    fn code(&self) -> Option<ErrorCode> {
+        Some(codes::WRONG_STATE)
+    }
 }
 
 impl CallStatus {

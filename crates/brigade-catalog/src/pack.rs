@@ -511,7 +511,7 @@ mod tests {
         assert_eq!(same.conflicts, []);
         assert!(same.imports.iter().all(|import| import.is_known));
         assert_eq!(same.imports[0].source.as_deref(), Some("tools/a.md"));
-        let forced = plan(&entries(), Existing::Replace, SourceState::Different);
+        let forced = plan(&entries(), Existing::Overwrite, SourceState::Different);
         assert!(forced.conflicts.is_empty() && forced.imports.iter().all(|import| !import.is_known));
 
         let mut other = entries();
@@ -531,7 +531,7 @@ mod tests {
         let damaged =
             [Json::from(1), Json::object([("id", Json::from("x"))]), Json::object([("id", Json::Null)])];
         let damaged =
-            ImportPlan::of(&damaged, &[], Existing::Replace, &Redactor::new(&[]), |_| SourceState::New);
+            ImportPlan::of(&damaged, &[], Existing::Overwrite, &Redactor::new(&[]), |_| SourceState::New);
         assert_eq!((damaged.imports.len(), damaged.conflicts.len()), (0, 3));
         assert!(damaged.conflicts[1].reason.starts_with("packed entry is invalid: "), "{damaged:?}");
     }

@@ -4,6 +4,8 @@ mod ignore;
 
 use std::collections::BTreeMap;
 
+use brigade_core::{ErrorKind, Explained, Hint, NextStep, closest};
+
 use crate::fields::KNOWN_HARNESSES;
 use crate::model::{Family, Tool};
 
@@ -101,6 +103,27 @@ pub enum NoStarter {
     /// No program of a harness is installed.
     #[error("no program of a known harness is on PATH")]
     NoneDetected,
+}
+
+impl Explained for NoStarter {
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Usage
+    }
+
+    fn hints(&self) -> Vec<Hint> {
+        let hint = match self {
+            NoStarter::UnknownHarness(name) => match closest(name, KNOWN_HARNESSES.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?").into(),
+                None => NextStep::ListHarnesses.into(),
+            },
+            NoStarter::NoneDetected => "name one with --harness, or use --empty".into(),
+        };
+        vec![hint]
+    }
+
+    fn is_about_request(&self) -> bool {
+        true
+    }
 }
 
 impl StarterTools {
@@ -274,7 +297,7 @@ mod tests {
     #[test]
     fn merging_the_built_in_tools_into_the_starter_changes_nothing() {
         let text = tools_toml();
-        for existing in [Existing::Keep, Existing::Replace] {
+        for existing in [Existing::Keep, Existing::Overwrite] {
             let merged = merge(&text, &tools(), existing).unwrap();
             assert_eq!((merged.text.as_str(), merged.skipped.len()), (text.as_str(), 4));
         }

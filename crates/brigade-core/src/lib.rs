@@ -13,6 +13,8 @@
 //! # Ok::<(), brigade_core::JsonError>(())
 //! ```
 
+pub mod codes;
+mod explained;
 mod fingerprint;
 mod glob;
 mod id;
@@ -25,6 +27,7 @@ mod schemas;
 pub mod text;
 mod time;
 
+pub use explained::{ErrorKind, Explained};
 pub use fingerprint::{Fingerprint, FingerprintBuilder, FingerprintStream, StoredFingerprint};
 pub use glob::Glob;
 pub use id::{CallId, CheckpointId, IdPrefix, InvalidId, Label, Resolved, RunId};

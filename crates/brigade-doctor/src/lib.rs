@@ -35,6 +35,7 @@ mod diagnose;
 mod inbox;
 mod parity;
 mod report;
+mod request;
 mod sarif;
 mod waiting;
 
@@ -47,6 +48,7 @@ pub use issue_type::{Area, IssueType, Remedy};
 pub use mcp::{McpProblem, McpServer, inspect_mcp};
 pub use parity::{Closeout, Quieted, quiet};
 pub use report::{IssueReport, ProjectionMarks};
+pub use request::DoctorRequest;
 pub use runtime::{
     Health, RuntimeFacts, RuntimeIssue, RuntimeState, StateCounts, config_record, needed_runtime,
     not_to_be_started, not_usable, start_blockers,

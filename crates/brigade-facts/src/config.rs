@@ -1,8 +1,9 @@
 //! Reading the configuration.
 
 use brigade_catalog::{Catalog, Level};
+use brigade_core::{ConfigIssue, Hint, Place, Severity};
 use brigade_fs::{FileKind, Fs, FsError, FsErrorKind};
-use brigade_policy::PolicyState;
+use brigade_policy::{ErrorLine, PolicyState};
 use brigade_projection::Claims;
 
 use crate::host::Host;
@@ -81,5 +82,35 @@ pub fn read_config(fs: &dyn Fs, file: &str) -> Result<Vec<u8>, FsError> {
         } else {
             error
         }
+    })
+}
+
+/// Returns the errors of a catalog.
+pub fn errors_of(catalog: &Catalog) -> Vec<ErrorLine> {
+    let errors = catalog.issues().iter().filter(|issue| issue.severity == Severity::Error);
+    errors.map(ErrorLine::from).collect()
+}
+
+/// Converts an unreadable configuration file into an issue. A missing file has `next` as its hint.
+///
+/// # Errors
+/// When file access failed.
+pub fn unreadable(file: &str, error: FsError, next: Hint) -> Result<ConfigIssue, FsError> {
+    let (message, hint) = match &error.kind {
+        FsErrorKind::NotFound => ("the file does not exist".to_owned(), Some(next)),
+        FsErrorKind::NotAFile
+        | FsErrorKind::NotADirectory
+        | FsErrorKind::Outside
+        | FsErrorKind::DanglingLink
+        | FsErrorKind::TooLarge { .. } => (error.kind.to_string(), None),
+        _ => return Err(error),
+    };
+    Ok(ConfigIssue {
+        severity: Severity::Error,
+        place: Place::file(file),
+        entry: None,
+        field: None,
+        message,
+        hint,
     })
 }

@@ -48,7 +48,9 @@ mod seen;
 mod sources;
 mod tool;
 
-pub use config::{CATALOG, CONFIG_LIMIT, Config, POLICY, read_catalog, read_config, read_policy};
+pub use config::{
+    CATALOG, CONFIG_LIMIT, Config, POLICY, errors_of, read_catalog, read_config, read_policy, unreadable,
+};
 pub use digests::Digests;
 pub use files::{DOCUMENT_LIMIT, Found, ToolReader, compile_schema, parse_json};
 pub use host::{Host, bound_values};

@@ -3,7 +3,9 @@
 use std::io;
 use std::time::Duration;
 
+use brigade_core::codes::{self, ErrorCode};
 use brigade_core::text::escape_terminal;
+use brigade_core::{ErrorKind, Explained, Hint};
 use thiserror::Error;
 
 /// A file operation that failed.
@@ -80,6 +82,32 @@ pub enum FsErrorKind {
         /// The message of the operating system.
         text: String,
     },
+}
+
+impl Explained for FsError {
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Environment
+    }
+
+    fn code(&self) -> Option<ErrorCode> {
+        Some(match &self.kind {
+            FsErrorKind::NotFound => codes::FILE_MISSING,
+            FsErrorKind::Exists => codes::FILE_EXISTS,
+            FsErrorKind::NoSpace => codes::DISK_FULL,
+            FsErrorKind::ReadOnly => codes::DISK_READ_ONLY,
+            FsErrorKind::Permission => codes::PERMISSION_DENIED,
+            FsErrorKind::NotAFile | FsErrorKind::NotADirectory => codes::NOT_A_FILE,
+            FsErrorKind::Outside | FsErrorKind::DanglingLink => codes::PATH_OUTSIDE,
+            FsErrorKind::TooLarge { .. } | FsErrorKind::SizeLimit => codes::FILE_TOO_LARGE,
+            FsErrorKind::Locked { .. } => codes::LOCKED,
+            FsErrorKind::Other { .. } => codes::ENVIRONMENT,
+        })
+    }
+
+    fn hints(&self) -> Vec<Hint> {
+        let is_forbidden = matches!(self.kind, FsErrorKind::Permission);
+        is_forbidden.then(|| "check who owns the workspace's .brigade folder".into()).into_iter().collect()
+    }
 }
 
 impl FsError {

@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use brigade_catalog::{ApprovalMode, Catalog, Family, Runtime, Seconds, Tool};
-use brigade_core::Json;
 use brigade_core::text::{escape_terminal, short};
+use brigade_core::{ErrorKind, Json, closest, codes};
+use brigade_policy::Failure;
 
+use crate::exchange::Exchange;
 use crate::pin::ListedTool;
 use crate::pins::McpTool;
 
@@ -112,6 +114,25 @@ fn slug(name: &str) -> String {
     }
     let slug: String = slug.trim_end_matches('-').chars().take(60).collect();
     if slug.is_empty() { "tool".to_owned() } else { slug }
+}
+
+/// Selects the requested tools in list order, each name once; all tools if no name is given.
+///
+/// # Errors
+/// Fails if the server does not list a requested tool.
+pub fn wanted<'e>(exchange: &'e Exchange, names: &[String]) -> Result<Vec<&'e ListedTool>, Failure> {
+    let listed: Vec<&str> = exchange.tools.iter().map(|tool| tool.name.as_str()).collect();
+    if let Some(name) = names.iter().find(|name| !listed.contains(&name.as_str())) {
+        let message = format!("the server lists no tool `{}`", escape_terminal(name));
+        let failure = Failure::new(ErrorKind::NotFound, message).coded(codes::SERVER_TOOL_MISSING);
+        return Err(match closest(name, listed.iter().copied()) {
+            Some(near) => failure.hint(format!("did you mean `{}`?", escape_terminal(near))),
+            None => failure.hint("without --tool and with --dry-run, every tool is shown"),
+        });
+    }
+    let mut seen = BTreeSet::new();
+    let wanted = exchange.tools.iter().filter(|tool| names.is_empty() || names.contains(&tool.name));
+    Ok(wanted.filter(|tool| seen.insert(tool.name.clone())).collect())
 }
 
 #[cfg(test)]

@@ -56,7 +56,7 @@ pub use build::refusal_of_build;
 pub use client::{call_tool, list_tools};
 pub use content::McpAnswer;
 pub use exchange::{Exchange, KeepPin, McpErrorKind, McpFault, McpRequest, PinRule, ServerExit};
-pub use import::{import_ids, import_tool, imported_tool, stored_schema};
+pub use import::{import_ids, import_tool, imported_tool, stored_schema, wanted};
 pub use live::{Against, Comparison};
 pub use peer::{ToolCall, list_live};
 pub use pin::{ListedTool, Pin, PinChange, PinChangeKind, PinError, diff};

@@ -11,6 +11,7 @@
 //!
 //! Beside the pins, `servers/` keeps which tools each server listed at first and lists since.
 
+mod find;
 mod key;
 mod servers;
 mod store;

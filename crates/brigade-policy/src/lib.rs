@@ -58,6 +58,7 @@ mod blocker;
 mod decision;
 mod document;
 mod facts;
+mod failure;
 mod fault;
 mod label;
 mod policy;
@@ -71,6 +72,7 @@ pub use decision::{
 };
 pub use document::Located;
 pub use facts::{CallFacts, Environment};
+pub use failure::Failure;
 pub use fault::{Diagnosis, ErrorLine, Fault, Label, SourceLine};
 pub use label::{LabelProblem, check_label, shown_label};
 pub use policy::{

@@ -1,7 +1,8 @@
 //! Why the queue could not be read or changed.
 
 use brigade_call::{CallStatus, CheckpointRefusal, WrongStep};
-use brigade_core::{CallId, CheckpointId, RunId};
+use brigade_core::codes::{self, ErrorCode};
+use brigade_core::{CallId, CheckpointId, ErrorKind, Explained, Hint, NextStep, RunId};
 use brigade_fs::FsError;
 use brigade_journal::JournalError;
 use thiserror::Error;
@@ -129,6 +130,41 @@ impl From<JournalError> for QueueError {
             JournalError::Blocked(path) => QueueError::Blocked(path),
             JournalError::BadRecord { path, offset } => QueueError::BadRecord { path, offset },
             error => QueueError::Store(error.to_string()),
+        }
+    }
+}
+
+impl Explained for QueueError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            QueueError::Fs(_) | QueueError::Blocked(_) | QueueError::Store(_) => ErrorKind::Environment,
+            _ => ErrorKind::Refused,
+        }
+    }
+
+    fn code(&self) -> Option<ErrorCode> {
+        Some(match self {
+            QueueError::Fs(error) => return error.code(),
+            QueueError::Blocked(_) => codes::JOURNAL_BLOCKED,
+            QueueError::Store(_) => codes::ENVIRONMENT,
+            QueueError::NoSuchCall(_) => codes::CALL_MISSING,
+            QueueError::NoSuchCheckpoint(_) => codes::CHECKPOINT_MISSING,
+            QueueError::Changed { .. } | QueueError::CheckpointChanged { .. } => codes::CHANGED_MEANWHILE,
+            QueueError::WrongStep { .. } | QueueError::Checkpoint { .. } | QueueError::NotWaiting { .. } => {
+                codes::WRONG_STATE
+            }
+            QueueError::HasRun { .. } => codes::ALREADY_RUN,
+            QueueError::Newer(_) => codes::NEWER_VERSION,
+            QueueError::BadRecord { .. } => codes::RECORD_INVALID,
+            _ => codes::REFUSED,
+        })
+    }
+
+    fn hints(&self) -> Vec<Hint> {
+        match self {
+            QueueError::Fs(error) => error.hints(),
+            QueueError::Blocked(_) => vec![Hint::from(NextStep::CompactState).then(" moves it aside")],
+            _ => Vec::new(),
         }
     }
 }

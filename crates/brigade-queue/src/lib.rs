@@ -24,6 +24,7 @@
 #![warn(missing_docs)]
 
 mod error;
+mod find;
 mod finish;
 mod host;
 mod journal;
@@ -33,11 +34,13 @@ mod memory;
 mod observed;
 mod queue;
 mod report;
+mod running;
 mod store;
 mod texts;
 
 pub use brigade_journal::{Damage, Mending};
 pub use error::QueueError;
+pub use find::check_status;
 pub use finish::interrupted_receipt;
 pub use host::{Host, ThisHost};
 pub use journal::{Check, Compaction, JournalStore, ListedCall, TOOLS};
@@ -50,6 +53,7 @@ pub use queue::{
     View,
 };
 pub use report::{BrokenReceipt, LedgerFinding};
+pub use running::{Kept, this_runner, unrecorded};
 pub use store::{
     BadCheckpoint, BadReceipt, CallQuery, Chain, ChainEnd, CheckpointList, Checkpoints, ExaminedReceipt,
     ExaminedRun, Finding, FoundCall, InLedger, Order, Records, RunList, Snapshot, Store, StoredCall,

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use brigade_core::codes::ErrorCode;
+use brigade_core::{ErrorKind, Explained, Hint};
 use brigade_fs::FsError;
 use thiserror::Error;
 
@@ -38,4 +40,25 @@ pub enum RuntimeError {
     /// The system does not report the boot id or the identity of this process.
     #[error("the system does not tell who a process is: {0}")]
     Identity(io::Error),
+}
+
+impl Explained for RuntimeError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            RuntimeError::Newer { .. } | RuntimeError::Outside { .. } => ErrorKind::Refused,
+            _ => ErrorKind::Environment,
+        }
+    }
+
+    fn code(&self) -> Option<ErrorCode> {
+        if let RuntimeError::Fs(error) = self { error.code() } else { None }
+    }
+
+    fn hints(&self) -> Vec<Hint> {
+        if let RuntimeError::Fs(error) = self { error.hints() } else { Vec::new() }
+    }
+
+    fn is_about_request(&self) -> bool {
+        self.kind() == ErrorKind::Refused
+    }
 }

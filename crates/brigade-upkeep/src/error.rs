@@ -1,5 +1,7 @@
 //! The error of a survey or a fix.
 
+use brigade_core::codes::ErrorCode;
+use brigade_core::{ErrorKind, Explained, Hint};
 use brigade_fs::FsError;
 use brigade_queue::QueueError;
 use brigade_runtime::RuntimeError;
@@ -24,4 +26,34 @@ pub enum UpkeepError {
     /// The files of an ended runtime could not be removed.
     #[error("runtime {0} could not be cleaned up")]
     NotCleared(String),
+}
+
+impl UpkeepError {
+    /// Returns the error of the crate that failed.
+    fn inner(&self) -> Option<&dyn Explained> {
+        match self {
+            UpkeepError::Fs(error) => Some(error),
+            UpkeepError::Queue(error) => Some(error),
+            UpkeepError::Runtime(error) => Some(error),
+            UpkeepError::LeftAlone(_) | UpkeepError::NotCleared(_) => None,
+        }
+    }
+}
+
+impl Explained for UpkeepError {
+    fn kind(&self) -> ErrorKind {
+        self.inner().map_or(ErrorKind::Refused, Explained::kind)
+    }
+
+    fn code(&self) -> Option<ErrorCode> {
+        self.inner()?.code()
+    }
+
+    fn hints(&self) -> Vec<Hint> {
+        self.inner().map(Explained::hints).unwrap_or_default()
+    }
+
+    fn is_about_request(&self) -> bool {
+        self.inner().is_none_or(Explained::is_about_request)
+    }
 }

@@ -1,11 +1,14 @@
 //! The inbox file: one JSON object per line.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use brigade_core::{Clock, Dialect, Json};
+use brigade_core::text::escape_terminal;
+use brigade_core::{Clock, Dialect, ErrorKind, IdPrefix, Json, NextStep};
 use brigade_doctor::InboxItem;
 use brigade_facts::CONFIG_LIMIT;
 use brigade_fs::{FileMode, Fs, FsError, RelPath};
+use brigade_policy::Failure;
 
 use crate::rel;
 use crate::site::Site;
@@ -41,7 +44,39 @@ pub struct SetAside {
     pub file: Option<String>,
 }
 
+/// The maximum number of candidates for an ambiguous prefix.
+const CANDIDATES: usize = 20;
+
 impl InboxFile {
+    /// Finds the index of a row. An equal id wins over ids that start with the prefix. If two rows have the id, the
+    /// last one is used.
+    ///
+    /// # Errors
+    /// Fails if no row or several rows match.
+    pub fn find(&self, prefix: &IdPrefix) -> Result<usize, Failure> {
+        let text = prefix.as_str();
+        let mut found: BTreeMap<&str, usize> = BTreeMap::new();
+        for (index, row) in self.rows().enumerate() {
+            if let Some(id) = row.id.as_deref().filter(|id| !text.is_empty() && id.starts_with(text)) {
+                found.insert(id, index);
+            }
+        }
+        if let Some(index) = found.get(text) {
+            return Ok(*index);
+        }
+        match found.len() {
+            0 => {
+                let message = format!("no row of the inbox matches `{}`", escape_terminal(text));
+                Err(Failure::new(ErrorKind::NotFound, message).hint(NextStep::ListInbox))
+            }
+            1 => Ok(found.into_values().next().unwrap_or_default()),
+            _ => {
+                let candidates = found.into_keys().take(CANDIDATES).map(str::to_owned).collect();
+                Err(Failure::ambiguous("row", text, candidates))
+            }
+        }
+    }
+
     /// Parses the bytes of the file. Skips blank lines and a byte order mark.
     pub fn parse(bytes: &[u8]) -> InboxFile {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);

@@ -8,9 +8,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use brigade_catalog::pack::{Entry, Pack, PackedSource, SourceState, source_place};
-use brigade_core::{Json, Timestamp};
+use brigade_core::text::escape_terminal;
+use brigade_core::{ErrorKind, IdPrefix, Json, NextStep, Resolved, Timestamp, codes};
 use brigade_facts::{DOCUMENT_LIMIT, parse_json};
 use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, Location, RelPath};
+use brigade_policy::Failure;
 use brigade_redact::Redactor;
 
 use crate::rel;
@@ -318,6 +320,31 @@ fn private_folder(fs: &dyn Fs, path: &str) -> Result<RelPath, FsError> {
 
 fn inside(folder: &RelPath, name: &str) -> RelPath {
     folder.join(name).expect("names of packs, and checked places, stay inside")
+}
+
+/// Finds a stored pack by its id or a prefix; `latest` is the newest one.
+///
+/// # Errors
+/// Fails if no pack or several packs match, or on a disk error.
+pub fn find_pack(fs: &dyn Fs, id: &IdPrefix) -> Result<Pack, Failure> {
+    let packs = packs(fs)?;
+    let found = match (id.as_str(), packs.first()) {
+        ("latest", Some(latest)) => Resolved::One(latest),
+        _ => id.resolve(packs.iter().map(|pack| (pack.pack_id.as_str(), pack))),
+    };
+    match found {
+        Resolved::One(pack) => Ok(pack.clone()),
+        Resolved::None => {
+            let message = format!("no pack matches `{}`", escape_terminal(id.as_str()));
+            Err(Failure::new(ErrorKind::NotFound, message)
+                .coded(codes::PACK_MISSING)
+                .hint(NextStep::ListPacks))
+        }
+        Resolved::Ambiguous(several) => {
+            let candidates = several.iter().map(|pack| pack.pack_id.clone()).collect();
+            Err(Failure::ambiguous("pack", id.as_str(), candidates))
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
 //! The runtimes, prepared for a diagnosis.
 
-use brigade_catalog::{Level, Runtimes};
+use brigade_catalog::{Level, Runtime, Runtimes};
+use brigade_core::text::escape_terminal;
+use brigade_core::{ErrorKind, NextStep, closest, codes};
 use brigade_doctor::ConfigFile;
 use brigade_facts::{Host, bound_values, read_config};
 use brigade_fs::{FsError, Location};
-use brigade_policy::PolicyState;
+use brigade_policy::{Failure, PolicyState};
 use brigade_runtime::{Checks, RuntimeFacts, Supervisor};
 
 use crate::error::UpkeepError;
@@ -81,4 +83,25 @@ pub fn machine_of(host: Host<'_>, policy: &PolicyState) -> Result<brigade_runtim
     let secrets = bound_values(host.environment, policy);
     let refuses_inline_code = policy.refuses_inline_code();
     Ok(brigade_runtime::Host { environment, outside, refuses_inline_code, secrets })
+}
+
+/// Finds a runtime of the configuration. It may be disabled or broken.
+///
+/// # Errors
+/// Fails if no runtime has this id, or the file cannot be read.
+pub fn find_runtime<'r>(runtimes: &'r Runtimes, id: &str) -> Result<&'r Runtime, Failure> {
+    if let Some(runtime) = runtimes.runtime(id.trim()) {
+        return Ok(runtime);
+    }
+    if runtimes.runtimes().is_empty()
+        && let Some(issue) = runtimes.issues().iter().max_by_key(|issue| issue.severity)
+    {
+        return Err(Failure::new(ErrorKind::InvalidConfig, issue.to_string()));
+    }
+    let message = format!("no runtime has the id `{}`", escape_terminal(id));
+    let failure = Failure::new(ErrorKind::NotFound, message).coded(codes::RUNTIME_MISSING);
+    Err(match closest(id, runtimes.runtimes().iter().map(|runtime| runtime.id.as_str())) {
+        Some(near) => failure.hint(format!("did you mean `{}`?", escape_terminal(near))),
+        None => failure.hint(NextStep::ListRuntimes),
+    })
 }

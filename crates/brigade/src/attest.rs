@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use brigade_attest::{HostKeys, KeyError, envelope, key_id, verify};
+use brigade_attest::{HostKeys, envelope, key_id, verify};
 use brigade_core::json::from_json;
-use brigade_core::{Hint, IdPrefix, Json, NextStep};
+use brigade_core::{IdPrefix, Json, NextStep};
 use brigade_facts::DOCUMENT_LIMIT;
 use brigade_fs::FsError;
 
@@ -105,22 +105,4 @@ pub(crate) fn typed_path(room: &Room, path: &Path) -> PathBuf {
 
 fn unreadable(error: FsError) -> Error {
     Error::new(ErrorKind::Usage, error.to_string())
-}
-
-impl From<KeyError> for Error {
-    fn from(error: KeyError) -> Error {
-        let made = |kind| Error::new(kind, error.to_string());
-        match &error {
-            KeyError::Exists => made(ErrorKind::Usage)
-                .hint("--force replaces it; envelopes of the old one then need its public key"),
-            KeyError::Open { path, .. } => made(ErrorKind::Refused).hint(
-                Hint::from(format!("chmod 600 {}, or ", path.display()))
-                    .then(NextStep::ReplaceKey)
-                    .then(" makes a new one"),
-            ),
-            KeyError::Unusable => made(ErrorKind::Environment).hint(NextStep::ReplaceKey),
-            KeyError::Fs(error) => error.clone().into(),
-            _ => made(ErrorKind::Environment),
-        }
-    }
 }

@@ -11,7 +11,6 @@ use brigade_queue::{Enqueued, OnDuplicate};
 
 use crate::calls;
 use crate::calls::Calls;
-use crate::calls::not_to_be_queued;
 use crate::error::{Error, ErrorKind};
 use crate::gather;
 use crate::gather::Config;
@@ -71,7 +70,7 @@ impl Calls {
                 continue;
             }
             group.push(match plan_line(&self.room, &config, &mut facts, &line) {
-                Ok(plan) => match not_to_be_queued(&plan, blocked) {
+                Ok(plan) => match plan.not_to_be_queued(blocked) {
                     None => Line::Planned(number, Box::new(plan)),
                     Some(reason) => Line::Refused(BatchRow::refused(number, reason, Some(&plan))),
                 },

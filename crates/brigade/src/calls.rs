@@ -1,22 +1,17 @@
 //! Operations on calls: plan, queue, show, decide.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use brigade_call::{
-    Call, CallStatus, Change, Plan, Preview, Purpose, RuntimeFact, Step, shown_policy, shown_projections,
-    verify,
-};
-use brigade_core::text::escape_terminal;
-use brigade_core::{Hint, IdPrefix, NextStep, Severity, Timestamp};
-use brigade_policy::{Blocker, BlockerDetail};
+use brigade_call::{Call, CallStatus, Plan, Preview, Step, shown_policy, shown_projections};
+use brigade_core::{Hint, IdPrefix, NextStep, Severity};
+use brigade_policy::{Blocker, BlockerDetail, Failure};
 use brigade_projection::blocking;
-use brigade_queue::{Enqueued, Match, OnDuplicate, QueueError, Review, StoredCall};
+use brigade_queue::{Enqueued, OnDuplicate, QueueError, Review, StoredCall, check_status};
 use brigade_redact::{Redactor, SecretValue};
 
 use crate::args;
-use crate::codes;
 use crate::error::{Error, ErrorKind, if_any};
 use crate::gather;
 use crate::gather::{Config, Planned};
@@ -27,13 +22,11 @@ use crate::refusal::Refusal;
 use crate::report::{
     CallReport, PlanReport, ProjectionReport, QueueReport, Report as _, ReviewReport, Unfilled,
 };
-use crate::request::{Blocked, Request};
+use crate::request::Request;
 use crate::room::{CALLS, CATALOG, Room};
+use brigade_core::codes;
 
 pub use brigade_queue::CallFilter;
-
-/// The maximum number of listed files of a command.
-const SHOWN_FILES: usize = 8;
 
 /// Plans, queues, shows, decides and runs calls.
 #[derive(Clone)]
@@ -86,7 +79,7 @@ impl Calls {
         let (planned, missing) =
             gather::plan_request(&self.room, &config, tool, args::args(&self.room, args))?;
         let plan = &planned.plan;
-        let refused = || not_to_be_queued(plan, *blocked).map(|why| Error::new(ErrorKind::Refused, why));
+        let refused = || plan.not_to_be_queued(*blocked).map(|why| Error::new(ErrorKind::Refused, why));
         if let Some(error) = missing.or_else(refused) {
             let call = Box::new(plan.shown_call(self.room.now()).shown(&*self.room));
             let error = error.because(plan.blockers().iter().cloned());
@@ -138,17 +131,16 @@ impl Calls {
         let stored =
             find_call(room, &call.into(), None).map_err(|error| error.missing(room, Refusal::Call))?;
         let call = stored.call;
-        let planned = if is_open(&call.status) { if_any(plan_again(room, &call))? } else { None };
-        let plan = planned.as_ref().map(|(_, planned)| &planned.plan);
-        let changed = changed(room, &call, plan);
+        let planned = if call.is_open() { if_any(plan_again(room, &call))? } else { None };
+        let (plan, now) = (planned.as_ref().map(|(_, planned)| &planned.plan), room.now());
         Ok(CallReport {
             schema: CallReport::SCHEMA,
             target: self.room.target(),
             calls_path: calls_path(&self.room),
             pin: pins::pin_beside(room, &call)?.map(|pin| pins::pin_summary(room, &pin)),
-            next: next_of_call(&call, plan, &changed),
+            changed: call.changes_since_approved(plan, now),
+            next: call.next_step(plan, now),
             preview: plan.map(|plan| preview(room, &call, plan)).transpose()?.map(Box::new),
-            changed,
             call: call.shown(room),
             error: Unfilled::default(),
             candidates: Unfilled::default(),
@@ -169,11 +161,7 @@ impl Calls {
         let call = &stored.call;
         let refused = |error| review_refused(room, Some(call), error);
         if let Err(wrong) = call.status.check(Step::Approve) {
-            return Err(refused(hinted(
-                room,
-                Error::caused(ErrorKind::Refused, wrong).coded(codes::WRONG_STATE),
-                call,
-            )));
+            return Err(refused(hinted(room, Error::from(wrong), call)));
         }
         let of_call = || Refusal::Review { call: Some(Box::new(call.clone().shown(room))), pin: None };
         let (_, planned) = plan_again(room, call).map_err(|error| error.missing(room, of_call()))?;
@@ -251,18 +239,13 @@ pub(crate) fn note_on_tool(room: &Room, id: &str) -> Result<Option<String>, Erro
     if catalog.tool(id).is_some() {
         return Ok(None);
     }
-    let error = Error::new(ErrorKind::NotFound, format!("no tool has the id `{}`", shown_id(id)));
-    Ok(Some(did_you_mean(error, id, catalog.ids()).with_hints(&*room.env.speller)))
+    let failure = Failure::new(ErrorKind::NotFound, format!("no tool has the id `{}`", shown_id(id)));
+    Ok(Some(failure.near(id, catalog.ids()).with_hints(&*room.env.speller)))
 }
 
 /// Returns the path of the queue file for reports.
 pub(crate) fn calls_path(room: &Room) -> String {
     room.absolute(CALLS)
-}
-
-/// Returns whether a call can still be decided or run, so that its plan is of interest.
-fn is_open(status: &CallStatus) -> bool {
-    matches!(status, CallStatus::Pending | CallStatus::Held | CallStatus::Approved)
 }
 
 /// Shows what a call would run now, beside the last approved call of its tool.
@@ -271,43 +254,14 @@ fn preview(room: &Room, call: &Call, plan: &Plan) -> Result<Preview, Error> {
     Ok(Preview::of(plan, earlier.as_ref().map(|stored| &stored.call)))
 }
 
-/// Lists the changes since a call was approved. `plan` is its plan now, if its tool is still there.
-fn changed(room: &Room, call: &Call, plan: Option<&Plan>) -> Vec<String> {
-    if call.status != CallStatus::Approved {
-        return Vec::new();
-    }
-    let Some(plan) = plan else { return vec!["the tool is not there any more".to_owned()] };
-    match verify(call.clone(), plan.clone(), RuntimeFact::NotNeeded, Purpose::Run, room.now()) {
-        Ok(_) => Vec::new(),
-        Err(refusal) => refusal.changes.iter().map(ToString::to_string).collect(),
-    }
-}
-
 /// Reports the changes since the call was queued, and stores them in the call. The next approval accepts exactly
 /// these changes.
 fn tell_changes(room: &Room, stored: &StoredCall, plan: &Plan) -> Result<Error, Error> {
     let call = &stored.call;
     let report = record_review(room, stored, Review::Replan(Box::new(plan.replan())))?;
-    let files: Vec<&String> = plan.binding().files.keys().filter(|path| !path.starts_with('/')).collect();
-    let told = plan.to_be_told(call).into_iter().map(|change| {
-        let message = format!("changed since the call was queued: {change}");
-        let blocker = Blocker::new(change.code(), message);
-        match change {
-            Change::Code if !files.is_empty() => {
-                let names: Vec<_> = files.iter().take(SHOWN_FILES).map(|path| format!("`{path}`")).collect();
-                let more = if SHOWN_FILES < files.len() { " and more" } else { "" };
-                blocker.field("command").hint(format!("look at {}{more}", names.join(", ")))
-            }
-            Change::Policy => {
-                let step = NextStep::ExplainPolicy(call.tool_id.clone());
-                blocker.hint(Hint::from(step).then(" shows what it decides"))
-            }
-            _ => blocker,
-        }
-    });
     let message = format!("call {} is not approved yet: it would not run what was queued", call.id);
     let error = Error::new(ErrorKind::Refused, message)
-        .because(told)
+        .because(plan.told(call))
         .hint(Hint::from(NextStep::Approve(call.id.clone())).then(" takes it as it is now"));
     Ok(error.refusing(room, Refusal::Review { call: Some(Box::new(report.call)), pin: report.pin }))
 }
@@ -320,28 +274,6 @@ fn decline(room: &Room, prefix: &IdPrefix, step: Step, review: Review) -> Result
 fn find_call_to_review(room: &Room, prefix: &IdPrefix, step: Step) -> Result<StoredCall, Error> {
     let found = find_call_to_change(room, prefix, step);
     found.map_err(|error| error.missing(room, Refusal::Review { call: None, pin: None }))
-}
-
-/// Returns the next step that would be accepted for a call now.
-fn next_of_call(call: &Call, plan: Option<&Plan>, changed: &[String]) -> Option<NextStep> {
-    let id = || call.id.clone();
-    match &call.status {
-        CallStatus::Pending | CallStatus::Held => {
-            let can_be = plan.is_some_and(|plan| plan.approvable(call).is_ok());
-            Some(if can_be { NextStep::Approve(id()) } else { NextStep::Reject(id()) })
-        }
-        CallStatus::Approved if changed.is_empty() => Some(NextStep::RunCall(id())),
-        CallStatus::Approved => {
-            let can_be = plan.is_some_and(|plan| plan.blockers().is_empty());
-            Some(if can_be { NextStep::QueueCall(call.tool_id.clone()) } else { NextStep::Reject(id()) })
-        }
-        CallStatus::Waiting => Some(NextStep::ListCheckpoints),
-        CallStatus::ResumePending => call.checkpoint_ids.first().cloned().map(NextStep::Resume),
-        CallStatus::Completed | CallStatus::Failed | CallStatus::TimedOut | CallStatus::Interrupted => {
-            call.claim.as_ref().map(|claim| NextStep::ShowRun(claim.run_id.clone()))
-        }
-        CallStatus::Running | CallStatus::Rejected | CallStatus::Other(_) => None,
-    }
 }
 
 /// Adds the next step that is possible for a call.
@@ -391,7 +323,7 @@ fn review_refused(room: &Room, call: Option<&Call>, error: Error) -> Error {
 /// Finds a call for a step. If its runner is gone, the end of its run is recorded first.
 pub(crate) fn find_call_to_change(room: &Room, prefix: &IdPrefix, step: Step) -> Result<StoredCall, Error> {
     let stored = find_call(room, prefix, Some(step))?;
-    if !is_unrecorded(&stored.call) {
+    if !stored.call.is_unrecorded() {
         return Ok(stored);
     }
     record_interrupted(room)?;
@@ -424,22 +356,7 @@ pub(crate) fn record_interrupted(room: &Room) -> Result<(), Error> {
 
 /// Finds a call by id or prefix. Of several calls, only those that allow the step are meant.
 pub(crate) fn find_call(room: &Room, prefix: &IdPrefix, step: Option<Step>) -> Result<StoredCall, Error> {
-    let allows = |call: &Call| step.is_none_or(|step| call.status.allows(step));
-    match (room.queue().read()?.find_call(prefix, &allows)?, step) {
-        (Match::One(stored), _) => Ok(stored),
-        (Match::None, _) => {
-            let shown = escape_terminal(prefix.as_str()).into_owned();
-            Err(Error::new(ErrorKind::NotFound, format!("no call matches `{shown}`"))
-                .coded(codes::CALL_MISSING)
-                .hint(NextStep::ListCalls))
-        }
-        (Match::Ambiguous(none), Some(step)) if none.is_empty() => {
-            let shown = escape_terminal(prefix.as_str()).into_owned();
-            let message = format!("several calls match `{shown}`, and none can be {step}");
-            Err(Error::new(ErrorKind::Ambiguous, message).hint(NextStep::ListCalls))
-        }
-        (Match::Ambiguous(candidates), _) => Err(ambiguous("call", prefix, candidates)),
-    }
+    Ok(room.queue().read()?.the_call(prefix, step)?)
 }
 
 /// Plans a stored call again with its arguments and current facts.
@@ -504,55 +421,6 @@ pub(crate) fn queue_report(
     }
 }
 
-/// Returns why a plan may not be stored, if it may not.
-pub(crate) fn not_to_be_queued(plan: &Plan, blocked: Blocked) -> Option<String> {
-    if plan.holds_secret() {
-        let is_catalogs = |blocker: &Blocker| blocker.code == "secret_in_catalog";
-        let what =
-            if plan.blockers().iter().any(is_catalogs) { "the catalog holds what" } else { "an argument" };
-        return Some(format!("{what} looks like a secret, so the call is not stored"));
-    }
-    match blocked {
-        Blocked::Refuse if !plan.blockers().is_empty() => Some("the call is blocked".to_owned()),
-        Blocked::Refuse | Blocked::Include => None,
-    }
-}
-
-/// Checks that a word is a known status.
-pub(crate) fn check_status<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Result<(), Error> {
-    let known: BTreeSet<&str> = known.collect();
-    if known.contains(word) {
-        return Ok(());
-    }
-    let error = Error::new(ErrorKind::Usage, format!("there is no status `{}`", escape_terminal(word)))
-        .coded(codes::STATUS_UNKNOWN);
-    let words = known.iter().copied().collect::<Vec<_>>().join(", ");
-    Err(did_you_mean(error, word, known.iter().copied()).hint(format!("statuses are {words}")))
-}
-
-fn did_you_mean<'a>(error: Error, word: &str, known: impl Iterator<Item = &'a str>) -> Error {
-    match brigade_core::closest(word, known) {
-        Some(near) => error.hint(format!("did you mean `{}`?", escape_terminal(near))),
-        None => error,
-    }
-}
-
-/// Tells whether a call ended because its runner is gone, and no writer has recorded that yet.
-fn is_unrecorded(call: &Call) -> bool {
-    let is_ours = call.claim.as_ref().is_some_and(|claim| claim.runner.is_some());
-    match &call.receipt {
-        None => call.status == CallStatus::Interrupted,
-        // Its receipt exists and is not in the ledger yet.
-        Some(receipt) => is_ours && receipt.ledger.is_none(),
-    }
-}
-
-pub(crate) fn ambiguous(what: &str, prefix: &IdPrefix, candidates: Vec<String>) -> Error {
-    let shown = escape_terminal(prefix.as_str()).into_owned();
-    Error::new(ErrorKind::Ambiguous, format!("`{shown}` could be more than one {what}"))
-        .candidates(candidates)
-}
-
 /// Returns reasons as sentences.
 pub(crate) fn messages(blockers: &[Blocker]) -> Vec<String> {
     blockers.iter().map(ToString::to_string).collect()
@@ -561,9 +429,4 @@ pub(crate) fn messages(blockers: &[Blocker]) -> Vec<String> {
 /// Returns reasons with code, place and fix.
 pub(crate) fn details(blockers: &[Blocker]) -> Vec<BlockerDetail> {
     blockers.iter().map(BlockerDetail::from).collect()
-}
-
-/// Returns a key that sorts the oldest call first.
-pub(crate) fn age_key(call: &Call) -> (bool, Option<Timestamp>) {
-    (call.created_at.is_none(), call.created_at)
 }

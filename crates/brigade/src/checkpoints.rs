@@ -3,15 +3,12 @@
 use std::sync::Arc;
 
 use brigade_call::{CallStatus, Checkpoint, CheckpointStatus};
-use brigade_core::text::escape_terminal;
 use brigade_core::{CallId, CheckpointId, Hint, IdPrefix, NextStep};
-use brigade_queue::{Answer, Match, QueueError, StoredCall, StoredCheckpoint};
+use brigade_queue::{Answer, QueueError, StoredCall, StoredCheckpoint};
 use brigade_redact::Redactor;
 
 use crate::calls;
-use crate::calls::ambiguous;
 use crate::catalog::counts;
-use crate::codes;
 use crate::error::{Error, ErrorKind, if_any};
 use crate::refusal::{Refusal, RunRefusal};
 use crate::report::{
@@ -107,7 +104,7 @@ impl Checkpoints {
         let refusal =
             || Refusal::Resume { checkpoint: Some(Box::new(stored.shown(room))), run: RunRefusal::default() };
         if let Err(refused) = stored.checkpoint.check_resumable(room.now()) {
-            let error = Error::caused(ErrorKind::Refused, refused).coded(codes::WRONG_STATE);
+            let error = Error::from(refused);
             let hint = match stored.checkpoint.status {
                 CheckpointStatus::Pending => {
                     Some(NextStep::AnswerCheckpoint(stored.checkpoint.id.clone()).into())
@@ -233,16 +230,7 @@ fn checkpoints_of(
 }
 
 fn find_checkpoint(room: &Room, prefix: &IdPrefix) -> Result<StoredCheckpoint, Error> {
-    match room.queue().read()?.find_checkpoint(prefix)? {
-        Match::One(stored) => Ok(stored),
-        Match::None => {
-            let shown = escape_terminal(prefix.as_str());
-            Err(Error::new(ErrorKind::NotFound, format!("no checkpoint matches `{shown}`"))
-                .coded(codes::CHECKPOINT_MISSING)
-                .hint(NextStep::ListCheckpoints))
-        }
-        Match::Ambiguous(candidates) => Err(ambiguous("checkpoint", prefix, candidates)),
-    }
+    Ok(room.queue().read()?.the_checkpoint(prefix)?)
 }
 
 /// Adds the next step for a checkpoint whose file was edited.

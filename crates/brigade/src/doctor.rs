@@ -5,8 +5,9 @@ mod sarif;
 use std::sync::Arc;
 
 use brigade_catalog::Catalog;
-use brigade_core::{NextStep, closest};
-use brigade_doctor::{Area, Issue, IssueType, Quieted, quiet, top_issue};
+use brigade_core::NextStep;
+pub use brigade_doctor::DoctorRequest;
+use brigade_doctor::{Area, Issue, Quieted, quiet, top_issue};
 use brigade_facts::SummaryFacts;
 use brigade_policy::Policy;
 use brigade_runtime::Checks;
@@ -14,11 +15,9 @@ use brigade_upkeep::{Fix, Ledger, ParitySection, Parts, Sections, Survey, Upkeep
 
 use crate::catalog;
 use crate::catalog::Tools;
-use crate::codes;
 use crate::error::{Error, ErrorKind};
 use crate::exit::Exit;
 use crate::gather;
-use crate::gather::Config;
 use crate::load;
 use crate::parity;
 use crate::policies::Policies;
@@ -27,61 +26,6 @@ use crate::report::{
     CatalogReport, FixReport, IssueReport, PolicyHealthReport, Report as _, Rows, ToolSummary,
 };
 use crate::room::{CATALOG, POLICY, Room};
-
-/// Options of a health check.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct DoctorRequest {
-    /// Whether issues fail the command.
-    pub strict: bool,
-    /// Only issues of these areas (`tool`, `policy`, …) and types (`missing_source`, …); all if empty.
-    pub only: Vec<String>,
-    /// Only issues of this tool or runtime.
-    pub tool: Option<String>,
-}
-
-impl DoctorRequest {
-    /// Refuses words that are not an area or a type.
-    fn check(&self) -> Result<(), Error> {
-        let areas = Area::ALL.iter().map(|area| area.as_str());
-        let known: Vec<&str> = areas.chain(IssueType::all().iter().map(|kind| kind.code())).collect();
-        let Some(word) = self.only.iter().find(|word| !known.contains(&word.as_str())) else {
-            return Ok(());
-        };
-        let shown = brigade_core::text::escape_terminal(word);
-        let error =
-            Error::new(ErrorKind::Usage, format!("`{shown}` is neither an area nor a type of issues"))
-                .coded(codes::FILTER_UNKNOWN);
-        Err(match closest(word, known.iter().copied()) {
-            Some(near) => error.hint(format!("did you mean `{near}`?")),
-            None => error.hint(format!("areas are {}", Area::ALL.map(Area::as_str).join(", "))),
-        })
-    }
-
-    /// Refuses a tool or runtime that is not configured and has no issue.
-    fn check_tool(&self, config: &Config, survey: &Survey<'_>, found: &[Issue]) -> Result<(), Error> {
-        let Some(wanted) = &self.tool else { return Ok(()) };
-        let tools = config.catalog.tools().iter().map(|tool| tool.id.as_str());
-        let runtimes = survey.runtime_facts().iter().map(|facts| facts.id.as_str());
-        let concerned = found.iter().filter_map(|issue| issue.tool_id.as_deref());
-        let known: Vec<&str> = tools.chain(runtimes).chain(concerned).collect();
-        if known.contains(&wanted.as_str()) {
-            return Ok(());
-        }
-        let shown = brigade_core::text::escape_terminal(wanted);
-        let error = Error::new(ErrorKind::Usage, format!("there is no tool or runtime `{shown}`"))
-            .coded(codes::FILTER_UNKNOWN);
-        Err(match closest(wanted, known.iter().copied()) {
-            Some(near) => error.hint(format!("did you mean `{near}`?")),
-            None => error.hint(NextStep::ListTools),
-        })
-    }
-
-    fn wants(&self, issue: &Issue) -> bool {
-        let is_named = |word: &String| word == issue.area().as_str() || word == issue.kind.code();
-        (self.only.is_empty() || self.only.iter().any(is_named))
-            && self.tool.as_ref().is_none_or(|tool| issue.tool_id.as_ref() == Some(tool))
-    }
-}
 
 impl Tools {
     /// Lists the catalog with its health, and counts of calls, runs, checkpoints and runtimes. Runs no health command
@@ -187,7 +131,9 @@ fn catalog_report(room: &Room, parts: &Parts, request: &DoctorRequest) -> Result
     let site = room.site(&config);
     let mut survey = Survey::read(&site, parts)?;
     let mut found = survey.diagnose(&site);
-    request.check_tool(&config, &survey, &found)?;
+    let tools = config.catalog.tools().iter().map(|tool| tool.id.as_str());
+    let runtimes = survey.runtime_facts().iter().map(|facts| facts.id.as_str());
+    request.check_tool(tools.chain(runtimes), &found)?;
     found.retain(|issue| request.wants(issue));
     let closeouts = closeouts(&*room.fs)?;
     let (raw, quieted) = match closeouts.fingerprints() {

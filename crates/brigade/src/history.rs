@@ -6,12 +6,10 @@ use brigade_call::{CallStatus, Receipt, ReplayOf, RunInputs, RunObserved, group_
 use brigade_core::{Glob, IdPrefix, NextStep};
 use brigade_queue::{
     Enqueued, ListedRun, MeantRun, OnDuplicate, OpenRun, RunPage, StoredReceipt, ThisHost, View,
-    interrupted_receipt,
+    check_status, interrupted_receipt,
 };
 
 use crate::calls;
-use crate::calls::check_status;
-use crate::codes;
 use crate::error::{Error, ErrorKind};
 use crate::gather;
 use crate::load;
@@ -22,6 +20,7 @@ use crate::report::{
     RunListReport, RunShowReport, RunSummary, Unfilled,
 };
 use crate::room::{CALLS, RUNS, Room};
+use brigade_core::codes;
 
 pub use brigade_queue::RunFilter;
 
@@ -93,7 +92,7 @@ impl Runs {
     pub fn show(&self, prefix: &IdPrefix) -> Result<RunShowReport, Error> {
         let shown = logs::meant_run(&self.room, prefix).and_then(|run| match run {
             MeantRun::Abandoned(run) => abandoned_report(&self.room, &run),
-            run => logs::receipt_of(run).map(|stored| run_report(&self.room, stored)),
+            run => Ok(run_report(&self.room, run.into_receipt()?)),
         });
         shown.map_err(|error| error.missing(&self.room, Refusal::RunShow))
     }
@@ -237,7 +236,7 @@ impl Runs {
 
 /// Finds a finished run.
 pub(crate) fn find_run(room: &Room, prefix: &IdPrefix) -> Result<StoredReceipt, Error> {
-    logs::meant_run(room, prefix).and_then(logs::receipt_of)
+    Ok(logs::meant_run(room, prefix)?.into_receipt()?)
 }
 
 /// Finds a finished run before a write. A run whose runner is gone is recorded first.
@@ -247,7 +246,7 @@ fn find_run_to_change(room: &Room, prefix: &IdPrefix) -> Result<StoredReceipt, E
             calls::record_interrupted(room)?;
             find_run(room, &IdPrefix::new(&run.run_id))
         }
-        run => logs::receipt_of(run),
+        run => Ok(run.into_receipt()?),
     }
 }
 
@@ -256,7 +255,7 @@ fn abandoned_report(room: &Room, run: &OpenRun) -> Result<RunShowReport, Error> 
     let stored = room.queue().read()?.call(&run.call_id)?;
     let claim = stored.as_ref().and_then(|stored| stored.call.claim.clone());
     let (Some(stored), Some(claim)) = (stored, claim) else {
-        return logs::receipt_of(MeantRun::Abandoned(run.clone())).map(|stored| run_report(room, stored));
+        return Ok(run_report(room, MeantRun::Abandoned(run.clone()).into_receipt()?));
     };
     let host = ThisHost::new(room.fs.clone());
     let receipt = interrupted_receipt(&host, &stored, &claim.run_id, room.now());

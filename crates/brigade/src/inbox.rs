@@ -6,14 +6,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use brigade_core::{IdPrefix, NextStep};
+use brigade_core::IdPrefix;
 use brigade_doctor::{Import, InboxItem, InboxRow, import, quiet};
+use brigade_policy::Failure;
 use brigade_runtime::Checks;
 pub use brigade_upkeep::INBOX;
 use brigade_upkeep::{InboxFile, Parts, SetAside, Survey, closeouts};
 
 use crate::calls;
-use crate::calls::ambiguous;
 use crate::catalog::counts;
 use crate::error::{Error, ErrorKind};
 use crate::gather;
@@ -130,8 +130,9 @@ impl Inbox {
     /// Returns [`Refusal::InboxItem`] if no row matches, and file errors.
     pub fn show(&self, prefix: &IdPrefix) -> Result<InboxItemReport, Error> {
         let inbox = self.room.inbox().read()?;
-        let index = find(&inbox, prefix)
-            .map_err(|error| error.refusing(&self.room, Refusal::InboxItem { item: None }))?;
+        let index = inbox
+            .find(prefix)
+            .map_err(|error| Error::from(error).refusing(&self.room, Refusal::InboxItem { item: None }))?;
         Ok(item_report(&self.room, inbox.row(index).clone()))
     }
 
@@ -147,15 +148,16 @@ impl Inbox {
     ) -> Result<InboxItemReport, Error> {
         let reason = reason.map(|reason| calls::clean_reason(&self.room, reason)).transpose()?;
         let now = self.room.now();
-        let refused = |item| move |error: Error| error.refusing(&self.room, Refusal::InboxItem { item });
+        let refused =
+            |item| move |error: Failure| Error::from(error).refusing(&self.room, Refusal::InboxItem { item });
         // Look without the lock first, so a mistyped id changes nothing and does not wait.
-        find(&self.room.inbox().read()?, prefix).map_err(refused(None))?;
+        self.room.inbox().read()?.find(prefix).map_err(refused(None))?;
         let (decided, _) = self.room.inbox().change(|inbox| {
-            let index = find(inbox, prefix).map_err(refused(None))?;
+            let index = inbox.find(prefix).map_err(refused(None))?;
             let mut row = inbox.row(index).clone();
             let status = step.status();
             if row.status.as_deref() == Some(status) {
-                let error = Error::new(ErrorKind::Refused, format!("the row is {status} already"));
+                let error = Failure::new(ErrorKind::Refused, format!("the row is {status} already"));
                 return Err(refused(Some(Box::new(row)))(error));
             }
             row.status = Some(status.to_owned());
@@ -182,33 +184,6 @@ fn item_report(room: &Room, item: InboxItem) -> InboxItemReport {
 /// Counts the rows by status.
 pub(crate) fn inbox_counts(inbox: &InboxFile) -> BTreeMap<String, u64> {
     counts(inbox.rows().map(|row| row.status.as_deref().unwrap_or("unknown")))
-}
-
-/// The maximum number of candidates for an ambiguous prefix.
-const CANDIDATES: usize = 20;
-
-/// Finds a row. An equal id wins over ids that start with the prefix. If two rows have the id, the last one is used.
-fn find(inbox: &InboxFile, prefix: &IdPrefix) -> Result<usize, Error> {
-    let text = prefix.as_str();
-    let mut found: BTreeMap<&str, usize> = BTreeMap::new();
-    for (index, row) in inbox.rows().enumerate() {
-        if let Some(id) = row.id.as_deref().filter(|id| !text.is_empty() && id.starts_with(text)) {
-            found.insert(id, index);
-        }
-    }
-    if let Some(index) = found.get(text) {
-        return Ok(*index);
-    }
-    let shown = brigade_core::text::escape_terminal(text).into_owned();
-    match found.len() {
-        0 => Err(Error::new(ErrorKind::NotFound, format!("no row of the inbox matches `{shown}`"))
-            .hint(NextStep::ListInbox)),
-        1 => Ok(found.into_values().next().unwrap_or_default()),
-        _ => {
-            let candidates = found.into_keys().take(CANDIDATES).map(str::to_owned).collect();
-            Err(ambiguous("row", prefix, candidates))
-        }
-    }
 }
 
 #[cfg(test)]

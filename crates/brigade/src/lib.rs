@@ -36,7 +36,6 @@ mod brief;
 mod calls;
 mod catalog;
 mod checkpoints;
-pub mod codes;
 mod defaults;
 mod doctor;
 mod env;
@@ -84,11 +83,12 @@ pub use brigade_call::{
 pub use brigade_catalog::starter::StarterTools;
 pub use brigade_command as command;
 pub use brigade_core as core;
+pub use brigade_core::codes;
 pub use brigade_doctor::{Area, Closeout, InboxItem, InboxMetadata, IssueType, Remedy};
 pub use brigade_facts::SourceFiles;
 pub use brigade_fs::{Fs, MemoryFs};
 pub use brigade_policy::{
-    Access, Blocker, BlockerDetail, Diagnosis, ErrorLine, Fault, Label, PolicyDecision, PolicyRules,
+    Access, Blocker, BlockerDetail, Diagnosis, ErrorLine, Failure, Fault, Label, PolicyDecision, PolicyRules,
     SourceLine,
 };
 pub use brigade_process::{CancelSignal, CancelToken, leave_no_core_file, survive_file_size_limit};

@@ -4,15 +4,13 @@
 
 use std::io;
 
-use brigade_core::{IdPrefix, NextStep, RunId};
+use brigade_core::IdPrefix;
 use brigade_exec::{LOG_SHOWN, follow_log, log_end, pass_log};
 use brigade_fs::{ReadFile, RelPath};
-use brigade_queue::{Match, MeantRun, StoredReceipt};
+use brigade_queue::MeantRun;
 use brigade_redact::Redactor;
 use brigade_runtime::LogStream;
 
-use crate::calls::ambiguous;
-use crate::codes;
 use crate::error::{Error, ErrorKind};
 use crate::gather;
 use crate::history::Runs;
@@ -27,19 +25,6 @@ pub enum LogReach {
     Now,
     /// Until its run ends.
     EndOfRun,
-}
-
-/// Returns the receipt of a run; fails if the run has none.
-pub(crate) fn receipt_of(run: MeantRun) -> Result<StoredReceipt, Error> {
-    let (run_id, why, read): (String, &str, fn(RunId) -> NextStep) = match run {
-        MeantRun::Over(stored) => return Ok(*stored),
-        MeantRun::Running(run) => (run.run_id, "is still running", NextStep::FollowOutput),
-        MeantRun::Abandoned(run) => {
-            (run.run_id, "was interrupted when its runner was ended", NextStep::ReadOutput)
-        }
-    };
-    Err(Error::new(ErrorKind::Refused, format!("run {run_id} {why}, so it has no receipt yet"))
-        .hint(run_id.parse().map_or(NextStep::ListRuns, read)))
 }
 
 impl Runs {
@@ -110,19 +95,7 @@ fn open_log(room: &Room, run: &MeantRun, path: &RelPath) -> Result<Box<dyn ReadF
 
 /// Finds a finished or running run.
 pub(crate) fn meant_run(room: &Room, prefix: &IdPrefix) -> Result<MeantRun, Error> {
-    match room.queue().read()?.meant_run(prefix)? {
-        Match::One(Ok(run)) => Ok(run),
-        Match::One(Err(bad)) => {
-            Err(Error::new(ErrorKind::Refused, format!("`{}`: {}", bad.path, bad.problem)))
-        }
-        Match::None => {
-            let shown = brigade_core::text::escape_terminal(prefix.as_str()).into_owned();
-            Err(Error::new(ErrorKind::NotFound, format!("no run matches `{shown}`"))
-                .coded(codes::RUN_MISSING)
-                .hint(NextStep::ListRuns))
-        }
-        Match::Ambiguous(candidates) => Err(ambiguous("run", prefix, candidates)),
-    }
+    Ok(room.queue().read()?.the_run(prefix)?)
 }
 
 fn log_path(run: &MeantRun, stream: LogStream) -> Result<RelPath, Error> {

@@ -1,17 +1,16 @@
 //! Says what the entry of a tool should declare, by what its last runs used, and declares it.
 
 use brigade_call::{Patterns, ToolUse};
-use brigade_catalog::{Catalog, Level, Tool, edit};
+use brigade_catalog::Tool;
 use brigade_core::NextStep;
 use brigade_exec::{Matching, matching_files};
 
 use crate::catalog::Tools;
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::load;
 use crate::refusal::Refusal;
 use crate::report::{ObserveReport, Report as _};
-use crate::room::{CATALOG, CONFIG_LIMIT, Room, rel};
-use crate::setup;
+use crate::room::{CATALOG, Room};
 
 /// Whether to change the entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,14 +25,14 @@ impl Tools {
     /// Sums up what the last runs of a tool used, and says what its entry should declare. Starts nothing.
     ///
     /// # Errors
-    /// Returns [`Refusal::Tool`] if no tool has this id, [`ErrorKind::InvalidConfig`] if its entry cannot be edited,
+    /// Returns [`Refusal::Tool`] if no tool has this id, [`ErrorKind::InvalidConfig`](crate::ErrorKind::InvalidConfig) if its entry cannot be edited,
     /// and file errors.
     pub fn observe(&self, id: &str, runs: usize, declare: Declare) -> Result<ObserveReport, Error> {
         let room = &*self.room;
         // Held from reading to writing.
         let _lock = match declare {
             Declare::Show => None,
-            Declare::Write => Some(setup::lock_catalog(room)?),
+            Declare::Write => Some(room.setup().lock_catalog()?),
         };
         let catalog = load::catalog(room)?;
         let tool = load::any_tool(&catalog, id).map_err(|error| error.refusing(room, Refusal::Tool))?;
@@ -72,26 +71,11 @@ impl Tools {
 
 /// Writes what an entry should declare. Returns whether that changed the catalog.
 fn write(room: &Room, tool: &Tool, used: &ToolUse, patterns: &Patterns) -> Result<bool, Error> {
-    let invalid = |why: String| Error::new(ErrorKind::InvalidConfig, format!("{CATALOG}: {why}"));
-    let bytes = room.fs.read(&rel(CATALOG), CONFIG_LIMIT)?;
-    let before = String::from_utf8(bytes).map_err(|_| invalid("the file is not UTF-8 text".to_owned()))?;
     let with = |known: &[String], new: &[String]| [known, new].concat();
     let lists = [
         ("code", with(&tool.code, &patterns.code)),
         ("data", with(&tool.data, &patterns.data)),
         ("effects", used.effects(&tool.effects)),
     ];
-    let mut text = before.clone();
-    for (field, texts) in &lists {
-        text = edit::set_list(&text, tool.id.as_str(), field, texts)
-            .map_err(|error| invalid(error.to_string()))?;
-    }
-    let is_changed = text != before;
-    if is_changed {
-        debug_assert!(
-            Catalog::parse(CATALOG, Level::Project, text.as_bytes()).tool(tool.id.as_str()).is_some()
-        );
-        setup::write_config(room, CATALOG, &text)?;
-    }
-    Ok(is_changed)
+    Ok(room.setup().set_lists(tool.id.as_str(), &lists)?)
 }

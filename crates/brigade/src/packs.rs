@@ -3,30 +3,28 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use brigade_catalog::edit;
 use brigade_catalog::pack::{
     CopiedSource, Entry, ImportPlan, Pack, PackConflict, PortableCatalog, SourceState, portable_entries,
     stored,
 };
 use brigade_core::json::to_json;
 use brigade_core::text::escape_terminal;
-use brigade_core::{Fingerprint, IdPrefix, Json, NextStep, Resolved};
+use brigade_core::{Fingerprint, IdPrefix, Json, NextStep};
 use brigade_fs::{DiskFs, FileMode, FsErrorKind, RelPath};
 use brigade_redact::Redactor;
-use brigade_upkeep::{OpenPack, PACKS, archive_pack, packs, store_pack};
+use brigade_upkeep::{OpenPack, PACKS, archive_pack, find_pack, packs, store_pack};
 
-use crate::calls::{ambiguous, telling_values};
+use crate::calls::telling_values;
 use crate::catalog::Tools;
-use crate::codes;
 use crate::error::{Error, ErrorKind};
-use crate::import_mcp::text_of_catalog;
 use crate::projections::Projections;
 use crate::report::{
     CatalogReport, PackArchiveReport, PackBuildReport, PackImportReport, PackListReport, PackShowReport,
     ProjectionPlanReport, Report as _,
 };
 use crate::room::{CATALOG, Room, rel};
-use crate::setup::{self, Existing};
+use crate::setup::{Existing, Ignore};
+use brigade_core::codes;
 
 /// Builds, lists, archives and imports tool packs.
 #[derive(Clone)]
@@ -46,7 +44,7 @@ impl Packs {
         let projections = Projections { room: room.clone() }.plan(None)?;
         let values = telling_values(room)?;
         let (redactor, bound) = (Redactor::new(&values), Redactor::bound_only(&values));
-        let (all, mut entry_errors) = Entry::of_catalog(CATALOG, &text_of_catalog(room)?);
+        let (all, mut entry_errors) = Entry::of_catalog(CATALOG, &room.setup().text_of_catalog()?);
         let (entries, missing) = portable_entries(&all, &redactor, &bound);
         entry_errors.extend(missing);
         let now = room.now();
@@ -150,17 +148,15 @@ impl Packs {
     pub fn import(&self, folder: &Path, existing: Existing) -> Result<PackImportReport, Error> {
         let room = &self.room;
         let pack = self.open(folder)?;
-        setup::check_place(room, CATALOG)?;
-        let ignored = setup::ignore_change(room)?;
-        let _lock = setup::lock_catalog(room)?;
-        let before = text_of_catalog(room)?;
+        let setup = room.setup();
+        setup.check_place(CATALOG)?;
+        let ignored = setup.ignore_change(Ignore::Write)?;
+        let _lock = setup.lock_catalog()?;
+        let before = setup.text_of_catalog()?;
         let (current, errors) = Entry::of_catalog(CATALOG, &before);
         let (packed, redactor) = (&pack.manifest().portable_catalog.entries, Redactor::new(&[]));
-        let how = match existing {
-            Existing::Keep => edit::Existing::Keep,
-            Existing::Overwrite => edit::Existing::Replace,
-        };
-        let plan = ImportPlan::of(packed, &current, how, &redactor, |place| pack.compare(place, &*room.fs));
+        let plan =
+            ImportPlan::of(packed, &current, existing, &redactor, |place| pack.compare(place, &*room.fs));
         let mut report = PackImportReport {
             schema: PackImportReport::SCHEMA,
             target: room.target(),
@@ -189,14 +185,14 @@ impl Packs {
         // The sources first: an entry never names a source that is not there.
         for place in plan.imports.iter().filter_map(|import| import.source.as_deref()) {
             if pack.compare(place, &*room.fs) != SourceState::Same {
-                setup::create_repository_folder(room, &rel(place).parent())?;
+                setup.create_folder(&rel(place).parent())?;
                 room.fs.write_atomic(&rel(place), &pack.source(place), FileMode::KeepOr(0o644))?;
             }
         }
         if text != before {
-            setup::write_config(room, CATALOG, &text)?;
+            setup.write_config(CATALOG, &text)?;
         }
-        report.gitignore = setup::write_ignore(room, ignored)?;
+        report.gitignore = setup.write_ignore(ignored)?;
         let copied = done.copied_sources.into_iter();
         let absolute = |path: String| room.absolute(&path);
         report.copied_sources =
@@ -213,23 +209,7 @@ impl Packs {
     }
 
     fn find(&self, id: &IdPrefix) -> Result<Pack, Error> {
-        let packs = packs(&*self.room.fs)?;
-        let ids = packs.iter().map(|pack| (pack.pack_id.as_str(), pack));
-        let found = match (id.as_str(), packs.first()) {
-            ("latest", Some(latest)) => Resolved::One(latest),
-            _ => id.resolve(ids),
-        };
-        match found {
-            Resolved::One(pack) => Ok(pack.clone()),
-            Resolved::None => {
-                let message = format!("no pack matches `{}`", escape_terminal(id.as_str()));
-                let error = Error::new(ErrorKind::NotFound, message).coded(codes::PACK_MISSING);
-                Err(error.hint(NextStep::ListPacks))
-            }
-            Resolved::Ambiguous(several) => {
-                Err(ambiguous("pack", id, several.iter().map(|pack| pack.pack_id.clone()).collect()))
-            }
-        }
+        Ok(find_pack(&*self.room.fs, id)?)
     }
 
     /// Opens a pack anywhere on the disk, or in the files that replace it.

@@ -9,11 +9,11 @@ use brigade_upkeep::{BrokenCloseout, CLOSEOUTS, Closeouts, closeouts, projection
 
 use crate::calls;
 use crate::catalog;
-use crate::codes;
 use crate::error::Error;
 use crate::gather;
 use crate::report::{CloseoutReport, ParityReport, Report as _};
 use crate::room::Room;
+use brigade_core::codes;
 
 /// The verdict of a closeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,12 +3,10 @@
 use std::sync::Arc;
 
 use brigade_call::Call;
-use brigade_core::text::escape_terminal;
-use brigade_core::{Fingerprint, NextStep, closest};
+use brigade_core::Fingerprint;
 use brigade_mcp::{McpTool, PINS, PinRecord, PinStore, ServerState, server_issues};
 
-use crate::codes;
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::load;
 use crate::refusal::Refusal;
 use crate::report::{
@@ -16,9 +14,6 @@ use crate::report::{
     Unfilled,
 };
 use crate::room::Room;
-
-/// The minimum number of fingerprint digits that identify an offered change.
-const SHORTEST: usize = 8;
 
 /// Operations on pins.
 #[derive(Clone)]
@@ -79,28 +74,10 @@ impl Pins {
             return accept_server(&self.room, state, fingerprint);
         }
         let pin = find_pin(&self.room, id)?;
-        let refused = |error: Error| {
-            error.refusing(&self.room, Refusal::Pin(Some(Box::new(pin_report(&self.room, &pin)))))
-        };
-        let shown = escape_terminal(&pin.id()).into_owned();
-        let Some(offered) = pin.offered.clone() else {
-            let message = format!("nothing of the pin `{shown}` changed");
-            return Err(refused(Error::new(ErrorKind::Refused, message).hint(NextStep::ComparePins)));
-        };
-        if let Some(wanted) = fingerprint {
-            let wanted = wanted.trim().to_ascii_lowercase();
-            if wanted.len() < SHORTEST || !offered.fingerprint().to_hex().starts_with(&wanted) {
-                let message = if wanted.len() < SHORTEST {
-                    format!("the fingerprint needs at least {SHORTEST} digits")
-                } else {
-                    format!("the server offers something else for the pin `{shown}`")
-                };
-                let hint = NextStep::ShowPin(pin.id());
-                return Err(refused(Error::new(ErrorKind::Refused, message).hint(hint)));
-            }
-        }
         let before = pin_report(&self.room, &pin);
-        let accepted = pin_store(&self.room).renew(pin, &offered)?;
+        let accepted = pin_store(&self.room).accept(pin, fingerprint).map_err(|failure| {
+            Error::from(failure).refusing(&self.room, Refusal::Pin(Some(Box::new(before.clone()))))
+        })?;
         let PinReport { changes, offered, .. } = before;
         Ok(PinReport { accepted: true, changes, offered, ..pin_report(&self.room, &accepted) })
     }
@@ -108,28 +85,23 @@ impl Pins {
 
 fn accept_server(room: &Room, state: ServerState, fingerprint: Option<&str>) -> Result<PinReport, Error> {
     let before = server_report(room, &state);
-    let id = state.listing.id();
-    let message = if fingerprint.is_some() {
-        "the list of a server has no fingerprint".to_owned()
-    } else if state.is_changed() {
-        let accepted = pin_store(room).accept_names(state)?;
-        return Ok(PinReport { accepted: true, changes: before.changes, ..server_report(room, &accepted) });
-    } else {
-        format!("nothing of the list `{}` changed", escape_terminal(&id))
-    };
-    let error = Error::new(ErrorKind::Refused, message).hint(NextStep::ComparePins);
-    Err(error.refusing(room, Refusal::Pin(Some(Box::new(before)))))
+    match pin_store(room).accept_server(state, fingerprint) {
+        Ok(state) => Ok(PinReport { accepted: true, changes: before.changes, ..server_report(room, &state) }),
+        Err(failure) => Err(Error::from(failure).refusing(room, Refusal::Pin(Some(Box::new(before))))),
+    }
 }
 
-/// Finds the list of a server by its id, which differs from ids of pins.
 fn find_server(room: &Room, id: &str) -> Result<Option<ServerState>, Error> {
-    let id = id.trim();
+    // The id of a list is `servers/NAME`.
     if !id.contains('/') {
         return Ok(None);
     }
-    let (pins, _) = pins(room)?;
-    let states = pin_store(room).servers(&load::catalog(room)?, &pins)?;
-    Ok(states.into_iter().find(|state| state.listing.id() == id))
+    Ok(pin_store(room).server_of(&load::catalog(room)?, id)?)
+}
+
+fn find_pin(room: &Room, id: &str) -> Result<PinRecord, Error> {
+    let found = pin_store(room).the_pin(&load::catalog(room)?, id);
+    found.map_err(|failure| Error::from(failure).refusing(room, Refusal::Pin(None)))
 }
 
 fn server_report(room: &Room, state: &ServerState) -> PinReport {
@@ -180,52 +152,6 @@ pub(crate) fn renew_pin(
     bound: Fingerprint,
 ) -> Result<(Option<PinRecord>, Vec<String>), Error> {
     Ok(pin_store(room).take_waiting(&load::catalog(room)?, call, bound)?)
-}
-
-/// Finds a pin by its id, a prefix of its id, or the id of a catalog tool.
-fn find_pin(room: &Room, id: &str) -> Result<PinRecord, Error> {
-    let id = id.trim();
-    let (pins, broken) = pins(room)?;
-    if let Some(pin) = pins.iter().find(|pin| pin.id() == id) {
-        return Ok(pin.clone());
-    }
-    let catalog = load::catalog(room)?;
-    let key = match catalog.tool(id) {
-        Some(tool) => pin_store(room).key(&catalog, tool)?,
-        None => None,
-    };
-    if let Some(key) = key
-        && let Some(pin) = pins.iter().find(|pin| pin.tool == key)
-    {
-        return Ok(pin.clone());
-    }
-    let matches: Vec<&PinRecord> =
-        pins.iter().filter(|pin| !id.is_empty() && pin.id().starts_with(id)).collect();
-    let shown = escape_terminal(id);
-    let none = |error: Error| error.refusing(room, Refusal::Pin(None));
-    match matches.as_slice() {
-        [pin] => Ok((*pin).clone()),
-        [] => {
-            let names: Vec<String> = pins.iter().map(PinRecord::id).collect();
-            let error = Error::new(ErrorKind::NotFound, format!("no pin has the id `{shown}`"))
-                .coded(codes::PIN_MISSING);
-            let file = format!("{id}.json");
-            Err(none(match broken.iter().find(|broken| broken.pin_path.ends_with(&file)) {
-                Some(broken) => Error::new(
-                    ErrorKind::Refused,
-                    format!("the pin `{shown}` cannot be read: {}", broken.error),
-                ),
-                None => match closest(id, names.iter().map(String::as_str)) {
-                    Some(near) => error.hint(format!("did you mean `{}`?", escape_terminal(near))),
-                    None => error.hint(NextStep::ListPins),
-                },
-            }))
-        }
-        several => {
-            let error = Error::new(ErrorKind::Ambiguous, format!("`{shown}` could be more than one pin"));
-            Err(none(error.candidates(several.iter().map(|pin| pin.id()))))
-        }
-    }
 }
 
 pub(crate) fn pin_summary(room: &Room, record: &PinRecord) -> PinSummary {

@@ -6,13 +6,13 @@ use brigade_core::Severity;
 use brigade_facts::FactReader;
 use brigade_policy::{CallFacts, ErrorLine, Policy, PolicyState, SandboxMode, explain};
 
-use crate::codes;
 use crate::error::Error;
 use crate::gather;
 use crate::load;
 use crate::report::{ExplainReport, PolicyReport, Report as _, RulingReport};
 use crate::room::POLICY;
 use crate::room::Room;
+use brigade_core::codes;
 
 /// Operations on the policy.
 #[derive(Clone)]

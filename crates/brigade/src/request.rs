@@ -1,5 +1,6 @@
 //! Requests for calls.
 
+pub use brigade_call::Blocked;
 use brigade_core::{Json, Object};
 
 use crate::args::ArgsSource;
@@ -14,17 +15,6 @@ pub struct Request {
     pub(crate) tool: String,
     pub(crate) args: ArgsSource,
     pub(crate) blocked: Blocked,
-}
-
-/// What to do with a call that has blockers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Blocked {
-    /// Store nothing.
-    #[default]
-    Refuse,
-    /// Store it. It cannot be approved while it is blocked.
-    Include,
 }
 
 impl Request {

@@ -8,13 +8,12 @@ use brigade_core::Timestamp;
 use brigade_facts::{Config, Digests};
 use brigade_fs::{Fs, RelPath};
 use brigade_queue::{JournalStore, Queue, Store, ThisHost};
-use brigade_upkeep::{InboxStore, Site};
+use brigade_upkeep::{InboxStore, Setup, Site};
 
 use crate::env::Env;
 use crate::gather;
 
 pub use brigade_call::{CALLS, CHECKPOINTS, RUNS};
-pub(crate) use brigade_facts::CONFIG_LIMIT;
 pub use brigade_facts::{CATALOG, POLICY};
 pub use brigade_upkeep::RUNTIMES;
 
@@ -60,6 +59,11 @@ impl Room {
             cancel: self.env.cancel.as_ref(),
             timeout: self.env.lock_timeout,
         }
+    }
+
+    /// Returns the configuration files, for writing.
+    pub(crate) fn setup(&self) -> Setup<'_> {
+        Setup { fs: &*self.fs, clock: &*self.env.clock, timeout: self.env.lock_timeout }
     }
 
     /// Returns the store of the inbox.

@@ -1,19 +1,15 @@
 //! Runs approved calls.
 
-use std::ops::ControlFlow;
-
 use brigade_call::{
-    Call, CallStatus, Checkpoint, Claim, Purpose, Refusal as NotVerified, Runner, VerifiedCall, verify,
+    Call, CallStatus, Checkpoint, Claim, Purpose, Refusal as NotVerified, VerifiedCall, verify,
 };
-use brigade_core::{CallId, Hint, IdPrefix, NextStep, RunId};
+use brigade_core::{Hint, IdPrefix, NextStep};
 use brigade_exec::{Execution, Peer, RunFiles, RunPaths, execute, with_checkpoints};
 use brigade_mcp::{ListedTool, NoPin, PinRule, ToolCall};
-use brigade_process::ProcessIdentity;
-use brigade_queue::{Calls as Which, ChainEnd, StoredCall};
+use brigade_queue::{Kept, StoredCall, this_runner, unrecorded};
 
 use crate::calls;
 use crate::calls::Calls;
-use crate::codes;
 use crate::error::{Error, ErrorKind};
 use crate::gather;
 use crate::gather::{Config, Planned};
@@ -23,6 +19,7 @@ use crate::report::{PassedOver, Report as _, RunReport, Unfilled};
 use crate::room::{RUNS, Room, rel};
 use crate::runtimes;
 use crate::watching;
+use brigade_core::codes;
 
 /// Selects the call to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,17 +83,12 @@ impl Calls {
 
 /// Runs the oldest approved call that still verifies. Skips calls that another process claims meanwhile.
 fn run_next(room: &Room) -> Result<RunReport, Error> {
-    let mut approved: Vec<StoredCall> = Vec::new();
     let queue = room.queue();
     let view = queue.read()?;
     if let Some(journal) = room.journal() {
         journal.require_calls()?;
     }
-    view.for_each_call(&Which::Of(CallStatus::Approved), &mut |stored| {
-        approved.push(stored);
-        ControlFlow::Continue(())
-    })?;
-    approved.sort_by_key(|stored| calls::age_key(&stored.call));
+    let approved = view.approved_by_age()?;
     let mut passed_over = Vec::new();
     for stored in approved {
         let attempt = match verify_call(room, stored, &[])? {
@@ -175,7 +167,7 @@ fn attempt(room: &Room, ready: Ready) -> Result<Attempt, Error> {
     let run_id = call.call().next_run_id();
     let paths = RunPaths::of(&run_id);
     let queue = room.queue();
-    let claim = Claim { run_id: run_id.clone(), runner: Some(this_process()?) };
+    let claim = Claim { run_id: run_id.clone(), runner: Some(this_runner()?) };
     let (logs, dropped) = {
         let mut files = RunFiles::create(&*room.fs, &run_id, &paths)?;
         let mut locked = queue.lock(started_at)?;
@@ -276,7 +268,11 @@ fn attempt(room: &Room, ready: Ready) -> Result<Attempt, Error> {
         blocker_details: Unfilled::default(),
         changed: Unfilled::default(),
         passed_over: Vec::new(),
-        warnings: finished.warnings.into_iter().chain(chain_warnings(room, recorded.chain)).collect(),
+        warnings: finished
+            .warnings
+            .into_iter()
+            .chain(recorded.chain.warning().map(|warning| room.spelled(warning).to_string()))
+            .collect(),
         failure: finished.failure.map(|failure| match &changed_pin {
             Some(pin) => {
                 let hint = Hint::from("`")
@@ -308,67 +304,4 @@ fn refused(room: &Room, call: &Call, refusal: NotVerified) -> Error {
 fn not_run(room: &Room, call: Option<&Call>, error: Error, known: RunRefusal) -> Error {
     let call = call.map(|call| Box::new(call.clone().shown(room)));
     error.refusing(room, Refusal::Run(RunRefusal { call, ..known }))
-}
-
-/// Returns a warning if the ledger was damaged when the receipt was added.
-fn chain_warnings(room: &Room, chain: ChainEnd) -> Vec<String> {
-    match chain {
-        ChainEnd::Whole => Vec::new(),
-        ChainEnd::Lost => vec![format!(
-            "the ledger of receipts was lost or changed at its end; the entry of this run stands behind the gap, \
-                 which `{}` shows from now on",
-            room.spelled(NextStep::VerifyRuns)
-        )],
-    }
-}
-
-/// What is left of a run that could not be recorded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kept {
-    /// Its receipt.
-    Receipt,
-    /// Its logs alone.
-    Nothing,
-}
-
-/// Explains a receipt that could not be written. Running again would not write it.
-fn unrecorded(error: Error, call: &CallId, run: &RunId, kept: Kept) -> Error {
-    let why = error.to_string();
-    let why = why.trim_end_matches("; free some space and try again");
-    let then = match kept {
-        Kept::Receipt => "its receipt is kept, and the next command that changes the queue records it",
-        Kept::Nothing => "the call counts as interrupted from now on",
-    };
-    let message =
-        format!("the program of call {call} has ended, and that could not be recorded: {why}; {then}");
-    Error::new(error.kind(), message)
-        .hint(NextStep::ReadOutput(run.clone()))
-        .hint(Hint::from(NextStep::Replay(run.clone())).then(" asks for it again, once the cause is mended"))
-}
-
-fn this_process() -> Result<Runner, Error> {
-    let identity = ProcessIdentity::current().map_err(|error| {
-        Error::new(ErrorKind::Environment, format!("this process cannot be identified: {}", error.kind()))
-    })?;
-    Ok(Runner {
-        pid: identity.pid(),
-        start_time: identity.start_time(),
-        boot_id: identity.boot_id().to_owned(),
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use brigade_fs::{FsError, FsErrorKind};
-
-    use super::*;
-
-    #[test]
-    fn what_cannot_be_recorded_is_not_to_be_tried_again() {
-        let full = FsError::new("write", "receipt", FsErrorKind::NoSpace);
-        let error =
-            unrecorded(full.into(), &"call-1".parse().unwrap(), &"run-1".parse().unwrap(), Kept::Nothing);
-        assert!(error.to_string().contains("interrupted") && error.to_string().contains("disk is full"));
-        assert!(!error.to_string().contains("try again"), "{error}");
-    }
 }

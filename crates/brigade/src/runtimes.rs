@@ -9,18 +9,16 @@ use std::sync::Arc;
 
 use brigade_call::{RuntimeFact, RuntimeIssueRecord, RuntimeStatus};
 use brigade_catalog::{Family, Level, Runtime, Runtimes as RuntimeFile, Tool, starter};
-use brigade_core::{ConfigIssue, NextStep, Severity, closest, text::escape_terminal};
+use brigade_core::{ConfigIssue, NextStep, Severity, text::escape_terminal};
 use brigade_doctor::{config_record, needed_runtime, not_usable};
-use brigade_facts::{Config, read_config};
+use brigade_facts::{Config, read_config, unreadable};
 use brigade_policy::{Blocker, ErrorLine};
-use brigade_runtime::{Checks, Host, RuntimeError, RuntimeFacts, StateCounts, Supervisor};
-use brigade_upkeep::{STATE, machine_of};
+use brigade_runtime::{Checks, Host, RuntimeFacts, StateCounts, Supervisor};
+use brigade_upkeep::{STATE, find_runtime, machine_of};
 
-use crate::codes;
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::gather;
 use crate::load;
-use crate::load::unreadable;
 use crate::refusal::Refusal;
 use crate::report::{
     InitReport, Report as _, RuntimeHealthReport, RuntimeListReport, RuntimeReport, RuntimeStatusReport,
@@ -29,6 +27,7 @@ use crate::report::{
 use crate::room::{RUNTIMES, Room, rel};
 use crate::setup;
 use crate::setup::Existing;
+use brigade_core::codes;
 
 /// The runtimes of a workspace, and what they may use of the host.
 struct Configured {
@@ -48,18 +47,10 @@ impl Runtimes {
     /// # Errors
     /// Returns [`ErrorKind::Usage`] if the file exists and may not be replaced.
     pub fn init(&self, existing: Existing) -> Result<InitReport, Error> {
-        setup::refuse_existing(&self.room, RUNTIMES, existing)?;
-        setup::write_config(&self.room, RUNTIMES, starter::RUNTIMES_TOML)?;
+        let starter = (RUNTIMES, starter::RUNTIMES_TOML);
+        let report = setup::write_starter(&self.room, starter, existing, NextStep::ListRuntimes)?;
         self.room.fs.create_dir_all(&rel(STATE))?;
-        Ok(InitReport {
-            schema: InitReport::SCHEMA,
-            target: self.room.target(),
-            config_path: self.room.absolute(RUNTIMES),
-            tool_count: 0,
-            sources: Vec::new(),
-            gitignore: "skipped".to_owned(),
-            next_command: self.room.spelled(NextStep::ListRuntimes),
-        })
+        Ok(report)
     }
 
     /// Lists the runtimes and whether they run. Runs no health command.
@@ -95,7 +86,7 @@ impl Runtimes {
     /// Returns [`Refusal::Runtime`] if no runtime has this id, and file errors.
     pub fn show(&self, id: &str) -> Result<RuntimeReport, Error> {
         let Configured { runtimes, host } = configured(&self.room)?;
-        let found = runtime(&runtimes, id);
+        let found = find_runtime(&runtimes, id).map_err(Error::from);
         // If several entries have the id, the first one counts, as everywhere else.
         let meant: Vec<Runtime> = found.as_ref().map(|runtime| (*runtime).clone()).into_iter().collect();
         let concerns = |issue: &&ConfigIssue| {
@@ -222,34 +213,4 @@ pub(crate) fn runtimes(room: &Room) -> Result<RuntimeFile, Error> {
 
 pub(crate) fn supervisor<'a>(room: &'a Room, host: &'a Host) -> Supervisor<'a> {
     Supervisor::new(&*room.fs, &*room.env.clock, host)
-}
-
-/// Finds a runtime. It may be disabled or broken.
-pub(crate) fn runtime<'r>(runtimes: &'r RuntimeFile, id: &str) -> Result<&'r Runtime, Error> {
-    if let Some(runtime) = runtimes.runtime(id.trim()) {
-        return Ok(runtime);
-    }
-    if runtimes.runtimes().is_empty()
-        && let Some(issue) = runtimes.issues().iter().max_by_key(|issue| issue.severity)
-    {
-        return Err(Error::new(ErrorKind::InvalidConfig, issue.to_string()));
-    }
-    let shown = escape_terminal(id);
-    let error = Error::new(ErrorKind::NotFound, format!("no runtime has the id `{shown}`"))
-        .coded(codes::RUNTIME_MISSING);
-    Err(match closest(id, runtimes.runtimes().iter().map(|runtime| runtime.id.as_str())) {
-        Some(near) => error.hint(format!("did you mean `{}`?", escape_terminal(near))),
-        None => error.hint(NextStep::ListRuntimes),
-    })
-}
-
-impl From<RuntimeError> for Error {
-    fn from(error: RuntimeError) -> Error {
-        let kind = match error {
-            RuntimeError::Fs(error) => return error.into(),
-            RuntimeError::Newer { .. } | RuntimeError::Outside { .. } => ErrorKind::Refused,
-            _ => ErrorKind::Environment,
-        };
-        Error::new(kind, error.to_string())
-    }
 }

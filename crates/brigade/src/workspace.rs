@@ -11,7 +11,6 @@ use crate::calls;
 use crate::calls::Calls;
 use crate::catalog::Tools;
 use crate::checkpoints::Checkpoints;
-use crate::codes;
 use crate::doctor::Doctor;
 use crate::env::Env;
 use crate::error::{Error, ErrorKind};
@@ -26,6 +25,7 @@ use crate::room::{Room, rel};
 use crate::runtimes::Runtimes;
 use crate::sample::{NewFile, make_folder, write_files};
 use crate::state::State;
+use brigade_core::codes;
 
 /// The directory that marks a workspace.
 const MARKER: &str = ".brigade";

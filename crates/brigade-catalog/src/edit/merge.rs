@@ -4,13 +4,14 @@ use super::{EditError, add_tool, set_field};
 use crate::fields;
 use crate::model::{Catalog, Level, Tool, ToolId};
 
-/// What to do with an entry that the catalog already has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What to do with an existing file, or an entry that the catalog already has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Existing {
-    /// Keep it, but add missing harnesses and projections. An entry with a different source is a conflict.
+    /// Keep it. A kept entry gains missing harnesses and projections; one with a different source is a conflict.
+    #[default]
     Keep,
-    /// Set its fields to those of the given entry. Fields that the given entry lacks are kept.
-    Replace,
+    /// Replace it. An entry gets the fields of the given one, and keeps fields that the given one lacks.
+    Overwrite,
 }
 
 /// An existing entry that prevents a merge.
@@ -61,10 +62,10 @@ pub fn merge(text: &str, tools: &[Tool], existing: Existing) -> Result<Merged, E
                 existing_source_path: old.source_path.clone(),
                 given_source_path: tool.source_path.clone(),
             }),
-            Existing::Keep | Existing::Replace => {
+            Existing::Keep | Existing::Overwrite => {
                 let changed = match existing {
                     Existing::Keep => replace(&merged.text, old, &extended(old, tool))?,
-                    Existing::Replace => replace(&merged.text, old, tool)?,
+                    Existing::Overwrite => replace(&merged.text, old, tool)?,
                 };
                 let list = if changed == merged.text { &mut merged.skipped } else { &mut merged.updated };
                 list.push(tool.id.clone());

@@ -250,7 +250,7 @@ fn a_merge_adds_what_is_missing_and_reports_conflicts() {
     let merged = merge(&text, &[tool("b", "b.md"), tool("a", "other.md")], Existing::Keep).unwrap();
     assert_eq!((merged.added.len(), merged.conflicts.len()), (1, 1), "what would have been added is said");
 
-    let merged = merge(&text, &[tool("a", "other.md")], Existing::Replace).unwrap();
+    let merged = merge(&text, &[tool("a", "other.md")], Existing::Overwrite).unwrap();
     assert_eq!(merged.text, text.replace("a.md", "other.md"));
     assert_eq!(merged.updated.len(), 1);
 }

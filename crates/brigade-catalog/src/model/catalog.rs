@@ -1,7 +1,8 @@
 //! The tools of a file.
 
+use brigade_core::codes::{self, ErrorCode};
 use brigade_core::text::escape_terminal;
-use brigade_core::{ConfigIssue, Severity};
+use brigade_core::{ConfigIssue, ErrorKind, Explained, Hint, NextStep, Place, Severity};
 
 use brigade_redact::Redactor;
 use thiserror::Error;
@@ -28,8 +29,8 @@ pub enum NoTool {
     Disabled {
         /// The id, safe to show.
         id: String,
-        /// The line of its entry.
-        line: Option<usize>,
+        /// The place of its entry.
+        place: Place,
     },
     /// No tool has this id.
     #[error("no tool has the id `{id}`")]
@@ -39,6 +40,39 @@ pub enum NoTool {
         /// The enabled tool with the most similar id.
         near: Option<String>,
     },
+}
+
+impl Explained for NoTool {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            NoTool::Unreadable(_) => ErrorKind::InvalidConfig,
+            NoTool::Disabled { .. } | NoTool::Unknown { .. } => ErrorKind::NotFound,
+        }
+    }
+
+    fn code(&self) -> Option<ErrorCode> {
+        match self {
+            NoTool::Unreadable(_) => None,
+            NoTool::Disabled { .. } => Some(codes::TOOL_DISABLED),
+            NoTool::Unknown { .. } => Some(codes::TOOL_MISSING),
+        }
+    }
+
+    fn hints(&self) -> Vec<Hint> {
+        match self {
+            NoTool::Unreadable(_) => Vec::new(),
+            NoTool::Disabled { place, .. } => {
+                let line = place.line.map_or_else(String::new, |line| format!(" at line {line}"));
+                vec![format!("set `enabled = true` in {}{line}", place.file).into()]
+            }
+            NoTool::Unknown { near: None, .. } => vec![NextStep::ListTools.into()],
+            NoTool::Unknown { near: Some(near), .. } => vec![format!("did you mean `{near}`?").into()],
+        }
+    }
+
+    fn is_about_request(&self) -> bool {
+        true
+    }
 }
 
 /// Makes a typed id safe to show. It may be anything, even a misplaced secret.
@@ -79,7 +113,7 @@ impl Catalog {
         match (self.tool(id), self.issues.first()) {
             (Some(tool), _) if tool.enabled => Ok(tool),
             (_, Some(issue)) if self.tools.is_empty() => Err(NoTool::Unreadable(Box::new(issue.clone()))),
-            (Some(tool), _) => Err(NoTool::Disabled { id: shown(id), line: tool.origin.place.line }),
+            (Some(tool), _) => Err(NoTool::Disabled { id: shown(id), place: tool.origin.place.clone() }),
             (None, _) => {
                 let enabled = self.tools.iter().filter(|tool| tool.enabled).map(|tool| tool.id.as_str());
                 let near = brigade_core::closest(id, enabled).map(|near| escape_terminal(near).into_owned());

@@ -4,13 +4,13 @@ use brigade_core::NextStep;
 use brigade_projection::{harness, harnesses};
 
 use crate::catalog::enabled;
-use crate::codes;
 use crate::error::{Error, ErrorKind};
 use crate::load;
 use crate::projections::Projections;
 use crate::report::{
     HarnessLine, HarnessListReport, HarnessPlaceReport, HarnessReport, HarnessTool, Report as _,
 };
+use brigade_core::codes;
 
 impl Projections {
     /// Lists the known harnesses, and others that the catalog names.

@@ -10,8 +10,9 @@ use brigade_runtime::{
     Checks, RuntimeFacts, StartOptions, StartOutcome, StartProgress, StopOutcome, Supervisor,
 };
 
+use brigade_upkeep::find_runtime;
+
 use super::Configured;
-use crate::codes;
 use crate::error::{Error, ErrorKind};
 use crate::load::shown_id;
 use crate::refusal::Refusal;
@@ -21,6 +22,7 @@ use crate::report::{
 use crate::room::Room;
 use crate::runtimes;
 use crate::runtimes::Runtimes;
+use brigade_core::codes;
 
 impl Runtimes {
     /// Starts a runtime and waits until it is ready. `progress` gets every step.
@@ -38,8 +40,8 @@ impl Runtimes {
     ) -> Result<RuntimeStartReport, Error> {
         let room = &*self.room;
         let configured = runtimes::configured(room)?;
-        let runtime = runtimes::runtime(&configured.runtimes, id)
-            .map_err(|error| error.refusing(room, no_start(id, None)))?;
+        let runtime = find_runtime(&configured.runtimes, id)
+            .map_err(|error| Error::from(error).refusing(room, no_start(id, None)))?;
         let supervisor = runtimes::supervisor(room, &configured.host);
         if let Some(disabled) = not_to_be_started(&configured.runtimes, runtime) {
             let facts = supervisor.facts_of_one(runtime, Checks::Skip, None);
@@ -58,14 +60,14 @@ impl Runtimes {
         let configured = runtimes::configured(room)?;
         let supervisor = runtimes::supervisor(room, &configured.host);
         // A running runtime without an entry can be stopped by its id.
-        let left = match runtimes::runtime(&configured.runtimes, id) {
+        let left = match find_runtime(&configured.runtimes, id) {
             Ok(_) => Vec::new(),
             Err(_) => supervisor.left(configured.runtimes.runtimes())?,
         };
         let left = left.iter().find(|left| left.id == id.trim());
         let runtime = left
-            .map_or_else(|| runtimes::runtime(&configured.runtimes, id), Ok)
-            .map_err(|error| error.refusing(room, no_stop(id, None)))?;
+            .map_or_else(|| find_runtime(&configured.runtimes, id), Ok)
+            .map_err(|error| Error::from(error).refusing(room, no_stop(id, None)))?;
         let outcome = supervisor.stop(runtime, room.env.lock_timeout)?;
         let facts = supervisor.facts_of_one(runtime, Checks::Skip, None);
         stop_report(room, runtime, &facts, outcome)
@@ -87,7 +89,7 @@ impl Runtimes {
             let runtime_id = shown_id(runtime_id);
             move |error: Error| error.restarting(room, runtime_id, stop)
         };
-        let runtime = runtimes::runtime(&runtimes, id).map_err(refusing(id, None))?;
+        let runtime = find_runtime(&runtimes, id).map_err(Error::from).map_err(refusing(id, None))?;
         let supervisor = runtimes::supervisor(room, &host);
         if let Some(disabled) = not_to_be_started(&runtimes, runtime) {
             let facts = supervisor.facts_of_one(runtime, Checks::Skip, None);

@@ -4,6 +4,7 @@ use std::io;
 
 use brigade_redact::Redactor;
 use brigade_runtime::{Checks, LogStream};
+use brigade_upkeep::find_runtime;
 
 use crate::error::{Error, ErrorKind};
 use crate::gather;
@@ -18,7 +19,7 @@ impl Runtimes {
     /// Fails if the runtime does not exist, the log is outside of the workspace, or on a file error.
     pub fn logs(&self, id: &str, stream: LogStream, lines: usize) -> Result<RuntimeLogsReport, Error> {
         let configured = runtimes::configured(&self.room)?;
-        let runtime = runtimes::runtime(&configured.runtimes, id)?;
+        let runtime = find_runtime(&configured.runtimes, id)?;
         let supervisor = runtimes::supervisor(&self.room, &configured.host);
         let tail = supervisor.tail(runtime, stream, lines)?;
         let other = match stream {
@@ -65,7 +66,7 @@ impl Runtimes {
             return Err(Error::new(ErrorKind::Usage, "following a log needs something that ends it"));
         };
         let configured = runtimes::configured(&self.room)?;
-        let runtime = runtimes::runtime(&configured.runtimes, id)?;
+        let runtime = find_runtime(&configured.runtimes, id)?;
         let supervisor = runtimes::supervisor(&self.room, &configured.host);
         Ok(supervisor.follow_lines(runtime, stream, lines, sink, cancel)?)
     }

@@ -5,6 +5,7 @@ use brigade_core::json::sorted;
 use brigade_doctor::Closeout;
 use brigade_policy::ErrorLine;
 pub use brigade_projection::{FrontMatterReport, HarnessLine, HarnessPlaceReport, HarnessTool};
+pub use brigade_upkeep::{DefaultConflict, DefaultSource};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
@@ -134,39 +135,6 @@ impl Report for DefaultsReport {
     fn exit(&self) -> Exit {
         if self.valid && self.conflicts.is_empty() { Exit::Done } else { Exit::Refused }
     }
-}
-
-/// A catalog tool with the id of a built-in tool and another source.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct DefaultConflict {
-    /// The id.
-    pub tool_id: String,
-    /// The source in the catalog.
-    pub existing_source_path: Option<String>,
-    /// The built-in source.
-    pub default_source_path: Option<String>,
-    /// What to do.
-    pub detail: String,
-}
-
-/// The source of a built-in tool.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct DefaultSource {
-    /// The tool.
-    pub tool_id: String,
-    /// The file, relative to the workspace.
-    pub source_path: String,
-    /// The file.
-    pub path: String,
-    /// The action: `create`, `would_create` or `skip`.
-    pub action: Cow<'static, str>,
-    /// Why.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub detail: Option<Cow<'static, str>>,
 }
 
 /// `tools harness list`.

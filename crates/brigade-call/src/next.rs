@@ -1,0 +1,116 @@
+//! What a person can do with a call now.
+
+use brigade_core::{Hint, NextStep, Timestamp};
+use brigade_policy::Blocker;
+
+use crate::binding::Change;
+use crate::call::Call;
+use crate::facts::RuntimeFact;
+use crate::plan::Plan;
+use crate::status::CallStatus;
+use crate::verify::{Purpose, verify};
+
+/// The maximum number of listed files of a command.
+const SHOWN_FILES: usize = 8;
+
+impl Call {
+    /// Returns whether the call needs a new plan before it is known what can be done with it.
+    pub fn is_open(&self) -> bool {
+        matches!(self.status, CallStatus::Pending | CallStatus::Held | CallStatus::Approved)
+    }
+
+    /// Returns whether the call ended because its runner is gone, and no writer has recorded that yet.
+    pub fn is_unrecorded(&self) -> bool {
+        let is_ours = self.claim.as_ref().is_some_and(|claim| claim.runner.is_some());
+        match &self.receipt {
+            None => self.status == CallStatus::Interrupted,
+            // Its receipt exists and is not in the ledger yet.
+            Some(receipt) => is_ours && receipt.ledger.is_none(),
+        }
+    }
+
+    /// Lists the changes since an approved call was approved; empty for other calls. Without a plan, the tool does not
+    /// exist any more.
+    pub fn changes_since_approved(&self, plan: Option<&Plan>, now: Timestamp) -> Vec<String> {
+        let Some(plan) = plan.filter(|_| self.status == CallStatus::Approved) else {
+            let is_gone = self.status == CallStatus::Approved;
+            return is_gone.then(|| "the tool is not there any more".to_owned()).into_iter().collect();
+        };
+        match verify(self.clone(), plan.clone(), RuntimeFact::NotNeeded, Purpose::Run, now) {
+            Ok(_) => Vec::new(),
+            Err(refusal) => refusal.changes.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    /// Returns the next step that would be accepted now. An [open](Call::is_open) call needs its plan, if its tool
+    /// exists.
+    pub fn next_step(&self, plan: Option<&Plan>, now: Timestamp) -> Option<NextStep> {
+        let id = || self.id.clone();
+        match &self.status {
+            CallStatus::Pending | CallStatus::Held => {
+                let can_be = plan.is_some_and(|plan| plan.approvable(self).is_ok());
+                Some(if can_be { NextStep::Approve(id()) } else { NextStep::Reject(id()) })
+            }
+            CallStatus::Approved if self.changes_since_approved(plan, now).is_empty() => {
+                Some(NextStep::RunCall(id()))
+            }
+            CallStatus::Approved => {
+                let can_be = plan.is_some_and(|plan| plan.blockers().is_empty());
+                Some(if can_be { NextStep::QueueCall(self.tool_id.clone()) } else { NextStep::Reject(id()) })
+            }
+            CallStatus::Waiting => Some(NextStep::ListCheckpoints),
+            CallStatus::ResumePending => self.checkpoint_ids.first().cloned().map(NextStep::Resume),
+            CallStatus::Completed | CallStatus::Failed | CallStatus::TimedOut | CallStatus::Interrupted => {
+                self.claim.as_ref().map(|claim| NextStep::ShowRun(claim.run_id.clone()))
+            }
+            CallStatus::Running | CallStatus::Rejected | CallStatus::Other(_) => None,
+        }
+    }
+}
+
+/// Whether a call with blockers may be stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Blocked {
+    /// Store nothing.
+    #[default]
+    Refuse,
+    /// Store it. It cannot be approved while it is blocked.
+    Include,
+}
+
+impl Plan {
+    /// Returns why the call may not be stored, if it may not.
+    pub fn not_to_be_queued(&self, blocked: Blocked) -> Option<String> {
+        if self.holds_secret() {
+            let is_catalogs = self.blockers().iter().any(|blocker| blocker.code == "secret_in_catalog");
+            let what = if is_catalogs { "the catalog holds what" } else { "an argument" };
+            return Some(format!("{what} looks like a secret, so the call is not stored"));
+        }
+        let is_refused = blocked == Blocked::Refuse && !self.blockers().is_empty();
+        is_refused.then(|| "the call is blocked".to_owned())
+    }
+
+    /// Returns the changes since the call was queued that a person has to see before an approval, with what to look at.
+    pub fn told(&self, call: &Call) -> Vec<Blocker> {
+        let files: Vec<&String> = self.binding().files.keys().filter(|path| !path.starts_with('/')).collect();
+        let told = self.to_be_told(call).into_iter().map(|change| {
+            let message = format!("changed since the call was queued: {change}");
+            let blocker = Blocker::new(change.code(), message);
+            match change {
+                Change::Code if !files.is_empty() => {
+                    let names = files.iter().take(SHOWN_FILES).map(|path| format!("`{path}`"));
+                    let names = names.collect::<Vec<_>>().join(", ");
+                    let more = if SHOWN_FILES < files.len() { " and more" } else { "" };
+                    blocker.field("command").hint(format!("look at {names}{more}"))
+                }
+                Change::Policy => {
+                    let step = NextStep::ExplainPolicy(call.tool_id.clone());
+                    blocker.hint(Hint::from(step).then(" shows what it decides"))
+                }
+                _ => blocker,
+            }
+        });
+        told.collect()
+    }
+}

@@ -1,0 +1,71 @@
+//! What errors of all crates say besides their message: kind, code and next steps.
+
+use crate::codes::{self, ErrorCode};
+use crate::next::Hint;
+
+/// The kind of an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// Nothing has this name.
+    NotFound,
+    /// Several things match.
+    Ambiguous,
+    /// The state, the policy or a human decision forbids the operation.
+    Refused,
+    /// A configuration file is invalid.
+    InvalidConfig,
+    /// The request is invalid, or the target cannot be used.
+    Usage,
+    /// File access or the environment failed.
+    Environment,
+}
+
+impl ErrorKind {
+    /// Returns the word for it, such as `not-found`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            ErrorKind::NotFound => "not-found",
+            ErrorKind::Ambiguous => "ambiguous",
+            ErrorKind::Refused => "refused",
+            ErrorKind::InvalidConfig => "invalid-config",
+            ErrorKind::Usage => "usage",
+            ErrorKind::Environment => "environment",
+        }
+    }
+}
+
+impl ErrorKind {
+    /// Returns the code of errors without a specific one.
+    pub const fn code(self) -> ErrorCode {
+        match self {
+            ErrorKind::NotFound => codes::NOT_FOUND,
+            ErrorKind::Ambiguous => codes::AMBIGUOUS,
+            ErrorKind::Refused => codes::REFUSED,
+            ErrorKind::InvalidConfig => codes::CONFIG_INVALID,
+            ErrorKind::Usage => codes::USAGE,
+            ErrorKind::Environment => codes::ENVIRONMENT,
+        }
+    }
+}
+
+/// An error of an operation that says its kind, its code and what to do next.
+pub trait Explained: std::error::Error {
+    /// Returns the kind.
+    fn kind(&self) -> ErrorKind;
+
+    /// Returns the stable code; `None` for the code of the kind.
+    fn code(&self) -> Option<ErrorCode> {
+        None
+    }
+
+    /// Returns what to do next.
+    fn hints(&self) -> Vec<Hint> {
+        Vec::new()
+    }
+
+    /// Returns whether only the request is wrong, so that no file and no record has to be looked at.
+    fn is_about_request(&self) -> bool {
+        false
+    }
+}

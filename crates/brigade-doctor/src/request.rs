@@ -1,0 +1,71 @@
+//! Which issues a health check is asked for.
+
+use brigade_core::text::escape_terminal;
+use brigade_core::{ErrorKind, NextStep, closest, codes};
+use brigade_policy::Failure;
+
+use crate::{Area, Issue, IssueType};
+
+/// Options of a health check.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DoctorRequest {
+    /// Whether issues fail the command.
+    pub strict: bool,
+    /// Only issues of these areas (`tool`, `policy`, …) and types (`missing_source`, …); all if empty.
+    pub only: Vec<String>,
+    /// Only issues of this tool or runtime.
+    pub tool: Option<String>,
+}
+
+impl DoctorRequest {
+    /// Refuses words that are not an area or a type.
+    ///
+    /// # Errors
+    /// Fails if there is such a word.
+    pub fn check(&self) -> Result<(), Failure> {
+        let areas = Area::ALL.iter().map(|area| area.as_str());
+        let known: Vec<&str> = areas.chain(IssueType::all().iter().map(|kind| kind.code())).collect();
+        let Some(word) = self.only.iter().find(|word| !known.contains(&word.as_str())) else {
+            return Ok(());
+        };
+        let shown = escape_terminal(word);
+        let error =
+            Failure::new(ErrorKind::Usage, format!("`{shown}` is neither an area nor a type of issues"))
+                .coded(codes::FILTER_UNKNOWN);
+        Err(match closest(word, known.iter().copied()) {
+            Some(near) => error.hint(format!("did you mean `{near}`?")),
+            None => error.hint(format!("areas are {}", Area::ALL.map(Area::as_str).join(", "))),
+        })
+    }
+
+    /// Refuses a tool or runtime that is not configured and has no issue.
+    ///
+    /// # Errors
+    /// Fails if the tool or runtime is not in `configured` and has no issue.
+    pub fn check_tool<'a>(
+        &self,
+        configured: impl Iterator<Item = &'a str>,
+        found: &'a [Issue],
+    ) -> Result<(), Failure> {
+        let Some(wanted) = &self.tool else { return Ok(()) };
+        let concerned = found.iter().filter_map(|issue| issue.tool_id.as_deref());
+        let known: Vec<&str> = configured.chain(concerned).collect();
+        if known.contains(&wanted.as_str()) {
+            return Ok(());
+        }
+        let shown = escape_terminal(wanted);
+        let error = Failure::new(ErrorKind::Usage, format!("there is no tool or runtime `{shown}`"))
+            .coded(codes::FILTER_UNKNOWN);
+        Err(match closest(wanted, known.iter().copied()) {
+            Some(near) => error.hint(format!("did you mean `{near}`?")),
+            None => error.hint(NextStep::ListTools),
+        })
+    }
+
+    /// Returns whether an issue is asked for.
+    pub fn wants(&self, issue: &Issue) -> bool {
+        let is_named = |word: &String| word == issue.area().as_str() || word == issue.kind.code();
+        (self.only.is_empty() || self.only.iter().any(is_named))
+            && self.tool.as_ref().is_none_or(|tool| issue.tool_id.as_ref() == Some(tool))
+    }
+}

@@ -1,0 +1,202 @@
+//! Why an operation failed: sentence, kind, code, reasons, candidates and next steps.
+
+use std::fmt;
+
+use brigade_core::codes::ErrorCode;
+use brigade_core::text::escape_terminal;
+use brigade_core::{ErrorKind, Explained, Hint, Place, Spell, closest};
+use brigade_redact::Redactor;
+use miette::Diagnostic;
+
+use crate::{Blocker, ErrorLine, Fault};
+
+/// Why an operation failed, and what to do next.
+///
+/// [`Failure::kind`] and [`Failure::blockers`] say why. The cause, if any, is the `source()`.
+#[derive(Debug)]
+pub struct Failure(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    kind: ErrorKind,
+    code: Option<ErrorCode>,
+    message: String,
+    blockers: Vec<Blocker>,
+    candidates: Vec<String>,
+    hints: Vec<Hint>,
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+impl std::error::Error for Failure {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source.as_deref().map(|source| source as _)
+    }
+}
+
+impl<E: Explained + Send + Sync + 'static> From<E> for Failure {
+    fn from(error: E) -> Failure {
+        let mut failure = Failure::new(error.kind(), error.to_string());
+        failure.0.code = error.code();
+        failure.0.hints = error.hints();
+        failure.0.source = (!error.is_about_request()).then(|| Box::new(error) as _);
+        failure
+    }
+}
+
+impl Failure {
+    /// Creates a failure from one sentence, in lower case, without a final period.
+    ///
+    /// Text that looks like a secret, such as one typed instead of an id, is masked.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Failure {
+        Failure(Box::new(Inner {
+            kind,
+            code: None,
+            message: Redactor::new(&[]).redact_str(&message.into()),
+            blockers: Vec::new(),
+            candidates: Vec::new(),
+            hints: Vec::new(),
+            source: None,
+        }))
+    }
+
+    /// Sets the stable code. The default is the code of the first reason, or of the kind.
+    #[must_use]
+    pub fn coded(mut self, code: ErrorCode) -> Failure {
+        self.0.code = Some(code);
+        self
+    }
+
+    /// Adds a hint: the next command, or what to change.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<Hint>) -> Failure {
+        self.0.hints.push(hint.into().map_texts(|text| Redactor::new(&[]).redact_str(text)));
+        self
+    }
+
+    /// Adds the reasons.
+    #[must_use]
+    pub fn because(mut self, blockers: impl IntoIterator<Item = Blocker>) -> Failure {
+        self.0.blockers.extend(blockers);
+        self
+    }
+
+    /// Adds the candidates of an ambiguous name.
+    #[must_use]
+    pub fn candidates(mut self, candidates: impl IntoIterator<Item = String>) -> Failure {
+        self.0.candidates.extend(candidates);
+        self
+    }
+
+    /// Creates the failure of a name that matches several things.
+    pub fn ambiguous(what: &str, name: &str, candidates: Vec<String>) -> Failure {
+        let message = format!("`{}` could be more than one {what}", escape_terminal(name));
+        Failure::new(ErrorKind::Ambiguous, message).candidates(candidates)
+    }
+
+    /// Adds the known word that is most like an unknown one as a hint, if one is near.
+    #[must_use]
+    pub fn near<'a>(self, word: &str, known: impl Iterator<Item = &'a str>) -> Failure {
+        match closest(word, known) {
+            Some(near) => self.hint(format!("did you mean `{}`?", escape_terminal(near))),
+            None => self,
+        }
+    }
+
+    /// Returns whether only the request is wrong, so that no file and no record has to be looked at.
+    pub fn is_about_request(&self) -> bool {
+        self.0.kind != ErrorKind::Environment && self.0.source.is_none()
+    }
+
+    /// Returns the kind.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// Returns the stable code, in `snake_case`.
+    ///
+    /// Without a code of its own, the error has the code of the reason that its message repeats, or of its kind.
+    pub fn code(&self) -> &str {
+        match (self.0.code, self.reason_itself()) {
+            (Some(code), _) => code.as_str(),
+            (None, Some(reason)) => reason.code.as_ref(),
+            (None, None) => self.0.kind.code().as_str(),
+        }
+    }
+
+    /// Returns the reason that the error message repeats.
+    fn reason_itself(&self) -> Option<&Blocker> {
+        self.0.blockers.iter().find(|reason| reason.message == self.0.message)
+    }
+
+    /// Returns the reasons; empty if the message is complete.
+    pub fn blockers(&self) -> &[Blocker] {
+        &self.0.blockers
+    }
+
+    /// Returns the places of the reasons.
+    pub fn places(&self) -> impl Iterator<Item = &Place> {
+        self.0.blockers.iter().filter_map(|blocker| blocker.place.as_ref())
+    }
+
+    /// Returns the candidates of an ambiguous name.
+    pub fn could_be(&self) -> &[String] {
+        &self.0.candidates
+    }
+
+    /// Returns the hints for what to do next.
+    pub fn hints(&self) -> &[Hint] {
+        &self.0.hints
+    }
+
+    /// Returns the message followed by its hints, for documents with one text for both.
+    pub fn with_hints(&self, speller: &dyn Spell) -> String {
+        if self.0.hints.is_empty() {
+            return self.0.message.clone();
+        }
+        let words = |hint: &Hint| hint.clone().spelled(speller, None).to_string();
+        let hints: Vec<String> = self.0.hints.iter().map(words).collect();
+        format!("{} ({})", self.0.message, hints.join("; "))
+    }
+
+    /// Returns the error as reports have it, with its hints in the words of a face.
+    pub fn line(&self, speller: &dyn Spell) -> ErrorLine {
+        ErrorLine::with(self.with_hints(speller), self.faults().0)
+    }
+
+    /// Returns the error itself as a fault, and behind it its reasons, in the order of their files and lines.
+    ///
+    /// A reason that is the error in its own words is not repeated: the error is where that is.
+    pub fn faults(&self) -> (Fault, Vec<Fault>) {
+        let own = self.reason_itself();
+        let reasons =
+            self.blockers().iter().filter(|reason| own.is_none_or(|own| !std::ptr::eq(own, *reason)));
+        let mut reasons: Vec<Fault> = reasons.map(Fault::from).collect();
+        Fault::sort(&mut reasons);
+        let hints = self.hints().iter().cloned().reduce(|hints, hint| hints.then("\n").then(hint));
+        let own = own.map(Fault::from);
+        let help = hints.or_else(|| own.as_ref()?.help.clone());
+        let mut fault = own.unwrap_or_else(|| Fault::new(self.code().to_owned(), self.to_string()));
+        fault.code = self.code().to_owned().into();
+        (fault.help(help), reasons)
+    }
+}
+
+impl Diagnostic for Failure {
+    fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        Some(Box::new(Failure::code(self)))
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.faults().0.help.map(|help| Box::new(help) as Box<dyn fmt::Display>)
+    }
+
+    fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {
+        Some(Box::new(self.blockers().iter().map(|blocker| blocker as &dyn Diagnostic)))
+    }
+}

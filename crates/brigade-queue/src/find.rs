@@ -1,0 +1,97 @@
+//! Finds the call, checkpoint or run that a prefix stands for, and says why there is none.
+
+use std::collections::BTreeSet;
+
+use brigade_call::{Call, Step};
+use brigade_core::codes::{self, ErrorCode};
+use brigade_core::text::escape_terminal;
+use brigade_core::{ErrorKind, IdPrefix, NextStep, RunId};
+use brigade_policy::Failure;
+
+use crate::{Match, MeantRun, StoredCall, StoredCheckpoint, StoredReceipt, View};
+
+impl View<'_> {
+    /// Finds the call that a prefix stands for. Of several calls, only those that allow the step are meant.
+    ///
+    /// # Errors
+    /// Fails if no call or several calls match, or on a disk error.
+    pub fn the_call(&self, prefix: &IdPrefix, step: Option<Step>) -> Result<StoredCall, Failure> {
+        let allows = |call: &Call| step.is_none_or(|step| call.status.allows(step));
+        match (self.find_call(prefix, &allows)?, step) {
+            (Match::Ambiguous(none), Some(step)) if none.is_empty() => {
+                let shown = escape_terminal(prefix.as_str());
+                let message = format!("several calls match `{shown}`, and none can be {step}");
+                Err(Failure::new(ErrorKind::Ambiguous, message).hint(NextStep::ListCalls))
+            }
+            (found, _) => the_one("call", prefix, found, (codes::CALL_MISSING, NextStep::ListCalls)),
+        }
+    }
+
+    /// Finds the checkpoint that a prefix stands for.
+    ///
+    /// # Errors
+    /// Fails if no checkpoint or several checkpoints match, or on a disk error.
+    pub fn the_checkpoint(&self, prefix: &IdPrefix) -> Result<StoredCheckpoint, Failure> {
+        let none = (codes::CHECKPOINT_MISSING, NextStep::ListCheckpoints);
+        the_one("checkpoint", prefix, self.find_checkpoint(prefix)?, none)
+    }
+
+    /// Finds the finished or running run that a prefix stands for.
+    ///
+    /// # Errors
+    /// Fails if no run or several runs match, if its receipt is unreadable, or on a disk error.
+    pub fn the_run(&self, prefix: &IdPrefix) -> Result<MeantRun, Failure> {
+        let none = (codes::RUN_MISSING, NextStep::ListRuns);
+        the_one("run", prefix, self.meant_run(prefix)?, none)?
+            .map_err(|bad| Failure::new(ErrorKind::Refused, format!("`{}`: {}", bad.path, bad.problem)))
+    }
+}
+
+impl MeantRun {
+    /// Returns the receipt.
+    ///
+    /// # Errors
+    /// Fails if the run has no receipt yet.
+    pub fn into_receipt(self) -> Result<StoredReceipt, Failure> {
+        let (run_id, why, read): (String, &str, fn(RunId) -> NextStep) = match self {
+            MeantRun::Over(stored) => return Ok(*stored),
+            MeantRun::Running(run) => (run.run_id, "is still running", NextStep::FollowOutput),
+            MeantRun::Abandoned(run) => {
+                (run.run_id, "was interrupted when its runner was ended", NextStep::ReadOutput)
+            }
+        };
+        let message = format!("run {run_id} {why}, so it has no receipt yet");
+        Err(Failure::new(ErrorKind::Refused, message).hint(run_id.parse().map_or(NextStep::ListRuns, read)))
+    }
+}
+
+/// Checks that a word is a known status.
+///
+/// # Errors
+/// Fails with the known words if it is not.
+pub fn check_status<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Result<(), Failure> {
+    let known: BTreeSet<&str> = known.collect();
+    if known.contains(word) {
+        return Ok(());
+    }
+    let failure = Failure::new(ErrorKind::Usage, format!("there is no status `{}`", escape_terminal(word)));
+    let words = known.iter().copied().collect::<Vec<_>>().join(", ");
+    let failure = failure.coded(codes::STATUS_UNKNOWN).near(word, known.iter().copied());
+    Err(failure.hint(format!("statuses are {words}")))
+}
+
+fn the_one<T>(
+    what: &str,
+    prefix: &IdPrefix,
+    found: Match<T>,
+    (code, list): (ErrorCode, NextStep),
+) -> Result<T, Failure> {
+    match found {
+        Match::One(found) => Ok(found),
+        Match::None => {
+            let message = format!("no {what} matches `{}`", escape_terminal(prefix.as_str()));
+            Err(Failure::new(ErrorKind::NotFound, message).coded(code).hint(list))
+        }
+        Match::Ambiguous(candidates) => Err(Failure::ambiguous(what, prefix.as_str(), candidates)),
+    }
+}

@@ -1,0 +1,99 @@
+//! What a runner needs of the queue: approved calls, its own identity, and words for a run that was not recorded.
+
+use std::ops::ControlFlow;
+
+use brigade_call::{CallStatus, Runner};
+use brigade_core::{CallId, ErrorKind, Hint, NextStep, RunId};
+use brigade_policy::Failure;
+use brigade_process::ProcessIdentity;
+
+use crate::{Calls, ChainEnd, QueueError, StoredCall, View};
+
+impl View<'_> {
+    /// Returns the approved calls, oldest first.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn approved_by_age(&self) -> Result<Vec<StoredCall>, QueueError> {
+        let mut approved = Vec::new();
+        self.for_each_call(&Calls::Of(CallStatus::Approved), &mut |stored| {
+            approved.push(stored);
+            ControlFlow::Continue(())
+        })?;
+        approved.sort_by_key(|stored| (stored.call.created_at.is_none(), stored.call.created_at));
+        Ok(approved)
+    }
+}
+
+/// Returns the identity of this process for a claim.
+///
+/// # Errors
+/// Fails if the system does not tell it.
+pub fn this_runner() -> Result<Runner, Failure> {
+    let identity = ProcessIdentity::current().map_err(|error| {
+        let message = format!("this process cannot be identified: {}", error.kind());
+        Failure::new(ErrorKind::Environment, message)
+    })?;
+    Ok(Runner {
+        pid: identity.pid(),
+        start_time: identity.start_time(),
+        boot_id: identity.boot_id().to_owned(),
+    })
+}
+
+impl ChainEnd {
+    /// Returns a warning if the ledger was damaged when the receipt was added.
+    pub fn warning(self) -> Option<Hint> {
+        match self {
+            ChainEnd::Whole => None,
+            ChainEnd::Lost => Some(
+                Hint::from(
+                    "the ledger of receipts was lost or changed at its end; the entry of this run stands behind the \
+                     gap, which `",
+                )
+                .then(NextStep::VerifyRuns)
+                .then("` shows from now on"),
+            ),
+        }
+    }
+}
+
+/// What is left of a run that could not be recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// Its receipt.
+    Receipt,
+    /// Its logs alone.
+    Nothing,
+}
+
+/// Explains a receipt that could not be written. Running again would not write it.
+pub fn unrecorded(failure: Failure, call: &CallId, run: &RunId, kept: Kept) -> Failure {
+    let why = failure.to_string();
+    let why = why.trim_end_matches("; free some space and try again");
+    let then = match kept {
+        Kept::Receipt => "its receipt is kept, and the next command that changes the queue records it",
+        Kept::Nothing => "the call counts as interrupted from now on",
+    };
+    let message =
+        format!("the program of call {call} has ended, and that could not be recorded: {why}; {then}");
+    Failure::new(failure.kind(), message)
+        .hint(NextStep::ReadOutput(run.clone()))
+        .hint(Hint::from(NextStep::Replay(run.clone())).then(" asks for it again, once the cause is fixed"))
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_fs::{FsError, FsErrorKind};
+
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_recorded_is_not_to_be_tried_again() {
+        let full = FsError::new("write", "receipt", FsErrorKind::NoSpace);
+        let error =
+            unrecorded(full.into(), &"call-1".parse().unwrap(), &"run-1".parse().unwrap(), Kept::Nothing);
+        assert!(error.to_string().contains("interrupted") && error.to_string().contains("disk is full"));
+        assert!(!error.to_string().contains("try again"), "{error}");
+    }
+}

@@ -1,0 +1,222 @@
+//! Adds the built-in tools to a catalog.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use brigade_catalog::edit::{self, merge};
+use brigade_catalog::{Catalog, Level, Tool, ToolId, starter};
+use brigade_core::{Json, codes};
+use brigade_facts::{CATALOG, CONFIG_LIMIT, DOCUMENT_LIMIT, errors_of, parse_json};
+use brigade_policy::{ErrorLine, Failure};
+use serde::{Deserialize, Serialize};
+
+use crate::rel;
+use crate::setup::{CATALOG_LOCK, Existing, Ignore, Setup};
+
+/// The file with the user's selection of harnesses.
+const SELECTION: &str = ".brigade/config.json";
+
+/// The neutral harness, which every selection includes.
+const NEUTRAL: &str = "scripts";
+
+/// Options for adding the built-in tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DefaultsRequest {
+    /// Whether to only report what would be done.
+    pub dry_run: bool,
+    /// Whether to replace existing entries. Kept entries gain missing harnesses and projections. Existing sources are
+    /// always kept.
+    pub existing: Existing,
+    /// Whether to write the ignore lines.
+    pub ignore: Ignore,
+}
+
+/// What became of the built-in tools.
+#[derive(Clone, Debug, Default)]
+pub struct Defaults {
+    /// Whether the catalog could be changed.
+    pub valid: bool,
+    /// Why the catalog could not be changed.
+    pub errors: Vec<ErrorLine>,
+    /// Whether there was no catalog.
+    pub created: bool,
+    /// Added tools.
+    pub added: Vec<String>,
+    /// Updated tools.
+    pub updated: Vec<String>,
+    /// Unchanged tools.
+    pub skipped: Vec<String>,
+    /// Conflicting tools. With a conflict, nothing is written.
+    pub conflicts: Vec<DefaultConflict>,
+    /// The sources of the tools.
+    pub sources: Vec<DefaultSource>,
+    /// Number of entries in the catalog afterwards.
+    pub tool_count: usize,
+    /// Number of built-in tools.
+    pub default_count: usize,
+    /// The selected harnesses, if some are selected.
+    pub scope: Option<Vec<String>>,
+    /// The result for the ignore lines in words; `None` if they were not touched.
+    pub gitignore: Option<String>,
+}
+
+/// A catalog tool with the id of a built-in tool and another source.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct DefaultConflict {
+    /// The id.
+    pub tool_id: String,
+    /// The source in the catalog.
+    pub existing_source_path: Option<String>,
+    /// The built-in source.
+    pub default_source_path: Option<String>,
+    /// What to do.
+    pub detail: String,
+}
+
+/// The source of a built-in tool.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct DefaultSource {
+    /// The tool.
+    pub tool_id: String,
+    /// The file, relative to the workspace.
+    pub source_path: String,
+    /// The file.
+    pub path: String,
+    /// The action: `create`, `would_create` or `skip`.
+    pub action: Cow<'static, str>,
+    /// Why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<Cow<'static, str>>,
+}
+
+impl Setup<'_> {
+    /// Adds the built-in tools and their sources. Other text in the catalog stays, including comments. Entries of older
+    /// versions gain missing harnesses and projections. Paths of sources are made absolute with `absolute`.
+    ///
+    /// Writes nothing if the catalog is invalid, or if another entry has the id of a built-in tool. The result then
+    /// lists what would have been added.
+    ///
+    /// # Errors
+    /// On a disk error.
+    pub fn add_defaults(
+        &self,
+        request: DefaultsRequest,
+        absolute: impl Fn(&str) -> String,
+    ) -> Result<Defaults, Failure> {
+        let scope = self.projection_scope()?;
+        let tools = scoped(scope.as_ref());
+        let mut done = Defaults { default_count: tools.len(), ..Defaults::default() };
+        done.scope = scope.map(|scope| scope.into_iter().collect());
+        let invalid = |problem: String| vec![ErrorLine::new(codes::CONFIG_INVALID.as_str(), problem)];
+        let _lock = if request.dry_run {
+            None
+        } else {
+            // All checks come before the first write, including the lock.
+            for path in starter::SOURCES.iter().map(|source| source.path).chain([CATALOG, CATALOG_LOCK]) {
+                self.check_place(path)?;
+            }
+            self.ignore_change(request.ignore)?;
+            Some(self.lock_catalog()?)
+        };
+        let bytes = match self.fs.read(&rel(CATALOG), CONFIG_LIMIT) {
+            Ok(bytes) => Some(bytes),
+            Err(error) if error.is_not_found() => None,
+            Err(error) => return Err(error.into()),
+        };
+        done.created = bytes.is_none();
+        let Ok(before) = String::from_utf8(bytes.unwrap_or_default()) else {
+            done.created = false;
+            done.errors = invalid(format!("{CATALOG}: the file is not UTF-8 text"));
+            return Ok(done);
+        };
+        // In an invalid catalog, added entries would not be read.
+        done.errors = errors_of(&Catalog::parse(CATALOG, Level::Project, before.as_bytes()));
+        if !done.errors.is_empty() {
+            return Ok(done);
+        }
+        let merged = match merge(&before, &tools, request.existing) {
+            Ok(merged) => merged,
+            Err(error) => {
+                done.errors = invalid(format!("{CATALOG}: {error}"));
+                return Ok(done);
+            }
+        };
+        done.valid = merged.conflicts.is_empty();
+        let ids = |ids: &[ToolId]| ids.iter().map(|id| id.as_str().to_owned()).collect();
+        (done.added, done.updated) = (ids(&merged.added), ids(&merged.updated));
+        done.skipped = ids(&merged.skipped);
+        done.conflicts = merged.conflicts.into_iter().map(conflict).collect();
+        done.tool_count = Catalog::parse(CATALOG, Level::Project, merged.text.as_bytes()).tools().len();
+        let write = !request.dry_run && done.conflicts.is_empty();
+        let ignored = if write { self.ignore_change(request.ignore)? } else { None };
+        for source in starter::SOURCES {
+            let (action, detail) = match (self.fs.exists(&rel(source.path))?, write) {
+                (true, _) => ("skip", Some("source exists".into())),
+                (false, true) => ("create", None),
+                (false, false) => ("would_create", None),
+            };
+            if action == "create" {
+                self.add_source(source.path, source.text)?;
+            }
+            done.sources.push(DefaultSource {
+                tool_id: source.tool_id.to_owned(),
+                source_path: source.path.to_owned(),
+                path: absolute(source.path),
+                action: action.into(),
+                detail,
+            });
+        }
+        if write && merged.text != before {
+            self.write_config(CATALOG, &merged.text)?;
+        }
+        if write {
+            done.gitignore = Some(self.write_ignore(ignored)?);
+        }
+        Ok(done)
+    }
+
+    /// Reads the selected harnesses of this workspace; `None` without a usable selection.
+    fn projection_scope(&self) -> Result<Option<BTreeSet<String>>, Failure> {
+        let bytes = match self.fs.read(&rel(SELECTION), DOCUMENT_LIMIT) {
+            Ok(bytes) => bytes,
+            Err(error) if error.is_not_found() => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let Ok(json) = parse_json(&bytes) else { return Ok(None) };
+        let named = json.get("harnesses").and_then(Json::as_array).unwrap_or_default();
+        let named = named.iter().filter_map(Json::as_str).filter(|name| !name.trim().is_empty());
+        let mut scope: BTreeSet<String> = named.map(str::to_owned).collect();
+        if scope.is_empty() {
+            return Ok(None);
+        }
+        let owner = json.get("owner").and_then(Json::as_str).map(str::trim);
+        scope.extend(owner.filter(|owner| !owner.is_empty()).map(str::to_owned));
+        scope.insert(NEUTRAL.to_owned());
+        Ok(Some(scope))
+    }
+}
+
+/// Returns the built-in tools with the selected harnesses.
+fn scoped(scope: Option<&BTreeSet<String>>) -> Vec<Tool> {
+    let mut tools = starter::tools();
+    if let Some(scope) = scope {
+        for tool in &mut tools {
+            tool.supported_harnesses.retain(|harness| scope.contains(harness));
+            tool.projections.retain(|harness, _| scope.contains(harness));
+        }
+    }
+    tools
+}
+
+fn conflict(conflict: edit::Conflict) -> DefaultConflict {
+    DefaultConflict {
+        tool_id: conflict.id.as_str().to_owned(),
+        existing_source_path: conflict.existing_source_path,
+        default_source_path: conflict.given_source_path,
+        detail: "the catalog has another tool of this id; rename it, or replace it with --force".to_owned(),
+    }
+}
