@@ -25,8 +25,8 @@ impl Tools {
     /// Sums up what the last runs of a tool used, and says what its entry should declare. Starts nothing.
     ///
     /// # Errors
-    /// Returns [`Refusal::Tool`] if no tool has this id, [`ErrorKind::InvalidConfig`](crate::ErrorKind::InvalidConfig) if its entry cannot be edited,
-    /// and file errors.
+    /// Returns [`Refusal::Tool`] if no tool has this id, [`ErrorKind::InvalidConfig`](crate::ErrorKind::InvalidConfig)
+    /// if its entry cannot be edited, and file errors.
     pub fn observe(&self, id: &str, runs: usize, declare: Declare) -> Result<ObserveReport, Error> {
         let room = &*self.room;
         // Held from reading to writing.
