@@ -40,9 +40,12 @@ pub(super) struct Spelled {
     values: Vec<Value>,
     /// For each character that may be escaped, and the byte before it: the values that contain both, and the positions
     /// of the character. At the start of a value, there is no byte before it.
-    places: HashMap<(u32, Option<u8>), Vec<(usize, usize)>>,
+    places: HashMap<(u32, Option<u8>), Vec<Place>>,
     longest: usize,
 }
+
+/// A value and the position of a character in it.
+type Place = (usize, usize);
 
 struct Value {
     bytes: Vec<u8>,
@@ -59,7 +62,7 @@ struct Character {
 impl Spelled {
     pub(super) fn new(texts: impl IntoIterator<Item = Vec<u8>>) -> Spelled {
         let values: Vec<Value> = texts.into_iter().map(Value::new).collect();
-        let mut places: HashMap<(u32, Option<u8>), Vec<(usize, usize)>> = HashMap::new();
+        let mut places: HashMap<(u32, Option<u8>), Vec<Place>> = HashMap::new();
         for (index, value) in values.iter().enumerate() {
             for (position, character) in value.characters.iter().enumerate() {
                 let before = character.at.start.checked_sub(1).map(|before| value.bytes[before]);
@@ -103,7 +106,7 @@ impl Spelled {
     }
 
     /// Lists where values have a character that is escaped at a place of a text.
-    fn places(&self, text: &[u8], at: usize, key: u32) -> impl Iterator<Item = &(usize, usize)> {
+    fn places(&self, text: &[u8], at: usize, key: u32) -> impl Iterator<Item = &Place> {
         let before = at.checked_sub(1).map(|before| text[before]);
         let starts = self.places.get(&(key, None)).into_iter();
         let inside = before.and_then(|before| self.places.get(&(key, Some(before))));
