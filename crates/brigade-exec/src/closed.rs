@@ -14,8 +14,14 @@ use crate::folder::{FolderFiles, Matching, folder_files, folder_fingerprint, mat
 /// The largest file of code.
 const LARGEST: u64 = 256 << 20;
 
-/// Never opened by an argument or as data.
+/// Never opened by an argument, at any depth.
 const KEPT: [&str; 2] = [".brigade", ".git"];
+
+/// What a run may read of its closed workspace, and what opens nothing of it, as sentences for the receipt.
+pub(crate) struct ClosedReads {
+    pub(crate) closed: Closed,
+    pub(crate) notes: Vec<String>,
+}
 
 /// Reads the code that the approval binds, and finds the data; none when the workspace is open.
 ///
@@ -26,7 +32,7 @@ pub(crate) fn closed(
     call: &VerifiedCall,
     directory: &Path,
     data: &[String],
-) -> Result<Option<Closed>, String> {
+) -> Result<Option<ClosedReads>, String> {
     let sandbox = &call.decision().sandbox;
     if sandbox.mode == SandboxMode::Off || sandbox.reads != Reads::Closed {
         return Ok(None);
@@ -71,23 +77,72 @@ pub(crate) fn closed(
     }
     let words = call.plan().arguments().values().map(String::as_str);
     let words = words.filter(|_| call.plan().family() != crate::execute::MCP);
+    let mut notes = Vec::new();
     for path in paths_of_words(words, directory, fs.root()) {
-        let Ok(Location::Inside(real)) = fs.resolve(&fs.root().join(path).to_string_lossy(), None) else {
-            continue;
+        let real = match fs.resolve(&fs.root().join(&path).to_string_lossy(), None) {
+            Ok(Location::Inside(real)) => Some(real),
+            Ok(Location::Outside(_)) => None,
+            // Nothing can be there.
+            Err(_) => continue,
         };
-        let is_kept = KEPT.iter().any(|kept| real.as_path().starts_with(kept));
-        let real = fs.root().join(real.as_path());
-        let holds_code = |file: &PathBuf| file.starts_with(&real) && *file != real;
-        if real == fs.root() || code.keys().any(holds_code) {
-            return Err(
-                "not started: an argument names a directory with code (argument_opens_code)".to_owned()
-            );
-        }
-        if !is_kept && !code.contains_key(&real) {
-            opened.push(real);
+        // A word that names nothing is no path.
+        let is_there = real.as_ref().is_none_or(|real| fs.metadata(real).is_ok());
+        let real = real.as_ref().map(RelPath::as_path);
+        match argument(fs.root(), &path, real, code.keys().map(PathBuf::as_path)) {
+            Argument::Opens(path) => opened.push(path),
+            Argument::OpensCode => {
+                let why = "not started: an argument names a directory with code (argument_opens_code)";
+                return Err(why.to_owned());
+            }
+            Argument::Closed(why) if is_there => {
+                notes.push(format!("`{}` in an argument {why}, so it opens nothing", path.display()));
+            }
+            Argument::Closed(_) | Argument::Code => {}
         }
     }
-    Ok(Some(Closed { code: code.into_values().collect(), data: opened, write_only: Vec::new() }))
+    let closed = Closed { code: code.into_values().collect(), data: opened, write_only: Vec::new() };
+    Ok(Some(ClosedReads { closed, notes }))
+}
+
+/// What a path in an argument opens.
+#[derive(Debug, PartialEq, Eq)]
+enum Argument {
+    /// What is there by exactly this path.
+    Opens(PathBuf),
+    /// Nothing, for this reason.
+    Closed(&'static str),
+    /// A file that is open as code.
+    Code,
+    /// The workspace, or a directory with code.
+    OpensCode,
+}
+
+/// Decides what a path below the workspace opens if an argument names it. `real` is that path without links, if it
+/// stays in the workspace.
+///
+/// The approval shows the name and not where links lead, so a link opens nothing. The sandbox opens the path without
+/// following links, so this also holds for links that are made later.
+fn argument<'c>(
+    root: &Path,
+    path: &Path,
+    real: Option<&Path>,
+    mut code: impl Iterator<Item = &'c Path>,
+) -> Argument {
+    if path.as_os_str().is_empty() {
+        return Argument::OpensCode;
+    }
+    if path.components().any(|part| KEPT.iter().any(|kept| part.as_os_str() == *kept)) {
+        return Argument::Closed("is state of git or Brigade");
+    }
+    if real != Some(path) {
+        return Argument::Closed("leads through a link in the workspace");
+    }
+    let opened = root.join(path);
+    match code.find(|file| file.starts_with(&opened)) {
+        None => Argument::Opens(opened),
+        Some(file) if file == opened => Argument::Code,
+        Some(_) => Argument::OpensCode,
+    }
 }
 
 fn changed(name: &str) -> String {
@@ -109,4 +164,35 @@ fn read_code(fs: &dyn Fs, name: &str, code: &mut BTreeMap<PathBuf, Code>) -> Res
     let is_executable = metadata.kind == FileKind::File && metadata.mode & 0o111 != 0;
     code.insert(path.clone(), Code { path, bytes: bytes.into(), is_executable });
     Ok(fingerprint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_argument_opens_what_it_names_and_follows_no_link() {
+        let check = |path: &str, real: Option<&str>, expect: Argument| {
+            let code = Path::new("/work/lib/code.py");
+            let real = real.map(Path::new);
+            let found = argument(Path::new("/work"), Path::new(path), real, std::iter::once(code));
+            assert_eq!(found, expect, "{path}");
+        };
+        for path in ["in", "data", "deep/.gitignore", "gone"] {
+            check(path, Some(path), Argument::Opens(Path::new("/work").join(path)));
+        }
+        let linked = || Argument::Closed("leads through a link in the workspace");
+        check("link", Some("secret"), linked());
+        check("folder/a", Some("data/a"), linked());
+        check("code", Some("lib/code.py"), linked());
+        check("repository", Some("deep/.git"), linked());
+        check("out", None, linked());
+        check("up", Some(""), linked());
+        for path in [".git", "deep/.git", "deep/.git/config", "deep/.brigade/tools"] {
+            check(path, Some(path), Argument::Closed("is state of git or Brigade"));
+        }
+        check("lib/code.py", Some("lib/code.py"), Argument::Code);
+        check("lib", Some("lib"), Argument::OpensCode);
+        check("", Some(""), Argument::OpensCode);
+    }
 }

@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use brigade_call::SandboxUsed;
 use brigade_policy::{Decision, SandboxMode};
 use brigade_process::{
-    Closed, Enforcement, Extent, Kept, Limits, LocalSockets, Mode, Network, Opening, Repositories,
-    SandboxProfile, json_files_in, system_read_paths, without_links_below,
+    Enforcement, Extent, Kept, Limits, LocalSockets, Mode, Network, Opening, Repositories, SandboxProfile,
+    json_files_in, system_read_paths, without_links_below,
 };
+
+use crate::closed::ClosedReads;
 
 /// The directory of Brigade's state.
 const STATE: &str = ".brigade";
@@ -49,7 +51,7 @@ pub(crate) struct Confinement {
 pub(crate) fn confine(
     decision: &Decision,
     folders: &RunFolders<'_>,
-    mut closed: Option<Closed>,
+    closed: Option<ClosedReads>,
 ) -> Option<Confinement> {
     let mode = match decision.sandbox.mode {
         SandboxMode::Off => return None,
@@ -57,7 +59,8 @@ pub(crate) fn confine(
         SandboxMode::BestEffort => Mode::BestEffort,
     };
     let grants = &decision.sandbox.grants;
-    let mut notes = Vec::new();
+    let (mut closed, mut notes) =
+        closed.map_or((None, Vec::new()), |reads| (Some(reads.closed), reads.notes));
     let mut named = |paths: &[String], key: &str| {
         let mut found = Vec::new();
         for path in paths {

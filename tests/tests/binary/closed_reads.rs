@@ -5,7 +5,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests set up files and look at what the binary left")]
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 
 use brigade_tests::Site;
 use serde_json::Value;
@@ -190,4 +190,52 @@ fn a_path_of_the_policy_around_the_workspace_closes_nothing_and_the_receipt_says
     assert_eq!(sandbox["race"], "possible", "{sandbox:#}");
     assert!(!sandbox["enforced"].to_string().contains("closed-reads"), "{sandbox:#}");
     assert!(sandbox["missing"].to_string().contains("nothing of the workspace is closed"), "{sandbox:#}");
+}
+
+#[test]
+fn a_link_that_was_made_after_the_approval_opens_nothing_for_an_argument() {
+    let outside = |site: &Site| site.workspace.join("secret").display().to_string();
+    for (name, link, target) in [
+        ("in", "in", "secret"),
+        ("in", "in", "ABSOLUTE"),
+        ("in", "in", "chain"),
+        ("folder/a.txt", "folder", "other"),
+        ("folder/a.txt", "folder", "other/.git"),
+        ("folder", "folder", "other/.git"),
+        ("gone", "gone", "secret"),
+    ] {
+        let site = site("sh bin/tool.sh", "argument_template = { p = \"--in={p}\" }");
+        site.workspace.write("bin/tool.sh", "cat \"${1#--in=}\" || cat \"${1#--in=}/a.txt\" || true\n");
+        for file in ["in", "folder/a.txt"] {
+            site.workspace.write(file, "named\n");
+        }
+        for file in ["secret", "other/a.txt", "other/.git/a.txt"] {
+            site.workspace.write(file, "not named\n");
+        }
+        symlink("secret", site.workspace.join("chain")).unwrap();
+        let args = |n: i32| format!("{{\"p\": {name:?}, \"n\": {n}}}");
+        let id = site.approved("tool", &args(1));
+        let path = site.workspace.join(link);
+        match path.symlink_metadata() {
+            Ok(found) if found.is_dir() => fs::remove_dir_all(&path).unwrap(),
+            Ok(_) => fs::remove_file(&path).unwrap(),
+            Err(_) => {}
+        }
+        symlink(target.replace("ABSOLUTE", &outside(&site)), &path).unwrap();
+        let receipt = site.run_call(&id).json["receipt"].clone();
+        assert_eq!(site.log_text(&receipt, "stdout"), "", "{name} -> {target}: {receipt:#}");
+        let missing = receipt["sandbox"]["missing"].to_string();
+        assert!(missing.contains("leads through a link"), "{name} -> {target}: {missing}");
+    }
+}
+
+#[test]
+fn an_argument_opens_nothing_of_git_or_brigade_at_any_depth() {
+    let site = site("sh bin/tool.sh", "argument_template = { p = \"{p}\" }");
+    site.workspace.write("bin/tool.sh", "cat \"$1\" || true\n");
+    for path in ["deep/.git/config", "deep/.brigade/tools.toml"] {
+        site.workspace.write(path, "state\n");
+        let receipt = site.receipt_of("tool", &format!("{{\"p\": {path:?}}}"));
+        assert_eq!(site.log_text(&receipt, "stdout"), "", "{path}: {receipt:#}");
+    }
 }
