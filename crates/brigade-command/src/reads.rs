@@ -106,6 +106,8 @@ pub struct Reads {
     pub programs: BTreeSet<PathBuf>,
     /// Executed programs: the program of each command, programs after a launcher, and interpreters of scripts.
     pub executed: BTreeSet<PathBuf>,
+    /// Those of them that only text in the workspace names: the first line of a script there.
+    pub named_by_workspace: BTreeSet<PathBuf>,
     /// Code that an approval cannot bind.
     pub unbound: BTreeSet<NotBound>,
     /// The script that the command runs, if it does not exist.
@@ -157,7 +159,6 @@ pub fn what_it_reads(argv: &Argv, directory: &Path, files: &dyn Files) -> Reads 
     let mut reads = Reads::default();
     follow(argv.words(), directory, files, &mut reads);
     started::first_lines(directory, files, &mut reads);
-    reads.executed.extend(reads.programs.iter().cloned());
     started::chosen_versions(directory, files, &mut reads);
     reads.missing = missing_script(argv, directory, files);
     reads

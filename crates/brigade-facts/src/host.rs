@@ -1,16 +1,15 @@
 //! The workspace and host that facts are read from.
 
-use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use brigade_command::find_program;
+use brigade_command::{Reads, find_program};
 use brigade_core::Clock;
 use brigade_exec::HostEnvironment;
 use brigade_fs::Fs;
 use brigade_mcp::PinStore;
 use brigade_policy::PolicyState;
-use brigade_process::{Installation, Surroundings, installation_in};
+use brigade_process::{Installation, NamedBy, Surroundings, installation_in};
 use brigade_redact::SecretValue;
 
 use crate::digests::Digests;
@@ -50,15 +49,19 @@ impl<'a> Host<'a> {
         PinStore { fs: self.fs, clock: self.clock }
     }
 
-    /// Returns what programs are installed in, outside of the system and the workspace.
-    pub(crate) fn installation(&self, programs: &BTreeSet<PathBuf>) -> Installation {
+    /// Returns what the programs of a command are installed in, outside of the system and the workspace.
+    pub(crate) fn installation(&self, reads: &Reads) -> Installation {
         let surroundings = Surroundings {
             home: self.home().map(Path::to_owned),
             path: self.environment.get("PATH").map(OsStr::to_owned).unwrap_or_default(),
             rustup_home: self.environment.get("RUSTUP_HOME").map(PathBuf::from),
             workspace: Some(self.fs.root().to_owned()),
         };
-        installation_in(programs.iter().map(PathBuf::as_path), &surroundings)
+        let programs = reads.executed.iter().map(|program| {
+            let is_text = reads.named_by_workspace.contains(program);
+            (program.as_path(), if is_text { NamedBy::Workspace } else { NamedBy::Command })
+        });
+        installation_in(programs, &surroundings)
     }
 
     pub(crate) fn is_set(&self, name: &str) -> bool {

@@ -120,14 +120,14 @@ pub(crate) fn named_files(reader: &ToolReader<'_>, directory: &Path) -> Result<N
         named.bind_file(fs, path, Outside::ThroughLinks)?;
         named.bind_folder(fs, path)?;
     }
-    for path in reads.programs {
-        let name = path.strip_prefix(fs.root()).unwrap_or(&path).to_string_lossy().into_owned();
+    for path in &reads.programs {
+        let name = path.strip_prefix(fs.root()).unwrap_or(path).to_string_lossy().into_owned();
         // A file that cannot be read cannot be run, or is read only by the system.
         if let Ok(fingerprint) = file_fingerprint(fs, &name) {
             named.files.insert(name, fingerprint);
         }
     }
-    let installation = reader.host.installation(&reads.executed);
+    let installation = reader.host.installation(&reads);
     for path in &installation.decided_by {
         named.bind_file(fs, path, Outside::Anywhere)?;
     }

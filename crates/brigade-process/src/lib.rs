@@ -80,7 +80,7 @@ pub use piped::{Child, spawn_piped};
 pub use private::{Disposal, PrivateFolder};
 pub use run::{Control, Discard, Ending, Sink, Stream, run};
 pub use sandbox::{
-    Closed, Code, Enforcement, Extent, Installation, Kept, LocalSockets, Mode, Network, Opening,
+    Closed, Code, Enforcement, Extent, Installation, Kept, LocalSockets, Mode, NamedBy, Network, Opening,
     Repositories, SandboxError, SandboxProfile, Surroundings, installation_in, installation_of,
     json_files_in, system_read_paths, without_links_below,
 };

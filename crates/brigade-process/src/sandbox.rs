@@ -51,7 +51,9 @@ mod repositories;
 #[cfg(target_os = "linux")]
 mod sealed;
 
-pub use installation::{Installation, Surroundings, installation_in, installation_of, system_read_paths};
+pub use installation::{
+    Installation, NamedBy, Surroundings, installation_in, installation_of, system_read_paths,
+};
 pub use kept::{Kept, Opening, json_files_in, without_links_below};
 pub(crate) use platform::Prepared;
 pub use repositories::{Extent, Repositories};

@@ -12,7 +12,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use brigade_process::{Surroundings, installation_in};
+use brigade_process::{NamedBy, Surroundings, installation_in};
 
 #[test]
 fn an_installation_opens_no_home() {
@@ -38,7 +38,7 @@ fn an_installation_opens_no_home() {
     let path = std::env::join_paths([home.join(".pyenv/shims"), home.join(".local/bin")]).unwrap();
     let around = Surroundings { home: Some(home.clone()), path, rustup_home: None, workspace: None };
     let check = |program: PathBuf, expect: &[&str]| {
-        let found = installation_in([program.as_path()], &around).paths;
+        let found = installation_in([(program.as_path(), NamedBy::Command)], &around).paths;
         let expect: BTreeSet<PathBuf> = expect.iter().map(|name| home.join(name)).collect();
         assert_eq!(found, expect, "{}", program.display());
     };
@@ -163,7 +163,7 @@ fn what_lies_in_the_workspace_opens_nothing_outside() {
     let around =
         Surroundings { home: Some(home.clone()), path, rustup_home: None, workspace: Some(work.clone()) };
     let check = |program: PathBuf, expect: &[&str]| {
-        let found = installation_in([program.as_path()], &around).paths;
+        let found = installation_in([(program.as_path(), NamedBy::Command)], &around).paths;
         let expect: BTreeSet<PathBuf> = expect.iter().map(|name| home.join(name)).collect();
         assert_eq!(found, expect, "{}", program.display());
     };
@@ -204,6 +204,53 @@ fn what_lies_in_the_workspace_opens_nothing_outside() {
     check(make("work/w/bin/pytest", &line(&python), 0o755), &version);
     check(make("work/bin/k", "#!/usr/bin/env python3\n", 0o755), &version);
     check(make("work/bin/l", &line(&real), 0o755), &version);
-    let decided = installation_in([python.as_path()], &around).decided_by;
+    let decided = installation_in([(python.as_path(), NamedBy::Command)], &around).decided_by;
     assert_eq!(decided, BTreeSet::from([work.join("w/pyvenv.cfg")]));
+}
+
+#[test]
+fn a_program_that_only_the_workspace_names_opens_itself_or_a_known_installation() {
+    let root = tempfile::tempdir().unwrap();
+    let home = root.path().join("home");
+    let make = |name: &str, text: &str| {
+        let path = home.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    };
+    let path = std::env::join_paths([home.join("dev/known/bin"), home.join(".pyenv/shims")]).unwrap();
+    let around = Surroundings {
+        home: Some(home.clone()),
+        path,
+        rustup_home: None,
+        workspace: Some(home.join("work")),
+    };
+    let check = |program: &Path, named_by: NamedBy, expect: &[&str]| {
+        let found = installation_in([(program, named_by)], &around).paths;
+        let expect: BTreeSet<PathBuf> = expect.iter().map(|name| home.join(name)).collect();
+        assert_eq!(found, expect, "{} {named_by:?}", program.display());
+    };
+    // A directory with programs and libraries, on no PATH, and one that is on it.
+    make("dev/tools/lib/part.txt", "");
+    let tool = make("dev/tools/bin/runner", "#!/bin/sh\n");
+    check(&tool, NamedBy::Command, &["dev/tools", "dev/tools/bin/runner"]);
+    check(&tool, NamedBy::Workspace, &["dev/tools/bin/runner"]);
+    make("dev/known/lib/part.txt", "");
+    let tool = make("dev/known/bin/runner", "#!/bin/sh\n");
+    check(&tool, NamedBy::Workspace, &["dev/known", "dev/known/bin/runner"]);
+    // What is no program.
+    let folder = tool.parent().unwrap();
+    check(folder, NamedBy::Workspace, &[]);
+    // A known kind of installation.
+    make("py/lib/python3.12/os.py", "");
+    check(&make("py/bin/python3", "\x7fELF"), NamedBy::Workspace, &["py", "py/bin/python3"]);
+    // Directories called like those of version managers, and the one of PATH.
+    make("any/lib/secret", "");
+    check(&make("any/shims/node", "#!/bin/sh\n"), NamedBy::Workspace, &["any/shims/node"]);
+    make(".rustup/settings.toml", "");
+    make("keys/secret", "");
+    check(&make("keys/rustup", "\x7fELF"), NamedBy::Workspace, &["keys/rustup"]);
+    let shim = make(".pyenv/shims/python3", "#!/bin/sh\n");
+    check(&shim, NamedBy::Workspace, &[".pyenv/shims", ".pyenv/shims/python3"]);
 }

@@ -49,6 +49,43 @@ fn a_first_line_opens_nothing() {
     }
 }
 
+#[test]
+fn a_first_line_opens_only_the_program_that_it_names() {
+    for (line, command) in [
+        ("#!PROGRAM\n", "./x.sh"),
+        ("#!PROGRAM\n", "env ./x.sh"),
+        ("#!/usr/bin/env PROGRAM\n", "./x.sh"),
+        ("#!/usr/bin/env -S nice PROGRAM\n", "./x.sh"),
+        ("#!./link\n", "./x.sh"),
+    ] {
+        let site = site("");
+        let tools = home(&site).join("dev/tools");
+        fs::create_dir_all(tools.join("lib")).unwrap();
+        fs::create_dir_all(tools.join("bin")).unwrap();
+        fs::write(tools.join("secret.key"), "the key\n").unwrap();
+        let program = tools.join("bin/runner");
+        fs::write(&program, "#!/bin/sh\nexec /usr/bin/python3 \"$@\"\n").unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        symlink(&program, site.workspace.join("link")).unwrap();
+        let line = line.replace("PROGRAM", program.to_str().unwrap());
+        let key = tools.join("secret.key").display().to_string();
+        let script =
+            format!("{line}try: print(open({key:?}).read())\nexcept OSError as error: print(error.errno)\n");
+        site.write_program("x.sh", script);
+        site.workspace.write(".brigade/tools.toml", Site::entry("tool", command, ""));
+        let plan = site.json(["call", "plan", "tool"]).expect(0);
+        let opened = plan["policy"]["sandbox"]["program_paths"].to_string();
+        assert_eq!(opened, format!("[\"{}\"]", program.display()), "{line} {command}");
+        let (receipt, printed) = run(&site, &site.approved("tool", "{}"));
+        assert_eq!(printed, "13\n", "{line} {command}: {receipt:#}");
+        // The reviewed command itself may name it.
+        let command = format!("{} x.sh", program.display());
+        site.workspace.write(".brigade/tools.toml", Site::entry("tool", &command, ""));
+        let (receipt, printed) = run(&site, &site.approved("tool", r#"{"n": 2}"#));
+        assert_eq!(printed, "the key\n\n", "{command}: {receipt:#}");
+    }
+}
+
 /// Makes an installation of Python in the home of a site that runs the system's own.
 fn installation(site: &Site) -> PathBuf {
     let version = home(site).join("versions/3.99");

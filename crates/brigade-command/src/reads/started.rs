@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::{Files, Reads};
+use super::{Files, Reads, Seen};
 use crate::path::find_program;
 use crate::programs::{Program, Role};
 
@@ -76,19 +76,41 @@ pub(super) fn chosen_versions(directory: &Path, files: &dyn Files, reads: &mut R
     }
 }
 
-/// Follows the first lines of executed programs. Their words are words of the command.
+/// Follows the first lines of executed programs. Their words are words of the command. What the first line of a script
+/// in the workspace starts is named by the workspace, with everything that follows from it.
 pub(super) fn first_lines(directory: &Path, files: &dyn Files, reads: &mut Reads) {
+    reads.executed.extend(reads.programs.iter().cloned());
+    let mut by_workspace = Reads::default();
     let mut followed = BTreeSet::new();
     for _ in 0..DEPTH {
-        let programs: BTreeSet<PathBuf> = reads.executed.union(&reads.programs).cloned().collect();
-        for program in &programs - &followed {
-            if let Some(words) = first_line(&program, files) {
-                reads.programs.extend(find(&words[0], directory, files));
-                super::follow(&words, directory, files, reads);
+        let trusted = reads.executed.clone();
+        for program in trusted.iter().chain(&by_workspace.executed.clone()) {
+            if !followed.insert(program.clone()) {
+                continue;
             }
-            followed.insert(program);
+            let Some(words) = first_line(program, files) else { continue };
+            let found = if trusted.contains(program) && !is_of_workspace(program, files) {
+                &mut *reads
+            } else {
+                &mut by_workspace
+            };
+            found.programs.extend(find(&words[0], directory, files));
+            super::follow(&words, directory, files, found);
+            found.executed.extend(found.programs.iter().cloned());
         }
     }
+    reads.named_by_workspace = &by_workspace.executed - &reads.executed;
+    reads.named.append(&mut by_workspace.named);
+    reads.scripts.append(&mut by_workspace.scripts);
+    reads.code.append(&mut by_workspace.code);
+    reads.programs.append(&mut by_workspace.programs);
+    reads.executed.append(&mut by_workspace.executed);
+    reads.unbound.append(&mut by_workspace.unbound);
+}
+
+/// Tells whether a program lies in the workspace, or a link leads into it or out of it.
+fn is_of_workspace(program: &Path, files: &dyn Files) -> bool {
+    program.starts_with(files.root()) || matches!(files.look(program), Seen::Inside { .. })
 }
 
 fn find(word: &str, directory: &Path, files: &dyn Files) -> Option<PathBuf> {

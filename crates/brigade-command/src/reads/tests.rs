@@ -262,6 +262,24 @@ fn first_lines_are_words_of_the_command() {
             assert_eq!(has, expect.is_some(), "{command} {head}: {found:?}");
         }
     }
+    // What a first line in the workspace names is named by the workspace, with what follows from it.
+    for (command, head, outside, expect) in [
+        ("./run", "#!/home/u/bin/tool\n", "", &["/home/u/bin/tool"][..]),
+        ("./run", "#!/bin/env -S nice /home/u/bin/tool\n", "", &["/bin/env", "/home/u/bin/tool"]),
+        ("./run", "#!/home/u/bin/tool\n", "#!/home/u/bin/next\n", &["/home/u/bin/tool", "/home/u/bin/next"]),
+        // The reviewed command names it, too.
+        ("/home/u/bin/tool run", "", "#!/home/u/bin/next\n", &[]),
+        ("nice /home/u/bin/tool ./run", "#!/home/u/bin/tool\n", "", &[]),
+    ] {
+        let mut files = Fake::new(&["run"], &[]);
+        files.heads.insert(PathBuf::from("/work/run"), head);
+        files.heads.insert(PathBuf::from("/home/u/bin/tool"), outside);
+        files.heads.insert(PathBuf::from("/home/u/bin/next"), "");
+        let found = reads(command, &files);
+        let expect: BTreeSet<PathBuf> = expect.iter().map(PathBuf::from).collect();
+        assert_eq!(found.named_by_workspace, expect, "{command} {head}");
+        assert!(found.executed.is_superset(&expect), "{found:?}");
+    }
     // The script of an interpreter is not executed by the system.
     let mut files = Fake::new(&["run", "bin/x.py"], &[]);
     files.heads.insert(PathBuf::from("/work/run"), "#!/usr/bin/env -S python3 bin/x.py\n");

@@ -2,8 +2,9 @@
 //!
 //! Only programs that the kernel would execute are asked about: regular files that may be executed, behind any links. A
 //! directory or plain file is never granted because a link, a first line or a file of settings names it. What lies in
-//! the workspace can be read anyway, and is not granted; where it leads is judged by the known kinds of installations
-//! alone, and the first line of a script there names programs of `PATH` or of the system.
+//! the workspace can be read anyway, and is not granted. A program that only text in the workspace names, and where
+//! links there lead, opens its own file, and a directory only if that is a known kind of installation; shims of version
+//! managers must be on `PATH`.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -92,62 +93,66 @@ impl Surroundings {
 ///
 /// See [`installation_in`].
 pub fn installation_of(program: &Path) -> Vec<PathBuf> {
-    installation_in([program], &Surroundings::of_this_process()).paths.into_iter().collect()
+    installation_in([(program, NamedBy::Command)], &Surroundings::of_this_process())
+        .paths
+        .into_iter()
+        .collect()
 }
 
 /// Everything outside the system that programs lead to: the prefix each is installed in, the targets of its links, the
 /// interpreter of a script, the version manager behind a shim with the versions it may pick, the base of a virtual
-/// environment. Never a home itself, nor a directory that holds one.
+/// environment. Never a home itself, nor a directory that holds one. What lies in the workspace counts as named by it.
 pub fn installation_in<'p>(
-    programs: impl IntoIterator<Item = &'p Path>,
+    programs: impl IntoIterator<Item = (&'p Path, NamedBy)>,
     around: &Surroundings,
 ) -> Installation {
     let mut finder = Finder { around, found: Installation::default(), seen: BTreeSet::new() };
-    for program in programs {
-        finder.follow(program, Origin::Trusted, 0);
+    for (program, named_by) in programs {
+        finder.follow(program, named_by, 0);
     }
     finder.found
 }
 
 /// The source that names a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Origin {
-    /// The command, `PATH`, or a file outside of the workspace.
-    Trusted,
-    /// A link or file of the workspace.
+pub enum NamedBy {
+    /// The reviewed command, `PATH`, or a file outside of the workspace.
+    Command,
+    /// Text or a link in the workspace, which anybody may have written there.
     Workspace,
 }
 
 struct Finder<'a> {
     around: &'a Surroundings,
     found: Installation,
-    seen: BTreeSet<(PathBuf, Origin)>,
+    seen: BTreeSet<(PathBuf, NamedBy)>,
 }
 
 impl Finder<'_> {
-    fn follow(&mut self, program: &Path, origin: Origin, depth: usize) {
-        let visit = (program.to_owned(), origin);
+    fn follow(&mut self, program: &Path, named_by: NamedBy, depth: usize) {
+        let visit = (program.to_owned(), named_by);
         if DEPTH < depth || !program.is_absolute() || !is_executable(program) || !self.seen.insert(visit) {
             return;
         }
         let is_inside = self.is_inside(program);
-        let origin = if is_inside { Origin::Workspace } else { origin };
+        let named_by = if is_inside { NamedBy::Workspace } else { named_by };
         self.grant(program);
-        self.prefix(program, origin, depth);
-        if !is_inside {
-            self.version_manager(program, origin, depth);
+        self.prefix(program, named_by, depth);
+        // Any directory can be called like those of a version manager.
+        if !is_inside && self.is_vouched_for(program, named_by) {
+            self.version_manager(program, named_by, depth);
         }
         if let Ok(target) = program.read_link() {
             let beside = program.parent().unwrap_or(Path::new("/"));
-            self.follow(&clean(&beside.join(target)), origin, depth + 1);
+            self.follow(&clean(&beside.join(target)), named_by, depth + 1);
         } else if let Ok(real) = program.canonicalize()
             && real != program
         {
             // A link further up.
-            self.follow(&real, origin, depth + 1);
+            self.follow(&real, named_by, depth + 1);
         } else {
-            for interpreter in self.interpreters(program, origin) {
-                self.follow(&interpreter, origin, depth + 1);
+            for interpreter in self.interpreters(program, named_by) {
+                self.follow(&interpreter, named_by, depth + 1);
             }
         }
     }
@@ -177,7 +182,7 @@ impl Finder<'_> {
     }
 
     /// Returns the parent of a `bin` directory, if it looks like an installation.
-    fn prefix(&mut self, program: &Path, origin: Origin, depth: usize) {
+    fn prefix(&mut self, program: &Path, named_by: NamedBy, depth: usize) {
         let modules = |part: &Component<'_>| part.as_os_str() == "node_modules";
         let parts: Vec<Component<'_>> = program.components().collect();
         if let Some(first) = parts.iter().position(modules) {
@@ -197,7 +202,7 @@ impl Finder<'_> {
             self.grant(root);
             if let Some(base) = python_home(&configuration) {
                 for name in ["python3", "python"] {
-                    self.follow(&base.join(name), origin, depth + 1);
+                    self.follow(&base.join(name), named_by, depth + 1);
                 }
             }
             self.found.decided_by.insert(configuration);
@@ -213,7 +218,7 @@ impl Finder<'_> {
             None => true,
         };
         // Any directory with programs may have one of these, so nobody in the workspace can point at it.
-        let deep = deep && origin == Origin::Trusted;
+        let deep = deep && self.is_vouched_for(program, named_by);
         let libraries = || ["lib", "lib64", "libexec"].iter().any(|name| root.join(name).is_dir());
         if known.iter().any(|name| root.join(name).exists()) || python() || deep && libraries() {
             self.grant(root);
@@ -225,7 +230,7 @@ impl Finder<'_> {
     }
 
     /// Grants what a version manager needs, if the program is one of its shims.
-    fn version_manager(&mut self, program: &Path, origin: Origin, depth: usize) {
+    fn version_manager(&mut self, program: &Path, named_by: NamedBy, depth: usize) {
         let Some(folder) = program.parent() else {
             return;
         };
@@ -266,7 +271,7 @@ impl Finder<'_> {
             }
             // Shims of newer managers call the manager by its name, wherever it is.
             if let Some(manager) = self.manager_of(program) {
-                self.follow(&manager, origin, depth + 1);
+                self.follow(&manager, named_by, depth + 1);
             }
             // Rye's shims are Rye itself, beside what it installed.
             for part in ["config.toml", "py", "self"] {
@@ -311,6 +316,11 @@ impl Finder<'_> {
         folders.find_map(|folder| Some(folder.join(name)).filter(|path| is_name && is_executable(path)))
     }
 
+    /// Tells whether the owner of the machine means this program, and not only text in the workspace.
+    fn is_vouched_for(&self, program: &Path, named_by: NamedBy) -> bool {
+        named_by == NamedBy::Command || self.is_on_path(program)
+    }
+
     /// Tells whether `PATH` has the directory of this program.
     fn is_on_path(&self, program: &Path) -> bool {
         let folder = program.parent();
@@ -318,7 +328,7 @@ impl Finder<'_> {
     }
 
     /// Returns the programs in the first line of a script, as far as they are found.
-    fn interpreters(&self, program: &Path, origin: Origin) -> Vec<PathBuf> {
+    fn interpreters(&self, program: &Path, named_by: NamedBy) -> Vec<PathBuf> {
         let mut start = Vec::new();
         let Ok(file) = fs::File::open(program) else {
             return Vec::new();
@@ -338,7 +348,7 @@ impl Finder<'_> {
             let name = words.find(|word| !word.starts_with(b"-") && !word.contains(&b'='));
             found.extend(name.and_then(|name| self.on_path(OsStr::from_bytes(name))));
         }
-        if origin == Origin::Trusted || self.is_inside(&interpreter) || self.is_on_path(&interpreter) {
+        if self.is_inside(&interpreter) || self.is_vouched_for(&interpreter, named_by) {
             found.push(interpreter);
         }
         found
