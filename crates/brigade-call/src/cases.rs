@@ -10,7 +10,7 @@ use brigade_redact::SecretValue;
 use brigade_schema::Schema;
 
 use crate::{
-    ArgsProblem, Call, Caller, DirectoryFact, FileFact, PinFact, Plan, PlanFacts, ProgramBinding,
+    ArgsProblem, Call, Caller, CodeFacts, DirectoryFact, FileFact, PinFact, Plan, PlanFacts, ProgramBinding,
     ProgramFact, ProjectionFacts, SchemaFact, plan,
 };
 
@@ -149,6 +149,7 @@ impl Case {
             outside: self.outside.iter().map(|field| (*field).to_owned()).collect(),
             program: self.program.clone(),
             files: self.files.clone(),
+            code: CodeFacts::default(),
             pin: self.pin,
             projections: ProjectionFacts {
                 summary: ProjectionSummary::default(),

@@ -11,6 +11,7 @@ use brigade_redact::SecretValue;
 use brigade_schema::{Schema, SchemaProblem};
 
 use crate::binding::{Caller, ProgramBinding};
+use crate::code::CodeFacts;
 use crate::receipt::RuntimeStatus;
 
 /// Everything that determines a call and whether it may run.
@@ -42,6 +43,8 @@ pub struct PlanFacts<'f> {
     pub program: ProgramFact,
     /// The workspace files that a word of the command names, by their path in the workspace.
     pub files: BTreeMap<String, Fingerprint>,
+    /// What binds these files, and what else the command starts.
+    pub code: CodeFacts,
     /// The server's listing of an MCP tool, as far as it is known.
     pub pin: PinFact,
     /// The tool's projections.

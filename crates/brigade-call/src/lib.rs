@@ -24,6 +24,7 @@ mod call;
 #[cfg(test)]
 mod cases;
 mod checkpoint;
+mod code;
 mod contract;
 mod facts;
 mod inputs;
@@ -56,6 +57,7 @@ pub use call::{
     find_duplicate,
 };
 pub use checkpoint::{Checkpoint, CheckpointChoice, CheckpointRefusal, CheckpointStatus, NotACheckpoint};
+pub use code::{BoundBy, BoundCode, BoundFile, CodeFacts, CodeNote, StartedCommand};
 pub use contract::{ContractFiles, ContractLabels, approval_required, contract_fingerprint};
 pub use facts::{
     ArgsProblem, DirectoryFact, FileFact, PinFact, PlanFacts, ProgramFact, ProjectionFacts, RuntimeFact,

@@ -18,6 +18,7 @@ use brigade_redact::{MARK, Redactor, SecretValue, looks_secret_value};
 use serde::{Deserialize, Serialize};
 
 use crate::binding::Binding;
+use crate::code::BoundCode;
 use crate::contract::{ContractFiles, ContractLabels, contract_fingerprint};
 use crate::facts::{ArgsProblem, DirectoryFact, FileFact, PinFact, PlanFacts, ProgramFact, SchemaFact};
 use crate::inputs::paths_of_words;
@@ -54,6 +55,7 @@ pub struct Plan {
     env_labels: Vec<String>,
     data: Vec<String>,
     directory: Option<String>,
+    code: BoundCode,
 }
 
 /// A plan as reports show it.
@@ -167,6 +169,8 @@ fn finish(
     let args_fingerprint = args_fingerprint(&args, &arguments);
     let call_fingerprint =
         call_fingerprint(tool.id.as_str(), &family, args_fingerprint, contract_fingerprint, &source);
+    let redactor = Redactor::new(&facts.bound_values);
+    let code = BoundCode::of(tool, &facts.code, &facts.files, &facts.decision, &redactor);
     let binding = Binding {
         args: args_fingerprint,
         contract: contract_fingerprint,
@@ -220,6 +224,7 @@ fn finish(
         env_labels: tool.env_labels.clone(),
         data: tool.data.clone(),
         directory: tool.cwd.clone(),
+        code,
     }
 }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::binding::Binding;
 use crate::call::Call;
+use crate::code::BoundCode;
 use crate::plan::Plan;
 
 /// What a call would run and access, what its approval binds, and how it differs from the last approved call.
@@ -20,6 +21,8 @@ pub struct Preview {
     pub access: Access,
     /// What an approval binds.
     pub binding: Binding,
+    /// Which files it binds and by what, and what it does not bind.
+    pub bound_code: BoundCode,
     /// How it differs from the last approved call of the tool; `null` if there is none.
     pub last_approved: Option<Difference>,
 }
@@ -53,12 +56,13 @@ pub struct ArgumentChange {
 }
 
 impl Preview {
-    /// Shows a plan beside the last approved call of its tool.
-    pub fn of(plan: &Plan, last_approved: Option<&Call>) -> Preview {
+    /// Shows a plan beside the last approved call of its tool, and the files that nothing covers.
+    pub fn of(plan: &Plan, last_approved: Option<&Call>, unbound: Vec<String>) -> Preview {
         Preview {
             argv: plan.shown_argv(),
             access: plan.decision().sandbox.access(),
             binding: plan.binding().clone(),
+            bound_code: BoundCode { unbound, ..plan.code().clone() },
             last_approved: last_approved.and_then(|earlier| Difference::from(earlier, plan)),
         }
     }

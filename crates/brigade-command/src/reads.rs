@@ -3,6 +3,7 @@
 //!
 //! Listed files may be missing. A file that appears later is then a change.
 
+mod chain;
 mod environment;
 mod found_files;
 mod javascript;
@@ -20,6 +21,7 @@ use crate::argv::Argv;
 use crate::programs::{Finds, Program, Role, long_values};
 use crate::risk::{self, Standing, Started};
 
+pub use chain::{Chain, Link};
 pub use script::missing_script;
 
 /// The maximum number of tests that are bound one by one.
@@ -112,6 +114,8 @@ pub struct Reads {
     pub unbound: BTreeSet<NotBound>,
     /// The script that the command runs, if it does not exist.
     pub missing: Option<String>,
+    /// What the command starts besides itself, as far as texts of the workspace say it.
+    pub chain: Chain,
 }
 
 /// Code that a command runs and an approval cannot bind.
@@ -191,6 +195,7 @@ impl Finder<'_> {
         if let Some(script) = script::script_of(&command.words) {
             reads.scripts.insert(self.directory.join(script.word));
         }
+        chain::note_finder(&command.words, reads);
         // Its words were covered with the command before it.
         if command.is_tail {
             return;
@@ -206,6 +211,7 @@ impl Finder<'_> {
                 let finder = Finder { files: self.files, directory: directory.clone() };
                 finder.program(known, args, &mut found);
                 reads.code.append(&mut found.code);
+                finder.chain(known, args, reads);
                 if is_certain {
                     reads.unbound.append(&mut found.unbound);
                 }

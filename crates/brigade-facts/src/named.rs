@@ -4,7 +4,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use brigade_call::NO_HOME;
+use brigade_call::{BoundBy, CodeFacts, NO_HOME};
 use brigade_catalog::Tool;
 use brigade_command::{NotBound, what_it_reads};
 use brigade_core::Fingerprint;
@@ -25,6 +25,8 @@ pub(crate) struct NamedFiles {
     /// Their sha256, by their path in the workspace, or an absolute one when a link leads out. A name that ends with
     /// `/` is a directory with everything below it.
     pub(crate) files: BTreeMap<String, Fingerprint>,
+    /// What binds these files, and what else the command starts.
+    pub(crate) code: CodeFacts,
     /// Code that cannot be bound.
     pub(crate) too_much: BTreeSet<NotBound>,
     /// The script that the command runs, if it is missing.
@@ -106,6 +108,7 @@ pub(crate) fn named_files(reader: &ToolReader<'_>, directory: &Path) -> Result<N
     let mut named = NamedFiles::default();
     let fs = reader.host.fs;
     named.bind_patterns(fs, reader.tool)?;
+    named.name_by(BoundBy::Code);
     let Some(argv) = reader.argv() else {
         return Ok(named);
     };
@@ -120,6 +123,21 @@ pub(crate) fn named_files(reader: &ToolReader<'_>, directory: &Path) -> Result<N
         named.bind_file(fs, path, Outside::ThroughLinks)?;
         named.bind_folder(fs, path)?;
     }
+    named.name_by(BoundBy::Command);
+    // What it starts by a text of the workspace refuses nothing: it is bound as far as it can be.
+    let refused = named.too_much.clone();
+    for path in &reads.chain.files {
+        named.bind_file(fs, path, Outside::Anywhere)?;
+        named.bind_folder(fs, path)?;
+    }
+    named.name_by(BoundBy::Chain);
+    let left = std::mem::replace(&mut named.too_much, refused);
+    named.code.finders = reads.chain.finders.clone();
+    named.code.finders.extend(left.difference(&named.too_much).filter_map(|what| match what {
+        NotBound::Folder(path) | NotBound::Link(path) => Some(path.clone()),
+        NotBound::Variable(_) | NotBound::FoundFiles | NotBound::Option(_) => None,
+    }));
+    named.code.starts.clone_from(&reads.chain.starts);
     for path in &reads.programs {
         let name = path.strip_prefix(fs.root()).unwrap_or(path).to_string_lossy().into_owned();
         // A file that cannot be read cannot be run, or is read only by the system.
@@ -131,6 +149,7 @@ pub(crate) fn named_files(reader: &ToolReader<'_>, directory: &Path) -> Result<N
     for path in &installation.decided_by {
         named.bind_file(fs, path, Outside::Anywhere)?;
     }
+    named.name_by(BoundBy::Command);
     named.program_paths = installation.paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();
     named.too_much.extend(reads.unbound);
     named.missing = reads.missing;
@@ -138,6 +157,15 @@ pub(crate) fn named_files(reader: &ToolReader<'_>, directory: &Path) -> Result<N
 }
 
 impl NamedFiles {
+    /// Says what binds the files that were added.
+    fn name_by(&mut self, by: BoundBy) {
+        for file in self.files.keys() {
+            if !self.code.by.contains_key(file) {
+                self.code.by.insert(file.clone(), by);
+            }
+        }
+    }
+
     /// Binds every file that `code` of the entry matches, by its name, so that one more is a change, too.
     fn bind_patterns(&mut self, fs: &dyn Fs, tool: &Tool) -> Result<(), FsError> {
         for (field, patterns) in [("code", &tool.code), ("data", &tool.data)] {

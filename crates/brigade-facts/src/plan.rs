@@ -121,6 +121,7 @@ impl<'c> FactReader<'_, 'c> {
             outside: read.files.outside.iter().map(|field| (*field).to_owned()).collect(),
             program,
             files: files.files,
+            code: files.code,
             projections: projection_facts(&read.projections),
             decision,
             policy,

@@ -14,9 +14,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use brigade_call::{
-    CallStatus, Caller, DirectoryFact, FileFact, Objection, PinFact, PlanFacts, ProgramBinding, ProgramFact,
-    ProjectionFacts, Purpose, RuntimeFact, SchemaFact, StartFacts, StartProgram, StartPurpose, VerifiedStart,
-    plan, plan_start, verify,
+    CallStatus, Caller, CodeFacts, DirectoryFact, FileFact, Objection, PinFact, PlanFacts, ProgramBinding,
+    ProgramFact, ProjectionFacts, Purpose, RuntimeFact, SchemaFact, StartFacts, StartProgram, StartPurpose,
+    VerifiedStart, plan, plan_start, verify,
 };
 use brigade_catalog::{Catalog, Level};
 use brigade_core::{Fingerprint, Json, NeutralWords, SystemClock, Timestamp};
@@ -98,6 +98,7 @@ fn run(faults: &str, tool_name: &str, args: &str, policy: &str, pin: Option<&Pin
             sha256: program.fingerprint(),
         }),
         files: BTreeMap::new(),
+        code: CodeFacts::default(),
         pin: PinFact::None,
         projections: ProjectionFacts {
             summary: ProjectionSummary::default(),

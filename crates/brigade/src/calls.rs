@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use brigade_call::{Call, CallStatus, Plan, Preview, Step, shown_policy, shown_projections};
+use brigade_call::{BoundCode, Call, CallStatus, Plan, Preview, Step, shown_policy, shown_projections};
 use brigade_core::{Hint, IdPrefix, NextStep, Severity};
 use brigade_policy::{Blocker, BlockerDetail, Failure};
 use brigade_projection::blocking;
@@ -24,6 +24,7 @@ use crate::report::{
 };
 use crate::request::Request;
 use crate::room::{CALLS, CATALOG, Room};
+use crate::watching;
 use brigade_core::codes;
 
 pub use brigade_queue::CallFilter;
@@ -60,7 +61,7 @@ impl Calls {
         let room = &*self.room;
         let config = gather::config(room)?;
         let (planned, missing) = gather::plan_request(room, &config, tool, args::args(room, args))?;
-        let report = plan_report(room, &config, &planned);
+        let report = plan_report(room, &config, &planned)?;
         match missing {
             None => Ok(report),
             Some(error) => Err(error.refusing(room, Refusal::Plan(Box::new(report)))),
@@ -140,7 +141,11 @@ impl Calls {
             pin: pins::pin_beside(room, &call)?.map(|pin| pins::pin_summary(room, &pin)),
             changed: call.changes_since_approved(plan, now),
             next: call.next_step(plan, now),
-            preview: plan.map(|plan| preview(room, &call, plan)).transpose()?.map(Box::new),
+            preview: planned
+                .as_ref()
+                .map(|(config, planned)| preview(room, config, &call, &planned.plan))
+                .transpose()?
+                .map(Box::new),
             call: call.shown(room),
             error: Unfilled::default(),
             candidates: Unfilled::default(),
@@ -164,7 +169,7 @@ impl Calls {
             return Err(refused(hinted(room, Error::from(wrong), call)));
         }
         let of_call = || Refusal::Review { call: Some(Box::new(call.clone().shown(room))), pin: None };
-        let (_, planned) = plan_again(room, call).map_err(|error| error.missing(room, of_call()))?;
+        let (config, planned) = plan_again(room, call).map_err(|error| error.missing(room, of_call()))?;
         let binding = planned.plan.approvable(call).map_err(|blockers| {
             let error = Error::new(ErrorKind::Refused, format!("call {} cannot be approved", call.id))
                 .coded(codes::CALL_BLOCKED);
@@ -174,7 +179,7 @@ impl Calls {
             return Err(tell_changes(room, &stored, &planned.plan)?);
         }
         let pin = binding.pin;
-        let shown = preview(room, call, &planned.plan)?;
+        let shown = preview(room, &config, call, &planned.plan)?;
         let report = record_review(room, &stored, Review::Approve(Box::new(binding)))?;
         let report = ReviewReport { preview: Some(Box::new(shown)), ..report };
         // The approval is stored. After a crash here, the run renews the pin.
@@ -249,9 +254,13 @@ pub(crate) fn calls_path(room: &Room) -> String {
 }
 
 /// Shows what a call would run now, beside the last approved call of its tool.
-fn preview(room: &Room, call: &Call, plan: &Plan) -> Result<Preview, Error> {
+fn preview(room: &Room, config: &Config, call: &Call, plan: &Plan) -> Result<Preview, Error> {
     let earlier = room.queue().read()?.last_approved(&call.tool_id, &call.id)?;
-    Ok(Preview::of(plan, earlier.as_ref().map(|stored| &stored.call)))
+    Ok(Preview::of(
+        plan,
+        earlier.as_ref().map(|stored| &stored.call),
+        watching::unbound(room, config, &call.tool_id)?,
+    ))
 }
 
 /// Reports the changes since the call was queued, and stores them in the call. The next approval accepts exactly
@@ -367,10 +376,11 @@ pub(crate) fn plan_again(room: &Room, call: &Call) -> Result<(Config, Planned), 
     Ok((config, planned))
 }
 
-pub(crate) fn plan_report(room: &Room, config: &Config, planned: &Planned) -> PlanReport {
+pub(crate) fn plan_report(room: &Room, config: &Config, planned: &Planned) -> Result<PlanReport, Error> {
     let plan = &planned.plan;
     let absolute = |path: &str| room.absolute(path);
-    PlanReport {
+    let unbound = watching::unbound(room, config, plan.tool_id())?;
+    Ok(PlanReport {
         schema: PlanReport::SCHEMA,
         target: room.target(),
         config_path: room.absolute(CATALOG),
@@ -397,7 +407,8 @@ pub(crate) fn plan_report(room: &Room, config: &Config, planned: &Planned) -> Pl
         source_fingerprint: plan.source_fingerprint(),
         call_fingerprint: Some(plan.call_fingerprint().to_hex()).filter(|_| !plan.is_missing()),
         argv: plan.shown_argv(),
-    }
+        bound_code: BoundCode { unbound, ..plan.code().clone() },
+    })
 }
 
 pub(crate) fn queue_report(

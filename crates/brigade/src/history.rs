@@ -173,7 +173,7 @@ impl Runs {
             .map_err(|error| error.missing(room, refused(None)))?;
         let planned = gather::plan_call(room, &config, tool, Ok(receipt.asked_args()))?;
         let plan = &planned.plan;
-        let plan_report = Box::new(calls::plan_report(room, &config, &planned));
+        let plan_report = Box::new(calls::plan_report(room, &config, &planned)?);
         if !plan.blockers().is_empty() || plan.holds_secret() {
             return Err(Error::new(ErrorKind::Refused, "the run cannot be replayed as things are")
                 .because(plan.blockers().iter().cloned())

@@ -75,10 +75,10 @@ pub mod paths {
 }
 
 pub use brigade_call::{
-    ArgumentChange, Binding, Call, CallStatus, Caller, Checkpoint, CheckpointChoice, CheckpointStatus,
-    ContractLabels, Difference, EffectUse, FileUse, ObservedAddress, ObservedDenial, OutputCompaction,
-    PlanSummary, Preview, Receipt, RunInput, RuntimeHealth, RuntimeIssueRecord, RuntimeMetadata,
-    RuntimeStatus, UnboundFile,
+    ArgumentChange, Binding, BoundBy, BoundCode, BoundFile, Call, CallStatus, Caller, Checkpoint,
+    CheckpointChoice, CheckpointStatus, CodeNote, ContractLabels, Difference, EffectUse, FileUse,
+    ObservedAddress, ObservedDenial, OutputCompaction, PlanSummary, Preview, Receipt, RunInput,
+    RuntimeHealth, RuntimeIssueRecord, RuntimeMetadata, RuntimeStatus, StartedCommand, UnboundFile,
 };
 pub use brigade_catalog::starter::StarterTools;
 pub use brigade_command as command;

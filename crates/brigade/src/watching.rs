@@ -1,16 +1,18 @@
 //! Decides which runs to observe, and remembers observed runs.
 //!
 //! Observing costs a few microseconds per opened file. By default, a call is observed once after each change of what
-//! its approval binds. `.brigade/tools/observed.json` maps the fingerprint of the binding to the observed run. The file
-//! is a cache: if it is missing or invalid, runs are observed.
+//! its approval binds. `.brigade/tools/observed.json` maps the fingerprint of the binding to the observed run, and each
+//! tool to its last observed run. The file is a cache: if it is missing or invalid, runs are observed.
 
 use std::collections::BTreeMap;
 
-use brigade_call::{Binding, Receipt, RunObserved, VerifiedCall};
+use brigade_call::{Binding, Receipt, RunObserved, ToolUse, VerifiedCall};
 use brigade_core::{Dialect, Fingerprint, Json, RunId};
 use brigade_exec::Watch;
 use brigade_policy::{Observe, Reads, SandboxMode};
 
+use crate::error::Error;
+use crate::gather::Config;
 use crate::room::{Room, rel};
 
 /// The file of observed runs.
@@ -32,7 +34,7 @@ pub(crate) fn watch(room: &Room, call: &VerifiedCall) -> Watch {
         // What a closed workspace keeps from a run is seen by observing.
         (_, Observe::Changed) if request.reads == Reads::Closed => Watch::Observe,
         (_, Observe::Changed) => {
-            let before = read(room).remove(&key(&call.call().tool_id, call.binding()).to_hex());
+            let before = read(room).runs.remove(&key(&call.call().tool_id, call.binding()).to_hex());
             before.map_or(Watch::Observe, Watch::Unchanged)
         }
     }
@@ -42,17 +44,47 @@ pub(crate) fn watch(room: &Room, call: &VerifiedCall) -> Watch {
 pub(crate) fn remember(room: &Room, call: &VerifiedCall, receipt: &Receipt) {
     let is_observed = receipt.observed.as_ref().is_some_and(RunObserved::is_observed);
     let Ok(run_id) = receipt.id.parse::<RunId>() else { return };
-    if !is_observed || call.decision().sandbox.observe != Observe::Changed {
+    if !is_observed {
         return;
     }
-    let mut runs = read(room);
-    if KEPT <= runs.len() {
+    let mut known = read(room);
+    for runs in [&mut known.runs, &mut known.tools].into_iter().filter(|runs| KEPT <= runs.len()) {
         runs.clear();
     }
-    runs.insert(key(&call.call().tool_id, call.binding()).to_hex(), run_id);
-    let runs = runs.into_iter().map(|(key, run)| (key, Json::from(run.to_string())));
-    let json = Json::object([("schema", Json::from(SCHEMA)), ("runs", Json::object(runs))]);
+    let tool_id = &call.call().tool_id;
+    if call.decision().sandbox.observe == Observe::Changed {
+        known.runs.insert(key(tool_id, call.binding()).to_hex(), run_id.clone());
+    }
+    known.tools.insert(tool_id.clone(), run_id);
+    let list = |runs: BTreeMap<String, RunId>| {
+        Json::object(runs.into_iter().map(|(key, run)| (key, Json::from(run.to_string()))))
+    };
+    let json = Json::object([
+        ("schema", Json::from(SCHEMA)),
+        ("runs", list(known.runs)),
+        ("tools", list(known.tools)),
+    ]);
     let _ = room.fs.write_cache(&rel(OBSERVED), json.to_pretty().as_bytes());
+}
+
+/// Lists the files that the last observed run of a tool used, and that nothing covers. Reads one receipt.
+pub(crate) fn unbound(room: &Room, config: &Config, tool_id: &str) -> Result<Vec<String>, Error> {
+    let (Some(tool), Some(run)) = (config.catalog.tool(tool_id), read(room).tools.remove(tool_id)) else {
+        return Ok(Vec::new());
+    };
+    let Some(Ok(stored)) = room.queue().read()?.receipt(run.as_str())? else { return Ok(Vec::new()) };
+    let Some(observed) = &stored.receipt.observed else { return Ok(Vec::new()) };
+    let used = ToolUse::of(tool, [(&stored.receipt, observed)], room.fs.root());
+    Ok(used.unbound.into_iter().map(|file| file.path).collect())
+}
+
+/// The content of the file.
+#[derive(Debug, Default, PartialEq)]
+struct Known {
+    /// Observed runs, by the fingerprint of their binding.
+    runs: BTreeMap<String, RunId>,
+    /// The last observed run of each tool.
+    tools: BTreeMap<String, RunId>,
 }
 
 /// Returns the fingerprint of a binding, without caller and pin.
@@ -64,18 +96,21 @@ fn key(tool_id: &str, binding: &Binding) -> Fingerprint {
         .finish()
 }
 
-fn read(room: &Room) -> BTreeMap<String, RunId> {
+fn read(room: &Room) -> Known {
     room.fs.read(&rel(OBSERVED), LIMIT).map(|bytes| parse(&bytes)).unwrap_or_default()
 }
 
 /// Parses the file; empty if it is invalid.
-fn parse(bytes: &[u8]) -> BTreeMap<String, RunId> {
-    let Ok(json) = Json::parse_bytes(bytes, Dialect::Strict) else { return BTreeMap::new() };
+fn parse(bytes: &[u8]) -> Known {
+    let Ok(json) = Json::parse_bytes(bytes, Dialect::Strict) else { return Known::default() };
     if json.get("schema").and_then(Json::as_str) != Some(SCHEMA) {
-        return BTreeMap::new();
+        return Known::default();
     }
-    let runs = json.get("runs").and_then(Json::as_object).into_iter().flatten();
-    runs.filter_map(|(key, run)| Some((key.clone(), run.as_str()?.parse().ok()?))).collect()
+    let list = |name: &str| {
+        let runs = json.get(name).and_then(Json::as_object).into_iter().flatten();
+        runs.filter_map(|(key, run)| Some((key.clone(), run.as_str()?.parse().ok()?))).collect()
+    };
+    Known { runs: list("runs"), tools: list("tools") }
 }
 
 #[cfg(test)]
@@ -84,11 +119,15 @@ mod tests {
 
     #[test]
     fn whatever_is_no_such_file_remembers_nothing() {
-        let good = format!(r#"{{"schema": "{SCHEMA}", "runs": {{"ab": "run-1", "odd": 7}}}}"#);
-        let expect = BTreeMap::from([("ab".to_owned(), "run-1".parse().unwrap())]);
+        let good = format!(
+            r#"{{"schema": "{SCHEMA}", "runs": {{"ab": "run-1", "odd": 7}},
+            "tools": {{"a": "run-2"}}}}"#
+        );
+        let run = |key: &str, run: &str| BTreeMap::from([(key.to_owned(), run.parse().unwrap())]);
+        let expect = Known { runs: run("ab", "run-1"), tools: run("a", "run-2") };
         assert_eq!(parse(good.as_bytes()), expect);
         for bad in ["", "[]", "{}", &good.replace(".v1", ".v2"), &good[..40]] {
-            assert_eq!(parse(bad.as_bytes()), BTreeMap::new(), "{bad}");
+            assert_eq!(parse(bad.as_bytes()), Known::default(), "{bad}");
         }
     }
 }

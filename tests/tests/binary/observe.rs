@@ -118,3 +118,65 @@ fn doctor_says_what_the_last_run_used_and_the_entry_does_not_declare() {
     site.receipt_of("tool", "{}");
     assert_eq!(issues().first().map(|(kind, _)| kind.as_str()), Some("effects_undeclared"));
 }
+
+#[test]
+fn the_review_shows_what_binds_files_and_what_nothing_does() {
+    let site = Site::script("");
+    site.add_to_policy("[sandbox]\nmode = \"enforce\"\n");
+    let entry = |lines: &str| Site::entry("tool", "make -s go", lines);
+    site.workspace.write(".brigade/tools.toml", entry("effects = [\"local-read\"]"));
+    site.workspace.write("Makefile", "go:\n\t@sh run.sh\n\tpython3 lib/x.py\n");
+    site.workspace.write("run.sh", ". ./lib/more.sh\n");
+    site.workspace.write("lib/more.sh", "echo more\n");
+    site.workspace.write("lib/x.py", "print('x')\n");
+    let receipt = site.receipt_of("tool", "{}");
+    assert_eq!(receipt["status"], "completed", "{receipt:#}");
+    let plan = site.json(["call", "plan", "tool"]).expect(0);
+    let code = &plan["bound_code"];
+    let by = |path: &str| {
+        let files = code["files"].as_array().unwrap().iter();
+        files.filter(|file| file["path"] == path).map(|file| file["by"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!((by("Makefile"), by("run.sh")), (vec![json!("command")], vec![json!("chain")]), "{code:#}");
+    let starts = json!([
+        {"by": "Makefile: go", "command": "sh run.sh"},
+        {"by": "Makefile: go", "command": "python3 lib/x.py"},
+    ]);
+    assert_eq!(code["starts"], starts);
+    assert_eq!(code["notes"][0]["code"], "code_found_by_program", "{code:#}");
+    assert_eq!(code["unbound"], json!(["lib/more.sh"]), "{code:#}");
+    let id = site.queue("tool", "{\"path\": \"x\"}");
+    assert_eq!(site.json(["call", "show", &id]).expect(0)["preview"]["bound_code"], *code);
+    let text = site.tools(["call", "approve", &id]).stdout_text();
+    for part in
+        ["sh run.sh (Makefile: go)", "binds by scripts", "lib/more.sh (used by the last observed run)"]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    // What the recipe starts is bound.
+    site.workspace.write("run.sh", "echo changed\n");
+    site.run_call(&id).refused("run.sh");
+    // What the entry declares is bound as code, and nothing is left to say.
+    site.workspace.write("run.sh", ". ./lib/more.sh\n");
+    site.workspace.write(".brigade/tools.toml", entry("code = [\"lib/**\"]"));
+    let plan = site.json(["call", "plan", "tool"]).expect(0);
+    let code = &plan["bound_code"];
+    assert!(
+        code["files"].as_array().unwrap().contains(&json!({"path": "lib/more.sh", "by": "code"})),
+        "{code:#}"
+    );
+    assert_eq!((&code["notes"], &code["unbound"]), (&json!([]), &json!([])), "{code:#}");
+}
+
+#[test]
+fn scripts_of_a_package_bind_what_they_start() {
+    for command in ["npm run go", "yarn go", "node --run go"] {
+        let site = Site::script("");
+        site.workspace.write(".brigade/tools.toml", Site::entry("tool", command, ""));
+        site.workspace.write("package.json", "{\"scripts\": {\"go\": \"node run.js\"}}");
+        site.workspace.write("run.js", "console.log('approved')\n");
+        let plan = site.tools(["call", "plan", "tool", "--json"]).json();
+        let files = plan["bound_code"]["files"].as_array().unwrap();
+        assert!(files.contains(&json!({"path": "run.js", "by": "chain"})), "{command}: {plan:#}");
+    }
+}

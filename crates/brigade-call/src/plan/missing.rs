@@ -9,6 +9,7 @@ use brigade_redact::{Redactor, SecretValue};
 
 use super::{Plan, PlanSummary, Secrets, args_fingerprint, call_fingerprint, secret_fields};
 use crate::binding::{Binding, Caller};
+use crate::code::BoundCode;
 use crate::contract::{ContractLabels, missing_contract};
 use crate::facts::ArgsProblem;
 
@@ -81,6 +82,7 @@ pub fn plan_missing(missing: MissingTool) -> Plan {
         projection_summary,
         binding,
         waiting_pin: None,
+        code: BoundCode::default(),
         is_executable: false,
         env_labels: Vec::new(),
         data: Vec::new(),

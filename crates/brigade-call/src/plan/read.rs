@@ -10,6 +10,7 @@ use brigade_redact::Redactor;
 
 use super::{Plan, PlanSummary, Secrets};
 use crate::binding::{Binding, Caller};
+use crate::code::BoundCode;
 use crate::contract::ContractLabels;
 
 impl Plan {
@@ -123,6 +124,11 @@ impl Plan {
     /// Returns whether the family is one that is executed.
     pub fn is_executable(&self) -> bool {
         self.is_executable
+    }
+
+    /// Returns which files an approval binds and by what, and what it does not bind.
+    pub fn code(&self) -> &BoundCode {
+        &self.code
     }
 
     /// Returns the words of the command line for display; empty if it cannot be built or holds a secret.

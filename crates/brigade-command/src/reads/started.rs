@@ -89,6 +89,9 @@ pub(super) fn first_lines(directory: &Path, files: &dyn Files, reads: &mut Reads
                 continue;
             }
             let Some(words) = first_line(program, files) else { continue };
+            if let Ok(script) = program.strip_prefix(files.root()) {
+                reads.chain.first_line(&script.to_string_lossy(), &words);
+            }
             let found = if trusted.contains(program) && !is_of_workspace(program, files) {
                 &mut *reads
             } else {
@@ -106,6 +109,7 @@ pub(super) fn first_lines(directory: &Path, files: &dyn Files, reads: &mut Reads
     reads.programs.append(&mut by_workspace.programs);
     reads.executed.append(&mut by_workspace.executed);
     reads.unbound.append(&mut by_workspace.unbound);
+    reads.chain.append(by_workspace.chain);
 }
 
 /// Tells whether a program lies in the workspace, or a link leads into it or out of it.

@@ -9,6 +9,8 @@ struct Fake {
     links: BTreeMap<PathBuf, PathBuf>,
     /// Programs that are scripts, and how they begin.
     heads: BTreeMap<PathBuf, &'static str>,
+    /// What files say.
+    texts: BTreeMap<PathBuf, &'static str>,
 }
 
 impl Fake {
@@ -18,7 +20,15 @@ impl Fake {
             files: files.iter().map(|file| root.join(file)).collect(),
             links: links.iter().map(|(link, target)| (root.join(link), root.join(target))).collect(),
             heads: BTreeMap::new(),
+            texts: BTreeMap::new(),
         }
+    }
+
+    fn with(mut self, file: &str, text: &'static str) -> Fake {
+        let path = Path::new("/work").join(file);
+        self.files.insert(path.clone());
+        self.texts.insert(path, text);
+        self
     }
 
     /// Follows links, and takes `.` and `..` out.
@@ -83,7 +93,8 @@ impl Files for Fake {
     }
 
     fn read(&self, path: &Path, _: u64) -> Option<Vec<u8>> {
-        self.heads.get(path).map(|text| text.as_bytes().to_owned())
+        let text = self.texts.get(path).or_else(|| self.heads.get(path));
+        text.map(|text| text.as_bytes().to_owned())
     }
 
     fn head(&self, path: &Path, _: usize) -> Vec<u8> {
@@ -417,4 +428,86 @@ fn names_are_found_behind_options() {
     ] {
         assert_eq!(names_in(word).into_iter().collect::<Vec<_>>(), expect, "{word}");
     }
+}
+
+#[track_caller]
+fn check_chain(command: &str, files: &Fake, starts: &[(&str, &str)], bound: &[&str], finders: &[&str]) {
+    let reads = reads(command, files);
+    let links = reads.chain.starts.iter().map(|link| (link.by.as_str(), link.command.as_str()));
+    assert_eq!(links.collect::<Vec<_>>(), starts, "{command}");
+    for file in bound {
+        assert!(reads.chain.files.contains(&Path::new("/work").join(file)), "{command}: {file}: {reads:?}");
+    }
+    assert_eq!(reads.chain.finders.iter().map(String::as_str).collect::<Vec<_>>(), finders, "{command}");
+    assert_eq!(reads.unbound, BTreeSet::new(), "{command}");
+}
+
+#[test]
+fn what_texts_of_the_workspace_start_is_followed() {
+    let package = r#"{"scripts": {"go": "node run.js && npm run more", "pretest": "sh pre.sh", "test": "env PYTHONPATH=x python3 t.py",
+        "more": "npm run go"}}"#;
+    let make = "include common.mk\nCC = gcc\n\nall: build other\n\t@sh all.sh\nbuild: ; sh build.sh\n\
+        other:\n\t$(CC) x.c\n\t./bin/tool \\\n  --flag\n# end\n";
+    let just = "set shell := ['sh']\ngo name='x': (prepare name) && after\n    python3 run.py\n    echo {{name}}\n\n\
+        prepare n:\n  sh prepare.sh\nafter:\n  true\n";
+    let files = Fake::new(&["run.js", "pre.sh", "t.py", "sub/x"], &[])
+        .with("package.json", package)
+        .with("Makefile", make)
+        .with("justfile", just);
+    let go = [("package.json: go", "node run.js && npm run more"), ("package.json: more", "npm run go")];
+    for command in ["npm run go", "yarn go", "pnpm run go", "bun run go", "env A=b npm --silent run go"] {
+        check_chain(
+            command,
+            &files,
+            &go,
+            &["run.js"],
+            if command.contains("bun") { &["bun", "node"] } else { &["node"] },
+        );
+    }
+    check_chain(
+        "npm test",
+        &files,
+        &[("package.json: pretest", "sh pre.sh"), ("package.json: test", "env PYTHONPATH=x python3 t.py")],
+        &["pre.sh", "t.py"],
+        &["package.json: test", "python3"],
+    );
+    check_chain("npm install", &files, &[], &[], &[]);
+    check_chain("make -s build", &files, &[("Makefile: build", "sh build.sh")], &["build.sh"], &["Makefile"]);
+    check_chain(
+        "make",
+        &files,
+        &[
+            ("Makefile: all", "sh all.sh"),
+            ("Makefile: other", "$(CC) x.c"),
+            ("Makefile: other", "./bin/tool    --flag"),
+            ("Makefile: build", "sh build.sh"),
+        ],
+        &["all.sh", "build.sh", "bin/tool"],
+        &["./bin/tool", "Makefile", "Makefile: other"],
+    );
+    check_chain(
+        "just go",
+        &files,
+        &[
+            ("justfile: go", "python3 run.py"),
+            ("justfile: go", "echo {{name}}"),
+            ("justfile: after", "true"),
+            ("justfile: prepare", "sh prepare.sh"),
+        ],
+        &["run.py", "prepare.sh"],
+        &["justfile: go", "python3"],
+    );
+    check_chain("python3 -m pkg", &files, &[], &[], &["python3"]);
+    check_chain("wc run.js", &files, &[], &[], &[]);
+    check_chain("./bin/wrap run.js", &files, &[], &[], &["./bin/wrap"]);
+}
+
+#[test]
+fn a_chain_ends_however_long_the_texts_are() {
+    let loops = Fake::new(&[], &[])
+        .with("package.json", r#"{"scripts": {"a": "npm run b", "b": "npm run a; npm run b"}}"#);
+    assert_eq!(reads("npm run a", &loops).chain.starts.len(), 2);
+    let deep = r#"{"scripts": {"a": "npm run b", "b": "npm run c", "c": "npm run d", "d": "npm run e", "e": "npm run f", "f": "sh x"}}"#;
+    let deep = reads("npm run a", &Fake::new(&[], &[]).with("package.json", deep)).chain;
+    assert_eq!((deep.starts.len(), deep.finders.contains("package.json: e")), (4, true), "{deep:?}");
 }

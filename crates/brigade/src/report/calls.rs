@@ -1,7 +1,7 @@
 //! Documents about calls.
 
 pub use brigade_call::{BatchRow, PassedOver};
-use brigade_call::{Call, PlanSummary, Preview, Receipt};
+use brigade_call::{BoundCode, Call, PlanSummary, Preview, Receipt};
 use brigade_core::NextStep;
 use brigade_core::json::sorted;
 use brigade_policy::{BlockerDetail, PolicyDecision};
@@ -53,6 +53,8 @@ pub struct PlanReport {
     pub call_fingerprint: Option<String>,
     /// The words of the command line, without secrets; empty if it cannot be built.
     pub argv: Vec<String>,
+    /// Which files an approval binds and by what, and what it does not bind.
+    pub bound_code: BoundCode,
 }
 
 impl Report for PlanReport {

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use brigade::core::{Json, NextStep};
 use brigade::{
-    Access, Binding, BlockerDetail, Call, CallReport, CallStatus, ContractLabels, PlanReport, Preview,
-    QueueReport, ReviewReport, RunReport,
+    Access, Binding, BlockerDetail, BoundBy, BoundCode, Call, CallReport, CallStatus, CodeNote,
+    ContractLabels, PlanReport, Preview, QueueReport, ReviewReport, RunReport, StartedCommand,
 };
 
 use super::runs;
@@ -28,6 +28,8 @@ impl View for PlanReport {
                 Some(sandbox.program_paths.join(", ")).filter(|paths| !paths.is_empty()),
             );
         }
+        sheet.field_if("binds", Some(files_by(&self.bound_code, BoundBy::Command).join(", ")));
+        show_code(&self.bound_code, sheet);
         sheet.field("can be queued", words::yes_no(self.valid));
         show_arguments(&self.plan.args, sheet);
         show_blockers(&self.blocker_details, sheet);
@@ -175,15 +177,13 @@ fn show_preview(preview: &Preview, call: &Call, sheet: &mut Sheet) {
             mode => Text::from(mode),
         },
     );
-    let Binding { program, files, directory, pin, .. } = &preview.binding;
+    let Binding { program, directory, pin, .. } = &preview.binding;
     let program = program.iter().map(|program| format!("program {}", program.path));
     let directory = directory.iter().map(|directory| format!("directory {directory}"));
     let pin = pin.iter().map(|_| "the server's listing".to_owned());
-    let rest = files.len().saturating_sub(SHOWN_FILES);
-    let rest = (0 < rest).then(|| format!("{rest} more files"));
-    let bound =
-        program.chain(files.keys().take(SHOWN_FILES).cloned()).chain(rest).chain(directory).chain(pin);
+    let bound = program.chain(files_by(&preview.bound_code, BoundBy::Command)).chain(directory).chain(pin);
     sheet.field("binds", bound.collect::<Vec<_>>().join(", "));
+    show_code(&preview.bound_code, sheet);
     sheet.field("asked by", call.caller.to_string());
     let Some(earlier) = &preview.last_approved else {
         sheet.field("last approved", "none among the newest runs");
@@ -201,6 +201,46 @@ fn show_preview(preview: &Preview, call: &Call, sheet: &mut Sheet) {
     }
     for changed in &earlier.changed {
         sheet.indented(2, Text::new(Tone::Warning, changed));
+    }
+}
+
+/// Lists some of the files that something binds, and how many more there are.
+fn files_by(code: &BoundCode, by: BoundBy) -> Vec<String> {
+    few(code.files.iter().filter(|file| file.by == by).map(|file| file.path.clone()).collect())
+}
+
+/// Shortens a list of files.
+fn few(mut files: Vec<String>) -> Vec<String> {
+    let more = files.len().saturating_sub(SHOWN_FILES);
+    files.truncate(SHOWN_FILES);
+    files.extend((0 < more).then(|| format!("{more} more files")));
+    files
+}
+
+/// Shows what binds files besides the command, what the command starts, and what no approval binds.
+fn show_code(code: &BoundCode, sheet: &mut Sheet) {
+    let list = |files: Vec<String>| Some(files.join(", "));
+    sheet.field_if("binds as code", list(files_by(code, BoundBy::Code)));
+    sheet.field_if("binds by scripts", list(files_by(code, BoundBy::Chain)));
+    for StartedCommand { by, command } in code.starts.iter().take(SHOWN_FILES) {
+        sheet.field(
+            "starts",
+            Text::new(Tone::Accent, &shortened(command)).then(Tone::Faint, &format!(" ({by})")),
+        );
+    }
+    sheet.field_if(
+        "starts",
+        match code.starts.len().saturating_sub(SHOWN_FILES) {
+            0 => None,
+            more => Some(format!("{more} more commands")),
+        },
+    );
+    for CodeNote { message, .. } in code.notes.iter().take(SHOWN_FILES) {
+        sheet.field("not bound", Text::new(Tone::Faint, message));
+    }
+    if !code.unbound.is_empty() {
+        let shown = format!("{} (used by the last observed run)", few(code.unbound.clone()).join(", "));
+        sheet.field("not bound", Text::new(Tone::Warning, &shown));
     }
 }
 

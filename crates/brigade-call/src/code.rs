@@ -1,0 +1,115 @@
+//! The files that an approval binds, by what names them, and what no approval binds.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use brigade_catalog::Tool;
+use brigade_command::Link;
+use brigade_core::Fingerprint;
+use brigade_policy::{Decision, Reads, SandboxMode};
+use brigade_redact::Redactor;
+use serde::{Deserialize, Serialize};
+
+/// The code of the note about code that programs find by themselves.
+const FOUND_BY_PROGRAM: &str = "code_found_by_program";
+
+/// What binds a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BoundBy {
+    /// The command: its words, and where its programs find code.
+    Command,
+    /// A pattern of `code` in the entry.
+    Code,
+    /// A command that a file of the workspace starts: a script of `package.json`, a recipe.
+    Chain,
+}
+
+/// What facts say of the code of a command, besides the bytes of its files.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CodeFacts {
+    /// What binds each file.
+    pub by: BTreeMap<String, BoundBy>,
+    /// The commands that files of the workspace start.
+    pub starts: Vec<Link>,
+    /// What finds or starts further code by itself.
+    pub finders: BTreeSet<String>,
+}
+
+/// What an approval binds of the code, and what it does not.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct BoundCode {
+    /// The bound files, by path. A name that ends with `/` is a directory with everything below it.
+    pub files: Vec<BoundFile>,
+    /// The commands that files of the workspace start, as far as their text says it.
+    pub starts: Vec<StartedCommand>,
+    /// What is not bound and may run.
+    pub notes: Vec<CodeNote>,
+    /// Files of the workspace that the last observed run of the tool used, and that nothing covers.
+    pub unbound: Vec<String>,
+}
+
+/// A bound file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct BoundFile {
+    /// Its path in the workspace, or an absolute one.
+    pub path: String,
+    /// What binds it: `command`, `code` or `chain`.
+    #[cfg_attr(feature = "schemas", schemars(with = "String"))]
+    pub by: BoundBy,
+}
+
+/// A command that a file of the workspace starts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct StartedCommand {
+    /// The file, and the script or recipe in it.
+    pub by: String,
+    /// The command, without secrets.
+    pub command: String,
+}
+
+/// Something that a reviewer should know about code. It blocks nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct CodeNote {
+    /// The kind of note: `code_found_by_program`.
+    pub code: String,
+    /// What it is, as a sentence.
+    pub message: String,
+}
+
+impl BoundCode {
+    /// Shows facts about the code of a tool beside its bound files.
+    pub(crate) fn of(
+        tool: &Tool,
+        facts: &CodeFacts,
+        files: &BTreeMap<String, Fingerprint>,
+        decision: &Decision,
+        redactor: &Redactor,
+    ) -> BoundCode {
+        let by = |path: &String| facts.by.get(path).copied().unwrap_or(BoundBy::Command);
+        let bound = files.keys().map(|path| BoundFile { path: path.clone(), by: by(path) });
+        let starts = facts
+            .starts
+            .iter()
+            .map(|link| StartedCommand { by: link.by.clone(), command: redactor.redact_str(&link.command) });
+        // With declared code or closed reads, a person has decided what else may be read.
+        let is_closed = decision.sandbox.mode != SandboxMode::Off && decision.sandbox.reads == Reads::Closed;
+        let is_told = !is_closed && tool.code.is_empty();
+        let notes = facts.finders.iter().filter(|_| is_told).map(|finder| CodeNote {
+            code: FOUND_BY_PROGRAM.to_owned(),
+            message: format!(
+                "`{}` finds code by itself, which no approval binds unless `code` of the entry declares it",
+                redactor.redact_str(finder)
+            ),
+        });
+        BoundCode {
+            files: bound.collect(),
+            starts: starts.collect(),
+            notes: notes.collect(),
+            unbound: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! Commands that programs start because a text of the workspace says so: scripts of `package.json`, and recipes of make
+//! and just. The texts are read, and nothing is run.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use brigade_core::{Dialect, Json};
+
+use super::{Files, Finder, Reads};
+use crate::programs::{Finds, Program, Role, long_values, short_values};
+
+/// The maximum length of a chain of commands, and their maximum number.
+const DEPTH: usize = 4;
+const MOST: usize = 100;
+
+/// The largest text that is read.
+const TEXT_LIMIT: u64 = 1 << 20;
+
+/// A command that a program starts because a file of the workspace says so.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Link {
+    /// The file, and the script or recipe in it: `package.json: go`.
+    pub by: String,
+    /// The command, as the file has it.
+    pub command: String,
+}
+
+/// What a command starts besides itself, as far as texts of the workspace say it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Chain {
+    /// The commands, in the order in which they were found.
+    pub starts: Vec<Link>,
+    /// Files and directories that these commands name, or where their programs find code. They may be missing.
+    pub files: BTreeSet<PathBuf>,
+    /// What finds or starts further code by itself: interpreters, programs of the workspace, and commands that cannot
+    /// be read before the run.
+    pub finders: BTreeSet<String>,
+    depth: usize,
+}
+
+impl Chain {
+    /// Notes the words that the first line of a script starts. It says what finds the rest.
+    pub(super) fn first_line(&mut self, script: &str, words: &[String]) {
+        self.finders.remove(&format!("./{script}"));
+        self.finders.remove(script);
+        self.starts.push(Link { by: script.to_owned(), command: words.join(" ") });
+    }
+
+    /// Adds what another part of the command starts.
+    pub(super) fn append(&mut self, mut other: Chain) {
+        self.starts.append(&mut other.starts);
+        self.files.append(&mut other.files);
+        self.finders.append(&mut other.finders);
+    }
+
+    /// Follows a line of a file that a shell runs in a directory.
+    fn follow(&mut self, link: Link, is_readable: bool, directory: &Path, files: &dyn Files) {
+        if MOST <= self.starts.len() || DEPTH <= self.depth {
+            self.finders.insert(link.by);
+            return;
+        }
+        if self.starts.contains(&link) {
+            return;
+        }
+        let words = ["sh".to_owned(), "-c".to_owned(), link.command.clone()];
+        let by = link.by.clone();
+        if !is_readable {
+            self.finders.insert(by.clone());
+        }
+        self.starts.push(link);
+        let mut nested = Reads::default();
+        nested.chain.depth = self.depth + 1;
+        nested.chain.starts = std::mem::take(&mut self.starts);
+        super::follow(&words, directory, files, &mut nested);
+        let Reads { named, scripts, code, unbound, chain, .. } = nested;
+        self.starts = chain.starts;
+        self.files.extend([named, scripts, code, chain.files].into_iter().flatten());
+        if is_readable {
+            // The shell of a script is not what finds code.
+            self.finders.extend(chain.finders.into_iter().filter(|finder| finder != "sh"));
+        }
+        if !unbound.is_empty() {
+            self.finders.insert(by);
+        }
+    }
+}
+
+impl Finder<'_> {
+    /// Follows what a program starts by a text of the workspace.
+    pub(super) fn chain(&self, known: Program, args: &[String], reads: &mut Reads) {
+        let operands: Vec<&str> = args
+            .iter()
+            .map(String::as_str)
+            .filter(|word| !word.starts_with('-') && !word.contains('='))
+            .collect();
+        match known.row().finds {
+            Finds::Packages | Finds::JavaScript => self.package_scripts(known.name, args, &operands, reads),
+            Finds::Make => {
+                let mut folder = self.directory.clone();
+                folder.extend(short_values(&known.row().spelling, args, 'C'));
+                folder.extend(long_values(args, "--directory"));
+                let named = short_values(&known.row().spelling, args, 'f').into_iter();
+                let named = named.chain(long_values(args, "--file")).chain(long_values(args, "--makefile"));
+                let names: Vec<&str> = named.chain(["GNUmakefile", "makefile", "Makefile"]).collect();
+                self.recipes(&folder, &names, &operands, Language::Make, reads);
+            }
+            _ if known.name == "just" => {
+                for folder in self.upwards(&self.directory) {
+                    if self.recipes(folder, known.row().files, &operands, Language::Just, reads) {
+                        break;
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Follows the scripts that a package manager runs.
+    fn package_scripts(&self, manager: &str, args: &[String], operands: &[&str], reads: &mut Reads) {
+        let run = long_values(args, "--run");
+        let name = match (manager, operands) {
+            ("node" | "nodejs", _) => run.first().copied(),
+            ("npm" | "pnpm" | "yarn" | "bun", ["run" | "run-script" | "rum" | "urn", name, ..]) => {
+                Some(*name)
+            }
+            ("npm" | "pnpm", ["test" | "t" | "tst", ..]) => Some("test"),
+            ("npm" | "pnpm", [name @ ("start" | "stop" | "restart"), ..]) => Some(*name),
+            ("pnpm" | "yarn", [name, ..]) => Some(*name),
+            _ => None,
+        };
+        let Some(name) = name else { return };
+        let folder = long_values(args, "--prefix")
+            .first()
+            .map_or_else(|| self.directory.clone(), |folder| self.directory.join(folder));
+        let found = self.upwards(&folder).find_map(|folder| {
+            let bytes = self.files.read(&folder.join("package.json"), TEXT_LIMIT)?;
+            let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes).to_vec();
+            Some((folder, Json::parse_bytes(&bytes, Dialect::Strict).ok()))
+        });
+        let Some((folder, Some(package))) = found else { return };
+        let file = self.shown(&folder.join("package.json"));
+        for name in [format!("pre{name}"), name.to_owned(), format!("post{name}")] {
+            let script = package.get("scripts").and_then(|scripts| scripts.get(&name)).and_then(Json::as_str);
+            if let Some(command) = script {
+                let link = Link { by: format!("{file}: {name}"), command: command.to_owned() };
+                reads.chain.follow(link, true, folder, self.files);
+            }
+        }
+    }
+
+    /// Follows the recipes of the first of these files that is there. Returns whether one is.
+    fn recipes(
+        &self,
+        folder: &Path,
+        names: &[&str],
+        wanted: &[&str],
+        language: Language,
+        reads: &mut Reads,
+    ) -> bool {
+        let found = names.iter().find_map(|name| {
+            let path = folder.join(name);
+            let bytes = self.files.read(&path, TEXT_LIMIT)?;
+            Some((self.shown(&path), String::from_utf8_lossy(&bytes).into_owned()))
+        });
+        let Some((file, text)) = found else { return false };
+        let Recipes { recipes, first, is_whole } = recipes_of(&text, language);
+        if !is_whole {
+            reads.chain.finders.insert(file.clone());
+        }
+        let mut waiting: Vec<&str> =
+            wanted.iter().copied().filter(|name| recipes.contains_key(*name)).collect();
+        if waiting.is_empty() {
+            waiting.extend(first.as_deref());
+        }
+        let mut seen = BTreeSet::new();
+        while let Some(name) = waiting.pop() {
+            let Some(recipe) = recipes.get(name).filter(|_| seen.insert(name.to_owned())) else { continue };
+            waiting.extend(recipe.needs.iter().map(String::as_str));
+            for command in &recipe.lines {
+                let link = Link { by: format!("{file}: {name}"), command: command.clone() };
+                reads.chain.follow(link, !language.has_variables(command), folder, self.files);
+            }
+        }
+        true
+    }
+
+    /// Returns a path relative to the workspace.
+    fn shown(&self, path: &Path) -> String {
+        path.strip_prefix(self.files.root()).unwrap_or(path).to_string_lossy().into_owned()
+    }
+}
+
+/// Notes what finds code by itself: a program of the workspace, or an interpreter.
+pub(super) fn note_finder(words: &[String], reads: &mut Reads) {
+    let Some(first) = words.first() else { return };
+    let known = Program::of(first);
+    let finds = known.is_some_and(|known| {
+        // A shell, make and package managers start what their text says.
+        let is_read =
+            matches!(known.role(), Role::Shell) || matches!(known.row().finds, Finds::Make | Finds::Packages);
+        !is_read && (known.interpreter().is_some() || known.row().finds != Finds::Nothing)
+    });
+    let is_own = known.is_none() && first.contains('/') && !first.starts_with('/');
+    if finds || is_own {
+        reads.chain.finders.insert(first.clone());
+    }
+}
+
+/// The language of a file of recipes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Language {
+    Make,
+    Just,
+}
+
+impl Language {
+    /// Tells whether a line is put together from variables before a shell gets it.
+    fn has_variables(self, line: &str) -> bool {
+        match self {
+            Language::Make => line.contains('$'),
+            Language::Just => line.contains("{{") || line.contains('$') || line.starts_with("#!"),
+        }
+    }
+}
+
+struct Recipes {
+    recipes: BTreeMap<String, Recipe>,
+    /// What runs when nothing is named.
+    first: Option<String>,
+    /// Whether nothing else decides what runs, such as an included file.
+    is_whole: bool,
+}
+
+#[derive(Debug, Default)]
+struct Recipe {
+    /// What runs before it.
+    needs: Vec<String>,
+    lines: Vec<String>,
+}
+
+/// Reads names, needs and lines of recipes, as far as they are plain text.
+fn recipes_of(text: &str, language: Language) -> Recipes {
+    let mut found = Recipes { recipes: BTreeMap::new(), first: None, is_whole: true };
+    let mut names: Vec<String> = Vec::new();
+    for line in text.replace("\\\n", " ").lines() {
+        let is_recipe = match language {
+            Language::Make => line.starts_with('\t'),
+            Language::Just => line.starts_with([' ', '\t']),
+        };
+        let plain = line.trim();
+        if plain.is_empty() || (plain.starts_with('#') && !plain.starts_with("#!")) {
+            continue;
+        }
+        if is_recipe {
+            let command = plain.trim_start_matches(['@', '-', '+']).trim();
+            for name in &names {
+                found.recipes.entry(name.clone()).or_default().lines.push(command.to_owned());
+            }
+            continue;
+        }
+        let is_setting = plain.contains(":=")
+            || (language == Language::Make
+                && plain.split_once('=').is_some_and(|(name, _)| !name.contains(':')));
+        let head = plain.split_once(':').filter(|_| !is_setting);
+        let Some((targets, rest)) = head else {
+            names.clear();
+            let first = plain.split_whitespace().next().unwrap_or_default();
+            found.is_whole &=
+                !matches!(first, "include" | "-include" | "sinclude" | "import" | "mod" | "define");
+            continue;
+        };
+        let (rest, inline) = match language {
+            Language::Make => rest.split_once(';').map_or((rest, None), |(rest, line)| (rest, Some(line))),
+            Language::Just => (rest, None),
+        };
+        let mut words = targets.split_whitespace().map(|name| name.trim_start_matches('@').to_owned());
+        names = match language {
+            Language::Make => words.collect(),
+            // What follows the name are its parameters.
+            Language::Just => words.next().into_iter().collect(),
+        };
+        found.is_whole &= !names.iter().any(|name| name.contains(['$', '%']));
+        let needs = rest.split_whitespace().map(|need| need.trim_matches(['(', ')', ':', '|']).to_owned());
+        let needs: Vec<String> = needs.filter(|need| !need.is_empty() && need != "&&").collect();
+        for name in &names {
+            let recipe = found.recipes.entry(name.clone()).or_default();
+            recipe.needs.extend(needs.iter().cloned());
+            recipe
+                .lines
+                .extend(inline.map(|line| line.trim().trim_start_matches(['@', '-', '+']).to_owned()));
+        }
+        if found.first.is_none() {
+            found.first = names.iter().find(|name| !name.starts_with('.')).cloned();
+        }
+    }
+    found
+}
