@@ -25,6 +25,8 @@ mod platform;
 mod platform;
 #[cfg(target_os = "linux")]
 mod table;
+#[cfg(target_os = "linux")]
+mod ways;
 
 pub(crate) use platform::{Line, Observer, Watcher};
 

@@ -252,3 +252,39 @@ attempt('still', read('lib/helper.py'))
     );
     assert!(output.ends_with("still word = 'approved'\n"), "{output}");
 }
+
+#[test]
+fn what_is_moved_is_seen_by_what_it_is() {
+    let ground = Ground::new();
+    let script = format!(
+        "{ATTEMPTS}
+os.rename('lib', 'lib2'); os.rename('data', 'data2')
+for path in ['lib2/helper.py', 'data2/deep/d.txt', 'lib2/new.py']: attempt(path, read(path))
+attempt('run', lambda: subprocess.check_output(['lib2/run.sh']).decode().strip())
+attempt('over', lambda: open('lib2/helper.py', 'w'))
+os.mkdir('lib')
+attempt('new', lambda: open('lib/helper.py', 'w').write('x'))
+attempt('lib/helper.py', read('lib/helper.py'))
+"
+    );
+    let (observed, output) = ground.run(Trial::python(&script), ground.writing());
+    let expect = "lib2/helper.py word = 'approved'\ndata2/deep/d.txt data\nlib2/new.py PermissionError\nrun ran\n\
+        over PermissionError\nnew 1\nlib/helper.py PermissionError\n";
+    assert_eq!(output.replace("over OSError", "over PermissionError"), expect);
+    let has = |files: &[brigade_process::ObservedFile], path: &str| {
+        files.iter().any(|file| file.path == Path::new(path))
+    };
+    assert!(has(&observed.read, "lib2/helper.py") && has(&observed.read, "data2/deep/d.txt"), "{observed:?}");
+    assert!(
+        has(&observed.executed, "lib2/run.sh") && has(&observed.written, "lib/helper.py"),
+        "{observed:?}"
+    );
+    assert!(!has(&observed.written, "lib2/helper.py") && observed.unseen.is_empty(), "{observed:?}");
+    let denied: Vec<_> = observed.denied.iter().map(|denied| (denied.path.as_path(), denied.what)).collect();
+    let expect = [
+        (Path::new("lib2/new.py"), Attempt::Read),
+        (Path::new("lib2/helper.py"), Attempt::Write),
+        (Path::new("lib/helper.py"), Attempt::Read),
+    ];
+    assert_eq!(denied, expect);
+}

@@ -147,6 +147,72 @@ os.close(os.open('b.txt', os.O_RDONLY, dir_fd=folder)); os.listdir('.')
 }
 
 #[test]
+fn a_read_is_seen_however_its_path_is_written() {
+    let ground = Ground::new();
+    for (link, target) in
+        [("link", "/proc/self/cwd/lib/two"), ("chain", "/proc/thread-self/root/proc/self/cwd/link")]
+    {
+        std::os::unix::fs::symlink(target, ground.workspace.join(link)).unwrap();
+    }
+    let mut paths = vec![
+        "/proc/self/../self/cwd/lib/0".to_owned(),
+        format!(".{}lib/1", "/".repeat(4080)),
+        "/proc/self/root/proc/self/cwd/lib/2".to_owned(),
+        "/proc/self/task/../../thread-self/cwd/lib/3".to_owned(),
+        "/proc/mounts/../self/cwd/lib/gone".to_owned(),
+        "/dev/fd/../cwd/lib/4".to_owned(),
+    ];
+    let mut expect: BTreeSet<String> = (0..5).map(|number| format!("lib/{number}")).collect();
+    for (path, real) in [("link", "lib/two"), ("chain", "lib/two")] {
+        paths.push(path.to_owned());
+        expect.insert(real.to_owned());
+    }
+    for real in &expect {
+        fs::write(ground.workspace.join(real), real).unwrap();
+    }
+    let script = format!(
+        "
+import os
+for path in {paths:?}:
+    try: open(path).read()
+    except OSError as error: print(path, error)
+os.close(os.open('lib/0', os.O_RDONLY, dir_fd=os.open('/proc/self/cwd', os.O_RDONLY)))
+"
+    );
+    let (observed, output) = ground.observe(Trial::python(&script), ground.profile());
+    assert_eq!(output.lines().count(), 1, "one is not there: {output}");
+    let read: BTreeSet<String> =
+        names(&observed.read).iter().map(|path| path.display().to_string()).collect();
+    assert!(read.is_superset(&expect), "{read:?}");
+    assert!(observed.unseen.is_empty() && observed.denied.is_empty(), "{observed:?}");
+}
+
+#[test]
+fn what_a_process_hides_is_seen_or_counts_as_unseen() {
+    let ground = Ground::new();
+    // A path in a page that may only be executed, and one in a process that keeps others out.
+    let hidden = "
+import ctypes, mmap, os
+library = ctypes.CDLL(None, use_errno=True)
+page = mmap.mmap(-1, 4096); page.write(b'lib/a.txt\\0')
+place = ctypes.addressof(ctypes.c_char.from_buffer(page))
+library.mprotect(ctypes.c_void_p(place), 4096, mmap.PROT_EXEC)
+print('opened' if 0 <= library.open(ctypes.c_void_p(place), 0) else 'not opened')
+";
+    let closed = "
+import ctypes
+ctypes.CDLL(None).prctl(4, 0)
+open('lib/a.txt').read(); print('opened')
+";
+    for script in [hidden, closed] {
+        let (observed, output) = ground.observe(Trial::python(script), ground.profile());
+        let is_listed = names(&observed.read).contains(Path::new("lib/a.txt"));
+        let is_told = is_listed || !observed.unseen.is_empty();
+        assert!(is_told || output == "not opened\n", "{output}{observed:?}");
+    }
+}
+
+#[test]
 fn what_is_written_and_denied_is_seen() {
     let ground = Ground::new();
     let mut profile = ground.writing();

@@ -162,3 +162,38 @@ fn addresses_of_a_tool_with_the_network_are_listed() {
     ]);
     assert_eq!(receipt["observed"]["connected"], expect, "{receipt:#}");
 }
+
+#[test]
+fn no_way_of_writing_a_path_hides_a_read() {
+    let site = site("python3 -B bin/x.py", "", "observe = \"always\"\n");
+    for name in ["n1", "n2", "n3", "n4", "n5"] {
+        site.workspace.write(name, name);
+    }
+    std::os::unix::fs::symlink("/proc/self/cwd/n2", site.workspace.join("L")).unwrap();
+    site.workspace.write(
+        "bin/x.py",
+        "for path in ('/proc/self/../self/cwd/n1', 'L', '.' + '/' * 4085 + 'n3', 'n4', '/proc/self/root/proc/self/cwd/n5'):\n\
+         \x20   print(open(path).read())\n",
+    );
+    let receipt = site.receipt_of("tool", "{}");
+    assert_eq!(site.log_text(&receipt, "stdout"), "n1\nn2\nn3\nn4\nn5\n", "{receipt:#}");
+    let observed = &receipt["observed"];
+    let read = names(&observed["read"]);
+    for name in ["n1", "n2", "n3", "n4", "n5"] {
+        assert!(read.iter().any(|path| path == name), "{name}: {observed:#}");
+    }
+    assert_eq!(observed["complete"], true, "{observed:#}");
+}
+
+#[test]
+fn code_that_a_closed_run_moves_is_listed_as_read() {
+    let lines = "effects = [\"local-read\", \"local-write\"]";
+    let site = site("/usr/bin/python3 -B bin/x.py", lines, "reads = \"closed\"\n");
+    site.workspace
+        .write("bin/x.py", "import os\nos.rename('bin', 'b2')\nprint(open('b2/x.py').read()[:6])\n");
+    let receipt = site.receipt_of("tool", "{}");
+    assert_eq!(site.log_text(&receipt, "stdout"), "import\n", "{receipt:#}");
+    let observed = &receipt["observed"];
+    assert!(names(&observed["read"]).iter().any(|path| path == "b2/x.py"), "{observed:#}");
+    assert!(!observed["denied"].to_string().contains("b2/x.py"), "{observed:#}");
+}

@@ -3,7 +3,9 @@
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
+use super::ways::terminated;
 use crate::launch::last_errno;
+use crate::tree::decimal;
 
 const LOAD: u16 = 0x20; // BPF_LD | BPF_W | BPF_ABS
 const JUMP_IF_EQUAL: u16 = 0x15; // BPF_JMP | BPF_JEQ | BPF_K
@@ -144,14 +146,6 @@ pub(super) fn wake_at_once(listener: &OwnedFd) {
     unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SET_FLAGS as _, SYNC_WAKE_UP) };
 }
 
-/// Tells whether the memory of a process is unreadable. Makes only plain system calls.
-pub(super) fn is_closed(process: u32) -> bool {
-    let nothing = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
-    // SAFETY: nothing is read.
-    let read = unsafe { libc::process_vm_readv(process as libc::pid_t, &nothing, 1, &nothing, 1, 0) };
-    read < 0 && last_errno() != libc::ESRCH
-}
-
 /// One call with its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Call {
@@ -232,6 +226,27 @@ pub(super) fn read_memory(process: u32, place: u64, buffer: &mut [u8]) -> io::Re
     if read < 0 { Err(io::Error::last_os_error()) } else { Ok(read as usize) }
 }
 
+/// Reads memory of a process that is mapped, whatever its protection. The kernel can read a page that may only be
+/// executed. Returns the number of bytes. Makes only plain system calls.
+pub(super) fn read_any_memory(process: u32, place: u64, buffer: &mut [u8]) -> usize {
+    use rustix::fs::{Mode, OFlags};
+
+    let (mut digits, mut path) = ([0; 10], [0; 32]);
+    let parts: [&[u8]; 3] = [b"/proc/", decimal(process as i32, &mut digits), b"/mem"];
+    let Some(path) = terminated(&mut path, &parts) else { return 0 };
+    let Ok(memory) = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) else {
+        return 0;
+    };
+    let mut at = 0;
+    while at < buffer.len() {
+        match rustix::io::pread(&memory, &mut buffer[at..], place.wrapping_add(at as u64)) {
+            Ok(0) | Err(_) => break,
+            Ok(read) => at += read,
+        }
+    }
+    at
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -266,5 +281,11 @@ mod tests {
         };
         let mut buffer = [1u8; 300];
         assert_eq!(read_memory(std::process::id(), page as u64 + 4000, &mut buffer).unwrap(), 96);
+        assert_eq!(read_any_memory(std::process::id(), page as u64 + 4000, &mut buffer), 96);
+        // SAFETY: the page is still there, and nothing uses it.
+        unsafe { libc::mprotect(page.cast(), 4096, libc::PROT_EXEC) };
+        assert!(read_memory(std::process::id(), page as u64, &mut buffer).is_err());
+        assert_eq!(read_any_memory(std::process::id(), page as u64, &mut buffer), 300);
+        assert_eq!(read_any_memory(std::process::id(), page as u64 + 4096, &mut buffer), 0);
     }
 }

@@ -1,12 +1,13 @@
-//! Resolves a path like the process that uses it.
+//! The files that processes use: where they are, what they are, and their bytes.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
+use super::ways::{self, Lookup, Nothing, Rest, terminated};
 use crate::tree::decimal;
 
 /// The largest file that is hashed, because its reader waits meanwhile.
@@ -54,64 +55,67 @@ impl Found {
     }
 }
 
-/// Why no file was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Nothing {
-    /// It does not exist, or the process may not see it.
-    Missing,
-    /// It could not be examined.
-    Unseen,
-}
-
-impl From<Errno> for Nothing {
-    fn from(errno: Errno) -> Nothing {
-        match errno {
-            Errno::NOENT
-            | Errno::NOTDIR
-            | Errno::LOOP
-            | Errno::NAMETOOLONG
-            | Errno::ACCESS
-            | Errno::PERM
-            | Errno::XDEV
-            | Errno::BADF
-            | Errno::INVAL => Nothing::Missing,
-            _ => Nothing::Unseen,
-        }
-    }
-}
-
-/// How to resolve a path.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Lookup<'a> {
-    pub(super) process: u32,
-    /// A descriptor of the process, or `AT_FDCWD`.
-    pub(super) folder: i32,
-    pub(super) path: &'a [u8],
-    /// Whether the last part may be a link.
-    pub(super) follows: bool,
-    pub(super) resolve: ResolveFlags,
-}
-
 /// Resolves a path of a process, and writes the path without links to `real`. Makes only plain system calls.
-pub(super) fn find(lookup: &Lookup<'_>, way: &mut [u8], real: &mut [u8]) -> Result<Found, Nothing> {
-    let link = if lookup.follows { OFlags::empty() } else { OFlags::NOFOLLOW };
-    let flags = OFlags::PATH | OFlags::CLOEXEC | link;
-    let file = if lookup.resolve.is_empty() {
-        rustix::fs::open(full_path(lookup, way).ok_or(Nothing::Missing)?, flags, Mode::empty())?
-    } else {
-        let nothing = Lookup { path: b"", ..*lookup };
-        let folder = full_path(&nothing, way).ok_or(Nothing::Missing)?;
-        let folder = rustix::fs::open(folder, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
-        let path = terminated(way, &[lookup.path]).ok_or(Nothing::Missing)?;
-        rustix::fs::openat2(&folder, path, flags, Mode::empty(), lookup.resolve)?
-    };
+pub(super) fn find(
+    lookup: &Lookup<'_>,
+    way: &mut [u8],
+    rest: &mut Rest,
+    real: &mut [u8],
+) -> Result<Found, Nothing> {
+    let file = ways::open(lookup, way, rest)?;
     let stat = rustix::fs::fstat(&file)?;
     let length = real_path(&file, way, real).ok_or(Nothing::Unseen)?;
     Ok(Found { file, stat, length })
 }
 
+/// Calls `tell` with the identity of a file (device and inode) and of each directory around it, until it returns true.
+///
+/// `real` is the path of the file without links. Returns whether it did; `None` if there is no telling. Makes only
+/// plain system calls.
+pub(super) fn around(
+    process: u32,
+    found: &Found,
+    way: &mut [u8],
+    real: &[u8],
+    mut tell: impl FnMut((u64, u64)) -> bool,
+) -> Option<bool> {
+    let mut own = (found.stat.st_dev, found.stat.st_ino);
+    if tell(own) {
+        return Some(true);
+    }
+    let parent = match found.kind() {
+        FileType::Directory => rustix::fs::openat(&found.file, c"..", ways::HANDLE, Mode::empty()),
+        _ => {
+            let end = real.iter().rposition(|byte| *byte == b'/')?;
+            let mut digits = [0; 10];
+            let process = decimal(process as i32, &mut digits);
+            let parts: [&[u8]; 5] = [b"/proc/", process, b"/root", &real[..end], b"/"];
+            rustix::fs::open(terminated(way, &parts)?, ways::HANDLE, Mode::empty())
+        }
+    };
+    let mut at = parent.ok()?;
+    loop {
+        let stat = rustix::fs::fstat(&at).ok()?;
+        let identity = (stat.st_dev, stat.st_ino);
+        // Above the root is the root.
+        if identity == own {
+            return Some(false);
+        }
+        if tell(identity) {
+            return Some(true);
+        }
+        own = identity;
+        at = rustix::fs::openat(&at, c"..", ways::HANDLE, Mode::empty()).ok()?;
+    }
+}
+
 /// Resolves where a missing file would be created, writes that path to `real`, and returns its length.
-pub(super) fn find_place(lookup: &Lookup<'_>, way: &mut [u8], real: &mut [u8]) -> Result<usize, Nothing> {
+pub(super) fn find_place(
+    lookup: &Lookup<'_>,
+    way: &mut [u8],
+    rest: &mut Rest,
+    real: &mut [u8],
+) -> Result<usize, Nothing> {
     let (folder, name) = match lookup.path.iter().rposition(|byte| *byte == b'/') {
         Some(0) => (&b"/"[..], &lookup.path[1..]),
         Some(place) => (&lookup.path[..place], &lookup.path[place + 1..]),
@@ -120,7 +124,7 @@ pub(super) fn find_place(lookup: &Lookup<'_>, way: &mut [u8], real: &mut [u8]) -
     if name.is_empty() || name == b"." || name == b".." {
         return Err(Nothing::Missing);
     }
-    let found = find(&Lookup { path: folder, follows: true, ..*lookup }, way, real)?;
+    let found = find(&Lookup { path: folder, follows: true, ..*lookup }, way, rest, real)?;
     let mut length = found.length;
     if real[..length] != *b"/" {
         *real.get_mut(length).ok_or(Nothing::Unseen)? = b'/';
@@ -129,48 +133,6 @@ pub(super) fn find_place(lookup: &Lookup<'_>, way: &mut [u8], real: &mut [u8]) -
     let end = length + name.len();
     real.get_mut(length..end).ok_or(Nothing::Unseen)?.copy_from_slice(name);
     Ok(end)
-}
-
-/// Returns the path by which the keeper finds the file of another process.
-fn full_path<'a>(lookup: &Lookup<'_>, way: &'a mut [u8]) -> Option<&'a std::ffi::CStr> {
-    let (mut digits, mut descriptor) = ([0; 10], [0; 10]);
-    let process = decimal(lookup.process as i32, &mut digits);
-    // `/proc/self` of the process is replaced by its number.
-    for (own, folder) in [(&b"/proc/self"[..], &b""[..]), (b"/proc/thread-self", b""), (b"/dev/fd", b"/fd")] {
-        if let Some(rest) = lookup.path.strip_prefix(own)
-            && (rest.is_empty() || rest.starts_with(b"/"))
-        {
-            return terminated(way, &[b"/proc/", process, folder, rest]);
-        }
-    }
-    let standard = [b"/dev/stdin".as_slice(), b"/dev/stdout", b"/dev/stderr"];
-    if let Some(number) = standard.iter().position(|path| *path == lookup.path) {
-        return terminated(way, &[b"/proc/", process, b"/fd/", &[b'0' + number as u8]]);
-    }
-    if lookup.path.starts_with(b"/") {
-        // In its own mount namespace, copies of code may replace files.
-        return terminated(way, &[b"/proc/", process, b"/root", lookup.path]);
-    }
-    let slash: &[u8] = if lookup.path.is_empty() { b"" } else { b"/" };
-    match lookup.folder {
-        libc::AT_FDCWD => terminated(way, &[b"/proc/", process, b"/cwd", slash, lookup.path]),
-        number if 0 <= number => {
-            let number = decimal(number, &mut descriptor);
-            terminated(way, &[b"/proc/", process, b"/fd/", number, slash, lookup.path])
-        }
-        _ => None,
-    }
-}
-
-/// Joins parts with a NUL at the end; `None` if they do not fit.
-fn terminated<'a>(buffer: &'a mut [u8], parts: &[&[u8]]) -> Option<&'a std::ffi::CStr> {
-    let mut at = 0;
-    for part in parts {
-        buffer.get_mut(at..at + part.len())?.copy_from_slice(part);
-        at += part.len();
-    }
-    *buffer.get_mut(at)? = 0;
-    std::ffi::CStr::from_bytes_with_nul(&buffer[..=at]).ok()
 }
 
 fn own_descriptor<'a>(file: &OwnedFd, way: &'a mut [u8]) -> Option<&'a std::ffi::CStr> {
@@ -227,6 +189,8 @@ pub(super) fn hash(found: &Found, hashed_bytes: &mut u64, way: &mut [u8], piece:
 mod tests {
     use std::path::Path;
 
+    use rustix::fs::ResolveFlags;
+
     use super::*;
 
     fn look(folder: &OwnedFd, path: &str) -> Result<(Found, String), Nothing> {
@@ -238,7 +202,7 @@ mod tests {
             follows: true,
             resolve: ResolveFlags::empty(),
         };
-        let found = find(&lookup, &mut way, &mut real)?;
+        let found = find(&lookup, &mut way, &mut [0; 3 * 4096], &mut real)?;
         let real = String::from_utf8(real[..found.length].to_vec()).unwrap();
         Ok((found, real))
     }
@@ -282,7 +246,7 @@ mod tests {
                 follows: true,
                 resolve: ResolveFlags::empty(),
             };
-            let length = find_place(&lookup, &mut way, &mut real).ok()?;
+            let length = find_place(&lookup, &mut way, &mut [0; 3 * 4096], &mut real).ok()?;
             Some(Path::new(std::str::from_utf8(&real[..length]).unwrap()).to_owned())
         };
         assert_eq!(place("new"), Some(root.join("new")));

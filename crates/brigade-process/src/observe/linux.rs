@@ -11,8 +11,9 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{FileType, ResolveFlags};
 
 use super::calls::{self, Call, Flags, Telling};
-use super::files::{self, Found, Hashed, Lookup, Nothing};
+use super::files::{self, Found, Hashed};
 use super::table::{Kind, List, Shared, Table, Unseen};
+use super::ways::{Lookup, Nothing};
 use super::{Attempt, Observation};
 use crate::launch::{Failure, Image, last_errno, read_full};
 use crate::outcome::Step;
@@ -115,7 +116,8 @@ impl Line {
         let listener = listener?;
         calls::wake_at_once(&listener);
         table.miss(Unseen::End);
-        Some(Watcher { listener: Some(listener), observer, image, table })
+        let sealed = Sealed::Unknown;
+        Some(Watcher { listener: Some(listener), observer, image, table, sealed })
     }
 }
 
@@ -197,6 +199,18 @@ pub(crate) struct Watcher<'a> {
     observer: &'a Observer,
     image: &'a Image,
     table: &'a mut Table,
+    sealed: Sealed,
+}
+
+/// The file system in memory that has the copies of code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sealed {
+    /// Nobody has looked yet.
+    Unknown,
+    /// There are no copies.
+    Nowhere,
+    /// On this device, wherever they are moved to.
+    On(u64),
 }
 
 impl Watcher<'_> {
@@ -237,6 +251,9 @@ impl Watcher<'_> {
         }
         // A process that was killed meanwhile needs no answer.
         let Ok(told) = calls::receive(listener) else { return };
+        if self.sealed == Sealed::Unknown {
+            self.sealed = self.find_sealed(&told);
+        }
         let call = Call::of(&told.data);
         match call {
             Call::Open { folder, path, flags } => self.open(&told, folder, path, flags),
@@ -258,13 +275,27 @@ impl Watcher<'_> {
     /// Reads a path of the process, and returns its length.
     fn path(&mut self, told: &libc::seccomp_notif, place: u64) -> Option<usize> {
         let given = &mut self.table.scratch.given;
-        let read = calls::read_memory(told.pid, place, given);
-        let end = read.ok().and_then(|read| given[..read].iter().position(|byte| *byte == 0));
-        // The kernel also refuses a path without an end or at an invalid address.
-        if end.is_none() && 0 != place && self.is_waiting(told) && calls::is_closed(told.pid) {
+        let end = |given: &[u8]| given.iter().position(|byte| *byte == 0);
+        let mut read = calls::read_memory(told.pid, place, given).unwrap_or(0);
+        if end(&given[..read]).is_none() && read < given.len() && place != 0 {
+            read = calls::read_any_memory(told.pid, place, given);
+        }
+        let length = end(&given[..read]);
+        // The kernel refuses a longer path, too.
+        if length.is_none() && read < given.len() && place != 0 && self.is_waiting(told) {
             self.table.miss(Unseen::Process);
         }
-        end
+        length
+    }
+
+    /// Reads a value of the process that has exactly this length.
+    fn value(&mut self, told: &libc::seccomp_notif, place: u64, bytes: &mut [u8]) -> bool {
+        let is_read = calls::read_memory(told.pid, place, bytes).is_ok_and(|read| read == bytes.len())
+            || place != 0 && calls::read_any_memory(told.pid, place, bytes) == bytes.len();
+        if !is_read && place != 0 && self.is_waiting(told) {
+            self.table.miss(Unseen::Process);
+        }
+        is_read
     }
 
     fn find(
@@ -278,7 +309,7 @@ impl Watcher<'_> {
         let scratch = &mut self.table.scratch;
         let path = &scratch.given[..length];
         let lookup = Lookup { process: told.pid, folder, path, follows, resolve };
-        let found = files::find(&lookup, &mut scratch.way, &mut scratch.real);
+        let found = files::find(&lookup, &mut scratch.way, &mut scratch.rest, &mut scratch.real);
         // Otherwise the number may belong to another process.
         if !self.is_waiting(told) {
             return Err(Nothing::Missing);
@@ -294,7 +325,7 @@ impl Watcher<'_> {
             Flags::Given(flags) => (flags, ResolveFlags::empty()),
             Flags::At(how) => {
                 let mut bytes = [0u8; 24];
-                if !calls::read_memory(told.pid, how, &mut bytes).is_ok_and(|read| read == bytes.len()) {
+                if !self.value(told, how, &mut bytes) {
                     return;
                 }
                 let word = |at: usize| bytes[at..at + 8].try_into().map_or(0, u64::from_ne_bytes);
@@ -304,7 +335,7 @@ impl Watcher<'_> {
         if flags & libc::O_PATH != 0 || flags & libc::O_TMPFILE == libc::O_TMPFILE {
             return;
         }
-        let Some(length) = self.path(told, place) else { return };
+        let Some(length) = self.path(told, place).filter(|length| 0 < *length) else { return };
         let access = flags & libc::O_ACCMODE;
         let reads = access != libc::O_WRONLY;
         let writes = access != libc::O_RDONLY || flags & libc::O_TRUNC != 0;
@@ -316,7 +347,7 @@ impl Watcher<'_> {
             Ok(found) if exclusive || found.kind() == FileType::Symlink => {}
             Ok(found) => {
                 let is_denied = |watcher: &mut Self, attempt: Attempt, mode: libc::c_int| {
-                    watcher.is_denied(&found, attempt, mode)
+                    watcher.is_denied(told, &found, attempt, mode)
                 };
                 let denied_read = reads && is_denied(self, Attempt::Read, libc::R_OK);
                 let denied_write = writes && is_denied(self, Attempt::Write, libc::W_OK);
@@ -341,10 +372,15 @@ impl Watcher<'_> {
         let scratch = &mut self.table.scratch;
         let path = &scratch.given[..length];
         let lookup = Lookup { process: told.pid, folder, path, follows: true, resolve };
-        let Ok(length) = files::find_place(&lookup, &mut scratch.way, &mut scratch.real) else { return };
+        let place = files::find_place(&lookup, &mut scratch.way, &mut scratch.rest, &mut scratch.real);
         if !self.is_waiting(told) {
             return;
         }
+        let length = match place {
+            Ok(length) => length,
+            Err(Nothing::Missing) => return,
+            Err(Nothing::Unseen) => return self.table.miss(Unseen::File),
+        };
         let real = &self.table.scratch.real[..length];
         let is_granted = self.image.sandbox.as_ref().is_none_or(|sandbox| sandbox.lets_create(real));
         if is_granted {
@@ -367,18 +403,65 @@ impl Watcher<'_> {
             return;
         }
         let Ok(found) = self.find(told, folder, length, follows, ResolveFlags::empty()) else { return };
-        if found.kind() == FileType::RegularFile && !self.is_denied(&found, Attempt::Execute, libc::X_OK) {
+        if found.kind() == FileType::RegularFile
+            && !self.is_denied(told, &found, Attempt::Execute, libc::X_OK)
+        {
             self.note(List::Executed, &found);
         }
     }
 
+    /// Looks where the copies of code are, before anything of the run has moved them.
+    fn find_sealed(&mut self, told: &libc::seccomp_notif) -> Sealed {
+        let Some(path) = self.image.sandbox.as_ref().and_then(|sandbox| sandbox.a_sealed_path()) else {
+            return Sealed::Nowhere;
+        };
+        let (folder, resolve) = (libc::AT_FDCWD, ResolveFlags::empty());
+        let lookup = Lookup { process: told.pid, folder, path, follows: true, resolve };
+        let scratch = &mut self.table.scratch;
+        match files::find(&lookup, &mut scratch.way, &mut scratch.rest, &mut scratch.real) {
+            Ok(found) => Sealed::On(found.stat.st_dev),
+            Err(_) => {
+                self.table.miss(Unseen::File);
+                Sealed::Nowhere
+            }
+        }
+    }
+
+    /// Tells whether the rules let the process have a file.
+    fn lets(&mut self, told: &libc::seccomp_notif, found: &Found, attempt: Attempt) -> bool {
+        let Some(sandbox) = &self.image.sandbox else { return true };
+        if self.sealed == Sealed::On(found.stat.st_dev) {
+            return attempt != Attempt::Write;
+        }
+        let scratch = &mut self.table.scratch;
+        let (real, kind) = (&scratch.real[..found.length], found.kind());
+        if sandbox.lets(real, kind, attempt) {
+            return true;
+        }
+        // The rules are about files, and a file may have another path by now.
+        let mut rights = 0;
+        let is_granted = files::around(told.pid, found, &mut scratch.way, real, |identity| {
+            rights |= sandbox.rights_of(identity);
+            sandbox.suffice(rights, kind, attempt)
+        });
+        let is_let = is_granted.map(|is_granted| is_granted && sandbox.mounts_let(real, kind, attempt));
+        is_let.unwrap_or_else(|| {
+            self.table.miss(Unseen::File);
+            false
+        })
+    }
+
     /// Tells whether the sandbox or the mode denies the access, and records a denial.
-    fn is_denied(&mut self, found: &Found, attempt: Attempt, mode: libc::c_int) -> bool {
-        let real = &self.table.scratch.real[..found.length];
-        let kind = found.kind();
-        let lets = self.image.sandbox.as_ref().is_none_or(|sandbox| sandbox.lets(real, kind, attempt));
+    fn is_denied(
+        &mut self,
+        told: &libc::seccomp_notif,
+        found: &Found,
+        attempt: Attempt,
+        mode: libc::c_int,
+    ) -> bool {
         // Paths of pipes and sockets do not start with `/`, and are never denied.
-        let is_denied = real.starts_with(b"/") && (!lets || !found.is_permitted(mode));
+        let has_path = self.table.scratch.real[..found.length].starts_with(b"/");
+        let is_denied = has_path && (!self.lets(told, found, attempt) || !found.is_permitted(mode));
         if is_denied {
             self.note_path(List::Denied, Kind::Denied(attempt), found.length, None);
         }
@@ -458,18 +541,11 @@ impl Watcher<'_> {
     fn address(&mut self, told: &libc::seccomp_notif, place: u64, length: u64, is_bound: bool) {
         let mut bytes = [0u8; 128];
         let length = usize::try_from(length).unwrap_or(usize::MAX).min(bytes.len());
-        let read = calls::read_memory(told.pid, place, &mut bytes[..length]);
-        if !self.is_waiting(told) {
+        if !self.value(told, place, &mut bytes[..length]) || !self.is_waiting(told) {
             return;
         }
-        let Ok(read) = read else {
-            if calls::is_closed(told.pid) {
-                self.table.miss(Unseen::Process);
-            }
-            return;
-        };
         let mut text = [0u8; 128];
-        let Some((length, port)) = address_text(&bytes[..read], &mut text) else { return };
+        let Some((length, port)) = address_text(&bytes[..length], &mut text) else { return };
         let kind = if is_bound { Kind::Bound } else { Kind::Connected };
         let text = &text[..length];
         let key = self.observer.key(List::Connected, kind, text, &port.to_ne_bytes());

@@ -11,6 +11,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::ptr::NonNull;
 
+use super::ways::Rest;
 use super::{Attempt, Observed, ObservedAddress, ObservedCounts, ObservedDenial, ObservedFile};
 
 /// The maximum number of entries in a list.
@@ -128,6 +129,8 @@ pub(super) struct Scratch {
     pub(super) given: [u8; 4097],
     /// The path by which the keeper finds the same file.
     pub(super) way: [u8; 4224],
+    /// What remains of a path whose links are followed.
+    pub(super) rest: Rest,
     /// The path without links.
     pub(super) real: [u8; 4352],
     /// A part of a file.

@@ -51,6 +51,16 @@ fn wrong(error: impl std::fmt::Display) -> SandboxError {
 /// The rights on code.
 const CODE: BitFlags<AccessFs> = make_bitflags!(AccessFs::{ReadFile | Execute});
 
+/// A file or directory with the rights on it and below it.
+#[derive(Debug)]
+struct Granted {
+    /// Its path without links when the rule was made.
+    path: PathBuf,
+    /// Its device and inode, by which the kernel knows it wherever it is moved to.
+    identity: (u64, u64),
+    rights: u64,
+}
+
 /// All file rights of a run, as kernel objects.
 #[derive(Debug)]
 pub(super) struct Ruleset {
@@ -59,8 +69,8 @@ pub(super) struct Ruleset {
     everything: u64,
     /// All handled rights.
     handled: u64,
-    /// The granted paths, without links, and the rights below them.
-    granted: Vec<(PathBuf, u64)>,
+    /// What is granted.
+    granted: Vec<Granted>,
     /// The granted path that opens a closed workspace to reading.
     opened_by: Option<PathBuf>,
 }
@@ -120,11 +130,11 @@ impl Ruleset {
                 rules.add_entries(path, &profile.deny_write, everything)?;
             }
         }
-        let reads_all = |(granted, access): &&(PathBuf, u64)| {
-            let access = BitFlags::<AccessFs>::from_bits_truncate(*access);
-            access.contains(AccessFs::ReadFile) && kept_out.iter().any(|path| path.starts_with(granted))
+        let reads_all = |granted: &&Granted| {
+            let rights = BitFlags::<AccessFs>::from_bits_truncate(granted.rights);
+            rights.contains(AccessFs::ReadFile) && kept_out.iter().any(|path| path.starts_with(&granted.path))
         };
-        let opened_by = rules.granted.iter().find(reads_all).map(|(path, _)| path.clone());
+        let opened_by = rules.granted.iter().find(reads_all).map(|granted| granted.path.clone());
         if let Some(closed) = &profile.closed {
             if let Some(workspace) = workspace {
                 rules.add(workspace, AccessFs::ReadDir.into())?;
@@ -133,9 +143,8 @@ impl Ruleset {
                 rules.add(path, AccessFs::ReadFile | AccessFs::ReadDir)?;
             }
             for code in &closed.code {
-                if is_sealed {
-                    rules.granted.push((code.path.clone(), CODE.bits()));
-                } else {
+                // A copy gets its rule when it is made.
+                if !is_sealed {
                     rules.add(&code.path, CODE)?;
                 }
             }
@@ -155,10 +164,21 @@ impl Ruleset {
 
     /// Tells whether the rules allow an access to a path without links. Does not allocate.
     pub(super) fn lets(&self, path: &[u8], access: BitFlags<AccessFs>) -> bool {
+        let reaches = |granted: &&Granted| is_beneath(path, granted.path.as_os_str().as_bytes());
+        let granted = self.granted.iter().filter(reaches);
+        self.suffice(granted.fold(0, |all, granted| all | granted.rights), access)
+    }
+
+    /// Returns the rights of the rules for exactly this device and inode. Does not allocate.
+    pub(super) fn rights_of(&self, identity: (u64, u64)) -> u64 {
+        let granted = self.granted.iter().filter(|granted| granted.identity == identity);
+        granted.fold(0, |all, granted| all | granted.rights)
+    }
+
+    /// Tells whether rights suffice for an access. Does not allocate.
+    pub(super) fn suffice(&self, rights: u64, access: BitFlags<AccessFs>) -> bool {
         let needed = access.bits() & self.handled;
-        let reaches = |granted: &Path| is_beneath(path, granted.as_os_str().as_bytes());
-        let granted = self.granted.iter().filter(|(granted, _)| reaches(granted));
-        granted.fold(0, |all, (_, access)| all | access) & needed == needed
+        rights & needed == needed
     }
 
     /// Makes one more directory writable, before the rules are applied. Makes one plain system call. If it fails, the
@@ -211,7 +231,7 @@ pub(super) fn is_beneath(path: &[u8], folder: &[u8]) -> bool {
 struct Rules<'p> {
     created: RulesetCreated,
     handled: BitFlags<AccessFs>,
-    granted: Vec<(PathBuf, u64)>,
+    granted: Vec<Granted>,
     workspace: Option<&'p Path>,
 }
 
@@ -259,13 +279,14 @@ impl Rules<'_> {
         real: PathBuf,
         access: BitFlags<AccessFs>,
     ) -> Result<(), SandboxError> {
-        let kind = rustix::fs::fstat(&opened).map(|found| FileType::from_raw_mode(found.st_mode));
+        let stat = rustix::fs::fstat(&opened).map_err(wrong)?;
         let mut access = access & self.handled;
-        if kind != Ok(FileType::Directory) {
+        if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
             access &= AccessFs::from_file(ABI::V9);
         }
         (&mut self.created).add_rule(PathBeneath::new(opened, access)).map_err(wrong)?;
-        self.granted.push((real, access.bits()));
+        let identity = (stat.st_dev, stat.st_ino);
+        self.granted.push(Granted { path: real, identity, rights: access.bits() });
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use std::os::fd::RawFd;
 use std::path::Path;
 
-use landlock::AccessFs;
+use landlock::{AccessFs, BitFlags};
 use rustix::fs::FileType;
 
 use crate::Attempt;
@@ -220,18 +220,31 @@ impl Prepared {
 
     /// Tells whether the rules allow an access to a path without links. Does not allocate.
     pub(crate) fn lets(&self, path: &[u8], kind: FileType, attempt: Attempt) -> bool {
+        let access = access_of(kind, attempt);
+        self.mounts_let(path, kind, attempt)
+            && (self.is_shared_memory(path)
+                || self.ruleset.as_ref().is_none_or(|rules| rules.lets(path, access)))
+    }
+
+    /// Tells whether the mounts allow an access to a path without links. Does not allocate.
+    pub(crate) fn mounts_let(&self, path: &[u8], kind: FileType, attempt: Attempt) -> bool {
         let is_file = matches!(kind, FileType::RegularFile | FileType::Directory);
-        let access = match (attempt, kind) {
-            (Attempt::Read, FileType::Directory) => AccessFs::ReadDir,
-            (Attempt::Read, _) => AccessFs::ReadFile,
-            (Attempt::Write, _) => AccessFs::WriteFile,
-            (Attempt::Execute, _) => AccessFs::Execute,
-        };
-        if attempt == Attempt::Write && is_file && !self.lets_write(path) {
-            return false;
-        }
-        self.is_shared_memory(path)
-            || self.ruleset.as_ref().is_none_or(|rules| rules.lets(path, access.into()))
+        attempt != Attempt::Write || !is_file || self.lets_write(path)
+    }
+
+    /// Returns the rights that a rule for exactly this file or directory (device and inode) gives. Does not allocate.
+    pub(crate) fn rights_of(&self, identity: (u64, u64)) -> u64 {
+        self.ruleset.as_ref().map_or(0, |rules| rules.rights_of(identity))
+    }
+
+    /// Tells whether rights suffice for an access. Does not allocate.
+    pub(crate) fn suffice(&self, rights: u64, kind: FileType, attempt: Attempt) -> bool {
+        self.ruleset.as_ref().is_none_or(|rules| rules.suffice(rights, access_of(kind, attempt)))
+    }
+
+    /// Returns a path at which the run finds a copy of code when it starts.
+    pub(crate) fn a_sealed_path(&self) -> Option<&[u8]> {
+        self.sealed.as_ref()?.a_path()
     }
 
     /// Tells whether the rules allow creating a file at a path without links. Does not allocate.
@@ -242,9 +255,6 @@ impl Prepared {
     }
 
     fn lets_write(&self, path: &[u8]) -> bool {
-        if self.sealed.as_ref().is_some_and(|sealed| sealed.covers(path)) {
-            return false;
-        }
         self.mounts.as_ref().is_none_or(|mounts| mounts.lets_write(path))
     }
 
@@ -262,4 +272,15 @@ impl Prepared {
     pub(crate) fn remove_placeholders(&self) {
         self.placeholders.iter().for_each(Placeholder::remove);
     }
+}
+
+/// Returns the right that an access takes.
+fn access_of(kind: FileType, attempt: Attempt) -> BitFlags<AccessFs> {
+    match (attempt, kind) {
+        (Attempt::Read, FileType::Directory) => AccessFs::ReadDir,
+        (Attempt::Read, _) => AccessFs::ReadFile,
+        (Attempt::Write, _) => AccessFs::WriteFile,
+        (Attempt::Execute, _) => AccessFs::Execute,
+    }
+    .into()
 }
