@@ -6,6 +6,7 @@
 
 mod attack_commands;
 mod attack_grants;
+mod attack_leftovers;
 mod call_checkpoints;
 mod call_documents;
 mod call_execution;

@@ -1,0 +1,59 @@
+//! What a run leaves behind, and what Brigade leaves of itself, is bounded.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![cfg(target_os = "linux")]
+
+use std::process::{Command, Output};
+
+use brigade_tests::Site;
+
+/// Runs a call below a shell that first sets limits.
+fn run_below(site: &Site, limits: &str, id: &str) -> Output {
+    let plain = site.brigade.command(["tools", "call", "run", id, "--json"]);
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("{limits}; exec \"$0\" \"$@\"")]).arg(plain.get_program());
+    command.args(plain.get_args()).env_clear();
+    command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.current_dir(plain.get_current_dir().unwrap_or(site.workspace.path())).output().unwrap()
+}
+
+#[test]
+fn thousands_of_large_checkpoints_are_counted_and_not_read() {
+    let site = Site::script("");
+    site.workspace.write(".brigade/tools.toml", Site::entry("tool", "/usr/bin/python3 bin/drop.py", ""));
+    site.workspace.write(
+        "bin/drop.py",
+        "import os\nfolder = os.environ['BRIGADE_TOOL_CHECKPOINT_DIR']\n\
+         for n in range(3000):\n    with open(f'{folder}/{n}.json', 'w') as file: file.truncate(1 << 20)\n",
+    );
+    let id = site.approved("tool", "{}");
+    let output = run_below(&site, "ulimit -v 1048576", &id);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        text.contains("checkpoint files were not read"),
+        "{text}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert_ne!(site.status(&id), "interrupted", "the outcome stands");
+    let left = std::fs::read_dir(site.workspace.path().join(".brigade/tools/checkpoints/incoming"));
+    assert_eq!(left.map_or(0, Iterator::count), 0, "the drop folder is removed");
+}
+
+#[test]
+fn neither_brigade_nor_its_keeper_makes_a_core_file() {
+    let site = Site::script("");
+    site.workspace.write(".brigade/tools.toml", Site::entry("tool", "sh bin/look.sh", ""));
+    site.workspace.write(
+        "bin/look.sh",
+        "keeper=$PPID\nbrigade=$(awk '/^PPid/ { print $2 }' /proc/$keeper/status)\n\
+         for id in $keeper $brigade; do awk '/core file/ { print \"core\", $5 }' /proc/$id/limits; done > seen.txt\n\
+         kill -QUIT $brigade\n",
+    );
+    let id = site.approved("tool", "{}");
+    run_below(&site, "ulimit -S -c $(ulimit -H -c)", &id);
+    assert_eq!(site.workspace.read_text("seen.txt"), "core 0\ncore 0\n");
+    let names = std::fs::read_dir(site.workspace.path()).unwrap();
+    let names: Vec<String> =
+        names.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    assert!(!names.iter().any(|name| name.starts_with("core")), "{names:?}");
+}
