@@ -147,7 +147,9 @@ fn build(
     if mounts.is_some() {
         enforced.push("attributes");
     } else {
-        if let Some(hidden) = &profile.hidden {
+        // Of a workspace that is closed to reading, the rules open nothing there.
+        let is_open = !enforced.contains(&"closed-reads");
+        if let Some(hidden) = profile.hidden.as_ref().filter(|_| is_open) {
             missing.push(format!("{why_not}: what is in `{}` can be read and locked", hidden.display()));
         }
         missing.push(format!(
