@@ -319,10 +319,8 @@ mod tests {
             [
                 "allowed_effects",
                 "allowed_families",
-                "allowed_runtimes",
                 "commands",
                 "denied_effects",
-                "env_bindings",
                 "max_timeout",
                 "required_approval_modes",
                 "sandbox",
