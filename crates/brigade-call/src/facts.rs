@@ -72,6 +72,8 @@ pub enum ArgsProblem {
         file: Option<String>,
         /// What is wrong, and where.
         error: JsonError,
+        /// The text, when it was typed.
+        text: Option<String>,
     },
 }
 

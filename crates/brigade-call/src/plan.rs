@@ -4,13 +4,14 @@ mod mcp;
 mod missing;
 mod read;
 mod secret;
+mod typed;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use brigade_catalog::{Family, Tool};
 use brigade_command::Argv;
-use brigade_core::{Fingerprint, Hint, Json, NextStep, Number, Object};
+use brigade_core::{Fingerprint, Hint, Json, NextStep, Number, Object, Place};
 use brigade_policy::{Blocker, Decision, PolicyDecision, Reads, SandboxMode};
 use brigade_projection::ProjectionSummary;
 use brigade_redact::{MARK, Redactor, SecretValue, looks_secret_value};
@@ -278,13 +279,13 @@ fn usable_args<'f>(facts: &'f PlanFacts<'_>, blockers: &mut Vec<Blocker>) -> Opt
             let why = Redactor::new(&[]).redact_str(why);
             Blocker::new("invalid_args", format!("the file of arguments cannot be read: {why}"))
         }
-        Err(ArgsProblem::NotJson { file, error }) => {
+        Err(ArgsProblem::NotJson { file, error, text }) => {
             let file = file.as_deref().map(|file| Redactor::new(&[]).redact_str(file));
             let source = file.as_deref().unwrap_or("--args");
             let blocker = Blocker::new("invalid_args", format!("{source}, {error}").replace('\n', " "));
             match file {
-                Some(file) => blocker.at(brigade_core::Place::at(file.as_str(), error.line, error.column)),
-                None => blocker.hint("arguments are one JSON object, such as '{\"path\":\"README.md\"}'"),
+                Some(file) => blocker.at(Place::at(file.as_str(), error.line, error.column)),
+                None => blocker.hint(typed::meant(text.as_deref().unwrap_or_default())),
             }
         }
     };
@@ -312,20 +313,32 @@ fn schema_blockers(facts: &PlanFacts<'_>, args: Option<&Json>, blockers: &mut Ve
         // Reported with the other paths that lead out.
         SchemaFact::File(FileFact::Outside | FileFact::Present(_)) => {}
         SchemaFact::NotJson(error) => {
-            block("invalid_input_schema", format!("the input schema `{path}` is not JSON: {error}"));
+            let message = format!("the input schema `{path}` is not JSON: {error}");
+            let place = Place::at(path, error.line, error.column);
+            blockers.push(Blocker::new("invalid_input_schema", message).at(place).field("input_schema_path"));
         }
         SchemaFact::Unsound(problems) => {
             for problem in problems {
-                block("unsupported_input_schema", problem.to_string());
+                let blocker = Blocker::new("unsupported_input_schema", problem.to_string());
+                let at = problem.at.map(|(line, column)| Place::at(path, line, column));
+                blockers.push(blocker.at(at.unwrap_or_else(|| Place::file(path))).field("input_schema_path"));
             }
         }
         SchemaFact::Sound { schema, .. } => {
             let violations = args.map(|args| schema.violations(&args.to_serde())).unwrap_or_default();
+            let meant = typed::meant_names(schema, &violations);
             let mut messages = Vec::new();
             for violation in &violations {
                 let (path, message) = shown_violation(&violation.path.to_string(), violation.to_string());
-                blockers.push(Blocker::new("invalid_args", message.clone()).field(path));
-                messages.push(message);
+                messages.push(message.clone());
+                if typed::is_misspelt(violation, &meant) {
+                    continue;
+                }
+                let blocker = Blocker::new("invalid_args", message).field(path);
+                blockers.push(match meant.get(violation.path.as_str()) {
+                    Some(name) => blocker.hint(typed::did_you_mean(name)),
+                    None => blocker,
+                });
             }
             return messages;
         }
@@ -403,7 +416,10 @@ fn render_arguments(
         property.is_some_and(|property| property.requirement == brigade_schema::Requirement::Optional)
     };
     let (rendered, missing) = render_all(&facts.tool.argument_template, given, is_optional);
-    for missing in missing {
+    // The schema may have said so before.
+    let unsaid: Vec<_> =
+        missing.into_iter().filter(|missing| !typed::is_said(&missing.argument, blockers)).collect();
+    for missing in unsaid {
         let field = format!("argument_template.{}", missing.template);
         let message = format!(
             "argument_template {} references missing arg {}",

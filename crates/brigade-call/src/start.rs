@@ -79,7 +79,8 @@ pub enum StartProgram {
 }
 
 /// The hint for a command that uses `~` like a shell.
-pub const NO_HOME: &str = "write the whole path: no shell reads the command, so `~` stands for nothing in it";
+pub const NO_HOME: &str =
+    "no shell expands `~`; write the whole path of the program, such as /home/NAME/bin/x";
 
 /// One reason why a program is not started.
 #[derive(Clone, Debug, PartialEq)]

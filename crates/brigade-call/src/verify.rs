@@ -1,8 +1,9 @@
 //! The gate before a run. Only a [`VerifiedCall`] can run, and only [`verify`] creates one.
 
 use brigade_command::Argv;
+use brigade_core::text::escape_terminal;
 use brigade_core::{CallId, Hint, NextStep, Spell, Timestamp};
-use brigade_policy::{Blocker, Decision};
+use brigade_policy::{Blocker, Decision, PolicyDecision};
 
 use crate::binding::{Binding, Change};
 use crate::call::Call;
@@ -85,7 +86,9 @@ pub fn verify(
         blockers.push(Blocker::new(NOT_EXECUTABLE, message).field("family"));
     }
     let changes = bound_changes(&call, &plan);
-    for change in &changes {
+    let moved = moved_program(&call, &plan, &changes);
+    let is_explained = |change: &Change| moved.as_ref().is_some_and(|moved| moved.explains.contains(change));
+    for change in changes.iter().filter(|change| !is_explained(change)) {
         let hint = match change {
             Change::Pin => Hint::from("`")
                 .then(NextStep::ShowPin(call.tool_id.clone()))
@@ -95,6 +98,7 @@ pub fn verify(
         blockers
             .push(Blocker::new(change.code(), format!("changed since it was approved: {change}")).hint(hint));
     }
+    blockers.extend(moved.map(|moved| moved.blocker));
     blockers.extend(stored_blockers(&call));
     blockers.extend(plan.blockers().iter().cloned());
     let runtime = match runtime {
@@ -157,6 +161,48 @@ fn status_blocker(call: &Call) -> Blocker {
     let mut blocker = Blocker::new("status", message).field("status");
     blocker.hint = way_on(call);
     blocker
+}
+
+/// Another program with the same name, found because `PATH` differs.
+struct MovedProgram {
+    /// The changes that it explains.
+    explains: Vec<Change>,
+    blocker: Blocker,
+}
+
+/// Explains the changes of a program that was found elsewhere, once.
+fn moved_program(call: &Call, plan: &Plan, changes: &[Change]) -> Option<MovedProgram> {
+    if !changes.contains(&Change::ProgramPath) {
+        return None;
+    }
+    let word = plan.argv()?.program();
+    let approval = call.approval.as_ref()?;
+    let was = &approval.binding.program.as_ref()?.path;
+    let now = &plan.binding().program.as_ref()?.path;
+    // A command that names a path, or another contract, was edited.
+    if word.contains('/') || approval.binding.contract != plan.binding().contract {
+        return None;
+    }
+    let same_policy = || {
+        let bare = |policy: &PolicyDecision| {
+            let mut policy = PolicyDecision { fingerprint: None, ..policy.clone() };
+            policy.sandbox.iter_mut().for_each(|sandbox| sandbox.program_paths.clear());
+            policy
+        };
+        call.policy.as_ref().is_some_and(|then| bare(then) == bare(plan.policy()))
+    };
+    let is_explained = |change: &&Change| match change {
+        Change::ProgramPath | Change::ProgramBytes => true,
+        // Launchers and interpreters of the program.
+        Change::File(path) => path.starts_with('/'),
+        Change::Policy => same_policy(),
+        _ => false,
+    };
+    let explains: Vec<Change> = changes.iter().filter(is_explained).cloned().collect();
+    let [word, was, now] = [word, was, now].map(escape_terminal);
+    let message = format!("the program `{word}` was {was} and is {now}, because PATH differs");
+    let hint = format!("run with the PATH of the approval, or write `{was}` in `command` of the entry");
+    Some(MovedProgram { explains, blocker: Blocker::new(Change::ProgramPath.code(), message).hint(hint) })
 }
 
 /// Returns the next step for a call with this status, if there is one.

@@ -31,6 +31,11 @@ pub fn parse<'t>(text: &'t str, locator: &Locator<'_>) -> (Spanned<DeTable<'t>>,
             message: syntax::describe(error.message()),
         })
         .collect();
+    let first = errors.iter().filter_map(|error| error.span()).map(|span| span.start).min();
+    if let Some(unclosed) = first.and_then(|at| syntax::unclosed(text, at)) {
+        // What follows is read as part of the list or table.
+        found = vec![SyntaxError { at: locator.locate(unclosed.at), message: unclosed.message }];
+    }
     found.sort_by_key(|error| error.at);
     found.dedup_by_key(|error| error.at.0);
     found.truncate(MOST_SYNTAX_ERRORS);

@@ -2,8 +2,8 @@
 
 pub(crate) mod completions;
 pub(crate) mod demo;
-mod tools;
-mod work;
+pub(crate) mod tools;
+pub(crate) mod work;
 
 use brigade::Exit;
 use clap::Subcommand;
@@ -11,6 +11,7 @@ use clap::Subcommand;
 use crate::arguments::Arguments;
 use crate::lazy::Lazy;
 use crate::logging;
+use crate::needs;
 use crate::output::{Output, Shape};
 use crate::session::Session;
 use crate::surroundings::{Streams, Surroundings};
@@ -39,6 +40,9 @@ pub(crate) fn run(arguments: Arguments, surroundings: &Surroundings, streams: &m
     logging::start(&arguments.globals, surroundings);
     let session = Session::new(&arguments.globals, surroundings);
     let mut output = Output::new(Shape::from(&arguments.globals), surroundings, streams).of_session(&session);
+    if let Err(error) = needs::check(&arguments.command, &session, &mut output) {
+        return output.fail(&error);
+    }
     match &arguments.command {
         Command::Tools(command) => tools::run(&command.0, &session, &mut output),
         Command::Work(command) => work::run(&command.0, &session, &mut output),

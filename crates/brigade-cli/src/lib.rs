@@ -17,6 +17,7 @@ mod examples;
 mod lazy;
 mod logging;
 mod mistake;
+mod needs;
 mod output;
 mod render;
 mod session;

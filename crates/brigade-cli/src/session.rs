@@ -26,6 +26,11 @@ impl<'a> Session<'a> {
         }
     }
 
+    /// Returns whether the command line names the workspace.
+    pub(crate) fn has_target(&self) -> bool {
+        self.target.is_some()
+    }
+
     /// Opens the target, or the nearest workspace at or above the current directory.
     pub(crate) fn workspace(&self) -> Result<Workspace, Error> {
         self.open(self.context())

@@ -13,9 +13,15 @@ use crate::output::{Output, Shape};
 use crate::render::failure::ErrorReport;
 use crate::surroundings::{Streams, Surroundings};
 
-/// Parses a command line.
+/// Parses a command line. `brigade help tools call` is `brigade tools call --help`.
 pub(crate) fn parse(words: &[OsString]) -> Result<Arguments, clap::Error> {
-    Arguments::try_parse_from(words)
+    match words {
+        [program, help, command @ ..] if help == "help" => {
+            let help = OsString::from("--help");
+            Arguments::try_parse_from([program].into_iter().chain(command).chain([&help]))
+        }
+        words => Arguments::try_parse_from(words),
+    }
 }
 
 /// Returns whether a command line has `--json`, even if it does not parse.
@@ -112,6 +118,14 @@ mod tests {
 
     fn words(line: &str) -> Vec<OsString> {
         line.split(' ').map(OsString::from).collect()
+    }
+
+    #[test]
+    fn help_is_a_word_and_an_option() {
+        let text = |line: &str| parse(&words(line)).unwrap_err().render().to_string();
+        assert_eq!(text("brigade help tools call"), text("brigade tools call --help"));
+        assert_eq!(text("brigade help"), text("brigade --help"));
+        assert!(text("brigade help tools coll").contains("'coll'"));
     }
 
     #[test]

@@ -54,6 +54,7 @@ codes! {
     HARNESS_MISSING = "harness_missing": "No harness has this name.";
     SERVER_TOOL_MISSING = "server_tool_missing": "The MCP server lists no tool of this name.";
     NOTHING_APPROVED = "nothing_approved": "No approved call is ready to run.";
+    WORKSPACE_MISSING = "workspace_missing": "Neither the directory nor one above it has `.brigade`.";
     AMBIGUOUS = "ambiguous": "The prefix of an id matches several ids; `candidates` lists them.";
 
     REFUSED = "refused": "The state, the policy or a person's decision does not allow the operation.";

@@ -280,7 +280,11 @@ pub fn compile_schema(bytes: &[u8]) -> SchemaFact {
     };
     match Schema::compile_root(&json.to_serde()) {
         Ok(schema) => SchemaFact::Sound { schema, fingerprint: Fingerprint::of_bytes(bytes) },
-        Err(problems) => SchemaFact::Unsound(problems),
+        Err(mut problems) => {
+            let text = String::from_utf8_lossy(bytes);
+            problems.iter_mut().for_each(|problem| problem.locate(&text));
+            SchemaFact::Unsound(problems)
+        }
     }
 }
 

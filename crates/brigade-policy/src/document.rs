@@ -27,6 +27,8 @@ pub(crate) struct Reader<'a> {
     text: &'a str,
     locator: Locator<'a>,
     issues: Vec<ConfigIssue>,
+    /// The first syntax error. What follows it may be read in another way than it was meant.
+    broken_at: Option<Place>,
 }
 
 /// After this many issues, further ones are dropped.
@@ -34,7 +36,7 @@ const MAX_ISSUES: usize = 100;
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(file: &'a str, text: &'a str) -> Reader<'a> {
-        Reader { file, text, locator: Locator::new(text, 1), issues: Vec::new() }
+        Reader { file, text, locator: Locator::new(text, 1), issues: Vec::new(), broken_at: None }
     }
 
     /// Returns the issues in the order of their places.
@@ -55,6 +57,7 @@ impl<'a> Reader<'a> {
             let place = Place::at(self.file, error.at.0, error.at.1);
             self.issue(Severity::Error, place, None, error.message, None);
         }
+        self.broken_at = self.issues.iter().map(|issue| issue.place.clone()).min();
         table.into_inner()
     }
 
@@ -96,6 +99,9 @@ impl<'a> Reader<'a> {
         message: &str,
         hint: Option<String>,
     ) {
+        if self.broken_at.as_ref().is_some_and(|broken| *broken < place) {
+            return;
+        }
         if MAX_ISSUES <= self.issues.len() && severity != Severity::Error {
             return;
         }

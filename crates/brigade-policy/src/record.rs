@@ -188,7 +188,7 @@ impl Decision {
     /// invalid, it has no terms of a run, because nothing runs.
     pub fn to_document(&self, state: &PolicyState, env_labels: &[String]) -> PolicyDecision {
         let used = self.env_bindings.keys().map(Label::as_str);
-        let rules = state.policy().map(Policy::rules);
+        let rules = state.shown().map(Policy::rules);
         let holds = !matches!(state, PolicyState::Invalid { .. });
         let rule = |get: fn(&PolicyRules) -> &Vec<String>| rules.as_ref().map(|rules| get(rules).clone());
         let required = env_labels.iter().map(|label| shown_label(label).to_owned());

@@ -81,6 +81,7 @@ mod limits;
 mod node;
 mod number;
 mod path;
+mod place;
 mod types;
 
 pub use describe::{Property, Requirement};

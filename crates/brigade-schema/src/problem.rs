@@ -16,11 +16,23 @@ pub struct SchemaProblem {
     pub path: String,
     /// The problem.
     pub kind: ProblemKind,
+    /// The line and column in the text of the schema, if [`SchemaProblem::locate`] found it.
+    pub at: Option<(usize, usize)>,
 }
 
 impl SchemaProblem {
     pub(crate) fn new(path: &Path<'_>, kind: ProblemKind) -> SchemaProblem {
-        SchemaProblem { path: path.to_string(), kind }
+        SchemaProblem { path: path.to_string(), kind, at: None }
+    }
+
+    /// Finds the place of the problem in the text that the schema was read from.
+    pub fn locate(&mut self, text: &str) {
+        let keyword = match &self.kind {
+            ProblemKind::UnsupportedKeywords { keywords }
+            | ProblemKind::IgnoredBesideReference { keywords } => keywords.first(),
+            _ => None,
+        };
+        self.at = crate::place::locate(text, &self.path, keyword.map(String::as_str));
     }
 }
 

@@ -34,7 +34,7 @@ pub(crate) fn resolve(
     }
     let mut fault = |reference: &Reference<'_>, fault| {
         let kind = ProblemKind::Reference(fault);
-        problems.push(SchemaProblem { path: reference.path.clone(), kind });
+        problems.push(SchemaProblem { path: reference.path.clone(), kind, at: None });
     };
     for reference in references {
         match target(nodes, reference, definitions, base) {

@@ -36,9 +36,11 @@ pub(crate) fn args(room: &Room, source: &ArgsSource) -> Result<Json, ArgsProblem
         ArgsSource::None => Ok(Json::Object(Object::new())),
         ArgsSource::Value(value) => Ok(value.clone()),
         ArgsSource::Both => Err(ArgsProblem::GivenTwice),
-        ArgsSource::Inline(text) => {
-            Json::parse(text).map_err(|error| ArgsProblem::NotJson { file: None, error })
-        }
+        ArgsSource::Inline(text) => Json::parse(text).map_err(|error| ArgsProblem::NotJson {
+            file: None,
+            error,
+            text: Some(text.clone()),
+        }),
         ArgsSource::File(path) => args_file(room, path),
     }
 }
@@ -49,5 +51,9 @@ fn args_file(room: &Room, path: &Path) -> Result<Json, ArgsProblem> {
         let shown = path.display().to_string();
         ArgsProblem::Unreadable(format!("`{}`: {}", escape_terminal(&shown), error.kind))
     })?;
-    parse_json(&bytes).map_err(|error| ArgsProblem::NotJson { file: Some(path.display().to_string()), error })
+    parse_json(&bytes).map_err(|error| ArgsProblem::NotJson {
+        file: Some(path.display().to_string()),
+        error,
+        text: None,
+    })
 }

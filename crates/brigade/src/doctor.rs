@@ -117,7 +117,7 @@ impl Policies {
             enabled: state.is_enabled(),
             valid: state.policy().is_some(),
             errors: errors(state),
-            policy: state.policy().map(Policy::rules),
+            policy: state.shown().map(Policy::rules),
             issue_count: issues.len(),
             issues,
             top_issue: top_issue_of(&self.room, &found),

@@ -33,7 +33,7 @@ impl Policies {
             policy_path: self.room.absolute(POLICY),
             valid: state.policy().is_some(),
             errors: errors(&state),
-            policy: state.policy().map(Policy::rules),
+            policy: state.shown().map(Policy::rules),
         })
     }
 

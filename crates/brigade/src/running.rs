@@ -292,6 +292,8 @@ fn attempt(room: &Room, ready: Ready) -> Result<Attempt, Error> {
 fn refused(room: &Room, call: &Call, refusal: NotVerified) -> Error {
     let changed: Vec<String> = refusal.changes.iter().map(ToString::to_string).collect();
     let message = match changed.as_slice() {
+        // The only reason says more than the names of the changes.
+        [_, _, ..] if refusal.blockers.len() == 1 => format!("call {} cannot run", call.id),
         [] => format!("call {} cannot run", call.id),
         changed => {
             format!("call {} cannot run: changed since it was approved: {}", call.id, changed.join(", "))

@@ -121,6 +121,14 @@ impl Workspace {
         Workspace { room: Arc::new(Room { fs, env, digests: Digests::default() }) }
     }
 
+    /// Returns whether the directory has `.brigade`.
+    ///
+    /// # Errors
+    /// Returns file errors.
+    pub fn exists(&self) -> Result<bool, Error> {
+        Ok(self.room.fs.exists(&rel(MARKER))?)
+    }
+
     /// Returns the absolute path of the workspace.
     pub fn root(&self) -> &Path {
         self.room.fs.root()

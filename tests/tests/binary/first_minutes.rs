@@ -95,8 +95,6 @@ fn a_broken_policy_is_said_first_and_shows_no_value() {
     assert_eq!((&explained["allowed"], &explained["rulings"]), (&json!(false), &json!([])));
     assert!(explained["errors"][0].to_string().contains("sandbox.mode"), "{explained:#}");
     assert!(explained["policy"].get("sandbox").is_none(), "{explained:#}");
-    assert_eq!(site.json(["policy", "show"]).expect(1)["policy"], json!(null));
-    assert_eq!(site.json(["policy", "doctor"]).expect(1)["policy"], json!(null));
     let plan = site.json(["call", "plan", "tool"]).expect(1);
     assert!(plan["policy"].get("sandbox").is_none(), "{plan:#}");
 }

@@ -50,6 +50,7 @@ mod schemas_documents;
 mod secrets_canaries;
 mod secrets_catalog;
 mod secrets_edges;
+mod slips;
 mod state_damage;
 mod work_inbox;
 mod workspace_init;

@@ -114,6 +114,7 @@ fn arguments_are_one_object() {
     let not_json = |file: Option<&str>| ArgsProblem::NotJson {
         file: file.map(str::to_owned),
         error: JsonError { line: 3, column: 7, kind: JsonErrorKind::ExpectedValue },
+        text: None,
     };
     for (args, place) in [
         (Ok(json("[1]")), None),
@@ -121,7 +122,7 @@ fn arguments_are_one_object() {
         (Err(ArgsProblem::GivenTwice), None),
         (Err(ArgsProblem::Unreadable("permission denied".to_owned())), None),
         (Err(not_json(None)), None),
-        (Err(not_json(Some("args.json"))), Some(brigade_core::Place::at("args.json", 3, 7))),
+        (Err(not_json(Some("args.json"))), Some(Place::at("args.json", 3, 7))),
     ] {
         let case = Case { args, ..Case::new() };
         // Nothing is said of arguments that could not be read.

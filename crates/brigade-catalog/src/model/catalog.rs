@@ -22,7 +22,7 @@ pub struct Catalog {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum NoTool {
     /// The catalog has no readable entry. Contains its first issue.
-    #[error("{0}")]
+    #[error("{}", ConfigIssue { hint: None, ..(**.0).clone() })]
     Unreadable(Box<ConfigIssue>),
     /// The tool is disabled.
     #[error("tool `{id}` is disabled")]
@@ -60,7 +60,7 @@ impl Explained for NoTool {
 
     fn hints(&self) -> Vec<Hint> {
         match self {
-            NoTool::Unreadable(_) => Vec::new(),
+            NoTool::Unreadable(issue) => issue.hint.iter().cloned().collect(),
             NoTool::Disabled { place, .. } => {
                 let line = place.line.map_or_else(String::new, |line| format!(" at line {line}"));
                 vec![format!("set `enabled = true` in {}{line}", place.file).into()]

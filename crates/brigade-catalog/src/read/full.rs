@@ -24,7 +24,7 @@ pub(super) fn read<E: Entry>(text: &str, first_line: usize, output: &mut Output<
     let locator = Locator::new(text, first_line);
     let (root, errors) = source::parse(text, &locator);
     let trust = if errors.is_empty() { Trust::Sound } else { Trust::Broken };
-    let before = output.entries.len();
+    let (before, said) = (output.entries.len(), output.issues.len());
     let mut has_list = false;
     for (key, value) in in_file_order(root.get_ref()) {
         if key.get_ref() == E::KIND {
@@ -44,6 +44,13 @@ pub(super) fn read<E: Entry>(text: &str, first_line: usize, output: &mut Output<
                 },
             );
         }
+    }
+    if let Some(first) = errors.first() {
+        // What follows a syntax error may be read in another way than it was meant.
+        let first = Place::at(output.file, first.at.0, first.at.1);
+        let mut behind = output.issues.split_off(said);
+        behind.retain(|issue| issue.place < first);
+        output.issues.append(&mut behind);
     }
     // A syntax error marks all entries of the piece broken.
     for error in errors {

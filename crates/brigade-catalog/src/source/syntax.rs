@@ -42,7 +42,71 @@ pub(super) fn describe(message: &str) -> &'static str {
         ("unexpected", "unexpected text"),
     ];
     let known = KNOWN.iter().find(|(start, _)| message.starts_with(start));
-    known.map_or("not valid TOML", |(_, words)| words)
+    known.map_or("not valid TOML: expected `key = value`, a [table] or a comment", |(_, words)| words)
+}
+
+/// A list or inline table that is not closed where its end is expected.
+pub(super) struct Unclosed {
+    /// The position behind the last text before the error.
+    pub at: usize,
+    /// The message.
+    pub message: &'static str,
+}
+
+/// Finds a list or inline table that began on an earlier line and is still open at an error.
+pub(super) fn unclosed(text: &str, error: usize) -> Option<Unclosed> {
+    let before = &text[..text.floor_char_boundary(error)];
+    let mut open: Vec<(usize, u8)> = Vec::new();
+    let bytes = before.as_bytes();
+    let mut line_start = 0;
+    let mut at = 0;
+    while at < bytes.len() {
+        let rest = &before[at..];
+        let to_line_end = || rest.find('\n').unwrap_or(rest.len());
+        at += match bytes[at] {
+            b'#' => to_line_end(),
+            // A header, not a list.
+            b'[' if open.is_empty() && before[line_start..at].trim().is_empty() => to_line_end(),
+            b'"' | b'\'' => string(rest),
+            bracket @ (b'[' | b'{') => {
+                open.push((at, bracket));
+                1
+            }
+            b']' | b'}' => {
+                open.pop();
+                1
+            }
+            byte => {
+                if byte == b'\n' {
+                    line_start = at + 1;
+                }
+                1
+            }
+        };
+    }
+    let &(start, bracket) = open.last()?;
+    let is_earlier = before[start..].contains('\n') || text.trim_end().len() <= error;
+    let message = match bracket {
+        b'[' => "`]` is missing: expected `,` or `]`",
+        _ => "`}` is missing: expected `,` or `}`",
+    };
+    is_earlier.then_some(Unclosed { at: before.trim_end().len(), message })
+}
+
+/// Returns the length of the string that a text begins with; of the whole text if it does not end.
+fn string(text: &str) -> usize {
+    let quote = &text[..1];
+    let triple = quote.repeat(3);
+    let fence = if text.starts_with(&triple) { triple.as_str() } else { quote };
+    let mut at = fence.len();
+    while at < text.len() {
+        let rest = &text.as_bytes()[at..];
+        if rest.starts_with(fence.as_bytes()) {
+            return at + fence.len();
+        }
+        at += if quote == "\"" && rest[0] == b'\\' { 2 } else { 1 };
+    }
+    text.len()
 }
 
 #[cfg(test)]
@@ -55,6 +119,21 @@ mod tests {
     fn check(text: &str, expect: &str) {
         let error = DeTable::parse(text).expect_err("broken TOML");
         assert_eq!(describe(error.message()), expect, "{text}: {}", error.message());
+    }
+
+    #[test]
+    fn an_unclosed_list_is_one_error_where_its_end_is_missing() {
+        let check = |text: &str, expect: &[(usize, usize, &str)]| {
+            let (_, errors) = crate::source::parse(text, &crate::source::Locator::new(text, 1));
+            let found: Vec<_> = errors.iter().map(|error| (error.at.0, error.at.1, error.message)).collect();
+            assert_eq!(found, expect, "{text}");
+        };
+        let list = "`]` is missing: expected `,` or `]`";
+        check("effects = [\"local-read\"\ntimeout = 10\nname = \"x\"\n", &[(1, 24, list)]);
+        check("[[tool]]\nids = [\n  \"a]\",\n  'b'\nname = 1\n", &[(4, 6, list)]);
+        check("a = [1", &[(1, 7, list)]);
+        let string = "a value is missing, or a string is not quoted";
+        check("a = b\nc = [1, 2]\nd = e\n", &[(1, 5, string), (3, 5, string)]);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! `brigade tools`
 
 mod apply;
-mod call;
-mod checkpoint;
+pub(crate) mod call;
+pub(crate) mod checkpoint;
 mod contracts;
 mod defaults;
 mod describe;
@@ -14,13 +14,13 @@ mod init;
 mod keys;
 mod list;
 mod observe;
-mod pack;
-mod parity;
+pub(crate) mod pack;
+pub(crate) mod parity;
 mod pins;
 mod plan;
-mod policy;
-mod run;
-mod runtime;
+pub(crate) mod policy;
+pub(crate) mod run;
+pub(crate) mod runtime;
 mod search;
 mod show;
 mod state;

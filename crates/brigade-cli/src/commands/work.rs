@@ -1,7 +1,7 @@
 //! `brigade work`
 
 mod brief;
-mod inbox;
+pub(crate) mod inbox;
 
 use brigade::Exit;
 use clap::Subcommand;

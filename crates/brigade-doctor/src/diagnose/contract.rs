@@ -98,7 +98,10 @@ fn schemas(tool: &Tool, files: &ToolFiles, found: &mut Vec<Issue>) {
         let detail = format!("{field}: {}", list.join("; "));
         let path = path.as_deref();
         let issue = Issue::of_tool(kind, tool, field, detail).evidence(of_path(&list.join("; "), path));
-        found.push(issue.at(Place::file(path.unwrap_or_default())));
+        let at = problems.iter().find_map(|problem| problem.at);
+        let file = path.unwrap_or_default();
+        let place = at.map_or_else(|| Place::file(file), |(line, column)| Place::at(file, line, column));
+        found.push(issue.at(place));
     }
     found.extend(file(
         IssueType::MissingExamples,

@@ -23,7 +23,7 @@ pub struct PolicyReport {
     pub valid: bool,
     /// The problems.
     pub errors: Vec<ErrorLine>,
-    /// The rules; `null` if the policy is missing or invalid.
+    /// The rules, of an invalid policy as far as they are understood; `null` without any.
     #[serde(serialize_with = "sorted::serialize")]
     pub policy: Option<PolicyRules>,
 }
@@ -54,7 +54,7 @@ pub struct PolicyHealthReport {
     pub valid: bool,
     /// The problems.
     pub errors: Vec<ErrorLine>,
-    /// The rules; `null` if the policy is missing or invalid.
+    /// The rules, of an invalid policy as far as they are understood; `null` without any.
     #[serde(serialize_with = "sorted::serialize")]
     pub policy: Option<PolicyRules>,
     /// Issues of the policy and of tools under it.

@@ -15,12 +15,13 @@ impl View for PolicyReport {
         if self.valid {
             page.data.field("policy", Text::new(Tone::Accent, &self.policy_path));
         }
-        if let Some(policy) = &self.policy {
+        // What an invalid policy says does not hold.
+        if let Some(policy) = self.policy.as_ref().filter(|_| self.valid) {
             show_rules(&to_json(policy).unwrap_or_default(), "", page);
         }
         if self.errors.iter().any(|error| error.fault().code == "policy_missing") {
             page.next("brigade tools policy init");
-        } else if self.policy.is_none() {
+        } else if !self.valid {
             page.next("brigade tools policy doctor");
         } else {
             page.next("brigade tools policy explain ID");

@@ -1,0 +1,90 @@
+//! What a command needs of a workspace.
+
+use brigade::core::NextStep;
+use brigade::{Error, ErrorKind, codes};
+
+use crate::commands::Command;
+use crate::commands::tools::call::Call;
+use crate::commands::tools::checkpoint::Checkpoint;
+use crate::commands::tools::{Tools, pack, parity, policy, run, runtime};
+use crate::commands::work::Work;
+use crate::commands::work::inbox::Inbox;
+use crate::output::Output;
+use crate::session::Session;
+
+/// What a command does where no workspace is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outside {
+    /// It needs none.
+    Works,
+    /// It shows what v0.30 shows there, and says as text that there is no workspace.
+    ShowsNothing,
+    /// It fails. Its document is what it was in v0.30.
+    FailsAsText,
+    /// It fails.
+    Fails,
+}
+
+fn outside(command: &Command) -> Outside {
+    use Outside as O;
+    match command {
+        Command::Demo(_) | Command::Completions(_) => O::Works,
+        Command::Work(command) => match &command.0 {
+            Work::Brief(_) => O::ShowsNothing,
+            Work::Inbox(command) => match &command.0 {
+                Inbox::List(_) => O::ShowsNothing,
+                _ => O::FailsAsText,
+            },
+        },
+        Command::Tools(command) => match &command.0 {
+            Tools::Init(_) | Tools::Defaults(_) | Tools::Keys(_) | Tools::Harness(_) => O::Works,
+            Tools::Policy(command) if matches!(command.0, policy::Policy::Init(_)) => O::Works,
+            Tools::Runtime(command) if matches!(command.0, runtime::Runtime::Init(_)) => O::Works,
+            Tools::Pack(command) if matches!(command.0, pack::Pack::Import(_)) => O::Works,
+            Tools::Search(_) | Tools::ImportIssues(_) => O::ShowsNothing,
+            Tools::Call(command) if matches!(command.0, Call::List(_)) => O::ShowsNothing,
+            Tools::Run(command) if matches!(command.0, run::Run::List(_)) => O::ShowsNothing,
+            Tools::Checkpoint(command) if matches!(command.0, Checkpoint::List(_)) => O::ShowsNothing,
+            Tools::Parity(command) if matches!(command.0, parity::Parity::Status(_)) => O::ShowsNothing,
+            Tools::Pack(command) if matches!(command.0, pack::Pack::List(_)) => O::ShowsNothing,
+            Tools::Run(command) if matches!(command.0, run::Run::Verify(_)) => O::Fails,
+            Tools::State(_) | Tools::Pins(_) | Tools::Observe(_) => O::Fails,
+            _ => O::FailsAsText,
+        },
+    }
+}
+
+/// Checks that there is a workspace, if a command needs one.
+///
+/// # Errors
+/// When there is none, and the command cannot do anything without.
+pub(crate) fn check(
+    command: &Command,
+    session: &Session<'_>,
+    output: &mut Output<'_, '_>,
+) -> Result<(), Error> {
+    let outside = outside(command);
+    let is_needed = match outside {
+        Outside::Works => false,
+        Outside::ShowsNothing | Outside::FailsAsText => !output.is_json(),
+        Outside::Fails => true,
+    };
+    if !is_needed {
+        return Ok(());
+    }
+    let workspace = session.workspace()?;
+    if workspace.exists()? {
+        return Ok(());
+    }
+    let place = workspace.root().display();
+    let none = if session.has_target() {
+        format!("no workspace at `{place}`")
+    } else {
+        format!("no workspace at `{place}` or above")
+    };
+    if outside == Outside::ShowsNothing {
+        output.note(&none);
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::NotFound, none).coded(codes::WORKSPACE_MISSING).hint(NextStep::Init))
+}

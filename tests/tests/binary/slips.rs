@@ -1,0 +1,152 @@
+//! One slip gives one message, placed where the slip is, with what was probably meant. Issue 13.
+
+#![allow(clippy::disallowed_methods, reason = "tests look at the files that the binary wrote")]
+
+use brigade_tests::{PATH, Site};
+use serde_json::json;
+
+/// Makes a workspace whose tool requires `path`.
+fn site() -> Site {
+    let site = Site::script_with("echo ran\n", "argument_template = { path = \"{path}\" }");
+    site.workspace.write(
+        "schemas/tool.json",
+        r#"{"type":"object","required":["path"],"additionalProperties":false,
+            "properties":{"path":{"type":"string"}}}"#,
+    );
+    site
+}
+
+#[test]
+fn a_list_without_its_end_is_one_error_on_its_line() {
+    let site = Site::script("echo ran\n");
+    let catalog = site.workspace.read_text(".brigade/tools.toml");
+    let catalog = catalog.replace("effects = [\"local-read\"]", "effects = [\"local-read\"");
+    let line = catalog.lines().position(|line| line.starts_with("effects")).expect("it has effects") + 1;
+    site.workspace.write(".brigade/tools.toml", catalog);
+    let said = site.tools(["list"]).stderr_text();
+    assert_eq!(said.matches("error[").count(), 1, "{said}");
+    assert!(said.contains(&format!(" --> .brigade/tools.toml:{line}:24\n")), "{said}");
+    assert!(said.contains("`]` is missing: expected `,` or `]`"), "{said}");
+}
+
+#[test]
+fn a_misspelt_argument_is_one_message() {
+    let site = site();
+    for (args, message, hint) in [
+        (r#"{"pth":"x"}"#, "$.pth: additional property not allowed", json!("did you mean `path`?")),
+        ("{}", "$.path: required", json!(null)),
+    ] {
+        let plan = site.json(["call", "plan", "tool", "--args", args]).expect(1);
+        assert_eq!(plan["blockers"], json!([message]), "{plan:#}");
+        assert_eq!(plan["blocker_details"][0]["hint"], hint, "{plan:#}");
+    }
+}
+
+#[test]
+fn typed_arguments_that_are_no_json_are_answered_with_what_to_type() {
+    let site = site();
+    for (args, hint) in [
+        ("@args.json", "`--args-json args.json` reads the arguments from a file"),
+        ("path=README.md", r#"arguments are JSON: '{"path":"README.md"}'"#),
+    ] {
+        let plan = site.json(["call", "plan", "tool", "--args", args]).expect(1);
+        assert_eq!(plan["blocker_details"][0]["hint"], hint, "{plan:#}");
+    }
+}
+
+#[test]
+fn a_fault_in_a_schema_is_placed_in_the_schema() {
+    let site = site();
+    let schema = "{\n  \"type\": \"object\",\n  \"properties\": { \"a\": { \"oneOf\": [] } }\n}\n";
+    for (text, place) in
+        [(schema, "schemas/tool.json:3:26"), ("{\n  \"type\": object\n}", "schemas/tool.json:2:11")]
+    {
+        site.workspace.write("schemas/tool.json", text);
+        let plan = site.tools(["call", "plan", "tool"]);
+        plan.assert_code(1);
+        let (line, _) = place.rsplit_once(':').expect("a column");
+        assert!(plan.stdout_text().contains(&format!(" --> {line}")), "{plan}");
+        let doctor = site.tools(["doctor"]);
+        let said = format!("{}{}", doctor.stdout_text(), doctor.stderr_text());
+        assert!(said.contains(&format!(" --> {place}")), "{said}");
+    }
+}
+
+#[test]
+fn a_program_of_another_path_is_named_once_with_both_places() {
+    let site = Site::script("echo ran\n");
+    let catalog =
+        site.workspace.read_text(".brigade/tools.toml").replace("sh bin/tool.sh", "helper bin/tool.sh");
+    site.workspace.write(".brigade/tools.toml", catalog);
+    for version in ["one", "two"] {
+        site.write_program(&format!("../{version}/helper"), format!("#!/bin/sh\n# {version}\necho ran\n"));
+    }
+    let places = ["one", "two"].map(|version| {
+        site.workspace
+            .join(format!("../{version}"))
+            .canonicalize()
+            .expect("it was made")
+            .display()
+            .to_string()
+    });
+    let site = site.env("PATH", format!("{}:{PATH}", places[0]));
+    let id = site.approved("tool", "{}");
+    let site = site.env("PATH", format!("{}:{PATH}", places[1]));
+    let run = site.tools(["call", "run", &id]);
+    run.assert_code(1);
+    let said = run.stderr_text();
+    let [was, now] = &places;
+    let message = format!("the program `helper` was {was}/helper and is {now}/helper, because PATH differs");
+    assert_eq!(said.matches("error[").count(), 1, "{said}");
+    assert_eq!(said.matches("help: ").count(), 1, "{said}");
+    assert!(said.contains(&message), "{said}");
+    assert!(said.contains(&format!("write `{was}/helper` in `command` of the entry")), "{said}");
+    // Documents keep the names of everything that changed.
+    let document = site.json(["call", "run", &id]).expect(1);
+    assert_eq!(document["changed"], json!(["program path", "program bytes"]));
+}
+
+#[test]
+fn a_home_directory_in_a_command_is_answered_with_the_path_to_write() {
+    let site = Site::script("echo ran\n");
+    let catalog = site.workspace.read_text(".brigade/tools.toml").replace("sh bin/tool.sh", "~/bin/x");
+    site.workspace.write(".brigade/tools.toml", catalog);
+    let plan = site.tools(["call", "plan", "tool"]);
+    plan.assert_code(1);
+    assert!(plan.stdout_text().contains("no shell expands `~`"), "{plan}");
+}
+
+#[test]
+fn outside_of_a_workspace_there_is_one_error_or_one_note() {
+    let site = Site::empty();
+    let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+    for line in ["list", "apply nope", "call show x", "run verify", "doctor", "policy show", "pins list"] {
+        let run = site.tools(words(line));
+        run.assert_code(1);
+        assert_eq!(run.stdout_text(), "", "{run}");
+        let said = run.stderr_text();
+        assert!(said.starts_with("error[workspace_missing]: no workspace at "), "{run}");
+        assert!(said.ends_with("help: brigade tools init\n") && said.lines().count() == 2, "{run}");
+    }
+    for line in ["call list", "run list", "checkpoint list", "search x", "import-issues"] {
+        let site = Site::empty();
+        let run = site.tools(words(line));
+        run.assert_code(0);
+        assert!(run.stderr_text().contains("note: no workspace at "), "{run}");
+        site.json(words(line)).expect(0);
+    }
+    // What creates or needs no workspace works.
+    for line in ["harness list", "init --empty"] {
+        site.tools(words(line)).assert_code(0);
+    }
+    let unknown = site.tools(["call", "show", "nope"]);
+    assert!(unknown.stderr_text().ends_with("help: brigade tools call list\n"), "{unknown}");
+}
+
+#[test]
+fn help_is_also_a_word() {
+    let site = Site::empty();
+    let word = site.brigade.run(["help", "tools", "call"]);
+    word.assert_code(0);
+    assert_eq!(word.stdout_text(), site.tools(["call", "--help"]).stdout_text());
+}
