@@ -81,7 +81,7 @@ mod tests {
         assert_eq!(meant("@args.json"), "`--args-json args.json` reads the arguments from a file");
         assert_eq!(
             meant("path=README.md limit=3"),
-            r#"arguments are JSON: '{"path":"README.md","limit":3}'"#
+            r#"arguments are JSON: '{"limit":3,"path":"README.md"}'"#
         );
         for text in ["", "@", "{", "{\"a\"=1}", "hello", "path = x"] {
             assert!(meant(text).starts_with("arguments are one JSON object"), "{text}");

@@ -80,7 +80,7 @@ pub(super) fn unclosed(text: &str, error: usize) -> Option<Unclosed> {
                 if byte == b'\n' {
                     line_start = at + 1;
                 }
-                1
+                rest.chars().next().map_or(1, char::len_utf8)
             }
         };
     }
@@ -132,6 +132,7 @@ mod tests {
         check("effects = [\"local-read\"\ntimeout = 10\nname = \"x\"\n", &[(1, 24, list)]);
         check("[[tool]]\nids = [\n  \"a]\",\n  'b'\nname = 1\n", &[(4, 6, list)]);
         check("a = [1", &[(1, 7, list)]);
+        check("# é\na = ['é'\nü = 1", &[(2, 9, list)]);
         let string = "a value is missing, or a string is not quoted";
         check("a = b\nc = [1, 2]\nd = e\n", &[(1, 5, string), (3, 5, string)]);
     }
