@@ -16,7 +16,7 @@ fn the_demo_walks_the_whole_way_and_leaves_a_workspace() {
     let text = run.stdout_text();
     for expect in [
         "$ brigade tools list",
-        "required",
+        "did you mean `paths`?",
         "status:  approved",
         "completed",
         "bin/count_words.py",
