@@ -15,8 +15,8 @@ impl Tools {
     /// Writes a new catalog, its sources and the ignore lines. Existing sources are kept.
     ///
     /// # Errors
-    /// Returns [`ErrorKind::Usage`](crate::ErrorKind::Usage) if a catalog exists and may not be replaced, or a harness is
-    /// not known.
+    /// Returns [`ErrorKind::Usage`](crate::ErrorKind::Usage) if a catalog exists and may not be replaced, or a harness
+    /// is not known.
     pub fn init(
         &self,
         tools: &StarterTools,
