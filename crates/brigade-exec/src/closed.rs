@@ -9,7 +9,7 @@ use brigade_fs::{FileKind, Fs, Location, RelPath};
 use brigade_policy::{Reads, SandboxMode};
 use brigade_process::{Closed, Code};
 
-use crate::folder::{FolderFiles, Matching, folder_files, folder_fingerprint, matching_files};
+use crate::folder::{FolderFiles, Matching, folder_files, folder_fingerprint, matching_files, state_below};
 
 /// The largest file of code.
 const LARGEST: u64 = 256 << 20;
@@ -78,6 +78,7 @@ pub(crate) fn closed(
     let words = call.plan().arguments().values().map(String::as_str);
     let words = words.filter(|_| call.plan().family() != crate::execute::MCP);
     let mut notes = Vec::new();
+    let mut kept = Vec::new();
     for path in paths_of_words(words, directory, fs.root()) {
         let real = match fs.resolve(&fs.root().join(&path).to_string_lossy(), None) {
             Ok(Location::Inside(real)) => Some(real),
@@ -87,9 +88,20 @@ pub(crate) fn closed(
         };
         // A word that names nothing is no path.
         let is_there = real.as_ref().is_none_or(|real| fs.metadata(real).is_ok());
-        let real = real.as_ref().map(RelPath::as_path);
-        match argument(fs.root(), &path, real, code.keys().map(PathBuf::as_path)) {
-            Argument::Opens(path) => opened.push(path),
+        let real = real.as_ref();
+        match argument(fs.root(), &path, real.map(RelPath::as_path), code.keys().map(PathBuf::as_path)) {
+            Argument::Opens(path) => {
+                if let Some(folder) = real.filter(|folder| is_folder(fs, folder)) {
+                    match state_below(fs, folder).map_err(|error| format!("not started: {error}"))? {
+                        Some(found) => kept.extend(found.iter().map(|state| fs.root().join(state.as_path()))),
+                        None => notes.push(format!(
+                            "`{folder}` in an argument has too many folders to find every repository in it: state of \
+                             git in it may be readable"
+                        )),
+                    }
+                }
+                opened.push(path);
+            }
             Argument::OpensCode => {
                 let why = "not started: an argument names a directory with code (argument_opens_code)";
                 return Err(why.to_owned());
@@ -100,8 +112,12 @@ pub(crate) fn closed(
             Argument::Closed(_) | Argument::Code => {}
         }
     }
-    let closed = Closed { code: code.into_values().collect(), data: opened, write_only: Vec::new() };
+    let closed = Closed { code: code.into_values().collect(), data: opened, kept, write_only: Vec::new() };
     Ok(Some(ClosedReads { closed, notes }))
+}
+
+fn is_folder(fs: &dyn Fs, path: &RelPath) -> bool {
+    fs.metadata(path).is_ok_and(|metadata| metadata.kind == FileKind::Directory)
 }
 
 /// What a path in an argument opens.

@@ -74,6 +74,32 @@ pub fn folder_files(fs: &dyn Fs, folder: &RelPath) -> Result<FolderFiles, FsErro
     Ok(FolderFiles::All(files.into_iter().collect()))
 }
 
+/// Finds the state of git and of Brigade below a directory of the workspace, at any depth. `None` if there are too many
+/// directories to look at.
+///
+/// # Errors
+/// Fails if a directory cannot be read.
+pub(crate) fn state_below(fs: &dyn Fs, folder: &RelPath) -> Result<Option<Vec<RelPath>>, FsError> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.clone()];
+    let mut seen = 0;
+    while let Some(folder) = folders.pop() {
+        seen += 1;
+        if MOST_FILES < seen {
+            return Ok(None);
+        }
+        for entry in fs.list_dir(&folder)? {
+            let Ok(path) = folder.join(&entry.name) else { continue };
+            if LEFT_OUT.contains(&entry.name.as_str()) {
+                found.push(path);
+            } else if entry.kind == FileKind::Directory {
+                folders.push(path);
+            }
+        }
+    }
+    Ok(Some(found))
+}
+
 /// The target of a link.
 enum Linked {
     File(String, u64),
@@ -231,6 +257,20 @@ mod tests {
         for pattern in ["", "/etc/*", "~/x", "../x", "a/../../x", ".git/**", "a/.brigade/x", ".git"] {
             assert!(check_pattern(pattern).is_err(), "{pattern}");
         }
+    }
+
+    #[test]
+    fn state_is_found_at_any_depth() {
+        let fs = MemoryFs::new();
+        for path in ["a/.git/config", "a/b/.brigade/tools.toml", "a/b/c/.git", "a/file", "d/.git/config"] {
+            let path: RelPath = path.parse().unwrap();
+            fs.create_dir_all(&path.parent()).unwrap();
+            fs.write_cache(&path, b"text").unwrap();
+        }
+        let mut found = state_below(&fs, &"a".parse().unwrap()).unwrap().unwrap();
+        found.sort();
+        let found: Vec<&str> = found.iter().map(RelPath::as_str).collect();
+        assert_eq!(found, ["a/.git", "a/b/.brigade", "a/b/c/.git"]);
     }
 
     #[test]

@@ -123,6 +123,8 @@ pub struct Closed {
     pub code: Vec<Code>,
     /// Files and directories (with everything below) that can be read but not executed.
     pub data: Vec<PathBuf>,
+    /// What stays closed below entries of `data`.
+    pub kept: Vec<PathBuf>,
     /// Entries of [`SandboxProfile::write`] that can be written but not read.
     pub write_only: Vec<PathBuf>,
 }

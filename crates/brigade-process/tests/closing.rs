@@ -70,6 +70,7 @@ impl Ground {
                     code("lib/run.sh", "#!/bin/sh\necho ran\n"),
                 ],
                 data: vec![self.workspace.join("data")],
+                kept: vec![self.workspace.join("data/kept")],
                 write_only: Vec::new(),
             }),
             network: Network::Denied,
@@ -114,10 +115,12 @@ def read(path): return lambda: open(path).read().strip()
 fn only_what_was_given_is_read_and_executed() {
     let ground = Ground::new();
     symlink("../other/secret.txt", ground.workspace.join("data/link")).unwrap();
+    fs::create_dir(ground.workspace.join("data/kept")).unwrap();
+    ground.write("data/kept/state", "state\n");
     symlink("../lib/helper.py", ground.workspace.join("other/way")).unwrap();
     let script = format!(
         "{ATTEMPTS}
-for path in ['lib/helper.py', 'other/way', 'data/deep/d.txt', 'lib/new.py', 'other/secret.txt', 'data/link']:
+for path in ['lib/helper.py', 'other/way', 'data/deep/d.txt', 'lib/new.py', 'other/secret.txt', 'data/link', 'data/kept/state']:
     attempt(path, read(path))
 attempt('run', lambda: subprocess.check_output(['lib/run.sh']).decode().strip())
 attempt('data is no program', lambda: subprocess.check_output(['data/deep/d.txt']))
@@ -127,7 +130,7 @@ sys.path.insert(0, 'lib'); import helper; print('import', helper.word)
     );
     let (observed, output) = ground.run(Trial::python(&script), ground.profile());
     let expect = "lib/helper.py word = 'approved'\nother/way word = 'approved'\ndata/deep/d.txt data\n\
-        lib/new.py PermissionError\nother/secret.txt PermissionError\ndata/link PermissionError\nrun ran\n\
+        lib/new.py PermissionError\nother/secret.txt PermissionError\ndata/link PermissionError\ndata/kept/state PermissionError\nrun ran\n\
         data is no program PermissionError\nwrite PermissionError\nimport approved\n";
     assert_eq!(output.replace("write OSError", "write PermissionError"), expect);
     let denied: Vec<_> = observed.denied.iter().map(|denied| (denied.path.as_path(), denied.what)).collect();

@@ -238,4 +238,13 @@ fn an_argument_opens_nothing_of_git_or_brigade_at_any_depth() {
         let receipt = site.receipt_of("tool", &format!("{{\"p\": {path:?}}}"));
         assert_eq!(site.log_text(&receipt, "stdout"), "", "{path}: {receipt:#}");
     }
+    // Nor what is deeper in a directory that an argument names.
+    site.workspace.write("deep/er/.git/config", "state\n");
+    site.workspace.write("deep/er/file", "file\n");
+    site.workspace.write("deep/other/file", "other\n");
+    let script = "cd \"$1\"\nfor path in .git/config er/.git/config .brigade/tools.toml er/file other/file; do\n\
+        \x20   cat $path || true\ndone\n";
+    site.workspace.write("bin/tool.sh", script);
+    let receipt = site.receipt_of("tool", "{\"p\": \"deep\"}");
+    assert_eq!(site.log_text(&receipt, "stdout"), "file\nother\n", "{receipt:#}");
 }

@@ -140,7 +140,7 @@ impl Ruleset {
                 rules.add(workspace, AccessFs::ReadDir.into())?;
             }
             for path in &closed.data {
-                rules.add(path, AccessFs::ReadFile | AccessFs::ReadDir)?;
+                rules.add_around(path, &closed.kept, AccessFs::ReadFile | AccessFs::ReadDir)?;
             }
             for code in &closed.code {
                 // A copy gets its rule when it is made.
