@@ -11,7 +11,10 @@ use unicode_width::UnicodeWidthChar;
 use crate::{MARK, Redactor, is_secret_command};
 
 /// How much of the file around a line is scanned for secrets that span lines, in bytes.
-const CONTEXT: usize = 8 << 10;
+const CONTEXT: usize = 32 << 10;
+
+/// The maximum length of a file that is scanned as a whole, in bytes. Of a longer one, only the text around a line is.
+const WHOLE: usize = 64 << 10;
 
 /// The maximum length of a line that is shown, in bytes.
 const LONGEST: usize = 1 << 20;
@@ -38,7 +41,7 @@ pub struct Source {
     text: String,
     /// The start of each line.
     starts: Vec<usize>,
-    /// Masks the secrets. Absent if there are none.
+    /// Masks the secrets. Absent if the file is known to have none.
     redactor: Option<Redactor>,
 }
 
@@ -60,7 +63,8 @@ impl Source {
         let text = String::from_utf8_lossy(bytes).into_owned();
         let starts =
             iter::once(0).chain(memchr::memchr_iter(b'\n', text.as_bytes()).map(|end| end + 1)).collect();
-        let redactor = (redactor.redact_str(&text) != text).then(|| redactor.clone());
+        let is_clean = text.len() <= WHOLE && redactor.redact_str(&text) == text;
+        let redactor = (!is_clean).then(|| redactor.clone());
         Source { text, starts, redactor }
     }
 
@@ -115,9 +119,12 @@ impl Source {
         let from =
             if from == 0 { 0 } else { self.text[from..start].find('\n').map_or(from, |at| from + at + 1) };
         let to = self.text.ceil_char_boundary(self.text.len().min(end + CONTEXT));
+        let all = redactor.redact_str(&self.text[from..to]);
+        if all == self.text[from..to] {
+            return redactor.redact_str(line);
+        }
         let before = redactor.redact_str(&self.text[from..start]);
         let upto = redactor.redact_str(&self.text[from..end]);
-        let all = redactor.redact_str(&self.text[from..to]);
         match upto.strip_prefix(&before) {
             Some(line) if all.starts_with(&upto) => redactor.redact_str(line),
             // A secret starts or ends in the middle of the line.

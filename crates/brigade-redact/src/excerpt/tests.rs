@@ -142,6 +142,20 @@ fn a_secret_that_spans_lines_is_masked_on_each() {
 }
 
 #[test]
+fn of_a_long_file_only_the_text_around_the_line_is_scanned() {
+    let filler = "name = 'harmless'\n".repeat(10_000);
+    let body = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj\n".repeat(300);
+    let file = format!("{filler}-----BEGIN PRIVATE KEY-----\n{body}-----END PRIVATE KEY-----\n{filler}");
+    for line in [10_001, 10_002, 10_150, 10_301, 10_302] {
+        let text = of(file.as_bytes(), line, 1).unwrap().text().to_owned();
+        assert!(!text.contains("MIIE") && !text.contains("PRIVATE"), "line {line}: {text}");
+    }
+    for line in [1, 10_000, 10_303, 20_302] {
+        assert_eq!(of(file.as_bytes(), line, 1).unwrap().text(), "name = 'harmless'", "line {line}");
+    }
+}
+
+#[test]
 fn long_lines_are_cut_around_the_mark() {
     let check = |line: &str, column, columns, expect: &str| {
         let cut = of(line.as_bytes(), 1, column).unwrap().cut(columns);
