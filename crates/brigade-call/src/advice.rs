@@ -164,6 +164,15 @@ impl ToolUse {
         }
     }
 
+    /// Returns the lists of the entry that declares this.
+    pub fn lists(&self, tool: &Tool, patterns: &Patterns) -> [(&'static str, Vec<String>); 3] {
+        [
+            ("code", [tool.code.as_slice(), &patterns.code].concat()),
+            ("data", [tool.data.as_slice(), &patterns.data].concat()),
+            ("effects", self.effects(&tool.effects)),
+        ]
+    }
+
     /// Returns the effects that the entry should declare, given those that it declares. Never empty: every run reads.
     pub fn effects(&self, declared: &[String]) -> Vec<String> {
         let kept = declared.iter().filter(|effect| !self.effects_unused.contains(effect)).cloned();

@@ -74,7 +74,7 @@ pub use receipt::{
     StreamOutput, Subject,
 };
 pub use record::{ADOPTED_STATUS, NotACall, RECORD_VERSION, RecordVersion, STORED_BLOCKER};
-pub use report::{BatchRow, PassedOver};
+pub use report::{BatchLine, BatchRow, PassedOver};
 pub use shown::{Paths, shown_policy, shown_projections};
 pub use start::{NO_HOME, Objection, StartFacts, StartProgram, StartPurpose, VerifiedStart, plan_start};
 pub use status::{CallStatus, Step, WrongStep};

@@ -5,6 +5,7 @@ use brigade_policy::Blocker;
 
 use crate::binding::Change;
 use crate::call::Call;
+use crate::checkpoint::{Checkpoint, CheckpointStatus};
 use crate::facts::RuntimeFact;
 use crate::plan::Plan;
 use crate::status::CallStatus;
@@ -64,6 +65,52 @@ impl Call {
                 self.claim.as_ref().map(|claim| NextStep::ShowRun(claim.run_id.clone()))
             }
             CallStatus::Running | CallStatus::Rejected | CallStatus::Other(_) => None,
+        }
+    }
+}
+
+impl Checkpoint {
+    /// Returns the step that ends the call of this checkpoint, if the call cannot go on through it.
+    pub fn way_out(&self, call: &Call, now: Timestamp) -> Option<NextStep> {
+        let is_open = self.status == CheckpointStatus::Pending && !self.is_expired(now);
+        let waits = matches!(call.status, CallStatus::Waiting | CallStatus::ResumePending);
+        let is_its = call.id.as_str() == self.call_id;
+        (is_its && waits && !is_open).then(|| NextStep::Reject(call.id.clone()))
+    }
+
+    /// Returns the next step that would be accepted now. `call` is the call that waits, `plan` its plan if its tool
+    /// exists, and `all` are the checkpoints that it waits for.
+    pub fn next_step(
+        &self,
+        call: &Call,
+        plan: Option<&Plan>,
+        all: &[Checkpoint],
+        now: Timestamp,
+    ) -> Option<NextStep> {
+        let reject = || NextStep::Reject(call.id.clone());
+        match (&self.status, &call.status) {
+            (CheckpointStatus::Pending, CallStatus::Waiting) if !self.is_expired(now) => {
+                // Brigade v0.30 bound nothing, so no answer lets such a call go on.
+                let can_go_on = call.approval.is_some();
+                Some(if can_go_on { NextStep::AnswerCheckpoint(self.id.clone()) } else { reject() })
+            }
+            // Other checkpoints of the run need an answer first.
+            (CheckpointStatus::Approved, CallStatus::Waiting) => Some(NextStep::ListCheckpoints),
+            (CheckpointStatus::Approved, CallStatus::ResumePending) => {
+                let verified = |plan: &Plan| {
+                    verify(call.clone(), plan.clone(), RuntimeFact::NotNeeded, Purpose::Resume(all), now)
+                        .is_ok()
+                };
+                Some(if plan.is_some_and(verified) { NextStep::Resume(self.id.clone()) } else { reject() })
+            }
+            (CheckpointStatus::Pending | CheckpointStatus::Rejected, _) => self.way_out(call, now),
+            (
+                CheckpointStatus::Approved
+                | CheckpointStatus::Resumed
+                | CheckpointStatus::Failed
+                | CheckpointStatus::Other(_),
+                _,
+            ) => None,
         }
     }
 }

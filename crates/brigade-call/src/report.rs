@@ -1,6 +1,8 @@
 //! Rows of calls in documents.
 
-use brigade_policy::{Blocker, BlockerDetail};
+use brigade_core::text::escape_terminal;
+use brigade_core::{Dialect, ErrorKind, Json, Object, closest};
+use brigade_policy::{Blocker, BlockerDetail, Failure};
 use serde::{Deserialize, Serialize};
 
 use crate::call::Call;
@@ -38,6 +40,43 @@ pub struct BatchRow {
     pub blocker_details: Vec<BlockerDetail>,
 }
 
+/// A request of `call queue --stdin`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BatchLine {
+    /// The tool.
+    pub tool_id: String,
+    /// The arguments; an empty object if the line has none.
+    pub args: Json,
+}
+
+/// The keys of a line.
+const KEYS: [&str; 3] = ["tool", "args", "tool_id"];
+
+impl BatchLine {
+    /// Parses a line such as `{"tool": ID, "args": {…}}`. Skips a byte order mark.
+    ///
+    /// # Errors
+    /// Fails if the line is not such an object, or has an unknown key.
+    pub fn parse(line: &[u8]) -> Result<BatchLine, Failure> {
+        let refused = |message: String| Failure::new(ErrorKind::Usage, message);
+        let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+        let json = Json::parse_bytes(line, Dialect::Strict)
+            .map_err(|error| refused(format!("column {}: {}", error.column, error.kind)))?;
+        let mut keys = json.as_object().into_iter().flat_map(Object::keys);
+        if let Some(unknown) = keys.find(|key| !KEYS.contains(&key.as_str())) {
+            let failure = refused(format!("the key `{}` means nothing here", escape_terminal(unknown)));
+            return Err(match closest(unknown, KEYS) {
+                Some(near) => failure.hint(format!("did you mean `{near}`?")),
+                None => failure.hint(format!("a line has {}", KEYS.join(", "))),
+            });
+        }
+        let tool_id = json.get("tool").or_else(|| json.get("tool_id")).and_then(Json::as_str);
+        let tool_id = tool_id.ok_or_else(|| refused("`tool` must be the id of a tool".to_owned()))?;
+        let args = json.get("args").cloned().unwrap_or_else(|| Json::Object(Object::new()));
+        Ok(BatchLine { tool_id: tool_id.to_owned(), args })
+    }
+}
+
 impl PassedOver {
     /// Says why a call could not run.
     pub fn of(call: &Call, blockers: &[Blocker]) -> PassedOver {
@@ -51,15 +90,14 @@ impl PassedOver {
 impl BatchRow {
     /// Says why nothing was stored; with the reasons of the plan, when the line has one.
     pub fn refused(line: usize, error: String, plan: Option<&Plan>) -> BatchRow {
-        let blockers = plan.map_or(&[][..], Plan::blockers);
         BatchRow {
             line,
             created: false,
             call_id: None,
             status: None,
             error: Some(error),
-            blockers: blockers.iter().map(ToString::to_string).collect(),
-            blocker_details: blockers.iter().map(BlockerDetail::from).collect(),
+            blockers: plan.map(Plan::reasons).unwrap_or_default(),
+            blocker_details: plan.map(Plan::reason_details).unwrap_or_default(),
         }
     }
 
@@ -71,8 +109,30 @@ impl BatchRow {
             call_id: Some(call.id.as_str().to_owned()),
             status: Some(call.status.as_str().to_owned()),
             error: None,
-            blockers: plan.blockers().iter().map(ToString::to_string).collect(),
-            blocker_details: plan.blockers().iter().map(BlockerDetail::from).collect(),
+            blockers: plan.reasons(),
+            blocker_details: plan.reason_details(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(line: &str, expect: Result<(&str, &str), &str>) {
+        let parsed = BatchLine::parse(line.as_bytes());
+        let parsed = parsed.map(|line| (line.tool_id, line.args.to_compact()));
+        let expect = expect.map(|(tool, args)| (tool.to_owned(), args.to_owned())).map_err(str::to_owned);
+        assert_eq!(parsed.map_err(|failure| failure.to_string()), expect, "{line}");
+    }
+
+    #[test]
+    fn a_line_names_a_tool_and_its_arguments() {
+        check(r#"{"tool":"greet","args":{"name":"Ada"}}"#, Ok(("greet", r#"{"name":"Ada"}"#)));
+        check("\u{feff}{\"tool_id\":\"greet\"}", Ok(("greet", "{}")));
+        check(r#"{"tool":"greet","argz":{}}"#, Err("the key `argz` means nothing here"));
+        check(r#"{"args":{}}"#, Err("`tool` must be the id of a tool"));
+        check("[]", Err("`tool` must be the id of a tool"));
     }
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use brigade_core::{Fingerprint, NextStep};
+use brigade_policy::Label;
 use serde::{Deserialize, Serialize};
 
 use crate::issue::Issue;
@@ -42,6 +43,10 @@ pub struct IssueReport {
     pub line: Option<usize>,
     /// The column, from 1.
     pub column: Option<usize>,
+    /// The place to fix, as in documents of failures.
+    pub labels: Vec<Label>,
+    /// What to do next, as in documents of failures.
+    pub help: Option<String>,
     /// The call of the issue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call_id: Option<String>,
@@ -84,6 +89,7 @@ impl IssueReport {
         let fingerprint = issue.fingerprint().to_hex();
         let place = issue.place.as_ref();
         let mark = issue.projection.as_ref();
+        let fix = words(&issue.next_step());
         IssueReport {
             status: "warn".into(),
             name: issue.kind.name(),
@@ -95,10 +101,12 @@ impl IssueReport {
             description: issue.description.clone(),
             detail: issue.detail.clone(),
             severity: issue.severity.as_str().into(),
-            fix: words(&issue.next_step()),
+            help: Some(fix.clone()).filter(|fix| !fix.is_empty()),
+            fix,
             file: place.map(|place| place.file.clone()),
             line: place.and_then(|place| place.line),
             column: place.and_then(|place| place.column),
+            labels: place.cloned().map(Label::at).into_iter().collect(),
             call_id: issue.call_id.clone(),
             run_id: issue.run_id.clone(),
             checkpoint_id: issue.checkpoint_id.clone(),

@@ -83,14 +83,8 @@ impl Fault {
 
     /// Returns the place as documents have it.
     pub fn label(self) -> Option<Label> {
-        let place = self.place?;
-        Some(Label {
-            file: place.file,
-            line: place.line,
-            column: place.column,
-            length: self.line.map(|line| line.excerpt.length()),
-            text: self.field,
-        })
+        let length = self.line.map(|line| line.excerpt.length());
+        Some(Label { length, text: self.field, ..Label::at(self.place?) })
     }
 
     /// Sorts faults by file and line. Faults without a place come first, in their original order.
@@ -147,6 +141,13 @@ pub struct Label {
     /// The name of the key, field or argument at the place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
+}
+
+impl Label {
+    /// Labels a place whose line was not looked up.
+    pub fn at(place: Place) -> Label {
+        Label { file: place.file, line: place.line, column: place.column, length: None, text: None }
+    }
 }
 
 /// An error in a report: one text in documents, and its fault.

@@ -149,6 +149,9 @@ pub struct SandboxSettings {
 pub struct BlockerDetail {
     /// The kind of reason. Its meaning never changes.
     pub code: Option<String>,
+    /// The column of the rule, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column: Option<usize>,
     /// The field that the reason concerns.
     pub field: Option<String>,
     /// The file of the rule that decided.
@@ -166,6 +169,7 @@ impl From<&Blocker> for BlockerDetail {
         let place = blocker.place.as_ref();
         BlockerDetail {
             code: Some(blocker.code.to_string()),
+            column: place.and_then(|place| place.column),
             field: blocker.field.clone(),
             file: place.map(|place| place.file.clone()),
             hint: blocker.hint.as_ref().map(ToString::to_string),
@@ -179,7 +183,7 @@ impl BlockerDetail {
     /// Returns the place of the rule, if there is one.
     pub fn place(&self) -> Option<Place> {
         let file = self.file.clone()?;
-        Some(Place { file, line: self.line, column: None })
+        Some(Place { file, line: self.line, column: self.column })
     }
 }
 

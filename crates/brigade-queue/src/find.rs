@@ -6,9 +6,10 @@ use brigade_call::{Call, Step};
 use brigade_core::codes::{self, ErrorCode};
 use brigade_core::text::escape_terminal;
 use brigade_core::{ErrorKind, IdPrefix, NextStep, RunId};
+use brigade_fs::{Fs, ReadFile, RelPath};
 use brigade_policy::Failure;
 
-use crate::{Match, MeantRun, StoredCall, StoredCheckpoint, StoredReceipt, View};
+use crate::{Match, MeantRun, StoredCall, StoredCheckpoint, StoredReceipt, Verification, View};
 
 impl View<'_> {
     /// Finds the call that a prefix stands for. Of several calls, only those that allow the step are meant.
@@ -48,6 +49,25 @@ impl View<'_> {
 }
 
 impl MeantRun {
+    /// Opens the log of a stream, and returns its path.
+    ///
+    /// # Errors
+    /// Fails if the log is gone, or on a disk error.
+    pub fn open_log(&self, fs: &dyn Fs, stream: &str) -> Result<(RelPath, Box<dyn ReadFile>), Failure> {
+        let path: RelPath = self
+            .log(stream)
+            .parse()
+            .map_err(|_| Failure::new(ErrorKind::Refused, "the receipt of this run has a path of no use"))?;
+        match fs.open(&path) {
+            Ok(file) => Ok((path, file)),
+            Err(error) if error.is_not_found() => {
+                let message = format!("the log of run {} is not there any more", escape_terminal(self.id()));
+                Err(Failure::new(ErrorKind::NotFound, message))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Returns the receipt.
     ///
     /// # Errors
@@ -62,6 +82,23 @@ impl MeantRun {
         };
         let message = format!("run {run_id} {why}, so it has no receipt yet");
         Err(Failure::new(ErrorKind::Refused, message).hint(run_id.parse().map_or(NextStep::ListRuns, read)))
+    }
+}
+
+impl Verification {
+    /// Checks that the ledger has the entry at which the verification was to begin, unless it was cut.
+    ///
+    /// # Errors
+    /// Fails if the ledger is shorter, and nothing shows that it was cut.
+    pub fn check_start(&self, from: u64) -> Result<(), Failure> {
+        if from <= 1 || from <= self.last || !self.findings.is_empty() {
+            return Ok(());
+        }
+        let message = match self.last {
+            0 => "there is no entry to begin at: the ledger is empty".to_owned(),
+            last => format!("there is no entry {from} to begin at: the last one of the ledger is {last}"),
+        };
+        Err(Failure::new(ErrorKind::Usage, message).hint(NextStep::VerifyRuns))
     }
 }
 

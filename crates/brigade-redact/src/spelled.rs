@@ -306,8 +306,8 @@ enum Escape {
     Code(u32),
     /// The code point of a character, or one of its bytes: `xe9`, `303`.
     Byte(u8),
-    /// A character by its Unicode name. Any name stands for any character that is not ASCII: around it, the text must be
-    /// the value.
+    /// A character by its Unicode name. Any name stands for any character that is not ASCII: around it, the text must
+    /// be the value.
     Named,
 }
 

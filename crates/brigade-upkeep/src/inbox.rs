@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use brigade_core::text::escape_terminal;
-use brigade_core::{Clock, Dialect, ErrorKind, IdPrefix, Json, NextStep};
+use brigade_core::{Clock, Dialect, ErrorKind, IdPrefix, Json, NextStep, Timestamp};
 use brigade_doctor::InboxItem;
 use brigade_facts::CONFIG_LIMIT;
 use brigade_fs::{FileMode, Fs, FsError, RelPath};
@@ -48,6 +48,30 @@ pub struct SetAside {
 const CANDIDATES: usize = 20;
 
 impl InboxFile {
+    /// Gives a row a status, and returns it.
+    ///
+    /// # Errors
+    /// Fails if no row or several rows match, or if the row has the status already; it comes back then.
+    pub fn decide(
+        &mut self,
+        prefix: &IdPrefix,
+        status: &str,
+        reason: Option<String>,
+        now: Timestamp,
+    ) -> Result<InboxItem, (Failure, Option<Box<InboxItem>>)> {
+        let index = self.find(prefix).map_err(|failure| (failure, None))?;
+        let mut row = self.row(index).clone();
+        if row.status.as_deref() == Some(status) {
+            let failure = Failure::new(ErrorKind::Refused, format!("the row is {status} already"));
+            return Err((failure, Some(Box::new(row))));
+        }
+        row.status = Some(status.to_owned());
+        row.updated_at = Some(now.to_string());
+        row.review_reason = reason.or(row.review_reason);
+        self.replace(index, row.clone());
+        Ok(row)
+    }
+
     /// Finds the index of a row. An equal id wins over ids that start with the prefix. If two rows have the id, the
     /// last one is used.
     ///

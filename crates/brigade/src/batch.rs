@@ -3,10 +3,8 @@
 use std::collections::HashMap;
 use std::io::BufRead;
 
-use brigade_call::{Plan, PlanFacts, plan};
-use brigade_core::text::escape_terminal;
-use brigade_core::{Json, Object, closest};
-use brigade_facts::{FactReader, parse_json};
+use brigade_call::{BatchLine, Plan, PlanFacts, plan};
+use brigade_facts::FactReader;
 use brigade_queue::{Enqueued, OnDuplicate};
 
 use crate::calls;
@@ -94,27 +92,13 @@ fn plan_line<'c>(
     facts: &mut HashMap<String, PlanFacts<'c>>,
     line: &[u8],
 ) -> Result<Plan, Error> {
-    let json = parse_json(line)
-        .map_err(|error| Error::new(ErrorKind::Usage, format!("column {}: {}", error.column, error.kind)))?;
-    if let Some(unknown) =
-        json.as_object().into_iter().flat_map(Object::keys).find(|key| !KEYS.contains(&key.as_str()))
-    {
-        let message = format!("the key `{}` means nothing here", escape_terminal(unknown));
-        let error = Error::new(ErrorKind::Usage, message);
-        return Err(match closest(unknown, KEYS) {
-            Some(near) => error.hint(format!("did you mean `{near}`?")),
-            None => error.hint(format!("a line has {}", KEYS.join(", "))),
-        });
-    }
-    let tool_id = json.get("tool").or_else(|| json.get("tool_id")).and_then(Json::as_str);
-    let tool_id = tool_id.ok_or_else(|| Error::new(ErrorKind::Usage, "`tool` must be the id of a tool"))?;
-    let args = json.get("args").cloned().unwrap_or_else(|| Json::Object(Object::new()));
-    if !facts.contains_key(tool_id) {
-        let tool = load::tool(&config.catalog, tool_id)?;
+    let BatchLine { tool_id, args } = BatchLine::parse(line)?;
+    if !facts.contains_key(&tool_id) {
+        let tool = load::tool(&config.catalog, &tool_id)?;
         let reader = FactReader::new(gather::host(room), config);
-        facts.insert(tool_id.to_owned(), reader.plan(tool, room.env.caller.clone())?.facts);
+        facts.insert(tool_id.clone(), reader.plan(tool, room.env.caller.clone())?.facts);
     }
-    let known = facts.get(tool_id).expect("the facts were put there above").clone();
+    let known = facts.get(&tool_id).expect("the facts were put there above").clone();
     Ok(plan(PlanFacts { args: Ok(args), ..known }).spelled(&*room.env.speller))
 }
 
@@ -161,9 +145,6 @@ fn commit(
     }
     Ok(())
 }
-
-/// The keys of a line.
-const KEYS: [&str; 3] = ["tool", "args", "tool_id"];
 
 /// A line of the input.
 enum Line {

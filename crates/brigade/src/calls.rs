@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use brigade_call::{BoundCode, Call, CallStatus, Plan, Preview, Step, shown_policy, shown_projections};
 use brigade_core::{Hint, IdPrefix, NextStep, Severity};
-use brigade_policy::{Blocker, BlockerDetail, Failure};
+use brigade_policy::Failure;
 use brigade_projection::blocking;
 use brigade_queue::{Enqueued, OnDuplicate, QueueError, Review, StoredCall, check_status};
 use brigade_redact::{Redactor, SecretValue};
@@ -387,8 +387,8 @@ pub(crate) fn plan_report(room: &Room, config: &Config, planned: &Planned) -> Re
         valid: plan.blockers().is_empty(),
         tool_id: plan.tool_id().to_owned(),
         plan: plan.summary().clone(),
-        blockers: messages(plan.blockers()),
-        blocker_details: details(plan.blockers()),
+        blockers: plan.reasons(),
+        blocker_details: plan.reason_details(),
         policy: shown_policy(room, plan.policy().clone()),
         warnings: config
             .policy
@@ -427,17 +427,7 @@ pub(crate) fn queue_report(
         blocked: u8::from(!plan.blockers().is_empty()),
         call,
         reason,
-        blockers: messages(plan.blockers()),
-        blocker_details: details(plan.blockers()),
+        blockers: plan.reasons(),
+        blocker_details: plan.reason_details(),
     }
-}
-
-/// Returns reasons as sentences.
-pub(crate) fn messages(blockers: &[Blocker]) -> Vec<String> {
-    blockers.iter().map(ToString::to_string).collect()
-}
-
-/// Returns reasons with code, place and fix.
-pub(crate) fn details(blockers: &[Blocker]) -> Vec<BlockerDetail> {
-    blockers.iter().map(BlockerDetail::from).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use brigade_call::{CallStatus, Checkpoint, CheckpointStatus};
+use brigade_call::{Call, CallStatus, Checkpoint, CheckpointStatus};
 use brigade_core::{CallId, CheckpointId, Hint, IdPrefix, NextStep};
 use brigade_queue::{Answer, QueueError, StoredCall, StoredCheckpoint};
 use brigade_redact::Redactor;
@@ -60,13 +60,14 @@ impl Checkpoints {
     pub fn show(&self, prefix: &IdPrefix) -> Result<CheckpointReport, Error> {
         let stored = find_checkpoint(&self.room, prefix);
         let stored = stored.map_err(|error| error.missing(&self.room, Refusal::Checkpoint))?;
-        let call = call_of(&self.room, &stored.checkpoint)?;
+        let call = call_of(&self.room, &stored.checkpoint)?.map(|stored| stored.call);
         Ok(CheckpointReport {
             schema: CheckpointReport::SCHEMA,
             target: self.room.target(),
             checkpoints_path: self.room.absolute(CHECKPOINTS),
             checkpoint: Box::new(stored.shown(&*self.room)),
-            call_status: call.map(|stored| stored.call.status.as_str().to_owned()),
+            call_status: call.as_ref().map(|call| call.status.as_str().to_owned()),
+            next: call.map(|call| next_of(&self.room, stored, &call)).transpose()?.flatten(),
             error: Unfilled::default(),
             candidates: Unfilled::default(),
         })
@@ -196,16 +197,21 @@ fn checkpoint_now(room: &Room, stored: &StoredCheckpoint) -> Result<Box<Checkpoi
 
 /// Returns the command that ends the call of a checkpoint, if the call cannot continue.
 fn way_out_of(room: &Room, checkpoint: &Checkpoint) -> Result<Option<Hint>, Error> {
-    let is_open = match checkpoint.status {
-        CheckpointStatus::Pending => checkpoint.is_expired(room.now()),
-        _ => true,
-    };
-    let call = match if_any(calls::find_call(room, &IdPrefix::new(&checkpoint.call_id), None))? {
-        Some(stored) if is_open && stored.call.id.as_str() == checkpoint.call_id => stored.call,
-        Some(_) | None => return Ok(None),
-    };
-    Ok(matches!(call.status, CallStatus::Waiting | CallStatus::ResumePending)
-        .then(|| Hint::from(NextStep::Reject(call.id.clone())).then(" ends the call")))
+    let step = call_of(room, checkpoint)?.and_then(|stored| checkpoint.way_out(&stored.call, room.now()));
+    Ok(step.map(|step| Hint::from(step).then(" ends the call")))
+}
+
+/// Returns the next step that would be accepted for a checkpoint now.
+fn next_of(room: &Room, stored: StoredCheckpoint, call: &Call) -> Result<Option<NextStep>, Error> {
+    let checkpoint = stored.checkpoint.clone();
+    let (all, differs) = checkpoints_of(room, &call.checkpoint_ids, stored)?;
+    if differs.is_some() {
+        return Ok(Some(NextStep::CompactState));
+    }
+    let is_ready = call.status == CallStatus::ResumePending;
+    let planned = if is_ready { if_any(calls::plan_again(room, call))? } else { None };
+    let plan = planned.as_ref().map(|(_, planned)| &planned.plan);
+    Ok(checkpoint.next_step(call, plan, &all, room.now()))
 }
 
 /// Returns all checkpoints that a call waits for, the named one first. For the first with an edited file, also

@@ -108,11 +108,7 @@ impl Runs {
             Some((run, observed)) => (Some(run.id), observed),
             None => (None, RunObserved::default()),
         };
-        let reason = observed_run_id.is_none().then(|| match (&own.reason, &own.run_id) {
-            (Some(reason), _) => reason.clone(),
-            (None, Some(run)) => format!("run {run} was observed in its place, and is not there any more"),
-            (None, None) => "the run was not observed: it had no sandbox, or `observe` is `never`".to_owned(),
-        });
+        let reason = observed_run_id.is_none().then(|| own.why_not());
         // What the entry declares by now; a catalog that cannot be read declares nothing.
         let config = gather::config(&self.room).ok();
         let tool = config.as_ref().and_then(|config| config.catalog.tool(&receipt.tool_id));
@@ -214,13 +210,7 @@ impl Runs {
     /// Returns [`ErrorKind::Usage`] if the ledger is shorter and nothing shows that it was cut, and file errors.
     pub fn verify(&self, from: u64) -> Result<LedgerReport, Error> {
         let verification = self.room.queue().read()?.verify(from)?;
-        if 1 < from && verification.last < from && verification.findings.is_empty() {
-            let message = match verification.last {
-                0 => "there is no entry to begin at: the ledger is empty".to_owned(),
-                last => format!("there is no entry {from} to begin at: the last one of the ledger is {last}"),
-            };
-            return Err(Error::new(ErrorKind::Usage, message).hint(NextStep::VerifyRuns));
-        }
+        verification.check_start(from)?;
         let findings: Vec<LedgerFinding> = verification.findings.iter().map(LedgerFinding::from).collect();
         Ok(LedgerReport {
             schema: LedgerReport::SCHEMA,

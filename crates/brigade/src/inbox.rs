@@ -15,7 +15,7 @@ use brigade_upkeep::{InboxFile, Parts, SetAside, Survey, closeouts};
 
 use crate::calls;
 use crate::catalog::counts;
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::gather;
 use crate::refusal::Refusal;
 use crate::report::{ImportReport, InboxItemReport, InboxReport, Report as _, Unfilled};
@@ -152,20 +152,9 @@ impl Inbox {
             |item| move |error: Failure| Error::from(error).refusing(&self.room, Refusal::InboxItem { item });
         // Look without the lock first, so a mistyped id changes nothing and does not wait.
         self.room.inbox().read()?.find(prefix).map_err(refused(None))?;
-        let (decided, _) = self.room.inbox().change(|inbox| {
-            let index = inbox.find(prefix).map_err(refused(None))?;
-            let mut row = inbox.row(index).clone();
-            let status = step.status();
-            if row.status.as_deref() == Some(status) {
-                let error = Failure::new(ErrorKind::Refused, format!("the row is {status} already"));
-                return Err(refused(Some(Box::new(row)))(error));
-            }
-            row.status = Some(status.to_owned());
-            row.updated_at = Some(now.to_string());
-            row.review_reason = reason.clone().or(row.review_reason);
-            inbox.replace(index, row.clone());
-            Ok(row)
-        })?;
+        let decide = |inbox: &mut InboxFile| inbox.decide(prefix, step.status(), reason.clone(), now);
+        let (decided, _) = self.room.inbox().change(decide)?;
+        let decided = decided.map_err(|(failure, row)| refused(row)(failure));
         decided.map(|row| item_report(&self.room, row))
     }
 }

@@ -6,7 +6,6 @@ use std::io;
 
 use brigade_core::IdPrefix;
 use brigade_exec::{LOG_SHOWN, follow_log, log_end, pass_log};
-use brigade_fs::{ReadFile, RelPath};
 use brigade_queue::MeantRun;
 use brigade_redact::Redactor;
 use brigade_runtime::LogStream;
@@ -34,8 +33,7 @@ impl Runs {
     /// Fails if the prefix does not match exactly one run, the log is missing, or on a file error.
     pub fn log(&self, prefix: &IdPrefix, stream: LogStream) -> Result<RunLogReport, Error> {
         let run = meant_run(&self.room, prefix)?;
-        let path = log_path(&run, stream)?;
-        let file = open_log(&self.room, &run, &path)?;
+        let (path, file) = run.open_log(&*self.room.fs, stream.as_str())?;
         let bytes = file.len()?;
         Ok(RunLogReport {
             schema: RunLogReport::SCHEMA,
@@ -66,7 +64,7 @@ impl Runs {
     ) -> Result<io::Result<()>, Error> {
         let cancel = self.room.env.cancel.as_ref();
         let run = meant_run(&self.room, prefix)?;
-        let file = open_log(&self.room, &run, &log_path(&run, stream)?)?;
+        let (_, file) = run.open_log(&*self.room.fs, stream.as_str())?;
         match (reach, cancel, &run) {
             (LogReach::Now, _, _) | (LogReach::EndOfRun, _, MeantRun::Over(_) | MeantRun::Abandoned(_)) => {
                 Ok(pass_log(&*file, 0, file.len()?, cancel, sink)?.map(|_| ()))
@@ -82,23 +80,7 @@ impl Runs {
     }
 }
 
-fn open_log(room: &Room, run: &MeantRun, path: &RelPath) -> Result<Box<dyn ReadFile>, Error> {
-    match room.fs.open(path) {
-        Ok(file) => Ok(file),
-        Err(error) if error.is_not_found() => {
-            let shown = brigade_core::text::escape_terminal(run.id()).into_owned();
-            Err(Error::new(ErrorKind::NotFound, format!("the log of run {shown} is not there any more")))
-        }
-        Err(error) => Err(error.into()),
-    }
-}
-
 /// Finds a finished or running run.
 pub(crate) fn meant_run(room: &Room, prefix: &IdPrefix) -> Result<MeantRun, Error> {
     Ok(room.queue().read()?.the_run(prefix)?)
-}
-
-fn log_path(run: &MeantRun, stream: LogStream) -> Result<RelPath, Error> {
-    let path = run.log(stream.as_str()).parse();
-    path.map_err(|_| Error::new(ErrorKind::Refused, "the receipt of this run has a path of no use"))
 }

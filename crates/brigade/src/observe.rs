@@ -1,7 +1,6 @@
 //! Says what the entry of a tool should declare, by what its last runs used, and declares it.
 
 use brigade_call::{Patterns, ToolUse};
-use brigade_catalog::Tool;
 use brigade_core::NextStep;
 use brigade_exec::{Matching, matching_files};
 
@@ -10,7 +9,7 @@ use crate::error::Error;
 use crate::load;
 use crate::refusal::Refusal;
 use crate::report::{ObserveReport, Report as _};
-use crate::room::{CATALOG, Room};
+use crate::room::CATALOG;
 
 /// Whether to change the entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +41,8 @@ impl Tools {
         let used = ToolUse::of(tool, seen, room.fs.root());
         let fits = |pattern: &str| matches!(matching_files(&*room.fs, pattern), Ok(Matching::All(_)));
         let patterns = used.patterns(&fits);
-        let written = declare == Declare::Write && write(room, tool, &used, &patterns)?;
+        let written = declare == Declare::Write
+            && room.setup().set_lists(tool.id.as_str(), &used.lists(tool, &patterns))?;
         let is_done = patterns == Patterns::default()
             && used.effects_undeclared.is_empty()
             && used.effects_unused.is_empty();
@@ -67,15 +67,4 @@ impl Tools {
             written,
         })
     }
-}
-
-/// Writes what an entry should declare. Returns whether that changed the catalog.
-fn write(room: &Room, tool: &Tool, used: &ToolUse, patterns: &Patterns) -> Result<bool, Error> {
-    let with = |known: &[String], new: &[String]| [known, new].concat();
-    let lists = [
-        ("code", with(&tool.code, &patterns.code)),
-        ("data", with(&tool.data, &patterns.data)),
-        ("effects", used.effects(&tool.effects)),
-    ];
-    Ok(room.setup().set_lists(tool.id.as_str(), &lists)?)
 }

@@ -144,6 +144,8 @@ fn faults_of_the_catalog_are_found() {
     site.workspace.remove(TOOLS);
     let issue = issues_of(&doctor(&site), "config").remove(0);
     assert_eq!(issue["fix"], "brigade tools init");
+    assert_eq!(issue["help"], "brigade tools init");
+    assert_eq!(issue["labels"][0]["file"], issue["file"]);
     type_fix(&site, "config", "brigade tools init");
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use brigade_command::Argv;
 use brigade_core::{Fingerprint, Json, Spell};
-use brigade_policy::{Blocker, Decision, PolicyDecision};
+use brigade_policy::{Blocker, BlockerDetail, Decision, PolicyDecision};
 use brigade_projection::ProjectionSummary;
 use brigade_redact::Redactor;
 
@@ -64,6 +64,16 @@ impl Plan {
     /// Returns every reason why the call may not run; empty when it may.
     pub fn blockers(&self) -> &[Blocker] {
         &self.blockers
+    }
+
+    /// Returns the blockers as sentences.
+    pub fn reasons(&self) -> Vec<String> {
+        self.blockers.iter().map(ToString::to_string).collect()
+    }
+
+    /// Returns the blockers with code, place and fix.
+    pub fn reason_details(&self) -> Vec<BlockerDetail> {
+        self.blockers.iter().map(BlockerDetail::from).collect()
     }
 
     /// Returns the schema violations of the arguments.

@@ -57,6 +57,17 @@ pub struct RunObserved {
 record!(RunObserved);
 
 impl RunObserved {
+    /// Says why there is no observation of the run.
+    pub fn why_not(&self) -> String {
+        match (&self.reason, &self.run_id) {
+            (Some(reason), _) => reason.clone(),
+            (None, Some(run)) => format!("run {run} was observed in its place, and is not there any more"),
+            (None, None) => "the run was not observed: it had no sandbox, or `observe` is `never`".to_owned(),
+        }
+    }
+}
+
+impl RunObserved {
     /// Returns whether the run was observed.
     pub fn is_observed(&self) -> bool {
         self.state == ObservedState::Observed.as_str()

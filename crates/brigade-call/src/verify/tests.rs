@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use brigade_core::{Fingerprint, Json, Object};
+use brigade_core::{Fingerprint, Json, NextStep, Object};
 
 use super::*;
 use crate::binding::Caller;
@@ -304,6 +304,39 @@ fn a_call_resumes_after_all_of_its_checkpoints() {
     let verified =
         verify(resumable(), Case::new().plan(), RuntimeFact::NotNeeded, purpose, after(9)).unwrap();
     assert_eq!(verified.resume(), Some(&Resume { checkpoint: approved, others: vec![other] }));
+}
+
+/// Checks the next step of a checkpoint of a call that waits, or may resume.
+#[track_caller]
+fn check_next(checkpoint: Checkpoint, call: &Call, change: impl FnOnce(&mut Case), expect: Option<NextStep>) {
+    let mut case = Case::new();
+    change(&mut case);
+    let checkpoint = Checkpoint { call_id: call.id.as_str().to_owned(), ..checkpoint };
+    let all = std::slice::from_ref(&checkpoint);
+    assert_eq!(checkpoint.next_step(call, Some(&case.plan()), all, after(9)), expect);
+}
+
+#[test]
+fn the_next_step_of_a_checkpoint_would_be_accepted() {
+    let ready = resumable();
+    let waiting = Call { status: CallStatus::Waiting, ..ready.clone() };
+    let id = || "check-1".parse().unwrap();
+    let reject = || Some(NextStep::Reject(ready.id.clone()));
+    let (pending, approved) = (CheckpointStatus::Pending, CheckpointStatus::Approved);
+    check_next(checkpoint(pending.clone()), &waiting, |_| (), Some(NextStep::AnswerCheckpoint(id())));
+    let expired = Checkpoint { expires_at: Some(after(8)), ..checkpoint(pending.clone()) };
+    check_next(expired, &waiting, |_| (), reject());
+    let unbound = Call { approval: None, ..waiting.clone() };
+    check_next(checkpoint(pending.clone()), &unbound, |_| (), reject());
+    let over = Call { status: CallStatus::Interrupted, ..ready.clone() };
+    check_next(checkpoint(pending), &over, |_| (), None);
+
+    check_next(checkpoint(approved.clone()), &waiting, |_| (), Some(NextStep::ListCheckpoints));
+    check_next(checkpoint(approved.clone()), &ready, |_| (), Some(NextStep::Resume(id())));
+    check_next(checkpoint(approved.clone()), &ready, |case| case.files.clear(), reject());
+    check_next(checkpoint(approved), &over, |_| (), None);
+    check_next(checkpoint(CheckpointStatus::Rejected), &waiting, |_| (), reject());
+    check_next(checkpoint(CheckpointStatus::Resumed), &over, |_| (), None);
 }
 
 #[test]

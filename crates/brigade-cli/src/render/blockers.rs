@@ -1,6 +1,6 @@
 //! The blockers of a call: message, deciding line, and how to change it.
 
-use brigade::core::{Hint, Place};
+use brigade::core::Hint;
 use brigade::{Blocker, BlockerDetail, Fault};
 
 use super::fault;
@@ -19,7 +19,7 @@ pub(crate) fn detail(blocker: &Blocker) -> BlockerDetail {
 
 /// Converts the document of a blocker to a fault.
 fn fault(detail: &BlockerDetail) -> Fault {
-    let place = detail.file.clone().map(|file| Place { line: detail.line, ..Place::file(file) });
+    let place = detail.place();
     Fault::new(detail.code.clone().unwrap_or_default(), &detail.message)
         .at(place)
         .field(detail.field.clone())
@@ -42,6 +42,7 @@ mod tests {
                 line: Some(3),
                 field: Some("denied_effects".to_owned()),
                 hint: Some("strike it off the list".to_owned()),
+                ..BlockerDetail::default()
             },
             BlockerDetail {
                 code: Some("x".to_owned()),

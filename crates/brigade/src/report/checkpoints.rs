@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use brigade_call::{Call, Checkpoint, Receipt};
+use brigade_core::NextStep;
 use brigade_policy::BlockerDetail;
 use serde::{Deserialize, Serialize};
 
@@ -68,6 +69,9 @@ pub struct CheckpointReport {
     pub(crate) error: Unfilled<Option<String>>,
     /// Matching ids, if more than one checkpoint matches.
     pub(crate) candidates: Unfilled<Vec<String>>,
+    /// The next step that would be accepted now; not in the document.
+    #[serde(skip)]
+    pub next: Option<NextStep>,
 }
 
 impl Report for CheckpointReport {

@@ -1,12 +1,13 @@
 //! Checkpoints: questions that a program asks before it continues.
 
-use brigade::core::Json;
+use brigade::core::{Json, NextStep};
 use brigade::{
     Checkpoint, CheckpointListReport, CheckpointReport, CheckpointReviewReport, CheckpointStatus,
     ResumeReport,
 };
 
 use super::runs;
+use crate::render::next::step_text;
 use crate::render::page::Page;
 use crate::render::shell::quoted;
 use crate::render::table::{Fit, Table};
@@ -52,7 +53,14 @@ impl View for CheckpointListReport {
 impl View for CheckpointReport {
     fn show(&self, page: &mut Page) {
         show_checkpoint(&self.checkpoint, page);
-        next_step(&self.checkpoint, self.call_status.as_deref(), page);
+        match &self.next {
+            Some(NextStep::AnswerCheckpoint(id)) => {
+                let choice = self.checkpoint.choices.first().map_or("continue", String::as_str);
+                page.next(&format!("brigade tools checkpoint approve {id} --choice {}", quoted(choice)));
+            }
+            Some(step) => page.next(&step_text(step)),
+            None => {}
+        }
     }
 }
 
