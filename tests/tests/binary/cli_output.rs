@@ -198,7 +198,7 @@ fn a_blocker_names_its_line_and_the_way_to_change_it() {
     let run = Brigade::new(&workspace).run(["tools", "call", "plan", "needs-token"]);
     run.assert_code(1);
     let text = run.stdout_text();
-    assert!(text.contains(" --> .brigade/tools/policy.toml:9\n") && text.contains("\nhelp: "), "{run}");
+    assert!(text.contains(" --> .brigade/tools/policy.toml:9:33\n") && text.contains("\nhelp: "), "{run}");
 }
 
 #[test]
