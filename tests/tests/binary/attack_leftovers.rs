@@ -1,6 +1,9 @@
 //! What a run leaves behind, and what Brigade leaves of itself, is bounded.
 
-#![allow(clippy::disallowed_methods, reason = "tests look at what the binary left, below limits that a shell sets")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests look at what the binary left, below limits that a shell sets"
+)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![cfg(target_os = "linux")]
 
