@@ -19,6 +19,7 @@ mod logging;
 mod mistake;
 mod needs;
 mod output;
+mod progress;
 mod render;
 mod session;
 mod surroundings;

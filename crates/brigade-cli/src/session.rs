@@ -7,6 +7,7 @@ use std::time::Duration;
 use brigade::{CancelSignal, CancelToken, Env, Error, ErrorKind, Workspace};
 
 use crate::arguments::Globals;
+use crate::progress::TerminalProgress;
 use crate::render::CommandLine;
 use crate::surroundings::{Surroundings, Variables};
 
@@ -15,6 +16,7 @@ pub(crate) struct Session<'a> {
     pub(crate) surroundings: &'a Surroundings,
     target: Option<PathBuf>,
     lock_timeout: Option<Duration>,
+    is_quiet: bool,
 }
 
 impl<'a> Session<'a> {
@@ -22,6 +24,7 @@ impl<'a> Session<'a> {
         Session {
             surroundings,
             target: globals.target.clone(),
+            is_quiet: globals.quiet,
             lock_timeout: globals.lock_timeout.map(|seconds| seconds.0),
         }
     }
@@ -42,7 +45,12 @@ impl<'a> Session<'a> {
         let cancel = CancelToken::on_signals(&signals).map_err(|error| {
             Error::new(ErrorKind::Environment, format!("cannot install signal handlers: {}", error.kind()))
         })?;
-        self.open(self.context().cancel(cancel))
+        let context = self.context().cancel(cancel);
+        let terminal = self.surroundings.error.filter(|_| !self.surroundings.dumb && !self.is_quiet);
+        self.open(match terminal {
+            Some(terminal) => context.progress(Arc::new(TerminalProgress::new(terminal.width))),
+            None => context,
+        })
     }
 
     /// Opens the target, or the current directory itself.

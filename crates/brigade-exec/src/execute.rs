@@ -50,12 +50,27 @@ pub struct Execution<'a> {
     pub watch: &'a Watch,
     /// The checkpoint directory of the script. It exists and is empty.
     pub checkpoint_dir: &'a RelPath,
+    /// Follows the run while it lasts.
+    pub progress: Option<&'a dyn Progress>,
     /// Cancels the run.
     pub cancel: Option<CancelToken>,
     /// The clock.
     pub clock: &'a dyn Clock,
     /// Spells the next steps in warnings.
     pub speller: &'a dyn Spell,
+}
+
+/// Follows runs while they last, for a face that shows them. One value may follow several runs, one after the other.
+pub trait Progress: Send + Sync {
+    /// A run starts.
+    fn started(&self);
+
+    /// The program printed this. Bound values are masked; other secrets are not, and the bytes may end in the middle of
+    /// a character.
+    fn printed(&self, bytes: &[u8]);
+
+    /// The run is over, whether it was started or not.
+    fn ended(&self);
 }
 
 /// The open logs of a run.
@@ -96,12 +111,18 @@ pub fn execute(execution: &Execution<'_>, logs: Logs, peer: Option<&mut dyn Peer
     let _span = tracing::debug_span!("run", run, call = execution.call.id().as_str()).entered();
     let secrets = execution.environment.secrets(execution.secrets, execution.call.decision());
     let redactor = Redactor::new(&secrets);
-    let mut output =
-        Output { stdout: Channel::new(logs.stdout, &secrets), stderr: Channel::new(logs.stderr, &secrets) };
+    let progress = execution.progress;
+    let mut output = Output {
+        stdout: Channel::new(logs.stdout, &secrets),
+        stderr: Channel::new(logs.stderr, &secrets),
+        progress,
+    };
     let mut failures: Vec<String> = Vec::new();
     let mut peer = peer;
+    progress.inspect(|progress| progress.started());
     let Started { outcome, spoken, sandbox, observed, problem } =
         start(execution, &mut output, peer.as_deref_mut(), &redactor).unwrap_or_else(Started::not);
+    progress.inspect(|progress| progress.ended());
     failures.extend(problem);
     let completed_at = execution.clock.now();
     let mut finish = |channel: Channel| {
@@ -233,9 +254,9 @@ impl Started {
 }
 
 /// Compares with the approval again, starts the program, and waits for its process tree.
-fn start(
-    execution: &Execution<'_>,
-    output: &mut Output,
+fn start<'e>(
+    execution: &Execution<'e>,
+    output: &mut Output<'e>,
     peer: Option<&mut (dyn Peer + '_)>,
     redactor: &Redactor,
 ) -> Result<Started, String> {
@@ -309,7 +330,7 @@ fn start(
 /// Takes the output of a run, and compares once more when everything else is prepared.
 struct Checking<'a, 'e> {
     execution: &'a Execution<'e>,
-    output: &'a mut Output,
+    output: &'a mut Output<'e>,
 }
 
 impl Sink for Checking<'_, '_> {

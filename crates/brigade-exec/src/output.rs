@@ -8,6 +8,8 @@ use brigade_fs::{FsError, WriteFile};
 use brigade_process::Stream;
 use brigade_redact::{Redactor, SecretValue};
 
+use crate::execute::Progress;
+
 /// The maximum length of a summary, in characters.
 const SUMMARY_LIMIT: usize = 500;
 
@@ -90,16 +92,22 @@ impl Channel {
 }
 
 /// Both streams of a run.
-pub(crate) struct Output {
+pub(crate) struct Output<'p> {
     pub(crate) stdout: Channel,
     pub(crate) stderr: Channel,
+    pub(crate) progress: Option<&'p dyn Progress>,
 }
 
-impl Output {
+impl Output<'_> {
     pub(crate) fn write(&mut self, stream: Stream, bytes: &[u8]) -> io::Result<()> {
-        match stream {
-            Stream::Stdout => self.stdout.write(bytes),
-            Stream::Stderr => self.stderr.write(bytes),
+        let channel = match stream {
+            Stream::Stdout => &mut self.stdout,
+            Stream::Stderr => &mut self.stderr,
+        };
+        channel.write(bytes)?;
+        if let Some(progress) = self.progress {
+            progress.printed(&channel.masked);
         }
+        Ok(())
     }
 }

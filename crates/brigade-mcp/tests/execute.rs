@@ -137,6 +137,7 @@ fn run(faults: &str, tool_name: &str, args: &str, policy: &str, pin: Option<&Pin
             stderr_log: "stderr.log".to_owned(),
         },
         watch: &Watch::Nothing,
+        progress: None,
         checkpoint_dir: &rel("dropped"),
         cancel: None,
         clock: &SystemClock,

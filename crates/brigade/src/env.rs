@@ -7,7 +7,7 @@ use std::time::Duration;
 use brigade_call::Caller;
 use brigade_command::find_program;
 use brigade_core::{Clock, NeutralWords, Spell, SystemClock};
-use brigade_exec::HostEnvironment;
+use brigade_exec::{HostEnvironment, Progress};
 use brigade_fs::{DiskFs, Fs};
 use brigade_process::CancelToken;
 use brigade_queue::Store;
@@ -27,6 +27,7 @@ pub struct Env {
     pub(crate) caller: Caller,
     pub(crate) lock_timeout: Duration,
     pub(crate) cancel: Option<CancelToken>,
+    pub(crate) progress: Option<Arc<dyn Progress>>,
     pub(crate) speller: Arc<dyn Spell>,
 }
 
@@ -41,6 +42,7 @@ impl Env {
             caller: Caller::CommandLine,
             lock_timeout: DEFAULT_LOCK_TIMEOUT,
             cancel: None,
+            progress: None,
             speller: Arc::new(NeutralWords),
         }
     }
@@ -105,6 +107,13 @@ impl Env {
     #[must_use]
     pub fn cancel(mut self, cancel: CancelToken) -> Env {
         self.cancel = Some(cancel);
+        self
+    }
+
+    /// Sets what follows runs while they last.
+    #[must_use]
+    pub fn progress(mut self, progress: Arc<dyn Progress>) -> Env {
+        self.progress = Some(progress);
         self
     }
 

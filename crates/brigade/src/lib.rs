@@ -85,6 +85,7 @@ pub use brigade_command as command;
 pub use brigade_core as core;
 pub use brigade_core::codes;
 pub use brigade_doctor::{Area, Closeout, InboxItem, InboxMetadata, IssueType, Remedy};
+pub use brigade_exec::Progress;
 pub use brigade_facts::SourceFiles;
 pub use brigade_fs::{Fs, MemoryFs};
 pub use brigade_policy::{

@@ -218,6 +218,7 @@ fn attempt(room: &Room, ready: Ready) -> Result<Attempt, Error> {
             paths,
             watch: &watch,
             checkpoint_dir: &dropped,
+            progress: room.env.progress.as_deref(),
             cancel: room.env.cancel.clone(),
             clock: &*room.env.clock,
             speller: &*room.env.speller,

@@ -391,6 +391,7 @@ fn health_commands_run_at_the_same_time_however_long_they_take() {
 #[test]
 fn a_missing_file_and_a_wrong_name_say_what_to_do() {
     let runtimes = Runtimes { site: Site::empty() };
+    runtimes.site.workspace.write(".brigade/tools.toml", "");
     for words in [&["list"][..], &["status"], &["doctor"], &["show", "helper"], &["start", "helper"]] {
         let text = runtimes.text(words);
         text.assert_code(1);

@@ -1,0 +1,153 @@
+//! Shows on the terminal how long a run takes, and the last line that it printed.
+
+use std::io::{self, Write};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use brigade::Progress;
+use brigade::redact::Redactor;
+
+use crate::render::text::{Colour, Text, Tone};
+
+/// A run that takes less shows nothing.
+const QUIET: Duration = Duration::from_secs(1);
+
+/// How often the line is drawn.
+const INTERVAL: Duration = Duration::from_millis(250);
+
+/// How many bytes of output are kept to find the last line in.
+const KEPT: usize = 4 << 10;
+
+/// The width of a terminal that does not tell it, in columns.
+const USUAL_WIDTH: usize = 80;
+
+/// One line on standard error while a run lasts. It is removed when the run ends.
+pub(crate) struct TerminalProgress {
+    shared: Arc<Shared>,
+    drawing: Mutex<Option<JoinHandle<()>>>,
+    width: usize,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    ended: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    printed: Vec<u8>,
+    is_over: bool,
+}
+
+impl TerminalProgress {
+    pub(crate) fn new(width: Option<usize>) -> TerminalProgress {
+        let width = width.unwrap_or(USUAL_WIDTH);
+        TerminalProgress { shared: Arc::default(), drawing: Mutex::default(), width }
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Draws the line until the run is over, and then removes it.
+    fn draw(&self, width: usize) {
+        let began = Instant::now();
+        let mut wait = QUIET;
+        let mut is_drawn = false;
+        let mut state = self.state();
+        loop {
+            let waited = self.ended.wait_timeout_while(state, wait, |state| !state.is_over);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            if state.is_over {
+                break;
+            }
+            let line = line(began.elapsed(), &state.printed, width);
+            drop(state);
+            // Whether the terminal takes it changes nothing for the run.
+            let _ = write!(io::stderr(), "\r\x1b[2K{line}");
+            is_drawn = true;
+            wait = INTERVAL;
+            state = self.state();
+        }
+        if is_drawn {
+            let _ = write!(io::stderr(), "\r\x1b[2K");
+        }
+    }
+}
+
+impl Progress for TerminalProgress {
+    fn started(&self) {
+        *self.shared.state() = State::default();
+        let (shared, width) = (self.shared.clone(), self.width);
+        let drawing = std::thread::Builder::new().spawn(move || shared.draw(width));
+        *self.drawing.lock().unwrap_or_else(PoisonError::into_inner) = drawing.ok();
+    }
+
+    fn printed(&self, bytes: &[u8]) {
+        let mut state = self.shared.state();
+        let bytes = &bytes[bytes.len().saturating_sub(KEPT)..];
+        let beyond = (state.printed.len() + bytes.len()).saturating_sub(KEPT);
+        state.printed.drain(..beyond);
+        state.printed.extend_from_slice(bytes);
+    }
+
+    fn ended(&self) {
+        self.shared.state().is_over = true;
+        self.shared.ended.notify_all();
+        let drawing = self.drawing.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(drawing) = drawing {
+            let _ = drawing.join();
+        }
+    }
+}
+
+/// Returns the line: the elapsed time, and the last line of the output without secrets.
+fn line(elapsed: Duration, printed: &[u8], width: usize) -> String {
+    let text = String::from_utf8_lossy(printed);
+    // The rules need the lines before it: a private key has several.
+    let text = Redactor::new(&[]).redact_str(&text);
+    let last = text.split(['\n', '\r']).rfind(|line| !line.trim().is_empty()).unwrap_or_default();
+    let seconds = elapsed.as_secs();
+    let time = match seconds / 60 {
+        0 => format!("{seconds} s"),
+        minutes => format!("{minutes} min {} s", seconds % 60),
+    };
+    let mut out = String::new();
+    Text::new(Tone::Plain, &format!("{time}  {}", last.trim()))
+        .cut(width.saturating_sub(1))
+        .write(Colour::Off, &mut out);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_shows_the_time_and_the_last_line_without_secrets() {
+        let check = |seconds, printed: &str, width, expect: &str| {
+            assert_eq!(line(Duration::from_secs(seconds), printed.as_bytes(), width), expect);
+        };
+        check(3, "", 80, "3 s  ");
+        check(3, "one\ntwo\n\n", 80, "3 s  two");
+        check(61, "10%\r20%\r", 80, "1 min 1 s  20%");
+        check(3, "token=EXAMPLE123456\n", 80, "3 s  token=[redacted]");
+        check(3, "\u{1b}[31mred", 80, "3 s  \\u{1b}[31mred");
+        check(3, "0123456789", 10, "3 s  012…");
+    }
+
+    #[test]
+    fn a_run_may_end_before_anything_is_drawn() {
+        let progress = TerminalProgress::new(None);
+        for _ in 0..2 {
+            progress.started();
+            progress.printed(&[b'x'; 10_000]);
+            progress.ended();
+        }
+        assert_eq!(progress.shared.state().printed.len(), KEPT);
+    }
+}
