@@ -1,6 +1,7 @@
 //! What a run really used is in its receipt, and `run show --inputs` says what stands for it.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::disallowed_methods, reason = "a test makes a link")]
 
 use std::collections::BTreeMap;
 
