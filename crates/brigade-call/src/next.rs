@@ -8,6 +8,7 @@ use crate::call::Call;
 use crate::checkpoint::{Checkpoint, CheckpointStatus};
 use crate::facts::RuntimeFact;
 use crate::plan::Plan;
+use crate::receipt::Receipt;
 use crate::status::CallStatus;
 use crate::verify::{Purpose, verify};
 
@@ -65,6 +66,24 @@ impl Call {
                 self.claim.as_ref().map(|claim| NextStep::ShowRun(claim.run_id.clone()))
             }
             CallStatus::Running | CallStatus::Rejected | CallStatus::Other(_) => None,
+        }
+    }
+}
+
+impl Receipt {
+    /// Returns the next step that would be accepted after the run now. `plan` plans the call again, if its tool exists;
+    /// it is only asked for after a run that did not succeed.
+    pub fn next_step(&self, plan: impl FnOnce() -> Option<Plan>) -> Option<NextStep> {
+        match CallStatus::from_word(&self.status) {
+            CallStatus::Waiting => {
+                let id = self.checkpoint_id.as_ref().and_then(|id| id.parse().ok());
+                Some(id.map_or(NextStep::ListCheckpoints, NextStep::ShowCheckpoint))
+            }
+            CallStatus::Failed | CallStatus::TimedOut | CallStatus::Interrupted => {
+                let can_be = plan().is_some_and(|plan| plan.blockers().is_empty() && !plan.holds_secret());
+                self.id.parse().ok().filter(|_| can_be).map(NextStep::Replay)
+            }
+            _ => None,
         }
     }
 }

@@ -46,7 +46,7 @@ pub use inbox::{
 pub use issue::{Issue, ProjectionMark, top_issue};
 pub use issue_type::{Area, IssueType, Remedy};
 pub use mcp::{McpProblem, McpServer, inspect_mcp};
-pub use parity::{Closeout, Quieted, quiet};
+pub use parity::{Closeout, Quieted, Verdict, quiet};
 pub use report::{IssueReport, ProjectionMarks};
 pub use request::DoctorRequest;
 pub use runtime::{

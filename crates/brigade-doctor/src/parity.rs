@@ -36,6 +36,33 @@ pub struct Closeout {
 
 record!(Closeout);
 
+/// The verdict of a closeout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The issues were reviewed and accepted.
+    Reviewed,
+    /// The issues are deferred.
+    Deferred,
+}
+
+impl Closeout {
+    /// Accepts issues. Whoever stores it gives it a name and a time.
+    pub fn of_issues(issues: &[Issue], verdict: Verdict, reason: String) -> Closeout {
+        let status = match verdict {
+            Verdict::Reviewed => "reviewed",
+            Verdict::Deferred => "deferred",
+        };
+        Closeout {
+            status: status.to_owned(),
+            reason: Some(reason),
+            issue_count: issues.len() as u64,
+            source_fingerprints: issues.iter().map(|issue| issue.fingerprint().to_hex()).collect(),
+            safe_summary: format!("{} tool projection parity issue(s) {status}", issues.len()),
+            ..Closeout::default()
+        }
+    }
+}
+
 /// Issues, split by a closeout.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Quieted {

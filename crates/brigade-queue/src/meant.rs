@@ -94,7 +94,7 @@ impl View<'_> {
     }
 
     /// Returns the call of a tool that was approved last, of those that wait for their run and of the newest
-    /// [`RECENT`] runs. The cost does not grow with the history.
+    /// 32 runs. The cost does not grow with the history.
     ///
     /// # Errors
     /// When the store fails.

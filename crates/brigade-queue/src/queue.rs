@@ -64,6 +64,23 @@ pub enum Enqueued {
     Rejected(Box<StoredCall>),
 }
 
+impl Enqueued {
+    /// Returns the call, and why nothing was stored, if nothing was.
+    pub fn into_call(self) -> (StoredCall, Option<String>) {
+        match self {
+            Enqueued::Queued(call) => (*call, None),
+            Enqueued::Duplicate(call) => {
+                let reason = format!("a call that asks for the same is {}", call.call.status);
+                (*call, Some(reason))
+            }
+            Enqueued::Rejected(call) => {
+                let reason = "the same call was rejected; change its arguments or the tool's contract";
+                (*call, Some(reason.to_owned()))
+            }
+        }
+    }
+}
+
 /// Builds call number `n` of a batch. The given function returns whether an id is taken. Usually
 /// [`brigade_call::Plan::to_call`].
 pub type MakeCall<'a> = dyn FnMut(usize, &dyn Fn(&CallId) -> bool) -> Call + 'a;

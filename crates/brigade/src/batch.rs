@@ -5,7 +5,7 @@ use std::io::BufRead;
 
 use brigade_call::{BatchLine, Plan, PlanFacts, plan};
 use brigade_facts::FactReader;
-use brigade_queue::{Enqueued, OnDuplicate};
+use brigade_queue::OnDuplicate;
 
 use crate::calls;
 use crate::calls::Calls;
@@ -135,13 +135,11 @@ fn commit(
                 (line, plan, stored.next().expect("each call that was handed in comes back"))
             }
         };
-        let (created, skipped, call) = match stored {
-            Enqueued::Queued(call) => (1, 0, call),
-            Enqueued::Duplicate(call) | Enqueued::Rejected(call) => (0, 1, call),
-        };
-        report.created += created;
-        report.skipped += skipped;
-        found(&BatchRow::stored(line, created == 1, &call.call, &plan));
+        let (call, reason) = stored.into_call();
+        let is_new = reason.is_none();
+        report.created += usize::from(is_new);
+        report.skipped += usize::from(!is_new);
+        found(&BatchRow::stored(line, is_new, &call.call, &plan));
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use brigade_call::{BoundCode, Call, CallStatus, Plan, Preview, Step, shown_polic
 use brigade_core::{Hint, IdPrefix, NextStep, Severity};
 use brigade_policy::Failure;
 use brigade_projection::blocking;
-use brigade_queue::{Enqueued, OnDuplicate, QueueError, Review, StoredCall, check_status};
+use brigade_queue::{OnDuplicate, QueueError, Review, StoredCall, check_status};
 use brigade_redact::{Redactor, SecretValue};
 
 use crate::args;
@@ -92,21 +92,9 @@ impl Calls {
         let mut locked = queue.lock(now)?;
         let mut stored =
             locked.enqueue_all(1, OnDuplicate::Skip, &mut |_, is_taken| plan.to_call(now, None, is_taken))?;
-        Ok(match stored.pop() {
-            Some(Enqueued::Queued(call)) => {
-                queue_report(&self.room, plan, call.call.shown(&*self.room), None, [1, 0])
-            }
-            Some(Enqueued::Duplicate(call)) => {
-                let reason = format!("a call that asks for the same is {}", call.call.status);
-                queue_report(&self.room, plan, call.call.shown(&*self.room), Some(reason), [0, 1])
-            }
-            Some(Enqueued::Rejected(call)) => {
-                let reason =
-                    "the same call was rejected; change its arguments or the tool's contract".to_owned();
-                queue_report(&self.room, plan, call.call.shown(&*self.room), Some(reason), [0, 1])
-            }
-            None => unreachable!("one call was handed in, so one comes back"),
-        })
+        let stored = stored.pop().expect("one call was handed in, so one comes back");
+        let (call, reason) = stored.into_call();
+        Ok(queue_report(&self.room, plan, call.call.shown(&*self.room), reason))
     }
 
     /// Lists calls, oldest first. The returned list reads them while it passes them on.
@@ -411,19 +399,13 @@ pub(crate) fn plan_report(room: &Room, config: &Config, planned: &Planned) -> Re
     })
 }
 
-pub(crate) fn queue_report(
-    room: &Room,
-    plan: &Plan,
-    call: Call,
-    reason: Option<String>,
-    [created, skipped]: [u8; 2],
-) -> QueueReport {
+pub(crate) fn queue_report(room: &Room, plan: &Plan, call: Call, reason: Option<String>) -> QueueReport {
     QueueReport {
         schema: QueueReport::SCHEMA,
         target: room.target(),
         calls_path: calls_path(room),
-        created,
-        skipped,
+        created: u8::from(reason.is_none()),
+        skipped: u8::from(reason.is_some()),
         blocked: u8::from(!plan.blockers().is_empty()),
         call,
         reason,

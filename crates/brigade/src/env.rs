@@ -119,16 +119,11 @@ impl Env {
 
     /// Tells whether PATH has a program with this name.
     pub fn finds_program(&self, name: &str) -> bool {
-        let root = Path::new("/");
-        let fs = match &self.files {
-            Some(files) => files.clone(),
-            None => match DiskFs::open(root) {
-                Ok(disk) => Arc::new(disk),
-                Err(_) => return false,
-            },
-        };
-        let path_variable = self.environment.get("PATH");
-        find_program(name, root, path_variable, |path| is_program(&*fs, path)).is_some()
+        let (root, path_variable) = (Path::new("/"), self.environment.get("PATH"));
+        let disk = || DiskFs::open(root).ok().map(|disk| Arc::new(disk) as Arc<dyn Fs>);
+        self.files.clone().or_else(disk).is_some_and(|fs| {
+            find_program(name, root, path_variable, |path| is_program(&*fs, path)).is_some()
+        })
     }
 
     pub(crate) fn home(&self) -> Option<&Path> {

@@ -274,20 +274,12 @@ fn shown_run(room: &Room, receipt: Receipt, next: Option<NextStep>) -> RunShowRe
 
 /// Returns the next step that would be accepted after a run now.
 fn next_of_run(room: &Room, receipt: &Receipt) -> Option<NextStep> {
-    match CallStatus::from_word(&receipt.status) {
-        CallStatus::Waiting => {
-            let id = receipt.checkpoint_id.as_ref().and_then(|id| id.parse().ok());
-            Some(id.map_or(NextStep::ListCheckpoints, NextStep::ShowCheckpoint))
-        }
-        CallStatus::Failed | CallStatus::TimedOut | CallStatus::Interrupted => {
-            let config = gather::config(room).ok()?;
-            let tool = load::tool(&config.catalog, &receipt.tool_id).ok()?;
-            let planned = gather::plan_call(room, &config, tool, Ok(receipt.asked_args())).ok()?;
-            let can_be = planned.plan.blockers().is_empty() && !planned.plan.holds_secret();
-            receipt.id.parse().ok().filter(|_| can_be).map(NextStep::Replay)
-        }
-        _ => None,
-    }
+    let plan = || {
+        let config = gather::config(room).ok()?;
+        let tool = load::tool(&config.catalog, &receipt.tool_id).ok()?;
+        Some(gather::plan_call(room, &config, tool, Ok(receipt.asked_args())).ok()?.plan)
+    };
+    receipt.next_step(plan)
 }
 
 /// Reads and summarizes a listed receipt. A receipt that was removed meanwhile has only its id.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use brigade_doctor::{Closeout, Issue, quiet};
+use brigade_doctor::{Closeout, Issue, Verdict, quiet};
 use brigade_policy::ErrorLine;
 use brigade_redact::Redactor;
 use brigade_upkeep::{BrokenCloseout, CLOSEOUTS, Closeouts, closeouts, projection_issues, store_closeout};
@@ -14,15 +14,6 @@ use crate::gather;
 use crate::report::{CloseoutReport, ParityReport, Report as _};
 use crate::room::Room;
 use brigade_core::codes;
-
-/// The verdict of a closeout.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// The issues were reviewed and accepted.
-    Reviewed,
-    /// The issues are deferred.
-    Deferred,
-}
 
 /// Operations on projection parity between harnesses.
 #[derive(Clone)]
@@ -62,35 +53,21 @@ impl Parity {
     /// Returns file errors.
     pub fn closeout(&self, reason: Option<&str>, verdict: Verdict) -> Result<CloseoutReport, Error> {
         let issues = issues_now(&self.room)?;
-        let source_fingerprints: Vec<String> =
-            issues.iter().map(|issue| issue.fingerprint().to_hex()).collect();
-        let now = self.room.now();
-        let status = match verdict {
-            Verdict::Reviewed => "reviewed",
-            Verdict::Deferred => "deferred",
-        };
         let reason =
             Redactor::new(&calls::telling_values(&self.room)?).redact_str(reason.unwrap_or_default().trim());
-        let safe_summary = format!("{} tool projection parity issue(s) {status}", issues.len());
-        let record = Closeout {
-            status: status.to_owned(),
-            reason: Some(reason.clone()),
-            issue_count: issues.len() as u64,
-            source_fingerprints: source_fingerprints.clone(),
-            safe_summary: safe_summary.clone(),
-            ..Closeout::default()
-        };
+        let now = self.room.now();
+        let record = Closeout::of_issues(&issues, verdict, reason);
         let (stored, file) = store_closeout(&*self.room.fs, now, record)?;
         Ok(CloseoutReport {
             schema: CloseoutReport::SCHEMA,
             target: self.room.target(),
             closeout_id: stored.closeout_id,
             created_at: stored.created_at,
-            status: status.into(),
-            reason,
+            status: stored.status.into(),
+            reason: stored.reason.unwrap_or_default(),
             issue_count: issues.len(),
-            source_fingerprints,
-            safe_summary,
+            source_fingerprints: stored.source_fingerprints,
+            safe_summary: stored.safe_summary,
             path: self.room.absolute(file.as_str()),
         })
     }
