@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use brigade_catalog::{Family, Tool};
-use brigade_command::Argv;
+use brigade_command::{Argv, code_of_arguments};
 use brigade_core::{Fingerprint, Hint, Json, NextStep, Number, Object, Place};
 use brigade_policy::{Blocker, Decision, PolicyDecision, Reads, SandboxMode};
 use brigade_projection::ProjectionSummary;
@@ -499,7 +499,19 @@ fn command_blockers(
         let hint = "write what is long into a file, and pass its name";
         blockers.push(if is_sent { blocker } else { blocker.hint(hint) });
     }
-    blockers.extend(start::risks(&argv, reviewed).map(|objection| objection.blocker(place_of)));
+    let risks: Vec<Blocker> =
+        start::risks(&argv, reviewed).map(|objection| objection.blocker(place_of)).collect();
+    if pushed
+        && risks.is_empty()
+        && let Some(word) = code_of_arguments(&argv, reviewed)
+    {
+        let name = rendered.iter().find(|(_, value)| *value == word).map_or("", |(name, _)| name.as_str());
+        let message = format!("the argument `{name}` names the code that would run, which no approval binds");
+        let hint = "name the script in `command`, so that an approval binds it";
+        let blocker = Blocker::new("argument_is_code", message).at(place_of("argument_template"));
+        blockers.push(blocker.field(format!("argument_template.{name}")).hint(hint));
+    }
+    blockers.extend(risks);
     pushed.then_some(argv)
 }
 

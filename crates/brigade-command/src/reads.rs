@@ -22,7 +22,8 @@ use crate::programs::{Finds, Program, Role, long_values};
 use crate::risk::{self, Standing, Started};
 
 pub use chain::{Chain, Link};
-pub use script::missing_script;
+pub(crate) use python::is_launching_module;
+pub use script::{code_of_arguments, missing_script};
 
 /// The maximum number of tests that are bound one by one.
 const MOST_TESTS: usize = 1024;

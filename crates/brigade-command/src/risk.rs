@@ -190,6 +190,11 @@ pub(crate) fn started(words: &[String]) -> Vec<Started> {
     Reading::of(words).started
 }
 
+/// Tells whether words that a shell would read as the end of a command are among these.
+pub(crate) fn has_separator(words: &[String]) -> bool {
+    words.iter().any(|word| shell_text::is_separator(word))
+}
+
 /// Tells whether a command line has a command in a text that cannot be read before the run.
 pub(crate) fn is_unread(words: &[String]) -> bool {
     Reading::of(words).is_unread

@@ -133,7 +133,7 @@ pub struct PolicyRules {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct SandboxSettings {
-    /// `off`, `best-effort` or `enforce`.
+    /// `off`, `best-effort` or `enforce`; `invalid` if the file states none of them.
     pub mode: String,
     /// Paths that are readable in addition to the system, the program and the workspace.
     pub read_paths: Vec<String>,

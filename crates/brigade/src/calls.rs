@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use brigade_call::{BoundCode, Call, CallStatus, Plan, Preview, Step, shown_policy, shown_projections};
 use brigade_core::{Hint, IdPrefix, NextStep, Severity};
-use brigade_policy::Failure;
+use brigade_policy::{Failure, Standing};
 use brigade_projection::blocking;
 use brigade_queue::{OnDuplicate, QueueError, Review, StoredCall, check_status};
 use brigade_redact::{Redactor, SecretValue};
@@ -129,8 +129,10 @@ impl Calls {
             pin: pins::pin_beside(room, &call)?.map(|pin| pins::pin_summary(room, &pin)),
             changed: call.changes_since_approved(plan, now),
             next: call.next_step(plan, now),
+            blocker_details: plan.map(Plan::reason_details).unwrap_or_default(),
             preview: planned
                 .as_ref()
+                .filter(|(config, _)| config.policy.standing() != Standing::Invalid)
                 .map(|(config, planned)| preview(room, config, &call, &planned.plan))
                 .transpose()?
                 .map(Box::new),

@@ -328,7 +328,9 @@ fn code_is_taken_from_a_reviewed_command_and_not_from_arguments() {
         case.set("command", &format!("\"{command}\""));
         case.policy.push_str(policy);
         let plan = case.plan();
-        plan.blockers().iter().map(|blocker| blocker.code.to_string()).collect::<Vec<_>>()
+        let codes: BTreeSet<String> =
+            plan.blockers().iter().map(|blocker| blocker.code.to_string()).collect();
+        codes.into_iter().collect::<Vec<_>>()
     };
     // The argument `name` follows the command.
     for command in
@@ -342,11 +344,37 @@ fn code_is_taken_from_a_reviewed_command_and_not_from_arguments() {
             "{command}"
         );
     }
-    for command in ["python3 -c", "env python3 -Ic", "node -pe", "deno eval", "perl -e 1 -e"] {
+    for command in [
+        "python3 -c",
+        "env python3 -Ic",
+        "node -pe",
+        "deno eval",
+        "perl -e 1 -e",
+        "node -p -e",
+        "perl -de",
+        "env -- a=1 python3 -c",
+    ] {
         assert_eq!(codes(command, ""), ["high_risk_command"], "{command}");
     }
     for command in ["bash -c true", "awk 'BEGIN { system(1) }'", "make --eval=x"] {
         assert_eq!(codes(command, ""), ["high_risk_command"], "{command}");
+    }
+}
+
+#[test]
+fn an_argument_is_no_code() {
+    for command in ["python3", "bash", "env", "env -- a=1 node", "timeout 5 sh -e"] {
+        let mut case = Case::new();
+        case.set("command", &format!("'{command}'"));
+        let plan = case.plan();
+        let codes: Vec<&str> = plan.blockers().iter().map(|blocker| &*blocker.code).collect();
+        assert_eq!(codes, ["argument_is_code"], "{command}");
+    }
+    for command in ["python3 x.py", "python3 -m pkg", "ls", "docker run image", "git status"] {
+        let mut case = Case::new();
+        case.set("command", &format!("'{command}'"));
+        let plan = case.plan();
+        assert!(plan.blockers().iter().all(|blocker| blocker.code != "argument_is_code"), "{command}");
     }
 }
 

@@ -75,6 +75,7 @@ impl Parts<'_> {
                 calls_path,
                 call: None,
                 preview: None,
+                blocker_details: Vec::new(),
                 changed: Vec::new(),
                 pin: None,
                 error: message,

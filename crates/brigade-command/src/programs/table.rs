@@ -418,6 +418,7 @@ pub(super) const ROWS: &[Row] = &[
         "dbus-run-session",
         "direnv",
         "doppler",
+        "dpkg-architecture",
         "dotenv",
         "dumb-init",
         "eatmydata",

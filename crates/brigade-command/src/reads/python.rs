@@ -23,6 +23,11 @@ const LAUNCHING_MODULES: &[&str] = &[
     "viztracer",
 ];
 
+/// Tells whether a module of Python runs the script or module in its arguments.
+pub(crate) fn is_launching_module(module: &str) -> bool {
+    LAUNCHING_MODULES.contains(&module)
+}
+
 impl Finder<'_> {
     /// Reads the options of Python up to a module, a directory or a file.
     pub(super) fn python(&self, known: Program, args: &[String], reads: &mut Reads) {

@@ -102,6 +102,31 @@ pub fn missing_script(argv: &Argv, directory: &Path, files: &dyn Files) -> Optio
     missing_among(&risk::started(argv.words()), directory, files)
 }
 
+/// Returns the first word after the `reviewed` ones of a command line that becomes code: a program, or the script of an
+/// interpreter. Such a word is an argument of a call, and no approval binds the file that it names.
+pub fn code_of_arguments(argv: &Argv, reviewed: usize) -> Option<&str> {
+    let words = argv.words();
+    // No shell reads them, so what follows is one more word of the same program, such as `find`.
+    if risk::has_separator(&words[..reviewed.min(words.len())]) {
+        return None;
+    }
+    let entry = risk::started(&words[..reviewed.min(words.len())]);
+    let is_certain = |command: &&Started| command.standing != Standing::Guessed;
+    let code = |commands: &[Started]| -> Vec<String> {
+        let of = |command: &Started| {
+            let script = script_of(&command.words).map(|script| script.word.to_owned());
+            command.words.first().cloned().into_iter().chain(script).collect::<Vec<_>>()
+        };
+        commands.iter().filter(is_certain).flat_map(of).collect()
+    };
+    let known = code(&entry);
+    let found = code(&risk::started(words));
+    words[reviewed.min(words.len())..]
+        .iter()
+        .find(|word| found.contains(word) && !known.contains(word))
+        .map(String::as_str)
+}
+
 /// Returns a script of one of these commands that does not exist.
 pub(super) fn missing_among(commands: &[Started], directory: &Path, files: &dyn Files) -> Option<String> {
     commands.iter().filter(|command| command.standing == Standing::Certain).find_map(|command| {

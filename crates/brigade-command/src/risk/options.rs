@@ -2,6 +2,7 @@
 
 use super::{Word, language};
 use crate::programs::{Program, is_long};
+use crate::reads::is_launching_module;
 
 /// A shell with commands as text.
 pub(super) struct ShellText {
@@ -132,12 +133,23 @@ fn inline_options(program: &str, args: &[Word]) -> Vec<InlineText> {
                 break;
             }
             let is_listed = spelling.long_valued.contains(&name);
+            let next = args.get(at + 1).map(|next| next.text.as_str());
             let is_code =
                 spelling.long_code.iter().any(|long| name == *long || (!is_listed && is_long(name, long)));
             if is_code || loads_text(program, text, args.get(at + 1)) {
-                at += usize::from(!text.contains('='));
-                found.push(InlineText { option, end: at });
-            } else if spelling.takes_next_word(text) {
+                let is_next = !text.contains('=');
+                if is_next && next.is_some_and(|next| next.starts_with('-')) {
+                    // Some of these options do without a text, so the next word may be an option.
+                    found.push(InlineText { option, end: args.len() });
+                } else {
+                    at += usize::from(is_next);
+                    found.push(InlineText { option, end: at });
+                }
+            } else if spelling.takes_next_word(text)
+                || (!text.contains('=')
+                    && next.is_some_and(|next| !next.starts_with('-') && !may_be_script(next)))
+            {
+                // An unknown option may have a value.
                 at += 1;
             }
         } else if let Some(bundle) = text.strip_prefix('-').filter(|bundle| !bundle.is_empty()) {
@@ -146,9 +158,18 @@ fn inline_options(program: &str, args: &[Word]) -> Vec<InlineText> {
                 if spelling.code.contains(letter) {
                     // Letters such as those of `-pe` may all be options.
                     let is_next = attached.chars().all(|c| spelling.code.contains(c));
-                    at += usize::from(is_next);
-                    found.push(InlineText { option, end: at });
+                    let next = args.get(at + 1).filter(|_| is_next);
+                    if next.is_some_and(|next| next.text.starts_with('-')) {
+                        found.push(InlineText { option, end: args.len() });
+                    } else {
+                        at += usize::from(is_next);
+                        found.push(InlineText { option, end: at });
+                    }
                     break;
+                }
+                // `-d` is a flag, unless it names a debugger.
+                if program == "perl" && letter == 'd' && !attached.trim_start_matches('t').starts_with(':') {
+                    continue;
                 }
                 if spelling.ends.contains(letter) {
                     if takes_statements(program, attached, &args[at + 1..]) {
@@ -156,9 +177,9 @@ fn inline_options(program: &str, args: &[Word]) -> Vec<InlineText> {
                     }
                     return found;
                 }
-                // `-M'strict; system …'` becomes part of the program.
-                if matches!((program, letter), ("perl", 'M' | 'm'))
-                    && bundle[index..].contains([';', '\n', '{'])
+                // `-M'strict; system …'` becomes part of the program, as does what follows `-d:` and `-F`.
+                if matches!((program, letter), ("perl", 'M' | 'm' | 'd' | 'F'))
+                    && is_perl_code(letter, attached)
                 {
                     found.push(InlineText { option, end: at });
                     break;
@@ -179,6 +200,25 @@ fn inline_options(program: &str, args: &[Word]) -> Vec<InlineText> {
     found
 }
 
+/// Tells whether a word looks like the file of a script and not like the value of an unknown option.
+fn may_be_script(word: &str) -> bool {
+    word.contains(['/', '.'])
+}
+
+/// Tells whether the value of `-M`, `-m`, `-d` or `-F` of Perl is more than names, or a pattern.
+fn is_perl_code(letter: char, value: &str) -> bool {
+    let is_plain = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "_:.,=/+-".contains(c));
+    match letter {
+        'F' => value.contains([';', '{', '}', '(', ')', '\n']),
+        _ => {
+            let (module, list) = value.split_once(|c: char| c.is_whitespace()).unwrap_or((value, ""));
+            let list = list.trim().trim_start_matches("qw").trim();
+            let list = list.trim_matches(|c: char| "()[]'\"".contains(c) || c.is_whitespace());
+            !is_plain(module) || !list.split_whitespace().all(is_plain)
+        }
+    }
+}
+
 /// Tells whether an option makes a JavaScript interpreter load a module from a `data:…` address.
 fn loads_text(program: &str, option: &str, next: Option<&Word>) -> bool {
     const LOADING: &[&str] = &["--import", "--require", "--loader", "--experimental-loader", "--preload"];
@@ -191,6 +231,9 @@ fn loads_text(program: &str, option: &str, next: Option<&Word>) -> bool {
         && value.is_some_and(|value| value.trim_start().to_ascii_lowercase().starts_with("data:"))
 }
 
+/// Python modules that read statements after `-c`, besides those that start others.
+const TAKE_TEXT: &[&str] = &["IPython", "bpython", "idlelib", "ptpython"];
+
 /// Tells whether a Python module reads statements from its arguments: `-m timeit 'statement'`.
 fn takes_statements(program: &str, attached: &str, rest: &[Word]) -> bool {
     let python = matches!(program, "python" | "pythonw" | "pypy" | "py");
@@ -201,8 +244,14 @@ fn takes_statements(program: &str, attached: &str, rest: &[Word]) -> bool {
     };
     python
         && match module {
-            "timeit" => args.iter().any(|word| !word.text.starts_with("--")),
-            "pdb" => args.iter().any(|word| matches!(word.text.as_str(), "-c" | "--command")),
+            "timeit" => !args.is_empty(),
+            module if module == "pdb" || TAKE_TEXT.contains(&module) || is_launching_module(module) => {
+                args.iter().any(|word| {
+                    word.text.starts_with("-c")
+                        || word.text.starts_with("--c")
+                        || word.text.contains("timeit")
+                })
+            }
             _ => false,
         }
 }

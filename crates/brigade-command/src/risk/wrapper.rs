@@ -64,6 +64,10 @@ pub(super) fn look_through(wrapper: Program, args: &[Word]) -> Inner {
             break;
         }
     }
+    // After `--`, env takes every word with `=` as a variable.
+    if matches!(wrapper.name, "env" | "genv") {
+        at += args[at.min(args.len())..].iter().take_while(|word| word.text.contains('=')).count();
+    }
     let command = args.get(at..).unwrap_or_default().to_vec();
     if wrapper.name == "watch" && !args[..at].iter().any(|word| executes(&word.text)) {
         let Some(first) = command.first() else { return Inner::Nothing };

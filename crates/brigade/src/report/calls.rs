@@ -111,8 +111,10 @@ pub struct CallReport {
     pub calls_path: String,
     /// The call; `null` if there is none.
     pub call: Call,
-    /// What it would run and access now; `null` if it is decided or its tool does not exist.
+    /// What it would run and access now; `null` if it is decided, its tool does not exist, or the policy is invalid.
     pub preview: Option<Box<Preview>>,
+    /// Why it could not run now; empty if it is decided or nothing speaks against it.
+    pub blocker_details: Vec<BlockerDetail>,
     /// Changes since the approval that prevent the call from running; empty if there are none.
     pub changed: Vec<String>,
     /// The pin of its MCP tool, and the changes of the server since; `null` without a pin.

@@ -126,6 +126,7 @@ forms! {
         calls_path: String,
         call: Option<Call>,
         preview: Option<Preview>,
+        blocker_details: Vec<BlockerDetail>,
         changed: Vec<String>,
         pin: Option<PinSummary>,
         error: String,

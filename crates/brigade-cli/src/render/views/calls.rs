@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use brigade::core::text::escape_terminal;
 use brigade::core::{Json, NextStep};
 use brigade::{
     Access, Binding, BlockerDetail, BoundBy, BoundCode, Call, CallReport, CallStatus, CodeNote,
@@ -153,14 +154,28 @@ fn next_step(call: &Call, page: &mut Page) {
 const SHOWN_FILES: usize = 8;
 
 /// Shows what a call would run and access, and how it differs from the last approved call of the tool.
+/// Writes a word so that no two words look the same: one with control characters, or that is empty, is written as a
+/// shell takes it.
+fn shown_word(word: &str) -> Cow<'_, str> {
+    let is_plain =
+        escape_terminal(word) == word && !word.is_empty() && !word.starts_with("$'") && word != "''";
+    if is_plain {
+        return Cow::Borrowed(word);
+    }
+    if word.is_empty() {
+        return Cow::Borrowed("''");
+    }
+    let doubled = word.replace('\\', "\\\\").replace('\'', "\\'");
+    Cow::Owned(format!("$'{}'", escape_terminal(&doubled)))
+}
+
 fn show_preview(preview: &Preview, call: &Call, sheet: &mut Sheet) {
-    let has_blanks = |word: &String| word.is_empty() || word.contains(char::is_whitespace);
-    if preview.argv.iter().any(has_blanks) {
+    let is_quoted = |word: &String| word.contains(char::is_whitespace) || shown_word(word) != *word;
+    if preview.argv.iter().any(is_quoted) {
         // Quotes would hide where an argument ends.
         sheet.line(Text::new(Tone::Faint, "runs:"));
         for word in &preview.argv {
-            let shown = if word.is_empty() { "(empty)".into() } else { shortened(word) };
-            sheet.indented(2, Text::new(Tone::Accent, &shown));
+            sheet.indented(2, Text::new(Tone::Accent, &shortened(&shown_word(word))));
         }
     } else {
         sheet.field_if("runs", command_line(&preview.argv));
@@ -247,6 +262,10 @@ fn show_code(code: &BoundCode, sheet: &mut Sheet) {
 impl View for CallReport {
     fn show(&self, page: &mut Page) {
         show_call(&self.call, page);
+        if !self.blocker_details.is_empty() {
+            page.data.gap();
+            show_blockers(&self.blocker_details, &mut page.data);
+        }
         if let Some(preview) = &self.preview {
             page.data.gap();
             show_preview(preview, &self.call, &mut page.data);

@@ -18,7 +18,9 @@ impl View for ProjectionPlanReport {
     fn show(&self, page: &mut Page) {
         config_errors(&self.errors, page);
         if self.projections.is_empty() && self.orphans.is_empty() {
-            page.data.line("no projections");
+            if self.errors.is_empty() {
+                page.data.line("no projections");
+            }
             return;
         }
         let folded = match self.tool_id {
@@ -179,6 +181,13 @@ fn show_orphans(orphans: &[OrphanReport], target: &str, sheet: &mut Sheet) {
 impl View for ApplyReport {
     fn show(&self, page: &mut Page) {
         config_errors(&self.errors, page);
+        if !self.errors.is_empty()
+            && self.applied.is_empty()
+            && self.skipped_count == 0
+            && self.conflict_count == 0
+        {
+            return;
+        }
         let (wrote, removed) =
             if self.dry_run { ("would write", "would remove") } else { ("wrote", "removed") };
         for item in &self.applied {
