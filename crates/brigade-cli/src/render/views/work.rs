@@ -136,6 +136,8 @@ mod tests {
             "name": format!("tool_{kind}"),
             "tool_id": "a-tool-with-a-long-name",
             "issue_type": kind,
+            "labels": [],
+            "help": null,
             "detail": "something is wrong, and it takes many words to say what it is: ".repeat(5),
             "severity": "warning",
             "fingerprint": "",
