@@ -263,14 +263,15 @@ fn name_files(
     let mut below: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for file in files {
         match file[folder.len()..].split_once('/') {
-            None => found.push(escaped(file)),
+            // The catalog drops blanks around a pattern, so it would name another file.
+            None => found.extend(Some(escaped(file)).filter(|pattern| pattern.trim() == pattern)),
             Some((name, _)) => below.entry(&file[..folder.len() + name.len() + 1]).or_default().push(file),
         }
     }
     for (folder, files) in below {
         let pattern = format!("{}**", escaped(folder));
         let is_alone = !others.iter().any(|other| other.starts_with(folder));
-        if least <= files.len() && is_alone && fits(&pattern) {
+        if least <= files.len() && is_alone && fits(&pattern) && pattern.trim() == pattern {
             found.push(pattern);
         } else {
             name_files(folder, &files, others, least, fits, found);
@@ -337,6 +338,9 @@ mod tests {
             "set/4.csv",
             ".git/HEAD",
             "odd*name.md",
+            " .env",
+            "key ",
+            " set/x.py",
             "gen/__pycache__/m.pyc",
             "gen/m.py",
             "gen/n.py",
