@@ -248,7 +248,7 @@ impl PidFile {
         }
         let pid = std::str::from_utf8(bytes).ok().and_then(|text| text.trim().parse().ok());
         match pid {
-            Some(pid) if 1 < pid && pid <= i32::MAX as u32 => PidFile::Pid(pid),
+            Some(pid) if 0 < pid && pid <= i32::MAX as u32 => PidFile::Pid(pid),
             Some(_) | None => PidFile::Broken,
         }
     }
@@ -305,7 +305,9 @@ mod tests {
     fn only_numbers_make_a_pid_file() {
         assert_eq!(PidFile::parse(b"4711\n"), PidFile::Pid(4711));
         assert_eq!(PidFile::parse(b""), PidFile::Broken);
-        assert_eq!(PidFile::parse(b"1"), PidFile::Broken);
+        // It lives, and belongs to the system.
+        assert_eq!(PidFile::parse(b"1"), PidFile::Pid(1));
+        assert_eq!(PidFile::parse(b"0"), PidFile::Broken);
         assert_eq!(PidFile::parse(b"99999999999"), PidFile::Broken);
         assert_eq!(PidFile::parse(b"# Title"), PidFile::Foreign);
     }
