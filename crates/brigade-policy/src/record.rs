@@ -133,7 +133,7 @@ pub struct PolicyRules {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct SandboxSettings {
-    /// `off`, `best-effort` or `enforce`; `invalid` if the file states none of them.
+    /// `off`, `best-effort` or `enforce`; `invalid` if the file states something else.
     pub mode: String,
     /// Paths that are readable in addition to the system, the program and the workspace.
     pub read_paths: Vec<String>,
@@ -288,6 +288,20 @@ fn located(values: &[Located<String>]) -> Vec<String> {
 }
 
 impl PolicyState {
+    /// Returns the rules as reports show them. Of an invalid file these are the ones that could be read, and never a
+    /// mode of the sandbox that it does not state.
+    pub fn shown_rules(&self) -> Option<PolicyRules> {
+        let mut rules = self.shown()?.rules();
+        let is_of_mode = |issue: &brigade_core::ConfigIssue| {
+            issue.severity == Severity::Error
+                && matches!(issue.field.as_deref(), Some("sandbox" | "sandbox.mode"))
+        };
+        if self.issues().iter().any(is_of_mode) {
+            "invalid".clone_into(&mut rules.sandbox.mode);
+        }
+        Some(rules)
+    }
+
     /// Returns whether there is a policy file.
     pub fn is_enabled(&self) -> bool {
         !matches!(self, PolicyState::Missing { .. })

@@ -9,7 +9,6 @@ use brigade_core::NextStep;
 pub use brigade_doctor::DoctorRequest;
 use brigade_doctor::{Area, Issue, Quieted, quiet, top_issue};
 use brigade_facts::SummaryFacts;
-use brigade_policy::Policy;
 use brigade_runtime::Checks;
 use brigade_upkeep::{Fix, Ledger, ParitySection, Parts, Sections, Survey, UpkeepError, closeouts, fix};
 
@@ -117,7 +116,7 @@ impl Policies {
             enabled: state.is_enabled(),
             valid: state.policy().is_some(),
             errors: errors(state),
-            policy: state.shown().map(Policy::rules),
+            policy: state.shown_rules(),
             issue_count: issues.len(),
             issues,
             top_issue: top_issue_of(&self.room, &found),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use brigade_core::Severity;
 use brigade_facts::FactReader;
-use brigade_policy::{CallFacts, ErrorLine, Policy, PolicyState, SandboxMode, explain};
+use brigade_policy::{CallFacts, ErrorLine, PolicyState, SandboxMode, explain};
 
 use crate::error::Error;
 use crate::gather;
@@ -33,7 +33,7 @@ impl Policies {
             policy_path: self.room.absolute(POLICY),
             valid: state.policy().is_some(),
             errors: errors(&state),
-            policy: state.shown().map(Policy::rules),
+            policy: state.shown_rules(),
         })
     }
 
