@@ -14,17 +14,19 @@ use std::path::{Path, PathBuf};
 
 use brigade_process::{NamedBy, Surroundings, installation_in};
 
+/// Writes a file that can be executed, with the directories above it.
+fn program(path: &Path, text: &str) -> PathBuf {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    path.to_owned()
+}
+
 #[test]
 fn an_installation_opens_no_home() {
     let root = tempfile::tempdir().unwrap();
     let home = root.path().join("home");
-    let make = |name: &str, text: &str| {
-        let path = home.join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, text).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        path
-    };
+    let make = |name: &str, text: &str| program(&home.join(name), text);
     let link = |name: &str, target: &Path| {
         let path = home.join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -212,13 +214,7 @@ fn what_lies_in_the_workspace_opens_nothing_outside() {
 fn a_program_that_only_the_workspace_names_opens_itself_or_a_known_installation() {
     let root = tempfile::tempdir().unwrap();
     let home = root.path().join("home");
-    let make = |name: &str, text: &str| {
-        let path = home.join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, text).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        path
-    };
+    let make = |name: &str, text: &str| program(&home.join(name), text);
     let path = std::env::join_paths([home.join("dev/known/bin"), home.join(".pyenv/shims")]).unwrap();
     let around = Surroundings {
         home: Some(home.clone()),
