@@ -23,6 +23,7 @@ use crate::risk::{self, Standing, Started};
 
 pub use chain::{Chain, Link};
 pub(crate) use python::is_launching_module;
+pub(crate) use script::code_words;
 pub use script::{code_of_arguments, missing_script};
 
 /// The maximum number of tests that are bound one by one.

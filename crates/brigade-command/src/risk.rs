@@ -62,6 +62,13 @@ pub enum Risk {
         /// The program that gives the rights.
         program: &'static str,
     },
+    /// A program takes code from data: `xargs` gives an interpreter a text or a script that it read.
+    DataAsCode {
+        /// The position of the program that reads the data.
+        word: usize,
+        /// The program that reads the data.
+        program: &'static str,
+    },
     /// Files are removed recursively without confirmation.
     ForcedRemoval {
         /// The position of the program.
@@ -96,6 +103,7 @@ impl Risk {
         match self {
             Risk::ShellText { .. } => "shell-text",
             Risk::InlineCode { .. } => "inline-code",
+            Risk::DataAsCode { .. } => "data-as-code",
             Risk::Privilege { .. } => "privilege",
             Risk::ForcedRemoval { .. } => "forced-removal",
             Risk::PipeIntoInterpreter { .. } => "pipe-into-interpreter",
@@ -109,6 +117,7 @@ impl Risk {
         match self {
             Risk::ShellText { word, .. }
             | Risk::InlineCode { word, .. }
+            | Risk::DataAsCode { word, .. }
             | Risk::Privilege { word, .. }
             | Risk::ForcedRemoval { word }
             | Risk::PipeIntoInterpreter { word, .. }
@@ -127,6 +136,9 @@ impl fmt::Display for Risk {
             }
             Risk::InlineCode { word, program, .. } => {
                 write!(f, "word {word} gives `{program}` its program as text")
+            }
+            Risk::DataAsCode { word, program } => {
+                write!(f, "word {word}, `{program}`, makes a program run what it reads")
             }
             Risk::Privilege { word, program } => {
                 write!(f, "word {word} asks for another user's rights with `{program}`")
@@ -231,6 +243,10 @@ struct Word {
     at: usize,
 }
 
+fn numbered(words: &[String]) -> Vec<Word> {
+    words.iter().enumerate().map(|(at, text)| Word { text: text.clone(), at }).collect()
+}
+
 /// The maximum nesting of texts and wrappers.
 const MAX_DEPTH: usize = 16;
 
@@ -254,12 +270,17 @@ struct Reading {
     standing: Standing,
     depth: usize,
     trying: Trying,
+    /// Whether this is the reading of a command with data in place of some words.
+    has_data: bool,
 }
 
 impl Reading {
     fn of(words: &[String]) -> Reading {
-        let words: Vec<Word> =
-            words.iter().enumerate().map(|(at, text)| Word { text: text.clone(), at }).collect();
+        Reading::with(words, false)
+    }
+
+    fn with(words: &[String], has_data: bool) -> Reading {
+        let words = numbered(words);
         let mut reading = Reading {
             risks: Vec::new(),
             started: Vec::new(),
@@ -268,6 +289,7 @@ impl Reading {
             standing: Standing::Certain,
             depth: 0,
             trying: Trying::OneCommand,
+            has_data,
         };
         reading.words(&words);
         reading
@@ -387,8 +409,12 @@ impl Reading {
                     self.risks.push(Risk::ForcedRemoval { word: head.at });
                 }
                 for inner in wrapper::find_commands(args) {
+                    let before = self.risks.len();
                     if inner.first().is_some_and(|word| !removes(&word.text)) {
                         self.moved_command(inner);
+                    }
+                    if has_text_with(&self.risks[before..], inner, "{}") {
+                        self.risks.push(Risk::DataAsCode { word: head.at, program });
                     }
                 }
             }
@@ -423,8 +449,17 @@ impl Reading {
                 if wrapper::moves(known) && self.standing == Standing::Certain {
                     self.standing = Standing::Moved;
                 }
+                let risks = self.risks.len();
                 self.command_within_depth(&words, args.ends_with(&words));
                 (self.directory, self.standing) = before;
+                if known.row().names.contains(&"xargs")
+                    && !self.has_data
+                    // Otherwise it is refused, whatever the data says.
+                    && self.risks[risks..].iter().all(|risk| matches!(risk, Risk::InlineCode { .. }))
+                    && runs_data(&words, &args[..args.len().saturating_sub(words.len())])
+                {
+                    self.risks.push(Risk::DataAsCode { word: head.at, program: known.name });
+                }
             }
             wrapper::Inner::Shell => {
                 self.risks.push(Risk::StandardInput { word: head.at, program: known.name });
@@ -571,6 +606,48 @@ impl Reading {
             }
         }
     }
+}
+
+/// Tells whether code for an interpreter, which is one of these risks, contains a placeholder.
+fn has_text_with(risks: &[Risk], words: &[Word], placeholder: &str) -> bool {
+    risks.iter().any(|risk| match risk {
+        Risk::InlineCode { word, end, .. } => {
+            let mut text = words.iter().filter(|text| (*word..=*end).contains(&text.at));
+            text.any(|text| text.text.contains(placeholder))
+        }
+        _ => false,
+    })
+}
+
+/// Tells whether the command of `xargs` with these options runs what `xargs` reads: as its program, as the script or
+/// the text of an interpreter.
+fn runs_data(command: &[Word], options: &[Word]) -> bool {
+    // It stands behind the command, unless the options name a placeholder.
+    const ITEM: &str = "\u{0}";
+    let mut words: Vec<String> = command.iter().map(|word| word.text.clone()).collect();
+    let placeholder = wrapper::placeholder(options).unwrap_or_else(|| {
+        words.push(ITEM.to_owned());
+        ITEM.to_owned()
+    });
+    let is_data = |word: &str| word.contains(&placeholder);
+    // Without a command, it only prints.
+    if command.is_empty() || !words.iter().any(|word| is_data(word)) {
+        return false;
+    }
+    let reading = Reading::with(&words, true);
+    let starts = reading.started.iter().filter(|started| started.standing != Standing::Guessed);
+    let code: Vec<&str> = starts.flat_map(|started| crate::reads::code_words(&started.words)).collect();
+    if code.into_iter().any(is_data) || has_text_with(&reading.risks, &numbered(&words), &placeholder) {
+        return true;
+    }
+    // A program of awk or sed is a text that can start commands.
+    ["BEGIN { system(1) }", "1e"].iter().any(|text| {
+        let words: Vec<String> = words.iter().map(|word| word.replace(&placeholder, text)).collect();
+        Reading::with(&words, true)
+            .risks
+            .iter()
+            .any(|risk| matches!(risk, Risk::ShellText { .. }) && !reading.risks.contains(risk))
+    })
 }
 
 /// Tells whether a program only starts what follows, so trying each word after it finds the same.

@@ -1,15 +1,16 @@
 //! Makes text safe and short enough to show.
 //!
 //! Names, reasons and output come from files, agents and tools. A control character in them could move the cursor or
-//! change the title of a terminal, and a bidirectional control could disguise a command. Such characters are therefore
-//! shown as visible escapes.
+//! change the title of a terminal, a bidirectional control could disguise a command, and a character that is not drawn
+//! could make two words look the same. Such characters are therefore shown as visible escapes.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
 /// Escapes every character that a terminal would act on, including line breaks and tabs, for text on one line.
 ///
-/// Escapes control characters (C0, DEL, C1), bidirectional controls, zero-width characters, and line and paragraph
+/// Escapes control characters (C0, DEL, C1), bidirectional controls, every character that Unicode lets a terminal leave
+/// out (default-ignorable: zero-width characters, fillers, variation selectors, tags), and line and paragraph
 /// separators. `\n`, `\r` and `\t` keep their short form; others look like `\u{202e}`. Backslashes are not escaped, so
 /// the result cannot be parsed back.
 ///
@@ -30,8 +31,21 @@ pub fn escape_terminal_lines(text: &str) -> Cow<'_, str> {
     escape(text, Keep::LinesAndTabs)
 }
 
+/// Like [`escape_terminal`], and escapes every blank besides the space, for words whose every character matters.
+///
+/// ```
+/// use brigade_core::text::escape_blanks;
+///
+/// assert_eq!(escape_blanks("a b"), "a b");
+/// assert_eq!(escape_blanks("a\u{a0}b"), "a\\u{a0}b");
+/// ```
+pub fn escape_blanks(text: &str) -> Cow<'_, str> {
+    escape(text, Keep::OnlySpaces)
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Keep {
+    OnlySpaces,
     Nothing,
     LinesAndTabs,
 }
@@ -52,15 +66,32 @@ fn escape(text: &str, keep: Keep) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// Returns whether a terminal would act on the character instead of showing it.
+/// Returns whether a terminal would act on the character, or may leave it out, instead of showing it.
 fn acts(c: char, keep: Keep) -> bool {
     match c {
-        '\n' | '\t' => keep == Keep::Nothing,
-        // Bidirectional controls; zero-width characters; separators; invisible operators; tag characters.
-        '\u{061c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' => true,
-        '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}' => true,
-        c => c.is_control(),
+        ' ' => false,
+        '\n' | '\t' => keep != Keep::LinesAndTabs,
+        c if c.is_ascii() => c.is_control(),
+        c if keep == Keep::OnlySpaces && is_blank(c) => true,
+        // Separators of lines and paragraphs; marks of annotations; controls of Egyptian hieroglyphs.
+        '\u{2028}' | '\u{2029}' | '\u{fff9}'..='\u{fffb}' | '\u{13430}'..='\u{1343f}' => true,
+        c => c.is_control() || is_ignorable(c),
     }
+}
+
+/// Returns whether Unicode has the character as default-ignorable, so that nothing is drawn for it. All bidirectional
+/// controls are.
+fn is_ignorable(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fff8}'
+        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Returns whether the character looks like a space: Unicode whitespace, the empty Braille pattern, the empty note head.
+fn is_blank(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '\u{2800}' | '\u{1d159}')
 }
 
 /// Collapses each run of whitespace to one space, trims, and truncates to at most `limit` characters.
@@ -124,6 +155,21 @@ mod tests {
         ] {
             assert_eq!(escape_terminal(text), shown);
         }
+        // Issue 12: characters for which nothing is drawn.
+        for code in [
+            0xad, 0x34f, 0x115f, 0x1160, 0x17b4, 0x180b, 0x180e, 0x180f, 0x2064, 0x2065, 0x206a, 0x3164,
+            0xfe00, 0xfe0f, 0xffa0, 0xfff0, 0xfffb, 0x1bca0, 0x1d173, 0x1343f, 0xe0001, 0xe0041, 0xe0100,
+            0xe01ef, 0xe0fff,
+        ] {
+            let text = format!("a{}b", char::from_u32(code).unwrap());
+            assert_eq!(escape_terminal(&text), format!("a\\u{{{code:x}}}b"));
+            assert_eq!(escape_terminal_lines(&text), escape_terminal(&text));
+        }
+        for blank in ["\u{a0}", "\u{2000}", "\u{202f}", "\u{205f}", "\u{3000}", "\u{1680}", "\u{2800}"] {
+            assert_eq!(escape_terminal(blank), blank);
+            assert_ne!(escape_blanks(blank), blank);
+        }
+        assert_eq!(escape_blanks("a b\tc\u{ad}"), "a b\\tc\\u{ad}");
         assert_eq!(escape_terminal_lines("a\n\tb\r\u{1b}"), "a\n\tb\\r\\u{1b}");
         assert!(matches!(escape_terminal("plain"), Cow::Borrowed(_)));
     }

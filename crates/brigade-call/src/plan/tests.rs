@@ -363,14 +363,47 @@ fn code_is_taken_from_a_reviewed_command_and_not_from_arguments() {
 
 #[test]
 fn an_argument_is_no_code() {
-    for command in ["python3", "bash", "env", "env -- a=1 node", "timeout 5 sh -e"] {
+    for command in [
+        "python3",
+        "bash",
+        "env",
+        "env -- a=1 node",
+        "timeout 5 sh -e",
+        // Issue 12: modules that run a script, and files of code after options.
+        "python3 -m",
+        "python3 -mpdb",
+        "python3 -u -m cProfile -o out.prof",
+        "python3 -m cProfile -m",
+        "python3 -m trace --trace",
+        "python3 -m doctest -v a.py",
+        "python3 -m coverage run --source lib",
+        "python3 -m pdb -m runpy",
+        "coverage run",
+        "awk -f",
+        "make -sf",
+        "make --makef",
+    ] {
         let mut case = Case::new();
         case.set("command", &format!("'{command}'"));
         let plan = case.plan();
         let codes: Vec<&str> = plan.blockers().iter().map(|blocker| &*blocker.code).collect();
         assert_eq!(codes, ["argument_is_code"], "{command}");
     }
-    for command in ["python3 x.py", "python3 -m pkg", "ls", "docker run image", "git status"] {
+    for command in [
+        "python3 x.py",
+        "python3 -m pkg",
+        "python3 -m pdb x.py",
+        "python3 -mcProfile -o out.prof -s time x.py",
+        "python3 -m trace --trace x.py",
+        "python3 -m cProfile -m pkg",
+        "coverage run x.py",
+        "coverage report",
+        "awk -f a.awk",
+        "make -f Makefile",
+        "ls",
+        "docker run image",
+        "git status",
+    ] {
         let mut case = Case::new();
         case.set("command", &format!("'{command}'"));
         let plan = case.plan();

@@ -391,18 +391,9 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     wrapper(&["watch"]).valued("nq", &["--interval", "--equexit"]),
-    wrapper(&["gxargs", "xargs"]).valued(
-        "InPLsdaEi",
-        &[
-            "--replace",
-            "--max-args",
-            "--max-procs",
-            "--max-lines",
-            "--max-chars",
-            "--delimiter",
-            "--arg-file",
-            "--process-slot-var",
-        ],
+    wrapper(&["gxargs", "xargs"]).attached("eil").valued(
+        "InPLsdaEJRS",
+        &["--max-args", "--max-procs", "--max-chars", "--delimiter", "--arg-file", "--process-slot-var"],
     ),
     // Programs that run a command somewhere in their words.
     launcher(&["ld.so"]).finds(Finds::Loader),

@@ -28,6 +28,115 @@ pub(crate) fn is_launching_module(module: &str) -> bool {
     LAUNCHING_MODULES.contains(&module)
 }
 
+/// Options of these modules that take the next word.
+const LAUNCHING_OPTIONS: &[(&str, &[&str])] = &[
+    ("cProfile", &["-o", "--outfile", "-s", "--sort"]),
+    (
+        "coverage",
+        &["--concurrency", "--context", "--data-file", "--include", "--omit", "--rcfile", "--source"],
+    ),
+    ("debugpy", &["--adapter-access-token", "--connect", "--listen", "--log-to"]),
+    ("kernprof", &["-o", "--outfile", "-p", "--prof-mod", "-s", "--setup"]),
+    ("memory_profiler", &["-o", "--output"]),
+    ("pdb", &["-c", "--command"]),
+    ("profile", &["-o", "--outfile", "-s", "--sort"]),
+    ("pyinstrument", &["-o", "--outfile", "-r", "--renderer", "-t", "--timeline"]),
+    ("scalene", &["--outfile", "--profile-interval", "--program-path"]),
+    ("trace", &["-f", "--file", "-C", "--coverdir", "--ignore-dir", "--ignore-module"]),
+    ("viztracer", &["-o", "--output_file"]),
+];
+
+/// What the options of Python end with.
+enum Start<'a> {
+    /// `-m`: the word that holds the name of the module, its name, and the words after it.
+    Module(&'a str, &'a str, &'a [String]),
+    /// Code as text.
+    Text,
+    /// A script, a directory, or nothing.
+    Script(Option<&'a str>),
+}
+
+/// Reads the options of Python up to a module, a directory or a file.
+fn start(args: &[String]) -> Start<'_> {
+    let mut at = 0;
+    while let Some(word) = args.get(at) {
+        at += 1;
+        if word == "--" {
+            break;
+        }
+        let Some(bundle) = word.strip_prefix('-').filter(|bundle| !bundle.is_empty()) else {
+            at -= 1;
+            break;
+        };
+        if bundle.starts_with('-') {
+            continue;
+        }
+        match bundle.find(['m', 'c', 'W', 'X']) {
+            Some(index) if bundle[index..].starts_with('m') => {
+                let attached = &bundle[index + 1..];
+                return match args.get(at..).and_then(<[String]>::split_first) {
+                    Some((module, rest)) if attached.is_empty() => Start::Module(module, module, rest),
+                    _ => Start::Module(word, attached, &args[at..]),
+                };
+            }
+            Some(index) if bundle[index..].starts_with('c') => return Start::Text,
+            Some(index) => at += usize::from(index + 1 == bundle.len()),
+            None => {}
+        }
+    }
+    Start::Script(args.get(at).map(String::as_str))
+}
+
+/// Lists the words after Python that name its code, if it starts a module: the module, and the script or module that
+/// this module runs.
+pub(super) fn module_words(args: &[String]) -> Vec<&str> {
+    match start(args) {
+        Start::Module(word, module, rest) => {
+            let mut found = vec![word];
+            launched_words(module, rest, &mut found);
+            found
+        }
+        Start::Text | Start::Script(_) => Vec::new(),
+    }
+}
+
+/// Lists the words after a module of Python that name code that the module runs.
+pub(super) fn launched_words<'a>(module: &str, args: &'a [String], found: &mut Vec<&'a str>) {
+    let args = match module {
+        "coverage" if args.first().is_some_and(|word| word == "run") => &args[1..],
+        module if LAUNCHING_MODULES.contains(&module) => args,
+        _ => return,
+    };
+    // These run everything that they get.
+    let runs_all = matches!(module, "doctest" | "inspect" | "pydoc");
+    let valued = LAUNCHING_OPTIONS.iter().find(|(name, _)| *name == module).map_or(&[][..], |(_, all)| all);
+    let mut at = 0;
+    while let Some(word) = args.get(at) {
+        at += 1;
+        // Any prefix of a long name counts.
+        let is_module = word == "-m" || (4 < word.len() && "--module".starts_with(word.as_str()));
+        let attached = word.strip_prefix("-m").or_else(|| word.strip_prefix("--module="));
+        if is_module || (attached.is_some() && !runs_all) {
+            let name = attached.filter(|name| !name.is_empty());
+            let (word, name, rest) = match (name, args.get(at..).and_then(<[String]>::split_first)) {
+                (Some(name), _) => (word.as_str(), name, &args[at..]),
+                (None, Some((name, rest))) => (name.as_str(), name.as_str(), rest),
+                (None, None) => return,
+            };
+            found.push(word);
+            return launched_words(name, rest, found);
+        } else if word == "--" || (word.starts_with('-') && !valued.contains(&word.as_str())) {
+        } else if word.starts_with('-') {
+            at += 1;
+        } else {
+            found.push(word);
+            if !runs_all {
+                return;
+            }
+        }
+    }
+}
+
 impl Finder<'_> {
     /// Reads the options of Python up to a module, a directory or a file.
     pub(super) fn python(&self, known: Program, args: &[String], reads: &mut Reads) {
@@ -35,35 +144,10 @@ impl Finder<'_> {
         let settings = short_values(&known.row().spelling, args, 'X').into_iter();
         let caches = settings.filter_map(|setting| setting.strip_prefix("pycache_prefix="));
         reads.code.extend(caches.map(|folder| self.directory.join(folder)));
-        let mut at = 0;
-        while let Some(word) = args.get(at) {
-            at += 1;
-            if word == "--" {
-                break;
-            }
-            let Some(bundle) = word.strip_prefix('-').filter(|bundle| !bundle.is_empty()) else {
-                at -= 1;
-                break;
-            };
-            if bundle.starts_with('-') {
-                continue;
-            }
-            match bundle.find(['m', 'c', 'W', 'X']) {
-                Some(index) if bundle[index..].starts_with('m') => {
-                    let attached = &bundle[index + 1..];
-                    let (module, rest) = match args.get(at..).and_then(<[String]>::split_first) {
-                        Some((module, rest)) if attached.is_empty() => (module.as_str(), rest),
-                        _ => (attached, &args[at..]),
-                    };
-                    return self.python_run_module(module, rest, reads);
-                }
-                Some(index) if bundle[index..].starts_with('c') => return,
-                Some(index) => at += usize::from(index + 1 == bundle.len()),
-                None => {}
-            }
-        }
-        if let Some(script) = args.get(at) {
-            self.python_script(script, reads);
+        match start(args) {
+            Start::Module(_, module, rest) => self.python_run_module(module, rest, reads),
+            Start::Script(Some(script)) => self.python_script(script, reads),
+            Start::Text | Start::Script(None) => {}
         }
     }
 

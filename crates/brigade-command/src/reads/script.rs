@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use super::{Files, Seen};
+use super::{Files, Seen, python};
 use crate::argv::Argv;
-use crate::programs::{Program, Row, Script};
+use crate::programs::{Finds, Program, Row, Script, Value, long_values, short_values};
 use crate::risk::{self, Standing, Started};
 
 /// An operand that an interpreter takes as a script.
@@ -113,11 +113,8 @@ pub fn code_of_arguments(argv: &Argv, reviewed: usize) -> Option<&str> {
     let entry = risk::started(&words[..reviewed.min(words.len())]);
     let is_certain = |command: &&Started| command.standing != Standing::Guessed;
     let code = |commands: &[Started]| -> Vec<String> {
-        let of = |command: &Started| {
-            let script = script_of(&command.words).map(|script| script.word.to_owned());
-            command.words.first().cloned().into_iter().chain(script).collect::<Vec<_>>()
-        };
-        commands.iter().filter(is_certain).flat_map(of).collect()
+        let certain = commands.iter().filter(is_certain);
+        certain.flat_map(|command| code_words(&command.words)).map(str::to_owned).collect()
     };
     let known = code(&entry);
     let found = code(&risk::started(words));
@@ -125,6 +122,34 @@ pub fn code_of_arguments(argv: &Argv, reviewed: usize) -> Option<&str> {
         .iter()
         .find(|word| found.contains(word) && !known.contains(word))
         .map(String::as_str)
+}
+
+/// Lists the words of a command that name what runs: the program, the script of an interpreter, the module of Python
+/// with the script that it runs, files of code after options, and variables that make takes as its shell or options.
+pub(crate) fn code_words(words: &[String]) -> Vec<&str> {
+    let Some((program, args)) = words.split_first() else { return Vec::new() };
+    let mut found = vec![program.as_str()];
+    found.extend(script_of(words).map(|script| script.word));
+    let Some(known) = Program::of(program) else { return found };
+    match known.row().finds {
+        Finds::Python => found.extend(python::module_words(args)),
+        Finds::PythonCoverage => python::launched_words("coverage", args, &mut found),
+        Finds::Make => found.extend(args.iter().map(String::as_str).filter(|word| changes_make(word))),
+        _ => {}
+    }
+    let hooks = known.row().hooks.iter().filter(|hook| hook.value == Value::File);
+    for hook in hooks {
+        let short = hook.short.chars().flat_map(|option| short_values(&known.row().spelling, args, option));
+        found.extend(short.chain(hook.long.iter().flat_map(|option| long_values(args, option))));
+    }
+    found
+}
+
+/// Tells whether a word sets a variable of make that is a program, or options of make.
+fn changes_make(word: &str) -> bool {
+    let Some((name, _)) = word.split_once('=') else { return false };
+    let name = name.trim_end_matches([':', '+', '?', '!']).trim();
+    matches!(name, "SHELL" | ".SHELLFLAGS" | "MAKE" | "MAKEFILES" | "MAKEFLAGS" | "GNUMAKEFLAGS" | "MFLAGS")
 }
 
 /// Returns a script of one of these commands that does not exist.

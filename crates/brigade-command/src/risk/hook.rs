@@ -1,7 +1,7 @@
 //! Finds commands that programs run because of options: `script -c …`, `tar --to-command=…`.
 
 use super::{Word, language};
-use crate::programs::{Hook, Program, Value, base_name, is_long};
+use crate::programs::{Finds, Hook, Program, Value, base_name, is_long};
 
 /// A command from an option.
 pub(super) enum Hooked {
@@ -47,6 +47,10 @@ pub(super) fn hooked(program: &str, args: &[Word]) -> Vec<Hooked> {
                 Value::File => {}
             }
         }
+    }
+    if known.is_some_and(|known| known.row().finds == Finds::Make) {
+        let words = args.iter().filter(|word| sets_by_command(&word.text));
+        found.extend(words.map(|word| Hooked::Language { word: word.at, program: "make" }));
     }
     match &*name {
         "tar" | "gtar" => {
@@ -116,6 +120,19 @@ fn old_bundle(args: &[Word]) -> Option<Vec<Word>> {
     }
     words.extend(rest.cloned());
     Some(words)
+}
+
+/// Tells whether a word is a variable for make whose name or value makes it start a command or write a file:
+/// `X!=id`, `X:=$(shell id)`.
+fn sets_by_command(word: &str) -> bool {
+    const FUNCTIONS: &[&str] = &["call", "eval", "file", "guile", "shell"];
+    let Some((name, _)) = word.split_once('=') else { return false };
+    let starts = |(at, _): (usize, &str)| {
+        let text = word[at + 1..].strip_prefix(['(', '{']).unwrap_or_default();
+        let function = text.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+        FUNCTIONS.contains(&function)
+    };
+    name.ends_with('!') || word.match_indices('$').any(starts)
 }
 
 /// Tells whether a text for sqlite3 has a command that starts others: `.shell`, `.system`, `.once |…`.
@@ -234,14 +251,13 @@ fn ssh(program: &'static str, args: &[Word], found: &mut Vec<Hooked>) {
 
 /// Finds commands of gdb that start a shell or run Python.
 fn gdb(args: &[Word]) -> Option<Hooked> {
-    // Any prefix of a long name is taken, behind one dash or two.
-    const LONG: &[&str] = &["eval-command", "init-eval-command", "early-init-eval-command"];
+    // Any prefix of a name is taken, behind one dash or two. One letter has other meanings.
+    const OPTIONS: &[&str] =
+        &["eval-command", "init-eval-command", "early-init-eval-command", "ex", "iex", "eiex"];
+    const RUNNING: &[&str] = &["guile", "make", "pipe", "python", "shell"];
     let is_command = |option: &str| {
         let name = option.strip_prefix('-').map(|name| name.strip_prefix('-').unwrap_or(name));
-        name.is_some_and(|name| {
-            matches!(name, "ex" | "iex" | "eiex")
-                || (2 < name.len() && LONG.iter().any(|long| long.starts_with(name)))
-        })
+        name.is_some_and(|name| 1 < name.len() && OPTIONS.iter().any(|option| option.starts_with(name)))
     };
     args.iter().enumerate().find_map(|(at, word)| {
         let (name, attached) = word.text.split_once('=').unzip();
@@ -252,8 +268,11 @@ fn gdb(args: &[Word]) -> Option<Hooked> {
         };
         let command = command.trim_start();
         let first = command.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+        // Two letters are enough for these.
+        let is_short = matches!(first, "gr" | "gu" | "pi" | "py");
         let runs = command.starts_with(['!', '|'])
-            || matches!(first, "shell" | "she" | "make" | "python" | "py" | "pi" | "guile" | "gu" | "pipe");
+            || is_short
+            || (2 < first.len() && RUNNING.iter().any(|command| command.starts_with(first)));
         runs.then_some(Hooked::Language { word: word.at, program: "gdb" })
     })
 }

@@ -2,6 +2,8 @@
 //!
 //! Such a program is a risk only if it can run commands. It is parsed only as far as needed to decide that.
 
+use std::collections::HashSet;
+
 use super::Word;
 use crate::programs::is_long;
 
@@ -99,42 +101,77 @@ fn long_after_w(word: &Word) -> Word {
     }
 }
 
+/// What a `/` in a program of awk is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Slash {
+    /// The start of a pattern.
+    Pattern,
+    /// A division.
+    Division,
+    /// One of both, which only the grammar can tell.
+    Either,
+}
+
 /// Tells whether a program of awk has a pipe or calls `system`. Strings, patterns and comments are skipped.
 fn awk_program_runs(program: &str) -> bool {
     let chars: Vec<char> = program.chars().collect();
-    let mut at = 0;
-    // Whether a `/` here starts a pattern.
-    let mut operand_expected = true;
-    while let Some(c) = chars.get(at).copied() {
-        at += 1;
-        match c {
-            '"' => {
-                at = after_delimiter(&chars, at, '"');
-                operand_expected = false;
-            }
-            '/' if operand_expected => {
-                at = after_pattern(&chars, at, '/');
-                operand_expected = false;
-            }
-            '#' => at += chars[at..].iter().take_while(|c| **c != '\n').count(),
-            '|' if chars.get(at) == Some(&'|') => {
-                at += 1;
-                operand_expected = true;
-            }
-            '|' => return true,
-            '@' => return true,
-            c if c.is_alphabetic() || c == '_' => {
-                let end = at + chars[at..].iter().take_while(|c| c.is_alphanumeric() || **c == '_').count();
-                let word: String = chars[at - 1..end].iter().collect();
-                at = end;
-                let next = chars[at..].iter().find(|c| !c.is_whitespace());
-                if word == "system" && next == Some(&'(') {
-                    return true;
+    let mut seen = HashSet::new();
+    let mut starts = vec![(0, Slash::Pattern)];
+    while let Some((mut at, mut slash)) = starts.pop() {
+        // From the same place on, everything is the same.
+        while let Some(c) = chars.get(at).copied().filter(|_| seen.insert((at, slash as u8))) {
+            at += 1;
+            match c {
+                '"' => {
+                    at = after_delimiter(&chars, at, '"');
+                    slash = Slash::Division;
                 }
-                operand_expected = matches!(word.as_str(), "return" | "print" | "printf" | "in" | "case");
+                '/' if slash == Slash::Division => slash = Slash::Pattern,
+                '/' => {
+                    if slash == Slash::Either {
+                        starts.push((at, Slash::Pattern));
+                    }
+                    at = after_pattern(&chars, at, '/');
+                    slash = Slash::Division;
+                }
+                '#' => at += chars[at..].iter().take_while(|c| **c != '\n').count(),
+                '|' if chars.get(at) == Some(&'|') => {
+                    at += 1;
+                    slash = Slash::Pattern;
+                }
+                '|' | '@' => return true,
+                c if c.is_alphabetic() || c == '_' => {
+                    let end =
+                        at + chars[at..].iter().take_while(|c| c.is_alphanumeric() || **c == '_').count();
+                    let word: String = chars[at - 1..end].iter().collect();
+                    at = end;
+                    // A backslash at the end of a line continues it.
+                    let next = chars[at..].iter().find(|c| !c.is_whitespace() && **c != '\\');
+                    if word == "system" && next == Some(&'(') {
+                        return true;
+                    }
+                    slash = match word.as_str() {
+                        "case" | "do" | "else" | "exit" | "in" | "print" | "printf" | "return" => {
+                            Slash::Pattern
+                        }
+                        "getline" => Slash::Either,
+                        _ => Slash::Division,
+                    };
+                }
+                '+' | '-' if chars.get(at) == Some(&c) => {
+                    at += 1;
+                    slash = Slash::Either;
+                }
+                ')' => slash = Slash::Either,
+                ']' | '.' => slash = Slash::Division,
+                c if c.is_ascii_digit() => slash = Slash::Division,
+                '\\' => {}
+                '\n' if chars[..at - 1].iter().rev().find(|c| **c != '\r') != Some(&'\\') => {
+                    slash = Slash::Pattern;
+                }
+                c if c.is_whitespace() => {}
+                _ => slash = Slash::Pattern,
             }
-            c if c.is_whitespace() => {}
-            c => operand_expected = !(c.is_ascii_digit() || matches!(c, ')' | ']' | '$')),
         }
     }
     false
@@ -342,6 +379,14 @@ mod tests {
                 "{ \"date\" | getline d }",
                 "{ c |& getline }",
                 "@load \"x\"",
+                // Issue 12: continued lines, and a division that looks like a pattern.
+                "BEGIN { system\\\n(\"id\") }",
+                "BEGIN { system \\\r\n\t(\"id\") }",
+                "BEGIN { x = y++ / 2; \"id\" | getline z; y = 3 / 4 }",
+                "BEGIN { x = 1. / 2; system(\"id\"); y = 3 / 4 }",
+                "BEGIN { x = $/y\"/; system(\"id\"); y = \"/\" }",
+                "BEGIN { x = (2) / 2; system(\"id\"); y = 3 / 4 }",
+                "BEGIN { x = 2 \\\n / 2; system(\"id\"); y = 3 / 4 }",
             ],
             &[
                 "{ print $1 }",
@@ -353,6 +398,9 @@ mod tests {
                 "{ print $1 / 2, $2 / 3 } # a | b",
                 "{ print \"system(1)\" }",
                 "{ systems = 1 }",
+                "{ if (x) n++; else /c|d/ }",
+                "{ print (a) / 2, \"|\", (b)/3 }",
+                "{ n++ }\n/a|b/ { print }",
             ],
         );
     }

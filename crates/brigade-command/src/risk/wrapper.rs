@@ -194,6 +194,29 @@ fn split_as_env(text: &str) -> Option<Vec<String>> {
     quote.is_none().then_some(words)
 }
 
+/// Gives the text that `xargs` replaces in its command, if its options name one.
+pub(super) fn placeholder(options: &[Word]) -> Option<String> {
+    let mut found = None;
+    for (at, word) in options.iter().enumerate() {
+        let next = || options.get(at + 1).map(|next| next.text.as_str());
+        let (name, value) = word.text.split_once('=').unzip();
+        if is_long(name.unwrap_or(&word.text), "--replace") {
+            found = Some(value.unwrap_or("{}"));
+        } else if let Some(bundle) = word.text.strip_prefix('-').filter(|bundle| !bundle.starts_with('-')) {
+            // Letters before it are flags; the value of another option is not a bundle.
+            let first = bundle.find(|c| "aEdILnPsJRSeil".contains(c));
+            found = match first.map(|first| bundle[first..].split_at(1)) {
+                Some(("I" | "J", "")) => next().or(found),
+                Some(("I" | "J", attached)) => Some(attached),
+                Some(("i", "")) => Some("{}"),
+                Some(("i", attached)) => Some(attached),
+                Some(_) | None => found,
+            };
+        }
+    }
+    found.filter(|text| !text.is_empty()).map(str::to_owned)
+}
+
 /// Gives the command after the options of `sudo` and its like, which mostly take a value each.
 pub(super) fn after_privilege(args: &[Word]) -> Vec<Word> {
     let Some(sudo) = Program::of("sudo") else { return Vec::new() };

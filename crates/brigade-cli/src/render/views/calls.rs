@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use brigade::core::text::escape_terminal;
-use brigade::core::{Json, NextStep};
+use brigade::core::text::escape_blanks;
+use brigade::core::{Fingerprint, Json, NextStep};
 use brigade::{
     Access, Binding, BlockerDetail, BoundBy, BoundCode, Call, CallReport, CallStatus, CodeNote,
     ContractLabels, PlanReport, Preview, QueueReport, ReviewReport, RunReport, StartedCommand,
@@ -60,22 +60,41 @@ fn queue_command(tool_id: &str, arguments: &Json) -> String {
     }
 }
 
-/// How many bytes are shown of an argument, or of all arguments in a command.
-const LONG: usize = 2_000;
+/// How many bytes are shown of an argument, of a word, or of all arguments in a command.
+const LONG: usize = 8_000;
 
-/// Shortens a long text and says how much is left out.
-fn shortened(text: &str) -> Cow<'_, str> {
+/// Returns the shown part of a text. Of a long one, says how many bytes are left out, where all of it is, and its
+/// sha256, so that what was read elsewhere can be compared with what is approved.
+fn shortened(text: &str) -> (&str, Option<String>) {
     if text.len() <= LONG {
-        return Cow::Borrowed(text);
+        return (text, None);
     }
     let shown = &text[..text.floor_char_boundary(LONG)];
-    Cow::Owned(format!("{shown}… ({} more bytes)", text.len() - shown.len()))
+    let left_out = text.len() - shown.len();
+    let sha256 = Fingerprint::of_bytes(text.as_bytes()).to_hex();
+    (shown, Some(format!(" … {left_out} MORE BYTES NOT SHOWN; --json shows them (sha256 of all: {sha256})")))
+}
+
+/// Formats a long text so that no two texts look the same, except for what is said to be left out.
+fn whole(tone: Tone, text: &str, written: impl Fn(&str) -> Cow<'_, str>) -> Text {
+    let (shown, left_out) = shortened(text);
+    let shown = Text::new(tone, &written(shown));
+    match left_out {
+        Some(left_out) => shown.then(Tone::Warning, &left_out),
+        None => shown,
+    }
 }
 
 /// Formats a command line, quoted for a shell.
 fn command_line(argv: &[String]) -> Option<Text> {
-    let words: Vec<String> = argv.iter().map(|word| quoted(&shortened(word))).collect();
-    (!words.is_empty()).then(|| Text::new(Tone::Accent, &words.join(" ")))
+    let mut line = Text::default();
+    for word in argv {
+        if !line.is_empty() {
+            line = line.then(Tone::Accent, " ");
+        }
+        line = line.and(whole(Tone::Accent, word, |word| Cow::Owned(quoted(&escape_blanks(word)))));
+    }
+    (!line.is_empty()).then_some(line)
 }
 
 /// Shows the contract of a plan or a stored call.
@@ -96,11 +115,9 @@ fn show_arguments(arguments: &Json, sheet: &mut Sheet) {
     let Some(arguments) = arguments.as_object().filter(|arguments| !arguments.is_empty()) else { return };
     sheet.line(Text::new(Tone::Faint, "arguments:"));
     for (name, value) in arguments {
-        sheet.indented(
-            2,
-            Text::new(Tone::Strong, name)
-                .then(Tone::Plain, &format!(" = {}", shortened(&value.to_compact()))),
-        );
+        let value = value.to_compact();
+        let name = Text::new(Tone::Strong, &escape_blanks(name)).then(Tone::Plain, " = ");
+        sheet.indented(2, name.and(whole(Tone::Plain, &value, escape_blanks)));
     }
 }
 
@@ -153,12 +170,10 @@ fn next_step(call: &Call, page: &mut Page) {
 /// The maximum number of bound files that are shown.
 const SHOWN_FILES: usize = 8;
 
-/// Shows what a call would run and access, and how it differs from the last approved call of the tool.
-/// Writes a word so that no two words look the same: one with control characters, or that is empty, is written as a
-/// shell takes it.
+/// Writes a word so that no two words look the same: one with control or invisible characters or blanks besides the
+/// space, or that is empty, is written as a shell takes it.
 fn shown_word(word: &str) -> Cow<'_, str> {
-    let is_plain =
-        escape_terminal(word) == word && !word.is_empty() && !word.starts_with("$'") && word != "''";
+    let is_plain = escape_blanks(word) == word && !word.is_empty() && !word.starts_with("$'") && word != "''";
     if is_plain {
         return Cow::Borrowed(word);
     }
@@ -166,16 +181,17 @@ fn shown_word(word: &str) -> Cow<'_, str> {
         return Cow::Borrowed("''");
     }
     let doubled = word.replace('\\', "\\\\").replace('\'', "\\'");
-    Cow::Owned(format!("$'{}'", escape_terminal(&doubled)))
+    Cow::Owned(format!("$'{}'", escape_blanks(&doubled)))
 }
 
+/// Shows what a call would run and access, and how it differs from the last approved call of the tool.
 fn show_preview(preview: &Preview, call: &Call, sheet: &mut Sheet) {
     let is_quoted = |word: &String| word.contains(char::is_whitespace) || shown_word(word) != *word;
     if preview.argv.iter().any(is_quoted) {
         // Quotes would hide where an argument ends.
         sheet.line(Text::new(Tone::Faint, "runs:"));
         for word in &preview.argv {
-            sheet.indented(2, Text::new(Tone::Accent, &shortened(&shown_word(word))));
+            sheet.indented(2, whole(Tone::Accent, word, shown_word));
         }
     } else {
         sheet.field_if("runs", command_line(&preview.argv));
@@ -207,12 +223,13 @@ fn show_preview(preview: &Preview, call: &Call, sheet: &mut Sheet) {
     let same = if earlier.is_none() { ", with the same inputs" } else { ", which differs in:" };
     sheet.field("last approved", Text::new(Tone::Accent, earlier.call_id.as_str()).then(Tone::Plain, same));
     let value = |value: &Json| match value {
-        Json::Null => "not given".to_owned(),
-        value => shortened(&value.to_compact()).into_owned(),
+        Json::Null => Text::from("not given"),
+        value => whole(Tone::Plain, &value.to_compact(), escape_blanks),
     };
     for argument in &earlier.arguments {
-        let change = format!(": {} -> {}", value(&argument.before), value(&argument.value));
-        sheet.indented(2, Text::new(Tone::Strong, &argument.name).then(Tone::Plain, &change));
+        let name = Text::new(Tone::Strong, &argument.name).then(Tone::Plain, ": ");
+        let change = value(&argument.before).then(Tone::Plain, " -> ").and(value(&argument.value));
+        sheet.indented(2, name.and(change));
     }
     for changed in &earlier.changed {
         sheet.indented(2, Text::new(Tone::Warning, changed));
@@ -240,7 +257,7 @@ fn show_code(code: &BoundCode, sheet: &mut Sheet) {
     for StartedCommand { by, command } in code.starts.iter().take(SHOWN_FILES) {
         sheet.field(
             "starts",
-            Text::new(Tone::Accent, &shortened(command)).then(Tone::Faint, &format!(" ({by})")),
+            whole(Tone::Accent, command, escape_blanks).then(Tone::Faint, &format!(" ({by})")),
         );
     }
     sheet.field_if(
