@@ -48,6 +48,11 @@ impl Call {
     /// exists.
     pub fn next_step(&self, plan: Option<&Plan>, now: Timestamp) -> Option<NextStep> {
         let id = || self.id.clone();
+        if self.is_open()
+            && let Some(step) = plan.and_then(Plan::policy_to_correct)
+        {
+            return Some(step);
+        }
         match &self.status {
             CallStatus::Pending | CallStatus::Held => {
                 let can_be = plan.is_some_and(|plan| plan.approvable(self).is_ok());
@@ -120,7 +125,10 @@ impl Checkpoint {
                     verify(call.clone(), plan.clone(), RuntimeFact::NotNeeded, Purpose::Resume(all), now)
                         .is_ok()
                 };
-                Some(if plan.is_some_and(verified) { NextStep::Resume(self.id.clone()) } else { reject() })
+                if plan.is_some_and(verified) {
+                    return Some(NextStep::Resume(self.id.clone()));
+                }
+                Some(plan.and_then(Plan::policy_to_correct).unwrap_or_else(reject))
             }
             (CheckpointStatus::Pending | CheckpointStatus::Rejected, _) => self.way_out(call, now),
             (

@@ -78,8 +78,14 @@ pub fn verify(
     purpose: Purpose<'_>,
     now: Timestamp,
 ) -> Result<VerifiedCall, Box<Refusal>> {
-    let mut blockers = Vec::new();
-    status_blockers(&call, purpose, now, &mut blockers);
+    let invalid = |blocker: &&Blocker| blocker.is_of_invalid_policy();
+    let mut blockers: Vec<Blocker> = plan.blockers().iter().filter(invalid).cloned().collect();
+    if !blockers.is_empty() {
+        // What a valid policy would say is not known, so no other reason is certain.
+        let changes = bound_changes(&call, &plan);
+        return Err(Box::new(Refusal { blockers, changes }));
+    }
+    status_blockers(&call, &plan, purpose, now, &mut blockers);
     let is_said = plan.blockers().iter().any(|blocker| blocker.code == NOT_EXECUTABLE);
     if !plan.is_executable() && !is_said {
         let message = format!("tools of the family `{}` are not executed", plan.family());
@@ -123,13 +129,19 @@ pub fn verify(
     }
 }
 
-fn status_blockers(call: &Call, purpose: Purpose<'_>, now: Timestamp, blockers: &mut Vec<Blocker>) {
+fn status_blockers(
+    call: &Call,
+    plan: &Plan,
+    purpose: Purpose<'_>,
+    now: Timestamp,
+    blockers: &mut Vec<Blocker>,
+) {
     let step = match purpose {
         Purpose::Run => Step::Claim,
         Purpose::Resume(_) => Step::ClaimResume,
     };
     if !call.status.allows(step) {
-        blockers.push(status_blocker(call));
+        blockers.push(status_blocker(call, plan, now));
     }
     if let Purpose::Resume(checkpoints) = purpose {
         if checkpoints.is_empty() {
@@ -143,7 +155,7 @@ fn status_blockers(call: &Call, purpose: Purpose<'_>, now: Timestamp, blockers: 
     }
 }
 
-fn status_blocker(call: &Call) -> Blocker {
+fn status_blocker(call: &Call, plan: &Plan, now: Timestamp) -> Blocker {
     let message = match &call.status {
         CallStatus::Pending => "the call is pending: nobody has approved it yet".to_owned(),
         CallStatus::Held => "the call is held".to_owned(),
@@ -159,7 +171,11 @@ fn status_blocker(call: &Call) -> Blocker {
         CallStatus::Rejected | CallStatus::Other(_) => format!("the call is {}", call.status),
     };
     let mut blocker = Blocker::new("status", message).field("status");
-    blocker.hint = way_on(call);
+    blocker.hint = match call.status {
+        // Whether it can be approved depends on its plan.
+        CallStatus::Pending | CallStatus::Held => call.next_step(Some(plan), now).map(Hint::from),
+        _ => way_on(call),
+    };
     blocker
 }
 

@@ -24,11 +24,14 @@ pub struct SyntaxError {
 /// Parses a text as far as possible. Returns the errors, at most one per line.
 pub fn parse<'t>(text: &'t str, locator: &Locator<'_>) -> (Spanned<DeTable<'t>>, Vec<SyntaxError>) {
     let (root, errors) = DeTable::parse_recoverable(text);
+    let rest = |span: Option<std::ops::Range<usize>>| {
+        text.get(span.map_or(0, |span| span.start)..).unwrap_or_default()
+    };
     let mut found: Vec<SyntaxError> = errors
         .iter()
         .map(|error| SyntaxError {
             at: locator.locate(error.span().map_or(0, |span| span.start)),
-            message: syntax::describe(error.message()),
+            message: syntax::describe_at(error.message(), rest(error.span())),
         })
         .collect();
     let first = errors.iter().filter_map(|error| error.span()).map(|span| span.start).min();

@@ -148,6 +148,8 @@ next_steps! {
     StopRuntime(String) = "stop-runtime";
     /// Restart a runtime.
     RestartRuntime(String) = "restart-runtime";
+    /// Show what a runtime writes.
+    ReadRuntimeLogs(String) = "read-runtime-logs";
 
     /// List the tools that a runtime's MCP server offers, for a runtime still to be chosen.
     ImportMcp = "import-mcp";
@@ -198,6 +200,7 @@ impl NextStep {
             | N::StartRuntime(text)
             | N::StopRuntime(text)
             | N::RestartRuntime(text)
+            | N::ReadRuntimeLogs(text)
             | N::TryImportMcp(text)
             | N::ShowPin(text)
             | N::AcceptPin(text)

@@ -9,6 +9,8 @@ use crate::{Area, Issue, IssueType, top_issue};
 pub struct Waiting<'a> {
     /// Whether the catalog has no error.
     pub is_valid: bool,
+    /// Whether the policy has no error.
+    pub is_policy_valid: bool,
     /// The oldest call without a decision.
     pub oldest: Option<&'a Call>,
     /// The oldest checkpoint without an answer.
@@ -36,6 +38,11 @@ impl Waiting<'_> {
             && let Some(issue) = worst(&[Area::Catalog])
         {
             return because(issue.next_step(), "the catalog has an error");
+        }
+        if !self.is_policy_valid
+            && let Some(issue) = worst(&[Area::Policy])
+        {
+            return because(issue.next_step(), "the policy has an error, so nothing runs");
         }
         if let Some(id) = self.checkpoint {
             return because(NextStep::ShowCheckpoint(id.clone()), "a run waits for an answer");

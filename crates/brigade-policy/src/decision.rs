@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use brigade_catalog::Seconds;
-use brigade_core::{Fingerprint, Label, Severity};
+use brigade_core::{Fingerprint, Label, NextStep, Place, Severity};
 use serde::{Deserialize, Serialize};
 
 use crate::ruling::{Judge, Ruling, Topic};
 use crate::{
-    Blocker, CallFacts, Environment, Limits, Observe, Policy, PolicyState, Reads, SandboxMode, SandboxRules,
-    Standing,
+    Blocker, CallFacts, Environment, Fault, Limits, Observe, Policy, PolicyState, Reads, SandboxMode,
+    SandboxRules, Standing,
 };
 
 /// The timeout of a call in seconds, if neither its tool nor the policy sets one.
@@ -26,6 +26,9 @@ pub const WRITE_EFFECT: &str = "local-write";
 
 /// The effects that allow network access.
 pub const NETWORK_EFFECTS: &[&str] = &["network", "remote-read", "remote-mutation"];
+
+/// The code of a reason that is an error of an invalid policy.
+pub(crate) const INVALID: &str = "policy_invalid";
 
 /// The source of the effective timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -194,11 +197,18 @@ impl Decision {
     }
 }
 
+impl Blocker {
+    /// Returns whether the reason is an error of an invalid policy. Then nothing else is certain.
+    pub fn is_of_invalid_policy(&self) -> bool {
+        self.code == INVALID
+    }
+}
+
 /// Returns the part of a refusal that does not change when lines of the policy move.
 ///
 /// An invalid policy refuses everything in the same way, whatever its errors are.
 fn refusal_mark(blocker: &Blocker) -> &str {
-    if blocker.code == "policy_invalid" { &blocker.code } else { &blocker.message }
+    if blocker.is_of_invalid_policy() { &blocker.code } else { &blocker.message }
 }
 
 /// A decision with the rulings that led to it.
@@ -297,13 +307,20 @@ fn terms(state: &PolicyState, facts: &CallFacts<'_>) -> Decision {
     }
 }
 
-fn invalid(state: &PolicyState) -> Vec<Blocker> {
+/// Returns the step for an error at this place. Without a line, the file could not be read.
+pub fn step_to_correct(place: &Place) -> NextStep {
+    if place.line.is_some() { NextStep::Edit(place.clone()) } else { NextStep::CheckPolicy }
+}
+
+/// Returns the errors of an invalid policy as reasons. It has no others, because no rule of it holds.
+pub fn invalid(state: &PolicyState) -> Vec<Blocker> {
     let PolicyState::Invalid { issues, .. } = state else { return Vec::new() };
     let errors = issues.iter().filter(|issue| issue.severity == Severity::Error);
     errors
         .map(|issue| {
-            let hint = issue.hint.clone().unwrap_or_else(|| format!("correct {}", issue.place).into());
-            let blocker = Blocker::new("policy_invalid", format!("the policy is invalid: {issue}"))
+            let hint = issue.hint.clone().unwrap_or_else(|| step_to_correct(&issue.place).into());
+            let fault = Fault::from(issue);
+            let blocker = Blocker::new(INVALID, format!("the policy is invalid: {}", fault.message))
                 .at(issue.place.clone())
                 .hint(hint);
             match &issue.field {

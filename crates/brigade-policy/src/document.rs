@@ -45,9 +45,9 @@ impl<'a> Reader<'a> {
         self.issues
     }
 
-    /// Returns whether no issue was found so far.
-    pub(crate) fn is_content(&self) -> bool {
-        self.issues.is_empty()
+    /// Returns whether the document is valid TOML. Otherwise nothing is known to be missing.
+    pub(crate) fn is_toml(&self) -> bool {
+        self.broken_at.is_none()
     }
 
     /// Parses the whole document. Every syntax error becomes an issue.
@@ -99,7 +99,7 @@ impl<'a> Reader<'a> {
         message: &str,
         hint: Option<String>,
     ) {
-        if self.broken_at.as_ref().is_some_and(|broken| *broken < place) {
+        if self.broken_at.as_ref().is_some_and(|broken| *broken <= place) {
             return;
         }
         if MAX_ISSUES <= self.issues.len() && severity != Severity::Error {

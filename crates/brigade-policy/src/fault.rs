@@ -11,6 +11,7 @@ use miette::{
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::Blocker;
+use crate::decision::INVALID;
 
 /// One problem for display.
 ///
@@ -87,9 +88,11 @@ impl Fault {
         Some(Label { length, text: self.field, ..Label::at(self.place?) })
     }
 
-    /// Sorts faults by file and line. Faults without a place come first, in their original order.
+    /// Sorts faults by file and line. Faults without a place come first, in their original order, and before them the
+    /// errors of an invalid policy, because nothing else is certain then.
     pub fn sort(faults: &mut [Fault]) {
-        faults.sort_by(|a, b| a.place.cmp(&b.place));
+        let other = |fault: &Fault| fault.code != INVALID;
+        faults.sort_by(|a, b| other(a).cmp(&other(b)).then_with(|| a.place.cmp(&b.place)));
     }
 }
 

@@ -68,7 +68,8 @@ mod ruling;
 pub use blocker::Blocker;
 pub use decision::{
     Access, DEFAULT_MAX_OUTPUT_BYTES, DEFAULT_TIMEOUT_SECONDS, Decision, Explanation, Grants,
-    NETWORK_EFFECTS, READ_EFFECT, SandboxRequest, TimeoutSource, WRITE_EFFECT, decide, explain, refusals,
+    NETWORK_EFFECTS, READ_EFFECT, SandboxRequest, TimeoutSource, WRITE_EFFECT, decide, explain, invalid,
+    refusals, step_to_correct,
 };
 pub use document::Located;
 pub use facts::{CallFacts, Environment};

@@ -23,8 +23,6 @@ pub enum PolicyState {
         file: String,
         /// The issues, in file order; at least one is an error.
         issues: Vec<ConfigIssue>,
-        /// The valid part, only for display. Absent if the file is not TOML.
-        part: Option<Box<Policy>>,
     },
     /// The file is valid.
     Valid(Box<Policy>),
@@ -56,7 +54,7 @@ impl PolicyState {
             message: format!("cannot be read: {message}"),
             hint: None,
         };
-        PolicyState::Invalid { file: file.to_owned(), issues: vec![issue], part: None }
+        PolicyState::Invalid { file: file.to_owned(), issues: vec![issue] }
     }
 
     /// Returns the path of the file.
@@ -72,15 +70,6 @@ impl PolicyState {
         match self {
             PolicyState::Valid(policy) => Some(policy),
             PolicyState::Missing { .. } | PolicyState::Invalid { .. } => None,
-        }
-    }
-
-    /// Returns the valid part of the file, only for display, never for decisions.
-    pub fn shown(&self) -> Option<&Policy> {
-        match self {
-            PolicyState::Valid(policy) => Some(policy),
-            PolicyState::Invalid { part, .. } => part.as_deref(),
-            PolicyState::Missing { .. } => None,
         }
     }
 

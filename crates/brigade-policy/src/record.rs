@@ -133,7 +133,7 @@ pub struct PolicyRules {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct SandboxSettings {
-    /// `off`, `best-effort` or `enforce`; `invalid` if the file states something else.
+    /// `off`, `best-effort` or `enforce`.
     pub mode: String,
     /// Paths that are readable in addition to the system, the program and the workspace.
     pub read_paths: Vec<String>,
@@ -189,10 +189,10 @@ impl BlockerDetail {
 
 impl Decision {
     /// Returns the document of a decision on one call. Its paths are relative to the workspace. If the policy is
-    /// invalid, it has no terms of a run, because nothing runs.
+    /// invalid, it has neither rules nor terms of a run, because none hold.
     pub fn to_document(&self, state: &PolicyState, env_labels: &[String]) -> PolicyDecision {
         let used = self.env_bindings.keys().map(Label::as_str);
-        let rules = state.shown().map(Policy::rules);
+        let rules = state.policy().map(Policy::rules);
         let holds = !matches!(state, PolicyState::Invalid { .. });
         let rule = |get: fn(&PolicyRules) -> &Vec<String>| rules.as_ref().map(|rules| get(rules).clone());
         let required = env_labels.iter().map(|label| shown_label(label).to_owned());
@@ -288,20 +288,6 @@ fn located(values: &[Located<String>]) -> Vec<String> {
 }
 
 impl PolicyState {
-    /// Returns the rules as reports show them. Of an invalid file these are the ones that could be read, and never a
-    /// mode of the sandbox that it does not state.
-    pub fn shown_rules(&self) -> Option<PolicyRules> {
-        let mut rules = self.shown()?.rules();
-        let is_of_mode = |issue: &brigade_core::ConfigIssue| {
-            issue.severity == Severity::Error
-                && matches!(issue.field.as_deref(), Some("sandbox" | "sandbox.mode"))
-        };
-        if self.issues().iter().any(is_of_mode) {
-            "invalid".clone_into(&mut rules.sandbox.mode);
-        }
-        Some(rules)
-    }
-
     /// Returns whether there is a policy file.
     pub fn is_enabled(&self) -> bool {
         !matches!(self, PolicyState::Missing { .. })

@@ -58,6 +58,6 @@ pub use brigade_doctor::{Health, RuntimeFacts, RuntimeIssue, RuntimeState, State
 pub use error::RuntimeError;
 pub use host::Host;
 pub use logs::{FollowFrom, LOG_CAP, LogEnd, LogStream, LogTail};
-pub use start::{NotReady, StartOptions, StartOutcome, StartProgress};
+pub use start::{Awaited, NotReady, StartOptions, StartOutcome, StartProgress};
 pub use stop::{RestartOutcome, StopOutcome};
 pub use supervisor::{Checks, Supervisor};

@@ -19,7 +19,7 @@ use crate::logs::{LOG_CAP, LogEnd, open_log};
 use crate::record::{Record, Start};
 use crate::standing::Standing;
 use crate::stop::{GRACE, await_log_writer};
-use crate::supervisor::{Seen, Supervisor, standing_issue};
+use crate::supervisor::{Seen, Supervisor, foreign_issue, standing_issue};
 use crate::system;
 
 /// The text of a lock before the action.
@@ -86,10 +86,12 @@ pub enum StartOutcome {
         /// What is missing.
         detail: String,
     },
-    /// It was already running; nothing was done.
+    /// It was already running; nothing was done, except to wait for it if that was asked for.
     AlreadyRunning {
         /// The process.
         process: ProcessIdentity,
+        /// What the wait found; `None` without one.
+        awaited: Option<Awaited>,
     },
     /// It may not be started; nothing was done.
     Refused {
@@ -104,6 +106,18 @@ pub enum StartOutcome {
         log: LogEnd,
         /// Processes that could not be ended.
         survivors: Vec<u32>,
+    },
+}
+
+/// What came of waiting for a runtime that was already running.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Awaited {
+    /// It is ready.
+    Ready(Health),
+    /// It is not ready, or its process has ended.
+    NotReady {
+        /// What is missing.
+        detail: String,
     },
 }
 
@@ -184,7 +198,7 @@ impl Supervisor<'_> {
         let _span = tracing::debug_span!("start", runtime = runtime.id.as_str()).entered();
         let seen = self.look(runtime)?;
         if let Some(process) = seen.process() {
-            return Ok(StartOutcome::AlreadyRunning { process: process.clone() });
+            return Ok(self.await_running(runtime, &seen, process, options, progress));
         }
         if let Some(refused) = self.refuse(runtime, &seen) {
             return Ok(refused);
@@ -196,7 +210,8 @@ impl Supervisor<'_> {
         // Another start or stop may have run meanwhile.
         let seen = self.look(runtime)?;
         if let Some(process) = seen.process() {
-            return Ok(StartOutcome::AlreadyRunning { process: process.clone() });
+            drop(lock);
+            return Ok(self.await_running(runtime, &seen, process, options, progress));
         }
         if let Some(refused) = self.refuse(runtime, &seen) {
             return Ok(refused);
@@ -217,7 +232,8 @@ impl Supervisor<'_> {
         // From here on, it is recorded: others can see and stop it while it starts.
         drop(lock);
         progress(StartProgress::Spawned { pid: begun.process.pid() });
-        match self.await_ready(runtime, &seen.check, &begun, options, progress) {
+        let since = (&begun.process, begun.at);
+        match self.await_ready(runtime, &seen.check, since, options, progress) {
             Ok(Readiness::Waiting { waited, detail }) => {
                 tracing::debug!(pid = begun.process.pid(), "the runtime is not ready yet");
                 Ok(StartOutcome::Starting { process: begun.process, waited, detail })
@@ -245,6 +261,35 @@ impl Supervisor<'_> {
         }
     }
 
+    /// Waits for a runtime that was already running, if that is asked for. It is never stopped.
+    fn await_running(
+        &self,
+        runtime: &Runtime,
+        seen: &Seen,
+        process: &ProcessIdentity,
+        options: &StartOptions,
+        progress: &mut dyn FnMut(StartProgress),
+    ) -> StartOutcome {
+        let awaited = options.wait.map(|_| {
+            match self.await_ready(runtime, &seen.check, (process, Instant::now()), options, progress) {
+                Ok(Readiness::Ready(probe)) => {
+                    let health = probe.at(self.clock.now());
+                    // A health result that cannot be stored is not a failure.
+                    let _ = health::remember(self.fs, &seen.paths, runtime, process, &health);
+                    Awaited::Ready(health)
+                }
+                Ok(Readiness::Waiting { waited, detail }) => Awaited::NotReady {
+                    detail: format!("not ready after {} s: {detail}", waited.as_secs_f64()),
+                },
+                Err(NotReady::Interrupted) => {
+                    Awaited::NotReady { detail: "interrupted; it still runs".to_owned() }
+                }
+                Err(reason) => Awaited::NotReady { detail: reason.to_string() },
+            }
+        });
+        StartOutcome::AlreadyRunning { process: process.clone(), awaited }
+    }
+
     /// Returns every reason why a runtime may not be started, without starting it; empty if it is already running.
     ///
     /// # Errors
@@ -269,7 +314,9 @@ impl Supervisor<'_> {
     fn unmanaged(&self, runtime: &Runtime, seen: &Seen) -> Option<RuntimeIssue> {
         match seen.standing {
             Standing::Unmanaged(_) => standing_issue(runtime, seen),
-            Standing::Stopped | Standing::Running(_) | Standing::Stale(_) => None,
+            // A stop leaves the file of somebody else's process alone, too.
+            Standing::Stale(_) => foreign_issue(runtime, seen),
+            Standing::Stopped | Standing::Running(_) => None,
         }
     }
 
@@ -344,7 +391,7 @@ impl Supervisor<'_> {
         &self,
         runtime: &Runtime,
         check: &Check,
-        begun: &Begun,
+        (process, at): (&ProcessIdentity, Instant),
         options: &StartOptions,
         progress: &mut dyn FnMut(StartProgress),
     ) -> Result<Readiness, NotReady> {
@@ -356,15 +403,15 @@ impl Supervisor<'_> {
                 return Err(NotReady::Interrupted);
             }
             let timeout = runtime.health_timeout().duration();
-            let probe = health::probe(self.host, check, &begun.process, timeout, cancel);
+            let probe = health::probe(self.host, check, process, timeout, cancel);
             let port = match (check, runtime.port) {
                 (Check::Command(_) | Check::Refused(_), Some(port)) => {
-                    Some(health::probe_port(port, &begun.process))
+                    Some(health::probe_port(port, process))
                 }
                 (Check::Port(_) | Check::None, _) | (_, None) => None,
             };
-            let elapsed = begun.at.elapsed();
-            if !begun.process.is_alive() {
+            let elapsed = at.elapsed();
+            if !process.is_alive() {
                 return Err(NotReady::Ended { after: elapsed });
             }
             let listens = match check {
@@ -388,8 +435,8 @@ impl Supervisor<'_> {
                 Some(missing) => progress(StartProgress::Waiting { elapsed, detail: missing.detail }),
                 None => {}
             }
-            let left = limit.saturating_sub(begun.at.elapsed()).max(Duration::from_millis(1));
-            system::wait(Some(&begun.process), cancel, pause.min(left));
+            let left = limit.saturating_sub(at.elapsed()).max(Duration::from_millis(1));
+            system::wait(Some(process), cancel, pause.min(left));
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }

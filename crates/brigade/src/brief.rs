@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use brigade_call::{Call, CallStatus, CheckpointStatus};
 use brigade_doctor::{Area, Waiting};
+use brigade_policy::Standing;
 use brigade_queue::Calls;
 use brigade_runtime::Checks;
 use brigade_upkeep::{FoundCall, Parts, Survey, closeouts};
@@ -49,6 +50,7 @@ impl Doctor {
         let pending_rows = inbox.rows().filter(|row| row.status.as_deref() == Some("pending")).count();
         let waiting = Waiting {
             is_valid: config.catalog.is_valid(),
+            is_policy_valid: config.policy.standing() != Standing::Invalid,
             oldest: oldest.as_ref(),
             checkpoint: pending_checkpoints.last().map(|checkpoint| &checkpoint.id),
             runnable: count("approved").saturating_sub(stale),

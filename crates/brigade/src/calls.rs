@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use brigade_call::{BoundCode, Call, CallStatus, Plan, Preview, Step, shown_policy, shown_projections};
 use brigade_core::{Hint, IdPrefix, NextStep, Severity};
-use brigade_policy::{Failure, Standing};
+use brigade_policy::{Failure, invalid};
 use brigade_projection::blocking;
 use brigade_queue::{OnDuplicate, QueueError, Review, StoredCall, check_status};
 use brigade_redact::{Redactor, SecretValue};
@@ -114,13 +114,18 @@ impl Calls {
     /// Shows one call.
     ///
     /// # Errors
-    /// Returns [`Refusal::Call`] if no call matches, and file errors.
+    /// Returns [`Refusal::Call`] if no call matches, or if the call is open and the policy is invalid, and file errors.
     pub fn show(&self, call: impl Into<IdPrefix>) -> Result<CallReport, Error> {
         let room = &*self.room;
-        let stored =
-            find_call(room, &call.into(), None).map_err(|error| error.missing(room, Refusal::Call))?;
+        let stored = find_call(room, &call.into(), None)
+            .map_err(|error| error.missing(room, Refusal::Call { call: None }))?;
         let call = stored.call;
         let planned = if call.is_open() { if_any(plan_again(room, &call))? } else { None };
+        if let Some((config, _)) = &planned
+            && let Some(error) = invalid_policy(config)
+        {
+            return Err(error.refusing(room, Refusal::Call { call: Some(Box::new(call.shown(room))) }));
+        }
         let (plan, now) = (planned.as_ref().map(|(_, planned)| &planned.plan), room.now());
         Ok(CallReport {
             schema: CallReport::SCHEMA,
@@ -132,7 +137,6 @@ impl Calls {
             blocker_details: plan.map(Plan::reason_details).unwrap_or_default(),
             preview: planned
                 .as_ref()
-                .filter(|(config, _)| config.policy.standing() != Standing::Invalid)
                 .map(|(config, planned)| preview(room, config, &call, &planned.plan))
                 .transpose()?
                 .map(Box::new),
@@ -236,6 +240,13 @@ pub(crate) fn note_on_tool(room: &Room, id: &str) -> Result<Option<String>, Erro
     }
     let failure = Failure::new(ErrorKind::NotFound, format!("no tool has the id `{}`", shown_id(id)));
     Ok(Some(failure.near(id, catalog.ids()).with_hints(&*room.env.speller)))
+}
+
+/// Returns the error of an invalid policy, under which it is not known what a call may do.
+pub(crate) fn invalid_policy(config: &Config) -> Option<Error> {
+    let errors = invalid(&config.policy);
+    let first = errors.first()?.message.clone();
+    Some(Error::new(ErrorKind::Refused, first).because(errors))
 }
 
 /// Returns the path of the queue file for reports.

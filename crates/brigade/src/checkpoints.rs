@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use brigade_call::{Call, CallStatus, Checkpoint, CheckpointStatus};
 use brigade_core::{CallId, CheckpointId, Hint, IdPrefix, NextStep};
+use brigade_policy::Blocker;
 use brigade_queue::{Answer, QueueError, StoredCall, StoredCheckpoint};
 use brigade_redact::Redactor;
 
@@ -124,7 +125,8 @@ impl Checkpoints {
         let run = match running::run_stored(room, call, &checkpoints) {
             Ok(run) => run,
             Err(error) if error.refusal().is_some() => {
-                let hint = way_out_of(room, &stored.checkpoint)?;
+                let is_certain = !error.blockers().iter().any(Blocker::is_of_invalid_policy);
+                let hint = if is_certain { way_out_of(room, &stored.checkpoint)? } else { None };
                 let checkpoint = checkpoint_now(room, &stored)?;
                 return Err(hinted(error, hint).resuming(checkpoint));
             }

@@ -9,6 +9,7 @@ use brigade_core::NextStep;
 pub use brigade_doctor::DoctorRequest;
 use brigade_doctor::{Area, Issue, Quieted, quiet, top_issue};
 use brigade_facts::SummaryFacts;
+use brigade_policy::Policy;
 use brigade_runtime::Checks;
 use brigade_upkeep::{Fix, Ledger, ParitySection, Parts, Sections, Survey, UpkeepError, closeouts, fix};
 
@@ -19,8 +20,7 @@ use crate::exit::Exit;
 use crate::gather;
 use crate::load;
 use crate::parity;
-use crate::policies::Policies;
-use crate::policies::errors;
+use crate::policies::{self, Policies, errors};
 use crate::report::{
     CatalogReport, FixReport, IssueReport, PolicyHealthReport, Report as _, Rows, ToolSummary,
 };
@@ -116,7 +116,8 @@ impl Policies {
             enabled: state.is_enabled(),
             valid: state.policy().is_some(),
             errors: errors(state),
-            policy: state.shown_rules(),
+            policy: state.policy().map(Policy::rules),
+            diagnosis: policies::diagnosis(&self.room, state),
             issue_count: issues.len(),
             issues,
             top_issue: top_issue_of(&self.room, &found),

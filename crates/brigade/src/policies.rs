@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use brigade_core::Severity;
+use brigade_core::{NextStep, Severity};
 use brigade_facts::FactReader;
-use brigade_policy::{CallFacts, ErrorLine, PolicyState, SandboxMode, explain};
+use brigade_policy::{
+    CallFacts, Diagnosis, ErrorLine, Policy, PolicyState, SandboxMode, explain, step_to_correct,
+};
 
 use crate::error::Error;
 use crate::gather;
@@ -33,7 +35,8 @@ impl Policies {
             policy_path: self.room.absolute(POLICY),
             valid: state.policy().is_some(),
             errors: errors(&state),
-            policy: state.shown_rules(),
+            policy: state.policy().map(Policy::rules),
+            diagnosis: diagnosis(&self.room, &state),
         })
     }
 
@@ -68,8 +71,28 @@ impl Policies {
             allowed: explanation.decision.is_allowed(),
             rulings: explanation.rulings.iter().map(ruling).collect(),
             policy: explanation.decision.to_document(state, &tool.env_labels),
+            diagnosis: if state.is_enabled() { diagnosis(&self.room, state) } else { None },
         })
     }
+}
+
+/// Returns where an invalid policy is wrong and what to do, or what to do about a missing one.
+pub(crate) fn diagnosis(room: &Room, state: &PolicyState) -> Option<Diagnosis> {
+    let errors = errors(state);
+    let first = errors.first()?.fault();
+    let sources = room.sources();
+    let label = |error: &ErrorLine| {
+        let mut fault = error.fault().clone();
+        sources.look_up(&mut fault);
+        fault.label()
+    };
+    let step = first.place.as_ref().map_or(NextStep::InitPolicy, step_to_correct);
+    let help = first.help.clone().map_or_else(|| room.in_words(step), |help| room.spelled(help));
+    Some(Diagnosis {
+        code: first.code.clone().into_owned(),
+        labels: errors.iter().filter_map(label).collect(),
+        help: Some(help.to_string()),
+    })
 }
 
 /// Returns the errors of the policy, including a missing file.

@@ -26,8 +26,11 @@ pub enum Refusal {
         /// The call that would have been stored, without secrets.
         call: Box<Call>,
     },
-    /// A call cannot be shown.
-    Call,
+    /// A call cannot be shown, or not what it would do.
+    Call {
+        /// The call; `None` if there is none.
+        call: Option<Box<Call>>,
+    },
     /// A call cannot be approved, rejected or held.
     Review {
         /// The current call; `None` if there is none.

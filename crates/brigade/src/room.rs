@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use brigade_call::Paths;
 use brigade_core::Timestamp;
-use brigade_facts::{Config, Digests};
+use brigade_facts::{Config, Digests, SourceFiles};
 use brigade_fs::{Fs, RelPath};
 use brigade_queue::{JournalStore, Queue, Store, ThisHost};
+use brigade_redact::Redactor;
 use brigade_upkeep::{InboxStore, Setup, Site};
 
+use crate::calls;
 use crate::env::Env;
 use crate::gather;
 
@@ -69,6 +71,11 @@ impl Room {
     /// Returns the store of the inbox.
     pub(crate) fn inbox(&self) -> InboxStore<'_> {
         InboxStore { fs: &*self.fs, clock: &*self.env.clock, timeout: self.env.lock_timeout }
+    }
+
+    /// Returns the reader of source lines for messages.
+    pub(crate) fn sources(&self) -> SourceFiles {
+        SourceFiles::new(self.fs.clone(), Redactor::new(&calls::telling_values(self).unwrap_or_default()))
     }
 
     /// Returns the workspace path for reports.

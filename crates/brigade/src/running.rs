@@ -88,6 +88,9 @@ fn run_next(room: &Room) -> Result<RunReport, Error> {
     if let Some(journal) = room.journal() {
         journal.require_calls()?;
     }
+    if let Some(error) = calls::invalid_policy(&gather::config(room)?) {
+        return Err(not_run(room, None, error, RunRefusal::default()));
+    }
     let approved = view.approved_by_age()?;
     let mut passed_over = Vec::new();
     for stored in approved {
@@ -292,7 +295,9 @@ fn attempt(room: &Room, ready: Ready) -> Result<Attempt, Error> {
 
 fn refused(room: &Room, call: &Call, refusal: NotVerified) -> Error {
     let changed: Vec<String> = refusal.changes.iter().map(ToString::to_string).collect();
+    let is_uncertain = refusal.blockers.iter().any(brigade_policy::Blocker::is_of_invalid_policy);
     let message = match changed.as_slice() {
+        _ if is_uncertain => format!("call {} cannot run", call.id),
         // The only reason says more than the names of the changes.
         [_, _, ..] if refusal.blockers.len() == 1 => format!("call {} cannot run", call.id),
         [] => format!("call {} cannot run", call.id),

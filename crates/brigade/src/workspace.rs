@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use brigade_facts::{Digests, SourceFiles};
 use brigade_fs::{DiskFs, Fs, RelPath};
-use brigade_redact::Redactor;
 
-use crate::calls;
 use crate::calls::Calls;
 use crate::catalog::Tools;
 use crate::checkpoints::Checkpoints;
@@ -196,10 +194,7 @@ impl Workspace {
 
     /// Returns the reader of source lines for messages.
     pub fn sources(&self) -> SourceFiles {
-        SourceFiles::new(
-            self.room.fs.clone(),
-            Redactor::new(&calls::telling_values(&self.room).unwrap_or_default()),
-        )
+        self.room.sources()
     }
 
     /// Returns the diagnosis of the workspace.

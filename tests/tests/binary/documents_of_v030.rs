@@ -70,34 +70,20 @@ fn contracts_count_what_keeps_calls_back_and_nothing_else() {
 }
 
 #[test]
-fn an_invalid_policy_is_shown_as_far_as_it_is_understood_and_allows_nothing() {
+fn an_invalid_policy_shows_no_rule_and_allows_nothing() {
     let site = Site::fixture("repo-tools");
-    let rules = [
-        "allowed_families",
-        "allowed_effects",
-        "denied_effects",
-        "required_approval_modes",
-        "max_timeout",
-        "allowed_runtimes",
-    ];
     site.workspace.write(POLICY, "allowed_families = [\"nope\"]\ndenied_effects = [\"network\"]\n");
     for words in [["policy", "show"], ["policy", "doctor"]] {
         let shown = site.json(words).expect(1);
-        assert_eq!(shown["valid"], false);
+        assert_eq!((&shown["valid"], &shown["policy"]), (&json!(false), &json!(null)));
         if words[1] == "doctor" {
             let top = &shown["top_issue"];
             assert_eq!((&top["tool_id"], &top["family"]), (&json!("policy"), &json!("policy")));
         }
-        assert_eq!(shown["policy"]["denied_effects"], json!(["network"]));
-        for key in rules.into_iter().chain(["env_bindings"]) {
-            assert!(shown["policy"].get(key).is_some(), "{key}");
-        }
     }
     let plan = site.json(["call", "plan", "count-words"]).expect(1);
     assert_eq!(plan["policy"]["allowed"], false);
-    for key in rules.into_iter().chain(["env_labels_required"]) {
-        assert!(plan["policy"].get(key).is_some(), "{key}");
-    }
+    assert!(plan["policy"].get("denied_effects").is_none(), "no rule holds: {plan:#}");
     // Of what is no TOML, nothing is understood.
     site.workspace.write(POLICY, "allowed_families = \n");
     assert_eq!(site.json(["policy", "show"]).expect(1)["policy"], json!(null));

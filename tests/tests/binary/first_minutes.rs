@@ -94,9 +94,55 @@ fn a_broken_policy_is_said_first_and_shows_no_value() {
     let explained = site.json(["policy", "explain", "tool"]).expect(1);
     assert_eq!((&explained["allowed"], &explained["rulings"]), (&json!(false), &json!([])));
     assert!(explained["errors"][0].to_string().contains("sandbox.mode"), "{explained:#}");
-    assert!(explained["policy"].get("sandbox").is_none(), "{explained:#}");
+    let shown = site.json(["policy", "show"]).expect(1);
+    assert_eq!(shown["policy"], json!(null), "{shown:#}");
+    for document in [&explained, &shown, &site.json(["policy", "doctor"]).expect(1)] {
+        assert_eq!(document["code"], "config_invalid", "{document:#}");
+        assert_eq!(document["labels"][0]["line"], 3, "{document:#}");
+        assert_eq!(document["help"], "did you mean `enforce`?", "{document:#}");
+    }
+    // No rule and no term of a run holds.
     let plan = site.json(["call", "plan", "tool"]).expect(1);
-    assert!(plan["policy"].get("sandbox").is_none(), "{plan:#}");
+    for document in [&explained, &plan] {
+        let known =
+            ["allowed", "blockers", "enabled", "env_labels_used", "errors", "fingerprint", "policy_path"];
+        let keys: Vec<&String> = document["policy"].as_object().unwrap().keys().collect();
+        assert_eq!(keys, known, "{document:#}");
+    }
+}
+
+#[test]
+fn an_open_call_under_a_broken_policy_proposes_only_to_correct_the_policy() {
+    let site = Site::script("echo ran\n");
+    let pending = site.queue("tool", "{}");
+    let approved = site.approved("tool", r#"{"other":1}"#);
+    site.workspace.write(".brigade/tools/policy.toml", "max_timeout = 0\n");
+    for words in [
+        &["call", "show", &pending][..],
+        &["call", "show", &approved],
+        &["call", "approve", &pending],
+        &["call", "run", &pending],
+        &["call", "run", &approved],
+        &["call", "run", "--next"],
+    ] {
+        let run = site.tools(words);
+        run.assert_code(1);
+        assert_eq!(run.stdout_text(), "", "{run}");
+        let said = run.stderr_text();
+        assert!(said.starts_with("error[policy_invalid]: "), "{run}");
+        assert!(said.contains("max_timeout: expected a number greater than 0\n --> "), "{run}");
+        let helps: Vec<&str> = said.lines().filter(|line| line.starts_with("help: ")).collect();
+        assert_eq!(helps, ["help: ${EDITOR:-vi} +1 .brigade/tools/policy.toml"], "{run}");
+        let document = site.json(words).expect(1);
+        assert_eq!(document["help"], "${EDITOR:-vi} +1 .brigade/tools/policy.toml", "{document:#}");
+        assert_eq!(document["labels"][0]["line"], 1, "{document:#}");
+    }
+    assert_eq!(site.json(["call", "show", &pending]).expect(1)["call"]["status"], "pending");
+    let brief = site.brigade.run(["work", "brief", "--json"]).json();
+    assert_eq!(brief["next_command"], "${EDITOR:-vi} +1 .brigade/tools/policy.toml", "{brief:#}");
+    // What ended is history, whatever the policy says now.
+    site.tools(["call", "reject", &pending, "--reason", "no"]).assert_code(0);
+    site.tools(["call", "show", &pending]).assert_code(0);
 }
 
 #[test]

@@ -225,6 +225,9 @@ fn what_a_left_pid_file_names_by_now_is_never_signalled() {
     let error = refused["error"].as_str().unwrap();
     assert!(error.contains(&format!("process {} (`sleep`)", stranger.0.id())), "{refused:#}");
     assert_eq!(refused["runtime"]["state"], "stale");
+    // Neither does a start put its own number there.
+    let refused = runtimes.json(&["start", "helper"], 1);
+    assert_eq!(refused["blocker_details"][0]["code"], "runtime_unmanaged", "{refused:#}");
     // What would be refused is not proposed.
     let doctor = runtimes.json(&["doctor"], 0);
     assert_eq!(
@@ -311,16 +314,25 @@ fn a_start_that_fails_shows_the_end_of_the_log() {
     let late = runtimes.json(&["start", "slow", "--wait", "0.3"], 1);
     assert_eq!((&late["state"], &late["started"]), (&json!("starting"), &json!(1)));
     assert_eq!(late["reason"], "not ready after 0.3 s: nothing listens on port 1");
+    assert_eq!(late["error"], "the runtime is not ready: not ready after 0.3 s: nothing listens on port 1");
+    assert_eq!(late["code"], "runtime_not_ready");
+    assert_eq!(late["help"], "brigade tools runtime logs slow");
     assert_eq!(slow().len(), 1, "a runtime that lives is not ended for being slow");
     runtimes.json(&["stop", "slow"], 0);
     let starting = runtimes.json(&["start", "slow"], 0);
     assert_eq!((&starting["state"], &starting["runtime"]["state"]), (&json!("starting"), &json!("running")));
+    let again = runtimes.json(&["start", "slow"], 0);
+    assert_eq!((&again["skipped"], &again["state"]), (&json!(1), &json!(null)));
+    let waited = runtimes.json(&["start", "slow", "--wait", "0.3"], 1);
+    assert_eq!((&waited["skipped"], &waited["state"]), (&json!(1), &json!("starting")));
+    assert_eq!((&waited["code"], &waited["pid"]), (&json!("runtime_not_ready"), &starting["pid"]));
     let restarted = runtimes.json(&["restart", "slow"], 0);
     assert_eq!(restarted["stop"]["runtime"]["state"], "stopped", "not the new process");
     assert_eq!((&restarted["start"]["state"], slow().len()), (&json!("starting"), 1));
     let text = runtimes.text(&["restart", "slow", "--wait", "0.1"]);
     text.assert_code(1);
     assert!(text.stdout_text().contains("starting: not ready after 0.1 s"), "{}", text.stdout_text());
+    assert!(text.stderr_text().starts_with("error[runtime_not_ready]: the runtime is not ready"), "{text}");
 }
 
 #[test]

@@ -30,6 +30,42 @@ fn a_list_without_its_end_is_one_error_on_its_line() {
 }
 
 #[test]
+fn a_slip_in_the_policy_is_one_error_where_it_is() {
+    let site = Site::script("echo ran\n");
+    for (text, place, message) in [
+        ("[sandbox]\nmode =\n", "2:7", "a value is missing"),
+        ("max_timeout = True\n", "1:15", "`true` and `false` are written in lower case"),
+        ("[sandbox]\nmode: \"off\"\n", "2:5", "expected `=` between key and value, found `:`"),
+        ("[sandbox]\nmode \"off\"\n", "2:6", "`=` is missing between key and value"),
+        ("a = [\"x\"\n# b\n\n[sandbox]\nmode = \"off\"\n", "1:9", "`]` is missing: expected `,` or `]`"),
+    ] {
+        site.workspace.write(".brigade/tools/policy.toml", text);
+        for words in [&["policy", "show"][..], &["policy", "doctor"], &["doctor"], &["call", "plan", "tool"]]
+        {
+            let run = site.tools(words);
+            let said = format!("{}{}", run.stdout_text(), run.stderr_text());
+            assert_eq!(said.matches("error[").count(), 1, "{run}");
+            assert!(said.contains(&format!(" --> .brigade/tools/policy.toml:{place}\n")), "{run}");
+            assert!(said.contains(message), "{run}");
+        }
+    }
+}
+
+#[test]
+fn the_check_for_issues_says_a_fault_of_the_catalog_once() {
+    let site = Site::script("echo ran\n");
+    for slip in ["timeout = True", "timeout: 5", "timeout ="] {
+        let catalog = site.workspace.read_text(".brigade/tools.toml");
+        site.workspace.write(".brigade/tools.toml", format!("{catalog}\n{slip}\n"));
+        let run = site.tools(["doctor"]);
+        run.assert_code(1);
+        let said = format!("{}{}", run.stdout_text(), run.stderr_text());
+        assert_eq!(said.matches("error[").count(), 1, "{run}");
+        site.workspace.write(".brigade/tools.toml", catalog);
+    }
+}
+
+#[test]
 fn a_misspelt_argument_is_one_message() {
     let site = site();
     for (args, message, hint) in [

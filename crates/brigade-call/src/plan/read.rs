@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use brigade_command::Argv;
-use brigade_core::{Fingerprint, Json, Spell};
-use brigade_policy::{Blocker, BlockerDetail, Decision, PolicyDecision};
+use brigade_core::{Fingerprint, Json, NextStep, Spell};
+use brigade_policy::{Blocker, BlockerDetail, Decision, PolicyDecision, step_to_correct};
 use brigade_projection::ProjectionSummary;
 use brigade_redact::Redactor;
 
@@ -64,6 +64,12 @@ impl Plan {
     /// Returns every reason why the call may not run; empty when it may.
     pub fn blockers(&self) -> &[Blocker] {
         &self.blockers
+    }
+
+    /// Returns the step that makes an invalid policy valid again. Nothing else is accepted before.
+    pub fn policy_to_correct(&self) -> Option<NextStep> {
+        let error = self.blockers.iter().find(|blocker| blocker.is_of_invalid_policy())?;
+        error.place.as_ref().map(step_to_correct)
     }
 
     /// Returns the blockers as sentences.

@@ -49,6 +49,7 @@ pub(super) fn read<E: Entry>(text: &str, first_line: usize, output: &mut Output<
         // What follows a syntax error may be read in another way than it was meant.
         let first = Place::at(output.file, first.at.0, first.at.1);
         let mut behind = output.issues.split_off(said);
+        // What stands at the error itself is the same slip.
         behind.retain(|issue| issue.place < first);
         output.issues.append(&mut behind);
     }

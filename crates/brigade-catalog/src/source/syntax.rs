@@ -45,6 +45,21 @@ pub(super) fn describe(message: &str) -> &'static str {
     known.map_or("not valid TOML: expected `key = value`, a [table] or a comment", |(_, words)| words)
 }
 
+/// Describes an error by what stands at its place, where that says more than the parser's message.
+pub(super) fn describe_at(message: &str, rest: &str) -> &'static str {
+    let line = rest.lines().next().unwrap_or_default();
+    let has_no_equals =
+        message.starts_with("key with no value") || message.starts_with("invalid unquoted key");
+    match line.trim_start().as_bytes() {
+        [b':', ..] if has_no_equals => "expected `=` between key and value, found `:`",
+        [b'"' | b'\'' | b'[' | b'{', ..] if has_no_equals => "`=` is missing between key and value",
+        [b'T' | b'F', ..] if ["True", "False"].iter().any(|word| line.starts_with(word)) => {
+            "`true` and `false` are written in lower case"
+        }
+        _ => describe(message),
+    }
+}
+
 /// A list or inline table that is not closed where its end is expected.
 pub(super) struct Unclosed {
     /// The position behind the last text before the error.
@@ -60,10 +75,12 @@ pub(super) fn unclosed(text: &str, error: usize) -> Option<Unclosed> {
     let bytes = before.as_bytes();
     let mut line_start = 0;
     let mut at = 0;
+    // The end of the last text that is no comment.
+    let mut end = 0;
     while at < bytes.len() {
         let rest = &before[at..];
         let to_line_end = || rest.find('\n').unwrap_or(rest.len());
-        at += match bytes[at] {
+        let length = match bytes[at] {
             b'#' => to_line_end(),
             // A header, not a list.
             b'[' if open.is_empty() && before[line_start..at].trim().is_empty() => to_line_end(),
@@ -83,6 +100,10 @@ pub(super) fn unclosed(text: &str, error: usize) -> Option<Unclosed> {
                 rest.chars().next().map_or(1, char::len_utf8)
             }
         };
+        if bytes[at] != b'#' && !bytes[at].is_ascii_whitespace() {
+            end = at + length;
+        }
+        at += length;
     }
     let &(start, bracket) = open.last()?;
     let is_earlier = before[start..].contains('\n') || text.trim_end().len() <= error;
@@ -90,7 +111,7 @@ pub(super) fn unclosed(text: &str, error: usize) -> Option<Unclosed> {
         b'[' => "`]` is missing: expected `,` or `]`",
         _ => "`}` is missing: expected `,` or `}`",
     };
-    is_earlier.then_some(Unclosed { at: before.trim_end().len(), message })
+    is_earlier.then_some(Unclosed { at: end, message })
 }
 
 /// Returns the length of the string that a text begins with; of the whole text if it does not end.
@@ -132,7 +153,11 @@ mod tests {
         check("effects = [\"local-read\"\ntimeout = 10\nname = \"x\"\n", &[(1, 24, list)]);
         check("[[tool]]\nids = [\n  \"a]\",\n  'b'\nname = 1\n", &[(4, 6, list)]);
         check("a = [1", &[(1, 7, list)]);
+        check("a = [\n  'b'  # not yet\n  # the end\n\n[c]\nd = 1\n", &[(2, 6, list)]);
         check("# é\na = ['é'\nü = 1", &[(2, 9, list)]);
+        check("a: \"x\"\n", &[(1, 2, "expected `=` between key and value, found `:`")]);
+        check("a \"x\"\n", &[(1, 3, "`=` is missing between key and value")]);
+        check("a = True\n", &[(1, 5, "`true` and `false` are written in lower case")]);
         let string = "a value is missing, or a string is not quoted";
         check("a = b\nc = [1, 2]\nd = e\n", &[(1, 5, string), (3, 5, string)]);
     }

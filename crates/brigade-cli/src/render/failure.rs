@@ -42,7 +42,11 @@ impl Report for ErrorReport {
 /// Returns the members that every document of a failure has.
 pub(crate) fn diagnosis(error: &Error, sources: Option<&SourceFiles>) -> Diagnosis {
     let (fault, reasons) = error.faults();
-    let help = fault.help.as_ref().map(|help| unsecret(&hint_text(help)));
+    let help = match reasons.as_slice() {
+        [only] => with_only_reason(fault.clone(), only.clone()).help,
+        _ => fault.help.clone(),
+    };
+    let help = help.map(|help| unsecret(&hint_text(&help)));
     let label = |mut fault: Fault| {
         if let Some(sources) = sources {
             sources.look_up(&mut fault);

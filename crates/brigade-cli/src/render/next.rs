@@ -146,6 +146,7 @@ fn command(step: &NextStep) -> String {
         N::StartRuntime(id) => of("tools runtime start", id, ""),
         N::StopRuntime(id) => of("tools runtime stop", id, ""),
         N::RestartRuntime(id) => of("tools runtime restart", id, ""),
+        N::ReadRuntimeLogs(id) => of("tools runtime logs", id, ""),
         N::ImportMcp => "tools import mcp RUNTIME".to_owned(),
         N::TryImportMcp(id) => of("tools import mcp", id, "--dry-run"),
         N::ListPacks => "tools pack list".to_owned(),
@@ -239,7 +240,7 @@ mod tests {
     fn steps() -> Vec<NextStep> {
         use NextStep as N;
         let id = || "some-id".to_owned();
-        let with_name: [fn(String) -> N; 19] = [
+        let with_name: [fn(String) -> N; 20] = [
             N::ShowTool,
             N::DescribeTool,
             N::DescribeToolLive,
@@ -255,6 +256,7 @@ mod tests {
             N::StartRuntime,
             N::StopRuntime,
             N::RestartRuntime,
+            N::ReadRuntimeLogs,
             N::TryImportMcp,
             N::ShowPin,
             N::AcceptPin,

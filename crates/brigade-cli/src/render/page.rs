@@ -5,6 +5,7 @@ use brigade::core::Timestamp;
 use brigade::{Fault, SourceFiles};
 
 use super::fault;
+use super::next::hint_text;
 use super::table::{Fit, Table};
 use super::text::{Colour, Text, Tone};
 
@@ -97,6 +98,17 @@ impl Sheet {
         self.blocks.push(Block::Fault(Box::new(fault)));
     }
 
+    /// Returns whether a fault proposes a command.
+    fn proposes(&self, command: &str) -> bool {
+        let says = |fault: &Fault| fault.help.as_ref().is_some_and(|help| hint_text(help) == command);
+        self.blocks.iter().any(|block| matches!(block, Block::Fault(fault) if says(fault)))
+    }
+
+    /// Returns whether any fault says what to do.
+    pub(crate) fn helps(&self) -> bool {
+        self.blocks.iter().any(|block| matches!(block, Block::Fault(fault) if fault.help.is_some()))
+    }
+
     /// Returns whether any fault has a place in a file.
     pub(crate) fn names_places(&self) -> bool {
         self.blocks.iter().any(|block| matches!(block, Block::Fault(fault) if fault.place.is_some()))
@@ -167,8 +179,11 @@ impl Page {
         self.trouble.fault(Fault::new(code, message));
     }
 
-    /// Adds the next command to run, in the same form as the help of an error.
+    /// Adds the next command to run, in the same form as the help of an error, unless an error or issue says it.
     pub(crate) fn next(&mut self, command: &str) {
+        if self.data.proposes(command) || self.trouble.proposes(command) {
+            return;
+        }
         self.notes.line(Text::new(Tone::Good, "help: ").then(Tone::Accent, command));
     }
 

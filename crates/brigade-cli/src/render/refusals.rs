@@ -12,7 +12,7 @@ use self::forms::*;
 use super::next::CommandLine;
 use super::page::Page;
 use super::text::{Text, Tone};
-use super::views::{logs_command, numbers};
+use super::views::{logs_command, numbers, show_call};
 use super::{View as _, blockers};
 
 /// Returns the document of an error that is a refusal.
@@ -69,13 +69,13 @@ impl Parts<'_> {
                 blocker_details,
                 diagnosis,
             })),
-            Refusal::Call => Refused::Call(Box::new(CallRefused {
+            Refusal::Call { call } => Refused::Call(Box::new(CallRefused {
                 schema: Id::default(),
                 target,
                 calls_path,
-                call: None,
+                call: owned(call),
                 preview: None,
-                blocker_details: Vec::new(),
+                blocker_details,
                 changed: Vec::new(),
                 pin: None,
                 error: message,
@@ -336,6 +336,10 @@ pub(crate) fn show_behind(error: &Error, refusal: &Refusal, page: &mut Page) {
             if !is("tool_missing") && !is("secret_argument") {
                 page.note("use --include-blocked to queue it anyway; a blocked call cannot be approved");
             }
+        }
+        Refusal::Call { call: Some(call) } => {
+            page.trouble.gap();
+            show_call(call, page.now, &mut page.trouble);
         }
         Refusal::Pin(Some(report)) => report.show(page),
         Refusal::RuntimeStart { runtime_id, runtime, stdout, stderr, survivors } => {

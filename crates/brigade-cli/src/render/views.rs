@@ -14,4 +14,5 @@ mod setup;
 mod state;
 mod work;
 
+pub(super) use calls::show_call;
 pub(super) use runtimes::{logs_command, numbers};

@@ -41,13 +41,11 @@ pub(super) fn policy(file: &str, bytes: &[u8]) -> PolicyState {
     };
     let mut reader = Reader::new(file, text);
     let table = reader.parse();
-    let is_toml = reader.is_content();
     let mut policy = Policy { file: file.to_owned(), ..Policy::default() };
     top(&mut reader, &table, &mut policy);
     let issues = reader.into_issues();
     if issues.iter().any(|issue| issue.severity == Severity::Error) {
-        let part = is_toml.then(|| Box::new(policy));
-        return PolicyState::Invalid { file: file.to_owned(), issues, part };
+        return PolicyState::Invalid { file: file.to_owned(), issues };
     }
     policy.issues = issues;
     PolicyState::Valid(Box::new(policy))
@@ -58,7 +56,7 @@ fn not_utf8(file: &str, bytes: &[u8], at: usize) -> PolicyState {
     let place = Reader::new(file, &before).place(&(at..at));
     let (severity, message) = (Severity::Error, "not UTF-8 text".to_owned());
     let issue = ConfigIssue { severity, place, entry: None, field: None, message, hint: None };
-    PolicyState::Invalid { file: file.to_owned(), issues: vec![issue], part: None }
+    PolicyState::Invalid { file: file.to_owned(), issues: vec![issue] }
 }
 
 fn top(reader: &mut Reader<'_>, table: &DeTable<'_>, policy: &mut Policy) {
@@ -248,7 +246,7 @@ fn sandbox(reader: &mut Reader<'_>, place: Place, value: &Value<'_>, policy: &mu
         let rules = sandbox_rules(reader, place, table, &prefix, TOOL_SANDBOX);
         policy.tool_sandbox.insert(id.get_ref().trim().to_owned(), rules);
     }
-    if !states_a_mode(table) {
+    if reader.is_toml() && !states_a_mode(table) {
         let hint = "add mode = \"enforce\", \"best-effort\" or \"off\"".to_owned();
         let message = "mode is missing: off, enforce or best-effort";
         reader.error_at(place, "sandbox", message, Some(hint));

@@ -1,7 +1,7 @@
 //! Documents about the policy.
 
 use brigade_core::json::sorted;
-use brigade_policy::{ErrorLine, PolicyDecision, PolicyRules};
+use brigade_policy::{Diagnosis, ErrorLine, PolicyDecision, PolicyRules};
 use serde::{Deserialize, Serialize};
 
 use super::{IssueReport, Report, SchemaId};
@@ -23,9 +23,12 @@ pub struct PolicyReport {
     pub valid: bool,
     /// The problems.
     pub errors: Vec<ErrorLine>,
-    /// The rules, of an invalid policy as far as they are understood; `null` without any.
+    /// The rules; `null` without a valid policy.
     #[serde(serialize_with = "sorted::serialize")]
     pub policy: Option<PolicyRules>,
+    /// Where and why the policy is not valid, and what to do.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub diagnosis: Option<Diagnosis>,
 }
 
 impl Report for PolicyReport {
@@ -54,7 +57,7 @@ pub struct PolicyHealthReport {
     pub valid: bool,
     /// The problems.
     pub errors: Vec<ErrorLine>,
-    /// The rules, of an invalid policy as far as they are understood; `null` without any.
+    /// The rules; `null` without a valid policy.
     #[serde(serialize_with = "sorted::serialize")]
     pub policy: Option<PolicyRules>,
     /// Issues of the policy and of tools under it.
@@ -67,6 +70,9 @@ pub struct PolicyHealthReport {
     pub top_issue: Option<IssueReport>,
     /// Errors in the catalog.
     pub tool_errors: Vec<ErrorLine>,
+    /// Where and why the policy is not valid, and what to do.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub diagnosis: Option<Diagnosis>,
 }
 
 impl Report for PolicyHealthReport {
@@ -99,6 +105,9 @@ pub struct ExplainReport {
     pub rulings: Vec<RulingReport>,
     /// The policy decision.
     pub policy: PolicyDecision,
+    /// Where and why the policy is not valid, and what to do.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub diagnosis: Option<Diagnosis>,
 }
 
 impl Report for ExplainReport {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use brigade_call::{RuntimeHealth, RuntimeIssueRecord, RuntimeStatus};
-use brigade_policy::{BlockerDetail, ErrorLine};
+use brigade_policy::{BlockerDetail, Diagnosis, ErrorLine};
 use serde::{Deserialize, Serialize};
 
 use super::{Report, SchemaId, Unfilled};
@@ -195,6 +195,12 @@ pub struct RuntimeStartReport {
     pub(crate) blockers: Unfilled<Vec<String>>,
     /// The same reasons with code, place and fix.
     pub(crate) blocker_details: Unfilled<Vec<BlockerDetail>>,
+    /// The error, if the caller asked to wait and the runtime is not ready.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Code and help of the error.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub diagnosis: Option<Diagnosis>,
 }
 
 impl Report for RuntimeStartReport {
@@ -275,6 +281,12 @@ pub struct RuntimeRestartReport {
     pub start: Option<RuntimeStartReport>,
     /// The current runtime; `null` if no runtime has this id.
     pub runtime: Box<RuntimeStatus>,
+    /// The error, if the caller asked to wait and the runtime is not ready.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Code and help of the error.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub diagnosis: Option<Diagnosis>,
 }
 
 impl Report for RuntimeRestartReport {

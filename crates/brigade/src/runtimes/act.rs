@@ -5,9 +5,9 @@ use std::time::Duration;
 use brigade_call::RuntimeStatus;
 use brigade_catalog::{Runtime, Runtimes as RuntimeFile};
 use brigade_doctor::{IssueType, not_to_be_started, start_blockers};
-use brigade_policy::Blocker;
+use brigade_policy::{Blocker, Diagnosis};
 use brigade_runtime::{
-    Checks, RuntimeFacts, StartOptions, StartOutcome, StartProgress, StopOutcome, Supervisor,
+    Awaited, Checks, RuntimeFacts, StartOptions, StartOutcome, StartProgress, StopOutcome, Supervisor,
 };
 
 use brigade_upkeep::find_runtime;
@@ -22,7 +22,7 @@ use crate::report::{
 use crate::room::Room;
 use crate::runtimes;
 use crate::runtimes::Runtimes;
-use brigade_core::codes;
+use brigade_core::{NextStep, codes};
 
 impl Runtimes {
     /// Starts a runtime and waits until it is ready. `progress` gets every step.
@@ -112,6 +112,8 @@ impl Runtimes {
             schema: RuntimeRestartReport::SCHEMA,
             target: room.target(),
             runtime_id: shown_id(id),
+            error: start.as_ref().and_then(|start| start.error.clone()),
+            diagnosis: start.as_ref().and_then(|start| start.diagnosis.clone()),
             stop,
             start,
             runtime,
@@ -150,6 +152,8 @@ fn start_report(
         health: None,
         ready_after_seconds: None,
         reason: None,
+        error: None,
+        diagnosis: None,
         blockers: Unfilled::default(),
         blocker_details: Unfilled::default(),
     };
@@ -166,15 +170,21 @@ fn start_report(
         },
         StartOutcome::Starting { process, waited, detail } => RuntimeStartReport {
             started: 1,
-            state: Some(StartState::Starting),
             pid: Some(process.pid()),
             pid_path: Some(room.absolute(&facts.pid_path)),
             metadata_path: Some(room.absolute(&facts.metadata_path)),
-            reason: Some(format!("not ready after {} s: {detail}", waited.as_secs_f64())),
-            ..report
+            ..starting(room, report, format!("not ready after {} s: {detail}", waited.as_secs_f64()))
         },
-        StartOutcome::AlreadyRunning { process } => RuntimeStartReport {
+        StartOutcome::AlreadyRunning { process, awaited: Some(Awaited::NotReady { detail }) } => {
+            RuntimeStartReport { skipped: 1, pid: Some(process.pid()), ..starting(room, report, detail) }
+        }
+        StartOutcome::AlreadyRunning { process, awaited } => RuntimeStartReport {
             skipped: 1,
+            state: awaited.is_some().then_some(StartState::Ready),
+            health: awaited.and_then(|awaited| match awaited {
+                Awaited::Ready(health) => Some(health.to_record()),
+                Awaited::NotReady { .. } => None,
+            }),
             pid: Some(process.pid()),
             reason: Some(if facts.issues.iter().any(|issue| issue.issue_type == IssueType::RuntimeOutdated) {
                 "the runtime is running already, as an older entry said: `runtime restart` takes the new one"
@@ -200,6 +210,18 @@ fn start_report(
             return Err(Error::new(ErrorKind::Refused, reason.to_string()).refusing(room, refusal));
         }
     })
+}
+
+/// Completes the report of a runtime that lives but is not ready. That is an error only if it was waited for.
+fn starting(room: &Room, report: RuntimeStartReport, reason: String) -> RuntimeStartReport {
+    let error = report.waited_seconds.map(|_| format!("the runtime is not ready: {reason}"));
+    let step = NextStep::ReadRuntimeLogs(report.runtime_id.clone());
+    let diagnosis = error.as_ref().map(|_| Diagnosis {
+        code: codes::RUNTIME_NOT_READY.as_str().to_owned(),
+        labels: Vec::new(),
+        help: Some(room.words(&step)),
+    });
+    RuntimeStartReport { state: Some(StartState::Starting), reason: Some(reason), error, diagnosis, ..report }
 }
 
 fn start_refused(room: &Room, runtime: &Runtime, facts: &RuntimeFacts, blockers: Vec<Blocker>) -> Error {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use brigade::core::text::escape_blanks;
-use brigade::core::{Fingerprint, Json, NextStep};
+use brigade::core::{Fingerprint, Json, NextStep, Timestamp};
 use brigade::{
     Access, Binding, BlockerDetail, BoundBy, BoundCode, Call, CallReport, CallStatus, CodeNote,
     ContractLabels, PlanReport, Preview, QueueReport, ReviewReport, RunReport, StartedCommand,
@@ -278,7 +278,7 @@ fn show_code(code: &BoundCode, sheet: &mut Sheet) {
 
 impl View for CallReport {
     fn show(&self, page: &mut Page) {
-        show_call(&self.call, page);
+        show_call(&self.call, page.now, &mut page.data);
         if !self.blocker_details.is_empty() {
             page.data.gap();
             show_blockers(&self.blocker_details, &mut page.data);
@@ -304,9 +304,8 @@ impl View for CallReport {
     }
 }
 
-fn show_call(call: &Call, page: &mut Page) {
-    let now = page.now;
-    let sheet = &mut page.data;
+/// Shows a stored call.
+pub(crate) fn show_call(call: &Call, now: Timestamp, sheet: &mut Sheet) {
     sheet.field("call", Text::new(Tone::Accent, call.id.as_str()));
     sheet.field("tool", Text::new(Tone::Strong, &call.tool_id));
     sheet.field("status", words::status(call.status.as_str()));

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use brigade::core::json;
 use brigade::core::{Hint, Place, Severity};
 use brigade::{
-    CatalogReport, Fault, Fix, FixReport, ImportReport, IssueReport, PolicyHealthReport, Rows,
+    CatalogReport, ErrorLine, Fault, Fix, FixReport, ImportReport, IssueReport, PolicyHealthReport, Rows,
     RuntimeIssueRecord,
 };
 
@@ -17,7 +17,20 @@ use crate::render::{View, words};
 
 impl View for CatalogReport {
     fn show(&self, page: &mut Page) {
-        config_errors(&self.errors, page);
+        let issues: Vec<IssueReport> = self.issues.iter().collect();
+        // Errors of the configuration are issues, too, unless only other issues are shown.
+        let stands = |error: &&ErrorLine| {
+            let place = error.fault().place.as_ref();
+            let is_there = |issue: &IssueReport| {
+                place.is_some_and(|place| {
+                    issue.file.as_ref() == Some(&place.file)
+                        && (issue.line, issue.column) == (place.line, place.column)
+                })
+            };
+            !issues.iter().any(is_there)
+        };
+        let others: Vec<ErrorLine> = self.errors.iter().filter(stands).cloned().collect();
+        config_errors(&others, page);
         let sheet = &mut page.data;
         sheet.field("workspace", &self.target);
         sheet.field("tools", self.tool_count.to_string());
@@ -37,7 +50,6 @@ impl View for CatalogReport {
             (count, quiet) => Text::from(format!("{count} ({quiet} more accepted by the last closeout)")),
         };
         sheet.field("issues", count);
-        let issues: Vec<IssueReport> = self.issues.iter().collect();
         show_issues(&issues, page);
     }
 

@@ -2,7 +2,7 @@
 
 use brigade::core::Json;
 use brigade::core::json::to_json;
-use brigade::{ExplainReport, PolicyReport};
+use brigade::{Diagnosis, ExplainReport, PolicyReport};
 
 use super::catalog::config_errors;
 use crate::render::View;
@@ -15,17 +15,22 @@ impl View for PolicyReport {
         if self.valid {
             page.data.field("policy", Text::new(Tone::Accent, &self.policy_path));
         }
-        // What an invalid policy says does not hold.
-        if let Some(policy) = self.policy.as_ref().filter(|_| self.valid) {
+        if let Some(policy) = &self.policy {
             show_rules(&to_json(policy).unwrap_or_default(), "", page);
         }
-        if self.errors.iter().any(|error| error.fault().code == "policy_missing") {
-            page.next("brigade tools policy init");
-        } else if !self.valid {
-            page.next("brigade tools policy doctor");
-        } else {
+        if self.valid {
             page.next("brigade tools policy explain ID");
+        } else {
+            way_on(self.diagnosis.as_ref(), page);
         }
+    }
+}
+
+/// Shows what to do about a policy that is not valid, unless an error has said it.
+fn way_on(diagnosis: Option<&Diagnosis>, page: &mut Page) {
+    let help = diagnosis.and_then(|diagnosis| diagnosis.help.as_ref());
+    if let Some(help) = help.filter(|_| !page.trouble.helps()) {
+        page.next(help);
     }
 }
 
@@ -54,7 +59,7 @@ impl View for ExplainReport {
     fn show(&self, page: &mut Page) {
         if !self.errors.is_empty() {
             config_errors(&self.errors, page);
-            return page.next("brigade tools policy doctor");
+            return way_on(self.diagnosis.as_ref(), page);
         }
         page.data.field("tool", Text::new(Tone::Strong, &self.tool_id));
         page.data.field("policy", Text::new(Tone::Accent, &self.policy_path));

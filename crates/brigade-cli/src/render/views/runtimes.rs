@@ -1,8 +1,9 @@
 //! Runtimes: their state, starts and stops.
 
 use brigade::command::argv::Argv;
+use brigade::core::Hint;
 use brigade::{
-    RuntimeHealthReport, RuntimeListReport, RuntimeLogsReport, RuntimeReport, RuntimeRestartReport,
+    Fault, RuntimeHealthReport, RuntimeListReport, RuntimeLogsReport, RuntimeReport, RuntimeRestartReport,
     RuntimeStartReport, RuntimeStatus, RuntimeStatusReport, RuntimeStopReport, RuntimesSummary, StartState,
 };
 
@@ -119,7 +120,13 @@ impl View for RuntimeReport {
 impl View for RuntimeStartReport {
     fn show(&self, page: &mut Page) {
         show_start(self, page);
-        page.next(&command_line("status", ""));
+        match (&self.error, &self.diagnosis) {
+            (Some(error), Some(diagnosis)) => {
+                let fault = Fault::new(diagnosis.code.clone(), error);
+                page.trouble.fault(fault.help(diagnosis.help.clone().map(Hint::from)));
+            }
+            _ => page.next(&command_line("status", "")),
+        }
     }
 }
 
@@ -194,7 +201,10 @@ impl View for RuntimeLogsReport {
 fn show_counts(summary: &RuntimesSummary, page: &mut Page) -> bool {
     config_errors(&summary.errors, page);
     if summary.runtimes.is_empty() {
-        page.data.line("no runtimes");
+        // An error says what cannot be listed.
+        if summary.errors.is_empty() {
+            page.data.line("no runtimes");
+        }
         return false;
     }
     page.data.field("runtimes", summary.runtime_count.to_string());
