@@ -21,6 +21,7 @@ const FLOORS: &[Floor] = &[
         "brigade-policy",
         "brigade-catalog",
         "brigade-schema",
+        "brigade-discovery",
     ]),
     Floor::Ordered(&[
         "brigade-upkeep",
@@ -140,6 +141,8 @@ mod tests {
         check("brigade-call", &["brigade-projection", "brigade-policy"], &["brigade-doctor"]);
         check("brigade-policy", &["brigade-catalog"], &["brigade-projection", "brigade-call"]);
         check("brigade-schema", &["brigade-core"], &["brigade-catalog"]);
+        check("brigade-catalog", &["brigade-discovery"], &[]);
+        check("brigade-discovery", &["brigade-core"], &["brigade-catalog", "brigade-projection"]);
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod ignore;
 use std::collections::BTreeMap;
 
 use brigade_core::{ErrorKind, Explained, Hint, NextStep, closest};
+use brigade_discovery::program;
 
 use crate::fields::KNOWN_HARNESSES;
 use crate::model::{Family, Tool};
@@ -170,12 +171,11 @@ impl Starter {
 
 /// Returns the names of a harness's program.
 fn programs(harness: &str) -> Vec<&str> {
-    match harness {
-        "cursor" => vec!["cursor", "cursor-agent"],
-        "continue" => vec!["cn"],
+    match (program(harness), harness) {
+        (Some(program), _) => program.commands.to_vec(),
         // Pages, not programs.
-        "mcp" | "scripts" => Vec::new(),
-        name => vec![name],
+        (None, "mcp" | "scripts") => Vec::new(),
+        (None, name) => vec![name],
     }
 }
 

@@ -52,6 +52,7 @@ codes! {
     PACK_MISSING = "pack_missing": "No tool pack has this id or prefix, or no pack was built yet.";
     PIN_MISSING = "pin_missing": "No pin has this id.";
     HARNESS_MISSING = "harness_missing": "No harness has this name.";
+    CLIENT_MISSING = "client_missing": "No client has this name.";
     SERVER_TOOL_MISSING = "server_tool_missing": "The MCP server lists no tool of this name.";
     NOTHING_APPROVED = "nothing_approved": "No approved call is ready to run.";
     WORKSPACE_MISSING = "workspace_missing": "Neither the directory nor one above it has `.brigade`.";
@@ -69,6 +70,8 @@ codes! {
     RUN_FAILED = "run_failed": "The program ran and failed.";
     PACK_CONFLICT = "pack_conflict": "An entry or a source of the pack differs from one that exists, or is not valid.";
     ENTRY_EXISTS = "entry_exists": "The catalog has a different entry with this id.";
+    CLIENT_UNSUPPORTED = "client_unsupported": "The client cannot be connected this way.";
+    CLIENT_ENTRY_FOREIGN = "client_entry_foreign": "The client's file has an entry of our name that Brigade did not write.";
 
     CONFIG_INVALID = "config_invalid": "A configuration file has an error.";
     TOML_SYNTAX = "toml_syntax": "A configuration file is not valid TOML.";
@@ -76,6 +79,7 @@ codes! {
     CLOSEOUT_INVALID = "closeout_invalid": "A closeout cannot be read.";
     PIN_INVALID = "pin_invalid": "A pin cannot be read.";
     PACK_INVALID = "pack_invalid": "The directory is not a tool pack that can be read.";
+    CLIENT_FILE_INVALID = "client_file_invalid": "A client's file cannot be read or edited.";
     ENVELOPE_INVALID = "envelope_invalid": "An exported receipt is not valid.";
 
     USAGE = "usage": "The request is not valid.";

@@ -2,8 +2,8 @@
 //!
 //! [`Json::parse`] reads RFC 8259 strictly and refuses duplicate keys. [`Dialect::Lenient`] also reads what older
 //! programs wrote: `NaN`, duplicate keys and lone surrogates. [`Dialect::WithComments`] reads settings files with
-//! comments. Errors carry the position, never the text. [`members`] reads an object without building a value, and
-//! [`reprint`] writes one again. All three use the same tokenizer.
+//! comments. Errors carry the position, never the text. [`members`] reads an object without building a value,
+//! [`reprint`] writes one again, and [`PlacedObject`] says where its members are. All use the same tokenizer.
 //!
 //! [`write_document`] writes a document at once, and a [`DocumentWriter`] member by member. [`Rows`] are a list whose
 //! elements are made when they are written.
@@ -17,6 +17,7 @@ mod document;
 mod number;
 mod parse;
 mod peek;
+mod placed;
 mod record;
 mod reprint;
 mod rows;
@@ -33,6 +34,7 @@ pub use document::{DocumentWriter, ListWriter, write_document, write_rows, write
 pub use number::Number;
 pub use parse::{Dialect, JsonError, JsonErrorKind};
 pub use peek::{Raw, members};
+pub use placed::{PlacedMember, PlacedObject};
 pub use record::{Extra, RecordDeserializer, exact, from_record, present, sorted, to_record};
 pub use reprint::{Shown, reprint};
 pub use rows::Rows;

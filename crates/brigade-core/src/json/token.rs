@@ -117,6 +117,7 @@ pub(super) struct Tokens<'a> {
     start: usize,
     dialect: Dialect,
     expect: Expect,
+    comma: Option<usize>,
     depth: usize,
     /// One bit per level, innermost last: set for an object.
     objects: u128,
@@ -127,7 +128,7 @@ type Scanned<T> = Result<T, JsonErrorKind>;
 impl<'a> Tokens<'a> {
     pub(super) fn new(text: &'a str, dialect: Dialect) -> Tokens<'a> {
         let at = if dialect != Dialect::Strict && text.starts_with('\u{feff}') { 3 } else { 0 };
-        Tokens { text, at, start: at, dialect, expect: Expect::Value, depth: 0, objects: 0 }
+        Tokens { text, at, start: at, dialect, expect: Expect::Value, comma: None, depth: 0, objects: 0 }
     }
 
     /// The end of the last token, or the position of the error.
@@ -138,6 +139,11 @@ impl<'a> Tokens<'a> {
     /// The start of the last token.
     pub(super) fn start(&self) -> usize {
         self.start
+    }
+
+    /// The position of the last comma between members or elements.
+    pub(super) fn comma(&self) -> Option<usize> {
+        self.comma
     }
 
     /// Moves the error position to one that the caller found.
@@ -215,6 +221,7 @@ impl<'a> Tokens<'a> {
         let end = if self.is_in_object() { b'}' } else { b']' };
         match self.peek()? {
             b',' => {
+                self.comma = Some(self.at);
                 self.at += 1;
                 self.skip_space()?;
                 self.start = self.at;

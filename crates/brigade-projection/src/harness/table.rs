@@ -1,6 +1,8 @@
 //! The table. Each harness names where the facts come from; paths are those of a workspace, not of a home directory.
+//! Labels and titles are those of `brigade_discovery::Program`.
 
 use brigade_catalog::Family;
+use brigade_discovery::Program;
 
 use super::{FieldValue, FrontMatterField, Harness, HarnessPlace, Lossiness, PlaceFormat};
 
@@ -88,8 +90,8 @@ const fn page(families: &'static [Family], path: &'static str) -> HarnessPlace {
 pub(super) const HARNESSES: &[Harness] = &[
     // code.claude.com/docs: slash commands, skills, memory (rules).
     Harness {
-        name: "claude",
-        title: "Claude Code",
+        name: Program::CLAUDE.label,
+        title: Program::CLAUDE.title,
         places: &[
             markdown(
                 COMMANDS,
@@ -115,8 +117,8 @@ pub(super) const HARNESSES: &[Harness] = &[
     // developers.openai.com/codex/skills: `.agents/skills`, and `skills` of a project's `.codex`. Prompts are per user
     // only.
     Harness {
-        name: "codex",
-        title: "Codex",
+        name: Program::CODEX.label,
+        title: Program::CODEX.title,
         places: &[
             skill(SKILLS, ".codex/skills/{id}/SKILL.md"),
             command_as_skill(".codex/skills/{id}/SKILL.md"),
@@ -127,8 +129,8 @@ pub(super) const HARNESSES: &[Harness] = &[
     },
     // opencode.ai/docs/commands, /docs/skills
     Harness {
-        name: "opencode",
-        title: "OpenCode",
+        name: Program::OPENCODE.label,
+        title: Program::OPENCODE.title,
         places: &[
             markdown(
                 COMMANDS,
@@ -145,8 +147,8 @@ pub(super) const HARNESSES: &[Harness] = &[
     },
     // antigravity.google/docs: skills, rules and workflows; both `.agent` and `.agents` are read.
     Harness {
-        name: "antigravity",
-        title: "Antigravity",
+        name: Program::ANTIGRAVITY.label,
+        title: Program::ANTIGRAVITY.title,
         places: &[
             skill(SKILLS, ".agent/skills/{id}/SKILL.md"),
             markdown(COMMANDS, ".agent/workflows/{id}.md", DESCRIPTION),
@@ -159,8 +161,8 @@ pub(super) const HARNESSES: &[Harness] = &[
     },
     // pi.dev/docs: prompt templates, skills (also direct .md files beneath .pi/skills).
     Harness {
-        name: "pi",
-        title: "Pi",
+        name: Program::PI.label,
+        title: Program::PI.title,
         places: &[
             markdown(COMMANDS, ".pi/prompts/{id}.md", &[SUMMARY, may("argument-hint")]),
             skill(SKILLS, ".pi/skills/{id}/SKILL.md"),
@@ -171,8 +173,8 @@ pub(super) const HARNESSES: &[Harness] = &[
     },
     // cursor.com/docs: rules, commands, skills.
     Harness {
-        name: "cursor",
-        title: "Cursor",
+        name: Program::CURSOR.label,
+        title: Program::CURSOR.title,
         places: &[
             skill(SKILLS, ".cursor/skills/{id}/SKILL.md"),
             markdown(COMMANDS, ".cursor/commands/{id}.md", NO_FIELDS),
@@ -190,8 +192,8 @@ pub(super) const HARNESSES: &[Harness] = &[
     // hermes-agent.nousresearch.com/docs: skills of ~/.hermes, and directories that `skills.external_dirs` of its
     // configuration names.
     Harness {
-        name: "hermes",
-        title: "Hermes Agent",
+        name: Program::HERMES.label,
+        title: Program::HERMES.title,
         places: &[
             HarnessPlace { lossiness: Lossiness::Adapted, ..skill(PROSE, ".hermes/skills/{id}/SKILL.md") },
             about(".hermes/skills/{id}/SKILL.md"),
@@ -202,8 +204,8 @@ pub(super) const HARNESSES: &[Harness] = &[
     },
     // docs.openclaw.ai/tools/skills: <workspace>/skills and <workspace>/.agents/skills; a skill is also a command.
     Harness {
-        name: "openclaw",
-        title: "OpenClaw",
+        name: Program::OPENCLAW.label,
+        title: Program::OPENCLAW.title,
         places: &[
             skill(SKILLS, "skills/{id}/SKILL.md"),
             command_as_skill("skills/{id}/SKILL.md"),
@@ -214,8 +216,8 @@ pub(super) const HARNESSES: &[Harness] = &[
     },
     // geminicli.com/docs: custom commands are TOML with `prompt`, and `description`; skills.
     Harness {
-        name: "gemini",
-        title: "Gemini CLI",
+        name: Program::GEMINI.label,
+        title: Program::GEMINI.title,
         places: &[
             HarnessPlace {
                 families: COMMANDS,
@@ -232,8 +234,8 @@ pub(super) const HARNESSES: &[Harness] = &[
     },
     // docs.github.com/copilot and code.visualstudio.com/docs/copilot: prompt files, instructions, skills.
     Harness {
-        name: "copilot",
-        title: "GitHub Copilot",
+        name: Program::COPILOT.label,
+        title: Program::COPILOT.title,
         places: &[
             skill(SKILLS, ".github/skills/{id}/SKILL.md"),
             markdown(
@@ -250,8 +252,8 @@ pub(super) const HARNESSES: &[Harness] = &[
     },
     // qwenlm.github.io/qwen-code-docs: commands are Markdown since 0.10, TOML ones are still read; skills.
     Harness {
-        name: "qwen",
-        title: "Qwen Code",
+        name: Program::QWEN.label,
+        title: Program::QWEN.title,
         places: &[
             markdown(COMMANDS, ".qwen/commands/{id}.md", &[SUMMARY, may("argument-hint")]),
             skill(SKILLS, ".qwen/skills/{id}/SKILL.md"),
@@ -268,8 +270,8 @@ pub(super) const HARNESSES: &[Harness] = &[
     },
     // block.github.io/goose/docs/guides/context-engineering/using-skills
     Harness {
-        name: "goose",
-        title: "Goose",
+        name: Program::GOOSE.label,
+        title: Program::GOOSE.title,
         places: &[
             skill(SKILLS, ".goose/skills/{id}/SKILL.md"),
             command_as_skill(".goose/skills/{id}/SKILL.md"),
@@ -281,8 +283,8 @@ pub(super) const HARNESSES: &[Harness] = &[
     },
     // docs.continue.dev/customize: rules, prompts.
     Harness {
-        name: "continue",
-        title: "Continue",
+        name: Program::CONTINUE.label,
+        title: Program::CONTINUE.title,
         places: &[
             HarnessPlace {
                 families: COMMANDS,
@@ -311,8 +313,8 @@ pub(super) const HARNESSES: &[Harness] = &[
     },
     // ampcode.com/manual: skills beneath .agents/skills, which replaced custom commands.
     Harness {
-        name: "amp",
-        title: "Amp",
+        name: Program::AMP.label,
+        title: Program::AMP.title,
         places: &[
             skill(SKILLS, ".agents/skills/{id}/SKILL.md"),
             command_as_skill(".agents/skills/{id}/SKILL.md"),
@@ -324,8 +326,8 @@ pub(super) const HARNESSES: &[Harness] = &[
     },
     // github.com/charmbracelet/crush: project commands, skills.
     Harness {
-        name: "crush",
-        title: "Crush",
+        name: Program::CRUSH.label,
+        title: Program::CRUSH.title,
         places: &[
             skill(SKILLS, ".crush/skills/{id}/SKILL.md"),
             markdown(COMMANDS, ".crush/commands/{id}.md", NO_FIELDS),

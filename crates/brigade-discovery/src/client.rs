@@ -1,0 +1,368 @@
+//! The table of clients: where each one keeps MCP servers, and how it spells one.
+//!
+//! Each row names where its facts come from. A file whose place is not confirmed is read and never written.
+
+use std::path::{Path, PathBuf};
+
+use crate::entry::{HttpForm, Part};
+use crate::program::Program;
+
+/// A system that programs run on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Platform {
+    /// Linux and other Unix systems.
+    Linux,
+    /// macOS.
+    MacOs,
+    /// Windows.
+    Windows,
+}
+
+impl Platform {
+    /// Returns the system that this program was built for.
+    pub const fn of_this_build() -> Platform {
+        if cfg!(windows) {
+            Platform::Windows
+        } else if cfg!(target_os = "macos") {
+            Platform::MacOs
+        } else {
+            Platform::Linux
+        }
+    }
+}
+
+/// Whose file it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Scope {
+    /// A file of the workspace.
+    Project,
+    /// A file of the user, for all workspaces.
+    User,
+}
+
+impl Scope {
+    /// Returns the word in reports.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Scope::Project => "project",
+            Scope::User => "user",
+        }
+    }
+}
+
+/// How a client talks to the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Transport {
+    /// It starts a program.
+    Stdio,
+    /// It reaches a server that runs.
+    Http,
+}
+
+impl Transport {
+    /// Returns the word in reports.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Transport::Stdio => "stdio",
+            Transport::Http => "http",
+        }
+    }
+}
+
+/// How well the place of a file is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grade {
+    /// From the vendor's documentation or source.
+    Vendor,
+    /// From other programs that write the same file.
+    Observed,
+    /// Not confirmed.
+    Unconfirmed,
+}
+
+/// The format of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// JSON. Comments are kept where a file has them, but the program may not read it.
+    Json,
+    /// JSON with comments and trailing commas.
+    JsonWithComments,
+    /// TOML.
+    Toml,
+}
+
+/// The files of one scope, the preferred one first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Files {
+    /// Paths on Linux: in the workspace, or beginning with `~/`.
+    pub linux: &'static [&'static str],
+    /// Paths on macOS.
+    pub macos: &'static [&'static str],
+    /// Paths on Windows, with `/` between names; `%APPDATA%/` begins those below it.
+    pub windows: &'static [&'static str],
+    /// A variable that names another directory, and the directory that it replaces.
+    pub moved_by: Option<(&'static str, &'static str)>,
+    /// How well the place is known.
+    pub grade: Grade,
+}
+
+impl Files {
+    const fn same(paths: &'static [&'static str], grade: Grade) -> Files {
+        Files { linux: paths, macos: paths, windows: paths, moved_by: None, grade }
+    }
+
+    const fn moved_by(self, variable: &'static str, directory: &'static str) -> Files {
+        Files { moved_by: Some((variable, directory)), ..self }
+    }
+
+    /// Returns whether the files may be written.
+    pub fn are_confirmed(&self) -> bool {
+        self.grade != Grade::Unconfirmed
+    }
+
+    /// Returns the paths on a platform, the preferred one first: in the workspace, absolute, or beginning with `~/` or
+    /// `%APPDATA%/`.
+    pub fn paths(&self, platform: Platform, variable: impl Fn(&str) -> Option<String>) -> Vec<PathBuf> {
+        let paths = match platform {
+            Platform::Linux => self.linux,
+            Platform::MacOs => self.macos,
+            Platform::Windows => self.windows,
+        };
+        let moved = self.moved_by.and_then(|(name, directory)| Some((variable(name)?, directory)));
+        let moved = moved.filter(|(to, _)| Path::new(to).is_absolute());
+        let place = |path: &&str| match &moved {
+            Some((to, directory)) => match Path::new(path).strip_prefix(directory) {
+                Ok(rest) => Path::new(to).join(rest),
+                Err(_) => PathBuf::from(path),
+            },
+            None => PathBuf::from(path),
+        };
+        paths.iter().map(place).collect()
+    }
+}
+
+/// A program that can use MCP servers, and how to enter one.
+#[derive(Clone, Copy, Debug)]
+pub struct Client {
+    /// The name on the command line.
+    pub label: &'static str,
+    /// The name for people.
+    pub title: &'static str,
+    /// The files of the user.
+    pub user: Option<Files>,
+    /// The files of a workspace.
+    pub project: Option<Files>,
+    /// The format of the files.
+    pub format: Format,
+    /// The key of the servers.
+    pub container: &'static str,
+    /// A key below the container that holds the servers in a later form of the file.
+    pub(crate) nested: Option<&'static str>,
+    pub(crate) stdio: &'static [(&'static str, Part)],
+    pub(crate) http: HttpForm,
+}
+
+impl Client {
+    /// Returns the files of a scope.
+    pub fn files(&self, scope: Scope) -> Option<&Files> {
+        match scope {
+            Scope::Project => self.project.as_ref(),
+            Scope::User => self.user.as_ref(),
+        }
+    }
+
+    /// Returns the usual scope: the workspace, unless only the user's files may be written.
+    pub fn usual_scope(&self) -> Scope {
+        match (&self.project, &self.user) {
+            (Some(project), _) if project.are_confirmed() => Scope::Project,
+            (_, Some(_)) => Scope::User,
+            _ => Scope::Project,
+        }
+    }
+
+    /// Returns whether the client has files at all. The generic one has none.
+    pub fn has_files(&self) -> bool {
+        self.user.is_some() || self.project.is_some()
+    }
+}
+
+/// Returns every client, in a stable order.
+pub fn clients() -> &'static [Client] {
+    CLIENTS
+}
+
+/// Returns a client by its label.
+pub fn client(label: &str) -> Option<&'static Client> {
+    CLIENTS.iter().find(|client| client.label == label)
+}
+
+const fn of(program: Program, container: &'static str) -> Client {
+    Client {
+        label: program.label,
+        title: program.title,
+        user: None,
+        project: None,
+        format: Format::Json,
+        container,
+        nested: None,
+        stdio: &[("command", Part::Program), ("args", Part::Arguments)],
+        http: HttpForm::Refused("it has no way to take the token from a variable"),
+    }
+}
+
+const USER_FOLDER_OF_VSCODE: Files = Files {
+    linux: &["~/.config/Code/User/mcp.json"],
+    macos: &["~/Library/Application Support/Code/User/mcp.json"],
+    windows: &["%APPDATA%/Code/User/mcp.json"],
+    moved_by: Some(("XDG_CONFIG_HOME", "~/.config")),
+    grade: Grade::Observed,
+};
+
+const CLIENTS: &[Client] = &[
+    // code.claude.com/docs/en/mcp. `~/.claude/settings.json` holds no servers.
+    Client {
+        user: Some(Files::same(&["~/.claude.json"], Grade::Vendor).moved_by("CLAUDE_CONFIG_DIR", "~")),
+        project: Some(Files::same(&[".mcp.json"], Grade::Vendor)),
+        stdio: &[("type", Part::Text("stdio")), ("command", Part::Program), ("args", Part::Arguments)],
+        http: HttpForm::Keys(&[
+            ("type", Part::Text("http")),
+            ("url", Part::Url),
+            ("headers", Part::Bearer("${", "}")),
+        ]),
+        ..of(Program::CLAUDE, "mcpServers")
+    },
+    // codex-rs/config/src/mcp_types.rs: a literal token is refused there, and `headers` is ignored. The project file is
+    // read in trusted projects only.
+    Client {
+        user: Some(Files::same(&["~/.codex/config.toml"], Grade::Vendor).moved_by("CODEX_HOME", "~/.codex")),
+        project: Some(Files::same(&[".codex/config.toml"], Grade::Vendor)),
+        format: Format::Toml,
+        http: HttpForm::Keys(&[("url", Part::Url), ("bearer_token_env_var", Part::Variable)]),
+        ..of(Program::CODEX, "mcp_servers")
+    },
+    // cursor.com/docs/context/mcp.
+    Client {
+        user: Some(Files::same(&["~/.cursor/mcp.json"], Grade::Vendor)),
+        project: Some(Files::same(&[".cursor/mcp.json"], Grade::Vendor)),
+        http: HttpForm::Keys(&[("url", Part::Url), ("headers", Part::Bearer("${env:", "}"))]),
+        ..of(Program::CURSOR, "mcpServers")
+    },
+    // opencode.ai/docs/mcp-servers: the command is a list of words. Version 2 has the servers below `mcp.servers`.
+    Client {
+        user: Some(
+            Files::same(
+                &["~/.config/opencode/opencode.json", "~/.config/opencode/opencode.jsonc"],
+                Grade::Vendor,
+            )
+            .moved_by("XDG_CONFIG_HOME", "~/.config"),
+        ),
+        project: Some(Files::same(
+            &["opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc"],
+            Grade::Vendor,
+        )),
+        format: Format::JsonWithComments,
+        nested: Some("servers"),
+        stdio: &[("type", Part::Text("local")), ("command", Part::Words)],
+        http: HttpForm::Keys(&[
+            ("type", Part::Text("remote")),
+            ("url", Part::Url),
+            ("headers", Part::Bearer("{env:", "}")),
+        ]),
+        ..of(Program::OPENCODE, "mcp")
+    },
+    // geminicli.com/docs/tools/mcp-server: `url` is the older transport, `httpUrl` is streamable HTTP.
+    Client {
+        user: Some(Files::same(&["~/.gemini/settings.json"], Grade::Vendor)),
+        project: Some(Files::same(&[".gemini/settings.json"], Grade::Vendor)),
+        format: Format::JsonWithComments,
+        http: HttpForm::Keys(&[("httpUrl", Part::Url), ("headers", Part::Bearer("${", "}"))]),
+        ..of(Program::GEMINI, "mcpServers")
+    },
+    // code.visualstudio.com/docs/copilot/reference/mcp-configuration.
+    Client {
+        user: Some(USER_FOLDER_OF_VSCODE),
+        project: Some(Files::same(&[".vscode/mcp.json"], Grade::Vendor)),
+        format: Format::JsonWithComments,
+        stdio: &[("type", Part::Text("stdio")), ("command", Part::Program), ("args", Part::Arguments)],
+        http: HttpForm::Keys(&[
+            ("type", Part::Text("http")),
+            ("url", Part::Url),
+            ("headers", Part::Bearer("${env:", "}")),
+        ]),
+        ..of(Program::VSCODE, "servers")
+    },
+    // docs.windsurf.com: `serverUrl`, not `url`.
+    Client {
+        user: Some(Files::same(&["~/.codeium/windsurf/mcp_config.json"], Grade::Vendor)),
+        project: Some(Files::same(&[".windsurf/mcp_config.json"], Grade::Observed)),
+        http: HttpForm::Keys(&[("serverUrl", Part::Url), ("headers", Part::Bearer("${env:", "}"))]),
+        ..of(Program::WINDSURF, "mcpServers")
+    },
+    // zed.dev/docs/ai/mcp. Its settings have no variables, so a token could only stand there itself.
+    Client {
+        user: Some(
+            Files {
+                windows: &["%APPDATA%/zed/settings.json"],
+                ..Files::same(&["~/.config/zed/settings.json"], Grade::Observed)
+            }
+            .moved_by("XDG_CONFIG_HOME", "~/.config"),
+        ),
+        project: Some(Files::same(&[".zed/settings.json"], Grade::Unconfirmed)),
+        format: Format::JsonWithComments,
+        ..of(Program::ZED, "context_servers")
+    },
+    // The common form, for programs that are not in this table.
+    Client {
+        label: "json",
+        title: "Any client",
+        http: HttpForm::Keys(&[
+            ("type", Part::Text("http")),
+            ("url", Part::Url),
+            ("headers", Part::Bearer("${", "}")),
+        ]),
+        ..of(Program::CLAUDE, "mcpServers")
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn project_files_are_in_the_workspace_and_user_files_are_not() {
+        for client in CLIENTS {
+            for files in [&client.project, &client.user].into_iter().flatten() {
+                assert!(!files.linux.is_empty() && !files.macos.is_empty() && !files.windows.is_empty());
+            }
+            let project = client.project.iter().flat_map(|files| files.linux);
+            assert!(project.clone().all(|path| !path.starts_with(['~', '/', '%'])), "{}", client.label);
+            let user = client.user.iter().flat_map(|files| files.linux.iter().chain(files.macos));
+            assert!(user.clone().all(|path| path.starts_with("~/")), "{}", client.label);
+        }
+    }
+
+    #[test]
+    fn variables_move_the_files_of_the_user() {
+        let paths = |label: &str, variable: &str, value: &str| {
+            let files = client(label).unwrap().user.unwrap();
+            let set = |name: &str| (name == variable).then(|| value.to_owned());
+            let paths = files.paths(Platform::Linux, set);
+            paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(paths("codex", "CODEX_HOME", "/srv/codex"), ["/srv/codex/config.toml"]);
+        assert_eq!(paths("codex", "CODEX_HOME", "srv"), ["~/.codex/config.toml"]);
+        assert_eq!(paths("claude", "CLAUDE_CONFIG_DIR", "/c"), ["/c/.claude.json"]);
+        assert_eq!(paths("zed", "XDG_CONFIG_HOME", "/x"), ["/x/zed/settings.json"]);
+        assert_eq!(paths("cursor", "XDG_CONFIG_HOME", "/x"), ["~/.cursor/mcp.json"]);
+    }
+
+    #[test]
+    fn the_workspace_is_meant_unless_its_file_is_not_confirmed() {
+        let of_user: Vec<&str> = CLIENTS
+            .iter()
+            .filter(|client| client.usual_scope() == Scope::User)
+            .map(|client| client.label)
+            .collect();
+        assert_eq!(of_user, ["zed"]);
+    }
+}

@@ -1,0 +1,243 @@
+//! Adding, changing and removing the entry in the bytes of a file.
+
+use brigade_core::codes::{self, ErrorCode};
+use brigade_core::{ErrorKind, Explained, Json, JsonErrorKind};
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+use thiserror::Error;
+
+use crate::client::{Client, Format};
+use crate::entry::{Entry, NAME, has_additions, is_ours};
+use crate::{json, toml};
+
+/// What was written around an entry, so that removing it leaves no trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct Traces {
+    /// Whether the file was made.
+    pub file: bool,
+    /// Whether the file was blank, and got its outermost object.
+    pub document: bool,
+    /// Whether the object of the servers was made.
+    pub container: bool,
+    /// Whether an empty object on one line was spread over lines.
+    pub opened: bool,
+}
+
+/// A file with the entry.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Put {
+    /// The new text.
+    pub text: String,
+    /// The bytes of the entry in the new text.
+    pub entry_at: Range<usize>,
+    /// Whether the file had the entry already. The text is then that of the file.
+    pub is_unchanged: bool,
+    /// Whether the entry has members that somebody else added.
+    pub has_additions: bool,
+    /// What was written around the entry.
+    pub traces: Traces,
+    /// Whether the file has comments, trailing commas or a byte order mark, which its format does not allow.
+    pub is_loose: bool,
+}
+
+/// A file without the entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// The new text; `None` if nothing is left of a file that we made.
+    pub text: Option<String>,
+    /// The bytes of the entry in the old text.
+    pub entry_at: Range<usize>,
+}
+
+/// A place in a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct At {
+    /// The line, from 1.
+    pub line: usize,
+    /// The column in characters, from 1.
+    pub column: usize,
+}
+
+/// Why a file is not edited. The text of the file is never quoted.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Refused {
+    /// The file is UTF-16.
+    #[error("the file is UTF-16; save it as UTF-8")]
+    Utf16,
+    /// The file is not JSON.
+    #[error("{kind}")]
+    NotJson {
+        /// Where.
+        at: At,
+        /// What is wrong.
+        kind: JsonErrorKind,
+    },
+    /// The file is not TOML.
+    #[error("not valid TOML")]
+    NotToml {
+        /// Where.
+        at: At,
+    },
+    /// The servers are not in an object or table.
+    #[error("`{key}` is not {expected}")]
+    WrongContainer {
+        /// Where.
+        at: At,
+        /// The key.
+        key: &'static str,
+        /// What it should be.
+        expected: &'static str,
+    },
+    /// A key occurs twice among the servers, or on the way to them.
+    #[error("the key stands twice in its object")]
+    Duplicate {
+        /// Where it stands again.
+        at: At,
+    },
+    /// The entry is not one of ours.
+    #[error("an entry `{NAME}` is there that Brigade did not write")]
+    Foreign {
+        /// Where.
+        at: At,
+    },
+    /// The entry is written in a form that cannot be edited in place.
+    #[error("the entry `{NAME}` is written with dotted keys, which are not edited")]
+    Form {
+        /// Where.
+        at: At,
+    },
+    /// The edit would break the file.
+    #[error("the entry cannot be added to the servers as they are written")]
+    Unfit,
+}
+
+impl Refused {
+    /// Returns the place in the file.
+    pub fn at(&self) -> Option<At> {
+        match self {
+            Refused::Utf16 | Refused::Unfit => None,
+            Refused::NotJson { at, .. }
+            | Refused::NotToml { at }
+            | Refused::WrongContainer { at, .. }
+            | Refused::Duplicate { at }
+            | Refused::Foreign { at }
+            | Refused::Form { at } => Some(*at),
+        }
+    }
+}
+
+impl Explained for Refused {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Refused::Foreign { .. } | Refused::Form { .. } | Refused::Unfit => ErrorKind::Refused,
+            _ => ErrorKind::InvalidConfig,
+        }
+    }
+
+    fn code(&self) -> Option<ErrorCode> {
+        Some(match self {
+            Refused::Foreign { .. } => codes::CLIENT_ENTRY_FOREIGN,
+            _ => codes::CLIENT_FILE_INVALID,
+        })
+    }
+
+    fn is_about_request(&self) -> bool {
+        true
+    }
+}
+
+/// Returns the place of a byte.
+pub(crate) fn at(text: &str, byte: usize) -> At {
+    let before = &text[..text.floor_char_boundary(byte)];
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    let column = before[line_start..].trim_start_matches('\u{feff}').chars().count() + 1;
+    At { line: before.matches('\n').count() + 1, column }
+}
+
+/// Returns the line end of a text: that of its first line.
+pub(crate) fn line_end(text: &str) -> &'static str {
+    match text.find('\n') {
+        Some(at) if text[..at].ends_with('\r') => "\r\n",
+        _ => "\n",
+    }
+}
+
+/// Checks that bytes are text that programs read as UTF-8.
+pub(crate) fn decode(bytes: &[u8]) -> Result<&str, Refused> {
+    if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
+        return Err(Refused::Utf16);
+    }
+    std::str::from_utf8(bytes).map_err(|error| {
+        let before = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
+        Refused::NotJson { at: at(&before, before.len()), kind: JsonErrorKind::NotUtf8 }
+    })
+}
+
+/// Returns whether a text has nothing but white space and a byte order mark.
+pub(crate) fn is_blank(text: &str) -> bool {
+    text.trim_start_matches('\u{feff}').trim().is_empty()
+}
+
+/// Puts the entry into a file. `None` is a missing file. `noted` is the entry that was written here before.
+///
+/// An entry that has everything is left as it is, with what somebody added to it. A differing one is replaced, and
+/// keeps the additions.
+///
+/// # Errors
+/// Fails if the file cannot be read or edited, or has an entry that is not ours.
+pub fn put(
+    client: &Client,
+    file: Option<&[u8]>,
+    entry: &Entry,
+    noted: Option<&Json>,
+) -> Result<Put, Refused> {
+    let text = decode(file.unwrap_or_default())?;
+    let mut put = match client.format {
+        Format::Json | Format::JsonWithComments => json::put(client, text, entry, noted),
+        Format::Toml => toml::put(client, text, entry, noted),
+    }?;
+    put.traces.file = file.is_none();
+    // A second reading by the parser of the whole file.
+    let stored = crate::servers(client, put.text.as_bytes())?.into_iter().find(|server| server.name == NAME);
+    match stored {
+        Some(stored) if entry.is_in(&stored.value) => {
+            put.has_additions = has_additions(&stored.value);
+            Ok(put)
+        }
+        _ => Err(Refused::Unfit),
+    }
+}
+
+/// Takes the entry out of a file; `None` if it is not there. `traces` and `noted` are what was noted when it was
+/// written.
+///
+/// # Errors
+/// Fails if the file cannot be read or edited, or the entry is not ours.
+pub fn take(
+    client: &Client,
+    file: &[u8],
+    traces: &Traces,
+    noted: Option<&Json>,
+) -> Result<Option<Taken>, Refused> {
+    let text = decode(file)?;
+    let taken = match client.format {
+        Format::Json | Format::JsonWithComments => json::take(client, text, traces, noted),
+        Format::Toml => toml::take(client, text, noted),
+    }?;
+    let Some((text, entry_at)) = taken else { return Ok(None) };
+    let is_gone = traces.file && is_blank(&text);
+    if !is_gone && crate::servers(client, text.as_bytes())?.iter().any(|server| server.name == NAME) {
+        return Err(Refused::Unfit);
+    }
+    Ok(Some(Taken { text: (!is_gone).then_some(text), entry_at }))
+}
+
+/// Returns whether an entry is ours: by its shape, or because we noted it.
+pub(crate) fn is_own(value: &Json, noted: Option<&Json>) -> bool {
+    is_ours(value) || noted.is_some_and(|noted| noted == value)
+}
+
+#[cfg(test)]
+mod tests;

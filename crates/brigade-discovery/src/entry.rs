@@ -1,0 +1,302 @@
+//! The entry that is written, and how each client spells it.
+
+use brigade_core::{Json, Object};
+
+use crate::client::{Client, Transport};
+
+/// The name of our server in every file.
+pub const NAME: &str = "brigade";
+
+/// What the names of variables with tokens begin with.
+pub const TOKEN_VARIABLE: &str = "BRIGADE_TOKEN_";
+
+/// The keys that we write in some form of an entry. Others are somebody's additions, and stay.
+const OWN_KEYS: &[&str] =
+    &["type", "command", "args", "url", "httpUrl", "serverUrl", "headers", "bearer_token_env_var"];
+
+/// A value of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// This text.
+    Text(&'static str),
+    /// The program.
+    Program,
+    /// Its arguments.
+    Arguments,
+    /// The program and its arguments, in one list.
+    Words,
+    /// The address.
+    Url,
+    /// An object with the header `Authorization`; the name of the variable stands between these texts.
+    Bearer(&'static str, &'static str),
+    /// The name of the variable.
+    Variable,
+}
+
+/// How a client spells a server that is reached over HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HttpForm {
+    /// With these keys.
+    Keys(&'static [(&'static str, Part)]),
+    /// Not at all, for this reason.
+    Refused(&'static str),
+}
+
+/// How a client is to reach the gateway.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Connection {
+    /// It starts a program.
+    Stdio {
+        /// The program.
+        program: String,
+        /// Its arguments.
+        arguments: Vec<String>,
+    },
+    /// It sends requests to an address, with a token from a variable.
+    Http {
+        /// The address.
+        url: String,
+        /// The variable.
+        variable: String,
+    },
+}
+
+impl Connection {
+    /// Starts the gateway of a workspace for an agent.
+    pub fn stdio(program: &str, agent: &str, target: &str) -> Connection {
+        let arguments = ["serve", "--stdio", "--as", agent, "--target", target];
+        Connection::Stdio { program: program.to_owned(), arguments: arguments.map(str::to_owned).into() }
+    }
+
+    /// Reaches a gateway at an address, with the token of an agent.
+    pub fn http(url: &str, agent: &str) -> Connection {
+        Connection::Http { url: url.to_owned(), variable: token_variable(agent) }
+    }
+
+    /// Returns the transport.
+    pub fn transport(&self) -> Transport {
+        match self {
+            Connection::Stdio { .. } => Transport::Stdio,
+            Connection::Http { .. } => Transport::Http,
+        }
+    }
+}
+
+/// Returns the variable that holds the token of an agent.
+pub fn token_variable(agent: &str) -> String {
+    format!("{TOKEN_VARIABLE}{}", agent.to_ascii_uppercase().replace('-', "_"))
+}
+
+/// The value of an entry: keys in the order in which they are written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry(pub(crate) Vec<(String, Json)>);
+
+impl Entry {
+    /// Returns the entry as a value.
+    pub fn to_json(&self) -> Json {
+        Json::object(self.0.iter().cloned())
+    }
+
+    /// Returns whether a value has everything that this entry has. It may have more.
+    pub fn is_in(&self, value: &Json) -> bool {
+        is_in(&self.to_json(), value)
+    }
+
+    /// Returns this entry with what somebody added to an earlier one.
+    pub(crate) fn over(&self, earlier: &Json) -> Entry {
+        let mut members: Vec<(String, Json)> = self
+            .0
+            .iter()
+            .map(|(key, value)| match (value, earlier.get(key)) {
+                (Json::Object(own), Some(Json::Object(others))) => {
+                    let mut both = others.clone();
+                    both.extend(own.clone());
+                    (key.clone(), Json::Object(both))
+                }
+                _ => (key.clone(), value.clone()),
+            })
+            .collect();
+        members.extend(additions(earlier).map(|(key, value)| (key.clone(), value.clone())));
+        Entry(members)
+    }
+}
+
+/// Returns whether a value has everything that another one has.
+fn is_in(part: &Json, whole: &Json) -> bool {
+    match (part, whole) {
+        (Json::Object(part), Json::Object(whole)) => {
+            part.iter().all(|(key, value)| whole.get(key).is_some_and(|whole| is_in(value, whole)))
+        }
+        _ => part == whole,
+    }
+}
+
+/// Returns the members of an entry that we never write.
+fn additions(entry: &Json) -> impl Iterator<Item = (&String, &Json)> {
+    let members = entry.as_object().into_iter().flatten();
+    members.filter(|(key, _)| !OWN_KEYS.contains(&key.as_str()))
+}
+
+/// Returns whether an entry holds more than what we write.
+pub(crate) fn has_additions(entry: &Json) -> bool {
+    additions(entry).next().is_some()
+}
+
+impl Client {
+    /// Spells a connection as this client reads it.
+    ///
+    /// # Errors
+    /// Returns the reason why the client cannot be connected this way, without a final stop.
+    pub fn entry(&self, connection: &Connection) -> Result<Entry, &'static str> {
+        let form = match (connection, self.http) {
+            (Connection::Stdio { .. }, _) => self.stdio,
+            (Connection::Http { .. }, HttpForm::Keys(form)) => form,
+            (Connection::Http { .. }, HttpForm::Refused(reason)) => return Err(reason),
+        };
+        let value = |part: Part| match connection {
+            Connection::Stdio { program, arguments } => match part {
+                Part::Program => Json::from(program.as_str()),
+                Part::Arguments => Json::from(arguments.clone()),
+                Part::Words => Json::Array(
+                    [program].into_iter().chain(arguments).map(|word| Json::from(word.as_str())).collect(),
+                ),
+                part => fixed(part),
+            },
+            Connection::Http { url, variable } => match part {
+                Part::Url => Json::from(url.as_str()),
+                Part::Variable => Json::from(variable.as_str()),
+                Part::Bearer(before, after) => {
+                    let bearer = format!("Bearer {before}{variable}{after}");
+                    Json::Object(Object::from([("Authorization".to_owned(), Json::from(bearer))]))
+                }
+                part => fixed(part),
+            },
+        };
+        Ok(Entry(form.iter().map(|(key, part)| ((*key).to_owned(), value(*part))).collect()))
+    }
+}
+
+fn fixed(part: Part) -> Json {
+    match part {
+        Part::Text(text) => Json::from(text),
+        // A form has only the parts of its own transport; a test spells every form.
+        _ => Json::Null,
+    }
+}
+
+/// Returns whether an entry has the shape of what we write, whoever wrote it: it starts our gateway, or names a
+/// variable with a token of ours.
+pub(crate) fn is_ours(entry: &Json) -> bool {
+    let words = words(entry);
+    let starts_us = words.split_first().is_some_and(|(program, arguments)| {
+        let name = program.rsplit(['/', '\\']).next().unwrap_or_default();
+        name.starts_with(NAME) && arguments.starts_with(&["serve".to_owned(), "--stdio".to_owned()])
+    });
+    let header = entry.get("headers").and_then(|headers| headers.get("Authorization"));
+    let variable = header.or_else(|| entry.get("bearer_token_env_var")).and_then(Json::as_str);
+    starts_us || variable.is_some_and(|text| text.contains(TOKEN_VARIABLE))
+}
+
+/// Returns the command line of an entry: program and arguments; empty if it starts nothing.
+///
+/// A command in one text is split at spaces where there are no arguments: some programs read it so.
+pub(crate) fn words(entry: &Json) -> Vec<String> {
+    let texts = |value: &Json| -> Vec<String> {
+        match value {
+            Json::String(text) => vec![text.clone()],
+            Json::Array(items) => items.iter().filter_map(Json::as_str).map(str::to_owned).collect(),
+            Json::Object(inner) => {
+                inner.get("path").and_then(Json::as_str).map(str::to_owned).into_iter().collect()
+            }
+            Json::Null | Json::Bool(_) | Json::Number(_) => Vec::new(),
+        }
+    };
+    let command = entry.get("command");
+    let mut words = command.map(texts).unwrap_or_default();
+    let inner = command.and_then(|command| command.get("args"));
+    words.extend(entry.get("args").or(inner).map(texts).unwrap_or_default());
+    match words.as_slice() {
+        [line] if line.contains(' ') => line.split_whitespace().map(str::to_owned).collect(),
+        _ => words,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{client, clients};
+
+    #[track_caller]
+    fn check(label: &str, connection: &Connection, expect: &str) {
+        let entry = client(label).unwrap().entry(connection).unwrap();
+        let text: Vec<String> =
+            entry.0.iter().map(|(key, value)| format!("{key}={}", value.to_compact())).collect();
+        assert_eq!(text.join(" "), expect);
+    }
+
+    #[test]
+    fn each_client_has_its_own_spelling() {
+        let stdio = Connection::stdio("/bin/brigade", "local", "/w");
+        let args = r#"["serve","--stdio","--as","local","--target","/w"]"#;
+        check("cursor", &stdio, &format!("command=\"/bin/brigade\" args={args}"));
+        check("vscode", &stdio, &format!("type=\"stdio\" command=\"/bin/brigade\" args={args}"));
+        let words = r#"["/bin/brigade","serve","--stdio","--as","local","--target","/w"]"#;
+        check("opencode", &stdio, &format!("type=\"local\" command={words}"));
+        let http = Connection::http("http://h/mcp", "codex-ci");
+        let bearer = |variable: &str| format!("headers={{\"Authorization\":\"Bearer {variable}\"}}");
+        check(
+            "claude",
+            &http,
+            &format!("type=\"http\" url=\"http://h/mcp\" {}", bearer("${BRIGADE_TOKEN_CODEX_CI}")),
+        );
+        check("codex", &http, "url=\"http://h/mcp\" bearer_token_env_var=\"BRIGADE_TOKEN_CODEX_CI\"");
+        check("gemini", &http, &format!("httpUrl=\"http://h/mcp\" {}", bearer("${BRIGADE_TOKEN_CODEX_CI}")));
+        check(
+            "windsurf",
+            &http,
+            &format!("serverUrl=\"http://h/mcp\" {}", bearer("${env:BRIGADE_TOKEN_CODEX_CI}")),
+        );
+        assert!(client("zed").unwrap().entry(&http).is_err());
+    }
+
+    #[test]
+    fn what_we_write_is_ours_and_has_only_our_keys() {
+        for client in clients() {
+            for connection in [Connection::stdio("brigade", "a", "/w"), Connection::http("http://h/mcp", "a")]
+            {
+                let Ok(entry) = client.entry(&connection) else { continue };
+                let json = entry.to_json();
+                assert!(is_ours(&json) && entry.is_in(&json) && !has_additions(&json), "{}", client.label);
+                assert!(entry.0.iter().all(|(_, value)| *value != Json::Null), "{}", client.label);
+            }
+        }
+    }
+
+    #[test]
+    fn other_servers_are_not_ours() {
+        for text in [
+            "null",
+            "[]",
+            r#"{"command": "brigade"}"#,
+            r#"{"command": "brigade", "args": ["tools", "list"]}"#,
+            r#"{"command": "npx", "args": ["serve", "--stdio"]}"#,
+            r#"{"url": "http://127.0.0.1:8766/mcp"}"#,
+            r#"{"command": ["npx"], "args": "serve"}"#,
+        ] {
+            assert!(!is_ours(&Json::parse(text).unwrap()), "{text}");
+        }
+        assert!(is_ours(&Json::parse(r#"{"command": "/opt/x/brigade serve --stdio --as a"}"#).unwrap()));
+    }
+
+    #[test]
+    fn additions_stay_when_an_entry_changes() {
+        let earlier = r#"{"command": "old", "env": {"A": "1"}, "timeout": 5, "headers": {"X": "y"}}"#;
+        let client = client("cursor").unwrap();
+        let entry = client.entry(&Connection::http("http://h/mcp", "a")).unwrap();
+        let both = entry.over(&Json::parse(earlier).unwrap()).to_json();
+        assert_eq!(both.get("command"), None);
+        assert_eq!(both.get("env").unwrap().to_compact(), r#"{"A":"1"}"#);
+        assert_eq!(both.get("headers").unwrap().as_object().unwrap().len(), 2);
+        assert!(entry.is_in(&both));
+    }
+}
