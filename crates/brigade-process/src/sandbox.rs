@@ -50,6 +50,8 @@ mod platform;
 mod repositories;
 #[cfg(target_os = "linux")]
 mod sealed;
+#[cfg(target_os = "linux")]
+mod shown;
 
 pub use installation::{
     Installation, NamedBy, Surroundings, installation_in, installation_of, system_read_paths,

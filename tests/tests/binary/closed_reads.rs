@@ -7,6 +7,7 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
+use brigade_testkit::Brigade;
 use brigade_tests::Site;
 use serde_json::Value;
 
@@ -247,4 +248,58 @@ fn an_argument_opens_nothing_of_git_or_brigade_at_any_depth() {
     site.workspace.write("bin/tool.sh", script);
     let receipt = site.receipt_of("tool", "{\"p\": \"deep\"}");
     assert_eq!(site.log_text(&receipt, "stdout"), "file\nother\n", "{receipt:#}");
+}
+
+/// Runs `brigade` of a site where this was mounted; `None`, which is said, where mounts are not permitted.
+fn with_mounts(site: &Site, mounts: &str) -> Option<Brigade> {
+    let outside = site.beside("").display().to_string();
+    let mounts = mounts.replace("OUTSIDE", outside.trim_end_matches('/'));
+    let mounts = mounts.replace("WORKSPACE", &site.workspace.path().display().to_string());
+    let wrapped =
+        |command: &str| format!("#!/bin/sh\nexec unshare -m sh -c '{mounts} && {command}' sh \"$@\"\n");
+    let program = site.beside("mounted");
+    fs::write(&program, wrapped("true")).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let tried = std::process::Command::new(&program).output().unwrap();
+    if !tried.status.success() {
+        eprintln!("skipped: mounts are not permitted here: {}", String::from_utf8_lossy(&tried.stderr));
+        return None;
+    }
+    let binary = brigade_testkit::brigade_binary().display();
+    fs::write(&program, wrapped(&format!("exec {binary} \"$@\""))).unwrap();
+    Some(Brigade::of(program, &site.workspace).env("PATH", brigade_tests::PATH))
+}
+
+/// Issue 12: mounts that show a closed workspace once more, which lies below the installation of a program.
+#[test]
+fn a_mount_shows_nothing_of_a_closed_workspace() {
+    for mounts in [
+        "mount --bind WORKSPACE OUTSIDE/over",
+        "mount --bind OUTSIDE OUTSIDE/other && mount --bind OUTSIDE/other/ws/sub OUTSIDE/over",
+        "mount -t overlay x -o lowerdir=WORKSPACE:OUTSIDE/empty OUTSIDE/over",
+        "mount -t overlay x -o lowerdir=OUTSIDE/empty:WORKSPACE/sub OUTSIDE/over",
+        "mount -t overlay x -o lowerdir=OUTSIDE/empty,upperdir=WORKSPACE,workdir=OUTSIDE/other OUTSIDE/over",
+        "mount --bind WORKSPACE OUTSIDE/other && mount -t overlay x -o lowerdir=OUTSIDE/other:OUTSIDE/empty OUTSIDE/over",
+    ] {
+        let mut site = Site::script("").env("HOME", "/nonexistent");
+        for folder in ["over", "other", "empty"] {
+            fs::create_dir_all(site.beside(folder)).unwrap();
+        }
+        let name = site.workspace.path().file_name().unwrap().to_str().unwrap().to_owned();
+        let mounts = mounts.replace("/ws/", &format!("/{name}/"));
+        let program = installed_around(&site);
+        site.add_to_policy("[sandbox]\nmode = \"enforce\"\nreads = \"closed\"\n");
+        site.workspace.write(".brigade/tools.toml", Site::entry("tool", &format!("{program} x.py"), ""));
+        let reads = READS.replace("'lib.py',", "'../over/lib.py', '../over/sub/lib.py', '../other/lib.py',");
+        site.workspace.write("x.py", reads);
+        site.workspace.write("lib.py", "unbound\n");
+        site.workspace.write("sub/lib.py", "unbound\n");
+        let Some(brigade) = with_mounts(&site, &mounts) else { return };
+        site.brigade = brigade.env("HOME", "/nonexistent");
+        let receipt = site.receipt_of("tool", "{}");
+        let log = site.log_text(&receipt, "stdout");
+        assert!(!log.contains("unbound") && log.contains("installed"), "{mounts}: {log}{receipt:#}");
+        assert!(log.contains("PermissionError"), "{mounts}: {log}");
+        assert_eq!(receipt["sandbox"]["race"], "none", "{mounts}: {receipt:#}");
+    }
 }

@@ -13,7 +13,7 @@ use rustix::fs::FileType;
 
 use crate::launch::last_errno;
 
-use super::around::{Around, around, path_of, paths_of};
+use super::around::{Around, around, path_of};
 use super::beneath::Way;
 use super::{LocalSockets, Network, SandboxError, SandboxProfile};
 
@@ -77,12 +77,14 @@ pub(super) struct Ruleset {
 
 impl Ruleset {
     /// Builds the ruleset. Every access this version knows is handled, so whatever has no rule is denied.
-    /// `is_sealed` says that copies will be put over the code of a closed workspace.
+    /// `is_sealed` says that copies will be put over the code of a closed workspace, and `kept_out` are all paths of the
+    /// workspace.
     pub(super) fn new(
         profile: &SandboxProfile,
         version: u32,
         top: Top,
         is_sealed: bool,
+        kept_out: &[PathBuf],
     ) -> Result<Ruleset, SandboxError> {
         let abi = ABI::from(i32::try_from(version).unwrap_or(i32::MAX));
         let mut handled = AccessFs::from_all(abi);
@@ -105,9 +107,8 @@ impl Ruleset {
         let reading = AccessFs::from_read(abi);
         // Nobody needs new device files, and with them a privileged user would read any disk.
         let everything = handled & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev);
-        let kept_out = workspace.map(paths_of).unwrap_or_default();
         for path in &profile.installed {
-            rules.add_around(path, &kept_out, reading)?;
+            rules.add_around(path, kept_out, reading)?;
         }
         for path in &profile.read {
             rules.add(path, reading)?;

@@ -9,11 +9,15 @@ use rustix::fs::FileType;
 use crate::Attempt;
 use crate::launch::last_errno;
 
+use super::around;
 use super::calls::{self, Filter};
 use super::files::{self, Ruleset};
 use super::mounts::{self, Mounts, Placeholder};
 use super::sealed::Sealed;
 use super::{Enforcement, Keeping, LocalSockets, Mode, Network, SandboxError, SandboxProfile};
+
+/// A directory of programs that every run needs.
+const SYSTEM: &str = "/usr";
 
 /// A profile in the form that the child applies.
 #[derive(Debug)]
@@ -102,12 +106,31 @@ fn build(
 
     let mut ruleset = None;
     if version != 0 {
+        let workspace = profile.workspace.as_deref();
+        let mut kept_out = workspace.map(|workspace| vec![workspace.to_owned()]).unwrap_or_default();
+        let mut is_decided = true;
+        match workspace.map(around::paths_of) {
+            Some(Ok(paths)) => kept_out = paths,
+            // Of an open workspace, everything may be read anyway.
+            Some(Err(reason)) if profile.closed.is_some() => {
+                is_decided = false;
+                vital(&format!("{reason}, so reads of the workspace cannot be closed"))?;
+            }
+            Some(Err(_)) | None => {}
+        }
+        if profile.closed.is_some() && kept_out.iter().any(|path| Path::new(SYSTEM).starts_with(path)) {
+            is_decided = false;
+            vital(&format!("the workspace contains the system (`{SYSTEM}`), so its reads cannot be closed"))?;
+            // Otherwise no program would start.
+            kept_out.clear();
+        }
         let all_mounted = mounts.is_some() && link.is_none();
         let top = if all_mounted { files::Top::Open } else { files::Top::Closed };
-        let rules = Ruleset::new(profile, version, top, mounts.is_some())?;
+        let rules = Ruleset::new(profile, version, top, mounts.is_some(), &kept_out)?;
         enforced.extend(["read", "write", "truncate"]);
         if profile.closed.is_some() {
             match rules.opened_by() {
+                None if !is_decided => {}
                 None => enforced.push("closed-reads"),
                 Some(path) => missing.push(format!(
                     "`{}` contains the workspace and can be read, so nothing of the workspace is closed",
