@@ -235,6 +235,56 @@ impl<'de> Deserialize<'de> for Label {
     }
 }
 
+/// The name of an agent: 1 to 64 ASCII letters, digits, `-` and `_`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AgentName(String);
+
+impl AgentName {
+    /// The name of the agent that is there without a gateway.toml.
+    pub const LOCAL: &'static str = "local";
+
+    /// Returns the agent [`AgentName::LOCAL`].
+    pub fn local() -> AgentName {
+        AgentName(AgentName::LOCAL.to_owned())
+    }
+
+    /// Returns the name's text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for AgentName {
+    type Err = InvalidId;
+
+    fn from_str(text: &str) -> Result<AgentName, InvalidId> {
+        let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        if (1..=64).contains(&text.len()) && text.bytes().all(legal) {
+            Ok(AgentName(text.to_owned()))
+        } else {
+            Err(InvalidId { kind: "name of an agent", expected: "at most 64 letters, digits, `-` and `_`" })
+        }
+    }
+}
+
+impl fmt::Display for AgentName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Serialize for AgentName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for AgentName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<AgentName, D::Error> {
+        parsed(deserializer)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -257,6 +307,15 @@ mod tests {
         assert_eq!(resolve("call-"), Resolved::Ambiguous(ids.to_vec()));
         assert_eq!(resolve("run-"), Resolved::None);
         assert_eq!(resolve(" "), Resolved::None);
+    }
+
+    #[test]
+    fn names_of_agents_are_short_and_plain() {
+        assert_eq!("codex-ci_2".parse::<AgentName>().unwrap().to_string(), "codex-ci_2");
+        assert_eq!(AgentName::LOCAL.parse(), Ok(AgentName::local()));
+        for text in ["", "a b", "a.b", "a/b", "ä", &"a".repeat(65)] {
+            assert!(text.parse::<AgentName>().is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -30,7 +30,7 @@ mod time;
 pub use explained::{ErrorKind, Explained};
 pub use fingerprint::{Fingerprint, FingerprintBuilder, FingerprintStream, StoredFingerprint};
 pub use glob::Glob;
-pub use id::{CallId, CheckpointId, IdPrefix, InvalidId, Label, Resolved, RunId};
+pub use id::{AgentName, CallId, CheckpointId, IdPrefix, InvalidId, Label, Resolved, RunId};
 pub use issue::{ConfigIssue, Place, Severity, closest};
 pub use json::{Dialect, Extra, Json, JsonError, JsonErrorKind, Number, Object};
 pub use next::{Hint, NeutralWords, NextStep, Spell};

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::{
-    CallId, CheckpointId, Fingerprint, Hint, Json, Label, Number, RunId, Severity, StoredFingerprint,
+    AgentName, CallId, CheckpointId, Fingerprint, Hint, Json, Label, Number, RunId, Severity, StoredFingerprint,
     Timestamp,
 };
 
@@ -58,5 +58,6 @@ plain! {
     RunId: {"type": "string"};
     Severity: {"enum": ["info", "warning", "error"]};
     StoredFingerprint: {"type": "string", "pattern": "^[0-9a-f]{16}([0-9a-f]{48})?$"};
+    AgentName: {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"};
     Timestamp: {"type": "string"};
 }

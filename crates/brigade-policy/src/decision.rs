@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::ruling::{Judge, Ruling, Topic};
 use crate::{
-    Blocker, CallFacts, Environment, Fault, Limits, Observe, Policy, PolicyState, Reads, SandboxMode,
-    SandboxRules, Standing,
+    Blocker, CallFacts, Environment, Fault, Limits, NETWORK_EFFECTS, Observe, Policy, PolicyState, Reads,
+    SandboxMode, SandboxRules, Standing, WRITE_EFFECT,
 };
 
 /// The timeout of a call in seconds, if neither its tool nor the policy sets one.
@@ -17,15 +17,6 @@ pub const DEFAULT_TIMEOUT_SECONDS: f64 = 300.0;
 
 /// The number of bytes kept of each output stream, if the policy does not set it.
 pub const DEFAULT_MAX_OUTPUT_BYTES: u64 = 16 << 20;
-
-/// The effect of reading the workspace. Every run may.
-pub const READ_EFFECT: &str = "local-read";
-
-/// The effect that makes the workspace writable.
-pub const WRITE_EFFECT: &str = "local-write";
-
-/// The effects that allow network access.
-pub const NETWORK_EFFECTS: &[&str] = &["network", "remote-read", "remote-mutation"];
 
 /// The code of a reason that is an error of an invalid policy.
 pub(crate) const INVALID: &str = "policy_invalid";

@@ -17,12 +17,12 @@ pub struct Located<T> {
 }
 
 /// A value of the document.
-pub(crate) type Value<'t> = Spanned<DeValue<'t>>;
+pub type Value<'t> = Spanned<DeValue<'t>>;
 
 /// Converts spans of one file to places, and collects the issues found in it.
 ///
 /// Messages name the type of a wrong value, never its content.
-pub(crate) struct Reader<'a> {
+pub struct Reader<'a> {
     file: &'a str,
     text: &'a str,
     locator: Locator<'a>,
@@ -35,23 +35,24 @@ pub(crate) struct Reader<'a> {
 const MAX_ISSUES: usize = 100;
 
 impl<'a> Reader<'a> {
-    pub(crate) fn new(file: &'a str, text: &'a str) -> Reader<'a> {
+    /// Starts with the text of a file, which `file` names in places.
+    pub fn new(file: &'a str, text: &'a str) -> Reader<'a> {
         Reader { file, text, locator: Locator::new(text, 1), issues: Vec::new(), broken_at: None }
     }
 
     /// Returns the issues in the order of their places.
-    pub(crate) fn into_issues(mut self) -> Vec<ConfigIssue> {
+    pub fn into_issues(mut self) -> Vec<ConfigIssue> {
         self.issues.sort_by(|left, right| left.place.cmp(&right.place));
         self.issues
     }
 
     /// Returns whether the document is valid TOML. Otherwise nothing is known to be missing.
-    pub(crate) fn is_toml(&self) -> bool {
+    pub fn is_toml(&self) -> bool {
         self.broken_at.is_none()
     }
 
     /// Parses the whole document. Every syntax error becomes an issue.
-    pub(crate) fn parse(&mut self) -> DeTable<'a> {
+    pub fn parse(&mut self) -> DeTable<'a> {
         let (table, errors) = source::parse(self.text, &self.locator);
         for error in errors {
             let place = Place::at(self.file, error.at.0, error.at.1);
@@ -62,12 +63,13 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns the place of a byte range. Columns count characters.
-    pub(crate) fn place(&self, span: &Range<usize>) -> Place {
+    pub fn place(&self, span: &Range<usize>) -> Place {
         let (line, column) = self.locator.locate(span.start);
         Place::at(self.file, line, column)
     }
 
-    pub(crate) fn error(
+    /// Reports an error at a byte range.
+    pub fn error(
         &mut self,
         span: Range<usize>,
         field: Option<&str>,
@@ -78,16 +80,19 @@ impl<'a> Reader<'a> {
         self.issue(Severity::Error, place, field, message, hint);
     }
 
-    pub(crate) fn warning(&mut self, span: Range<usize>, field: &str, message: &str, hint: Option<String>) {
+    /// Reports a warning at a byte range.
+    pub fn warning(&mut self, span: Range<usize>, field: &str, message: &str, hint: Option<String>) {
         let place = self.place(&span);
         self.issue(Severity::Warning, place, Some(field), message, hint);
     }
 
-    pub(crate) fn error_at(&mut self, place: Place, field: &str, message: &str, hint: Option<String>) {
+    /// Reports an error at a place.
+    pub fn error_at(&mut self, place: Place, field: &str, message: &str, hint: Option<String>) {
         self.issue(Severity::Error, place, Some(field), message, hint);
     }
 
-    pub(crate) fn warning_at(&mut self, place: Place, field: &str, message: &str, hint: Option<String>) {
+    /// Reports a warning at a place.
+    pub fn warning_at(&mut self, place: Place, field: &str, message: &str, hint: Option<String>) {
         self.issue(Severity::Warning, place, Some(field), message, hint);
     }
 
@@ -116,14 +121,14 @@ impl<'a> Reader<'a> {
     }
 
     /// Warns about an unknown top-level key, with a suggestion.
-    pub(crate) fn unknown_key(&mut self, key: &Spanned<impl AsRef<str>>, known: &[&str]) {
+    pub fn unknown_key(&mut self, key: &Spanned<impl AsRef<str>>, known: &[&str]) {
         let name = key.get_ref().as_ref();
         self.warning(key.span(), name, "unknown key, so it has no effect", meant(name, known));
     }
 
     /// Reports an unknown key of a table as an error, with a suggestion. A misspelt restriction would otherwise leave
     /// access open.
-    pub(crate) fn unknown_member(
+    pub fn unknown_member(
         &mut self,
         key: &Spanned<impl AsRef<str>>,
         table: &str,
@@ -140,13 +145,13 @@ impl<'a> Reader<'a> {
     }
 
     /// Reports an unknown table as an error.
-    pub(crate) fn unknown_table(&mut self, key: &Spanned<impl AsRef<str>>, meant: &str) {
+    pub fn unknown_table(&mut self, key: &Spanned<impl AsRef<str>>, meant: &str) {
         let hint = Some(format!("did you mean `{meant}`?"));
         self.error(key.span(), Some(key.get_ref().as_ref()), "unknown table", hint);
     }
 
     /// Reads a table.
-    pub(crate) fn table<'t, 'i>(&mut self, field: &str, value: &'t Value<'i>) -> Option<&'t DeTable<'i>> {
+    pub fn table<'t, 'i>(&mut self, field: &str, value: &'t Value<'i>) -> Option<&'t DeTable<'i>> {
         if let DeValue::Table(table) = value.get_ref() {
             return Some(table);
         }
@@ -155,7 +160,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a non-empty string, trimmed.
-    pub(crate) fn string(&mut self, field: &str, value: &Value<'_>) -> Option<Located<String>> {
+    pub fn string(&mut self, field: &str, value: &Value<'_>) -> Option<Located<String>> {
         let DeValue::String(text) = value.get_ref() else {
             self.wrong_type(field, value, "a string");
             return None;
@@ -169,7 +174,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a list of non-empty strings.
-    pub(crate) fn strings(&mut self, field: &str, value: &Value<'_>) -> Vec<Located<String>> {
+    pub fn strings(&mut self, field: &str, value: &Value<'_>) -> Vec<Located<String>> {
         let DeValue::Array(elements) = value.get_ref() else {
             self.wrong_type(field, value, "a list of strings");
             return Vec::new();
@@ -182,8 +187,33 @@ impl<'a> Reader<'a> {
             .collect()
     }
 
+    /// Reads a list of strings that is not empty.
+    pub fn some_strings(&mut self, field: &str, value: &Value<'_>) -> Vec<Located<String>> {
+        if matches!(value.get_ref(), DeValue::Array(elements) if elements.is_empty()) {
+            self.error(value.span(), Some(field), "an empty list would mean nothing: remove it or fill it", None);
+        }
+        self.strings(field, value)
+    }
+
+    /// Reads a list of tables, each with the place of its header.
+    pub fn tables<'t, 'i>(&mut self, field: &str, value: &'t Value<'i>) -> Vec<(Place, &'t DeTable<'i>)> {
+        let DeValue::Array(entries) = value.get_ref() else {
+            self.wrong_type(field, value, &format!("tables, each under its own [[{field}]]"));
+            return Vec::new();
+        };
+        let named = |index: usize| format!("{field}[{}]", index + 1);
+        entries
+            .iter()
+            .enumerate()
+            .filter_map(|(index, entry)| {
+                let table = self.table(&named(index), entry)?;
+                Some((self.place(&entry.span()), table))
+            })
+            .collect()
+    }
+
     /// Reads a boolean.
-    pub(crate) fn truth(&mut self, field: &str, value: &Value<'_>) -> Option<Located<bool>> {
+    pub fn truth(&mut self, field: &str, value: &Value<'_>) -> Option<Located<bool>> {
         if let DeValue::Boolean(truth) = value.get_ref() {
             return Some(Located { value: *truth, place: self.place(&value.span()) });
         }
@@ -192,7 +222,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a number greater than 0, which may be infinite.
-    pub(crate) fn positive(&mut self, field: &str, value: &Value<'_>) -> Option<Located<f64>> {
+    pub fn positive(&mut self, field: &str, value: &Value<'_>) -> Option<Located<f64>> {
         const EXPECTED: &str = "a number greater than 0";
         let number = match value.get_ref() {
             DeValue::Integer(_) => integer(value).map(|integer| integer as f64),
@@ -212,12 +242,12 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a whole number greater than 0.
-    pub(crate) fn count(&mut self, field: &str, value: &Value<'_>) -> Option<Located<u64>> {
+    pub fn count(&mut self, field: &str, value: &Value<'_>) -> Option<Located<u64>> {
         self.whole(field, value, "a whole number greater than 0", integer(value))
     }
 
     /// Reads a number of bytes: a whole number, or a string such as `512MiB`.
-    pub(crate) fn size(&mut self, field: &str, value: &Value<'_>) -> Option<Located<u64>> {
+    pub fn size(&mut self, field: &str, value: &Value<'_>) -> Option<Located<u64>> {
         let bytes = match value.get_ref() {
             DeValue::String(text) => parse_size(text).map(i128::from),
             _ => integer(value),
@@ -269,7 +299,7 @@ fn kind(value: &DeValue<'_>) -> &'static str {
 
 /// Parses a number of bytes with an optional unit: `B`, `KiB` `MiB` `GiB` `TiB` (of 1024), `KB` `MB` `GB` `TB` (of
 /// 1000).
-pub(crate) fn parse_size(text: &str) -> Option<u64> {
+pub fn parse_size(text: &str) -> Option<u64> {
     let text = text.trim();
     let digits = text.len() - text.trim_start_matches(|byte: char| byte.is_ascii_digit()).len();
     let number: u64 = text[..digits].parse().ok()?;

@@ -36,6 +36,15 @@
 //!
 //! [sandbox.tool.deploy]                  # for one tool: replaces mode and local_sockets, adds paths
 //! mode = "off"
+//!
+//! [[auto_approve]]                       # approves calls of agents in a person's place
+//! name = "reads"
+//! tools = ["count-words", "docs.*"]
+//! effects = ["local-read"]               # all that the tool may have
+//! agents = ["codex-ci"]                  # every agent, if absent
+//! arguments = { path = "docs/**" }
+//! max_calls_per_hour = 200
+//! expires = "2027-01-31"                 # the last day on which it holds
 //! ```
 //!
 //! ```
@@ -54,9 +63,11 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod auto_approve;
 mod blocker;
 mod decision;
-mod document;
+pub mod document;
+mod effects;
 mod facts;
 mod failure;
 mod fault;
@@ -65,13 +76,16 @@ mod policy;
 mod record;
 mod ruling;
 
+pub use auto_approve::{Asked, AutoApprove, Gate, NotCovered, Rules, covering, covers};
 pub use blocker::Blocker;
 pub use decision::{
     Access, DEFAULT_MAX_OUTPUT_BYTES, DEFAULT_TIMEOUT_SECONDS, Decision, Explanation, Grants,
-    NETWORK_EFFECTS, READ_EFFECT, SandboxRequest, TimeoutSource, WRITE_EFFECT, decide, explain, invalid,
-    refusals, step_to_correct,
+    SandboxRequest, TimeoutSource, decide, explain, invalid, refusals, step_to_correct,
 };
 pub use document::Located;
+pub use effects::{
+    EFFECTS, Effect, NETWORK_EFFECTS, Opens, READ_EFFECT, RiskLevel, WRITE_EFFECT, risk_of,
+};
 pub use facts::{CallFacts, Environment};
 pub use failure::Failure;
 pub use fault::{Diagnosis, ErrorLine, Fault, Label, SourceLine};

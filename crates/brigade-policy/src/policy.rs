@@ -1,12 +1,14 @@
 //! The content of policy.toml, with places.
 
 mod read;
+mod rules;
 
 use std::collections::BTreeMap;
 
 use brigade_catalog::{ApprovalMode, Family, Seconds};
 use brigade_core::{ConfigIssue, Label, Place, Severity};
 
+use crate::AutoApprove;
 use crate::document::Located;
 
 /// The state of the policy file.
@@ -325,6 +327,8 @@ pub struct Policy {
     pub limits_place: Option<Place>,
     /// The number of bytes kept of each output stream. The rest is only counted.
     pub max_output_bytes: Option<Located<u64>>,
+    /// The rules that approve calls of agents, `[[auto_approve]]`, in file order.
+    pub auto_approve: Vec<AutoApprove>,
     /// The warnings. With errors the policy would be invalid.
     pub issues: Vec<ConfigIssue>,
 }

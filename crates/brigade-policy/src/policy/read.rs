@@ -25,9 +25,10 @@ const TOP: &[&str] = &[
     "environment",
     "commands",
     "limits",
+    "auto_approve",
 ];
 /// The tables that v0.30 does not know. Everything in them is intended for Brigade.
-const TABLES: &[&str] = &["sandbox", "paths", "environment", "commands", "limits"];
+const TABLES: &[&str] = &["sandbox", "paths", "environment", "commands", "limits", "auto_approve"];
 const SANDBOX: &[&str] = &["mode", "observe", "reads", "read_paths", "write_paths", "local_sockets", "tool"];
 const TOOL_SANDBOX: &[&str] = &["mode", "observe", "reads", "read_paths", "write_paths", "local_sockets"];
 const LIMITS: &[&str] = &["processes", "memory", "file_size", "open_files"];
@@ -117,8 +118,14 @@ fn top(reader: &mut Reader<'_>, table: &DeTable<'_>, policy: &mut Policy) {
                 policy.limits_place = Some(place);
                 limits(reader, value, policy);
             }
+            "auto_approve" => policy.auto_approve = super::rules::read(reader, value, TOP),
             name => {
-                let is_table = matches!(value.get_ref(), DeValue::Table(_));
+                let is_table = match value.get_ref() {
+                    DeValue::Array(entries) => {
+                        entries.iter().any(|entry| matches!(entry.get_ref(), DeValue::Table(_)))
+                    }
+                    value => matches!(value, DeValue::Table(_)),
+                };
                 match closest(name, TABLES.iter().copied()).filter(|_| is_table) {
                     Some(meant) => reader.unknown_table(key, meant),
                     None => reader.unknown_key(key, TOP),

@@ -1,0 +1,250 @@
+//! `[[auto_approve]]`: rules that approve calls of agents in a person's place.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use brigade_catalog::ApprovalMode;
+use brigade_core::{AgentName, Glob, Json, Place, Timestamp};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::{Located, PolicyState, RiskLevel};
+
+/// One `[[auto_approve]]` rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AutoApprove {
+    /// The name, unique in the policy.
+    pub name: String,
+    /// The place of the rule.
+    pub place: Place,
+    /// Patterns for whole ids of tools; at least one.
+    pub tools: Vec<Located<Glob>>,
+    /// Every effect that a tool may have; at least one.
+    pub effects: Vec<Located<String>>,
+    /// The agents whose calls it approves. Absent: every agent of the gateway.
+    pub agents: Option<Vec<Located<AgentName>>>,
+    /// Patterns for string arguments.
+    pub arguments: BTreeMap<String, Located<Glob>>,
+    /// How many calls it approves in an hour.
+    pub max_calls_per_hour: Option<Located<u64>>,
+    /// The start of the last day on which it holds.
+    pub expires: Option<Located<Timestamp>>,
+}
+
+/// What profiles and policy say about calls of a tool: whether a rule may answer for a person.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Gate {
+    /// A rule may approve calls.
+    Allow,
+    /// A person approves each call.
+    Ask,
+}
+
+impl Gate {
+    /// Returns `allow` or `ask`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Gate::Allow => "allow",
+            Gate::Ask => "ask",
+        }
+    }
+}
+
+/// A call that a rule is asked to approve.
+#[derive(Clone, Copy)]
+pub struct Asked<'a> {
+    /// The id of the tool.
+    pub tool_id: &'a str,
+    /// The effects of the tool.
+    pub effects: &'a [String],
+    /// The approval mode of the tool.
+    pub approval_mode: Option<ApprovalMode>,
+    /// The risk of the tool.
+    pub risk: RiskLevel,
+    /// The gate of the tool for this agent.
+    pub gate: Gate,
+    /// The arguments.
+    pub args: &'a Json,
+    /// The agent that calls. Absent if it is no agent, such as the command line.
+    pub agent: Option<&'a str>,
+    /// The agents of the gateway.
+    pub agents: &'a [AgentName],
+    /// The present.
+    pub now: Timestamp,
+    /// Whether git tracks the policy.
+    pub policy_tracked: bool,
+    /// Counts the calls that a rule approved in the hour before `now`. Asked only of a rule with a limit that covers
+    /// the call otherwise.
+    pub approved_last_hour: &'a dyn Fn(&AutoApprove) -> u64,
+}
+
+/// What is missing for a rule to approve a call.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum NotCovered {
+    /// The caller is not an agent.
+    #[error("rules approve calls of agents only")]
+    NoAgent,
+    /// Git tracks the policy, so a cloned repository could bring it.
+    #[error("git tracks the policy, so none of its rules counts")]
+    PolicyTracked,
+    /// The tool asks for a person each time.
+    #[error("the tool has approval_mode = \"always\"")]
+    AlwaysAsks,
+    /// Profiles or policy ask for a person each time.
+    #[error("the gate of the tool is ask for this agent")]
+    GateAsks,
+    /// The tool is too risky for any rule.
+    #[error("the risk of the tool is critical")]
+    Critical,
+    /// The tool states no effects.
+    #[error("the tool states no effects")]
+    NoEffects,
+    /// No pattern matches the tool.
+    #[error("`tools` does not match the tool")]
+    Tool,
+    /// An effect is not listed.
+    #[error("`effects` does not list {0}")]
+    Effect(String),
+    /// The agent is not listed.
+    #[error("`agents` does not list the agent")]
+    Agent,
+    /// The agent is not one of the gateway.
+    #[error("gateway.toml does not name the agent")]
+    UnknownAgent,
+    /// The call has no such argument.
+    #[error("the call has no argument {0}")]
+    ArgumentMissing(String),
+    /// The argument is not a string.
+    #[error("the argument {0} is not a string")]
+    ArgumentNotText(String),
+    /// The argument does not match.
+    #[error("the argument {0} does not match `arguments`")]
+    Argument(String),
+    /// The rule approved as many calls as it may.
+    #[error("the rule has approved {0} calls in the last hour, which is its limit")]
+    LimitReached(u64),
+    /// The last day of the rule is over.
+    #[error("the rule expired at the end of {0}")]
+    Expired(String),
+}
+
+/// The rules of a policy, and what they say about a call.
+pub type Rules<'a> = Vec<(&'a AutoApprove, Vec<NotCovered>)>;
+
+impl PolicyState {
+    /// Returns the rules, in file order. Only a valid policy has any.
+    pub fn auto_approve(&self) -> &[AutoApprove] {
+        self.policy().map_or(&[], |policy| &policy.auto_approve)
+    }
+}
+
+/// Decides whether a rule approves a call.
+///
+/// # Errors
+/// Returns everything that is missing, in a stable order.
+pub fn covers(rule: &AutoApprove, asked: &Asked<'_>) -> Result<(), Vec<NotCovered>> {
+    let mut missing = never_covered(asked);
+    if !rule.tools.iter().any(|glob| glob.value.matches(asked.tool_id)) {
+        missing.push(NotCovered::Tool);
+    }
+    let unlisted = |effect: &&String| !rule.effects.iter().any(|listed| listed.value == **effect);
+    let shown = |effect: &String| NotCovered::Effect(format!("`{}`", crate::shown_label(effect)));
+    missing.extend(asked.effects.iter().filter(unlisted).map(shown));
+    missing.extend(agent(rule, asked));
+    for (name, glob) in &rule.arguments {
+        let shown = || format!("`{}`", brigade_core::text::escape_terminal(name));
+        match asked.args.get(name).map(Json::as_str) {
+            None => missing.push(NotCovered::ArgumentMissing(shown())),
+            Some(None) => missing.push(NotCovered::ArgumentNotText(shown())),
+            Some(Some(text)) => {
+                if !normal(text).is_some_and(|text| glob.value.matches(&text)) {
+                    missing.push(NotCovered::Argument(shown()));
+                }
+            }
+        }
+    }
+    if let Some(last) = &rule.expires
+        && Duration::from_secs(24 * 3600) <= asked.now.since(last.value)
+    {
+        let day = last.value.to_string();
+        missing.push(NotCovered::Expired(day.chars().take_while(|c| *c != 'T').collect()));
+    }
+    if missing.is_empty()
+        && let Some(most) = &rule.max_calls_per_hour
+        && most.value <= (asked.approved_last_hour)(rule)
+    {
+        missing.push(NotCovered::LimitReached(most.value));
+    }
+    if missing.is_empty() { Ok(()) } else { Err(missing) }
+}
+
+/// Finds the first rule of a policy that approves a call.
+///
+/// # Errors
+/// Returns what is missing for each rule, in file order; nothing if there are no rules.
+pub fn covering<'a>(policy: &'a PolicyState, asked: &Asked<'_>) -> Result<&'a AutoApprove, Rules<'a>> {
+    let mut reasons = Vec::new();
+    for rule in policy.auto_approve() {
+        match covers(rule, asked) {
+            Ok(()) => return Ok(rule),
+            Err(missing) => reasons.push((rule, missing)),
+        }
+    }
+    Err(reasons)
+}
+
+/// Returns why no rule could approve the call.
+fn never_covered(asked: &Asked<'_>) -> Vec<NotCovered> {
+    let reasons = [
+        (asked.agent.is_none(), NotCovered::NoAgent),
+        (asked.policy_tracked, NotCovered::PolicyTracked),
+        (asked.approval_mode == Some(ApprovalMode::Always), NotCovered::AlwaysAsks),
+        (asked.gate == Gate::Ask, NotCovered::GateAsks),
+        (asked.risk == RiskLevel::Critical, NotCovered::Critical),
+        (asked.effects.is_empty(), NotCovered::NoEffects),
+    ];
+    reasons.into_iter().filter(|(holds, _)| *holds).map(|(_, reason)| reason).collect()
+}
+
+fn agent(rule: &AutoApprove, asked: &Asked<'_>) -> Option<NotCovered> {
+    let agent = asked.agent?;
+    if !asked.agents.iter().any(|known| known.as_str() == agent) {
+        return Some(NotCovered::UnknownAgent);
+    }
+    let listed = rule.agents.as_ref()?;
+    let is_listed = listed.iter().any(|listed| listed.value.as_str() == agent);
+    (!is_listed).then_some(NotCovered::Agent)
+}
+
+/// Removes `.` and `..` from a path. Returns `None` if it leads above where it begins.
+///
+/// `..` takes back the name before it, over empty names, as the file system does.
+fn normal(text: &str) -> Option<String> {
+    let (root, rest) = match text.strip_prefix('/') {
+        Some(rest) => ("/", rest),
+        None => ("", text),
+    };
+    let mut names: Vec<&str> = Vec::new();
+    for name in rest.split('/') {
+        match name {
+            "." => {}
+            ".." => {
+                while names.last().is_some_and(|name| name.is_empty()) {
+                    names.pop();
+                }
+                // Above the root of the file system is the root.
+                if names.pop().is_none() && root.is_empty() {
+                    return None;
+                }
+            }
+            name => names.push(name),
+        }
+    }
+    Some(format!("{root}{}", names.join("/")))
+}
+
+#[cfg(test)]
+mod tests;

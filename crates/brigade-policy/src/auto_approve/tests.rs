@@ -1,0 +1,230 @@
+use proptest::prelude::*;
+
+use super::*;
+
+const RULE: &str = r#"
+[[auto_approve]]
+name = "reads"
+tools = ["count-words", "docs.*"]
+effects = ["local-read", "session"]
+agents = ["codex-ci"]
+arguments = { path = "docs/**" }
+max_calls_per_hour = 2
+expires = "2027-01-31"
+"#;
+
+fn policy(text: &str) -> PolicyState {
+    PolicyState::parse("policy.toml", Some(text.as_bytes()))
+}
+
+/// Asks the rule about a call that it covers, after a change.
+#[track_caller]
+fn check(change: impl FnOnce(&mut Asked<'_>), expect: &[NotCovered]) {
+    let policy = policy(RULE);
+    let (effects, args) = (["local-read".to_owned()], Json::object([("path", Json::from("docs/a.md"))]));
+    let agents = ["codex-ci".parse().unwrap(), "other".parse().unwrap()];
+    let mut asked = Asked {
+        tool_id: "docs.search",
+        effects: &effects,
+        approval_mode: None,
+        risk: RiskLevel::Low,
+        gate: Gate::Allow,
+        args: &args,
+        agent: Some("codex-ci"),
+        agents: &agents,
+        now: "2027-01-31T23:59:59Z".parse().unwrap(),
+        policy_tracked: false,
+        approved_last_hour: &|_| 1,
+    };
+    change(&mut asked);
+    let missing = covers(&policy.auto_approve()[0], &asked).err().unwrap_or_default();
+    assert_eq!(missing, expect);
+    assert_eq!(covering(&policy, &asked).is_ok(), expect.is_empty());
+}
+
+fn path(value: impl Into<Json>) -> Json {
+    Json::object([("path", value.into())])
+}
+
+#[test]
+fn a_call_within_the_rule_is_covered() {
+    check(|_| {}, &[]);
+    check(|asked| asked.tool_id = "count-words", &[]);
+}
+
+#[test]
+fn what_no_rule_answers() {
+    check(|asked| asked.agent = None, &[NotCovered::NoAgent]);
+    check(|asked| asked.policy_tracked = true, &[NotCovered::PolicyTracked]);
+    check(|asked| asked.approval_mode = Some(ApprovalMode::Always), &[NotCovered::AlwaysAsks]);
+    check(|asked| asked.approval_mode = Some(ApprovalMode::Never), &[]);
+    check(|asked| asked.gate = Gate::Ask, &[NotCovered::GateAsks]);
+    check(|asked| asked.risk = RiskLevel::Critical, &[NotCovered::Critical]);
+    check(|asked| asked.effects = &[], &[NotCovered::NoEffects]);
+}
+
+#[test]
+fn tools_effects_and_agents_must_all_be_listed() {
+    check(|asked| asked.tool_id = "docsx.search", &[NotCovered::Tool]);
+    check(|asked| asked.tool_id = "count-words-2", &[NotCovered::Tool]);
+    let effects = ["local-read".to_owned(), "local-write".to_owned()];
+    let missing = NotCovered::Effect("`local-write`".to_owned());
+    let policy = policy(RULE);
+    assert!(covers_effects(&policy, &effects).unwrap_err().contains(&missing));
+    check(|asked| asked.agent = Some("other"), &[NotCovered::Agent]);
+    check(|asked| asked.agent = Some("third"), &[NotCovered::UnknownAgent]);
+    check(|asked| asked.agents = &[], &[NotCovered::UnknownAgent]);
+}
+
+fn covers_effects(policy: &PolicyState, effects: &[String]) -> Result<(), Vec<NotCovered>> {
+    let args = path("docs/a");
+    let agents = ["codex-ci".parse().unwrap()];
+    covers(
+        &policy.auto_approve()[0],
+        &Asked {
+            tool_id: "count-words",
+            effects,
+            approval_mode: None,
+            risk: RiskLevel::Medium,
+            gate: Gate::Allow,
+            args: &args,
+            agent: Some("codex-ci"),
+            agents: &agents,
+            now: "2026-01-01".parse().unwrap(),
+            policy_tracked: false,
+            approved_last_hour: &|_| 0,
+        },
+    )
+}
+
+#[track_caller]
+fn check_path(args: Json, expect: &[NotCovered]) {
+    let policy = policy(RULE);
+    let effects = ["local-read".to_owned()];
+    let agents = ["codex-ci".parse().unwrap()];
+    let asked = Asked {
+        tool_id: "count-words",
+        effects: &effects,
+        approval_mode: None,
+        risk: RiskLevel::Low,
+        gate: Gate::Allow,
+        args: &args,
+        agent: Some("codex-ci"),
+        agents: &agents,
+        now: "2026-01-01".parse().unwrap(),
+        policy_tracked: false,
+        approved_last_hour: &|_| 0,
+    };
+    let missing = covers(&policy.auto_approve()[0], &asked).err().unwrap_or_default();
+    assert_eq!(missing, expect, "{args:?}");
+}
+
+#[test]
+fn arguments_are_compared_after_their_dots_are_gone() {
+    let other = || [NotCovered::Argument("`path`".to_owned())];
+    for inside in ["docs/a", "./docs/a/b", "x/../docs/a", "docs/a/../b", "docs//a"] {
+        check_path(path(inside), &[]);
+    }
+    for outside in [
+        "docs/../secret",
+        "docs/../../docs/a",
+        "docs//../../etc/passwd",
+        "docs/..",
+        "..",
+        "/docs/a",
+        "docsx/a",
+        "",
+    ] {
+        check_path(path(outside), &other());
+    }
+    check_path(Json::object([("Path", Json::from("docs/a"))]), &[NotCovered::ArgumentMissing("`path`".into())]);
+    check_path(path(vec![Json::from("docs/a")]), &[NotCovered::ArgumentNotText("`path`".into())]);
+    check_path(path(Json::Null), &[NotCovered::ArgumentNotText("`path`".into())]);
+}
+
+#[test]
+fn a_rule_has_an_end_and_a_limit() {
+    check(
+        |asked| asked.now = "2027-02-01".parse().unwrap(),
+        &[NotCovered::Expired("2027-01-31".to_owned())],
+    );
+    check(|asked| asked.approved_last_hour = &|_| 2, &[NotCovered::LimitReached(2)]);
+    check(
+        |asked| {
+            asked.tool_id = "x";
+            asked.approved_last_hour = &|_| panic!("a rule that does not cover the call counts nothing");
+        },
+        &[NotCovered::Tool],
+    );
+}
+
+#[track_caller]
+fn check_invalid(text: &str, line: usize, field: &str, part: &str) {
+    let PolicyState::Invalid { issues, .. } = policy(text) else { panic!("valid: {text}") };
+    let found = issues.iter().any(|issue| {
+        issue.place.line == Some(line)
+            && issue.field.as_deref() == Some(field)
+            && format!("{} {:?}", issue.message, issue.hint).contains(part)
+    });
+    assert!(found, "{issues:#?}");
+    assert!(policy(text).auto_approve().is_empty());
+}
+
+#[test]
+fn an_unknown_or_missing_key_makes_the_policy_invalid() {
+    const HEAD: &str = "[[auto_approve]]\nname = \"a\"\ntools = [\"t\"]\neffects = [\"local-read\"]\n";
+    assert_eq!(policy(HEAD).auto_approve().len(), 1);
+    let with = |rest: &str| format!("{HEAD}{rest}\n");
+    check_invalid(&with("agent = [\"x\"]"), 5, "auto_approve[1].agent", "agents");
+    check_invalid(&with("agents = []"), 5, "auto_approve[1].agents", "empty");
+    check_invalid(&with("agents = [\"a b\"]"), 5, "auto_approve[1].agents[1]", "letters");
+    check_invalid(&with("agents = \"a\""), 5, "auto_approve[1].agents", "list");
+    check_invalid(&with("arguments = { path = 3 }"), 5, "auto_approve[1].arguments.path", "string");
+    check_invalid(&with("arguments = [\"x\"]"), 5, "auto_approve[1].arguments", "table");
+    check_invalid(&with("max_calls_per_hour = \"3\""), 5, "auto_approve[1].max_calls_per_hour", "number");
+    check_invalid(&with("max_calls_per_hour = 0"), 5, "auto_approve[1].max_calls_per_hour", "number");
+    check_invalid(&with("max_calls_per_hour = 1.5"), 5, "auto_approve[1].max_calls_per_hour", "number");
+    check_invalid(&with("expires = \"soon\""), 5, "auto_approve[1].expires", "2027-01-31");
+    check_invalid(&with("expires = \"2027-02-30\""), 5, "auto_approve[1].expires", "2027-01-31");
+    check_invalid(&with("expires = 2027-01-31"), 5, "auto_approve[1].expires", "string");
+    check_invalid("[[auto_approve]]\ntools = [\"t\"]\neffects = [\"e\"]\n", 1, "auto_approve[1].name", "missing");
+    check_invalid("[[auto_approve]]\nname = \"a\"\neffects = [\"e\"]\n", 1, "auto_approve[1].tools", "missing");
+    check_invalid("[[auto_approve]]\nname = \"a\"\ntools = [\"t\"]\n", 1, "auto_approve[1].effects", "missing");
+    check_invalid(
+        "[[auto_approve]]\nname = \"a\"\ntools = []\neffects = [\"e\"]\n",
+        3,
+        "auto_approve[1].tools",
+        "empty",
+    );
+    check_invalid(&format!("{HEAD}{HEAD}"), 6, "auto_approve[2].name", "line 2");
+    check_invalid("[auto_approve]\nname = \"a\"\n", 1, "auto_approve", "[[auto_approve]]");
+    check_invalid("[[auto_aprove]]\nname = \"a\"\n", 1, "auto_aprove", "auto_approve");
+}
+
+proptest! {
+    /// Whatever the text is, a normal path has no name that leads up, and is its own normal form.
+    #[test]
+    fn nothing_leads_up_from_a_normal_path(text in "[a./]{0,14}") {
+        if let Some(once) = normal(&text) {
+            prop_assert!(once.split('/').all(|name| name != ".." && name != "."));
+            prop_assert_eq!(normal(&once), Some(once));
+        }
+    }
+
+    /// A path that a rule covers stays below the directory of its pattern, as the file system resolves it.
+    #[test]
+    fn a_covered_path_is_below_the_pattern(text in "(docs|[a./]|\\.\\./){0,8}") {
+        let is_covered = normal(&text).is_some_and(|text| Glob::new("docs/**").matches(&text));
+        if is_covered {
+            let mut names = vec!["work"];
+            for name in text.split('/') {
+                match name {
+                    "" | "." => {}
+                    ".." => { names.pop(); }
+                    name => names.push(name),
+                }
+            }
+            prop_assert!(names.starts_with(&["work", "docs"]), "{} -> {:?}", text, names);
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! The one table of effects: how risky each is, and what it opens in a sandbox.
+
+use brigade_catalog::RiskClass;
+use serde::{Deserialize, Serialize};
+
+/// How much a call can do, from reading to secrets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum RiskLevel {
+    /// It reads local files, or changes its own session.
+    Low,
+    /// It changes local files or state, or reads what is elsewhere.
+    Medium,
+    /// It starts programs, uses the network, deletes, or changes what is elsewhere. Unknown effects are here.
+    High,
+    /// It reads secrets, or has more than ordinary user rights.
+    Critical,
+}
+
+impl RiskLevel {
+    /// All levels, from the lowest.
+    pub const ALL: &'static [RiskLevel] =
+        &[RiskLevel::Low, RiskLevel::Medium, RiskLevel::High, RiskLevel::Critical];
+
+    /// Returns the word in files and reports.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            RiskLevel::Low => "low",
+            RiskLevel::Medium => "medium",
+            RiskLevel::High => "high",
+            RiskLevel::Critical => "critical",
+        }
+    }
+}
+
+/// What an effect opens in the sandbox of a run, beside what every run has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opens {
+    /// Nothing.
+    Nothing,
+    /// Writing in the workspace.
+    Workspace,
+    /// Network sockets.
+    Network,
+}
+
+/// One effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effect {
+    /// The label in the catalog and in policies.
+    pub name: &'static str,
+    /// How risky it is.
+    pub risk: RiskLevel,
+    /// What it opens in a sandbox.
+    pub opens: Opens,
+}
+
+const fn effect(name: &'static str, risk: RiskLevel, opens: Opens) -> Effect {
+    Effect { name, risk, opens }
+}
+
+/// Every known effect.
+pub const EFFECTS: &[Effect] = &[
+    effect(READ_EFFECT, RiskLevel::Low, Opens::Nothing),
+    effect("session", RiskLevel::Low, Opens::Nothing),
+    effect("local-write", RiskLevel::Medium, Opens::Workspace),
+    effect("state-write", RiskLevel::Medium, Opens::Nothing),
+    effect("memory-write", RiskLevel::Medium, Opens::Nothing),
+    effect("network", RiskLevel::High, Opens::Network),
+    effect("remote-read", RiskLevel::Medium, Opens::Network),
+    effect("remote-mutation", RiskLevel::High, Opens::Network),
+    effect("process-exec", RiskLevel::High, Opens::Nothing),
+    effect("process-control", RiskLevel::High, Opens::Nothing),
+    effect("local-delete", RiskLevel::High, Opens::Nothing),
+    effect("install", RiskLevel::High, Opens::Nothing),
+    effect("secret-read", RiskLevel::Critical, Opens::Nothing),
+];
+
+/// The effect of reading the workspace. Every run may.
+pub const READ_EFFECT: &str = "local-read";
+
+/// The effect that makes the workspace writable.
+pub const WRITE_EFFECT: &str = opening::<1>(Opens::Workspace)[0];
+
+/// The effects that allow network access.
+pub const NETWORK_EFFECTS: &[&str] = &opening::<3>(Opens::Network);
+
+/// Returns the effects that open something, in the order of the table.
+const fn opening<const COUNT: usize>(wanted: Opens) -> [&'static str; COUNT] {
+    let mut names = [""; COUNT];
+    let (mut at, mut found) = (0, 0);
+    while at < EFFECTS.len() {
+        if EFFECTS[at].opens as u8 == wanted as u8 {
+            names[found] = EFFECTS[at].name;
+            found += 1;
+        }
+        at += 1;
+    }
+    assert!(found == COUNT, "the table has as many effects as the constant");
+    names
+}
+
+/// Returns how risky a call is: the highest of what the author of its tool says and its effects.
+///
+/// An unknown effect is [`RiskLevel::High`]. Without a class and effects, it is [`RiskLevel::Low`].
+pub fn risk_of<E: AsRef<str>>(risk_class: Option<RiskClass>, effects: &[E]) -> RiskLevel {
+    let class = risk_class.map(|class| match class {
+        RiskClass::Read => RiskLevel::Low,
+        RiskClass::LocalWrite => RiskLevel::Medium,
+        RiskClass::Network => RiskLevel::High,
+        RiskClass::Privileged => RiskLevel::Critical,
+    });
+    let risk = |name: &str| {
+        let known = EFFECTS.iter().find(|effect| effect.name == name);
+        known.map_or(RiskLevel::High, |effect| effect.risk)
+    };
+    effects.iter().map(|effect| risk(effect.as_ref())).chain(class).max().unwrap_or(RiskLevel::Low)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(class: Option<RiskClass>, effects: &[&str], expect: RiskLevel) {
+        assert_eq!(risk_of(class, effects), expect, "{class:?} {effects:?}");
+    }
+
+    #[test]
+    fn the_highest_of_class_and_effects_is_the_risk() {
+        check(None, &[], RiskLevel::Low);
+        check(Some(RiskClass::Read), &["session", "local-read"], RiskLevel::Low);
+        check(Some(RiskClass::LocalWrite), &[], RiskLevel::Medium);
+        for medium in ["local-write", "state-write", "memory-write", "remote-read"] {
+            check(Some(RiskClass::Read), &["local-read", medium], RiskLevel::Medium);
+        }
+        for high in
+            ["network", "process-exec", "process-control", "local-delete", "remote-mutation", "install"]
+        {
+            check(Some(RiskClass::LocalWrite), &[high], RiskLevel::High);
+        }
+        check(Some(RiskClass::Network), &["local-read"], RiskLevel::High);
+        check(Some(RiskClass::Network), &["secret-read"], RiskLevel::Critical);
+        check(Some(RiskClass::Privileged), &["local-read"], RiskLevel::Critical);
+    }
+
+    #[test]
+    fn an_unknown_effect_is_high() {
+        check(Some(RiskClass::Read), &["local-read", "local-raed"], RiskLevel::High);
+        check(None, &["Local-Read"], RiskLevel::High);
+    }
+
+    #[test]
+    fn the_sandbox_reads_the_table() {
+        assert_eq!(WRITE_EFFECT, "local-write");
+        assert_eq!(NETWORK_EFFECTS, ["network", "remote-read", "remote-mutation"]);
+    }
+
+    #[test]
+    fn levels_are_ordered_and_written_in_lower_case() {
+        assert!(RiskLevel::ALL.is_sorted());
+        for level in RiskLevel::ALL {
+            let json = serde_json::to_string(level).unwrap();
+            assert_eq!(json, format!("\"{}\"", level.as_str()));
+        }
+    }
+}
