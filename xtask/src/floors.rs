@@ -17,6 +17,7 @@ const FLOORS: &[Floor] = &[
     Floor::Ordered(&[
         "brigade-doctor",
         "brigade-call",
+        "brigade-profile",
         "brigade-projection",
         "brigade-policy",
         "brigade-catalog",

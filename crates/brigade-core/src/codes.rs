@@ -53,6 +53,8 @@ codes! {
     PIN_MISSING = "pin_missing": "No pin has this id.";
     HARNESS_MISSING = "harness_missing": "No harness has this name.";
     CLIENT_MISSING = "client_missing": "No client has this name.";
+    AGENT_MISSING = "agent_missing": "gateway.toml names no agent of this name.";
+    PROFILE_MISSING = "profile_missing": "No profile has this name.";
     SERVER_TOOL_MISSING = "server_tool_missing": "The MCP server lists no tool of this name.";
     NOTHING_APPROVED = "nothing_approved": "No approved call is ready to run.";
     WORKSPACE_MISSING = "workspace_missing": "Neither the directory nor one above it has `.brigade`.";
@@ -72,6 +74,8 @@ codes! {
     ENTRY_EXISTS = "entry_exists": "The catalog has a different entry with this id.";
     CLIENT_UNSUPPORTED = "client_unsupported": "The client cannot be connected this way.";
     CLIENT_ENTRY_FOREIGN = "client_entry_foreign": "The client's file has an entry of our name that Brigade did not write.";
+
+    AGENT_EXISTS = "agent_exists": "gateway.toml has an agent of this name.";
 
     CONFIG_INVALID = "config_invalid": "A configuration file has an error.";
     TOML_SYNTAX = "toml_syntax": "A configuration file is not valid TOML.";

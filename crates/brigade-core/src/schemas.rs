@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::{
-    AgentName, CallId, CheckpointId, Fingerprint, Hint, Json, Label, Number, RunId, Severity, StoredFingerprint,
-    Timestamp,
+    AgentName, CallId, CheckpointId, Fingerprint, Hint, Json, Label, Number, RunId, Severity,
+    StoredFingerprint, Timestamp,
 };
 
 impl JsonSchema for Json {

@@ -69,13 +69,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reports an error at a byte range.
-    pub fn error(
-        &mut self,
-        span: Range<usize>,
-        field: Option<&str>,
-        message: &str,
-        hint: Option<String>,
-    ) {
+    pub fn error(&mut self, span: Range<usize>, field: Option<&str>, message: &str, hint: Option<String>) {
         let place = self.place(&span);
         self.issue(Severity::Error, place, field, message, hint);
     }
@@ -190,7 +184,12 @@ impl<'a> Reader<'a> {
     /// Reads a list of strings that is not empty.
     pub fn some_strings(&mut self, field: &str, value: &Value<'_>) -> Vec<Located<String>> {
         if matches!(value.get_ref(), DeValue::Array(elements) if elements.is_empty()) {
-            self.error(value.span(), Some(field), "an empty list would mean nothing: remove it or fill it", None);
+            self.error(
+                value.span(),
+                Some(field),
+                "an empty list would mean nothing: remove it or fill it",
+                None,
+            );
         }
         self.strings(field, value)
     }
@@ -210,6 +209,34 @@ impl<'a> Reader<'a> {
                 Some((self.place(&entry.span()), table))
             })
             .collect()
+    }
+
+    /// Reports the keys that a table must have and lacks, at the place of the table.
+    pub fn needed(&mut self, table: &DeTable<'_>, place: &Place, prefix: &str, keys: &[&str]) {
+        let is_toml = self.is_toml();
+        for key in keys.iter().filter(|key| is_toml && !table.contains_key(**key)) {
+            self.error_at(place.clone(), &format!("{prefix}{key}"), "is missing", None);
+        }
+    }
+
+    /// Reads one word of a closed set.
+    pub fn word<T: Copy>(
+        &mut self,
+        field: &str,
+        value: &Value<'_>,
+        all: &[T],
+        name: fn(T) -> &'static str,
+    ) -> Option<Located<T>> {
+        let text = self.string(field, value)?;
+        match all.iter().find(|word| name(**word) == text.value) {
+            Some(word) => Some(Located { value: *word, place: text.place }),
+            None => {
+                let known: Vec<&str> = all.iter().map(|word| name(*word)).collect();
+                let message = format!("expected one of {}", known.join(", "));
+                self.error(value.span(), Some(field), &message, meant(&text.value, &known));
+                None
+            }
+        }
     }
 
     /// Reads a boolean.
@@ -270,6 +297,26 @@ impl<'a> Reader<'a> {
             }
         }
     }
+}
+
+/// Returns the text of a file without its byte order mark.
+///
+/// # Errors
+/// Returns an issue at the first byte that is not UTF-8.
+pub fn text_of<'a>(file: &str, bytes: &'a [u8]) -> Result<&'a str, Box<ConfigIssue>> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    std::str::from_utf8(bytes).map_err(|error| {
+        let at = error.valid_up_to();
+        let before = String::from_utf8_lossy(&bytes[..at]);
+        Box::new(ConfigIssue {
+            severity: Severity::Error,
+            place: Reader::new(file, &before).place(&(at..at)),
+            entry: None,
+            field: None,
+            message: "not UTF-8 text".to_owned(),
+            hint: None,
+        })
+    })
 }
 
 fn meant(name: &str, known: &[&str]) -> Option<String> {

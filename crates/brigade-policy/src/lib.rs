@@ -79,13 +79,11 @@ mod ruling;
 pub use auto_approve::{Asked, AutoApprove, Gate, NotCovered, Rules, covering, covers};
 pub use blocker::Blocker;
 pub use decision::{
-    Access, DEFAULT_MAX_OUTPUT_BYTES, DEFAULT_TIMEOUT_SECONDS, Decision, Explanation, Grants,
-    SandboxRequest, TimeoutSource, decide, explain, invalid, refusals, step_to_correct,
+    Access, DEFAULT_MAX_OUTPUT_BYTES, DEFAULT_TIMEOUT_SECONDS, Decision, Explanation, Grants, SandboxRequest,
+    TimeoutSource, decide, explain, invalid, refusals, step_to_correct,
 };
 pub use document::Located;
-pub use effects::{
-    EFFECTS, Effect, NETWORK_EFFECTS, Opens, READ_EFFECT, RiskLevel, WRITE_EFFECT, risk_of,
-};
+pub use effects::{EFFECTS, Effect, NETWORK_EFFECTS, Opens, READ_EFFECT, RiskLevel, WRITE_EFFECT, risk_of};
 pub use facts::{CallFacts, Environment};
 pub use failure::Failure;
 pub use fault::{Diagnosis, ErrorLine, Fault, Label, SourceLine};

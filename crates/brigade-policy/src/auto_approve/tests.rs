@@ -137,17 +137,17 @@ fn arguments_are_compared_after_their_dots_are_gone() {
     ] {
         check_path(path(outside), &other());
     }
-    check_path(Json::object([("Path", Json::from("docs/a"))]), &[NotCovered::ArgumentMissing("`path`".into())]);
+    check_path(
+        Json::object([("Path", Json::from("docs/a"))]),
+        &[NotCovered::ArgumentMissing("`path`".into())],
+    );
     check_path(path(vec![Json::from("docs/a")]), &[NotCovered::ArgumentNotText("`path`".into())]);
     check_path(path(Json::Null), &[NotCovered::ArgumentNotText("`path`".into())]);
 }
 
 #[test]
 fn a_rule_has_an_end_and_a_limit() {
-    check(
-        |asked| asked.now = "2027-02-01".parse().unwrap(),
-        &[NotCovered::Expired("2027-01-31".to_owned())],
-    );
+    check(|asked| asked.now = "2027-02-01".parse().unwrap(), &[NotCovered::Expired("2027-01-31".to_owned())]);
     check(|asked| asked.approved_last_hour = &|_| 2, &[NotCovered::LimitReached(2)]);
     check(
         |asked| {
@@ -187,9 +187,24 @@ fn an_unknown_or_missing_key_makes_the_policy_invalid() {
     check_invalid(&with("expires = \"soon\""), 5, "auto_approve[1].expires", "2027-01-31");
     check_invalid(&with("expires = \"2027-02-30\""), 5, "auto_approve[1].expires", "2027-01-31");
     check_invalid(&with("expires = 2027-01-31"), 5, "auto_approve[1].expires", "string");
-    check_invalid("[[auto_approve]]\ntools = [\"t\"]\neffects = [\"e\"]\n", 1, "auto_approve[1].name", "missing");
-    check_invalid("[[auto_approve]]\nname = \"a\"\neffects = [\"e\"]\n", 1, "auto_approve[1].tools", "missing");
-    check_invalid("[[auto_approve]]\nname = \"a\"\ntools = [\"t\"]\n", 1, "auto_approve[1].effects", "missing");
+    check_invalid(
+        "[[auto_approve]]\ntools = [\"t\"]\neffects = [\"e\"]\n",
+        1,
+        "auto_approve[1].name",
+        "missing",
+    );
+    check_invalid(
+        "[[auto_approve]]\nname = \"a\"\neffects = [\"e\"]\n",
+        1,
+        "auto_approve[1].tools",
+        "missing",
+    );
+    check_invalid(
+        "[[auto_approve]]\nname = \"a\"\ntools = [\"t\"]\n",
+        1,
+        "auto_approve[1].effects",
+        "missing",
+    );
     check_invalid(
         "[[auto_approve]]\nname = \"a\"\ntools = []\neffects = [\"e\"]\n",
         3,

@@ -4,12 +4,12 @@ use std::str::FromStr;
 
 use brigade_catalog::{ApprovalMode, Family, Seconds};
 use brigade_command::is_dangerous_variable;
-use brigade_core::{ConfigIssue, Label, Place, Severity, closest};
+use brigade_core::{Label, Place, Severity, closest};
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
 use super::{InlineCode, Observe, Policy, PolicyState, Reads, Rule, SandboxMode, SandboxRules};
-use crate::document::{Located, Reader, Value};
+use crate::document::{Located, Reader, Value, text_of};
 
 const TOP: &[&str] = &[
     "allowed_families",
@@ -35,10 +35,11 @@ const LIMITS: &[&str] = &["processes", "memory", "file_size", "open_files"];
 
 /// Reads a policy. Any error makes it invalid, because a rule would be missing.
 pub(super) fn policy(file: &str, bytes: &[u8]) -> PolicyState {
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    let text = match std::str::from_utf8(bytes) {
+    let text = match text_of(file, bytes) {
         Ok(text) => text,
-        Err(error) => return not_utf8(file, bytes, error.valid_up_to()),
+        Err(issue) => {
+            return PolicyState::Invalid { file: file.to_owned(), issues: vec![*issue] };
+        }
     };
     let mut reader = Reader::new(file, text);
     let table = reader.parse();
@@ -50,14 +51,6 @@ pub(super) fn policy(file: &str, bytes: &[u8]) -> PolicyState {
     }
     policy.issues = issues;
     PolicyState::Valid(Box::new(policy))
-}
-
-fn not_utf8(file: &str, bytes: &[u8], at: usize) -> PolicyState {
-    let before = String::from_utf8_lossy(&bytes[..at]);
-    let place = Reader::new(file, &before).place(&(at..at));
-    let (severity, message) = (Severity::Error, "not UTF-8 text".to_owned());
-    let issue = ConfigIssue { severity, place, entry: None, field: None, message, hint: None };
-    PolicyState::Invalid { file: file.to_owned(), issues: vec![issue] }
 }
 
 fn top(reader: &mut Reader<'_>, table: &DeTable<'_>, policy: &mut Policy) {
@@ -108,7 +101,7 @@ fn top(reader: &mut Reader<'_>, table: &DeTable<'_>, policy: &mut Policy) {
                     match key.get_ref().as_ref() {
                         "inline_code" => {
                             let (all, name) = (&InlineCode::ALL, InlineCode::as_str);
-                            policy.inline_code = word(reader, "commands.inline_code", value, all, name);
+                            policy.inline_code = reader.word("commands.inline_code", value, all, name);
                         }
                         _ => reader.unknown_member(key, "commands.", &["inline_code"], TOP),
                     }
@@ -288,9 +281,9 @@ fn sandbox_rules(
     for (key, value) in table {
         let field = format!("{prefix}{}", key.get_ref());
         match key.get_ref().as_ref() {
-            "mode" => rules.mode = word(reader, &field, value, &SandboxMode::ALL, SandboxMode::as_str),
-            "reads" => rules.reads = word(reader, &field, value, &Reads::ALL, Reads::as_str),
-            "observe" => rules.observe = word(reader, &field, value, &Observe::ALL, Observe::as_str),
+            "mode" => rules.mode = reader.word(&field, value, &SandboxMode::ALL, SandboxMode::as_str),
+            "reads" => rules.reads = reader.word(&field, value, &Reads::ALL, Reads::as_str),
+            "observe" => rules.observe = reader.word(&field, value, &Observe::ALL, Observe::as_str),
             "read_paths" => rules.read_paths = paths(reader, &field, value),
             "write_paths" => rules.write_paths = paths(reader, &field, value),
             "local_sockets" => rules.local_sockets = reader.truth(&field, value),
@@ -299,28 +292,6 @@ fn sandbox_rules(
         }
     }
     rules
-}
-
-/// Reads one word of a closed set.
-fn word<T: Copy>(
-    reader: &mut Reader<'_>,
-    field: &str,
-    value: &Value<'_>,
-    all: &[T],
-    name: fn(T) -> &'static str,
-) -> Option<Located<T>> {
-    let text = reader.string(field, value)?;
-    match all.iter().find(|word| name(**word) == text.value) {
-        Some(word) => Some(Located { value: *word, place: text.place }),
-        None => {
-            let known: Vec<&str> = all.iter().map(|word| name(*word)).collect();
-            let hint =
-                closest(&text.value, known.iter().copied()).map(|meant| format!("did you mean `{meant}`?"));
-            let message = format!("expected one of {}", known.join(", "));
-            reader.error(value.span(), Some(field), &message, hint);
-            None
-        }
-    }
 }
 
 fn limits(reader: &mut Reader<'_>, value: &Value<'_>, policy: &mut Policy) {

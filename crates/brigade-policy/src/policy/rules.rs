@@ -7,8 +7,7 @@ use brigade_core::{AgentName, Glob, Place, Timestamp};
 use crate::AutoApprove;
 use crate::document::{Located, Reader, Value};
 
-const KEYS: &[&str] =
-    &["name", "tools", "effects", "agents", "arguments", "max_calls_per_hour", "expires"];
+const KEYS: &[&str] = &["name", "tools", "effects", "agents", "arguments", "max_calls_per_hour", "expires"];
 const NEEDED: &[&str] = &["name", "tools", "effects"];
 
 /// Reads the rules.
@@ -34,10 +33,8 @@ pub(super) fn read(reader: &mut Reader<'_>, value: &Value<'_>, top: &[&str]) -> 
                 "name" => name = reader.string(&field, value),
                 "tools" => {
                     let globs = reader.some_strings(&field, value).into_iter();
-                    let glob = |text: Located<String>| Located {
-                        value: Glob::new(&text.value),
-                        place: text.place,
-                    };
+                    let glob =
+                        |text: Located<String>| Located { value: Glob::new(&text.value), place: text.place };
                     rule.tools = globs.map(glob).collect();
                 }
                 "effects" => rule.effects = reader.some_strings(&field, value),
@@ -48,9 +45,7 @@ pub(super) fn read(reader: &mut Reader<'_>, value: &Value<'_>, top: &[&str]) -> 
                 _ => reader.unknown_member(key, &prefix, KEYS, top),
             }
         }
-        for needed in NEEDED.iter().filter(|needed| !table.contains_key(**needed)) {
-            reader.error_at(place.clone(), &format!("{prefix}{needed}"), "is missing", None);
-        }
+        reader.needed(table, &place, &prefix, NEEDED);
         if let Some(Located { value, place }) = name {
             if let Some(line) = names.get(&value) {
                 let at = line.map_or_else(String::new, |line| format!(", in line {line}"));

@@ -1,0 +1,154 @@
+//! Adds, changes and removes agents in a gateway.toml. Comments, order and everything else stay.
+
+use std::fmt;
+
+use brigade_core::{AgentName, Fingerprint};
+use thiserror::Error;
+use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, value};
+
+/// The number of random bytes of a token.
+pub const TOKEN_BYTES: usize = 32;
+
+/// A token, which is shown once and never stored. Its debug form hides it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Token(String);
+
+impl Token {
+    /// Writes random bytes as a token.
+    pub fn of_random(bytes: [u8; TOKEN_BYTES]) -> Token {
+        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        Token(format!("brigade_{hex}"))
+    }
+
+    /// Returns the text that a client sends.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns what is stored.
+    pub fn sha256(&self) -> Fingerprint {
+        Fingerprint::of_bytes(self.0.as_bytes())
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(..)")
+    }
+}
+
+/// An agent to add.
+#[derive(Clone, Debug)]
+pub struct NewAgent {
+    /// Its name.
+    pub name: AgentName,
+    /// The sha256 of its token.
+    pub token_sha256: Fingerprint,
+}
+
+/// Why the agents of a file were not changed.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum EditError {
+    /// The file is not TOML.
+    #[error("not valid TOML; fix it by hand first")]
+    NotToml,
+    /// `agent` is not a list of tables.
+    #[error("`agent` is not a list of tables; write every agent under its own [[agent]] header")]
+    NotTables,
+    /// There is such an agent.
+    #[error("there is an agent `{0}` already")]
+    Exists(AgentName),
+    /// There is no such agent.
+    #[error("there is no agent `{name}`")]
+    Unknown {
+        /// The name.
+        name: AgentName,
+        /// The most similar name.
+        near: Option<String>,
+    },
+}
+
+/// Adds an agent at the end. `None` stands for a missing file; the new one keeps the agent `local`, which is there
+/// without a file.
+///
+/// # Errors
+/// Fails if there is such an agent, or the file cannot be edited.
+pub fn add_agent(text: Option<&str>, new: &NewAgent) -> Result<String, EditError> {
+    let mut document = parse(text.unwrap_or_default())?;
+    let agents = tables(&mut document)?;
+    if position(agents, &new.name).is_some() {
+        return Err(EditError::Exists(new.name.clone()));
+    }
+    if text.is_none() && new.name != AgentName::local() {
+        let mut local = Table::new();
+        local.insert("name", value(AgentName::LOCAL));
+        agents.push(local);
+    }
+    let mut table = Table::new();
+    table.insert("name", value(new.name.as_str()));
+    table.insert("token_sha256", value(new.token_sha256.to_hex()));
+    if !agents.is_empty() || text.is_some_and(|text| !text.trim().is_empty()) {
+        table.decor_mut().set_prefix("\n");
+    }
+    agents.push(table);
+    Ok(document.to_string())
+}
+
+/// Gives an agent another token.
+///
+/// # Errors
+/// Fails if there is no such agent, or the file cannot be edited.
+pub fn rotate_token(text: &str, name: &AgentName, token_sha256: Fingerprint) -> Result<String, EditError> {
+    let mut document = parse(text)?;
+    let agents = tables(&mut document)?;
+    let at = find(agents, name)?;
+    let table = agents.get_mut(at).expect("the position is in the list");
+    match table.get_mut("token_sha256").and_then(Item::as_value_mut) {
+        Some(old) => {
+            let decor = old.decor().clone();
+            *old = token_sha256.to_hex().into();
+            *old.decor_mut() = decor;
+        }
+        None => {
+            table.insert("token_sha256", value(token_sha256.to_hex()));
+        }
+    }
+    Ok(document.to_string())
+}
+
+/// Removes an agent with its table and the comments above it.
+///
+/// # Errors
+/// Fails if there is no such agent, or the file cannot be edited.
+pub fn remove_agent(text: &str, name: &AgentName) -> Result<String, EditError> {
+    let mut document = parse(text)?;
+    let agents = tables(&mut document)?;
+    let at = find(agents, name)?;
+    agents.remove(at);
+    Ok(document.to_string())
+}
+
+fn parse(text: &str) -> Result<DocumentMut, EditError> {
+    text.trim_start_matches('\u{feff}').parse().map_err(|_| EditError::NotToml)
+}
+
+fn tables(document: &mut DocumentMut) -> Result<&mut ArrayOfTables, EditError> {
+    let item = document.entry("agent").or_insert_with(|| Item::ArrayOfTables(ArrayOfTables::new()));
+    item.as_array_of_tables_mut().ok_or(EditError::NotTables)
+}
+
+fn name_of(table: &Table) -> Option<&str> {
+    table.get("name").and_then(Item::as_str).map(str::trim)
+}
+
+fn position(agents: &ArrayOfTables, name: &AgentName) -> Option<usize> {
+    agents.iter().position(|table| name_of(table) == Some(name.as_str()))
+}
+
+fn find(agents: &ArrayOfTables, name: &AgentName) -> Result<usize, EditError> {
+    position(agents, name).ok_or_else(|| {
+        let near = brigade_core::closest(name.as_str(), agents.iter().filter_map(name_of));
+        EditError::Unknown { name: name.clone(), near: near.map(str::to_owned) }
+    })
+}

@@ -1,0 +1,266 @@
+//! Reads gateway.toml.
+
+use std::collections::BTreeMap;
+
+use brigade_core::{AgentName, ConfigIssue, Fingerprint, Glob, Place, Severity};
+use brigade_policy::document::{Reader, Value};
+use brigade_policy::{Located, RiskLevel};
+use toml::de::DeTable;
+
+use super::{Agent, AgentLimits, Confirm, GatewayConfig, Http, Listing, Share, SyncTime, Upstream};
+use crate::profiles::Profiles;
+use crate::slot::{ProfileName, Slot};
+
+const TOP: &[&str] =
+    &["list", "page_size", "max_result_bytes", "max_request_bytes", "sync", "http", "agent", "upstream"];
+const HTTP: &[&str] = &["allowed_origins", "public"];
+const AGENT: &[&str] = &["name", "token_sha256", "profiles", "confirm", "confirm_risk", "limits"];
+const LIMITS: &[&str] =
+    &["calls_per_minute", "calls_per_hour", "seconds_per_hour", "output_per_hour", "concurrent"];
+const UPSTREAM: &[&str] = &["id", "keep", "share", "resources", "prompts", "effects", "sampling"];
+
+/// The largest page.
+const LARGEST_PAGE: u64 = 1000;
+
+pub(super) fn config(file: &str, text: &str, profiles: &Profiles) -> Result<GatewayConfig, Vec<ConfigIssue>> {
+    let mut reader = Reader::new(file, text);
+    let table = reader.parse();
+    let mut config = GatewayConfig::empty(file);
+    for (key, value) in &table {
+        let name = key.get_ref().as_ref();
+        match name {
+            "list" => set(&mut config.list, reader.word(name, value, Listing::ALL, Listing::as_str)),
+            "page_size" => {
+                let size = reader.count(name, value);
+                if let Some(too_large) = size.as_ref().filter(|size| LARGEST_PAGE < size.value) {
+                    reader.error_at(too_large.place.clone(), name, "expected a number from 1 to 1000", None);
+                }
+                set(&mut config.page_size, size.map(|size| located(size, |size| size as usize)));
+            }
+            "max_result_bytes" => set(&mut config.max_result_bytes, reader.size(name, value)),
+            "max_request_bytes" => set(&mut config.max_request_bytes, reader.size(name, value)),
+            "sync" => set(&mut config.sync, reader.word(name, value, SyncTime::ALL, SyncTime::as_str)),
+            "http" => config.http = http(&mut reader, value),
+            "agent" => config.agents = agents(&mut reader, value, profiles),
+            "upstream" => config.upstreams = upstreams(&mut reader, value),
+            _ => reader.unknown_member(key, "", TOP, TOP),
+        }
+    }
+    let issues = reader.into_issues();
+    if issues.iter().any(|issue| issue.severity == Severity::Error) { Err(issues) } else { Ok(config) }
+}
+
+fn set<T>(target: &mut T, found: Option<Located<T>>) {
+    if let Some(found) = found {
+        *target = found.value;
+    }
+}
+
+fn located<A, B>(found: Located<A>, map: impl FnOnce(A) -> B) -> Located<B> {
+    Located { value: map(found.value), place: found.place }
+}
+
+fn http(reader: &mut Reader<'_>, value: &Value<'_>) -> Http {
+    let mut http = Http::default();
+    for (key, value) in reader.table("http", value).into_iter().flatten() {
+        match key.get_ref().as_ref() {
+            "allowed_origins" => {
+                const FIELD: &str = "http.allowed_origins";
+                for (index, origin) in reader.strings(FIELD, value).into_iter().enumerate() {
+                    if is_origin(&origin.value) {
+                        http.allowed_origins.push(origin.value);
+                    } else {
+                        let message = "expected an exact origin such as \"http://localhost:5173\"";
+                        reader.error_at(origin.place, &format!("{FIELD}[{}]", index + 1), message, None);
+                    }
+                }
+            }
+            "public" => set(&mut http.public, reader.truth("http.public", value)),
+            _ => reader.unknown_member(key, "http.", HTTP, TOP),
+        }
+    }
+    http
+}
+
+/// Returns whether a text is scheme, host and perhaps port, as browsers write it.
+fn is_origin(text: &str) -> bool {
+    let Some((scheme, host)) = text.split_once("://") else { return false };
+    let is_scheme =
+        !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
+    let legal = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'/' | b'*' | b'@' | b'?' | b'#');
+    is_scheme && !host.is_empty() && host.bytes().all(|byte| legal(byte) && !byte.is_ascii_uppercase())
+}
+
+fn agents(reader: &mut Reader<'_>, value: &Value<'_>, profiles: &Profiles) -> Vec<Agent> {
+    let mut agents = Vec::new();
+    let mut names: BTreeMap<AgentName, Place> = BTreeMap::new();
+    let mut tokens: BTreeMap<Fingerprint, Place> = BTreeMap::new();
+    for (index, (place, table)) in reader.tables("agent", value).into_iter().enumerate() {
+        let prefix = format!("agent[{}].", index + 1);
+        let mut name = None;
+        let mut agent = Agent::new(AgentName::local(), place.clone());
+        for (key, value) in table {
+            let field = format!("{prefix}{}", key.get_ref());
+            match key.get_ref().as_ref() {
+                "name" => name = agent_name(reader, &field, value),
+                "token_sha256" => {
+                    let token = token(reader, &field, value);
+                    if let Some(token) = &token {
+                        let message = "another agent has this token";
+                        unique(reader, &mut tokens, token, &field, message);
+                    }
+                    agent.token_sha256 = token.map(|token| token.value);
+                }
+                "token" => {
+                    let hint = "write its sha256 as `token_sha256`, and never the token".to_owned();
+                    reader.error(key.span(), Some(&field), "unknown key", Some(hint));
+                }
+                "profiles" => agent.profiles = profile_names(reader, &field, value, profiles),
+                "confirm" => {
+                    set(&mut agent.confirm, reader.word(&field, value, Confirm::ALL, Confirm::as_str));
+                }
+                "confirm_risk" => {
+                    let risk = reader.word(&field, value, RiskLevel::ALL, RiskLevel::as_str);
+                    set(&mut agent.confirm_risk, risk);
+                }
+                "limits" => agent.limits = limits(reader, &field, value),
+                _ => reader.unknown_member(key, &prefix, AGENT, TOP),
+            }
+        }
+        reader.needed(table, &place, &prefix, &["name"]);
+        if let Some(name) = name {
+            unique(reader, &mut names, &name, &format!("{prefix}name"), "another agent has this name");
+            agents.push(Agent { name: name.value, ..agent });
+        }
+    }
+    agents
+}
+
+/// Reports a value that stands in the file before.
+fn unique<T: Ord + Clone>(
+    reader: &mut Reader<'_>,
+    seen: &mut BTreeMap<T, Place>,
+    found: &Located<T>,
+    field: &str,
+    message: &str,
+) {
+    if let Some(first) = seen.get(&found.value) {
+        let line = first.line.unwrap_or_default();
+        reader.error_at(found.place.clone(), field, &format!("{message}, in line {line}"), None);
+    } else {
+        seen.insert(found.value.clone(), found.place.clone());
+    }
+}
+
+fn agent_name(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> Option<Located<AgentName>> {
+    let text = reader.string(field, value)?;
+    match text.value.parse() {
+        Ok(name) => Some(Located { value: name, place: text.place }),
+        Err(_) => {
+            reader.error_at(text.place, field, "expected letters, digits, `-` and `_`, at most 64", None);
+            None
+        }
+    }
+}
+
+fn token(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> Option<Located<Fingerprint>> {
+    let text = reader.string(field, value)?;
+    match text.value.to_ascii_lowercase().parse() {
+        Ok(hash) => Some(Located { value: hash, place: text.place }),
+        Err(_) => {
+            let hint = "write the sha256 of the token, never the token".to_owned();
+            reader.error_at(text.place, field, "expected 64 hex digits", Some(hint));
+            None
+        }
+    }
+}
+
+fn profile_names(
+    reader: &mut Reader<'_>,
+    field: &str,
+    value: &Value<'_>,
+    profiles: &Profiles,
+) -> Vec<Located<ProfileName>> {
+    let mut names: Vec<Located<ProfileName>> = Vec::new();
+    for (index, text) in reader.strings(field, value).into_iter().enumerate() {
+        let field = format!("{field}[{}]", index + 1);
+        let Some(profile) = profiles.get(&text.value) else {
+            let hint = profiles.near(&text.value).map(|near| format!("did you mean `{near}`?"));
+            reader.error_at(text.place, &field, "there is no such profile", hint);
+            continue;
+        };
+        let slot = profile.name.slot();
+        let taken = names.iter().any(|other| match slot {
+            Slot::Guard => other.value == profile.name,
+            _ => other.value.slot() == slot,
+        });
+        if taken {
+            let message = match slot {
+                Slot::Guard => "the guard is there already".to_owned(),
+                slot => format!("an agent has one profile in the slot {slot}"),
+            };
+            reader.error_at(text.place, &field, &message, None);
+            continue;
+        }
+        names.push(Located { value: profile.name.clone(), place: text.place });
+    }
+    names
+}
+
+fn limits(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> AgentLimits {
+    let mut limits = AgentLimits::default();
+    let prefix = format!("{field}.");
+    for (key, value) in reader.table(field, value).into_iter().flatten() {
+        let field = format!("{prefix}{}", key.get_ref());
+        let count = |reader: &mut Reader<'_>| reader.count(&field, value).map(|count| count.value);
+        match key.get_ref().as_ref() {
+            "calls_per_minute" => limits.calls_per_minute = count(reader),
+            "calls_per_hour" => limits.calls_per_hour = count(reader),
+            "seconds_per_hour" => limits.seconds_per_hour = count(reader),
+            "output_per_hour" => limits.output_per_hour = reader.size(&field, value).map(|size| size.value),
+            "concurrent" => set(&mut limits.concurrent, reader.count(&field, value)),
+            _ => reader.unknown_member(key, &prefix, LIMITS, TOP),
+        }
+    }
+    limits
+}
+
+fn upstreams(reader: &mut Reader<'_>, value: &Value<'_>) -> Vec<Upstream> {
+    let mut upstreams = Vec::new();
+    let mut ids: BTreeMap<String, Place> = BTreeMap::new();
+    for (index, (place, table)) in reader.tables("upstream", value).into_iter().enumerate() {
+        let prefix = format!("upstream[{}].", index + 1);
+        let mut id = None;
+        let mut upstream = Upstream::new("", place.clone());
+        for (key, value) in table {
+            let field = format!("{prefix}{}", key.get_ref());
+            let globs = |reader: &mut Reader<'_>| {
+                let texts = reader.strings(&field, value);
+                texts.iter().map(|text| Glob::new(&text.value)).collect::<Vec<_>>()
+            };
+            match key.get_ref().as_ref() {
+                "id" => id = reader.string(&field, value),
+                "keep" => set(&mut upstream.keep, reader.count(&field, value)),
+                "share" => set(&mut upstream.share, reader.word(&field, value, Share::ALL, Share::as_str)),
+                "resources" => upstream.resources = globs(reader),
+                "prompts" => upstream.prompts = globs(reader),
+                "effects" => {
+                    let effects = reader.some_strings(&field, value);
+                    upstream.effects = effects.into_iter().map(|effect| effect.value).collect();
+                }
+                "sampling" => set(&mut upstream.sampling, reader.truth(&field, value)),
+                _ => reader.unknown_member(key, &prefix, UPSTREAM, TOP),
+            }
+        }
+        reader.needed(table, &place, &prefix, &["id"]);
+        if ["resources", "prompts"].iter().any(|key| table.contains_key(*key)) {
+            reader.needed(table, &place, &prefix, &["effects"]);
+        }
+        if let Some(id) = id {
+            let message = "another entry is about this server";
+            unique(reader, &mut ids, &id, &format!("{prefix}id"), message);
+            upstreams.push(Upstream { id: id.value, ..upstream });
+        }
+    }
+    upstreams
+}

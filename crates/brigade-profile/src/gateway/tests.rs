@@ -1,0 +1,186 @@
+use super::*;
+
+fn parse(text: &str) -> Result<GatewayConfig, Vec<ConfigIssue>> {
+    GatewayConfig::parse("gateway.toml", Some(text.as_bytes()), Profiles::shipped())
+}
+
+#[test]
+fn a_missing_file_has_the_agent_local_alone() {
+    let config = GatewayConfig::parse("gateway.toml", None, Profiles::shipped()).unwrap();
+    assert_eq!(config.agent_names(), [AgentName::local()]);
+    assert!(!config.exists && config.http == Http::default() && config.list == Listing::Full);
+    assert_eq!((config.page_size, config.max_result_bytes), (100, 32 << 10));
+    assert_eq!(config.agent("local").unwrap().confirm, Confirm::None);
+}
+
+#[test]
+fn a_file_without_agents_has_none() {
+    let config = parse("list = \"search\"\n").unwrap();
+    assert!(config.exists && config.agents.is_empty() && config.list == Listing::Search);
+}
+
+#[test]
+fn everything_is_read() {
+    let hash = Fingerprint::of_bytes(b"secret").to_hex();
+    let text = format!(
+        r#"
+list = "compact"
+page_size = 1000
+max_result_bytes = "64KiB"
+max_request_bytes = 1024
+sync = "before"
+[http]
+allowed_origins = ["http://localhost:5173"]
+public = true
+[[agent]]
+name = "codex-ci"
+token_sha256 = "{hash}"
+profiles = ["permission.plan", "guard.judge", "guard.rate"]
+confirm = "elicitation"
+confirm_risk = "medium"
+[agent.limits]
+calls_per_minute = 60
+calls_per_hour = 1000
+seconds_per_hour = 1800
+output_per_hour = "64MiB"
+concurrent = 2
+[[upstream]]
+id = "files"
+keep = 10
+share = "workspace"
+resources = ["file:///srv/docs/**"]
+prompts = ["review-*"]
+effects = ["local-read"]
+sampling = true
+"#
+    );
+    let config = parse(&text).unwrap();
+    assert_eq!((config.list, config.page_size, config.sync), (Listing::Compact, 1000, SyncTime::Before));
+    assert_eq!((config.max_result_bytes, config.max_request_bytes), (64 << 10, 1024));
+    assert!(config.http.public && config.http.allowed_origins == ["http://localhost:5173"]);
+    let agent = config.agent("codex-ci").unwrap();
+    assert_eq!(agent.place.line, Some(10));
+    assert_eq!((agent.confirm, agent.confirm_risk), (Confirm::Elicitation, RiskLevel::Medium));
+    assert_eq!(agent.profiles.len(), 3);
+    assert_eq!((agent.limits.output_per_hour, agent.limits.concurrent), (Some(64 << 20), 2));
+    let files = config.upstream("files");
+    assert_eq!((files.keep, files.share, files.sampling), (10, Share::Workspace, true));
+    assert!(files.resources[0].matches("file:///srv/docs/a/b"));
+    assert_eq!(config.upstream("other").keep, 300);
+    assert_eq!(config.agent_of_token(b"secret").map(|agent| agent.name.as_str()), Some("codex-ci"));
+    assert_eq!(config.agent_of_token(b"Secret"), None);
+}
+
+#[test]
+fn an_agent_without_a_token_has_no_token() {
+    let config = parse("[[agent]]\nname = \"a\"\n").unwrap();
+    assert_eq!(config.agent_of_token(b""), None);
+}
+
+#[track_caller]
+fn check_invalid(text: &str, line: usize, field: &str, part: &str) {
+    let issues = parse(text).expect_err(text);
+    let found = issues.iter().any(|issue| {
+        issue.place.line == Some(line)
+            && issue.place.column.is_some()
+            && issue.field.as_deref() == Some(field)
+            && format!("{} {:?}", issue.message, issue.hint).contains(part)
+    });
+    assert!(found, "{issues:#?}");
+}
+
+#[test]
+fn every_error_has_a_place_and_a_near_name() {
+    let hash = "0".repeat(64);
+    check_invalid("lists = \"full\"", 1, "lists", "`list`");
+    check_invalid("list = \"ful\"", 1, "list", "`full`");
+    check_invalid("page_size = 0", 1, "page_size", "number");
+    check_invalid("page_size = 1001", 1, "page_size", "1 to 1000");
+    check_invalid("page_size = \"9\"", 1, "page_size", "number");
+    check_invalid("max_result_bytes = -1", 1, "max_result_bytes", "bytes");
+    check_invalid("sync = true", 1, "sync", "string");
+    check_invalid("[http]\npublik = true", 2, "http.publik", "public");
+    check_invalid("[http]\npublic = \"yes\"", 2, "http.public", "true or false");
+    for origin in ["http://localhost:5173/", "null", "*", "http://*", "localhost", "http://A", "http://"] {
+        let text = format!("[http]\nallowed_origins = [\"{origin}\"]");
+        check_invalid(&text, 2, "http.allowed_origins[1]", "exact origin");
+    }
+    let agent = |rest: &str| format!("[[agent]]\nname = \"a\"\n{rest}\n");
+    check_invalid("[[agent]]\n", 1, "agent[1].name", "missing");
+    check_invalid("[[agent]]\nname = \"a b\"", 2, "agent[1].name", "letters");
+    check_invalid("[agent]\nname = \"a\"", 1, "agent", "[[agent]]");
+    check_invalid(&format!("{}{}", agent(""), agent("")), 5, "agent[2].name", "line 2");
+    check_invalid(&agent("token = \"x\""), 3, "agent[1].token", "token_sha256");
+    check_invalid(&agent("token_sha256 = \"x\""), 3, "agent[1].token_sha256", "never the token");
+    let two = format!(
+        "{}[[agent]]\nname = \"b\"\ntoken_sha256 = \"{hash}\"\n",
+        agent(&format!("token_sha256 = \"{hash}\""))
+    );
+    check_invalid(&two, 6, "agent[2].token_sha256", "line 3");
+    check_invalid(&agent("profiles = [\"permission.pln\"]"), 3, "agent[1].profiles[1]", "permission.plan");
+    check_invalid(
+        &agent("profiles = [\"permission.plan\", \"permission.edit\"]"),
+        3,
+        "agent[1].profiles[2]",
+        "one profile in the slot permission",
+    );
+    check_invalid(&agent("confirm = \"always\""), 3, "agent[1].confirm", "elicitation");
+    check_invalid(&agent("confirm_risk = \"lo\""), 3, "agent[1].confirm_risk", "low");
+    check_invalid(&agent("limits = { concurrent = 0 }"), 3, "agent[1].limits.concurrent", "number");
+    check_invalid(&agent("limits = { calls_per_day = 3 }"), 3, "agent[1].limits.calls_per_day", "unknown");
+    let upstream = |rest: &str| format!("[[upstream]]\nid = \"a\"\n{rest}\n");
+    check_invalid("[[upstream]]\n", 1, "upstream[1].id", "missing");
+    check_invalid(&upstream("resources = [\"x\"]"), 1, "upstream[1].effects", "missing");
+    check_invalid(&upstream("prompts = [\"x\"]"), 1, "upstream[1].effects", "missing");
+    check_invalid(&upstream("share = \"all\""), 3, "upstream[1].share", "workspace");
+    check_invalid(&format!("{}{}", upstream(""), upstream("")), 5, "upstream[2].id", "line 2");
+    check_invalid("a = \n", 1, "a", "");
+}
+
+fn token() -> Token {
+    Token::of_random([7; TOKEN_BYTES])
+}
+
+fn new(name: &str) -> NewAgent {
+    NewAgent { name: name.parse().unwrap(), token_sha256: token().sha256() }
+}
+
+#[test]
+fn the_first_agent_of_a_new_file_keeps_local() {
+    let text = add_agent(None, &new("codex")).unwrap();
+    let config = parse(&text).unwrap();
+    assert_eq!(config.agent_names(), [AgentName::local(), "codex".parse().unwrap()]);
+    assert_eq!(config.agent_of_token(token().expose().as_bytes()).unwrap().name.as_str(), "codex");
+    let text = add_agent(None, &new("local")).unwrap();
+    assert_eq!(parse(&text).unwrap().agent_names(), [AgentName::local()]);
+}
+
+#[test]
+fn edits_keep_comments_and_order() {
+    let text = "# ours\nlist = \"full\" # all\n\n# one\n[[agent]]\nname = \"a\" # A\nconfirm = \"none\"\n[http]\n# web\n";
+    let added = add_agent(Some(text), &new("b")).unwrap();
+    assert!(added.starts_with(text.trim_end_matches("[http]\n# web\n")), "{added}");
+    assert!(added.contains("# web"));
+    assert_eq!(parse(&added).unwrap().agents.len(), 2);
+    let rotated = rotate_token(&added, &"a".parse().unwrap(), Fingerprint::of_bytes(b"x")).unwrap();
+    assert_eq!(parse(&rotated).unwrap().agent_of_token(b"x").unwrap().name.as_str(), "a");
+    let removed = remove_agent(&added, &"b".parse().unwrap()).unwrap();
+    assert_eq!(removed, text);
+}
+
+#[test]
+fn an_edit_that_is_not_possible_changes_nothing() {
+    let text = "[[agent]]\nname = \"codex\"\n";
+    let name: AgentName = "codxe".parse().unwrap();
+    let near = Some("codex".to_owned());
+    assert_eq!(add_agent(Some(text), &new("codex")), Err(EditError::Exists("codex".parse().unwrap())));
+    assert_eq!(remove_agent(text, &name), Err(EditError::Unknown { name: name.clone(), near }));
+    assert_eq!(rotate_token("a = ", &name, token().sha256()), Err(EditError::NotToml));
+    assert_eq!(add_agent(Some("agent = 3"), &new("a")), Err(EditError::NotTables));
+}
+
+#[test]
+fn a_token_is_long_and_hides_itself() {
+    assert_eq!(token().expose().len(), "brigade_".len() + 64);
+    assert_eq!(format!("{:?}", token()), "Token(..)");
+}

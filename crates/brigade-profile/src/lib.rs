@@ -1,0 +1,50 @@
+//! Decides which tools an agent is shown, and which of its calls a person has to approve.
+//!
+//! Owns the profiles ([`Profiles`], six [`Slot`]s, the language in [`Matcher`]), gateway.toml ([`GatewayConfig`]), the
+//! [`Rights`] of an agent, which tools are [`visible`] to it, and the names and texts of their listing. Knows nothing
+//! about arguments beyond the limits of a context, the queue, files on disk or protocols.
+//!
+//! All profiles of an agent must show a tool, and the strictest opinion about its calls wins. Nothing else enters:
+//! neither a message nor an argument changes the rights.
+//!
+//! ```
+//! use brigade_catalog::{Family, Tool};
+//! use brigade_policy::Gate;
+//! use brigade_profile::{GatewayConfig, Profiles, Rights, ToolTraits};
+//!
+//! let text = b"[[agent]]\nname = 'reader'\nprofiles = ['permission.plan']\n";
+//! let profiles = Profiles::shipped();
+//! let config = GatewayConfig::parse("gateway.toml", Some(text), profiles).unwrap();
+//! let rights = Rights::of(profiles, config.agent("reader").unwrap(), &[])?;
+//!
+//! let mut tool = Tool::new("deploy", Family::Script)?;
+//! assert!(rights.shows(&ToolTraits::of(&tool)) && rights.gate(&ToolTraits::of(&tool)) == Gate::Allow);
+//! tool.effects = vec!["local-write".to_owned()];
+//! assert!(!rights.shows(&ToolTraits::of(&tool)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod gateway;
+mod limits;
+mod matcher;
+mod names;
+mod profiles;
+mod rights;
+mod slot;
+mod traits;
+mod visible;
+
+pub use gateway::{
+    Agent, AgentLimits, Confirm, GatewayConfig, Http, Listing, Share, SyncTime, Token, Upstream,
+};
+pub use limits::Outside;
+pub use matcher::{InvalidMatcher, Matcher};
+pub use names::{BUILTIN_TOOLS, CONTROL_TOOLS, NameClashes, NameStyle, is_reserved, listed_name};
+pub use profiles::{Action, Constrain, Profile, Profiles, Rule, SHIPPED, Stand};
+pub use rights::{Opinion, Rights, UnknownProfile, Verdict};
+pub use slot::{InvalidProfileName, ProfileName, Slot};
+pub use traits::{AccessLevel, ArgumentKinds, Mode, Source, Tier, ToolTraits};
+pub use visible::{Facts, Hidden, entry_reasons, gate, visible};

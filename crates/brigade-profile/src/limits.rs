@@ -1,0 +1,202 @@
+//! `constrain`: what the arguments of a call may name.
+
+use brigade_command::Argv;
+use brigade_core::{Glob, Json, Place};
+use thiserror::Error;
+
+use crate::profiles::Constrain;
+use crate::slot::ProfileName;
+use crate::traits::ToolTraits;
+
+/// A call that is outside of a limit of its context.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{argument} is outside of {limit} of the profile {profile}", profile = profile.as_str())]
+pub struct Outside {
+    /// The profile.
+    pub profile: ProfileName,
+    /// The place of the rule.
+    pub place: Place,
+    /// The argument.
+    pub argument: String,
+    /// The limit, such as `constrain.paths`.
+    pub limit: &'static str,
+}
+
+impl Outside {
+    /// The code of the refusal.
+    pub const CODE: &'static str = "outside_context";
+}
+
+/// Checks the arguments that the tool declares. Returns the first that is outside, with the limit.
+pub(crate) fn check(
+    constrain: &Constrain,
+    tool: &ToolTraits<'_>,
+    args: &Json,
+    root: &str,
+) -> Result<(), (String, &'static str)> {
+    let kinds = &tool.arguments;
+    if let Some(allowed) = &constrain.paths {
+        let is_inside = |path: &str| beneath(path, root).is_some_and(|path| is_in(allowed, &path));
+        every(args, kinds.paths, is_inside).map_err(|argument| (argument, "constrain.paths"))?;
+    }
+    if let Some(allowed) = &constrain.commands {
+        let is_allowed = |command: &str| begins(command, allowed);
+        every(args, kinds.commands, is_allowed).map_err(|argument| (argument, "constrain.commands"))?;
+    }
+    if let Some(allowed) = &constrain.domains {
+        let is_allowed = |url: &str| {
+            host(url).is_some_and(|host| allowed.iter().any(|domain| Glob::new(domain).matches(&host)))
+        };
+        every(args, kinds.urls, is_allowed).map_err(|argument| (argument, "constrain.domains"))?;
+    }
+    if let Some(most) = constrain.max_bytes {
+        let fits = |text: &str| text.len() as u64 <= most;
+        every(args, kinds.contents, fits).map_err(|argument| (argument, "constrain.max_bytes"))?;
+    }
+    Ok(())
+}
+
+/// Checks every string in these arguments. One that is neither a string nor a list of strings is outside.
+fn every(args: &Json, names: &[&str], is_inside: impl Fn(&str) -> bool) -> Result<(), String> {
+    for name in names {
+        let fits = match args.get(name) {
+            None => true,
+            Some(Json::Array(elements)) => {
+                elements.iter().all(|element| element.as_str().is_some_and(&is_inside))
+            }
+            Some(value) => value.as_str().is_some_and(&is_inside),
+        };
+        if !fits {
+            return Err((*name).to_owned());
+        }
+    }
+    Ok(())
+}
+
+/// Returns a path relative to the workspace, without `.` and `..`. `None` if it leads out.
+fn beneath(path: &str, root: &str) -> Option<String> {
+    let path = match path.strip_prefix('/') {
+        None => path,
+        Some(_) => path.strip_prefix(root.trim_end_matches('/'))?.strip_prefix('/').or_else(|| {
+            // The workspace itself.
+            (path == root.trim_end_matches('/')).then_some("")
+        })?,
+    };
+    if path.starts_with('~') {
+        return None;
+    }
+    let mut names: Vec<&str> = Vec::new();
+    for name in path.split('/') {
+        match name {
+            "" | "." => {}
+            ".." => {
+                names.pop()?;
+            }
+            name => names.push(name),
+        }
+    }
+    Some(names.join("/"))
+}
+
+/// Returns whether a path is one of these, matches one, or lies in one.
+fn is_in(allowed: &[String], path: &str) -> bool {
+    allowed.iter().any(|pattern| {
+        let Some(pattern) = beneath(pattern, "/") else { return false };
+        pattern.is_empty()
+            || Glob::new(&pattern).matches(path)
+            || Glob::new(&format!("{pattern}/**")).matches(path)
+    })
+}
+
+/// Returns whether a command line begins with the words of one of these.
+fn begins(command: &str, allowed: &[String]) -> bool {
+    let Ok(argv) = Argv::parse(command) else { return false };
+    allowed.iter().any(|words| {
+        let words: Vec<&str> = words.split_whitespace().collect();
+        let typed = argv.words().iter().map(|word| &**word);
+        !words.is_empty()
+            && words.len() <= argv.words().len()
+            && words.iter().copied().eq(typed.take(words.len()))
+    })
+}
+
+/// Returns the host of a URL, in lower case.
+fn host(url: &str) -> Option<String> {
+    // Clients differ in how they read these.
+    if url.contains(|c: char| c == '\\' || c.is_whitespace() || c.is_control()) {
+        return None;
+    }
+    let (_, rest) = url.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let host = authority.rsplit('@').next()?;
+    let host = match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next()?,
+        None => host.split(':').next()?,
+    };
+    Some(host.trim_end_matches('.').to_ascii_lowercase()).filter(|host| !host.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_path(path: &str, expect: Option<&str>) {
+        assert_eq!(beneath(path, "/work/space").as_deref(), expect, "{path}");
+    }
+
+    #[test]
+    fn paths_are_beneath_the_workspace_or_outside() {
+        check_path("docs/./a/../b", Some("docs/b"));
+        check_path(".", Some(""));
+        check_path("/work/space/docs", Some("docs"));
+        check_path("/work/space", Some(""));
+        check_path("/work/spaces/docs", None);
+        check_path("/etc/passwd", None);
+        check_path("docs/../../etc", None);
+        check_path("~/notes", None);
+    }
+
+    #[track_caller]
+    fn check_in(allowed: &[&str], path: &str, expect: bool) {
+        let allowed: Vec<String> = allowed.iter().map(|text| (*text).to_owned()).collect();
+        assert_eq!(is_in(&allowed, path), expect, "{allowed:?} {path}");
+    }
+
+    #[test]
+    fn a_directory_holds_what_is_beneath_it() {
+        check_in(&["docs"], "docs", true);
+        check_in(&["docs/"], "docs/a/b", true);
+        check_in(&["docs"], "docsx/a", false);
+        check_in(&["src/*.rs"], "src/a.rs", true);
+        check_in(&["src/*.rs"], "src/a/b.rs", false);
+        check_in(&["."], "anything/at/all", true);
+        check_in(&["../x"], "x", false);
+        check_in(&[], "a", false);
+    }
+
+    #[track_caller]
+    fn check_command(allowed: &str, command: &str, expect: bool) {
+        assert_eq!(begins(command, &[allowed.to_owned()]), expect, "{allowed}: {command}");
+    }
+
+    #[test]
+    fn commands_are_compared_word_by_word() {
+        check_command("git status", "git status --short", true);
+        check_command("git status", "git 'status'", true);
+        check_command("git status", "git statusx", false);
+        check_command("git status", "git", false);
+        check_command("git", "gitk", false);
+        check_command("git", "git 'unclosed", false);
+        check_command("", "git", false);
+    }
+
+    #[test]
+    fn hosts_are_what_a_client_would_connect_to() {
+        assert_eq!(host("https://User@Docs.RS:443/x?y").as_deref(), Some("docs.rs"));
+        assert_eq!(host("https://good.org\\@evil.org/"), None);
+        assert_eq!(host("http://[::1]:80/").as_deref(), Some("::1"));
+        assert_eq!(host("https://evil.org#@good.org").as_deref(), Some("evil.org"));
+        assert_eq!(host("no url"), None);
+    }
+}

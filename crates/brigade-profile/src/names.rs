@@ -1,0 +1,224 @@
+//! The names under which tools are listed, and ids that no catalog entry may take.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use brigade_core::Fingerprint;
+
+use crate::traits::words;
+
+words! {
+    /// How ids are spelled in listings.
+    NameStyle {
+        /// With their dots.
+        Dotted = "dotted",
+        /// With `_` for dots, for clients that allow none.
+        Plain = "plain",
+    }
+}
+
+/// The longest listed name.
+const LONGEST: usize = 64;
+
+/// The longest part of an id before the digits that make it unique.
+const LONGEST_PART: usize = 55;
+
+/// The gateway's own tools, in order.
+pub const CONTROL_TOOLS: &[&str] = &[
+    "budget.get",
+    "call.cancel",
+    "call.list",
+    "call.status",
+    "call.wait",
+    "output.read",
+    "tools.call",
+    "tools.describe",
+    "tools.list",
+    "tools.search",
+];
+
+/// The ids of built-in tools, in order.
+pub const BUILTIN_TOOLS: &[&str] = &[
+    "agent.create",
+    "agent.delete",
+    "agent.export",
+    "agent.generate",
+    "agent.list",
+    "agent.logs",
+    "agent.search",
+    "agent.update",
+    "agent.wait",
+    "ask.user",
+    "cmd.run",
+    "execute.intent",
+    "execute.status",
+    "execute.wait",
+    "execution.file",
+    "file.delete",
+    "file.list",
+    "file.mkdir",
+    "file.read",
+    "file.write",
+    "fleet.cancel",
+    "fleet.invoke",
+    "fleet.list",
+    "frontend.entries",
+    "frontend.pages",
+    "frontend.routes",
+    "frontend.summary",
+    "fs.create_dir",
+    "fs.delete",
+    "fs.edit",
+    "fs.glob",
+    "fs.grep",
+    "fs.list",
+    "fs.multi_edit",
+    "fs.read",
+    "fs.write",
+    "git.clone",
+    "git.commit",
+    "git.delete",
+    "git.diff",
+    "git.list",
+    "git.log",
+    "git.push",
+    "git.refresh",
+    "git.status",
+    "lane.archive",
+    "lane.create",
+    "lane.get",
+    "lane.list",
+    "lane.rename",
+    "memory.add",
+    "memory.pin",
+    "memory.search",
+    "memory.update_core",
+    "pr.comments",
+    "pr.create",
+    "pr.inventory",
+    "pr.reply",
+    "pr.rerun_checks",
+    "pr.resolve",
+    "prompt.get",
+    "proof.attach",
+    "proof.screenshot",
+    "report.completion",
+    "resource.read",
+    "runtime.list",
+    "schema.get",
+    "schema.validate",
+    "script.delete",
+    "script.get",
+    "script.list",
+    "script.save",
+    "script.update",
+    "session.docs",
+    "session.exit_plan",
+    "session.init",
+    "session.mode",
+    "system.config",
+    "system.info",
+    "task.cancel",
+    "task.execute",
+    "task.handoff",
+    "task.list",
+    "task.logs",
+    "task.message",
+    "task.remove",
+    "task.status",
+    "task.wait",
+    "test.list",
+    "test.run",
+    "test.runs",
+    "test.stop",
+    "todo.read",
+    "todo.write",
+    "volume.create",
+    "volume.delete",
+    "volume.list",
+    "volume.quota",
+    "web.fetch",
+    "web.search",
+    "workflow.cancel",
+    "workflow.create",
+    "workflow.delete",
+    "workflow.demote",
+    "workflow.executions.get",
+    "workflow.executions.list",
+    "workflow.export",
+    "workflow.generate",
+    "workflow.list",
+    "workflow.logs",
+    "workflow.pause",
+    "workflow.promote",
+    "workflow.put",
+    "workflow.remove",
+    "workflow.resume",
+    "workflow.run",
+    "workflow.search",
+    "workflow.signal",
+    "workflow.status",
+    "workflow.update",
+    "workflow.validate",
+    "workflow.wait",
+];
+
+/// Returns whether the id belongs to Brigade, so that no catalog entry may take it.
+pub fn is_reserved(id: &str) -> bool {
+    CONTROL_TOOLS.binary_search(&id).is_ok() || BUILTIN_TOOLS.binary_search(&id).is_ok()
+}
+
+/// Returns the name under which a tool is listed: 1 to 64 letters, digits, `_`, `-` and, if dotted, `.`.
+///
+/// An id that fits is its own name. In others, `_` stands for what does not fit, and eight digits of the id's sha256
+/// make the name unique.
+pub fn listed_name(id: &str, style: NameStyle) -> String {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let spelled = |c: char| if fits(c) && (c != '.' || style == NameStyle::Dotted) { c } else { '_' };
+    if (1..=LONGEST).contains(&id.len()) && id.chars().all(fits) {
+        return id.chars().map(spelled).collect();
+    }
+    let part: String = id.chars().take(LONGEST_PART).map(spelled).collect();
+    format!("{part}-{}", &Fingerprint::of_bytes(id.as_bytes()).to_hex()[..8])
+}
+
+/// Which ids cannot be listed because of their name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NameClashes {
+    unlisted: BTreeSet<String>,
+    /// Each name that several entries have, with their ids, in order.
+    pub groups: BTreeMap<String, Vec<String>>,
+}
+
+impl NameClashes {
+    /// Compares the names of catalog entries, in one spelling, with each other and with the tools of Brigade.
+    ///
+    /// Of entries with the same name, none is listed. Brigade's own tools keep their names.
+    pub fn of<'a>(ids: impl IntoIterator<Item = &'a str>, style: NameStyle) -> NameClashes {
+        let mut by_name: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+        for id in ids {
+            by_name.entry(listed_name(id, style)).or_default().push(id);
+        }
+        let own: BTreeMap<String, &str> =
+            CONTROL_TOOLS.iter().chain(BUILTIN_TOOLS).map(|id| (listed_name(id, style), *id)).collect();
+        let mut clashes = NameClashes::default();
+        for (name, mut ids) in by_name {
+            let reserved = own.get(&name).filter(|own| !ids.contains(*own));
+            if ids.len() < 2 && reserved.is_none() {
+                continue;
+            }
+            clashes.unlisted.extend(ids.iter().map(|id| (*id).to_owned()));
+            ids.extend(reserved);
+            ids.sort_unstable();
+            clashes.groups.insert(name, ids.into_iter().map(str::to_owned).collect());
+        }
+        clashes
+    }
+
+    /// Returns whether an entry cannot be listed.
+    pub fn is_unlisted(&self, id: &str) -> bool {
+        self.unlisted.contains(id)
+    }
+}
+
+#[cfg(test)]
+mod tests;

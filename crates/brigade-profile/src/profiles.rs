@@ -1,0 +1,194 @@
+//! Profiles: what each shows, hides and says about calls.
+
+mod read;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use brigade_core::{ConfigIssue, Place, closest};
+use brigade_policy::Located;
+use brigade_policy::document::text_of;
+
+use crate::matcher::{Matcher, first_match, shows};
+use crate::slot::{ProfileName, Slot};
+use crate::traits::{ToolTraits, words};
+
+/// The file name in places of the shipped profiles.
+pub const SHIPPED: &str = "shipped profiles";
+
+const SHIPPED_TEXT: &str = include_str!("profiles/shipped.toml");
+
+words! {
+    /// What a rule says about calls of the tools that it matches, from the mildest to the strictest.
+    Action {
+        /// Nothing against them.
+        Allow = "allow",
+        /// A judge is asked first. Without a judge, a person.
+        Judge = "judge",
+        /// A person approves each.
+        Ask = "ask",
+        /// They are refused, and the tool is not shown.
+        Deny = "deny",
+    }
+}
+
+/// Limits of the calls that a rule decides. They only narrow.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Constrain {
+    /// Directories, or patterns of paths, relative to the workspace, that path arguments lie in.
+    pub paths: Option<Vec<String>>,
+    /// First words of commands.
+    pub commands: Option<Vec<String>>,
+    /// Patterns of host names in URLs.
+    pub domains: Option<Vec<String>>,
+    /// The largest text that is written, in bytes.
+    pub max_bytes: Option<u64>,
+    /// The number of calls in a minute.
+    pub calls_per_minute: Option<u64>,
+}
+
+/// A rule of a profile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// Its place.
+    pub place: Place,
+    /// The tools that it decides about: those that any element matches.
+    pub matches: Vec<Located<Matcher>>,
+    /// What it says.
+    pub action: Action,
+    /// The limits of calls.
+    pub constrain: Option<Constrain>,
+}
+
+/// One profile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Profile {
+    /// Its name.
+    pub name: ProfileName,
+    /// The place of its entry.
+    pub place: Place,
+    /// Whether it is part of Brigade.
+    pub is_shipped: bool,
+    /// What it shows. Absent: everything.
+    pub show: Option<Vec<Located<Matcher>>>,
+    /// The place of `show`.
+    pub show_place: Option<Place>,
+    /// What it hides.
+    pub hide: Vec<Located<Matcher>>,
+    /// What it says about calls. The first rule that matches decides.
+    pub rules: Vec<Rule>,
+}
+
+/// What a profile says about a tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stand<'p> {
+    /// It does not show the tool, because `show` does not include it.
+    NotShown(&'p Profile),
+    /// An element of `hide` matches.
+    Hidden(&'p Located<Matcher>),
+    /// A rule decides about calls.
+    Rule(&'p Rule),
+    /// It shows the tool and has no opinion about calls.
+    NoOpinion,
+}
+
+impl Stand<'_> {
+    /// Returns whether the profile shows the tool. A rule that denies its calls hides it, too.
+    pub fn shows(&self) -> bool {
+        match self {
+            Stand::NotShown(_) | Stand::Hidden(_) => false,
+            Stand::Rule(rule) => rule.action != Action::Deny,
+            Stand::NoOpinion => true,
+        }
+    }
+
+    /// Returns what it says about calls.
+    pub fn action(&self) -> Action {
+        match self {
+            Stand::NotShown(_) | Stand::Hidden(_) => Action::Deny,
+            Stand::Rule(rule) => rule.action,
+            Stand::NoOpinion => Action::Allow,
+        }
+    }
+
+    /// Returns the place of what decides.
+    pub fn place(&self) -> Option<&Place> {
+        match self {
+            Stand::NotShown(profile) => Some(profile.show_place.as_ref().unwrap_or(&profile.place)),
+            Stand::Hidden(matcher) => Some(&matcher.place),
+            Stand::Rule(rule) => Some(&rule.place),
+            Stand::NoOpinion => None,
+        }
+    }
+}
+
+impl Profile {
+    /// Returns what the profile says about a tool.
+    pub fn stand(&self, tool: &ToolTraits<'_>) -> Stand<'_> {
+        if let Some(at) = first_match(&self.hide, tool) {
+            return Stand::Hidden(&self.hide[at]);
+        }
+        if self.show.as_ref().is_some_and(|show| !shows(show, tool)) {
+            return Stand::NotShown(self);
+        }
+        self.rule(tool).map_or(Stand::NoOpinion, Stand::Rule)
+    }
+
+    /// Returns the rule that decides about calls of a tool.
+    pub(crate) fn rule(&self, tool: &ToolTraits<'_>) -> Option<&Rule> {
+        self.rules.iter().find(|rule| first_match(&rule.matches, tool).is_some())
+    }
+}
+
+/// The shipped profiles and those of profiles.toml.
+#[derive(Clone, Debug, Default)]
+pub struct Profiles {
+    by_name: BTreeMap<ProfileName, Arc<Profile>>,
+}
+
+impl Profiles {
+    /// Returns the shipped profiles.
+    pub fn shipped() -> &'static Profiles {
+        static SHIPPED_PROFILES: OnceLock<Profiles> = OnceLock::new();
+        SHIPPED_PROFILES.get_or_init(|| {
+            let (profiles, issues) = read::profiles(SHIPPED, SHIPPED_TEXT, None);
+            debug_assert!(issues.is_empty(), "{issues:?}");
+            profiles
+        })
+    }
+
+    /// Reads a profiles.toml and adds its profiles to the shipped ones. `None` means that the file does not exist.
+    ///
+    /// # Errors
+    /// Returns every issue of the file, in file order. A file with an error gives no profile, because a rule would be
+    /// missing.
+    pub fn parse(file: &str, bytes: Option<&[u8]>) -> Result<Profiles, Vec<ConfigIssue>> {
+        let Some(bytes) = bytes else { return Ok(Profiles::shipped().clone()) };
+        let text = text_of(file, bytes).map_err(|issue| vec![*issue])?;
+        let (profiles, issues) = read::profiles(file, text, Some(Profiles::shipped()));
+        if issues.is_empty() { Ok(profiles) } else { Err(issues) }
+    }
+
+    /// Returns all profiles, by slot and name.
+    pub fn all(&self) -> impl Iterator<Item = &Arc<Profile>> {
+        self.by_name.values()
+    }
+
+    /// Returns the profile of a name.
+    pub fn get(&self, name: &str) -> Option<&Arc<Profile>> {
+        self.by_name.get(&name.parse().ok()?)
+    }
+
+    /// Returns the default profile of a slot.
+    pub fn default_of(&self, slot: Slot) -> &Arc<Profile> {
+        self.get(slot.default_profile()).expect("every default is shipped")
+    }
+
+    /// Returns the most similar name.
+    pub fn near(&self, name: &str) -> Option<&str> {
+        closest(name, self.by_name.keys().map(ProfileName::as_str))
+    }
+}
+
+#[cfg(test)]
+mod tests;

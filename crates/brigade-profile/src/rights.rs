@@ -1,0 +1,194 @@
+//! The rights of an agent: its profiles, and what they say about tools and calls.
+
+use std::sync::Arc;
+
+use brigade_core::codes::{self, ErrorCode};
+use brigade_core::{ErrorKind, Explained, Hint, Json, Place};
+use brigade_policy::Gate;
+use thiserror::Error;
+
+use crate::gateway::Agent;
+use crate::limits::{self, Outside};
+use crate::profiles::{Action, Profile, Profiles, Stand};
+use crate::slot::{ProfileName, Slot};
+use crate::traits::{Source, ToolTraits};
+
+/// The profiles of an agent: one in each slot, guards, and what is laid over them.
+///
+/// All must show a tool, and the strictest opinion about its calls wins. So another profile only narrows.
+#[derive(Clone, Debug)]
+pub struct Rights {
+    profiles: Vec<Arc<Profile>>,
+}
+
+/// A profile that does not exist.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("there is no profile `{name}`")]
+pub struct UnknownProfile {
+    /// The name, safe to show.
+    pub name: String,
+    /// The most similar name.
+    pub near: Option<String>,
+}
+
+impl Explained for UnknownProfile {
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::NotFound
+    }
+
+    fn code(&self) -> Option<ErrorCode> {
+        Some(codes::PROFILE_MISSING)
+    }
+
+    fn hints(&self) -> Vec<Hint> {
+        self.near.iter().map(|near| format!("did you mean `{near}`?").into()).collect()
+    }
+
+    fn is_about_request(&self) -> bool {
+        true
+    }
+}
+
+/// What the profiles of an agent say about a tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// Whether every profile shows the tool and none denies it.
+    pub is_shown: bool,
+    /// Whether a person approves each call.
+    pub gate: Gate,
+    /// What each profile says, by slot, in the order in which the profiles were laid.
+    pub opinions: Vec<Opinion>,
+}
+
+/// What one profile says about a tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opinion {
+    /// The profile.
+    pub profile: ProfileName,
+    /// Whether it shows the tool.
+    pub shows: bool,
+    /// What it says about calls.
+    pub action: Action,
+    /// The place of what decides. Absent if it has no opinion.
+    pub place: Option<Place>,
+    /// The reason in words.
+    pub reason: &'static str,
+}
+
+impl Rights {
+    /// Returns the rights of an agent with profiles laid over its own.
+    ///
+    /// # Errors
+    /// Fails if a profile does not exist.
+    pub fn of(profiles: &Profiles, agent: &Agent, overlays: &[String]) -> Result<Rights, UnknownProfile> {
+        let mut own: Vec<Arc<Profile>> = Vec::new();
+        for name in &agent.profiles {
+            own.push(find(profiles, name.value.as_str())?);
+        }
+        for slot in Slot::ALL {
+            if own.iter().all(|profile| profile.name.slot() != *slot) {
+                own.push(profiles.default_of(*slot).clone());
+            }
+        }
+        own.sort_by_key(|profile| profile.name.slot());
+        let rights = Rights { profiles: own };
+        overlays.iter().try_fold(rights, |rights, name| Ok(rights.with(find(profiles, name.trim())?)))
+    }
+
+    /// Lays a profile over the others. It never shows more or asks less.
+    #[must_use]
+    pub fn with(mut self, profile: Arc<Profile>) -> Rights {
+        if !self.profiles.iter().any(|known| known.name == profile.name) {
+            self.profiles.push(profile);
+        }
+        self
+    }
+
+    /// Returns the profiles: those of the agent by slot, and those laid over them.
+    pub fn profiles(&self) -> &[Arc<Profile>] {
+        &self.profiles
+    }
+
+    /// Returns what every profile says about a tool.
+    pub fn judge(&self, tool: &ToolTraits<'_>) -> Verdict {
+        let opinions: Vec<Opinion> =
+            self.stands(tool).map(|(profile, stand)| opinion(profile, stand)).collect();
+        Verdict { is_shown: self.shows(tool), gate: self.gate(tool), opinions }
+    }
+
+    /// Returns whether every profile shows the tool and none denies it. No profile hides a control tool.
+    pub fn shows(&self, tool: &ToolTraits<'_>) -> bool {
+        tool.source == Source::Control || self.stands(tool).all(|(_, stand)| stand.shows())
+    }
+
+    /// Returns whether a person approves each call of the tool. A judge that is not there is a person.
+    pub fn gate(&self, tool: &ToolTraits<'_>) -> Gate {
+        let strictest = self.stands(tool).map(|(_, stand)| stand.action()).max().unwrap_or(Action::Allow);
+        match strictest {
+            Action::Allow => Gate::Allow,
+            Action::Judge | Action::Ask | Action::Deny if tool.source != Source::Control => Gate::Ask,
+            Action::Judge | Action::Ask | Action::Deny => Gate::Allow,
+        }
+    }
+
+    /// Checks the arguments of a call against the limits of the rule that decides in each profile, and returns the
+    /// gate.
+    ///
+    /// Paths are compared beneath `root`, as they are written; the caller resolves links before.
+    ///
+    /// # Errors
+    /// Returns the first limit that the call is outside of.
+    pub fn check_call(&self, tool: &ToolTraits<'_>, args: &Json, root: &str) -> Result<Gate, Outside> {
+        for (profile, stand) in self.stands(tool) {
+            if let Stand::Rule(rule) = stand
+                && let Some(constrain) = &rule.constrain
+            {
+                limits::check(constrain, tool, args, root).map_err(|(argument, limit)| Outside {
+                    profile: profile.name.clone(),
+                    place: rule.place.clone(),
+                    argument,
+                    limit,
+                })?;
+            }
+        }
+        Ok(self.gate(tool))
+    }
+
+    /// Returns how often a minute the profiles let the tool be called, each with the profile that says so.
+    pub fn rates(&self, tool: &ToolTraits<'_>) -> impl Iterator<Item = (&ProfileName, u64)> {
+        self.stands(tool).filter_map(|(profile, stand)| match stand {
+            Stand::Rule(rule) => Some((&profile.name, rule.constrain.as_ref()?.calls_per_minute?)),
+            Stand::NotShown(_) | Stand::Hidden(_) | Stand::NoOpinion => None,
+        })
+    }
+
+    fn stands(&self, tool: &ToolTraits<'_>) -> impl Iterator<Item = (&Profile, Stand<'_>)> {
+        self.profiles.iter().map(|profile| (&**profile, profile.stand(tool)))
+    }
+}
+
+fn find(profiles: &Profiles, name: &str) -> Result<Arc<Profile>, UnknownProfile> {
+    profiles.get(name).cloned().ok_or_else(|| UnknownProfile {
+        name: brigade_core::text::escape_terminal(name).into_owned(),
+        near: profiles.near(name).map(str::to_owned),
+    })
+}
+
+fn opinion(profile: &Profile, stand: Stand<'_>) -> Opinion {
+    let reason = match stand {
+        Stand::NotShown(_) => "`show` does not include it",
+        Stand::Hidden(_) => "`hide` names it",
+        Stand::Rule(_) => "a rule matches it",
+        Stand::NoOpinion => "it has no opinion",
+    };
+    Opinion {
+        profile: profile.name.clone(),
+        shows: stand.shows(),
+        action: stand.action(),
+        place: stand.place().cloned(),
+        reason,
+    }
+}
+
+#[cfg(test)]
+mod tests;

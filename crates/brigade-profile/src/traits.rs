@@ -1,0 +1,168 @@
+//! What profiles know about a tool.
+
+use brigade_catalog::{Family, Level, Tool};
+use brigade_policy::{RiskLevel, risk_of};
+
+/// Defines an enum of keywords, listing each keyword once.
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)+ }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name {
+            $($(#[$variant_doc])* $variant,)+
+        }
+
+        impl $name {
+            /// All of them, in order.
+            pub const ALL: &'static [$name] = &[$($name::$variant,)+];
+
+            /// Returns the word in files and reports.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $($name::$variant => $word,)+
+                }
+            }
+
+            /// Reads a word.
+            pub fn of(word: &str) -> Option<$name> {
+                $name::ALL.iter().copied().find(|known| known.as_str() == word)
+            }
+        }
+    };
+}
+pub(crate) use words;
+
+words! {
+    /// Whose tool it is. Each level includes those before it.
+    AccessLevel {
+        /// Every user's.
+        User = "user",
+        /// For changes of the system.
+        System = "system",
+        /// For operators.
+        Operator = "operator",
+    }
+}
+
+words! {
+    /// The tier of roles that a tool belongs to.
+    Tier {
+        /// Every role.
+        Universal = "universal",
+        /// Roles that work on their own branch.
+        Workflow = "workflow",
+        /// Roles that direct others.
+        Control = "control",
+        /// Roles that coordinate a mission.
+        Coordinator = "coordinator",
+        /// Tools of the platform.
+        Platform = "platform",
+    }
+}
+
+words! {
+    /// A way of working that shows a selection of tools.
+    Mode {
+        /// Conversation.
+        Chat = "chat",
+        /// Working with agents.
+        Agentic = "agentic",
+        /// Executing an intent.
+        Execute = "execute",
+        /// Designing workflows.
+        Architect = "architect",
+        /// Everything.
+        Operator = "operator",
+    }
+}
+
+/// Where a tool comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source<'a> {
+    /// An entry of the catalog.
+    Catalog {
+        /// Its family. Absent if the entry is broken.
+        family: Option<Family>,
+        /// Its layer.
+        level: Level,
+        /// The id of its MCP server.
+        server: Option<&'a str>,
+    },
+    /// Built into Brigade.
+    Builtin,
+    /// The gateway's own, for listing tools and following calls.
+    Control,
+}
+
+/// Which arguments of a tool name what a context limits. Empty for a tool that does not declare them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ArgumentKinds<'a> {
+    /// Arguments that are paths, or lists of paths.
+    pub paths: &'a [&'a str],
+    /// Arguments that are command lines.
+    pub commands: &'a [&'a str],
+    /// Arguments that are URLs.
+    pub urls: &'a [&'a str],
+    /// Arguments whose bytes are written.
+    pub contents: &'a [&'a str],
+}
+
+/// What profiles know about a tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ToolTraits<'a> {
+    /// The id.
+    pub id: &'a str,
+    /// Where it comes from.
+    pub source: Source<'a>,
+    /// Its effects.
+    pub effects: &'a [String],
+    /// Its risk.
+    pub risk: RiskLevel,
+    /// Whose tool it is.
+    pub access: AccessLevel,
+    /// The tier that it belongs to.
+    pub tier: Tier,
+    /// The modes that select it. `mode.any` and `mode.operator` need no selection.
+    pub modes: &'a [Mode],
+    /// Whether a judge is asked about its calls first, where there is one.
+    pub is_judged: bool,
+    /// Which of its arguments a context limits.
+    pub arguments: ArgumentKinds<'a>,
+}
+
+impl<'a> ToolTraits<'a> {
+    /// Returns the traits of a catalog entry: access of a user, every role, and no mode that selects tools.
+    pub fn of(tool: &'a Tool) -> ToolTraits<'a> {
+        ToolTraits {
+            id: tool.id.as_str(),
+            source: Source::Catalog {
+                family: tool.family,
+                level: tool.origin.level,
+                server: tool.mcp_server_id.as_deref(),
+            },
+            effects: &tool.effects,
+            risk: risk_of(tool.risk_class, &tool.effects),
+            access: AccessLevel::User,
+            tier: Tier::Universal,
+            modes: &[],
+            is_judged: false,
+            arguments: ArgumentKinds::default(),
+        }
+    }
+
+    /// Returns the group: the part of the id before its first dot. An id without a dot has none.
+    pub fn group(&self) -> Option<&'a str> {
+        self.id.split_once('.').map(|(group, _)| group)
+    }
+
+    /// Returns the names of its source: `builtin`, `gateway`, or `catalog` with family, layer and server.
+    pub fn sources(&self) -> impl Iterator<Item = &'a str> {
+        let (first, family, level, server) = match self.source {
+            Source::Builtin => ("builtin", None, None, None),
+            Source::Control => ("gateway", None, None, None),
+            Source::Catalog { family, level, server } => ("catalog", family, Some(level), server),
+        };
+        let others = [family.map(Family::as_str), level.map(Level::as_str), server];
+        std::iter::once(first).chain(others.into_iter().flatten())
+    }
+}

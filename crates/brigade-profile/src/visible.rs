@@ -1,0 +1,113 @@
+//! Whether a tool is visible to an agent. What is visible can be called, and nothing else.
+
+use brigade_catalog::{ApprovalMode, Tool};
+use brigade_policy::{Blocker, Gate, Standing};
+use thiserror::Error;
+
+use crate::names::{NameClashes, is_reserved};
+use crate::rights::Rights;
+use crate::traits::{Source, ToolTraits};
+
+/// What decides whether a tool is visible, besides the agent.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts<'a> {
+    /// Whether there is a policy, and whether it is valid.
+    pub policy: Standing,
+    /// The tool.
+    pub tool: ToolTraits<'a>,
+    /// Whether its entry is enabled. Always true for Brigade's own tools.
+    pub is_enabled: bool,
+    /// The approval mode of its entry.
+    pub approval_mode: Option<ApprovalMode>,
+    /// Every reason against calls of the tool that depends neither on arguments nor on the minute: of the entry, the
+    /// policy, and what it needs of the host.
+    pub against: &'a [Blocker],
+    /// Names that several entries have.
+    pub clashes: &'a NameClashes,
+}
+
+/// Why a tool is not visible.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Hidden {
+    /// There is no policy.
+    #[error("policy.toml does not exist")]
+    NoPolicy,
+    /// The policy is invalid.
+    #[error("policy.toml is invalid")]
+    InvalidPolicy,
+    /// The entry is disabled.
+    #[error("the tool is disabled")]
+    Disabled,
+    /// The id belongs to Brigade.
+    #[error("the id belongs to a tool of Brigade")]
+    Reserved,
+    /// Another entry has the same listed name.
+    #[error("another tool has the same listed name")]
+    NameClash,
+    /// A profile hides or denies it.
+    #[error("the profile {0} does not show it")]
+    Profile(String),
+    /// Calls are refused, whatever their arguments.
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// Decides whether an agent sees a tool, and may call it.
+///
+/// # Errors
+/// Returns every reason why not.
+pub fn visible(rights: &Rights, facts: &Facts<'_>) -> Result<Gate, Vec<Hidden>> {
+    let mut reasons = Vec::new();
+    match facts.policy {
+        Standing::Missing => reasons.push(Hidden::NoPolicy),
+        Standing::Invalid => reasons.push(Hidden::InvalidPolicy),
+        Standing::Valid => {}
+    }
+    let tool = &facts.tool;
+    if tool.source != Source::Control {
+        if !facts.is_enabled {
+            reasons.push(Hidden::Disabled);
+        }
+        if matches!(tool.source, Source::Catalog { .. }) {
+            if is_reserved(tool.id) {
+                reasons.push(Hidden::Reserved);
+            } else if facts.clashes.is_unlisted(tool.id) {
+                reasons.push(Hidden::NameClash);
+            }
+        }
+        if !rights.shows(tool) {
+            let hiding = rights.profiles().iter().filter(|profile| !profile.stand(tool).shows());
+            reasons.extend(hiding.map(|profile| Hidden::Profile(profile.name.to_string())));
+        }
+        let refused = |blocker: &Blocker| Hidden::Refused(blocker.message.clone());
+        // An invalid policy gives a reason for each of its errors.
+        let of_policy = |blocker: &&Blocker| blocker.code != "policy_invalid";
+        reasons.extend(facts.against.iter().filter(of_policy).map(refused));
+    }
+    if reasons.is_empty() { Ok(gate(rights, tool, facts.approval_mode)) } else { Err(reasons) }
+}
+
+/// Returns whether a person approves each call: the profiles or the entry say so.
+pub fn gate(rights: &Rights, tool: &ToolTraits<'_>, approval_mode: Option<ApprovalMode>) -> Gate {
+    match approval_mode {
+        Some(ApprovalMode::Always) => Gate::Ask,
+        Some(ApprovalMode::Never | ApprovalMode::OnRequest) | None => rights.gate(tool),
+    }
+}
+
+/// Returns the reasons that an entry itself gives against its calls: it is broken, or its family does not run.
+pub fn entry_reasons(tool: &Tool) -> Vec<Blocker> {
+    let mut reasons = Vec::new();
+    if tool.is_broken {
+        let message = "the entry has an error";
+        reasons.push(Blocker::new("invalid_entry", message).at(tool.origin.place.clone()));
+    }
+    if !tool.is_executable()
+        && let Some(family) = tool.family
+    {
+        let message = format!("tools of the family `{family}` are not executed");
+        reasons.push(Blocker::new("family_not_executable", message).at(tool.place_of("family")));
+    }
+    reasons
+}
