@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use brigade_core::{AgentName, ConfigIssue, Fingerprint, Glob, Place, Severity};
 use brigade_policy::document::{Reader, Value};
 use brigade_policy::{Located, RiskLevel};
-use toml::de::DeTable;
 
 use super::{Agent, AgentLimits, Confirm, GatewayConfig, Http, Listing, Share, SyncTime, Upstream};
 use crate::profiles::Profiles;
