@@ -11,7 +11,8 @@ use std::path::Path;
 
 use brigade_catalog::{Family, Tool};
 use brigade_command::{Argv, code_of_arguments};
-use brigade_core::{Fingerprint, Hint, Json, NextStep, Number, Object, Place};
+use brigade_core::text::escape_terminal;
+use brigade_core::{Fingerprint, Hint, Json, NextStep, Number, Object, Place, closest};
 use brigade_policy::{Blocker, Decision, PolicyDecision, Reads, SandboxMode};
 use brigade_projection::ProjectionSummary;
 use brigade_redact::{MARK, Redactor, SecretValue, looks_secret_value};
@@ -25,6 +26,8 @@ use crate::facts::{ArgsProblem, DirectoryFact, FileFact, PinFact, PlanFacts, Pro
 use crate::inputs::paths_of_words;
 use crate::start::{self, Objection, StartProgram};
 use crate::template::{Template, render_all};
+
+pub use typed::meant_in_schema;
 
 pub use missing::{MissingTool, plan_missing};
 
@@ -321,7 +324,11 @@ fn schema_blockers(facts: &PlanFacts<'_>, args: Option<&Json>, blockers: &mut Ve
             for problem in problems {
                 let blocker = Blocker::new("unsupported_input_schema", problem.to_string());
                 let at = problem.at.map(|(line, column)| Place::at(path, line, column));
-                blockers.push(blocker.at(at.unwrap_or_else(|| Place::file(path))).field("input_schema_path"));
+                let blocker = blocker.at(at.unwrap_or_else(|| Place::file(path))).field("input_schema_path");
+                blockers.push(match meant_in_schema(problem) {
+                    Some(word) => blocker.hint(typed::did_you_mean(word)),
+                    None => blocker,
+                });
             }
         }
         SchemaFact::Sound { schema, .. } => {
@@ -423,12 +430,17 @@ fn render_arguments(
         let field = format!("argument_template.{}", missing.template);
         let message = format!(
             "argument_template {} references missing arg {}",
-            brigade_core::text::escape_terminal(&missing.template),
+            escape_terminal(&missing.template),
             missing.argument
         );
-        blockers.push(
-            Blocker::new("missing_template_argument", message).at(facts.tool.place_of(&field)).field(field),
-        );
+        let blocker =
+            Blocker::new("missing_template_argument", message).at(facts.tool.place_of(&field)).field(field);
+        let described = facts.input_schema.schema().into_iter().flat_map(|schema| schema.properties());
+        let names = described.map(|property| property.name).chain(given.keys().map(String::as_str));
+        blockers.push(match closest(&missing.argument, names.filter(|name| *name != missing.argument)) {
+            Some(name) => blocker.hint(format!("did you mean `{{{}}}`?", escape_terminal(name))),
+            None => blocker,
+        });
     }
     rendered
 }

@@ -115,6 +115,33 @@ pub(crate) const RUNTIME: Fields = Fields(&[
     ("timeout", Shape::Seconds),
 ]);
 
+/// The effects that have a meaning for risk and sandbox. Entries and policies may name others.
+pub const KNOWN_EFFECTS: &[&str] = &[
+    "local-read",
+    "local-write",
+    "local-delete",
+    "session",
+    "state-write",
+    "memory-write",
+    "network",
+    "remote-read",
+    "remote-mutation",
+    "process-exec",
+    "process-control",
+    "install",
+    "secret-read",
+];
+
+/// Returns the known effect that was probably meant by an unknown one.
+pub fn misspelt_effect(effect: &str) -> Option<&'static str> {
+    let effect = effect.trim();
+    let is_known = effect.len() > LONGEST_EFFECT || KNOWN_EFFECTS.contains(&effect);
+    if is_known { None } else { brigade_core::closest(effect, KNOWN_EFFECTS.iter().copied()) }
+}
+
+/// The maximum length in bytes of an effect that is compared with the known ones.
+const LONGEST_EFFECT: usize = 64;
+
 /// The harness labels that Brigade knows. Others are accepted with a warning.
 pub const KNOWN_HARNESSES: &[&str] = &[
     "claude",

@@ -29,7 +29,7 @@ pub mod source;
 pub mod starter;
 
 pub use entry_text::FieldValue;
-pub use fields::KNOWN_HARNESSES;
+pub use fields::{KNOWN_EFFECTS, KNOWN_HARNESSES, misspelt_effect};
 pub use model::{
     ApprovalMode, Catalog, Family, InvalidSeconds, InvalidToolId, Level, NoTool, Origin, RiskClass, Runtime,
     Runtimes, Seconds, Tool, ToolId, UnknownName,

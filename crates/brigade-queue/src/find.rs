@@ -9,7 +9,16 @@ use brigade_core::{ErrorKind, IdPrefix, NextStep, RunId};
 use brigade_fs::{Fs, ReadFile, RelPath};
 use brigade_policy::Failure;
 
-use crate::{Match, MeantRun, StoredCall, StoredCheckpoint, StoredReceipt, Verification, View};
+use crate::{
+    Match, MeantRun, QueueError, Records, StoredCall, StoredCheckpoint, StoredReceipt, Verification, View,
+};
+
+/// The lengths of mistyped ids whose neighbours are looked for.
+const SHORTEST_NEAR: usize = 6;
+const LONGEST_NEAR: usize = 64;
+
+/// The maximum number of ids that a mistyped one is compared with.
+const MOST_NEAR: usize = 1_000;
 
 impl View<'_> {
     /// Finds the call that a prefix stands for. Of several calls, only those that allow the step are meant.
@@ -24,8 +33,21 @@ impl View<'_> {
                 let message = format!("several calls match `{shown}`, and none can be {step}");
                 Err(Failure::new(ErrorKind::Ambiguous, message).hint(NextStep::ListCalls))
             }
-            (found, _) => the_one("call", prefix, found, (codes::CALL_MISSING, NextStep::ListCalls)),
+            (found, _) => {
+                let none = (codes::CALL_MISSING, NextStep::ListCalls);
+                the_one("call", prefix, found, none, || self.near(Records::Calls, prefix.as_str()))
+            }
         }
+    }
+
+    /// Returns ids that begin like a mistyped one.
+    fn near(&self, records: Records, typed: &str) -> Result<Vec<String>, QueueError> {
+        let characters = typed.chars().count();
+        if !(SHORTEST_NEAR..=LONGEST_NEAR).contains(&characters) {
+            return Ok(Vec::new());
+        }
+        let start: String = typed.chars().take(characters / 2).collect();
+        self.candidates(records, &IdPrefix::new(&start), MOST_NEAR)
     }
 
     /// Finds the checkpoint that a prefix stands for.
@@ -34,7 +56,10 @@ impl View<'_> {
     /// Fails if no checkpoint or several checkpoints match, or on a disk error.
     pub fn the_checkpoint(&self, prefix: &IdPrefix) -> Result<StoredCheckpoint, Failure> {
         let none = (codes::CHECKPOINT_MISSING, NextStep::ListCheckpoints);
-        the_one("checkpoint", prefix, self.find_checkpoint(prefix)?, none)
+        the_one("checkpoint", prefix, self.find_checkpoint(prefix)?, none, || {
+            let list = self.checkpoints()?;
+            Ok(list.checkpoints.iter().map(|stored| stored.checkpoint.id.to_string()).collect())
+        })
     }
 
     /// Finds the finished or running run that a prefix stands for.
@@ -43,7 +68,7 @@ impl View<'_> {
     /// Fails if no run or several runs match, if its receipt is unreadable, or on a disk error.
     pub fn the_run(&self, prefix: &IdPrefix) -> Result<MeantRun, Failure> {
         let none = (codes::RUN_MISSING, NextStep::ListRuns);
-        the_one("run", prefix, self.meant_run(prefix)?, none)?
+        the_one("run", prefix, self.meant_run(prefix)?, none, || self.near(Records::Runs, prefix.as_str()))?
             .map_err(|bad| Failure::new(ErrorKind::Refused, format!("`{}`: {}", bad.path, bad.problem)))
     }
 }
@@ -117,17 +142,22 @@ pub fn check_status<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Res
     Err(failure.hint(format!("statuses are {words}")))
 }
 
+/// Returns what was found. `near` gives the ids that a mistyped one is compared with.
 fn the_one<T>(
     what: &str,
     prefix: &IdPrefix,
     found: Match<T>,
     (code, list): (ErrorCode, NextStep),
+    near: impl FnOnce() -> Result<Vec<String>, QueueError>,
 ) -> Result<T, Failure> {
     match found {
         Match::One(found) => Ok(found),
         Match::None => {
-            let message = format!("no {what} matches `{}`", escape_terminal(prefix.as_str()));
-            Err(Failure::new(ErrorKind::NotFound, message).coded(code).hint(list))
+            let typed = prefix.as_str();
+            let message = format!("no {what} matches `{}`", escape_terminal(typed));
+            let failure = Failure::new(ErrorKind::NotFound, message).coded(code);
+            let near = near()?;
+            Err(failure.near(typed, near.iter().map(String::as_str)).hint(list))
         }
         Match::Ambiguous(candidates) => Err(Failure::ambiguous(what, prefix.as_str(), candidates)),
     }

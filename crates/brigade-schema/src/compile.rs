@@ -34,7 +34,12 @@ pub(crate) fn compile(schema: &Value, root: Root) -> Result<Schema, Vec<SchemaPr
     let base = schema.get("$id").and_then(Value::as_str);
     references::resolve(&mut nodes, &references, &definitions, base, &mut problems);
     let id = references::collapse(&mut nodes, first, &problems);
-    if root == Root::Object && !is_of_objects(&nodes[id.index()], schema) {
+    let has_unknown_type = |problem: &SchemaProblem| {
+        problem.path == "$" && matches!(problem.kind, ProblemKind::UnknownType { .. })
+    };
+    // A misspelt type is one mistake.
+    let is_known = !problems.iter().any(has_unknown_type);
+    if root == Root::Object && is_known && !is_of_objects(&nodes[id.index()], schema) {
         problems.insert(0, SchemaProblem::new(&Path::Root, ProblemKind::RootNotObject));
     }
     if !problems.is_empty() {
@@ -67,6 +72,36 @@ fn is_of_objects(node: &Node, schema: &Value) -> bool {
 /// Keywords that describe a schema and reject no instance.
 const ANNOTATIONS: &[&str] =
     &["title", "default", "examples", "format", "$comment", "deprecated", "readOnly", "writeOnly"];
+
+/// The keywords that schemas of the subset may have, without annotations.
+pub(crate) const KEYWORDS: &[&str] = &[
+    "description",
+    "type",
+    "enum",
+    "const",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
+    "minLength",
+    "maxLength",
+    "pattern",
+    "items",
+    "minItems",
+    "maxItems",
+    "uniqueItems",
+    "properties",
+    "required",
+    "additionalProperties",
+    "minProperties",
+    "maxProperties",
+    "anyOf",
+    "$ref",
+    "$defs",
+    "definitions",
+    "$schema",
+];
 
 /// The JSON Schema version of a document.
 ///
@@ -565,6 +600,17 @@ mod tests {
         );
         let same: Vec<Value> = (0..=MAX_PATTERNS).map(|_| json!({"pattern": "^a$"})).collect();
         check(json!({ "anyOf": same }), &[]);
+    }
+
+    #[test]
+    fn the_listed_keywords_are_understood() {
+        for keyword in super::KEYWORDS {
+            let problems = Schema::compile(&json!({ *keyword: null })).err().unwrap_or_default();
+            let is_unsupported =
+                |problem: &SchemaProblem| matches!(problem.kind, ProblemKind::UnsupportedKeywords { .. });
+            assert!(!problems.iter().any(is_unsupported), "{keyword}");
+        }
+        check_root(json!({"type": "objct"}), &["$: unsupported type \"objct\""]);
     }
 
     #[test]

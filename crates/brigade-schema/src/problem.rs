@@ -4,6 +4,7 @@ use thiserror::Error;
 
 use crate::limits::MAX_DEPTH;
 use crate::path::{Path, is_identifier, quote};
+use crate::types::JsonType;
 
 /// A reason why a schema cannot be used, and its place.
 ///
@@ -23,6 +24,19 @@ pub struct SchemaProblem {
 impl SchemaProblem {
     pub(crate) fn new(path: &Path<'_>, kind: ProblemKind) -> SchemaProblem {
         SchemaProblem { path: path.to_string(), kind, at: None }
+    }
+
+    /// Returns the words that are not understood, and those that are in their place.
+    pub fn unknown_words(&self) -> (Vec<&str>, Vec<&'static str>) {
+        match &self.kind {
+            ProblemKind::UnsupportedKeywords { keywords } => {
+                (keywords.iter().map(String::as_str).collect(), crate::compile::KEYWORDS.to_vec())
+            }
+            ProblemKind::UnknownType { name } => {
+                (vec![name], JsonType::ALL.iter().map(|kind| kind.name()).collect())
+            }
+            _ => (Vec::new(), Vec::new()),
+        }
     }
 
     /// Finds the place of the problem in the text that the schema was read from.

@@ -79,6 +79,53 @@ fn a_misspelt_argument_is_one_message() {
 }
 
 #[test]
+fn misspelt_words_are_answered_with_near_ones() {
+    let site = Site::script("echo ran\n");
+    let catalog = site.workspace.read_text(".brigade/tools.toml");
+    let said = |words: &[&str]| {
+        let run = site.tools(words);
+        format!("{}{}", run.stdout_text(), run.stderr_text())
+    };
+    for (was, now, meant) in [
+        ("family = \"script\"", "family = \"scrpt\"", "script"),
+        ("approval_mode = \"on-request\"", "approval_mode = \"on-requst\"", "on-request"),
+        ("effects = [\"local-read\"]", "effects = [\"local-raed\"]", "local-read"),
+    ] {
+        assert!(catalog.contains(was), "{catalog}");
+        site.workspace.write(".brigade/tools.toml", catalog.replace(was, now));
+        let said = said(&["doctor"]);
+        assert!(said.contains(&format!("did you mean `{meant}`?")), "{now}: {said}");
+    }
+    let template = format!("{catalog}argument_template = {{ path = \"{{pth}}\" }}\n");
+    site.workspace.write(".brigade/tools.toml", template);
+    site.workspace.write("schemas/tool.json", r#"{"type":"object","properties":{"path":{"type":"string"}}}"#);
+    let plan = ["call", "plan", "tool", "--args", r#"{"path":"x"}"#];
+    assert!(said(&plan).contains("help: did you mean `{path}`?"), "{}", said(&plan));
+    assert!(said(&["doctor"]).contains("(did you mean `{path}`?)"), "{}", said(&["doctor"]));
+    for (schema, meant) in [
+        (r#"{"type":"objct"}"#, "object"),
+        (r#"{"type":"object","requird":["path"]}"#, "required"),
+        (r#"{"type":"object","properties":{"path":{"type":"strng"}}}"#, "string"),
+    ] {
+        site.workspace.write("schemas/tool.json", schema);
+        let planned = said(&plan);
+        assert_eq!(planned.matches("error[unsupported_input_schema]").count(), 1, "{planned}");
+        assert!(planned.contains(&format!("help: did you mean `{meant}`?")), "{planned}");
+        assert!(said(&["doctor"]).contains(&format!("(did you mean `{meant}`?)")), "{}", said(&["doctor"]));
+    }
+    site.workspace.write(".brigade/tools.toml", catalog);
+    site.workspace.write(".brigade/tools/policy.toml", "denied_effects = [\"netwrok\"]\n");
+    assert!(said(&["doctor"]).contains("did you mean `network`?"), "{}", said(&["doctor"]));
+    site.workspace.remove(".brigade/tools/policy.toml");
+    site.workspace.write("schemas/tool.json", r#"{"type":"object"}"#);
+    let id = site.queue("tool", "{}");
+    let last = if id.ends_with('0') { '1' } else { '0' };
+    let typed = format!("{}{last}", &id[..id.len() - 1]);
+    let error = said(&["call", "show", &typed]);
+    assert!(error.contains(&format!("help: did you mean `{id}`?\n")), "{error}");
+}
+
+#[test]
 fn typed_arguments_that_are_no_json_are_answered_with_what_to_type() {
     let site = site();
     for (args, hint) in [

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use brigade_core::{Json, Object, closest};
 use brigade_policy::Blocker;
 use brigade_redact::Redactor;
-use brigade_schema::{Schema, Violation, ViolationKind};
+use brigade_schema::{Schema, SchemaProblem, Violation, ViolationKind};
 
 /// Says how the arguments are typed.
 pub(super) fn meant(text: &str) -> String {
@@ -57,6 +57,12 @@ pub(super) fn meant_names<'v>(schema: &Schema, violations: &'v [Violation]) -> B
 pub(super) fn is_misspelt(violation: &Violation, meant: &BTreeMap<&str, String>) -> bool {
     violation.kind == ViolationKind::Required
         && meant.values().any(|name| violation.path == format!("$.{name}"))
+}
+
+/// Returns the keyword or type that was probably meant by an unknown one in a schema.
+pub fn meant_in_schema(problem: &SchemaProblem) -> Option<&'static str> {
+    let (unknown, known) = problem.unknown_words();
+    unknown.into_iter().find_map(|word| closest(word, known.iter().copied()))
 }
 
 pub(super) fn did_you_mean(name: &str) -> String {

@@ -68,6 +68,16 @@ impl Slot<'_> {
         }
     }
 
+    /// Returns the words that the slot accepts, if there are only some.
+    pub(super) fn words(&self) -> Vec<&'static str> {
+        match self {
+            Slot::Family(_) => Family::ALL.iter().map(|word| word.as_str()).collect(),
+            Slot::ApprovalMode(_) => ApprovalMode::ALL.iter().map(|word| word.as_str()).collect(),
+            Slot::RiskClass(_) => RiskClass::ALL.iter().map(|word| word.as_str()).collect(),
+            _ => Vec::new(),
+        }
+    }
+
     /// Stores a string.
     pub(super) fn set_text(self, text: &str) -> Result<(), Expected> {
         let expected = self.expected();

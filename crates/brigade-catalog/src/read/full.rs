@@ -10,7 +10,7 @@ use toml::de::{DeArray, DeString, DeTable, DeValue};
 
 use super::entry::{Entry, Expected, Slot};
 use super::{Finding, Output};
-use crate::fields::{KNOWN_HARNESSES, Shape};
+use crate::fields::{KNOWN_HARNESSES, Shape, misspelt_effect};
 use crate::model::{FieldPlace, Origin};
 use crate::source::{self, Locator};
 
@@ -147,7 +147,7 @@ fn read_entry<E: Entry>(
     if trust == Trust::Sound {
         for (field, (name, shape)) in E::FIELDS.0.iter().enumerate() {
             if *shape == Shape::Required && seen & (1 << field) == 0 {
-                reader.error_at(header, name, "this required field is missing");
+                reader.error_at(header, name, "this required field is missing", None);
             }
         }
     }
@@ -180,13 +180,13 @@ impl<E: Entry> EntryReader<'_, '_, E> {
     }
 
     fn error(&mut self, at: usize, field: &str, expected: Expected) {
-        self.error_at(self.locator.locate(at), field, expected);
+        self.error_at(self.locator.locate(at), field, expected, None);
     }
 
-    fn error_at(&mut self, at: (usize, usize), field: &str, message: &'static str) {
+    fn error_at(&mut self, at: (usize, usize), field: &str, message: &'static str, hint: Option<String>) {
         self.has_error = true;
         let entry = self.id.as_deref();
-        self.output.report(Severity::Error, at, Finding { entry, field: Some(field), message, hint: None });
+        self.output.report(Severity::Error, at, Finding { entry, field: Some(field), message, hint });
     }
 
     fn warning(&mut self, at: usize, field: &str, message: &'static str, hint: Option<String>) {
@@ -197,6 +197,7 @@ impl<E: Entry> EntryReader<'_, '_, E> {
 
     /// Stores a value in the slot of a known field.
     fn fill(&mut self, field: u8, name: &str, slot: Slot<'_>, value: &Spanned<DeValue<'_>>) {
+        let words = slot.words();
         let result = match (value.get_ref(), slot) {
             (DeValue::String(text), slot) => slot.set_text(text),
             (DeValue::Boolean(value), slot) => slot.set_boolean(*value),
@@ -219,7 +220,8 @@ impl<E: Entry> EntryReader<'_, '_, E> {
             (DeValue::Array(_) | DeValue::Table(_) | DeValue::Datetime(_), slot) => Err(slot.expected()),
         };
         if let Err(expected) = result {
-            self.error(value.span().start, name, expected);
+            let hint = value.get_ref().as_str().and_then(|text| did_you_mean(text, words));
+            self.error_at(self.locator.locate(value.span().start), name, expected, hint);
         }
         self.look_for_secrets(name, value.get_ref());
     }
@@ -231,8 +233,11 @@ impl<E: Entry> EntryReader<'_, '_, E> {
             self.place(field, at + 1, start);
             match item.get_ref().as_str().map(str::trim) {
                 Some(text) if !text.is_empty() => {
-                    if name == "supported_harnesses" {
-                        self.check_harness(text, start, || format!("{name}[{}]", at + 1));
+                    let element = || format!("{name}[{}]", at + 1);
+                    match name {
+                        "supported_harnesses" => self.check_harness(text, start, element),
+                        "effects" => self.check_effect(text, start, &element()),
+                        _ => {}
                     }
                     list.push(text.to_owned());
                 }
@@ -291,6 +296,14 @@ impl<E: Entry> EntryReader<'_, '_, E> {
         if self.trust == Trust::Sound && !KNOWN_HARNESSES.contains(&harness) {
             let hint = did_you_mean(harness, KNOWN_HARNESSES.iter().copied());
             self.warning(at, &field(), "not a harness that Brigade knows", hint);
+        }
+    }
+
+    /// Warns about an effect that is probably misspelt. Others are the user's own.
+    fn check_effect(&mut self, effect: &str, at: usize, field: &str) {
+        let hint = misspelt_effect(effect).map(|meant| format!("did you mean `{meant}`?"));
+        if self.trust == Trust::Sound && hint.is_some() {
+            self.warning(at, field, "not an effect that Brigade knows, so its risk is high", hint);
         }
     }
 

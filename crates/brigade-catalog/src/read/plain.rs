@@ -10,7 +10,7 @@ use brigade_core::Place;
 use brigade_redact::is_secret_name;
 
 use super::entry::{Entry, Slot};
-use crate::fields::{KNOWN_HARNESSES, Shape};
+use crate::fields::{KNOWN_HARNESSES, Shape, misspelt_effect};
 use crate::model::{FieldPlace, Level, Origin};
 
 /// The maximum length of a line that is not ASCII, so that counting its characters stays cheap.
@@ -96,7 +96,6 @@ impl<'t> Reader<'t> {
 
     fn list(&mut self, cursor: &mut Cursor<'t>, field: u8, key: &str, list: &mut Vec<String>) -> Option<()> {
         cursor.expect(b"[")?;
-        let is_harness = key == "supported_harnesses";
         loop {
             cursor.skip_lines()?;
             if cursor.peek() == Some(b']') {
@@ -104,7 +103,12 @@ impl<'t> Reader<'t> {
             }
             let (line, column) = (cursor.line, cursor.column()?);
             let text = cursor.string()?.trim();
-            if text.is_empty() || (is_harness && !KNOWN_HARNESSES.contains(&text)) {
+            let is_strange = match key {
+                "supported_harnesses" => !KNOWN_HARNESSES.contains(&text),
+                "effects" => misspelt_effect(text).is_some(),
+                _ => false,
+            };
+            if text.is_empty() || is_strange {
                 return None;
             }
             list.push(text.to_owned());

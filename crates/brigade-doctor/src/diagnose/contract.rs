@@ -1,8 +1,8 @@
 //! What is wrong with how a tool says it is called.
 
-use brigade_call::{FileFact, SchemaFact, Template};
+use brigade_call::{FileFact, SchemaFact, Template, meant_in_schema};
 use brigade_catalog::{Family, SecretText, TextPurpose, Tool};
-use brigade_core::{ConfigIssue, Place};
+use brigade_core::{ConfigIssue, Place, closest};
 use brigade_policy::{LabelProblem, check_label};
 
 use crate::{Issue, IssueType, ToolFiles};
@@ -95,7 +95,14 @@ fn schemas(tool: &Tool, files: &ToolFiles, found: &mut Vec<Issue>) {
     for ((field, fact, path), kind) in schemas.iter().zip(unsupported) {
         let SchemaFact::Unsound(problems) = fact else { continue };
         let list: Vec<String> = problems.iter().map(ToString::to_string).collect();
-        let detail = format!("{field}: {}", list.join("; "));
+        let told: Vec<String> = problems
+            .iter()
+            .map(|problem| match meant_in_schema(problem) {
+                Some(word) => format!("{problem} (did you mean `{word}`?)"),
+                None => problem.to_string(),
+            })
+            .collect();
+        let detail = format!("{field}: {}", told.join("; "));
         let path = path.as_deref();
         let issue = Issue::of_tool(kind, tool, field, detail).evidence(of_path(&list.join("; "), path));
         let at = problems.iter().find_map(|problem| problem.at);
@@ -178,8 +185,10 @@ fn templates(tool: &Tool, files: Option<&ToolFiles>, found: &mut Vec<Issue>) {
         }
         for word in Template::parse(template).names() {
             if !described.contains(&word) {
+                let meant = closest(word, described.iter().copied())
+                    .map_or_else(String::new, |meant| format!(" (did you mean `{{{meant}}}`?)"));
                 let detail =
-                    format!("argument_template.{name}: the input schema describes no argument {word}");
+                    format!("argument_template.{name}: the input schema describes no argument {word}{meant}");
                 say(name, format!("{name}:{word}"), detail);
             }
         }

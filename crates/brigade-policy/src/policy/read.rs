@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use brigade_catalog::{ApprovalMode, Family, Seconds};
+use brigade_catalog::{ApprovalMode, Family, Seconds, misspelt_effect};
 use brigade_command::is_dangerous_variable;
 use brigade_core::{Label, Place, Severity, closest};
 use toml::Spanned;
@@ -66,8 +66,8 @@ fn top(reader: &mut Reader<'_>, table: &DeTable<'_>, policy: &mut Policy) {
                 policy.required_approval_modes =
                     words(reader, "required_approval_modes", place, value, all, name);
             }
-            "allowed_effects" => policy.allowed_effects = texts(reader, "allowed_effects", place, value),
-            "denied_effects" => policy.denied_effects = texts(reader, "denied_effects", place, value),
+            "allowed_effects" => policy.allowed_effects = effects(reader, "allowed_effects", place, value),
+            "denied_effects" => policy.denied_effects = effects(reader, "denied_effects", place, value),
             "allowed_runtimes" => policy.allowed_runtimes = texts(reader, "allowed_runtimes", place, value),
             "max_timeout" => policy.max_timeout = max_timeout(reader, value),
             "env_bindings" => {
@@ -130,6 +130,19 @@ fn top(reader: &mut Reader<'_>, table: &DeTable<'_>, policy: &mut Policy) {
 
 fn texts(reader: &mut Reader<'_>, field: &str, place: Place, value: &Value<'_>) -> Rule<String> {
     Rule { place: Some(place), items: reader.strings(field, value) }
+}
+
+/// Reads a list of effects. One that is probably misspelt is a warning, because an entry may have its own effects.
+fn effects(reader: &mut Reader<'_>, field: &str, place: Place, value: &Value<'_>) -> Rule<String> {
+    let rule = texts(reader, field, place, value);
+    for (index, effect) in rule.items.iter().enumerate() {
+        if let Some(meant) = misspelt_effect(&effect.value) {
+            let field = format!("{field}[{}]", index + 1);
+            let hint = Some(format!("did you mean `{meant}`?"));
+            reader.warning_at(effect.place.clone(), &field, "not an effect that Brigade knows", hint);
+        }
+    }
+    rule
 }
 
 /// Reads a list of keywords.
