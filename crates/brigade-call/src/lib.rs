@@ -79,4 +79,4 @@ pub use shown::{Paths, shown_policy, shown_projections};
 pub use start::{NO_HOME, Objection, StartFacts, StartProgram, StartPurpose, VerifiedStart, plan_start};
 pub use status::{CallStatus, Step, WrongStep};
 pub use template::{Rendered, Template};
-pub use verify::{Purpose, Refusal, Resume, VerifiedCall, verify, way_on};
+pub use verify::{MovedProgram, Purpose, Refusal, Resume, VerifiedCall, verify, way_on};

@@ -44,6 +44,13 @@ impl Call {
         }
     }
 
+    /// Returns why an approved call would run another program, if only `PATH` differs.
+    pub fn moved_program(&self, plan: Option<&Plan>, now: Timestamp) -> Option<Blocker> {
+        let plan = plan.filter(|_| self.status == CallStatus::Approved)?.clone();
+        let refusal = verify(self.clone(), plan, RuntimeFact::NotNeeded, Purpose::Run, now).err()?;
+        refusal.moved.map(|moved| moved.blocker)
+    }
+
     /// Returns the next step that would be accepted now. An [open](Call::is_open) call needs its plan, if its tool
     /// exists.
     pub fn next_step(&self, plan: Option<&Plan>, now: Timestamp) -> Option<NextStep> {
@@ -64,6 +71,10 @@ impl Call {
             CallStatus::Approved => {
                 let can_be = plan.is_some_and(|plan| plan.blockers().is_empty());
                 Some(if can_be { NextStep::QueueCall(self.tool_id.clone()) } else { NextStep::Reject(id()) })
+            }
+            // Brigade v0.30 bound nothing, so no answer lets such a call go on.
+            CallStatus::Waiting | CallStatus::ResumePending if self.approval.is_none() => {
+                Some(NextStep::Reject(id()))
             }
             CallStatus::Waiting => Some(NextStep::ListCheckpoints),
             CallStatus::ResumePending => self.checkpoint_ids.first().cloned().map(NextStep::Resume),

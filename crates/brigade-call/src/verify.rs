@@ -56,6 +56,8 @@ pub struct Refusal {
     pub blockers: Vec<Blocker>,
     /// The bound inputs that changed since the approval.
     pub changes: Vec<Change>,
+    /// The changes that are explained by another `PATH`, if any.
+    pub moved: Option<MovedProgram>,
 }
 
 impl Refusal {
@@ -83,7 +85,7 @@ pub fn verify(
     if !blockers.is_empty() {
         // What a valid policy would say is not known, so no other reason is certain.
         let changes = bound_changes(&call, &plan);
-        return Err(Box::new(Refusal { blockers, changes }));
+        return Err(Box::new(Refusal { blockers, changes, moved: None }));
     }
     status_blockers(&call, &plan, purpose, now, &mut blockers);
     let is_said = plan.blockers().iter().any(|blocker| blocker.code == NOT_EXECUTABLE);
@@ -104,7 +106,7 @@ pub fn verify(
         blockers
             .push(Blocker::new(change.code(), format!("changed since it was approved: {change}")).hint(hint));
     }
-    blockers.extend(moved.map(|moved| moved.blocker));
+    blockers.extend(moved.iter().map(|moved| moved.blocker.clone()));
     blockers.extend(stored_blockers(&call));
     blockers.extend(plan.blockers().iter().cloned());
     let runtime = match runtime {
@@ -125,7 +127,7 @@ pub fn verify(
             };
             Ok(VerifiedCall { call, plan, argv, resume, runtime })
         }
-        _ => Err(Box::new(Refusal { blockers, changes })),
+        _ => Err(Box::new(Refusal { blockers, changes, moved })),
     }
 }
 
@@ -180,10 +182,12 @@ fn status_blocker(call: &Call, plan: &Plan, now: Timestamp) -> Blocker {
 }
 
 /// Another program with the same name, found because `PATH` differs.
-struct MovedProgram {
+#[derive(Clone, Debug, PartialEq)]
+pub struct MovedProgram {
     /// The changes that it explains.
-    explains: Vec<Change>,
-    blocker: Blocker,
+    pub explains: Vec<Change>,
+    /// The reason that says so.
+    pub blocker: Blocker,
 }
 
 /// Explains the changes of a program that was found elsewhere, once.
@@ -235,6 +239,10 @@ pub fn way_on(call: &Call) -> Option<Hint> {
         CallStatus::Waiting => {
             let hint = Hint::from(NextStep::ListCheckpoints).then("; ").then(NextStep::Reject(id()));
             Some(hint.then(" ends the call"))
+        }
+        // Brigade v0.30 bound nothing, so such a call cannot go on.
+        CallStatus::ResumePending if call.approval.is_none() => {
+            Some(Hint::from(NextStep::Reject(id())).then(" ends the call"))
         }
         CallStatus::ResumePending => {
             call.checkpoint_ids.first().map(|id| NextStep::Resume(id.clone()).into())

@@ -63,7 +63,8 @@ fn workspace(bencher: divan::Bencher<'_, '_>, what: &str) {
     let state = PolicyState::parse("policy.toml", Some(POLICY));
     let calls: Vec<Call> = (0..10_000).map(call).collect();
     let runs: Vec<RunState> = (0..10_000).map(run).collect();
-    let state_of = |call| CallState { call, changes: Vec::new(), runner: RunnerState::NotChecked };
+    let state_of =
+        |call| CallState { call, changes: Vec::new(), is_only_moved: false, runner: RunnerState::NotChecked };
     let files = ToolFiles::default();
     let now = "2026-02-01".parse::<Timestamp>().expect("it is a date");
     let policy = Some(PolicyFacts { state: &state, environment: &|_: &str| true });

@@ -384,7 +384,7 @@ issue_types! {
             "Approve it, reject it or resume it.", Remedy::Checkpoint(NextStep::ShowCheckpoint);
         CheckpointBlocked = "checkpoint_blocked", Warning, "A checkpoint cannot be resumed",
             "The call, its contract, its source, a runtime or the policy has changed. Undo the change, or reject the checkpoint and replay the run.",
-            Remedy::Run(NextStep::Replay);
+            Remedy::Checkpoint(NextStep::ShowCheckpoint);
         CheckpointRejected = "checkpoint_rejected", Info, "A checkpoint was rejected",
             "Its call stays paused until it is rejected, too.", Remedy::Checkpoint(NextStep::ShowCheckpoint);
         CheckpointFailed = "checkpoint_failed", Warning, "The resume of a checkpoint failed",

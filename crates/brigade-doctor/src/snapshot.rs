@@ -292,6 +292,8 @@ pub struct CallState<'a> {
     pub call: &'a Call,
     /// For an approved call: what no longer matches the approval, such as `the contract changed`.
     pub changes: Vec<String>,
+    /// Whether the only change is that `PATH` finds another program.
+    pub is_only_moved: bool,
     /// For a running call: whether its runner is alive.
     pub runner: RunnerState,
 }

@@ -18,7 +18,7 @@ use brigade_queue::{Calls, Chain, ExaminedReceipt, StoredCheckpoint, StoredRecei
 use crate::error::UpkeepError;
 use crate::inbox::{INBOX, InboxStore};
 use crate::rel;
-use crate::replan::Replanner;
+use crate::replan::{Changes, Replanner};
 use crate::site::Site;
 use crate::survey::Ledger;
 
@@ -46,6 +46,8 @@ pub struct FoundCall {
     pub call: Call,
     /// What no longer matches the approval.
     pub changes: Vec<String>,
+    /// Whether the only change is that `PATH` finds another program.
+    pub is_only_moved: bool,
 }
 
 /// A checkpoint and the reasons why its call cannot resume.
@@ -272,12 +274,13 @@ fn found_calls(view: &View<'_>, replanner: &mut Replanner<'_, '_>) -> Result<Vec
                 },
                 CallStatus::Failed | CallStatus::TimedOut | CallStatus::Interrupted => {
                     failures.entry(call.tool_id.clone()).or_default().insert(asks(&call.tool_id, &call.args));
-                    Vec::new()
+                    Changes::default()
                 }
-                _ => Vec::new(),
+                _ => Changes::default(),
             };
             keep_little(&mut call);
-            found.push(FoundCall { call, changes });
+            let Changes { said: changes, is_only_moved } = changes;
+            found.push(FoundCall { call, changes, is_only_moved });
             ControlFlow::Continue(())
         })?;
     }
@@ -290,7 +293,7 @@ fn found_calls(view: &View<'_>, replanner: &mut Replanner<'_, '_>) -> Result<Vec
             let of_tool = failures.get(&call.tool_id);
             if of_tool.is_some_and(|failed| failed.contains(&asks(&call.tool_id, &call.args))) {
                 keep_little(&mut call);
-                found.push(FoundCall { call, changes: Vec::new() });
+                found.push(FoundCall { call, changes: Vec::new(), is_only_moved: false });
             }
             ControlFlow::Continue(())
         })?;
@@ -478,7 +481,7 @@ fn resume_blockers(
     match found {
         None => Ok(vec!["its call is not in the queue".to_owned()]),
         Some(stored) => match stored.call.status {
-            CallStatus::Waiting | CallStatus::ResumePending => Ok(replanner.changes(&stored.call)?),
+            CallStatus::Waiting | CallStatus::ResumePending => Ok(replanner.changes(&stored.call)?.said),
             status => Ok(vec![format!("its call is {status}")]),
         },
     }

@@ -2,12 +2,21 @@
 
 use std::collections::HashMap;
 
-use brigade_call::{Call, Caller, Plan, PlanFacts, Purpose, RuntimeFact, plan, verify};
+use brigade_call::{Call, Caller, Change, Plan, PlanFacts, Purpose, RuntimeFact, plan, verify};
 use brigade_core::{Json, Timestamp};
 use brigade_facts::{Config, FactReader, ToolFacts};
 use brigade_fs::FsError;
 
 use crate::site::Site;
+
+/// Why an approved call cannot run as approved.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Changes {
+    /// The reasons, as sentences.
+    pub said: Vec<String>,
+    /// Whether the only one is that `PATH` finds another program.
+    pub is_only_moved: bool,
+}
 
 /// Plans calls again. The first call of a tool reads its facts.
 pub(crate) struct Replanner<'a, 'c> {
@@ -33,19 +42,26 @@ impl<'a, 'c> Replanner<'a, 'c> {
     }
 
     /// Lists why an approved call cannot run as approved; empty if it can.
-    pub(crate) fn changes(&mut self, call: &Call) -> Result<Vec<String>, FsError> {
+    pub(crate) fn changes(&mut self, call: &Call) -> Result<Changes, FsError> {
+        let only = |why: String| Changes { said: vec![why], is_only_moved: false };
         let plan = match self.plan(&call.tool_id, &call.args, call.caller.clone()) {
             Ok(plan) => plan,
-            Err(NoPlan::NoTool(why)) => return Ok(vec![why]),
+            Err(NoPlan::NoTool(why)) => return Ok(only(why)),
             Err(NoPlan::Files(error)) => return Err(error),
         };
         let Err(refusal) = verify(call.clone(), plan, RuntimeFact::NotNeeded, Purpose::Run, self.now) else {
-            return Ok(Vec::new());
+            return Ok(Changes::default());
         };
-        let changed = refusal.changes.iter().map(|change| format!("the {change} changed"));
+        let moved = refusal.moved.as_ref();
+        let is_explained = |change: &&Change| moved.is_some_and(|moved| moved.explains.contains(change));
+        let changed = refusal.changes.iter().filter(|change| !is_explained(change));
+        let changed = changed.map(|change| format!("the {change} changed"));
         let is_other = |code: &str| code != "status" && !code.starts_with("changed_");
         let others = refusal.blockers.iter().filter(|blocker| is_other(blocker.code.as_ref()));
-        Ok(changed.chain(others.map(ToString::to_string)).collect())
+        let others: Vec<String> = changed.chain(others.map(ToString::to_string)).collect();
+        let is_only_moved = moved.is_some() && others.is_empty();
+        let moved = moved.map(|moved| moved.blocker.to_string());
+        Ok(Changes { said: moved.into_iter().chain(others).collect(), is_only_moved })
     }
 
     /// Lists why these arguments cannot be queued again; empty if they can.

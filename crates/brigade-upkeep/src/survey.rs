@@ -179,8 +179,12 @@ impl<'c> Survey<'c> {
         // The queue already shows a call without a live runner as interrupted.
         let runner = RunnerState::NotChecked;
         let calls = history.calls.iter();
-        let calls =
-            calls.map(|found| CallState { call: &found.call, changes: found.changes.clone(), runner });
+        let calls = calls.map(|found| CallState {
+            call: &found.call,
+            changes: found.changes.clone(),
+            is_only_moved: found.is_only_moved,
+            runner,
+        });
         let checkpoints = history.checkpoints.iter().map(|found| CheckpointState {
             checkpoint: &found.stored.checkpoint,
             blockers: found.blockers.clone(),

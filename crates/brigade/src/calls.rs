@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use brigade_call::{BoundCode, Call, CallStatus, Plan, Preview, Step, shown_policy, shown_projections};
 use brigade_core::{Hint, IdPrefix, NextStep, Severity};
-use brigade_policy::{Failure, invalid};
+use brigade_policy::{BlockerDetail, Failure, invalid};
 use brigade_projection::blocking;
 use brigade_queue::{OnDuplicate, QueueError, Review, StoredCall, check_status};
 use brigade_redact::{Redactor, SecretValue};
 
 use crate::args;
+use crate::checkpoints;
 use crate::error::{Error, ErrorKind, if_any};
 use crate::gather;
 use crate::gather::{Config, Planned};
@@ -133,8 +134,13 @@ impl Calls {
             calls_path: calls_path(&self.room),
             pin: pins::pin_beside(room, &call)?.map(|pin| pins::pin_summary(room, &pin)),
             changed: call.changes_since_approved(plan, now),
-            next: call.next_step(plan, now),
-            blocker_details: plan.map(Plan::reason_details).unwrap_or_default(),
+            next: next_of(room, &call, plan)?,
+            blocker_details: plan
+                .map(Plan::reason_details)
+                .unwrap_or_default()
+                .into_iter()
+                .chain(call.moved_program(plan, now).as_ref().map(BlockerDetail::from))
+                .collect(),
             preview: planned
                 .as_ref()
                 .map(|(config, planned)| preview(room, config, &call, &planned.plan))
@@ -240,6 +246,14 @@ pub(crate) fn note_on_tool(room: &Room, id: &str) -> Result<Option<String>, Erro
     }
     let failure = Failure::new(ErrorKind::NotFound, format!("no tool has the id `{}`", shown_id(id)));
     Ok(Some(failure.near(id, catalog.ids()).with_hints(&*room.env.speller)))
+}
+
+/// Returns the next step for a call that would be accepted now.
+fn next_of(room: &Room, call: &Call, plan: Option<&Plan>) -> Result<Option<NextStep>, Error> {
+    match call.checkpoint_ids.first().filter(|_| call.status == CallStatus::ResumePending) {
+        Some(id) => Ok(checkpoints::next_for(room, id, call)?.or_else(|| call.next_step(plan, room.now()))),
+        None => Ok(call.next_step(plan, room.now())),
+    }
 }
 
 /// Returns the error of an invalid policy, under which it is not known what a call may do.

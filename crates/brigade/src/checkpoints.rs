@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use brigade_call::{Call, CallStatus, Checkpoint, CheckpointStatus};
+use brigade_call::{Call, CallStatus, Checkpoint};
 use brigade_core::{CallId, CheckpointId, Hint, IdPrefix, NextStep};
 use brigade_policy::Blocker;
 use brigade_queue::{Answer, QueueError, StoredCall, StoredCheckpoint};
@@ -107,11 +107,11 @@ impl Checkpoints {
             || Refusal::Resume { checkpoint: Some(Box::new(stored.shown(room))), run: RunRefusal::default() };
         if let Err(refused) = stored.checkpoint.check_resumable(room.now()) {
             let error = Error::from(refused);
-            let hint = match stored.checkpoint.status {
-                CheckpointStatus::Pending => {
-                    Some(NextStep::AnswerCheckpoint(stored.checkpoint.id.clone()).into())
-                }
-                _ => way_out_of(room, &stored.checkpoint)?,
+            let call = call_of(room, &stored.checkpoint)?;
+            let step = call.map(|call| next_of(room, stored.clone(), &call.call)).transpose()?.flatten();
+            let hint = match step {
+                Some(step @ NextStep::Reject(_)) => Some(Hint::from(step).then(" ends the call")),
+                step => step.map(Hint::from),
             };
             return Err(hinted(error, hint).refusing(room, refusal()));
         }
@@ -201,6 +201,14 @@ fn checkpoint_now(room: &Room, stored: &StoredCheckpoint) -> Result<Box<Checkpoi
 fn way_out_of(room: &Room, checkpoint: &Checkpoint) -> Result<Option<Hint>, Error> {
     let step = call_of(room, checkpoint)?.and_then(|stored| checkpoint.way_out(&stored.call, room.now()));
     Ok(step.map(|step| Hint::from(step).then(" ends the call")))
+}
+
+/// Returns the next step that would be accepted for the call of a checkpoint now.
+pub(crate) fn next_for(room: &Room, id: &CheckpointId, call: &Call) -> Result<Option<NextStep>, Error> {
+    match if_any(find_checkpoint(room, &IdPrefix::new(id.as_str())))? {
+        Some(stored) => next_of(room, stored, call),
+        None => Ok(None),
+    }
 }
 
 /// Returns the next step that would be accepted for a checkpoint now.

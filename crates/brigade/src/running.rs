@@ -135,7 +135,7 @@ fn verify_call(room: &Room, stored: StoredCall, checkpoints: &[Checkpoint]) -> R
         Err(error) if !error.is_about_request() => return Err(error),
         Err(error) => {
             let blocker = brigade_policy::Blocker::new("tool_missing", error.to_string());
-            let refusal = NotVerified { blockers: vec![blocker], changes: Vec::new() };
+            let refusal = NotVerified { blockers: vec![blocker], changes: Vec::new(), moved: None };
             return Ok(Verified::Refused(Box::new(call), Box::new(refusal)));
         }
     };
@@ -159,7 +159,7 @@ fn attempt(room: &Room, ready: Ready) -> Result<Attempt, Error> {
         Ok(pinned) => pinned,
         Err(NoPin::Files(error)) => return Err(error.into()),
         Err(NoPin::Unreadable(blocker)) => {
-            let refusal = NotVerified { blockers: vec![*blocker], changes: Vec::new() };
+            let refusal = NotVerified { blockers: vec![*blocker], changes: Vec::new(), moved: None };
             return Ok(Attempt::Refused(Box::new(call.call().clone()), Box::new(refusal)));
         }
     };

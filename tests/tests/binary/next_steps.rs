@@ -14,6 +14,40 @@ fn next(run: &brigade_testkit::Run) -> String {
 }
 
 #[test]
+fn for_paused_calls_of_v030_only_what_is_accepted_is_proposed() {
+    let site = Site::script("echo ran\n");
+    let state = brigade_testkit::fixtures().join("state/0.30.0");
+    for file in ["calls.jsonl", "checkpoints/checkpoint-1.json", "checkpoints/checkpoint-3.json"] {
+        let bytes = std::fs::read(state.join(file)).expect("the fixture is there");
+        site.workspace.write(&format!(".brigade/tools/{file}"), bytes);
+    }
+    for (words, code, call) in [
+        (["checkpoint", "resume", "checkpoint-1"], 1, "call-waiting"),
+        (["checkpoint", "resume", "checkpoint-3"], 1, "call-resume"),
+        (["checkpoint", "show", "checkpoint-1"], 0, "call-waiting"),
+        (["checkpoint", "show", "checkpoint-3"], 0, "call-resume"),
+        (["call", "show", "call-waiting"], 0, "call-waiting"),
+        (["call", "show", "call-resume"], 0, "call-resume"),
+    ] {
+        let run = site.tools(words);
+        run.assert_code(code);
+        let reject = format!("brigade tools call reject {call} --reason WHY");
+        assert!(next(&run).starts_with(&reject), "{run}");
+    }
+    let issues = site.json(["doctor"]).expect(0)["issues"].clone();
+    let blocked =
+        issues.as_array().unwrap().iter().filter(|issue| issue["issue_type"] == "checkpoint_blocked");
+    let fixes: Vec<&str> = blocked.map(|issue| issue["fix"].as_str().unwrap()).collect();
+    assert!(!fixes.is_empty());
+    for fix in fixes {
+        assert!(fix.starts_with("brigade tools checkpoint show checkpoint-"), "{fix}");
+    }
+    for call in ["call-waiting", "call-resume"] {
+        site.json(["call", "reject", call, "--reason", "no"]).expect(0);
+    }
+}
+
+#[test]
 fn an_approved_call_that_changed_is_queued_again() {
     let site = Site::script("echo ran\n");
     let id = site.approved("tool", r#"{"a":"b"}"#);

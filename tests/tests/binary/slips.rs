@@ -187,6 +187,19 @@ fn a_program_of_another_path_is_named_once_with_both_places() {
     // Documents keep the names of everything that changed.
     let document = site.json(["call", "run", &id]).expect(1);
     assert_eq!(document["changed"], json!(["program path", "program bytes"]));
+    // Whoever looks at the call, or runs what is next, learns the same; once, also for several calls.
+    let shown = site.tools(["call", "show", &id]).stdout_text();
+    assert!(shown.contains(&message), "{shown}");
+    let site = site.env("PATH", format!("{was}:{PATH}"));
+    site.approved("tool", r#"{"other":1}"#);
+    let site = site.env("PATH", format!("{now}:{PATH}"));
+    let doctor = site.tools(["doctor"]);
+    let said = format!("{}{}", doctor.stdout_text(), doctor.stderr_text());
+    assert_eq!(said.matches(&message).count(), 1, "{said}");
+    assert!(said.contains("2 approved calls are no longer what was approved: "), "{said}");
+    let next = site.tools(["call", "run", "--next"]);
+    next.assert_code(1);
+    assert_eq!(next.stderr_text().matches(&message).count(), 1, "{next}");
 }
 
 #[test]

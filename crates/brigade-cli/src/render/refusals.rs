@@ -12,7 +12,7 @@ use self::forms::*;
 use super::next::CommandLine;
 use super::page::Page;
 use super::text::{Text, Tone};
-use super::views::{logs_command, numbers, show_call};
+use super::views::{logs_command, numbers, show_call, skipped};
 use super::{View as _, blockers};
 
 /// Returns the document of an error that is a refusal.
@@ -306,9 +306,7 @@ impl Parts<'_> {
 pub(crate) fn show_before(error: &Error, page: &mut Page) {
     match error.refusal() {
         Some(Refusal::Run(run)) => {
-            for passed in &run.passed_over {
-                page.note(&format!("skipped {}: {}", passed.call_id, passed.reasons.join("; ")));
-            }
+            skipped(&run.passed_over, page);
         }
         Some(Refusal::RuntimeRestart { stop: Some(stop), .. }) => {
             stop.show(page);

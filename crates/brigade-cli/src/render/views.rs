@@ -14,5 +14,5 @@ mod setup;
 mod state;
 mod work;
 
-pub(super) use calls::show_call;
+pub(super) use calls::{show_call, skipped};
 pub(super) use runtimes::{logs_command, numbers};

@@ -1,6 +1,6 @@
 //! What is wrong with calls, runs and checkpoints.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use brigade_call::{Call, CallStatus, Checkpoint, CheckpointStatus};
@@ -47,8 +47,27 @@ pub(super) fn calls(snapshot: &Snapshot<'_>, found: &mut Vec<Issue>) {
             }
         }
     }
-    for state in &snapshot.calls {
+    let (moved, others): (Vec<&CallState<'_>>, Vec<_>) =
+        snapshot.calls.iter().partition(|state| state.is_only_moved);
+    for state in others {
         call(state, snapshot.now, &successes, found);
+    }
+    moved_programs(&moved, found);
+}
+
+/// Reports approved calls for which `PATH` finds another program: once for each program, not for each call.
+fn moved_programs(moved: &[&CallState<'_>], found: &mut Vec<Issue>) {
+    let mut by_program: BTreeMap<&[String], Vec<&Call>> = BTreeMap::new();
+    for state in moved {
+        by_program.entry(&state.changes).or_default().push(state.call);
+    }
+    for (changes, calls) in by_program {
+        let why = changes.join("; ");
+        let detail = match calls.len() {
+            1 => format!("no longer what was approved: {why}"),
+            count => format!("{count} approved calls are no longer what was approved: {why}"),
+        };
+        found.push(of_call(IssueType::CallStaleApproved, calls[0], detail).evidence(why));
     }
 }
 

@@ -486,6 +486,7 @@ fn check_calls(calls: &[Call], runner: RunnerState, changes: &[&str], expect: &[
     let state = |call| CallState {
         call,
         changes: changes.iter().map(|change| (*change).to_owned()).collect(),
+        is_only_moved: false,
         runner,
     };
     let calls = calls.iter().map(state).collect();
@@ -648,7 +649,7 @@ proptest! {
         let old = Call { created_at: Some(hours_ago(80)), ..call("a", CallStatus::Pending) };
         let running = Call { started_at: Some(hours_ago(80)), ..call("b", CallStatus::Running) };
         let calls: Vec<CallState<'_>> = [&old, &running]
-            .map(|call| CallState { call, changes: Vec::new(), runner: RunnerState::Alive })
+            .map(|call| CallState { call, changes: Vec::new(), is_only_moved: false, runner: RunnerState::Alive })
             .into();
         let prints = |now| {
             let issues = diagnose(Snapshot { calls: calls.clone(), ..Snapshot::new(now) });

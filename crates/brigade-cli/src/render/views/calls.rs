@@ -6,7 +6,7 @@ use brigade::core::text::escape_blanks;
 use brigade::core::{Fingerprint, Json, NextStep, Timestamp};
 use brigade::{
     Access, Binding, BlockerDetail, BoundBy, BoundCode, Call, CallReport, CallStatus, CodeNote,
-    ContractLabels, PlanReport, Preview, QueueReport, ReviewReport, RunReport, StartedCommand,
+    ContractLabels, PassedOver, PlanReport, Preview, QueueReport, ReviewReport, RunReport, StartedCommand,
 };
 
 use super::runs;
@@ -352,12 +352,24 @@ impl View for ReviewReport {
     }
 }
 
+/// Says which calls were skipped. Reasons that several calls share are said once.
+pub(in crate::render) fn skipped(passed_over: &[PassedOver], page: &mut Page) {
+    let mut by_reasons: Vec<(&[String], Vec<String>)> = Vec::new();
+    for passed in passed_over {
+        let call = passed.call_id.to_string();
+        match by_reasons.iter_mut().find(|(reasons, _)| *reasons == passed.reasons) {
+            Some((_, calls)) => calls.push(call),
+            None => by_reasons.push((&passed.reasons, vec![call])),
+        }
+    }
+    for (reasons, calls) in by_reasons {
+        page.note(&format!("skipped {}: {}", calls.join(", "), reasons.join("; ")));
+    }
+}
+
 impl View for RunReport {
     fn show(&self, page: &mut Page) {
-        for passed in &self.passed_over {
-            let reasons = passed.reasons.join("; ");
-            page.note(&format!("skipped {}: {reasons}", passed.call_id));
-        }
+        skipped(&self.passed_over, page);
         for warning in &self.warnings {
             page.note(warning);
         }
