@@ -111,6 +111,7 @@ documents! {
     CloseoutReport,
     CompactReport,
     CompletionsReport,
+    ConnectReport,
     ContractsReport,
     DefaultsReport,
     DemoReport,

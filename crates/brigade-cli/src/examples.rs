@@ -35,6 +35,19 @@ const TABLE: &[Examples] = &[
             ("brigade tools list --json", "The catalog and its health, for scripts"),
         ],
     ),
+    (
+        "tools",
+        "connect",
+        &[
+            ("brigade tools connect cursor", "Show the entry for Cursor in this workspace"),
+            (
+                "brigade tools connect codex --scope user --as ci --write",
+                "Write the one of the user for Codex",
+            ),
+            ("brigade tools connect codex --scope user --remove", "Remove it"),
+            ("brigade tools connect json", "Show the entry for any other program"),
+        ],
+    ),
     ("tools", "show", &[("brigade tools show count-words", "Show a tool and its projections")]),
     ("tools", "search", &[("brigade tools search json", "Search all tools for a word")]),
     (

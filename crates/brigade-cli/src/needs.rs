@@ -48,7 +48,7 @@ fn outside(command: &Command) -> Outside {
             Tools::Parity(command) if matches!(command.0, parity::Parity::Status(_)) => O::ShowsNothing,
             Tools::Pack(command) if matches!(command.0, pack::Pack::List(_)) => O::ShowsNothing,
             Tools::Run(command) if matches!(command.0, run::Run::Verify(_)) => O::Fails,
-            Tools::State(_) | Tools::Pins(_) | Tools::Observe(_) => O::Fails,
+            Tools::State(_) | Tools::Pins(_) | Tools::Observe(_) | Tools::Connect(_) => O::Fails,
             _ => O::FailsAsText,
         },
     }

@@ -168,6 +168,11 @@ next_steps! {
     /// Accept exactly this change of a pinned tool.
     AcceptPinChange { pin: String, fingerprint: Fingerprint } = "accept-pin-change";
 
+    /// Show what would connect a client.
+    Connect(String) = "connect";
+    /// Write the entry of a client again.
+    ConnectAgain { client: String, scope: String, transport: String, agent: String } = "connect-again";
+
     /// Check the stored state.
     CheckState = "check-state";
     /// Compact the stored state.
@@ -204,6 +209,8 @@ impl NextStep {
             | N::TryImportMcp(text)
             | N::ShowPin(text)
             | N::AcceptPin(text)
+            | N::Connect(text)
+            | N::ConnectAgain { client: text, .. }
             | N::AcceptPinChange { pin: text, .. } => Some(text.clone()),
             N::DiagnoseOnly(area) => Some((*area).to_owned()),
             N::ShowCall(id) | N::Approve(id) | N::Reject(id) | N::RunCall(id) => Some(id.to_string()),

@@ -33,6 +33,8 @@ pub struct Put {
     pub entry_at: Range<usize>,
     /// Whether the file had the entry already. The text is then that of the file.
     pub is_unchanged: bool,
+    /// Whether the file had no entry before. Only then are the traces those of this write.
+    pub is_new: bool,
     /// Whether the entry has members that somebody else added.
     pub has_additions: bool,
     /// What was written around the entry.

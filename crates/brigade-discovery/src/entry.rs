@@ -121,6 +121,11 @@ impl Entry {
     }
 }
 
+/// Returns whether an entry of a file still has everything that was written.
+pub fn holds(written: &Json, entry: &Json) -> bool {
+    is_in(written, entry)
+}
+
 /// Returns whether a value has everything that another one has.
 fn is_in(part: &Json, whole: &Json) -> bool {
     match (part, whole) {

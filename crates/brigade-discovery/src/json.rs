@@ -335,6 +335,7 @@ pub(crate) fn put(client: &Client, text: &str, entry: &Entry, noted: Option<&Jso
         return Ok(Put {
             entry_at: start..start + object.len(),
             text: format!("{text}{object}{final_end}"),
+            is_new: true,
             traces: Traces { document: true, container: true, ..Traces::default() },
             ..unchanged(client, text)
         });
@@ -345,20 +346,14 @@ pub(crate) fn put(client: &Client, text: &str, entry: &Entry, noted: Option<&Jso
         Shelf::Missing => {
             let (text, entry_at, opened) = document.insert(&document.root, client.container, &in_container);
             let traces = Traces { container: true, opened, ..Traces::default() };
-            return Ok(Put {
-                text,
-                entry_at,
-                is_unchanged: false,
-                traces,
-                ..unchanged(client, document.text)
-            });
+            return Ok(Put { text, entry_at, is_new: true, traces, ..unchanged(client, document.text) });
         }
     };
     document.check_keys(&shelf)?;
     let Some(member) = document.only(&shelf, NAME)? else {
         let (text, entry_at, opened) = document.insert(&shelf, NAME, &node);
         let traces = Traces { opened, ..Traces::default() };
-        return Ok(Put { text, entry_at, is_unchanged: false, traces, ..unchanged(client, document.text) });
+        return Ok(Put { text, entry_at, is_new: true, traces, ..unchanged(client, document.text) });
     };
     let value = document.value(member);
     if !is_own(&value, noted) {
@@ -393,6 +388,7 @@ fn unchanged(client: &Client, text: &str) -> Put {
         text: text.to_owned(),
         entry_at: 0..0,
         is_unchanged: false,
+        is_new: false,
         has_additions: false,
         traces: Traces::default(),
         is_loose: client.format == Format::Json && !is_strict(),
@@ -425,6 +421,9 @@ pub(crate) fn take(
     let is_alone = document.root.members.len() == 1 && !has_comments(text, &document.root, container);
     if traces.document && is_alone {
         let root = &document.root.range;
+        // An empty file got a line end, too.
+        let end = if root.start == 0 && text[root.end..] == *"\n" { text.len() } else { root.end };
+        let root = &(root.start..end);
         return Ok(Some((without(text, std::slice::from_ref(root)), entry_at)));
     }
     Ok(Some((document.remove(&document.root, container, traces.opened), entry_at)))

@@ -35,6 +35,6 @@ mod toml;
 pub use client::{Client, Files, Format, Grade, Platform, Scope, Transport, client, clients};
 pub use connected::{Connected, ConnectedEntry, NotRead};
 pub use edit::{At, Put, Refused, Taken, Traces, put, take};
-pub use entry::{Connection, Entry, NAME, TOKEN_VARIABLE, token_variable};
+pub use entry::{Connection, Entry, NAME, TOKEN_VARIABLE, holds, token_variable};
 pub use program::{Program, program, programs};
 pub use servers::{Server, servers};

@@ -23,6 +23,11 @@ impl Server {
         entry::words(&self.value)
     }
 
+    /// Returns whether it has members that we never write.
+    pub fn has_additions(&self) -> bool {
+        entry::has_additions(&self.value)
+    }
+
     /// Returns whether it starts a program with these words. A path before the name of the program does not count.
     pub fn starts(&self, words: &[String]) -> bool {
         let name = |word: &str| word.rsplit('/').next().unwrap_or_default().to_owned();

@@ -44,7 +44,7 @@ pub(crate) fn put(client: &Client, text: &str, entry: &Entry, noted: Option<&Jso
             _ => append(client, text, entry),
         };
         let traces = Traces { document: is_blank(document.raw()), ..Traces::default() };
-        return Ok(Put { traces, ..of(text, entry_at, false) });
+        return Ok(Put { traces, is_new: true, ..of(text, entry_at, false) });
     };
     let value = json_of(item);
     let key_at = key.span().unwrap_or_default();
@@ -60,7 +60,12 @@ pub(crate) fn put(client: &Client, text: &str, entry: &Entry, noted: Option<&Jso
     let written = match item {
         Item::Table(table) => {
             // Tables below it have headers of their own, and stay there.
-            let own = both.0.into_iter().filter(|(key, _)| !matches!(table.get(key), Some(Item::Table(_))));
+            let is_below = |key: &str| match table.get(key) {
+                Some(Item::Table(inner)) => !inner.is_dotted(),
+                Some(Item::ArrayOfTables(_)) => true,
+                Some(Item::None | Item::Value(_)) | None => false,
+            };
+            let own = both.0.into_iter().filter(|(key, _)| !is_below(key));
             let block = block(client, &Entry(own.collect()), line_end(text));
             let has_end = text[form.clone()].ends_with('\n');
             if has_end { block } else { block.trim_end_matches(['\r', '\n']).to_owned() }
@@ -73,7 +78,15 @@ pub(crate) fn put(client: &Client, text: &str, entry: &Entry, noted: Option<&Jso
 }
 
 fn of(text: String, entry_at: Range<usize>, is_unchanged: bool) -> Put {
-    Put { text, entry_at, is_unchanged, has_additions: false, traces: Traces::default(), is_loose: false }
+    Put {
+        text,
+        entry_at,
+        is_unchanged,
+        is_new: false,
+        has_additions: false,
+        traces: Traces::default(),
+        is_loose: false,
+    }
 }
 
 /// Writes the entry under its header at the end of the text, behind an empty line. A text without a last line end stays

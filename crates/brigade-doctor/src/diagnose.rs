@@ -1,5 +1,6 @@
 //! Goes through the facts and lists what is wrong, always in the same order.
 
+mod clients;
 mod config;
 mod contract;
 mod files;
@@ -23,8 +24,8 @@ use crate::{ConfigFile, Issue, Snapshot, ToolIssues, ToolState, source_item_key}
 /// Lists every issue of a workspace.
 ///
 /// The order: catalog, tools in the order of the catalog, runtimes, the runtimes of tools, pins, policy, calls, runs,
-/// what runs used, checkpoints, the state as a whole. Disabled tools have no issues, and broken ones only those of
-/// their entry. No two issues have the same [key](source_item_key) or fingerprint.
+/// what runs used, checkpoints, the state as a whole, the files of clients. Disabled tools have no issues, and broken
+/// ones only those of their entry. No two issues have the same [key](source_item_key) or fingerprint.
 pub fn diagnose(mut snapshot: Snapshot<'_>) -> Vec<Issue> {
     let mut of_tools = snapshot.tools.take().unwrap_or_else(|| of_entries(&snapshot));
     let snapshot = &snapshot;
@@ -46,6 +47,7 @@ pub fn diagnose(mut snapshot: Snapshot<'_>) -> Vec<Issue> {
     uses::uses(snapshot, &tools, &mut found);
     queue::checkpoints(snapshot, &mut found);
     state::state(snapshot, &mut found);
+    clients::clients(snapshot, &mut found);
     switching::switching(snapshot, &tools, &mut found);
     tell_apart(&mut found);
     found

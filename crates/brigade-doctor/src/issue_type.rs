@@ -394,6 +394,12 @@ issue_types! {
     State {
         WideModes = "wide_modes", Warning, "State files that other users can read or write",
             "Calls, receipts and logs should be accessible to their owner only.", Remedy::Step(NextStep::Fix);
+        ClientEntryStale = "client_entry_stale", Warning, "A client's entry is not as it was written",
+            "The client does not reach this workspace's gateway. Connect it again, or remove the entry with `connect --remove`.",
+            Remedy::Object(NextStep::Connect);
+        ClientBypassesGateway = "client_bypasses_gateway", Warning, "A client also starts a server of the catalog itself",
+            "Such calls are not planned, approved or receipted. Remove the server from the client's file; the gateway offers its tools.",
+            Remedy::Edit;
         SwitchApprovals = "switch_approvals", Info, "Calls that v0.30 approved",
             "An approval of v0.30 does not cover the program and its files. Approve the calls again.", Remedy::Step(NextStep::ListCalls);
         SwitchArguments = "switch_arguments", Info, "A template that v0.30 splits into words",

@@ -55,7 +55,8 @@ pub use runtime::{
 };
 pub use sarif::sarif;
 pub use snapshot::{
-    BrokenFile, CallState, CheckpointState, ConfigFile, FoundRuntimes, PinProblem, PinState, PolicyFacts,
-    Quarantine, RunState, RunnerState, Snapshot, ToolFiles, ToolIssues, ToolState, asks,
+    BrokenFile, CallState, CheckpointState, ClientProblem, ClientState, ConfigFile, FoundRuntimes,
+    PinProblem, PinState, PolicyFacts, Quarantine, RunState, RunnerState, Snapshot, ToolFiles, ToolIssues,
+    ToolState, asks,
 };
 pub use waiting::Waiting;

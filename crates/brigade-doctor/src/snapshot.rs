@@ -56,6 +56,8 @@ pub struct Snapshot<'a> {
     pub wide_modes: Vec<String>,
     /// Locks of v0.30 whose process no longer exists, relative to the workspace.
     pub left_locks: Vec<String>,
+    /// Entries in the files of clients that are not as they were written, and servers that clients start past us.
+    pub clients: Vec<ClientState>,
 }
 
 static NO_USES: BTreeMap<String, ToolUse> = BTreeMap::new();
@@ -84,6 +86,7 @@ impl<'a> Snapshot<'a> {
             sandbox_gaps: None,
             wide_modes: Vec::new(),
             left_locks: Vec::new(),
+            clients: Vec::new(),
         }
     }
 }
@@ -395,4 +398,49 @@ pub struct CheckpointState<'a> {
     pub checkpoint: &'a Checkpoint,
     /// Why it cannot be resumed, besides its own status and expiry.
     pub blockers: Vec<String>,
+}
+
+/// A problem in a client's file that has an entry of ours.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientState {
+    /// The client; empty if the list of entries itself is unreadable.
+    pub client: String,
+    /// `project` or `user`.
+    pub scope: String,
+    /// `stdio` or `http`.
+    pub transport: String,
+    /// The agent that the client is.
+    pub agent: String,
+    /// The file as it is noted: relative to the workspace, or beginning with `~/`.
+    pub noted: String,
+    /// The file for people: relative to the workspace, or absolute.
+    pub file: String,
+    /// The line of the server.
+    pub line: Option<usize>,
+    /// The problem.
+    pub problem: ClientProblem,
+}
+
+/// What is wrong in a client's file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClientProblem {
+    /// The file does not exist.
+    FileGone,
+    /// The file has no entry of ours.
+    EntryGone,
+    /// The entry differs from what was written.
+    Changed,
+    /// The program that the entry starts does not exist.
+    ProgramGone,
+    /// The entry starts the gateway of another workspace.
+    OtherTarget,
+    /// The file cannot be read; the text says why.
+    Unreadable(String),
+    /// Another entry starts a server of the catalog.
+    Bypass {
+        /// The name of that entry.
+        server: String,
+        /// A tool of that server.
+        tool_id: String,
+    },
 }

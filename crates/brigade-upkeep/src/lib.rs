@@ -35,6 +35,7 @@
 #![warn(missing_docs)]
 
 mod check;
+mod clients;
 mod closeouts;
 mod compact;
 mod defaults;
@@ -59,6 +60,7 @@ mod survey;
 mod temporary;
 
 pub use check::{StateCheck, StateDamage, check_state};
+pub use clients::{Clients, ConnectOutcome, ConnectStep, Wanted};
 pub use closeouts::{BrokenCloseout, CLOSEOUTS, Closeouts, closeouts, projection_issues, store_closeout};
 pub use compact::{Compacted, compact};
 pub use defaults::{DefaultConflict, DefaultSource, Defaults, DefaultsRequest};

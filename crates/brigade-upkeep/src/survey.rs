@@ -5,14 +5,15 @@ use brigade_call::{CALLS, RUNS};
 use brigade_catalog::Tool;
 use brigade_core::Timestamp;
 use brigade_doctor::{
-    CallState, CheckpointState, ConfigFile, Issue, PinState, PolicyFacts, RunnerState, Snapshot, ToolIssues,
-    diagnose,
+    CallState, CheckpointState, ClientState, ConfigFile, Issue, PinState, PolicyFacts, RunnerState, Snapshot,
+    ToolIssues, diagnose,
 };
 use brigade_facts::{CATALOG, Config, Places, SummaryFacts};
 use brigade_mcp::PinStore;
 use brigade_projection::Orphan;
 use brigade_runtime::{Checks, RuntimeFacts};
 
+use crate::clients::{Clients, client_states};
 use crate::error::UpkeepError;
 use crate::examine::{Examined, Keep, examine};
 use crate::history::{HistoryFacts, history_facts};
@@ -43,6 +44,8 @@ pub struct Parts {
     pub ledger: Ledger,
     /// File modes of the state, and leftover locks.
     pub modes: bool,
+    /// The files of clients that were connected.
+    pub clients: bool,
 }
 
 /// Whether to check the chain of receipts, which reads every receipt in full.
@@ -66,6 +69,7 @@ impl Parts {
             queue: true,
             ledger: Ledger::Check,
             modes: true,
+            clients: true,
         }
     }
 
@@ -80,6 +84,7 @@ impl Parts {
             queue: false,
             ledger: Ledger::Trust,
             modes: false,
+            clients: false,
         }
     }
 }
@@ -103,6 +108,7 @@ pub struct Survey<'c> {
     sandbox_gaps: Option<Vec<String>>,
     wide_modes: Vec<String>,
     left_locks: Vec<String>,
+    clients: Vec<ClientState>,
 }
 
 impl<'c> Survey<'c> {
@@ -151,6 +157,8 @@ impl<'c> Survey<'c> {
         } else {
             (Vec::new(), Vec::new())
         };
+        let clients = Clients { fs, environment: host.environment, clock: host.clock, timeout: site.timeout };
+        let clients = if parts.clients { client_states(&clients, &config.catalog) } else { Vec::new() };
         Ok(Survey {
             now: site.now(),
             config,
@@ -164,6 +172,7 @@ impl<'c> Survey<'c> {
             sandbox_gaps,
             wide_modes,
             left_locks,
+            clients,
         })
     }
 
@@ -210,6 +219,7 @@ impl<'c> Survey<'c> {
             sandbox_gaps: self.sandbox_gaps.clone(),
             wide_modes: self.wide_modes.clone(),
             left_locks: self.left_locks.clone(),
+            clients: self.clients.clone(),
         })
     }
 

@@ -27,13 +27,13 @@ use crate::report::{
 use crate::room::{CATALOG, POLICY, Room};
 
 impl Tools {
-    /// Lists the catalog with its health, and counts of calls, runs, checkpoints and runtimes. Runs no health command
-    /// and does not check the chain of receipts; [`Doctor::check`] does both.
+    /// Lists the catalog with its health, and counts of calls, runs, checkpoints and runtimes. Runs no health
+    /// command, and checks neither the chain of receipts nor the files of clients; [`Doctor::check`] does.
     ///
     /// # Errors
     /// Returns file errors.
     pub fn list(&self) -> Result<CatalogReport, Error> {
-        let parts = Parts { health: Checks::Skip, ledger: Ledger::Trust, ..Parts::all() };
+        let parts = Parts { health: Checks::Skip, ledger: Ledger::Trust, clients: false, ..Parts::all() };
         catalog_report(&self.room, &parts, &DoctorRequest::default())
     }
 }

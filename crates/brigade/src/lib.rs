@@ -36,6 +36,7 @@ mod brief;
 mod calls;
 mod catalog;
 mod checkpoints;
+mod clients;
 mod defaults;
 mod doctor;
 mod env;
@@ -99,6 +100,7 @@ pub use brigade_runtime::{LogStream, StartProgress};
 
 pub use args::ArgsSource;
 pub use calls::{CallFilter, CallList};
+pub use clients::{ConnectRequest, ConnectStep, Scope, Transport};
 pub use defaults::DefaultsRequest;
 pub use doctor::DoctorRequest;
 pub use env::{DEFAULT_LOCK_TIMEOUT, Env};

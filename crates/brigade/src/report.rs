@@ -6,6 +6,7 @@
 mod calls;
 mod catalog;
 mod checkpoints;
+mod clients;
 mod doctor;
 mod logs;
 mod mcp;
@@ -23,6 +24,7 @@ pub use brigade_doctor::{IssueReport, ProjectionMarks};
 pub use calls::*;
 pub use catalog::*;
 pub use checkpoints::*;
+pub use clients::*;
 pub use doctor::*;
 pub use logs::*;
 pub use mcp::*;

@@ -9,6 +9,7 @@ use brigade_fs::{DiskFs, Fs, RelPath};
 use crate::calls::Calls;
 use crate::catalog::Tools;
 use crate::checkpoints::Checkpoints;
+use crate::clients::Clients;
 use crate::doctor::Doctor;
 use crate::env::Env;
 use crate::error::{Error, ErrorKind};
@@ -145,6 +146,11 @@ impl Workspace {
     /// Returns the operations on checkpoints.
     pub fn checkpoints(&self) -> Checkpoints {
         Checkpoints { room: self.room.clone() }
+    }
+
+    /// Returns the operations on agent programs that use the workspace.
+    pub fn clients(&self) -> Clients {
+        Clients { room: self.room.clone() }
     }
 
     /// Returns the operations on runtimes.

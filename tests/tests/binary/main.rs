@@ -20,6 +20,7 @@ mod cli_demo;
 mod cli_output;
 mod cli_usage;
 mod closed_reads;
+mod connect;
 mod doctor_faults;
 mod doctor_health;
 mod documents_of_v030;

@@ -145,6 +145,7 @@ fn a_whole_way_names_every_schema() {
     json("tools parity status");
     json("tools parity closeout --reason reviewed");
     json("tools defaults");
+    json("tools connect cursor");
     let pack = json("tools pack build");
     json("tools pack list");
     json("tools pack show latest");

@@ -3,6 +3,7 @@
 mod apply;
 pub(crate) mod call;
 pub(crate) mod checkpoint;
+mod connect;
 mod contracts;
 mod defaults;
 mod describe;
@@ -48,6 +49,7 @@ pub(crate) enum Tools {
     Apply(apply::ApplyArgs),
     Doctor(doctor::DoctorArgs),
     ImportIssues(import_issues::ImportIssuesArgs),
+    Connect(connect::ConnectArgs),
     /// Plan, queue, review and run calls
     #[command(subcommand)]
     Call(Lazy<call::Call>),
@@ -114,6 +116,7 @@ pub(crate) fn run(command: &Tools, session: &Session<'_>, output: &mut Output<'_
         Tools::Plan(arguments) => output.finish(plan::run(session, arguments)),
         Tools::Apply(arguments) => output.finish(apply::run(session, arguments, output)),
         Tools::ImportIssues(arguments) => output.finish(import_issues::run(session, arguments)),
+        Tools::Connect(arguments) => output.finish(connect::run(session, arguments)),
         Tools::Doctor(arguments) => doctor::run(session, arguments, output),
         Tools::Call(command) => call::run(&command.0, session, output),
         Tools::Run(command) => run::run(&command.0, session, output),

@@ -157,6 +157,11 @@ fn command(step: &NextStep) -> String {
         N::AcceptPinChange { pin, fingerprint } => {
             of("tools pins accept", pin, &format!("--fingerprint {}", fingerprint.short()))
         }
+        N::Connect(client) => of("tools connect", client, ""),
+        N::ConnectAgain { client, scope, transport, agent } => {
+            let options = format!("--scope {scope} --transport {transport} --as {} --write", quote(agent));
+            of("tools connect", client, &options)
+        }
         N::CheckState => "tools state check".to_owned(),
         N::CompactState => "tools state compact".to_owned(),
         N::ListInbox => "work inbox list".to_owned(),
@@ -240,7 +245,7 @@ mod tests {
     fn steps() -> Vec<NextStep> {
         use NextStep as N;
         let id = || "some-id".to_owned();
-        let with_name: [fn(String) -> N; 20] = [
+        let with_name: [fn(String) -> N; 22] = [
             N::ShowTool,
             N::DescribeTool,
             N::DescribeToolLive,
@@ -260,6 +265,13 @@ mod tests {
             N::TryImportMcp,
             N::ShowPin,
             N::AcceptPin,
+            N::Connect,
+            |client| N::ConnectAgain {
+                client,
+                scope: "user".to_owned(),
+                transport: "http".to_owned(),
+                agent: "a".to_owned(),
+            },
             |pin| N::AcceptPinChange { pin, fingerprint: "a".repeat(64).parse().unwrap() },
         ];
         let call = [N::ShowCall, N::Approve, N::Reject, N::RunCall];

@@ -3,6 +3,7 @@
 mod calls;
 mod catalog;
 mod checkpoints;
+mod clients;
 mod doctor;
 mod mcp;
 mod packs;

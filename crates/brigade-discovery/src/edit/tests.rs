@@ -50,6 +50,10 @@ fn lines(indent: &str, unit: &str) -> String {
 #[test]
 fn an_entry_is_added_in_the_style_of_the_file() {
     let two = lines("    ", "  ");
+    let whole = format!("{{\n  \"mcpServers\": {{\n{two}\n  }}\n}}");
+    check("cursor", "", &format!("{whole}\n"));
+    check("cursor", "\n", &format!("\n{whole}"));
+    check("cursor", "\u{feff}", &format!("\u{feff}{whole}"));
     check("cursor", "{}", &format!("{{\n  \"mcpServers\": {{\n{two}\n  }}\n}}"));
     check("cursor", "{\n  \"mcpServers\": {}\n}\n", &format!("{{\n  \"mcpServers\": {{\n{two}\n  }}\n}}\n"));
     check(
@@ -181,6 +185,18 @@ fn an_entry_of_ours_changes_and_keeps_what_was_added() {
     assert_eq!(changed.text, format!("{TABLE}{rest}"));
     let taken = take(client, changed.text.as_bytes(), &changed.traces, None).unwrap().unwrap();
     assert_eq!(taken.text.as_deref(), Some("# z\n\n[other]\n"));
+}
+
+#[test]
+fn values_under_dotted_keys_stay_when_an_entry_changes() {
+    let (client, entry) = entry("codex");
+    let file =
+        b"[mcp_servers.brigade]\ncommand = '/old/brigade'\nargs = ['serve', '--stdio']\nenv.A = 'b'\n\n\
+        [[mcp_servers.brigade.x]]\ny = 1\n";
+    let changed = put(client, Some(file), &entry, None).unwrap();
+    assert_eq!(changed.text, format!("{TABLE}env = {{ A = \"b\" }}\n\n[[mcp_servers.brigade.x]]\ny = 1\n"));
+    let taken = take(client, changed.text.as_bytes(), &changed.traces, None).unwrap().unwrap();
+    assert_eq!(taken.text.as_deref(), Some(""));
 }
 
 #[test]

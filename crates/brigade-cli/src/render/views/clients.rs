@@ -1,0 +1,37 @@
+//! The entry of a client.
+
+use brigade::ConnectReport;
+
+use super::projections::show_diff;
+use crate::render::View;
+use crate::render::page::Page;
+use crate::render::text::{Text, Tone};
+
+impl View for ConnectReport {
+    fn show(&self, page: &mut Page) {
+        for note in &self.notes {
+            page.note(note);
+        }
+        if let Some(text) = &self.text {
+            for line in text.lines() {
+                page.data.line(line);
+            }
+            return;
+        }
+        page.data.field("client", Text::new(Tone::Strong, &self.title));
+        page.data.field_if("file", self.path.as_deref().map(|path| Text::new(Tone::Accent, path)));
+        let (words, tone) = match self.status.as_str() {
+            "would-write" => ("not written yet", Tone::Warning),
+            "written" => ("written", Tone::Good),
+            "unchanged" => ("written already", Tone::Good),
+            "removed" => ("removed", Tone::Good),
+            "absent" => ("not there", Tone::Plain),
+            other => (other, Tone::Plain),
+        };
+        page.data.field("entry", Text::new(tone, words));
+        show_diff(&self.diff, &mut page.data);
+        if let Some(next) = &self.next_command {
+            page.next(&next.to_string());
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Files of clients: entries that are not as they were written, and servers that are started past the gateway.
+
+use brigade_core::{NextStep, Place};
+
+use crate::{ClientProblem, ClientState, Issue, IssueType, Snapshot};
+
+pub(super) fn clients(snapshot: &Snapshot<'_>, found: &mut Vec<Issue>) {
+    found.extend(snapshot.clients.iter().map(issue));
+}
+
+fn issue(state: &ClientState) -> Issue {
+    let file = &state.file;
+    let (kind, detail, evidence) = match &state.problem {
+        ClientProblem::FileGone => {
+            (IssueType::ClientEntryStale, format!("{file} does not exist"), "file-gone")
+        }
+        ClientProblem::EntryGone => {
+            (IssueType::ClientEntryStale, format!("{file} has no entry `brigade`"), "entry-gone")
+        }
+        ClientProblem::Changed => {
+            (IssueType::ClientEntryStale, format!("the entry in {file} was changed"), "changed")
+        }
+        ClientProblem::ProgramGone => (
+            IssueType::ClientEntryStale,
+            format!("the entry in {file} starts a program that is not there"),
+            "program-gone",
+        ),
+        ClientProblem::OtherTarget => (
+            IssueType::ClientEntryStale,
+            format!("the entry in {file} starts the gateway of another workspace"),
+            "other-target",
+        ),
+        ClientProblem::Unreadable(why) => {
+            (IssueType::ClientEntryStale, format!("{file}: {why}"), "unreadable")
+        }
+        ClientProblem::Bypass { server, tool_id } => (
+            IssueType::ClientBypassesGateway,
+            format!("{file}: the entry `{server}` starts the server of `{tool_id}`"),
+            server.as_str(),
+        ),
+    };
+    let place = match state.line {
+        Some(line) => Place::at(file, line, 1),
+        None => Place::file(file),
+    };
+    let issue = Issue::new(kind, detail);
+    let subject = format!("{} {}", state.client, state.noted);
+    let issue = issue.subject(subject.trim()).evidence(evidence).at(place);
+    if kind == IssueType::ClientBypassesGateway {
+        return issue;
+    }
+    let other_fix = if state.client.is_empty() {
+        NextStep::ReadFile(file.clone())
+    } else {
+        NextStep::ConnectAgain {
+            client: state.client.clone(),
+            scope: state.scope.clone(),
+            transport: state.transport.clone(),
+            agent: state.agent.clone(),
+        }
+    };
+    Issue { other_fix: Some(other_fix), ..issue.object(state.client.as_str()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_core::Timestamp;
+
+    use super::*;
+    use crate::diagnose;
+
+    #[test]
+    fn an_entry_is_stale_until_it_is_written_again() {
+        let state = |problem: ClientProblem| ClientState {
+            client: "cursor".to_owned(),
+            scope: "user".to_owned(),
+            transport: "stdio".to_owned(),
+            agent: "a".to_owned(),
+            noted: "~/.cursor/mcp.json".to_owned(),
+            file: "/home/me/.cursor/mcp.json".to_owned(),
+            line: None,
+            problem,
+        };
+        let bypass = ClientProblem::Bypass { server: "files".to_owned(), tool_id: "read-file".to_owned() };
+        let clients = vec![state(ClientProblem::EntryGone), ClientState { line: Some(3), ..state(bypass) }];
+        let issues = diagnose(Snapshot { clients, ..Snapshot::new(Timestamp::from_unix_micros(0)) });
+        let codes: Vec<&str> = issues.iter().map(|issue| issue.kind.code()).collect();
+        assert_eq!(codes, ["client_entry_stale", "client_bypasses_gateway"]);
+        assert_eq!(issues[0].next_step().name(), "connect-again");
+        assert_eq!(issues[1].next_step(), NextStep::Edit(Place::at("/home/me/.cursor/mcp.json", 3, 1)));
+        assert_eq!(issues[0].subject, "cursor ~/.cursor/mcp.json");
+        let changed = vec![state(ClientProblem::Changed)];
+        let changed =
+            diagnose(Snapshot { clients: changed, ..Snapshot::new(Timestamp::from_unix_micros(0)) });
+        assert_ne!(changed[0].fingerprint(), issues[0].fingerprint());
+    }
+}

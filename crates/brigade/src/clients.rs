@@ -1,0 +1,146 @@
+//! Connects agent programs to the gateway of a workspace.
+
+use std::sync::Arc;
+
+use brigade_core::text::escape_terminal;
+use brigade_core::{NextStep, codes};
+use brigade_discovery::{Client, Connection, client, clients, put};
+pub use brigade_discovery::{Scope, Transport};
+use brigade_redact::Redactor;
+pub use brigade_upkeep::ConnectStep;
+use brigade_upkeep::{Clients as Files, ConnectOutcome, Wanted};
+
+use crate::error::{Error, ErrorKind};
+use crate::gather;
+use crate::report::{ConnectReport, Report as _};
+use crate::room::Room;
+
+/// The address of a gateway that was started without one.
+const GATEWAY: &str = "http://127.0.0.1:8766/mcp";
+
+/// The longest name of an agent.
+const LONGEST: usize = 64;
+
+/// Operations on agent programs.
+#[derive(Clone)]
+pub struct Clients {
+    pub(crate) room: Arc<Room>,
+}
+
+/// Which client to connect, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConnectRequest {
+    /// The client.
+    pub client: String,
+    /// Whose file is meant; the usual one of the client by default.
+    pub scope: Option<Scope>,
+    /// How the client reaches the gateway.
+    pub transport: Transport,
+    /// The agent that the client is.
+    pub agent: String,
+    /// Whether to show, write or remove the entry.
+    pub step: ConnectStep,
+}
+
+impl Clients {
+    /// Shows, writes or removes the entry of a client.
+    ///
+    /// The client `json` has no file: its entry is shown for others to copy.
+    ///
+    /// # Errors
+    /// Returns [`ErrorKind::NotFound`] for an unknown client, [`ErrorKind::Usage`] for a name that no agent can have,
+    /// and [`ErrorKind::Refused`] if the client cannot be connected this way or has another entry of our name. Also
+    /// returns errors of the client's file and of the disk.
+    pub fn connect(&self, request: &ConnectRequest) -> Result<ConnectReport, Error> {
+        let client = client(request.client.trim()).ok_or_else(|| unknown(&request.client))?;
+        let agent = request.agent.as_str();
+        let is_legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        if agent.is_empty() || LONGEST < agent.len() || !agent.bytes().all(is_legal) {
+            let message = "the name of an agent has 1 to 64 letters, digits, `-` and `_`";
+            return Err(Error::new(ErrorKind::Usage, message));
+        }
+        let room = &self.room;
+        let files = Files {
+            fs: &*room.fs,
+            environment: &room.env.environment,
+            clock: &*room.env.clock,
+            timeout: room.env.lock_timeout,
+        };
+        let connection = match request.transport {
+            Transport::Stdio => Connection::stdio(&files.own_program(), agent, &room.target()),
+            Transport::Http => Connection::http(GATEWAY, agent),
+        };
+        let scope = request.scope.unwrap_or_else(|| client.usual_scope());
+        let report = ConnectReport {
+            schema: ConnectReport::SCHEMA,
+            target: room.target(),
+            client: client.label.to_owned(),
+            title: client.title.to_owned(),
+            scope: client.has_files().then(|| scope.as_str().to_owned()),
+            transport: request.transport.as_str().to_owned(),
+            agent: agent.to_owned(),
+            path: None,
+            entry: None,
+            status: "would-write".to_owned(),
+            diff: String::new(),
+            text: None,
+            notes: Vec::new(),
+            next_command: None,
+        };
+        if !client.has_files() {
+            return generic(client, &connection, request.step, report);
+        }
+        let redactor = Redactor::new(&gather::secrets(room));
+        let wanted = Wanted { client, scope, agent, connection };
+        let ConnectOutcome { path, entry, status, diff, notes } =
+            files.connect(&wanted, request.step, &redactor)?;
+        let is_confirmed = client.files(scope).is_some_and(|files| files.are_confirmed());
+        let next = (status == "would-write" && is_confirmed).then(|| NextStep::ConnectAgain {
+            client: client.label.to_owned(),
+            scope: scope.as_str().to_owned(),
+            transport: request.transport.as_str().to_owned(),
+            agent: agent.to_owned(),
+        });
+        let next_command = next.map(|next| room.spelled(next));
+        Ok(ConnectReport {
+            path: Some(path),
+            entry,
+            status: status.to_owned(),
+            diff,
+            notes,
+            next_command,
+            ..report
+        })
+    }
+}
+
+/// Reports the entry for programs that are not in the table.
+fn generic(
+    client: &Client,
+    connection: &Connection,
+    step: ConnectStep,
+    report: ConnectReport,
+) -> Result<ConnectReport, Error> {
+    if step != ConnectStep::Show {
+        let error = Error::new(ErrorKind::Usage, "the client `json` has no file to write");
+        return Err(error.coded(codes::CLIENT_UNSUPPORTED).hint("copy the entry to the file of your client"));
+    }
+    let entry = client.entry(connection).map_err(|reason| Error::new(ErrorKind::Refused, reason))?;
+    let mut notes = Vec::new();
+    if let Connection::Http { variable, .. } = connection {
+        notes.push(format!("the token is in the variable {variable}; refer to it in the way of your client"));
+    }
+    let text = put(client, None, &entry, None)?.text;
+    Ok(ConnectReport { entry: entry.to_json().as_object().cloned(), text: Some(text), notes, ..report })
+}
+
+fn unknown(name: &str) -> Error {
+    let shown = escape_terminal(name);
+    let labels = || clients().iter().map(|client| client.label);
+    let error = Error::new(ErrorKind::NotFound, format!("no client `{shown}` is known"));
+    let error = error.coded(codes::CLIENT_MISSING);
+    match brigade_core::closest(name, labels()) {
+        Some(near) => error.hint(format!("did you mean `{near}`?")),
+        None => error.hint(format!("known are {}", labels().collect::<Vec<_>>().join(", "))),
+    }
+}

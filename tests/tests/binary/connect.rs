@@ -1,0 +1,500 @@
+//! Connecting agent programs: one entry changes in their files, and every other byte stays.
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests make files and links in a home directory, and look at modes"
+)]
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+
+use brigade_testkit::{Brigade, TempWorkspace};
+use brigade_tests::Site;
+use serde_json::{Value, json};
+
+const CONNECTED: &str = ".brigade/tools/connected.json";
+
+const TOKEN: &str = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
+
+/// Client, scope, and the file on Linux and macOS; a file of the user begins with `~/`.
+const FILES: &[(&str, &str, &str)] = &[
+    ("claude", "project", ".mcp.json"),
+    ("claude", "user", "~/.claude.json"),
+    ("codex", "project", ".codex/config.toml"),
+    ("codex", "user", "~/.codex/config.toml"),
+    ("cursor", "project", ".cursor/mcp.json"),
+    ("cursor", "user", "~/.cursor/mcp.json"),
+    ("opencode", "project", "opencode.json"),
+    ("opencode", "user", "~/.config/opencode/opencode.json"),
+    ("gemini", "project", ".gemini/settings.json"),
+    ("gemini", "user", "~/.gemini/settings.json"),
+    ("vscode", "project", ".vscode/mcp.json"),
+    ("windsurf", "project", ".windsurf/mcp_config.json"),
+    ("windsurf", "user", "~/.codeium/windsurf/mcp_config.json"),
+    ("zed", "user", "~/.config/zed/settings.json"),
+];
+
+fn container(client: &str) -> &'static str {
+    match client {
+        "opencode" => "mcp",
+        "vscode" => "servers",
+        "zed" => "context_servers",
+        _ => "mcpServers",
+    }
+}
+
+fn site() -> Site {
+    let site = Site::empty();
+    site.workspace.write(".brigade/tools.toml", "");
+    site
+}
+
+fn path(site: &Site, file: &str) -> PathBuf {
+    match file.strip_prefix("~/") {
+        Some(rest) => site.workspace.home().join(rest),
+        None => site.workspace.join(file),
+    }
+}
+
+fn write(path: &Path, bytes: impl AsRef<[u8]>) {
+    fs::create_dir_all(path.parent().expect("a file is in a folder")).expect("the folder can be made");
+    fs::write(path, bytes).expect("the file can be written");
+}
+
+fn read(path: &Path) -> Vec<u8> {
+    fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).expect("it is there").permissions().mode() & 0o7777
+}
+
+/// Connects, and returns the document of a command that ends well.
+#[track_caller]
+fn connect(site: &Site, words: &str) -> Value {
+    site.json(["connect"].into_iter().chain(words.split(' '))).expect(0)
+}
+
+/// Connects, and returns the code and the message of the refusal.
+#[track_caller]
+fn refused(site: &Site, words: &str, exit: i32) -> (String, String) {
+    let run = site.tools(["connect"].into_iter().chain(words.split(' ')).chain(["--json"]));
+    run.assert_code(exit);
+    let document = run.json();
+    let text = |key: &str| document[key].as_str().unwrap_or_default().to_owned();
+    (text("code"), text("error"))
+}
+
+/// The types and details of the issues about clients.
+fn issues(site: &Site) -> Vec<(String, String, String)> {
+    let document = site.json(["doctor", "--only", "state"]).expect(0);
+    let issues = document["issues"].as_array().expect("a list");
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    issues
+        .iter()
+        .filter(|issue| text(&issue["issue_type"]).starts_with("client_"))
+        .map(|issue| (text(&issue["issue_type"]), text(&issue["detail"]), text(&issue["fix"])))
+        .collect()
+}
+
+/// Files that real programs and people leave, for one container key.
+fn traps(client: &str) -> Vec<Vec<u8>> {
+    if client == "codex" {
+        return [
+            "",
+            "model = \"x\" # mine",
+            "\u{feff}# top\r\nmodel = \"x\"\r\n",
+            "[mcp_servers.\"a b/c.d\"]\ncommand = \"npx -y x\"\nargs = [\n  \"y\", # z\n]\n\n[mcp_servers.e.env]\nA = 1\n",
+            "[mcp_servers]\nx = { command = \"y\", url = 'z' }\n\n\n",
+            "mcp_servers = { x = { command = \"y\" } }\n",
+        ]
+        .map(|text| text.as_bytes().to_vec())
+        .into();
+    }
+    let key = container(client);
+    [
+        String::new(),
+        "{}".to_owned(),
+        "{\r\n\t\"other\": true\r\n}\r\n".to_owned(),
+        format!("\u{feff}{{\n    \"{key}\": {{\n    }}\n}}"),
+        format!("{{\"{key}\":{{\"a\":{{\"command\":\"npx -y x\"}},\"b\":null}}}}"),
+        format!(
+            "// top\n{{\n  \"{key}\": {{\n    \"a/b. c\\u0001\": {{\"command\": \"x\", \"args\": \"y\", \"env\": {{\"N\": 1, \"B\": true}}}}, \
+             // one\n    /* two */ \"both\": {{\"type\": \"x\", \"command\": \"c\", \"url\": \"http://u//\"}},\n    \"empty\": \"\",\n  }},\n  \
+             \"twice\": 1, \"twice\": 2, // outside of the servers\n}} // end"
+        ),
+    ]
+    .map(String::into_bytes)
+    .into()
+}
+
+#[test]
+fn every_client_is_connected_and_disconnected_without_a_trace() {
+    for (client, scope, file) in FILES {
+        for transport in ["stdio", "http"] {
+            let words = format!("{client} --scope {scope} --transport {transport} --as ci-1");
+            if (*client, transport) == ("zed", "http") {
+                assert_eq!(refused(&site(), &words, 1).0, "client_unsupported");
+                continue;
+            }
+            let site = site();
+            let path = path(&site, file);
+            for original in traps(client) {
+                let what = format!("{words}: {}", String::from_utf8_lossy(&original));
+                write(&path, &original);
+                fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).expect("the mode can be set");
+                let shown = connect(&site, &words);
+                assert_eq!(
+                    (&shown["status"], &shown["scope"]),
+                    (&json!("would-write"), &json!(scope)),
+                    "{what}"
+                );
+                assert_eq!(shown["path"], json!(path.display().to_string()));
+                assert_eq!(read(&path), original, "{what}");
+                assert_eq!(connect(&site, &format!("{words} --write"))["status"], "written", "{what}");
+                let written = read(&path);
+                assert_eq!(connect(&site, &format!("{words} --write"))["status"], "unchanged", "{what}");
+                assert_eq!((read(&path), mode(&path)), (written, 0o640), "{what}");
+                assert_eq!(issues(&site), [], "{what}");
+                let removed = connect(&site, &format!("{words} --remove"));
+                assert_eq!(
+                    (&removed["status"], &removed["entry"]),
+                    (&json!("removed"), &shown["entry"]),
+                    "{what}"
+                );
+                assert_eq!(
+                    String::from_utf8_lossy(&read(&path)),
+                    String::from_utf8_lossy(&original),
+                    "{what}"
+                );
+                assert_eq!(connect(&site, &format!("{words} --remove"))["status"], "absent", "{what}");
+            }
+            // A file that is not there is made, and goes again.
+            fs::remove_file(&path).expect("it is there");
+            assert_eq!(connect(&site, &format!("{words} --write"))["status"], "written");
+            assert_eq!(mode(&path), if *scope == "user" { 0o600 } else { 0o644 });
+            assert_eq!(mode(&site.workspace.join(CONNECTED)), 0o600);
+            connect(&site, &format!("{words} --remove"));
+            assert!(!path.exists(), "{words}");
+        }
+    }
+}
+
+#[test]
+fn the_entry_is_spelt_as_the_client_reads_it() {
+    let site = site();
+    let target = fs::canonicalize(site.workspace.path()).expect("it is there").display().to_string();
+    let program = brigade_testkit::brigade_binary().display().to_string();
+    let args = json!(["serve", "--stdio", "--as", "local", "--target", target]);
+    let entry = |words: &str| connect(&site, words)["entry"].clone();
+    assert_eq!(entry("cursor"), json!({"command": program, "args": args}));
+    assert_eq!(entry("claude"), json!({"type": "stdio", "command": program, "args": args}));
+    let mut command = args.as_array().expect("a list").clone();
+    command.insert(0, json!(program));
+    assert_eq!(entry("opencode"), json!({"type": "local", "command": command}));
+    let url = "http://127.0.0.1:8766/mcp";
+    assert_eq!(
+        entry("codex --transport http --as my-agent"),
+        json!({"url": url, "bearer_token_env_var": "BRIGADE_TOKEN_MY_AGENT"})
+    );
+    assert_eq!(
+        entry("vscode --transport http"),
+        json!({"type": "http", "url": url, "headers": {"Authorization": "Bearer ${env:BRIGADE_TOKEN_LOCAL}"}})
+    );
+    let generic = connect(&site, "json");
+    assert_eq!((&generic["path"], &generic["scope"]), (&Value::Null, &Value::Null));
+    let text: Value = serde_json::from_str(generic["text"].as_str().expect("a text")).expect("JSON");
+    assert_eq!(text, json!({"mcpServers": {"brigade": {"command": program, "args": args}}}));
+    let shown = site.tools(["connect", "json"]);
+    assert_eq!(serde_json::from_slice::<Value>(&shown.stdout).expect("only JSON"), text);
+    assert_eq!(refused(&site, "json --write", 2).0, "client_unsupported");
+}
+
+#[test]
+fn the_program_is_named_only_where_path_leads_to_it() {
+    let site = site();
+    let folder = site.workspace.join("bin");
+    fs::create_dir_all(&folder).expect("the folder can be made");
+    let command = |site: &Site| connect(site, "cursor")["entry"]["command"].clone();
+    let with_path = |site: Site| {
+        let path = format!("{}:{}", folder.display(), brigade_tests::PATH);
+        site.env("PATH", path)
+    };
+    symlink(brigade_testkit::brigade_binary(), folder.join("brigade")).expect("the link can be made");
+    let site = with_path(site);
+    assert_eq!(command(&site), "brigade");
+    connect(&site, "cursor --write");
+    assert_eq!(issues(&site), []);
+    fs::remove_file(folder.join("brigade")).expect("it is there");
+    site.write_program("bin/brigade", "#!/bin/sh\n");
+    assert_eq!(command(&site), json!(brigade_testkit::brigade_binary().display().to_string()));
+    fs::remove_file(folder.join("brigade")).expect("it is there");
+    let found = issues(&site);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].1, "the entry in .cursor/mcp.json starts a program that is not there");
+}
+
+#[test]
+fn what_cannot_be_edited_stays_as_it_is() {
+    let site = site();
+    let check = |client: &str, file: &str, bytes: &[u8], code: &str, message: &str| {
+        let path = path(&site, file);
+        write(&path, bytes);
+        for step in ["", " --write", " --remove"] {
+            let (found, error) = refused(&site, &format!("{client}{step}"), 1);
+            assert_eq!((found.as_str(), error.as_str()), (code, message), "{client}{step}");
+        }
+        assert_eq!(read(&path), bytes);
+        fs::remove_file(&path).expect("it is there");
+    };
+    let invalid = "client_file_invalid";
+    check(
+        "cursor",
+        ".cursor/mcp.json",
+        b"\xff\xfe{\0}\0",
+        invalid,
+        ".cursor/mcp.json: the file is UTF-16; save it as UTF-8",
+    );
+    check("cursor", ".cursor/mcp.json", b"{\n  \"a\" 1}", invalid, ".cursor/mcp.json:2:7: expected `:`");
+    check(
+        "claude",
+        ".mcp.json",
+        b"{\"mcpServers\": []}",
+        invalid,
+        ".mcp.json:1:16: `mcpServers` is not an object",
+    );
+    let twice = b"{\"mcpServers\": {\"a\": {},\n\"a\": {}}}";
+    check(
+        "gemini",
+        ".gemini/settings.json",
+        twice,
+        invalid,
+        ".gemini/settings.json:2:1: the key stands twice in its object",
+    );
+    check("codex", ".codex/config.toml", b"a = 1\n[b\n", invalid, ".codex/config.toml:2:3: not valid TOML");
+    let foreign = "an entry `brigade` is there that Brigade did not write";
+    let other = b"{\"mcpServers\": {\n  \"brigade\": {\"command\": \"fire\"}}}";
+    check(
+        "cursor",
+        ".cursor/mcp.json",
+        other,
+        "client_entry_foreign",
+        &format!(".cursor/mcp.json:2:3: {foreign}"),
+    );
+    let other = b"[mcp_servers.brigade]\ncommand = 'fire'\n";
+    check(
+        "codex",
+        ".codex/config.toml",
+        other,
+        "client_entry_foreign",
+        &format!(".codex/config.toml:1:14: {foreign}"),
+    );
+    assert!(!site.workspace.exists(CONNECTED));
+}
+
+#[test]
+fn requests_that_mean_nothing_are_refused() {
+    let site = site();
+    assert_eq!(refused(&site, "curser", 1).0, "client_missing");
+    for name in ["a.b", "", &"a".repeat(65), "ä"] {
+        let run = site.tools(["connect", "cursor", "--as", name, "--write"]);
+        run.assert_code(2);
+    }
+    assert_eq!(refused(&site, "zed --scope project --write", 1).0, "client_unsupported");
+    let shown = connect(&site, "zed --scope project");
+    assert_eq!((&shown["status"], &shown["next_command"]), (&json!("would-write"), &Value::Null));
+    assert_eq!(connect(&site, "zed")["scope"], "user");
+    site.tools(["connect", "cursor", "--write", "--remove"]).assert_code(2);
+    let nowhere = Site::empty();
+    assert_eq!(refused(&nowhere, "cursor", 1).0, "workspace_missing");
+}
+
+#[test]
+fn links_of_the_user_are_followed_and_links_out_of_a_workspace_are_not() {
+    let site = site();
+    let (dotfile, linked) =
+        (site.workspace.home().join("dotfiles/cursor.json"), path(&site, "~/.cursor/mcp.json"));
+    write(&dotfile, "{}\n");
+    fs::create_dir_all(linked.parent().expect("a folder")).expect("the folder can be made");
+    symlink("../dotfiles/cursor.json", &linked).expect("the link can be made");
+    connect(&site, "cursor --scope user --write");
+    assert!(fs::symlink_metadata(&linked).expect("it is there").is_symlink());
+    assert!(String::from_utf8_lossy(&read(&dotfile)).contains("\"brigade\""));
+    connect(&site, "cursor --scope user --remove");
+    assert_eq!(read(&dotfile), b"{}\n");
+
+    symlink(linked.parent().expect("a folder"), site.workspace.join(".cursor"))
+        .expect("the link can be made");
+    let (code, error) = refused(&site, "cursor --write", 3);
+    assert_eq!(code, "path_outside", "{error}");
+    assert_eq!(read(&dotfile), b"{}\n");
+    fs::remove_file(site.workspace.join(".cursor")).expect("it is there");
+    site.workspace.write("shared/mcp.json", "{}");
+    symlink("shared", site.workspace.join(".cursor")).expect("the link can be made");
+    connect(&site, "cursor --write");
+    assert!(site.workspace.read_text("shared/mcp.json").contains("\"brigade\""));
+}
+
+#[test]
+fn a_disk_that_takes_nothing_loses_nothing() {
+    let site = site();
+    let file = path(&site, "~/.claude.json");
+    write(&file, "{\"numStartups\": 1}\n");
+    connect(&site, "cursor --write");
+    let before = site.workspace.read(CONNECTED);
+    let program = brigade_testkit::brigade_binary().display();
+    let line = format!("ulimit -f 0; exec '{program}' tools connect claude --scope user --write --json");
+    let run = Brigade::of("sh", &site.workspace).run(["-c", &line]);
+    run.assert_code(3);
+    assert_eq!(run.json()["code"], "file_too_large", "{run}");
+    assert_eq!((read(&file), site.workspace.read(CONNECTED)), (b"{\"numStartups\": 1}\n".to_vec(), before));
+    site.workspace.write(".codex", "in the way");
+    assert_eq!(refused(&site, "codex --write", 3).0, "not_a_file");
+    assert_eq!(site.workspace.read(".codex"), b"in the way");
+}
+
+#[test]
+fn writers_at_once_lose_nothing() {
+    let (one, two) = (site(), site());
+    let home = one.workspace.home().to_owned();
+    let command = |workspace: &TempWorkspace, words: &str| {
+        let brigade = Brigade::new(workspace).env("HOME", &home);
+        let mut command = brigade.command(["tools", "connect"].into_iter().chain(words.split(' ')));
+        command.stdout(std::process::Stdio::null()).spawn().expect("it starts")
+    };
+    write(&home.join(".claude.json"), "{\"mcpServers\": {\"x\": {}}}");
+    let mut running = Vec::new();
+    for (client, scope, _) in FILES {
+        for workspace in [&one.workspace, &two.workspace] {
+            running.push(command(workspace, &format!("{client} --scope {scope} --write")));
+        }
+    }
+    for child in &mut running {
+        assert!(child.wait().expect("it ends").success());
+    }
+    for site in [&one, &two] {
+        let connected: Value = serde_json::from_slice(&site.workspace.read(CONNECTED)).expect("JSON");
+        assert_eq!(connected["entries"].as_array().map(Vec::len), Some(FILES.len()));
+    }
+    let claude: Value = serde_json::from_slice(&read(&home.join(".claude.json"))).expect("JSON");
+    assert_eq!(claude["mcpServers"].as_object().map(serde_json::Map::len), Some(2));
+}
+
+#[test]
+fn doctor_tells_when_an_entry_is_stale() {
+    let site = site();
+    connect(&site, "cursor --as me --write");
+    let file = site.workspace.join(".cursor/mcp.json");
+    let written = String::from_utf8(read(&file)).expect("text");
+    let check = |text: Option<&str>, expect: &str| {
+        match text {
+            Some(text) => write(&file, text),
+            None => fs::remove_file(&file).expect("it is there"),
+        }
+        let fix = "brigade tools connect cursor --scope project --transport stdio --as me --write";
+        let found = issues(&site);
+        let expect = ("client_entry_stale".to_owned(), expect.to_owned(), fix.to_owned());
+        assert_eq!(found, [expect]);
+    };
+    check(Some("{}"), ".cursor/mcp.json has no entry `brigade`");
+    check(Some(&written.replace("\"me\"", "\"you\"")), "the entry in .cursor/mcp.json was changed");
+    check(Some("{"), ".cursor/mcp.json: unexpected end of text");
+    check(None, ".cursor/mcp.json does not exist");
+    // What a person adds to the entry is no change.
+    write(&file, written.replace("\"command\"", "\"env\": {\"A\": \"b\"}, \"command\""));
+    assert_eq!(issues(&site), []);
+    connect(&site, "cursor --as you --write");
+    assert!(String::from_utf8_lossy(&read(&file)).contains("\"A\": \"b\""));
+
+    // A workspace that was moved: its entry starts the gateway of a place that is gone.
+    let moved = Site::empty();
+    for (name, bytes) in site.workspace.files("") {
+        moved.workspace.write(name, bytes);
+    }
+    let found = issues(&moved);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].1, "the entry in .cursor/mcp.json starts the gateway of another workspace");
+}
+
+#[test]
+fn doctor_tells_when_a_client_goes_past_the_gateway() {
+    let site = Site::script("true");
+    site.add_to_catalog(&Site::entry(
+        "read",
+        "/opt/files-server --root .",
+        "family = \"mcp\"\nmcp_tool_name = \"read\"",
+    ));
+    let entry = r#"{"mcpServers": {
+  "files": {"command": "files-server", "args": ["--root", "."]},
+  "other": {"command": "files-server"}
+}}"#;
+    site.workspace.write(".cursor/mcp.json", entry);
+    assert_eq!(issues(&site), [], "only files with an entry of ours are read");
+    connect(&site, "cursor --write");
+    let found = issues(&site);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].0, "client_bypasses_gateway");
+    assert_eq!(found[0].1, ".cursor/mcp.json: the entry `files` starts the server of `read`");
+    assert_eq!(found[0].2, "${EDITOR:-vi} +2 .cursor/mcp.json");
+}
+
+#[test]
+fn secrets_of_a_file_are_not_shown() {
+    let site = site();
+    let text = format!(
+        "{{\n  \"mcpServers\": {{\n    \"gh\": {{\"env\": {{\"GITHUB_TOKEN\": \"{TOKEN}\"}}}}\n  }}\n}}\n"
+    );
+    site.workspace.write(".mcp.json", &text);
+    for step in ["", " --write", " --remove"] {
+        for more in [&[][..], &["--json"]] {
+            let words = format!("claude --transport http{step}");
+            let run = site.tools(["connect"].into_iter().chain(words.split(' ')).chain(more.iter().copied()));
+            run.assert_code(0);
+            assert!(!format!("{run}").contains(TOKEN), "{run}");
+            let has_entry = run.stdout_text().contains("Bearer ${BRIGADE_TOKEN_LOCAL}");
+            assert!(
+                has_entry
+                    || run.stdout_text().contains("absent")
+                    || run.stdout_text().contains("already")
+                    || run.stdout_text().contains("not there"),
+                "{run}"
+            );
+        }
+    }
+    assert_eq!(site.workspace.read_text(".mcp.json"), text);
+}
+
+#[test]
+fn a_list_of_a_newer_version_is_not_rewritten() {
+    let site = site();
+    connect(&site, "cursor --write");
+    site.workspace.replace(CONNECTED, "brigade.connected.v1", "brigade.connected.v2");
+    let before = site.workspace.read(CONNECTED);
+    assert_eq!(refused(&site, "claude --write", 1).0, "newer_version");
+    assert!(!site.workspace.exists(".mcp.json"));
+    assert_eq!(connect(&site, "claude")["status"], "would-write");
+    assert_eq!(site.workspace.read(CONNECTED), before);
+    assert_eq!(issues(&site)[0].0, "client_entry_stale");
+    site.workspace.write(CONNECTED, "nonsense");
+    assert_eq!(refused(&site, "claude --write", 3).0, "record_invalid");
+}
+
+#[test]
+fn files_are_found_where_variables_and_other_names_have_them() {
+    let site = site();
+    let folder = site.workspace.home().join("elsewhere");
+    let site = site.env("CODEX_HOME", folder.display().to_string());
+    connect(&site, "codex --scope user --write");
+    assert!(folder.join("config.toml").exists());
+    let connected: Value = serde_json::from_slice(&site.workspace.read(CONNECTED)).expect("JSON");
+    assert_eq!(connected["entries"][0]["path"], "~/elsewhere/config.toml");
+    assert_eq!(issues(&site), []);
+    site.workspace.write(".opencode/opencode.jsonc", "{} // mine\n");
+    let shown = connect(&site, "opencode --write");
+    assert!(
+        shown["path"].as_str().is_some_and(|path| path.ends_with("/.opencode/opencode.jsonc")),
+        "{shown}"
+    );
+    assert!(!site.workspace.exists("opencode.json"));
+}
