@@ -65,7 +65,9 @@ pub use facts::{
 };
 pub use inputs::{RunInput, RunInputs, group_inputs, paths_of_words};
 pub use next::Blocked;
-pub use plan::{MissingTool, Plan, PlanSummary, SHORTEST_BOUND, meant_in_schema, plan, plan_missing};
+pub use plan::{
+    MissingTool, Plan, PlanSummary, SHORTEST_BOUND, meant_in_schema, plan, plan_missing, standing_blockers,
+};
 pub use preview::{ArgumentChange, Difference, Preview};
 pub use receipt::{
     LogWriter, McpPinState, McpRequestId, NotAReceipt, ObservedAddress, ObservedCounts, ObservedDenial,

@@ -146,6 +146,23 @@ pub fn plan(facts: PlanFacts<'_>) -> Plan {
     finish(facts, blockers, violations, secrets, args, arguments, argv)
 }
 
+/// Lists the reasons against every call of a tool: those of a plan that no arguments change.
+///
+/// Arguments, program bytes, code, pins and projections of the facts are not looked at.
+pub fn standing_blockers(facts: &PlanFacts<'_>) -> Vec<Blocker> {
+    let mut blockers: Vec<Blocker> = Vec::new();
+    entry_blockers(facts, &mut blockers);
+    blockers.extend(family_blocker(facts.tool));
+    blockers.extend(mcp::mcp_blockers(facts.tool));
+    schema_blockers(facts, None, &mut blockers);
+    let argv = command_blockers(facts, &BTreeMap::new(), &mut blockers);
+    secret::secret_texts(facts.tool, &mut blockers);
+    blockers.extend(program_blocker(facts, argv.as_ref()));
+    path_blockers(facts, &mut blockers);
+    blockers.extend(facts.decision.blockers.iter().cloned());
+    blockers
+}
+
 #[allow(clippy::too_many_arguments, reason = "the last step of `plan` puts its parts together")]
 fn finish(
     facts: PlanFacts<'_>,

@@ -78,6 +78,7 @@ codes! {
     AGENT_EXISTS = "agent_exists": "gateway.toml has an agent of this name.";
 
     CONFIG_INVALID = "config_invalid": "A configuration file has an error.";
+    GATEWAY_CONFIG_INVALID = "gateway_config_invalid": "gateway.toml or profiles.toml has an error, so no agent is served.";
     TOML_SYNTAX = "toml_syntax": "A configuration file is not valid TOML.";
     POLICY_MISSING = "policy_missing": "policy.toml does not exist.";
     CLOSEOUT_INVALID = "closeout_invalid": "A closeout cannot be read.";

@@ -214,16 +214,25 @@ impl ToolReader<'_> {
         SeenFiles { fs: self.host.fs, path_variable }
     }
 
+    fn program_path(&self, argv: &Argv, directory: &Path) -> Option<PathBuf> {
+        let path_variable = self.host.environment.get("PATH");
+        let is_there = |path: &Path| is_program(self.host.fs, path);
+        find_program(argv.program(), directory, path_variable, is_there)
+            .or_else(|| brigade_itself(argv.program()))
+    }
+
+    /// Returns whether the program of a command is there, without opening it.
+    pub(crate) fn finds_program(&self, argv: &Argv, directory: &Path) -> bool {
+        self.program_path(argv, directory).is_some()
+    }
+
     /// Opens the program of the command and reads it whole.
     pub fn program(&self, directory: &Path) -> (Option<OpenedProgram>, ProgramFact) {
         let fs = self.host.fs;
         let Some(argv) = self.argv() else {
             return (None, ProgramFact::NotFound);
         };
-        let path_variable = self.host.environment.get("PATH");
-        let found = find_program(argv.program(), directory, path_variable, |path| is_program(fs, path))
-            .or_else(|| brigade_itself(argv.program()));
-        let Some(path) = found else {
+        let Some(path) = self.program_path(&argv, directory) else {
             return (None, ProgramFact::NotFound);
         };
         match OpenedProgram::open_known(&path, &self.host) {

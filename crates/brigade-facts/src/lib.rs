@@ -44,9 +44,11 @@ mod named;
 mod places;
 mod plan;
 mod report;
+mod rights;
 mod seen;
 mod sources;
 mod tool;
+mod tracked;
 
 pub use config::{
     CATALOG, CONFIG_LIMIT, Config, POLICY, errors_of, read_catalog, read_config, read_policy, unreadable,
@@ -60,6 +62,11 @@ pub use plan::{PlanInput, StartInput};
 pub use report::{
     ArgumentDescription, Contract, ContractHealth, DescribedTool, McpSummary, Origin, ToolLine, ToolSummary,
 };
+pub use rights::{
+    AgentConfig, AgentTool, AgentTools, GATEWAY, PROFILES, Sight, agent_tools, look, read_agents,
+    read_profiles,
+};
 pub use seen::is_program;
 pub use sources::{Sources, plan_projections, refuse_shared};
 pub use tool::{Depth, FactReader, SummaryFacts, ToolFacts};
+pub use tracked::policy_tracked;

@@ -207,7 +207,7 @@ fn output_fact(read: &ToolFacts<'_>) -> FileFact {
 }
 
 /// Returns the errors that make a tool unusable.
-fn errors_of<'c>(catalog: &'c Catalog, tool: &Tool) -> Vec<&'c ConfigIssue> {
+pub(crate) fn errors_of<'c>(catalog: &'c Catalog, tool: &Tool) -> Vec<&'c ConfigIssue> {
     if !tool.is_broken {
         return Vec::new();
     }

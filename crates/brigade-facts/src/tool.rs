@@ -190,7 +190,7 @@ impl<'h, 'c> FactReader<'h, 'c> {
 }
 
 /// Lists the fields that a plan does not read and whose paths lead out.
-fn other_paths_outside(reader: &ToolReader<'_>) -> Vec<&'static str> {
+pub(crate) fn other_paths_outside(reader: &ToolReader<'_>) -> Vec<&'static str> {
     let fields = [
         ("manifest_path", &reader.tool.manifest_path),
         ("schema_path", &reader.tool.schema_path),

@@ -4,7 +4,7 @@ use std::fmt;
 
 use brigade_core::codes::ErrorCode;
 use brigade_core::text::escape_terminal;
-use brigade_core::{ErrorKind, Explained, Hint, Place, Spell, closest};
+use brigade_core::{ConfigIssue, ErrorKind, Explained, Hint, Place, Spell, closest};
 use brigade_redact::Redactor;
 use miette::Diagnostic;
 
@@ -63,6 +63,21 @@ impl Failure {
             hints: Vec::new(),
             source: None,
         }))
+    }
+
+    /// Creates the failure of a configuration file with these errors. Each has its place and what to do.
+    pub fn invalid_config(code: ErrorCode, file: &str, issues: &[ConfigIssue]) -> Failure {
+        let message = match issues.len() {
+            1 => format!("{file} has an error"),
+            count => format!("{file} has {count} errors"),
+        };
+        let reason = |issue: &ConfigIssue| {
+            let fault = Fault::from(issue);
+            let mut blocker = Blocker::new(code, fault.message).at(issue.place.clone());
+            (blocker.field, blocker.hint) = (issue.field.clone(), issue.hint.clone());
+            blocker
+        };
+        Failure::new(ErrorKind::InvalidConfig, message).coded(code).because(issues.iter().map(reason))
     }
 
     /// Sets the stable code. The default is the code of the first reason, or of the kind.

@@ -29,6 +29,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod agents;
 mod args;
 mod attest;
 mod batch;
@@ -87,17 +88,19 @@ pub use brigade_core as core;
 pub use brigade_core::codes;
 pub use brigade_doctor::{Area, Closeout, InboxItem, InboxMetadata, IssueType, Remedy, Verdict};
 pub use brigade_exec::Progress;
-pub use brigade_facts::SourceFiles;
+pub use brigade_facts::{AgentConfig, AgentTool, AgentTools, SourceFiles};
 pub use brigade_fs::{Fs, MemoryFs};
 pub use brigade_policy::{
     Access, Blocker, BlockerDetail, Diagnosis, ErrorLine, Failure, Fault, Label, PolicyDecision, PolicyRules,
     SourceLine,
 };
 pub use brigade_process::{CancelSignal, CancelToken, leave_no_core_file, survive_file_size_limit};
+pub use brigade_profile as profile;
 pub use brigade_projection::{Header as ProjectionHeader, ProjectionSummary, SummaryRow};
 pub use brigade_redact as redact;
 pub use brigade_runtime::{LogStream, StartProgress};
 
+pub use agents::Agents;
 pub use args::ArgsSource;
 pub use calls::{CallFilter, CallList};
 pub use clients::{ConnectRequest, ConnectStep, Scope, Transport};

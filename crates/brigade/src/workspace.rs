@@ -6,6 +6,7 @@ use std::sync::Arc;
 use brigade_facts::{Digests, SourceFiles};
 use brigade_fs::{DiskFs, Fs, RelPath};
 
+use crate::agents::Agents;
 use crate::calls::Calls;
 use crate::catalog::Tools;
 use crate::checkpoints::Checkpoints;
@@ -141,6 +142,11 @@ impl Workspace {
     /// Returns the operations on runs.
     pub fn runs(&self) -> Runs {
         Runs { room: self.room.clone() }
+    }
+
+    /// Returns what agents are shown, and the agents of the gateway.
+    pub fn agents(&self) -> Agents {
+        Agents { room: self.room.clone() }
     }
 
     /// Returns the operations on checkpoints.

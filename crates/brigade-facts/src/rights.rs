@@ -1,0 +1,322 @@
+//! What agents are shown: the configuration of the gateway, and the facts that decide which tools are visible.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use brigade_call::{
+    Caller, CodeFacts, DirectoryFact, FileFact, PinFact, PlanFacts, ProgramFact, ProjectionFacts, SchemaFact,
+    standing_blockers,
+};
+use brigade_catalog::Tool;
+use brigade_core::parallel::in_parts;
+use brigade_core::{ConfigIssue, Json, Place, Severity};
+use brigade_fs::{Fs, FsError};
+use brigade_policy::{Blocker, CallFacts, Gate, PolicyDecision, RiskLevel, decide};
+use brigade_profile::{
+    Agent, Facts, GatewayConfig, Hidden, NameClashes, NameStyle, Profiles, Rights, ToolTraits, listed_name,
+    visible,
+};
+use brigade_projection::summarise;
+
+use crate::config::{Config, read_config};
+use crate::files::{Found, compile_schema};
+use crate::host::Host;
+use crate::plan::errors_of;
+use crate::tool::FactReader;
+
+/// The gateway's file.
+pub const GATEWAY: &str = ".brigade/tools/gateway.toml";
+
+/// The file of profiles.
+pub const PROFILES: &str = ".brigade/tools/profiles.toml";
+
+/// The profiles and the agents of a workspace.
+#[derive(Clone, Debug)]
+pub struct AgentConfig {
+    /// The shipped profiles and those of the workspace.
+    pub profiles: Profiles,
+    /// The agents, limits and upstream servers.
+    pub gateway: GatewayConfig,
+}
+
+/// Reads profiles.toml. A missing file leaves the shipped profiles.
+///
+/// # Errors
+/// Returns every issue of the file.
+pub fn read_profiles(fs: &dyn Fs) -> Result<Profiles, Vec<ConfigIssue>> {
+    Profiles::parse(PROFILES, bytes_of(fs, PROFILES)?.as_deref())
+}
+
+/// Reads profiles.toml and gateway.toml. Nothing of a file with an error counts.
+///
+/// # Errors
+/// Returns every issue of both files.
+pub fn read_agents(fs: &dyn Fs) -> Result<AgentConfig, Vec<ConfigIssue>> {
+    let profiles = read_profiles(fs);
+    let known = profiles.as_ref().unwrap_or(Profiles::shipped());
+    let gateway =
+        bytes_of(fs, GATEWAY).and_then(|bytes| GatewayConfig::parse(GATEWAY, bytes.as_deref(), known));
+    match (profiles, gateway) {
+        (Ok(profiles), Ok(gateway)) => Ok(AgentConfig { profiles, gateway }),
+        // Without its profiles, the other file cannot be judged.
+        (Err(issues), _) | (Ok(_), Err(issues)) => Err(issues),
+    }
+}
+
+fn bytes_of(fs: &dyn Fs, file: &str) -> Result<Option<Vec<u8>>, Vec<ConfigIssue>> {
+    match read_config(fs, file) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => {
+            let message = format!("cannot be read: {}", error.kind);
+            let place = Place::file(file);
+            let (entry, field, hint) = (None, None, None);
+            Err(vec![ConfigIssue { severity: Severity::Error, place, entry, field, message, hint }])
+        }
+    }
+}
+
+/// The tools that an agent is shown.
+pub struct AgentTools {
+    /// The agent.
+    pub agent: Agent,
+    /// Its rights.
+    pub rights: Rights,
+    /// How names are spelled.
+    pub names: NameStyle,
+    /// The catalog and the policy that decided.
+    pub config: Arc<Config>,
+    /// The profiles and the gateway's settings.
+    pub agents: Arc<AgentConfig>,
+    /// Whether git tracks the policy, so that none of its rules approves anything.
+    pub policy_tracked: bool,
+    tools: Vec<AgentTool>,
+    by_name: HashMap<String, usize>,
+}
+
+/// A tool that an agent is shown.
+#[derive(Clone, Debug)]
+pub struct AgentTool {
+    /// The name in listings.
+    pub name: String,
+    /// Whether a person approves each call.
+    pub gate: Gate,
+    /// The risk.
+    pub risk: RiskLevel,
+    /// The position in the catalog.
+    at: usize,
+    input_schema: Arc<[u8]>,
+    output_schema: Option<Arc<[u8]>>,
+}
+
+/// Whether an agent sees a tool, with every reason.
+pub struct Sight<'c> {
+    /// The tool.
+    pub tool: &'c Tool,
+    /// The gate, or why the tool is not visible.
+    pub visible: Result<Gate, Vec<Hidden>>,
+    /// The reasons against every call of the tool.
+    pub against: Vec<Blocker>,
+}
+
+impl AgentTool {
+    /// Returns the reviewed input schema.
+    pub fn input_schema(&self) -> Json {
+        schema_of(&self.input_schema)
+    }
+
+    /// Returns the reviewed output schema, if the tool has one.
+    pub fn output_schema(&self) -> Option<Json> {
+        self.output_schema.as_deref().map(schema_of)
+    }
+}
+
+fn schema_of(bytes: &[u8]) -> Json {
+    crate::files::parse_json(bytes).unwrap_or_else(|_| Json::object([("type", Json::from("object"))]))
+}
+
+impl AgentTools {
+    /// Returns the visible tools, by id.
+    pub fn tools(&self) -> &[AgentTool] {
+        &self.tools
+    }
+
+    /// Returns the catalog entry of a visible tool.
+    pub fn entry(&self, tool: &AgentTool) -> &Tool {
+        &self.config.catalog.tools()[tool.at]
+    }
+
+    /// Finds a visible tool by its listed name, or by its id.
+    pub fn find(&self, name: &str) -> Option<&AgentTool> {
+        let by_name = self.by_name.get(name).map(|at| &self.tools[*at]);
+        by_name.or_else(|| {
+            let at = self.tools.binary_search_by(|tool| self.entry(tool).id.as_str().cmp(name)).ok()?;
+            Some(&self.tools[at])
+        })
+    }
+
+    /// Returns the visible name that is most like an unknown one.
+    pub fn near(&self, name: &str) -> Option<&str> {
+        brigade_core::closest(name, self.tools.iter().map(|tool| tool.name.as_str()))
+    }
+}
+
+/// Reads which tools an agent is shown, with the profiles that `rights` holds.
+///
+/// # Errors
+/// When the disk fails.
+pub fn agent_tools(
+    host: Host<'_>,
+    config: Arc<Config>,
+    agents: Arc<AgentConfig>,
+    agent: Agent,
+    rights: Rights,
+    names: NameStyle,
+) -> Result<AgentTools, FsError> {
+    let policy_tracked = !config.policy.auto_approve().is_empty() && crate::tracked::policy_tracked(&host);
+    let mut tools: Vec<AgentTool> = Vec::new();
+    {
+        let looker = Looker::new(host, &config, &rights, names);
+        let entries = config.catalog.tools();
+        let part = |range: std::ops::Range<usize>| {
+            range.filter_map(|at| looker.shown(at, &entries[at])).collect::<Vec<_>>()
+        };
+        in_parts(entries.len(), part, |mut part| tools.append(&mut part));
+    }
+    tools.sort_by(|a, b| config.catalog.tools()[a.at].id.cmp(&config.catalog.tools()[b.at].id));
+    let by_name = tools.iter().enumerate().map(|(at, tool)| (tool.name.clone(), at)).collect();
+    Ok(AgentTools { agent, rights, names, config, agents, policy_tracked, tools, by_name })
+}
+
+/// Looks whether an agent sees one tool, and says why not.
+pub fn look<'c>(
+    host: Host<'_>,
+    config: &'c Config,
+    rights: &Rights,
+    names: NameStyle,
+    tool: &'c Tool,
+) -> Sight<'c> {
+    let looker = Looker::new(host, config, rights, names);
+    let against = looker.against(tool).0;
+    let visible = looker.visible(tool, &against);
+    Sight { tool, visible, against }
+}
+
+/// Decides on tools, and reads of each only what the decision still needs.
+struct Looker<'h, 'c> {
+    facts: FactReader<'h, 'c>,
+    config: &'c Config,
+    rights: &'c Rights,
+    names: NameStyle,
+    clashes: NameClashes,
+    programs: Mutex<HashMap<(String, PathBuf), bool>>,
+}
+
+/// The schema files of a tool.
+struct Schemas {
+    input: Found,
+    output: Found,
+}
+
+impl<'h, 'c> Looker<'h, 'c> {
+    fn new(host: Host<'h>, config: &'c Config, rights: &'c Rights, names: NameStyle) -> Looker<'h, 'c> {
+        let enabled = config.catalog.tools().iter().filter(|tool| tool.enabled);
+        let clashes = NameClashes::of(enabled.map(|tool| tool.id.as_str()), names);
+        let facts = FactReader::new(host, config);
+        Looker { facts, config, rights, names, clashes, programs: Mutex::default() }
+    }
+
+    /// Returns the tool if the agent sees it.
+    fn shown(&self, at: usize, tool: &Tool) -> Option<AgentTool> {
+        // What needs no file decides first.
+        self.visible(tool, &[]).ok()?;
+        let (against, schemas) = self.against(tool);
+        let gate = self.visible(tool, &against).ok()?;
+        let bytes = |found: Found| match found {
+            Found::Bytes(bytes) => Some(Arc::from(bytes)),
+            _ => None,
+        };
+        Some(AgentTool {
+            name: listed_name(tool.id.as_str(), self.names),
+            gate,
+            risk: ToolTraits::of(tool).risk,
+            at,
+            // A tool without a readable schema has a reason against it.
+            input_schema: bytes(schemas.input)?,
+            output_schema: bytes(schemas.output),
+        })
+    }
+
+    fn visible(&self, tool: &Tool, against: &[Blocker]) -> Result<Gate, Vec<Hidden>> {
+        let facts = Facts {
+            policy: self.config.policy.standing(),
+            tool: ToolTraits::of(tool),
+            is_enabled: tool.enabled,
+            approval_mode: tool.approval_mode,
+            against,
+            clashes: &self.clashes,
+        };
+        visible(self.rights, &facts)
+    }
+
+    /// Returns the reasons against every call of a tool.
+    fn against(&self, tool: &Tool) -> (Vec<Blocker>, Schemas) {
+        let host = &self.facts.host;
+        let reader = self.facts.reader(tool);
+        let (directory, directory_fact) = reader.directory();
+        let input = reader.document(tool.input_schema_path.as_deref());
+        let output = reader.document(tool.output_schema_path.as_deref());
+        let input_schema = match &input {
+            Found::Bytes(bytes) => compile_schema(bytes),
+            found => SchemaFact::File(found.fact()),
+        };
+        let place = |path: &Option<String>| {
+            if reader.leads_out(path.as_deref()) { FileFact::Outside } else { FileFact::NotNamed }
+        };
+        let program = match (tool.is_executable(), directory_fact) {
+            (true, DirectoryFact::Present) if !self.finds_program(tool, &directory) => ProgramFact::NotFound,
+            _ => ProgramFact::NotExecuted,
+        };
+        let decision = decide(&self.config.policy, &CallFacts::of(tool), &|name: &str| host.is_set(name));
+        let (summary, fingerprint) = summarise(&[]);
+        let facts = PlanFacts {
+            tool,
+            root: host.fs.root().to_owned(),
+            entry_errors: errors_of(&self.config.catalog, tool),
+            args: Ok(Json::Null),
+            input_schema,
+            output_schema: if matches!(output, Found::Outside) {
+                FileFact::Outside
+            } else {
+                FileFact::NotNamed
+            },
+            examples: place(&tool.examples_path),
+            source: place(&tool.source_path),
+            directory: directory_fact,
+            real_directory: None,
+            outside: crate::tool::other_paths_outside(&reader).into_iter().map(str::to_owned).collect(),
+            program,
+            files: BTreeMap::new(),
+            code: CodeFacts::default(),
+            pin: PinFact::None,
+            projections: ProjectionFacts { summary, blockers: Vec::new(), fingerprint },
+            decision,
+            policy: PolicyDecision::default(),
+            bound_values: Vec::new(),
+            caller: Caller::CommandLine,
+        };
+        (standing_blockers(&facts), Schemas { input, output })
+    }
+
+    /// Returns whether the program of a tool is there. Many tools name the same one.
+    fn finds_program(&self, tool: &Tool, directory: &std::path::Path) -> bool {
+        let reader = self.facts.reader(tool);
+        let Some(argv) = reader.argv() else { return false };
+        // Only a path depends on the directory.
+        let folder = if argv.program().contains('/') { directory.to_owned() } else { PathBuf::new() };
+        let key = (argv.program().to_owned(), folder);
+        let mut known = self.programs.lock().expect("no thread panics while it holds this");
+        *known.entry(key).or_insert_with(|| reader.finds_program(&argv, directory))
+    }
+}

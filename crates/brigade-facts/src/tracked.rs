@@ -1,0 +1,93 @@
+//! Whether git tracks the policy. Reads the indexes of repositories; runs nothing.
+//!
+//! The workspace may lie anywhere in a repository, be a repository, or hold one. So every directory from that of the
+//! policy up to the root of the file system is looked at: the `.git` there is a directory, or a file that names one (a
+//! worktree or a submodule). An index that cannot be read counts as one that tracks the policy.
+
+mod index;
+
+use std::path::{Path, PathBuf};
+
+use brigade_fs::{FileKind, FsErrorKind, Location};
+
+use crate::config::POLICY;
+use crate::host::Host;
+use index::Tracks;
+
+/// The largest index that is read.
+const INDEX_LIMIT: u64 = 1 << 30;
+
+/// The largest `.git` file that is read.
+const LINK_LIMIT: u64 = 64 << 10;
+
+/// Returns whether a repository around the policy, or between it and the workspace, tracks it.
+pub fn policy_tracked(host: &Host<'_>) -> bool {
+    let root = host.fs.root();
+    let mut paths = vec![root.join(POLICY)];
+    match host.fs.resolve(POLICY, host.home()) {
+        Ok(Location::Inside(path)) => paths.push(root.join(path.as_path())),
+        Ok(Location::Outside(path)) => paths.push(path),
+        // The policy itself could not be read either.
+        Err(_) => {}
+    }
+    paths.dedup();
+    paths.iter().any(|path| is_tracked(host, path))
+}
+
+fn is_tracked(host: &Host<'_>, file: &Path) -> bool {
+    file.ancestors().skip(1).any(|directory| {
+        let Ok(path) = file.strip_prefix(directory) else { return false };
+        let Some(path) = path.to_str() else { return true };
+        match repository(host, directory) {
+            Repository::None => false,
+            Repository::Unreadable => true,
+            Repository::At(repository) => tracks(host, &repository, path),
+        }
+    })
+}
+
+enum Repository {
+    None,
+    Unreadable,
+    At(PathBuf),
+}
+
+/// Finds the repository whose work tree a directory is.
+fn repository(host: &Host<'_>, directory: &Path) -> Repository {
+    let git = directory.join(".git");
+    match host.fs.metadata_outside(&git) {
+        Ok(metadata) if metadata.kind == FileKind::Directory => Repository::At(git),
+        Ok(metadata) if metadata.kind == FileKind::File => {
+            let Ok(bytes) = host.fs.read_outside(&git, LINK_LIMIT) else { return Repository::Unreadable };
+            let text = String::from_utf8_lossy(&bytes);
+            match text.strip_prefix("gitdir:").map(str::trim) {
+                Some(named) if !named.is_empty() => Repository::At(directory.join(named)),
+                _ => Repository::None,
+            }
+        }
+        Err(error) if is_permission(&error.kind) => Repository::Unreadable,
+        Ok(_) | Err(_) => Repository::None,
+    }
+}
+
+fn is_permission(kind: &FsErrorKind) -> bool {
+    matches!(kind, FsErrorKind::Permission)
+}
+
+/// Returns whether the index of a repository holds a path.
+fn tracks(host: &Host<'_>, repository: &Path, path: &str) -> bool {
+    let read = |file: &Path| host.fs.read_outside(file, INDEX_LIMIT);
+    let bytes = match read(&repository.join("index")) {
+        Ok(bytes) => bytes,
+        // A repository without an index tracks nothing.
+        Err(error) => return !error.is_not_found(),
+    };
+    match index::tracks(&bytes, path.as_bytes()) {
+        Ok(Tracks::Yes) | Err(index::Unreadable) => true,
+        Ok(Tracks::No) => false,
+        Ok(Tracks::Shared(id)) => match read(&repository.join(format!("sharedindex.{id}"))) {
+            Ok(bytes) => !matches!(index::tracks(&bytes, path.as_bytes()), Ok(Tracks::No)),
+            Err(_) => true,
+        },
+    }
+}
