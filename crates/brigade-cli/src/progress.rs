@@ -16,7 +16,7 @@ const QUIET: Duration = Duration::from_secs(1);
 /// How often the line is drawn.
 const INTERVAL: Duration = Duration::from_millis(250);
 
-/// How many bytes of output are kept to find the last line in.
+/// How many bytes of output without secrets are kept to find the last line in.
 const KEPT: usize = 4 << 10;
 
 /// The width of a terminal that does not tell it, in columns.
@@ -35,10 +35,32 @@ struct Shared {
     ended: Condvar,
 }
 
-#[derive(Default)]
 struct State {
-    printed: Vec<u8>,
+    /// Masks the output as it comes: a secret may begin long before the last line.
+    redactor: Redactor,
+    /// The end of the masked output.
+    shown: Vec<u8>,
     is_over: bool,
+}
+
+impl Default for State {
+    fn default() -> State {
+        State { redactor: Redactor::new(&[]), shown: Vec::new(), is_over: false }
+    }
+}
+
+impl State {
+    fn print(&mut self, bytes: &[u8]) {
+        self.redactor.push(bytes, &mut self.shown);
+        self.shown.drain(..self.shown.len().saturating_sub(KEPT));
+    }
+
+    /// Returns the end of the output as it would be if nothing followed.
+    fn printed(&self) -> Vec<u8> {
+        let mut shown = self.shown.clone();
+        shown.extend(self.redactor.pending());
+        shown
+    }
 }
 
 impl TerminalProgress {
@@ -65,7 +87,7 @@ impl Shared {
             if state.is_over {
                 break;
             }
-            let line = line(began.elapsed(), &state.printed, width);
+            let line = line(began.elapsed(), &state.printed(), width);
             drop(state);
             // Whether the terminal takes it changes nothing for the run.
             let _ = write!(io::stderr(), "\r\x1b[2K{line}");
@@ -88,11 +110,7 @@ impl Progress for TerminalProgress {
     }
 
     fn printed(&self, bytes: &[u8]) {
-        let mut state = self.shared.state();
-        let bytes = &bytes[bytes.len().saturating_sub(KEPT)..];
-        let beyond = (state.printed.len() + bytes.len()).saturating_sub(KEPT);
-        state.printed.drain(..beyond);
-        state.printed.extend_from_slice(bytes);
+        self.shared.state().print(bytes);
     }
 
     fn ended(&self) {
@@ -105,11 +123,9 @@ impl Progress for TerminalProgress {
     }
 }
 
-/// Returns the line: the elapsed time, and the last line of the output without secrets.
+/// Returns the line: the elapsed time, and the last line of the masked output.
 fn line(elapsed: Duration, printed: &[u8], width: usize) -> String {
     let text = String::from_utf8_lossy(printed);
-    // The rules need the lines before it: a private key has several.
-    let text = Redactor::new(&[]).redact_str(&text);
     let last = text.split(['\n', '\r']).rfind(|line| !line.trim().is_empty()).unwrap_or_default();
     let seconds = elapsed.as_secs();
     let time = match seconds / 60 {
@@ -130,8 +146,15 @@ mod tests {
     #[test]
     fn the_line_shows_the_time_and_the_last_line_without_secrets() {
         let check = |seconds, printed: &str, width, expect: &str| {
-            assert_eq!(line(Duration::from_secs(seconds), printed.as_bytes(), width), expect);
+            let mut state = State::default();
+            printed.as_bytes().chunks(3).for_each(|bytes| state.print(bytes));
+            assert_eq!(line(Duration::from_secs(seconds), &state.printed(), width), expect);
         };
+        // Issue 12: a secret that begins before the kept end.
+        let key =
+            format!("-----BEGIN RSA PRIVATE KEY-----\n{}", "MIIEpAIBAAKCAQEA7EXAMPLE7EXAMPLE\n".repeat(400));
+        check(3, &key, 80, "3 s  [redacted]");
+        check(3, &format!("token={}", "E".repeat(10_000)), 80, "3 s  token=[redacted]");
         check(3, "", 80, "3 s  ");
         check(3, "one\ntwo\n\n", 80, "3 s  two");
         check(61, "10%\r20%\r", 80, "1 min 1 s  20%");
@@ -148,6 +171,6 @@ mod tests {
             progress.printed(&[b'x'; 10_000]);
             progress.ended();
         }
-        assert_eq!(progress.shared.state().printed.len(), KEPT);
+        assert_eq!(progress.shared.state().shown.len(), KEPT);
     }
 }

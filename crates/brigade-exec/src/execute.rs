@@ -1,7 +1,7 @@
 //! One run, from the last check to the receipt.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use brigade_call::{CallStatus, Checkpoint, Receipt, RunObserved, SandboxUsed, VerifiedCall};
 use brigade_core::text::escape_terminal;
@@ -120,7 +120,7 @@ pub fn execute(execution: &Execution<'_>, logs: Logs, peer: Option<&mut dyn Peer
     let mut failures: Vec<String> = Vec::new();
     let mut peer = peer;
     progress.inspect(|progress| progress.started());
-    let Started { outcome, spoken, sandbox, observed, problem } =
+    let Started { outcome, spoken, sandbox, observed, left, problem } =
         start(execution, &mut output, peer.as_deref_mut(), &redactor).unwrap_or_else(Started::not);
     progress.inspect(|progress| progress.ended());
     failures.extend(problem);
@@ -162,6 +162,10 @@ pub fn execute(execution: &Execution<'_>, logs: Logs, peer: Option<&mut dyn Peer
         }
     };
     failures.extend(broken.iter().map(ToString::to_string));
+    warnings.extend(left.map(|path| {
+        let path = path.display().to_string();
+        format!("the temporary directory of the run could not be removed: {}", escape_terminal(&path))
+    }));
     warnings.extend(denied_reads(execution, sandbox.as_ref(), observed.as_ref()));
     // Names of dropped files come from the program and may have any content.
     let failure = (!failures.is_empty()).then(|| redactor.redact_str(&failures.join("; ")));
@@ -236,6 +240,8 @@ struct Started {
     spoken: Option<Answered>,
     sandbox: Option<SandboxUsed>,
     observed: Option<RunObserved>,
+    /// The temporary directory, if it could not be removed.
+    left: Option<PathBuf>,
     /// Why it failed or ended early.
     problem: Option<String>,
 }
@@ -249,7 +255,14 @@ enum Answered {
 
 impl Started {
     fn not(problem: String) -> Started {
-        Started { outcome: None, spoken: None, sandbox: None, observed: None, problem: Some(problem) }
+        Started {
+            outcome: None,
+            spoken: None,
+            sandbox: None,
+            observed: None,
+            left: None,
+            problem: Some(problem),
+        }
     }
 }
 
@@ -303,8 +316,7 @@ fn start<'e>(
     }
     let (outcome, spoken, problem) = match peer {
         Some(peer) => {
-            check_again(execution)?;
-            let mut sink = |stream: Stream, bytes: &[u8]| output.write(stream, bytes);
+            let mut sink = Checking { execution, output };
             let Spoken { outcome, problem } = peer.speak(&spec, &mut sink, &control, redactor);
             let answered = if problem.is_none() { Answered::Yes } else { Answered::No };
             (outcome, Some(answered), problem)
@@ -324,7 +336,8 @@ fn start<'e>(
     let sandbox = confinement::used(confinement.as_ref(), enforcement, execution.fs.root());
     let observation = outcome.as_ref().and_then(|outcome| outcome.observation.as_ref());
     let observed = observed(execution.watch, observation, redactor);
-    Ok(Started { outcome, spoken, sandbox: Some(sandbox), observed, problem })
+    let left = temporary.remove();
+    Ok(Started { outcome, spoken, sandbox: Some(sandbox), observed, left, problem })
 }
 
 /// Takes the output of a run, and compares once more when everything else is prepared.

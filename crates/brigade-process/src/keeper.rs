@@ -167,23 +167,6 @@ impl Keeper {
         Ok((keeper, gap))
     }
 
-    /// Starts the program under a new keeper. Returns after the program was executed or failed to start.
-    pub(crate) fn start(image: Image, ending: Ending) -> Result<Keeper, SpawnError> {
-        let lines = Lines::open().map_err(|source| SpawnError::at(Step::Pipes, source))?;
-        let (reports, commands, process) = platform::start(image, ending, lines)?;
-        let identity = match first_report(&reports) {
-            Ok(identity) => identity,
-            Err(error) => {
-                process.wait();
-                return Err(error);
-            }
-        };
-        let keeper = Keeper { reports, commands: Some(commands), identity, process };
-        rustix::io::ioctl_fionbio(&keeper.reports, true)
-            .map_err(|errno| SpawnError::at(Step::Pipes, errno))?;
-        Ok(keeper)
-    }
-
     pub(crate) fn identity(&self) -> &ProcessIdentity {
         &self.identity
     }

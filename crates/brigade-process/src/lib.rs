@@ -76,7 +76,7 @@ pub use observe::{
     Attempt, Observation, Observed, ObservedAddress, ObservedCounts, ObservedDenial, ObservedFile,
 };
 pub use outcome::{Captured, EndedBy, Exit, KillMethod, Outcome, RunError, SpawnError, Step, Usage};
-pub use piped::{Child, spawn_piped};
+pub use piped::{Child, spawn_piped, spawn_piped_checked};
 pub use private::{Disposal, PrivateFolder};
 pub use run::{Control, Discard, Ending, Sink, Stream, run};
 pub use sandbox::{

@@ -1,4 +1,4 @@
-//! What a run opened, executed and connected to.
+//! What a run opened, changed, executed and connected to.
 //!
 //! On Linux the kernel notifies the keeper of each such call in the tree (seccomp user notification), and waits for its
 //! answer. The answer is always to continue: observing decides nothing. The keeper reads the arguments from the memory
@@ -85,7 +85,7 @@ pub struct Observed {
     pub read: Vec<ObservedFile>,
     /// Workspace files executed.
     pub executed: Vec<ObservedFile>,
-    /// Workspace files opened for writing.
+    /// Workspace files opened for writing, truncated, removed, renamed or made.
     pub written: Vec<ObservedFile>,
     /// Addresses that sockets connected or bound to.
     pub connected: Vec<ObservedAddress>,

@@ -33,6 +33,7 @@ pub struct Child {
     started: Instant,
     progress: Progress,
     ended_by: EndedBy,
+    check_gap: Option<Duration>,
     // `None` once everything has ended.
     keeper: Option<Keeper>,
 }
@@ -122,7 +123,7 @@ impl Child {
             method: METHOD,
             enforcement: self.enforcement.clone(),
             observation: self.observing.outcome(),
-            check_gap: None,
+            check_gap: self.check_gap,
         }
     }
 }
@@ -137,6 +138,17 @@ impl Drop for Child {
 
 /// Starts a program with pipes on stdin, stdout and stderr. [`Spec::stdin`] is ignored.
 pub fn spawn_piped(spec: &Spec, ending: Ending) -> Result<Child, SpawnError> {
+    spawn_piped_checked(spec, ending, &mut || Ok(()))
+}
+
+/// Like [`spawn_piped`], with a last look when everything else is prepared; if it fails, the program is not started.
+///
+/// The outcome has the time from this look until the program was executed.
+pub fn spawn_piped_checked(
+    spec: &Spec,
+    ending: Ending,
+    look: &mut dyn FnMut() -> io::Result<()>,
+) -> Result<Child, SpawnError> {
     let started = Instant::now();
     let pipes = || -> io::Result<_> { Ok((pipe()?, pipe()?, pipe()?)) };
     let ((stdin_end, stdin), (stdout, stdout_end), (stderr, stderr_end)) =
@@ -147,7 +159,7 @@ pub fn spawn_piped(spec: &Spec, ending: Ending) -> Result<Child, SpawnError> {
     let enforcement = image.sandbox.as_ref().map(Prepared::enforcement);
     let observing = Observing::of(spec);
     image.observer = observing.observer();
-    let keeper = Keeper::start(image, ending)?;
+    let (keeper, check_gap) = Keeper::start_checked(image, ending, look)?;
     crate::spec::trace_start(spec, keeper.identity());
     Ok(Child {
         stdin: Some(stdin.into()),
@@ -160,6 +172,7 @@ pub fn spawn_piped(spec: &Spec, ending: Ending) -> Result<Child, SpawnError> {
         started,
         progress: Progress::new(spec),
         ended_by: EndedBy::Itself,
+        check_gap,
         keeper: Some(keeper),
     })
 }

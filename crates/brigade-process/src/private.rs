@@ -72,6 +72,12 @@ impl PrivateFolder {
         &self.path
     }
 
+    /// Removes it, and returns its path if something of it could not be removed.
+    pub fn remove(self) -> Option<PathBuf> {
+        self.disposal.remove();
+        self.path.symlink_metadata().is_ok().then(|| self.path.clone())
+    }
+
     /// Returns how a keeper removes it.
     pub fn disposal(&self) -> Disposal {
         self.disposal.clone()
@@ -391,6 +397,31 @@ mod tests {
         drop(folder);
         assert!(!path.exists());
         assert_eq!(fs::read_to_string(kept.join("file")).unwrap(), "x");
+    }
+
+    /// Issue 12: what stays is said.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn what_cannot_be_removed_is_named() {
+        let around = tempfile::tempdir().unwrap();
+        let folder = PrivateFolder::create_in(around.path()).unwrap();
+        let path = folder.path().to_owned();
+        assert_eq!(folder.remove(), None);
+        assert!(!path.exists());
+
+        let folder = PrivateFolder::create_in(around.path()).unwrap();
+        let path = folder.path().to_owned();
+        fs::create_dir(path.join("sub")).unwrap();
+        fs::write(path.join("sub/kept"), "x").unwrap();
+        let file = fs::File::open(path.join("sub/kept")).unwrap();
+        if rustix::fs::ioctl_setflags(&file, rustix::fs::IFlags::IMMUTABLE).is_err() {
+            eprintln!("skipped: no file can be made immutable here");
+            return;
+        }
+        let left = folder.remove();
+        rustix::fs::ioctl_setflags(&file, rustix::fs::IFlags::empty()).unwrap();
+        assert_eq!(left.as_deref(), Some(path.as_path()));
+        assert!(path.join("sub/kept").exists());
     }
 
     #[test]

@@ -119,6 +119,13 @@ impl Redactor {
         self.stream = Stream::new(self.scope);
     }
 
+    /// Returns what [`finish`](Redactor::finish) would append, without ending the stream.
+    pub fn pending(&self) -> Vec<u8> {
+        let mut output = Vec::new();
+        self.stream.clone().finish(self.bound.as_deref(), &mut output);
+        output
+    }
+
     /// Returns the maximum number of input bytes held back between two calls of [`push`](Redactor::push).
     ///
     /// This is the larger of about 2 KiB for the rules and the longest form of a bound value.

@@ -21,6 +21,12 @@ const MOST_DIGITS: usize = 8;
 /// The maximum length of one escaped byte of a value, as in `\\\\u{000041}`.
 const LONGEST_BYTE: usize = MOST_SLASHES + MOST_DIGITS + 3;
 
+/// The length of the longest Unicode name of an ASCII character, `LATIN CAPITAL LETTER A`.
+const LONGEST_ASCII_NAME: usize = 22;
+
+/// The maximum length of an ASCII character of a value, by its number or its name.
+const LONGEST_ASCII: usize = MOST_SLASHES + LONGEST_ASCII_NAME + 3;
+
 /// The length of the longest Unicode name of a character.
 const LONGEST_UNICODE_NAME: usize = 88;
 
@@ -130,7 +136,7 @@ impl Spelled {
 
     /// Finds the forms whose first backslashes are in `run`.
     fn find_at(&self, text: &[u8], run: Range<usize>, begins: &Range<usize>, masks: &mut Vec<Range<usize>>) {
-        let mut keys = [Some(BACKSLASH), None, None, None];
+        let mut keys = [Some(BACKSLASH), None, None, None, None, None];
         keys[1] = first_character(&text[run.end..]).map(|(code, _)| code);
         match escape(text, run.end) {
             Some((Escape::Code(code), _)) => keys[2] = Some(code),
@@ -140,6 +146,10 @@ impl Spelled {
             }
             Some((Escape::Named, _)) => keys[2] = Some(NAMED),
             None => {}
+        }
+        if let Some((byte, _)) = octal_after_zero(text, run.end) {
+            keys[4] = Some(u32::from(byte));
+            keys[5] = Some(BYTES + u32::from(byte));
         }
         for (value, position) in keys.iter().flatten().flat_map(|key| self.places(text, run.start, *key)) {
             let value = &self.values[*value];
@@ -176,7 +186,7 @@ impl Value {
     /// Returns the length of the longest form in bytes.
     fn longest(&self) -> usize {
         let of = |character: &Character| match character.at.len() {
-            1 => LONGEST_BYTE,
+            1 => LONGEST_ASCII,
             length => (length * LONGEST_BYTE).max(LONGEST_NAMED),
         };
         self.characters.iter().map(of).sum()
@@ -245,7 +255,7 @@ impl Value {
         // The value itself may contain such a number.
         let is_literal =
             self.characters.get(next).is_some_and(|after| is_slash(&self.bytes, after.at.start).is_some());
-        let most = own * LONGEST_BYTE + MOST_SLASHES;
+        let most = own * LONGEST_ASCII + MOST_SLASHES;
         let (mut at, mut seen, mut spelt) = (from, 0, 0);
         let run = loop {
             let run = slashes(&text[at..], most + 1);
@@ -275,28 +285,46 @@ impl Value {
     /// Returns the end if a character is written as its number or as `\n`. `at` is after the backslashes.
     fn spelt(&self, text: &[u8], at: usize, position: usize) -> Option<usize> {
         let character = &self.characters[position];
+        let bytes = &self.bytes[character.at.clone()];
+        // `echo` takes a zero before three octal digits.
+        if let Some((byte, end)) = octal_after_zero(text, at)
+            && bytes[0] == byte
+        {
+            return bytes[1..].iter().try_fold(end, |at, byte| escaped_byte(text, at, *byte));
+        }
         match escape(text, at)? {
             (Escape::Code(code), end) => (code == character.code).then_some(end),
             (Escape::Named, end) => (1 < character.at.len()).then_some(end),
             (Escape::Byte(byte), end) if u32::from(byte) == character.code => Some(end),
-            (Escape::Byte(_), _) => {
-                let mut at = at;
-                for (index, expect) in self.bytes[character.at.clone()].iter().enumerate() {
-                    if index != 0 {
-                        let run = slashes(&text[at..], MOST_SLASHES);
-                        at += run;
-                        if run == 0 {
-                            return None;
-                        }
-                    }
-                    match escape(text, at)? {
-                        (Escape::Byte(byte), end) if byte == *expect => at = end,
-                        (Escape::Byte(_) | Escape::Code(_) | Escape::Named, _) => return None,
-                    }
-                }
-                Some(at)
+            (Escape::Byte(byte), end) if byte == bytes[0] => {
+                bytes[1..].iter().try_fold(end, |at, byte| escaped_byte(text, at, *byte))
             }
+            (Escape::Byte(_), _) => None,
         }
+    }
+}
+
+/// Returns the end of this byte, if it stands escaped at a place, backslashes included.
+fn escaped_byte(text: &[u8], at: usize, expect: u8) -> Option<usize> {
+    let run = slashes(&text[at..], MOST_SLASHES);
+    let at = at + run;
+    if run == 0 {
+        return None;
+    }
+    let with_zero = octal_after_zero(text, at).filter(|(byte, _)| *byte == expect);
+    with_zero.map(|(_, end)| end).or_else(|| match escape(text, at)? {
+        (Escape::Byte(byte), end) => (byte == expect).then_some(end),
+        (Escape::Code(_) | Escape::Named, _) => None,
+    })
+}
+
+/// Reads a zero and three octal digits, and returns the byte with its end.
+fn octal_after_zero(text: &[u8], at: usize) -> Option<(u8, usize)> {
+    match text.get(at..at + 4)? {
+        [b'0', first @ b'0'..=b'3', second @ b'0'..=b'7', third @ b'0'..=b'7'] => {
+            Some((((first - b'0') << 6) | ((second - b'0') << 3) | (third - b'0'), at + 4))
+        }
+        _ => None,
     }
 }
 
@@ -320,10 +348,13 @@ fn escape(text: &[u8], at: usize) -> Option<(Escape, usize)> {
         b'N' if text.get(at + 1..at + 4) == Some(b"{U+") => return braced(text, at + 4, 16),
         b'N' if text.get(at + 1) == Some(&b'{') => {
             let name = text[at + 2..].iter().take(LONGEST_UNICODE_NAME + 1);
-            let length =
-                name.take_while(|byte| byte.is_ascii_uppercase() || b" -0123456789".contains(byte)).count();
+            let length = name.take_while(|byte| byte.is_ascii_alphanumeric() || b" -".contains(byte)).count();
             let end = at + 2 + length;
-            return (0 < length && text.get(end) == Some(&b'}')).then_some((Escape::Named, end + 1));
+            let escape = match ascii_named(&text[at + 2..end]) {
+                Some(character) => Escape::Code(u32::from(character)),
+                None => Escape::Named,
+            };
+            return (0 < length && text.get(end) == Some(&b'}')).then_some((escape, end + 1));
         }
         // Python and C.
         b'U' => {
@@ -368,6 +399,67 @@ fn escape(text: &[u8], at: usize) -> Option<(Escape, usize)> {
     Some((Escape::Code(code), at + 1))
 }
 
+/// The Unicode names of the ASCII characters that are neither letters nor digits.
+const ASCII_NAMES: &[(&str, char)] = &[
+    ("SPACE", ' '),
+    ("EXCLAMATION MARK", '!'),
+    ("QUOTATION MARK", '"'),
+    ("NUMBER SIGN", '#'),
+    ("DOLLAR SIGN", '$'),
+    ("PERCENT SIGN", '%'),
+    ("AMPERSAND", '&'),
+    ("APOSTROPHE", '\''),
+    ("LEFT PARENTHESIS", '('),
+    ("RIGHT PARENTHESIS", ')'),
+    ("ASTERISK", '*'),
+    ("PLUS SIGN", '+'),
+    ("COMMA", ','),
+    ("HYPHEN-MINUS", '-'),
+    ("FULL STOP", '.'),
+    ("SOLIDUS", '/'),
+    ("COLON", ':'),
+    ("SEMICOLON", ';'),
+    ("LESS-THAN SIGN", '<'),
+    ("EQUALS SIGN", '='),
+    ("GREATER-THAN SIGN", '>'),
+    ("QUESTION MARK", '?'),
+    ("COMMERCIAL AT", '@'),
+    ("LEFT SQUARE BRACKET", '['),
+    ("REVERSE SOLIDUS", '\\'),
+    ("RIGHT SQUARE BRACKET", ']'),
+    ("CIRCUMFLEX ACCENT", '^'),
+    ("LOW LINE", '_'),
+    ("GRAVE ACCENT", '`'),
+    ("LEFT CURLY BRACKET", '{'),
+    ("VERTICAL LINE", '|'),
+    ("RIGHT CURLY BRACKET", '}'),
+    ("TILDE", '~'),
+];
+
+const DIGITS: &[&str] = &["ZERO", "ONE", "TWO", "THREE", "FOUR", "FIVE", "SIX", "SEVEN", "EIGHT", "NINE"];
+
+/// Returns the ASCII character with a Unicode name, in any case.
+fn ascii_named(name: &[u8]) -> Option<char> {
+    if LONGEST_ASCII_NAME < name.len() {
+        return None;
+    }
+    let name = std::str::from_utf8(name).ok()?.to_ascii_uppercase();
+    let one = |rest: &str| rest.chars().next().filter(|c| rest.len() == 1 && c.is_ascii_alphabetic());
+    if let Some(letter) = name.strip_prefix("LATIN SMALL LETTER ").and_then(one) {
+        return Some(letter.to_ascii_lowercase());
+    }
+    if let Some(letter) = name.strip_prefix("LATIN CAPITAL LETTER ").and_then(one) {
+        return Some(letter);
+    }
+    if let Some(digit) = name.strip_prefix("DIGIT ") {
+        return DIGITS
+            .iter()
+            .position(|name| *name == digit)
+            .and_then(|digit| char::from_digit(digit as u32, 10));
+    }
+    ASCII_NAMES.iter().find(|(known, _)| *known == name).map(|(_, c)| *c)
+}
+
 fn hexadecimal(digits: &[u8]) -> Option<u32> {
     digits
         .iter()
@@ -398,7 +490,8 @@ fn entity(text: &[u8], at: usize) -> Option<(u32, usize)> {
             b'x' | b'X' => number(text, at + 3, 16)?,
             _ => number(text, at + 2, 10)?,
         };
-        return (text.get(end) == Some(&b';')).then_some((code, end + 1));
+        // Readers do without the end.
+        return Some((code, end + usize::from(text.get(end) == Some(&b';'))));
     }
     let behind = &text[at + 1..text.len().min(at + 2 + LONGEST_NAME)];
     let length = behind.iter().position(|byte| *byte == b';')?;
@@ -606,6 +699,21 @@ mod tests {
         ] {
             check(value, &format!("a {text} b"), &format!("a {MARK} b"));
         }
+        // Issue 12: a zero before octal digits, numbers without an end, names of ASCII characters.
+        for text in [
+            r"\\0160\0303\0251s<\0360\0237\0230\0200z",
+            "&#112&#233&#115&#60&#128512&#122;",
+            "&#x70&#xE9s&#x3C&#x1f600z",
+            r"\N{LATIN SMALL LETTER P}\N{LATIN SMALL LETTER E WITH ACUTE}s\N{LESS-THAN SIGN}\N{GRINNING FACE}\N{latin small letter z}",
+        ] {
+            check(value, &format!("a {text} b"), &format!("a {MARK} b"));
+        }
+        check(
+            "A1-_z",
+            r"\N{LATIN CAPITAL LETTER A}\N{DIGIT ONE}\N{HYPHEN-MINUS}\N{LOW LINE}\N{LATIN SMALL LETTER Z}",
+            MARK,
+        );
+        check("pass12", r"\0160\0141\0163\0163\061\062 \016\060", r"[redacted] \016\060");
         check("caf\u{e9}&cr\u{e8}me", "caf&eacute;&amp;cr&egrave;me", MARK);
         check("cafe", "&eacute;cafx &#; &x &#xzz; &", "&eacute;cafx &#; &x &#xzz; &");
     }

@@ -21,6 +21,7 @@ pub(super) enum Scope {
 /// The bytes of a stream that are not released yet, and some released ones for context.
 ///
 /// All positions are indexes into `buffer`.
+#[derive(Clone)]
 pub(super) struct Stream {
     /// Starts with a line feed that is not part of the stream, so that every byte has a predecessor.
     buffer: Vec<u8>,

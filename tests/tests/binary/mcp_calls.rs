@@ -20,6 +20,8 @@ fn a_call_goes_the_whole_way() {
     );
     assert_eq!((&receipt["mcp_server_id"], &receipt["mcp_tool_name"]), (&json!("voice"), &json!("echo")));
     assert_eq!(receipt["runtime"]["state"], "running");
+    // Issue 12: compared last, as for scripts.
+    assert!(receipt["check_gap_seconds"].as_f64().is_some_and(|gap| gap < 5.0), "{receipt:#}");
     let response = &receipt["mcp_response_summary"];
     assert_eq!((&response["id"], &response["jsonrpc"]), (&receipt["mcp_request_id"], &json!("2.0")));
     assert_eq!(response["result"]["content"][0], json!({"type": "text", "characters": 5, "text": "hello"}));

@@ -198,3 +198,34 @@ fn code_that_a_closed_run_moves_is_listed_as_read() {
     assert!(names(&observed["read"]).iter().any(|path| path == "b2/x.py"), "{observed:#}");
     assert!(!observed["denied"].to_string().contains("b2/x.py"), "{observed:#}");
 }
+
+/// Issue 12: what writes without opening anything.
+#[test]
+fn files_that_are_removed_moved_made_and_truncated_are_written() {
+    let site = site("python3 -B -S x.py", "effects = [\"local-write\"]", "");
+    site.workspace.write(
+        "x.py",
+        "import os\n\
+         os.truncate('long', 1)\n\
+         os.rename('old', 'moved')\n\
+         os.unlink('gone')\n\
+         os.mkdir('folder/')\n\
+         os.link('long', 'folder/hard')\n\
+         os.symlink('long', 'soft')\n\
+         for way in [os.mkdir, os.rmdir, os.unlink]:\n    \
+             try: way('.git/x')\n    \
+             except OSError as error: pass\n",
+    );
+    for name in ["long", "old", "gone", ".git/x"] {
+        site.workspace.write(name, "text\n");
+    }
+    let receipt = site.receipt_of("tool", "{}");
+    assert_eq!(receipt["status"], "completed", "{receipt:#}");
+    let observed = &receipt["observed"];
+    assert_eq!(
+        names(&observed["written"]),
+        ["folder/", "folder/hard", "gone", "long", "moved", "old", "soft"],
+        "{observed:#}"
+    );
+    assert!(names(&observed["denied"]).contains(&".git/x".to_owned()), "{observed:#}");
+}

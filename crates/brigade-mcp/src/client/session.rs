@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use brigade_core::Json;
 use brigade_core::text::{escape_terminal, short};
 use brigade_process::{
-    CancelToken, Child, Control, EndedBy, Exit, Outcome, RunError, Sink, Spec, spawn_piped,
+    CancelToken, Child, Control, EndedBy, Exit, Outcome, RunError, Sink, Spec, spawn_piped_checked,
 };
 use brigade_redact::Redactor;
 use tokio::net::unix::pipe;
@@ -63,7 +63,7 @@ fn speak(
         Ok(runtime) => runtime,
         Err(error) => return not_started(&format!("no runtime to speak to a server: {error}"), redactor),
     };
-    let mut child = match spawn_piped(spec, control.ending) {
+    let mut child = match spawn_piped_checked(spec, control.ending, &mut || sink.about_to_start()) {
         Ok(child) => child,
         Err(error) => return not_started(&error.to_string(), redactor),
     };

@@ -36,6 +36,25 @@ const TOLD: &[libc::c_long] = &[
     libc::SYS_execveat,
     libc::SYS_connect,
     libc::SYS_bind,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_unlink,
+    libc::SYS_unlinkat,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_rmdir,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_mkdir,
+    libc::SYS_mkdirat,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_rename,
+    libc::SYS_renameat,
+    libc::SYS_renameat2,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_link,
+    libc::SYS_linkat,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_symlink,
+    libc::SYS_symlinkat,
+    libc::SYS_truncate,
 ];
 
 /// The filter that notifies. Filters that refuse a call take precedence.
@@ -153,6 +172,8 @@ pub(super) enum Call {
     Open { folder: i32, path: u64, flags: Flags },
     /// Executes a path or a descriptor.
     Execute { folder: i32, path: u64, is_descriptor: bool, follows: bool },
+    /// Removes, moves or truncates what is at a path; moves or makes something at another.
+    Change { old: Option<(i32, u64)>, follows: bool, new: Option<(i32, u64)>, is_folder: bool },
     /// Connects or binds a socket to an address of this length.
     Address { place: u64, length: u64, is_bound: bool },
     /// Not an observed call.
@@ -199,8 +220,38 @@ impl Call {
             },
             libc::SYS_connect => Call::Address { place: arguments[1], length: arguments[2], is_bound: false },
             libc::SYS_bind => Call::Address { place: arguments[1], length: arguments[2], is_bound: true },
-            _ => Call::Other,
+            call => Call::change(call, &arguments),
         }
+    }
+}
+
+impl Call {
+    /// Reads a call that changes what is at a path without opening it.
+    fn change(call: libc::c_long, arguments: &[u64; 6]) -> Call {
+        let at = |folder: usize| Some((arguments[folder] as i32, arguments[folder + 1]));
+        let here = |path: usize| Some((libc::AT_FDCWD, arguments[path]));
+        let (old, new) = match call {
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_unlink | libc::SYS_rmdir => (here(0), None),
+            libc::SYS_unlinkat => (at(0), None),
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_mkdir => (None, here(0)),
+            libc::SYS_mkdirat => (None, at(0)),
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_rename => (here(0), here(1)),
+            libc::SYS_renameat | libc::SYS_renameat2 => (at(0), at(2)),
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_link | libc::SYS_symlink => (None, here(1)),
+            libc::SYS_linkat => (None, at(2)),
+            libc::SYS_symlinkat => (None, at(1)),
+            libc::SYS_truncate => (here(0), None),
+            _ => return Call::Other,
+        };
+        #[cfg(target_arch = "x86_64")]
+        let is_folder = matches!(call, libc::SYS_mkdir | libc::SYS_mkdirat);
+        #[cfg(not(target_arch = "x86_64"))]
+        let is_folder = call == libc::SYS_mkdirat;
+        Call::Change { old, follows: call == libc::SYS_truncate, new, is_folder }
     }
 }
 

@@ -261,6 +261,10 @@ impl Watcher<'_> {
                 self.execute(&told, folder, path, is_descriptor, follows);
             }
             Call::Address { place, length, is_bound } => self.address(&told, place, length, is_bound),
+            Call::Change { old, follows, new, is_folder } => {
+                let kind = if is_folder { Kind::Folder } else { Kind::File };
+                self.change(&told, (old, follows), new, kind);
+            }
             Call::Other => {}
         }
         if let Some(listener) = &self.listener {
@@ -362,13 +366,20 @@ impl Watcher<'_> {
                     self.note(List::Written, &found);
                 }
             }
-            Err(Nothing::Missing) if creates => self.create(told, folder, length, resolve),
+            Err(Nothing::Missing) if creates => self.create(told, folder, length, resolve, Kind::File),
             Err(Nothing::Missing | Nothing::Unseen) => {}
         }
     }
 
-    /// Records a created file.
-    fn create(&mut self, told: &libc::seccomp_notif, folder: i32, length: usize, resolve: ResolveFlags) {
+    /// Records a created file or directory.
+    fn create(
+        &mut self,
+        told: &libc::seccomp_notif,
+        folder: i32,
+        length: usize,
+        resolve: ResolveFlags,
+        kind: Kind,
+    ) {
         let scratch = &mut self.table.scratch;
         let path = &scratch.given[..length];
         let lookup = Lookup { process: told.pid, folder, path, follows: true, resolve };
@@ -384,9 +395,51 @@ impl Watcher<'_> {
         let real = &self.table.scratch.real[..length];
         let is_granted = self.image.sandbox.as_ref().is_none_or(|sandbox| sandbox.lets_create(real));
         if is_granted {
-            self.note_path(List::Written, Kind::File, length, None);
+            self.note_path(List::Written, kind, length, None);
         } else {
             self.note_path(List::Denied, Kind::Denied(Attempt::Write), length, None);
+        }
+    }
+
+    /// Records what a call removes, moves or truncates, and what it makes, as written.
+    fn change(
+        &mut self,
+        told: &libc::seccomp_notif,
+        (old, follows): (Option<(i32, u64)>, bool),
+        new: Option<(i32, u64)>,
+        kind: Kind,
+    ) {
+        let resolve = ResolveFlags::empty();
+        let moves = old.is_some();
+        if let Some((folder, place)) = old {
+            let Some(length) = self.name(told, place) else { return };
+            let Ok(found) = self.find(told, folder, length, follows, resolve) else { return };
+            self.note_change(told, &found, follows);
+        }
+        if let Some((folder, place)) = new {
+            let Some(length) = self.name(told, place) else { return };
+            match self.find(told, folder, length, false, resolve) {
+                Ok(found) if moves => self.note_change(told, &found, false),
+                // What is there already is not made again.
+                Ok(_) | Err(Nothing::Unseen) => {}
+                Err(Nothing::Missing) => self.create(told, folder, length, resolve, kind),
+            }
+        }
+    }
+
+    /// Reads a path of the process, and returns its length without slashes at its end.
+    fn name(&mut self, told: &libc::seccomp_notif, place: u64) -> Option<usize> {
+        let length = self.path(told, place)?;
+        let name = &self.table.scratch.given[..length];
+        let end = name.iter().rposition(|byte| *byte != b'/');
+        (0 < length).then(|| end.map_or(1, |end| end + 1))
+    }
+
+    /// Records a file as written, if the rules permit that. Its own mode matters only to the call that truncates it.
+    fn note_change(&mut self, told: &libc::seccomp_notif, found: &Found, is_truncated: bool) {
+        let mode = if is_truncated { libc::W_OK } else { 0 };
+        if !self.is_denied(told, found, Attempt::Write, mode) {
+            self.note(List::Written, found);
         }
     }
 
