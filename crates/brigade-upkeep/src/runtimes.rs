@@ -6,7 +6,7 @@ use brigade_core::{ErrorKind, NextStep, closest, codes};
 use brigade_doctor::ConfigFile;
 use brigade_facts::{Host, bound_values, read_config};
 use brigade_fs::{FsError, Location};
-use brigade_policy::{Failure, PolicyState};
+use brigade_policy::{Blocker, Failure, Fault, PolicyState};
 use brigade_runtime::{Checks, RuntimeFacts, Supervisor};
 
 use crate::error::UpkeepError;
@@ -96,7 +96,10 @@ pub fn find_runtime<'r>(runtimes: &'r Runtimes, id: &str) -> Result<&'r Runtime,
     if runtimes.runtimes().is_empty()
         && let Some(issue) = runtimes.issues().iter().max_by_key(|issue| issue.severity)
     {
-        return Err(Failure::new(ErrorKind::InvalidConfig, issue.to_string()));
+        let message = format!("no runtime is known: {}", Fault::from(issue).message);
+        let mut reason = Blocker::new("config_invalid", &message).at(issue.place.clone());
+        reason.hint.clone_from(&issue.hint);
+        return Err(Failure::new(ErrorKind::InvalidConfig, message).because([reason]));
     }
     let message = format!("no runtime has the id `{}`", escape_terminal(id));
     let failure = Failure::new(ErrorKind::NotFound, message).coded(codes::RUNTIME_MISSING);

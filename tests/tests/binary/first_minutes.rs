@@ -146,6 +146,36 @@ fn an_open_call_under_a_broken_policy_proposes_only_to_correct_the_policy() {
 }
 
 #[test]
+fn without_runtimes_there_is_one_error_and_one_next_step() {
+    let site = Site::empty();
+    let made = site.tools(["init", "--empty"]);
+    assert!(made.stdout_text().contains("gitignore:  created (.gitignore)\n"), "{made}");
+    for words in [&["runtime", "list"][..], &["runtime", "status"], &["runtime", "show", "x"]] {
+        let run = site.tools(words);
+        run.assert_code(1);
+        assert_eq!(run.stdout_text(), "", "{run}");
+    }
+    for action in ["show", "start", "stop", "restart", "logs"] {
+        let run = site.tools(["runtime", action, "x"]);
+        run.assert_code(1);
+        let said = run.stderr_text();
+        assert!(
+            said.starts_with("error[config_invalid]: no runtime is known: the file does not exist\n"),
+            "{run}"
+        );
+        assert!(
+            said.ends_with("\n --> .brigade/tools/runtimes.toml\nhelp: brigade tools runtime init\n"),
+            "{run}"
+        );
+        assert_eq!(said.lines().count(), 3, "{run}");
+        let document = site.json(["runtime", action, "x"]).expect(1);
+        assert_eq!(document["help"], "brigade tools runtime init", "{document:#}");
+    }
+    let brief = site.brigade.run(["work", "brief"]).stdout_text();
+    assert!(brief.ends_with("\nhelp: brigade tools list\n"), "{brief}");
+}
+
+#[test]
 fn the_starter_policy_names_nothing_that_is_not_there() {
     let site = Site::empty();
     site.json(["init", "--example"]).expect(0);

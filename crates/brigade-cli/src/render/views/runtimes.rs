@@ -221,7 +221,8 @@ fn note_issues(summary: &RuntimesSummary, page: &mut Page) {
         1 => (1, "issue"),
         count => (count, "issues"),
     };
-    page.note(&format!("{count} {word}; run `brigade tools runtime doctor`"));
+    page.note(&format!("{count} {word}"));
+    page.next(&command_line("doctor", ""));
 }
 
 fn state(runtime: &RuntimeStatus) -> Text {

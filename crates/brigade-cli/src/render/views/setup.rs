@@ -11,6 +11,8 @@ impl View for InitReport {
         if 0 < self.tool_count {
             page.data.field("tools", self.tool_count.to_string());
             page.data.field("sources", self.sources.join(", "));
+        }
+        if 0 < self.tool_count || self.gitignore != "skipped" {
             page.data.field("gitignore", &self.gitignore);
         }
         page.next(&self.next_command.to_string());

@@ -112,8 +112,10 @@ impl View for BriefReport {
             page.data.table(table);
         }
         page.data.gap();
-        page.data.field("next", Text::new(Tone::Accent, &self.next_command.to_string()));
-        page.data.short_field("because", &self.next_reason);
+        page.data.short_field("next", &self.next_reason);
+        // What comes next is what a brief is for, so it is data.
+        let command = self.next_command.to_string();
+        page.data.line(Text::new(Tone::Good, "help: ").then(Tone::Accent, &command));
     }
 }
 
@@ -192,6 +194,7 @@ mod tests {
         for line in lines {
             assert!(line.width() <= 80, "{} columns: {line}", line.width());
         }
-        assert!(text.contains("\nnext:") && text.contains("call show call-0123456789abcdef\n"), "{text}");
+        assert!(text.contains("\nnext:"), "{text}");
+        assert!(text.ends_with("\nhelp: brigade tools call show call-0123456789abcdef\n"), "{text}");
     }
 }
