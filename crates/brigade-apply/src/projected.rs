@@ -5,9 +5,11 @@
 
 use std::collections::BTreeSet;
 
+use brigade_core::json::{from_json, to_json};
 use brigade_core::{Dialect, Json};
 use brigade_fs::{FileMode, Fs, FsError, RelPath};
 use brigade_projection::folders;
+use serde::{Deserialize, Serialize};
 
 use crate::rel;
 
@@ -47,24 +49,30 @@ impl Projected {
     /// Parses a list. Invalid paths are dropped, and make the list incomplete.
     fn parse(bytes: &[u8]) -> Projected {
         let nothing = Projected { paths: BTreeSet::new(), is_complete: false, is_stored: true };
-        let Ok(json) = Json::parse_bytes(bytes, Dialect::Strict) else { return nothing };
-        if json.get("schema").and_then(Json::as_str) != Some(SCHEMA) {
+        let document = Json::parse_bytes(bytes, Dialect::Strict).ok();
+        let Some(Ok(document)) = document.map(|json| from_json::<Document>(&json)) else { return nothing };
+        if document.schema != SCHEMA {
             return nothing;
         }
-        let Some(listed) = json.get("paths").and_then(Json::as_array) else { return nothing };
-        let paths: BTreeSet<RelPath> = listed.iter().filter_map(|path| path.as_str()?.parse().ok()).collect();
-        let is_whole = json.get("complete").and_then(Json::as_bool) == Some(true);
-        Projected { is_complete: is_whole && paths.len() == listed.len(), paths, is_stored: true }
+        let paths: BTreeSet<RelPath> = document.paths.iter().filter_map(|path| path.parse().ok()).collect();
+        let is_complete = document.complete && paths.len() == document.paths.len();
+        Projected { is_complete, paths, is_stored: true }
     }
 
-    fn to_json(&self) -> Json {
-        let paths: Vec<Json> = self.paths.iter().map(|path| Json::from(path.as_str())).collect();
-        Json::object([
-            ("schema", Json::from(SCHEMA)),
-            ("complete", Json::from(self.is_complete)),
-            ("paths", Json::from(paths)),
-        ])
+    fn to_text(&self) -> String {
+        let paths = self.paths.iter().map(|path| path.as_str().to_owned()).collect();
+        let document = Document { schema: SCHEMA.to_owned(), complete: self.is_complete, paths };
+        to_json(&document).expect("a list of paths is JSON").to_pretty()
     }
+}
+
+/// The file.
+#[derive(Serialize, Deserialize)]
+struct Document {
+    schema: String,
+    #[serde(default)]
+    complete: bool,
+    paths: Vec<String>,
 }
 
 /// Adds written files to the list. A new list also gets `known`, the files that the catalog wants.
@@ -86,7 +94,7 @@ pub(crate) fn remember(
     }
     // Deleted files need no search.
     list.paths.retain(|path| fs.exists(path).unwrap_or(true));
-    let text = list.to_json().to_pretty();
+    let text = list.to_text();
     fs.write_atomic(&rel(PROJECTED), text.as_bytes(), FileMode::KeepOr(0o600))
 }
 
@@ -98,7 +106,7 @@ mod tests {
     fn a_list_reads_back_and_an_invalid_one_is_incomplete() {
         let paths = BTreeSet::from([rel("docs/agents/a.md")]);
         let list = Projected { paths, is_complete: true, is_stored: true };
-        let text = list.to_json().to_pretty();
+        let text = list.to_text();
         assert_eq!(Projected::parse(text.as_bytes()), list);
         for odd in [text.replace("docs/agents", "../out"), text.replace(".v1", ".v2"), "[]".to_owned()] {
             let read = Projected::parse(odd.as_bytes());

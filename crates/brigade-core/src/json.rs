@@ -35,7 +35,7 @@ pub use number::Number;
 pub use parse::{Dialect, JsonError, JsonErrorKind};
 pub use peek::{Raw, members};
 pub use placed::{PlacedMember, PlacedObject};
-pub use record::{Extra, RecordDeserializer, exact, from_record, present, sorted, to_record};
+pub use record::{Extra, RecordDeserializer, exact, from_record, matching, present, sorted, to_record};
 pub use reprint::{Shown, reprint};
 pub use rows::Rows;
 pub use ser::{hand_over, to_json};
@@ -45,7 +45,7 @@ pub use token::Text;
 pub type Object = BTreeMap<String, Json>;
 
 /// A JSON value.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Json {
     /// `null`
     #[default]

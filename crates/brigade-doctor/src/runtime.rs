@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use brigade_call::{RuntimeHealth, RuntimeMetadata, RuntimeStatus};
 use brigade_catalog::Runtime;
-use brigade_core::{Extra, Object, Spell, Timestamp};
+use brigade_core::{Extra, Spell, Timestamp};
 use brigade_redact::{Redactor, shown_command};
 
 pub use issue::RuntimeIssue;
@@ -100,7 +100,7 @@ pub struct RuntimeFacts {
     /// Whether the health file exists; absent if none is configured.
     pub has_health_file: Option<bool>,
     /// The metadata file's content.
-    pub metadata: Option<Object>,
+    pub metadata: Option<RuntimeMetadata>,
     /// What is wrong.
     pub issues: Vec<RuntimeIssue>,
 }
@@ -172,10 +172,9 @@ impl RuntimeFacts {
             Some(health) => (Some(health.ok), health.detail.clone()),
             None => self.unchecked_health(),
         };
-        let metadata = |members: &Object| {
-            let mut metadata = RuntimeMetadata::from_members(members.clone()).ok()?;
-            metadata.command.iter_mut().for_each(|command| *command = masked(command));
-            Some(metadata)
+        let metadata = |metadata: &RuntimeMetadata| {
+            let command = metadata.command.as_deref().map(masked);
+            RuntimeMetadata { command, ..metadata.clone() }
         };
         RuntimeStatus {
             id: self.id.clone(),
@@ -199,7 +198,7 @@ impl RuntimeFacts {
             health_detail: Some(health_detail),
             health_checked_at: health.map(|health| health.checked_at),
             last_health: self.last_health.as_ref().map(Health::to_record),
-            metadata: self.metadata.as_ref().and_then(metadata),
+            metadata: self.metadata.as_ref().map(metadata),
             issues: self.issues.iter().map(|issue| issue.to_record(speller)).collect(),
             issue_count: self.issues.len() as u64,
             extra: Extra::default(),

@@ -1,32 +1,188 @@
 //! Issues as SARIF 2.1.0, which editors and code hosts show beside the lines.
 
-use brigade_core::{Json, Severity};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use brigade_core::Severity;
+use serde::{Deserialize, Serialize};
 
 use crate::issue_type::IssueType;
 use crate::report::IssueReport;
 
+/// A SARIF log with the parts that issues need. Members are in alphabetical order, as they are written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct SarifLog {
+    /// The address of the schema.
+    #[serde(rename = "$schema")]
+    pub schema: Cow<'static, str>,
+    /// The runs; there is one.
+    pub runs: Vec<SarifRun>,
+    /// The version of the format.
+    pub version: Cow<'static, str>,
+}
+
+/// A run of the diagnosis.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct SarifRun {
+    /// The unit of columns.
+    pub column_kind: Cow<'static, str>,
+    /// The issues.
+    pub results: Vec<SarifResult>,
+    /// The program that found the issues.
+    pub tool: SarifTool,
+}
+
+/// The program that found the issues.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct SarifTool {
+    /// The program itself, without extensions.
+    pub driver: SarifDriver,
+}
+
+/// The name of the program and the types of its issues.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct SarifDriver {
+    /// The name.
+    pub name: Cow<'static, str>,
+    /// Every type of issue.
+    pub rules: Vec<SarifRule>,
+    /// The version.
+    pub semantic_version: Cow<'static, str>,
+}
+
+/// A type of issue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct SarifRule {
+    /// Its usual level.
+    pub default_configuration: SarifLevel,
+    /// Its explanation.
+    pub full_description: SarifText,
+    /// Its code.
+    pub id: Cow<'static, str>,
+    /// Its area.
+    pub properties: SarifTags,
+    /// Its title.
+    pub short_description: SarifText,
+}
+
+/// A text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct SarifText {
+    /// The text.
+    pub text: Cow<'static, str>,
+}
+
+/// The usual level of a type of issue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct SarifLevel {
+    /// `error`, `warning` or `note`.
+    pub level: Cow<'static, str>,
+}
+
+/// The area of a type of issue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct SarifTags {
+    /// The name of the area, alone.
+    pub tags: Vec<Cow<'static, str>>,
+}
+
+/// An issue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct SarifResult {
+    /// `error`, `warning` or `note`.
+    pub level: Cow<'static, str>,
+    /// Where it is; there is one place.
+    pub locations: Vec<SarifLocation>,
+    /// The tool and what is wrong.
+    pub message: SarifText,
+    /// The fingerprint of reports, under `brigadeIssue/v1`.
+    pub partial_fingerprints: BTreeMap<String, String>,
+    /// The fix.
+    pub properties: SarifFix,
+    /// Its type.
+    pub rule_id: Cow<'static, str>,
+    /// The place of its type in the list of rules.
+    pub rule_index: Option<usize>,
+}
+
+/// How an issue is fixed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct SarifFix {
+    /// The command or advice.
+    pub fix: String,
+}
+
+/// A place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct SarifLocation {
+    /// The file and the line.
+    pub physical_location: SarifPhysicalLocation,
+}
+
+/// A file and a line in it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct SarifPhysicalLocation {
+    /// The file.
+    pub artifact_location: SarifArtifact,
+    /// The line, if known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub region: Option<SarifRegion>,
+}
+
+/// A file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct SarifArtifact {
+    /// Its path in the workspace, as a relative URI.
+    pub uri: String,
+}
+
+/// A line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct SarifRegion {
+    /// The column, from 1, if known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_column: Option<usize>,
+    /// Its number, from 1.
+    pub start_line: usize,
+}
+
 /// Returns issues as the log of one run.
 ///
-/// Paths are relative to the workspace; an issue of no file in particular stands at `catalog`. The fingerprints are
-/// those of reports, so that others can tell what is new.
-pub fn sarif(issues: impl IntoIterator<Item = IssueReport>, catalog: &str) -> Json {
-    let results: Vec<Json> = issues.into_iter().map(|issue| result(&issue, catalog)).collect();
-    let rules: Vec<Json> = IssueType::all().iter().map(|kind| rule(*kind)).collect();
-    let driver = Json::object([
-        ("name", Json::from("brigade")),
-        ("semanticVersion", Json::from(env!("CARGO_PKG_VERSION"))),
-        ("rules", Json::from(rules)),
-    ]);
-    let run = Json::object([
-        ("tool", Json::object([("driver", driver)])),
-        ("columnKind", Json::from("unicodeCodePoints")),
-        ("results", Json::from(results)),
-    ]);
-    Json::object([
-        ("$schema", Json::from("https://json.schemastore.org/sarif-2.1.0.json")),
-        ("version", Json::from("2.1.0")),
-        ("runs", Json::from(vec![run])),
-    ])
+/// Paths are relative to the workspace. An issue without a file is placed in `catalog`. The fingerprints are those of
+/// reports, so that other programs can recognize new issues.
+pub fn sarif(issues: impl IntoIterator<Item = IssueReport>, catalog: &str) -> SarifLog {
+    let driver = SarifDriver {
+        name: "brigade".into(),
+        semantic_version: env!("CARGO_PKG_VERSION").into(),
+        rules: IssueType::all().iter().map(|kind| rule(*kind)).collect(),
+    };
+    let results = issues.into_iter().map(|issue| result(issue, catalog)).collect();
+    SarifLog {
+        schema: "https://json.schemastore.org/sarif-2.1.0.json".into(),
+        version: "2.1.0".into(),
+        runs: vec![SarifRun { tool: SarifTool { driver }, column_kind: "unicodeCodePoints".into(), results }],
+    }
 }
 
 fn level(severity: Severity) -> &'static str {
@@ -37,51 +193,47 @@ fn level(severity: Severity) -> &'static str {
     }
 }
 
-fn text(text: impl Into<String>) -> Json {
-    Json::object([("text", Json::from(text.into()))])
+fn text(text: impl Into<Cow<'static, str>>) -> SarifText {
+    SarifText { text: text.into() }
 }
 
-fn rule(kind: IssueType) -> Json {
-    Json::object([
-        ("id", Json::from(kind.code())),
-        ("shortDescription", text(kind.title())),
-        ("fullDescription", text(kind.explanation())),
-        ("defaultConfiguration", Json::object([("level", Json::from(level(kind.severity())))])),
-        ("properties", Json::object([("tags", Json::from(vec![kind.area().as_str()]))])),
-    ])
+fn rule(kind: IssueType) -> SarifRule {
+    SarifRule {
+        id: kind.code().into(),
+        short_description: text(kind.title()),
+        full_description: text(kind.explanation()),
+        default_configuration: SarifLevel { level: level(kind.severity()).into() },
+        properties: SarifTags { tags: vec![kind.area().as_str().into()] },
+    }
 }
 
-fn result(issue: &IssueReport, catalog: &str) -> Json {
-    let message = match &issue.tool_id {
-        Some(tool) => format!("{tool}: {}", issue.detail),
-        None => issue.detail.clone(),
-    };
+fn result(issue: IssueReport, catalog: &str) -> SarifResult {
     let level = match &*issue.severity {
         "error" => level(Severity::Error),
         "info" => level(Severity::Info),
         _ => level(Severity::Warning),
     };
-    let index = IssueType::all().iter().position(|kind| kind.code() == issue.issue_type);
-    let fingerprints = [("brigadeIssue/v1", Json::from(issue.fingerprint.as_str()))];
-    let mut members = vec![
-        ("ruleId", Json::from(&*issue.issue_type)),
-        ("ruleIndex", Json::from(index)),
-        ("level", Json::from(level)),
-        ("message", text(message)),
-        ("partialFingerprints", Json::object(fingerprints)),
-        ("properties", Json::object([("fix", Json::from(issue.fix.as_str()))])),
-    ];
-    // Code hosts pass over results without a place.
+    let message = match &issue.tool_id {
+        Some(tool) => format!("{tool}: {}", issue.detail),
+        None => issue.detail,
+    };
+    // Code hosts ignore results without a place.
     let file = issue.file.as_deref().unwrap_or(catalog);
-    let mut physical = vec![("artifactLocation", Json::object([("uri", Json::from(uri(file)))]))];
-    if let Some(line) = issue.line {
-        let mut region = vec![("startLine", Json::from(line))];
-        region.extend(issue.column.map(|column| ("startColumn", Json::from(column))));
-        physical.push(("region", Json::object(region)));
+    let region = issue.line.map(|line| SarifRegion { start_line: line, start_column: issue.column });
+    SarifResult {
+        rule_index: IssueType::all().iter().position(|kind| kind.code() == issue.issue_type),
+        rule_id: issue.issue_type,
+        level: level.into(),
+        message: text(message),
+        partial_fingerprints: BTreeMap::from([("brigadeIssue/v1".to_owned(), issue.fingerprint)]),
+        properties: SarifFix { fix: issue.fix.as_str().to_owned() },
+        locations: vec![SarifLocation {
+            physical_location: SarifPhysicalLocation {
+                artifact_location: SarifArtifact { uri: uri(file) },
+                region,
+            },
+        }],
     }
-    let location = Json::object([("physicalLocation", Json::object(physical))]);
-    members.push(("locations", Json::from(vec![location])));
-    Json::object(members)
 }
 
 /// Makes a relative URI of a path.

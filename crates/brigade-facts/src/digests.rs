@@ -11,9 +11,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use brigade_core::json::{from_json, matching, to_json};
 use brigade_core::{Dialect, Fingerprint, Json, Timestamp};
 use brigade_exec::{FileStamp, KnownDigests};
 use brigade_fs::{Fs, RelPath};
+use serde::{Deserialize, Serialize};
 
 use crate::host::Host;
 
@@ -40,14 +42,21 @@ pub struct Digests {
     learned: Mutex<BTreeMap<String, Fingerprint>>,
 }
 
+/// The file.
+#[derive(Serialize, Deserialize)]
+struct Document {
+    schema: String,
+    #[serde(deserialize_with = "matching")]
+    files: BTreeMap<String, Fingerprint>,
+}
+
 /// Reads the file's content; empty when it is anything else.
 fn parse(bytes: &[u8]) -> BTreeMap<String, Fingerprint> {
-    let Ok(json) = Json::parse_bytes(bytes, Dialect::Strict) else { return BTreeMap::new() };
-    if json.get("schema").and_then(Json::as_str) != Some(SCHEMA) {
-        return BTreeMap::new();
+    let document = Json::parse_bytes(bytes, Dialect::Strict).ok();
+    match document.map(|json| from_json::<Document>(&json)) {
+        Some(Ok(document)) if document.schema == SCHEMA => document.files,
+        _ => BTreeMap::new(),
     }
-    let files = json.get("files").and_then(Json::as_object).into_iter().flatten();
-    files.filter_map(|(key, digest)| Some((key.clone(), digest.as_str()?.parse().ok()?))).collect()
 }
 
 fn path() -> RelPath {
@@ -91,9 +100,9 @@ impl Digests {
             all.clear();
         }
         all.extend(learned);
-        let files = all.into_iter().map(|(key, digest)| (key, Json::from(digest.to_hex())));
-        let json = Json::object([("schema", Json::from(SCHEMA)), ("files", Json::object(files))]);
-        let _ = fs.write_cache(&path(), json.to_pretty().as_bytes());
+        let document = Document { schema: SCHEMA.to_owned(), files: all };
+        let text = to_json(&document).expect("digests are JSON").to_pretty();
+        let _ = fs.write_cache(&path(), text.as_bytes());
     }
 }
 

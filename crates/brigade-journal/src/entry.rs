@@ -221,7 +221,7 @@ pub enum Content {
 }
 
 /// A member that only the header of a journal has.
-pub(crate) const HEADER_KEY: &str = "queue_version";
+const HEADER_KEY: &str = "queue_version";
 
 /// Classifies a line.
 pub fn look_at(kind: &dyn Kind, line: &[u8]) -> Content {

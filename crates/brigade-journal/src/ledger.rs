@@ -12,8 +12,11 @@
 
 use std::time::Instant;
 
-use brigade_core::{Dialect, Fingerprint, Json, Object, Timestamp};
+use brigade_core::json::from_json;
+use brigade_core::{Dialect, Extra, Fingerprint, Json, Object, Timestamp, record};
 use brigade_fs::{FileMode, Fs, FsError, FsErrorKind, ReadFile, RelPath, Replacement};
+
+use serde::{Deserialize, Serialize};
 
 use crate::state::millis;
 
@@ -24,16 +27,22 @@ const LEDGER_VERSION: i64 = 1;
 pub const NO_HASH: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
 /// An entry of the ledger.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct LedgerEntry {
+    /// The version of the format.
+    #[serde(default)]
+    pub ledger_version: i64,
     /// The number of the entry, from 1.
     pub sequence: u64,
     /// The id of the document, whose file is `<run_id>.json`.
     pub run_id: String,
     /// The record that the document belongs to. Absent in entries of earlier versions, and for adopted files that are
     /// not valid documents.
+    #[serde(rename = "call_id", skip_serializing_if = "Option::is_none")]
     pub record_id: Option<String>,
     /// The sha256 of the document.
+    #[serde(rename = "receipt_sha256")]
     pub sha256: Fingerprint,
     /// The hash of the previous entry, or 64 zeros for the first.
     pub previous: String,
@@ -46,9 +55,19 @@ pub struct LedgerEntry {
     /// When the entry was written.
     pub recorded_at: String,
     /// Whether the document existed before the ledger.
+    #[serde(rename = "adopted", default, skip_serializing_if = "is_false")]
     pub is_adopted: bool,
     /// The hash of this entry.
     pub hash: Fingerprint,
+    /// Members that this version does not know.
+    #[serde(skip)]
+    pub extra: Extra,
+}
+
+record!(LedgerEntry);
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// A document to append to the ledger. The fields are those of [`LedgerEntry`].
@@ -67,6 +86,7 @@ impl LedgerEntry {
     fn after(last: Option<&LedgerEntry>, known: u64, new: &NewEntry, now: Timestamp) -> LedgerEntry {
         let newest = last.map_or("", |last| &last.newest).max(&new.started_at).to_owned();
         let mut entry = LedgerEntry {
+            ledger_version: LEDGER_VERSION,
             sequence: last.map_or(0, |last| last.sequence).max(known) + 1,
             run_id: new.run_id.clone(),
             record_id: new.record_id.clone(),
@@ -78,70 +98,47 @@ impl LedgerEntry {
             recorded_at: now.to_string(),
             is_adopted: new.is_adopted,
             hash: Fingerprint::of_bytes(b""),
+            extra: Extra::default(),
         };
-        entry.hash = hash_of(&entry.members());
+        entry.hash = hash_of(entry.to_members());
         entry
     }
 
-    /// Returns the members except `hash`.
-    fn members(&self) -> Object {
-        let mut members = Object::from([
-            ("ledger_version".to_owned(), Json::from(LEDGER_VERSION)),
-            ("sequence".to_owned(), Json::from(self.sequence)),
-            ("run_id".to_owned(), Json::from(self.run_id.as_str())),
-            ("receipt_sha256".to_owned(), Json::from(self.sha256.to_hex())),
-            ("previous".to_owned(), Json::from(self.previous.as_str())),
-            ("started_at".to_owned(), Json::from(self.started_at.as_str())),
-            ("newest".to_owned(), Json::from(self.newest.as_str())),
-            ("status".to_owned(), Json::from(self.status.as_str())),
-            ("recorded_at".to_owned(), Json::from(self.recorded_at.as_str())),
-        ]);
-        if let Some(record_id) = &self.record_id {
-            members.insert("call_id".to_owned(), Json::from(record_id.as_str()));
-        }
-        if self.is_adopted {
-            members.insert("adopted".to_owned(), Json::from(true));
-        }
-        members
-    }
-
     fn to_line(&self) -> String {
-        let mut members = self.members();
-        members.insert("hash".to_owned(), Json::from(self.hash.to_hex()));
-        format!("{}\n", Json::Object(members).to_compact())
+        format!("{}\n", Json::Object(self.to_members()).to_compact())
     }
 
     /// Parses a line without verifying the hash.
     pub fn from_line(line: &[u8]) -> Option<LedgerEntry> {
-        let json = Json::parse_bytes(line, Dialect::Strict).ok()?;
-        let text = |key: &str| Some(json.get(key)?.as_str()?.to_owned());
-        Some(LedgerEntry {
-            sequence: u64::try_from(json.get("sequence")?.as_i64()?).ok()?,
-            run_id: text("run_id")?,
-            record_id: text("call_id"),
-            sha256: text("receipt_sha256")?.parse().ok()?,
-            previous: text("previous")?,
-            started_at: text("started_at")?,
-            newest: text("newest")?,
-            status: text("status")?,
-            recorded_at: text("recorded_at")?,
-            is_adopted: json.get("adopted").and_then(Json::as_bool).unwrap_or(false),
-            hash: text("hash")?.parse().ok()?,
-        })
+        LedgerEntry::from_members(members(line)?).ok()
+    }
+}
+
+/// An entry of any version, as far as its hash covers it.
+#[derive(Deserialize)]
+struct Hashed {
+    hash: Fingerprint,
+    #[serde(flatten)]
+    members: Object,
+}
+
+fn members(line: &[u8]) -> Option<Object> {
+    match Json::parse_bytes(line, Dialect::Strict) {
+        Ok(Json::Object(members)) => Some(members),
+        _ => None,
     }
 }
 
 /// Returns the hash of an entry's members, ignoring `hash`.
-fn hash_of(members: &Object) -> Fingerprint {
-    let mut members = members.clone();
+fn hash_of(mut members: Object) -> Fingerprint {
     members.remove("hash");
     Fingerprint::of_bytes(Json::Object(members).to_canonical().as_bytes())
 }
 
 /// Returns whether a line's `hash` matches its other members, including those of newer versions.
 fn has_right_hash(line: &[u8]) -> bool {
-    let Ok(Json::Object(members)) = Json::parse_bytes(line, Dialect::Strict) else { return false };
-    members.get("hash").and_then(Json::as_str) == Some(hash_of(&members).to_hex().as_str())
+    let Some(members) = members(line) else { return false };
+    from_json(&Json::Object(members)).is_ok_and(|Hashed { hash, members }| hash_of(members) == hash)
 }
 
 /// Reads lines from the end of a file to the start.

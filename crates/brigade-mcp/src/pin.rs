@@ -16,9 +16,13 @@
 mod diff;
 mod schema_diff;
 
+use std::borrow::Cow;
+
+use brigade_core::json::Mismatch;
 use brigade_core::text::short;
-use brigade_core::{Fingerprint, Json, Timestamp};
+use brigade_core::{Fingerprint, Json, Object, Timestamp};
 use brigade_redact::{MARK, Redactor};
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 pub use diff::{PinChange, PinChangeKind, diff};
@@ -147,22 +151,84 @@ fn sorted(names: &[Json]) -> Json {
 }
 
 /// A tool as it was listed when it was approved, or first used.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(into = "PinDocument", try_from = "PinDocument")]
 pub struct Pin {
     tool: ListedTool,
     pinned_at: Timestamp,
+    extra: Object,
 }
 
-/// Why a record is not a pin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("`{0}` is missing or is not what a pin has there")]
-pub struct PinError(pub &'static str);
+/// A pin as it is stored.
+#[derive(Serialize, Deserialize)]
+struct PinDocument {
+    #[serde(default)]
+    schema: String,
+    name: String,
+    description: Option<String>,
+    input_schema: Json,
+    fingerprint: Fingerprint,
+    pinned_at: Timestamp,
+    #[serde(flatten)]
+    extra: Object,
+}
+
+/// Why a document is not a pin.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct PinError(Cow<'static, str>);
+
+impl PinError {
+    pub(crate) fn of(error: &Mismatch) -> PinError {
+        PinError(error.to_string().into())
+    }
+}
+
+impl From<Pin> for PinDocument {
+    fn from(pin: Pin) -> PinDocument {
+        PinDocument {
+            schema: SCHEMA.to_owned(),
+            name: pin.tool.name,
+            description: pin.tool.description,
+            input_schema: pin.tool.input_schema,
+            fingerprint: pin.tool.fingerprint,
+            pinned_at: pin.pinned_at,
+            extra: pin.extra,
+        }
+    }
+}
+
+impl TryFrom<PinDocument> for Pin {
+    type Error = PinError;
+
+    /// Checks that the fingerprint is the one of the listing, as far as the listing hides no secret.
+    fn try_from(document: PinDocument) -> Result<Pin, PinError> {
+        let tool = ListedTool {
+            name: document.name,
+            title: None,
+            description: document.description,
+            input_schema: document.input_schema,
+            output_schema: None,
+            annotations: None,
+            fingerprint: document.fingerprint,
+        };
+        let is_redacted = |text: &str| text.contains(MARK);
+        let hides_something = tool.description.as_deref().is_some_and(is_redacted)
+            || is_redacted(&tool.input_schema.to_compact());
+        if !hides_something && tool.fingerprint_of_words() != tool.fingerprint {
+            return Err(PinError(OTHER_FINGERPRINT.into()));
+        }
+        Ok(Pin { tool, pinned_at: document.pinned_at, extra: document.extra })
+    }
+}
+
+const OTHER_FINGERPRINT: &str = "`fingerprint` is not that of the listing";
 
 impl Pin {
     /// Pins a tool. It should be [redacted](ListedTool::redacted), as those of an exchange are.
     pub fn of(tool: &ListedTool, pinned_at: Timestamp) -> Pin {
         let tool = ListedTool { title: None, output_schema: None, annotations: None, ..tool.clone() };
-        Pin { tool, pinned_at }
+        Pin { tool, pinned_at, extra: Object::new() }
     }
 
     /// Returns the tool as far as it is pinned: name, description and input schema.
@@ -189,49 +255,12 @@ impl Pin {
     pub fn changes(&self, tool: &ListedTool) -> Vec<PinChange> {
         diff(&self.tool, tool)
     }
-
-    /// Writes the record.
-    pub fn to_json(&self) -> Json {
-        Json::object([
-            ("schema", Json::from(SCHEMA)),
-            ("name", Json::from(self.tool.name.as_str())),
-            ("description", Json::from(self.tool.description.clone())),
-            ("input_schema", self.tool.input_schema.clone()),
-            ("fingerprint", Json::from(self.tool.fingerprint.to_hex())),
-            ("pinned_at", Json::from(self.pinned_at.to_string())),
-        ])
-    }
-
-    /// Reads a record.
-    ///
-    /// # Errors
-    /// When a key is missing or is not what belongs there, or the fingerprint is that of another listing.
-    pub fn from_json(json: &Json) -> Result<Pin, PinError> {
-        let text = |key: &'static str| json.get(key).and_then(Json::as_str).ok_or(PinError(key));
-        let tool = ListedTool {
-            name: text("name")?.to_owned(),
-            title: None,
-            description: match json.get("description") {
-                None | Some(Json::Null) => None,
-                Some(_) => Some(text("description")?.to_owned()),
-            },
-            input_schema: json.get("input_schema").cloned().ok_or(PinError("input_schema"))?,
-            output_schema: None,
-            annotations: None,
-            fingerprint: text("fingerprint")?.parse().map_err(|_| PinError("fingerprint"))?,
-        };
-        let is_redacted = |text: &str| text.contains(MARK);
-        let hides_something = tool.description.as_deref().is_some_and(is_redacted)
-            || is_redacted(&tool.input_schema.to_compact());
-        if !hides_something && tool.fingerprint_of_words() != tool.fingerprint {
-            return Err(PinError("fingerprint"));
-        }
-        Ok(Pin { tool, pinned_at: text("pinned_at")?.parse().map_err(|_| PinError("pinned_at"))? })
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use brigade_core::json::{from_json, to_json};
+
     use super::*;
 
     fn listed(text: &str) -> ListedTool {
@@ -272,20 +301,28 @@ mod tests {
 
     #[test]
     fn a_record_reads_back_the_same() {
-        let record = pin(TOOL).to_json();
-        assert_eq!(Pin::from_json(&record), Ok(pin(TOOL)));
+        let record = to_json(&pin(TOOL)).unwrap();
+        assert_eq!(from_json(&record), Ok(pin(TOOL)));
+        let refused = |json: &Json| from_json::<Pin>(json).unwrap_err().to_string();
         for key in ["name", "input_schema", "fingerprint", "pinned_at"] {
             let mut members = record.as_object().unwrap().clone();
             members.remove(key);
-            assert_eq!(Pin::from_json(&Json::Object(members)), Err(PinError(key)));
+            assert_eq!(refused(&Json::Object(members.clone())), format!("missing field `{key}`"));
+            members.insert(key.to_owned(), Json::from("secret\u{1b}"));
+            assert!(!refused(&Json::Object(members)).contains("secret"), "{key}");
         }
-        assert_eq!(Pin::from_json(&Json::Null), Err(PinError("name")));
+        assert!(from_json::<Pin>(&Json::Null).is_err());
         let mut edited = record.as_object().unwrap().clone();
         edited.insert("description".to_owned(), Json::from("Says something else"));
-        assert_eq!(Pin::from_json(&Json::Object(edited)), Err(PinError("fingerprint")));
+        assert_eq!(refused(&Json::Object(edited)), OTHER_FINGERPRINT);
+        let mut later = record.as_object().unwrap().clone();
+        later.insert("later".to_owned(), Json::from(1.5));
+        let later = Json::Object(later);
+        assert_eq!(to_json(&from_json::<Pin>(&later).unwrap()), Ok(later), "unknown members are kept");
         let leaky = listed(&TOOL.replace("it again", "token=EXAMPLE12345678"));
         let hidden = Pin::of(&leaky.redacted(&Redactor::new(&[])), Timestamp::from_unix_micros(0));
-        assert_eq!(Pin::from_json(&hidden.to_json()), Ok(hidden), "what is hidden cannot be compared");
+        let stored = to_json(&hidden).unwrap();
+        assert_eq!(from_json(&stored), Ok(hidden), "what is hidden cannot be compared");
     }
 
     #[test]
@@ -293,7 +330,7 @@ mod tests {
         let leaky = |secret: &str| listed(&TOOL.replace("it again", &format!("token=EXAMPLE{secret}")));
         let redactor = Redactor::new(&[]);
         let pin = Pin::of(&leaky("12345678").redacted(&redactor), Timestamp::from_unix_micros(0));
-        assert!(!pin.to_json().to_compact().contains("EXAMPLE"));
+        assert!(!to_json(&pin).unwrap().to_compact().contains("EXAMPLE"));
         assert!(pin.holds(&leaky("12345678").redacted(&redactor)));
         let changes = pin.changes(&leaky("87654321").redacted(&redactor));
         assert_eq!(

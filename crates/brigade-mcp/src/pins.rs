@@ -20,9 +20,11 @@ use std::time::Duration;
 
 use brigade_call::{Call, PinFact, VerifiedCall};
 use brigade_catalog::{Catalog, Family, Tool};
+use brigade_core::json::from_json;
 use brigade_core::{Clock, Dialect, Fingerprint, Json, Timestamp};
 use brigade_fs::{Fs, FsError, RelPath};
 use brigade_policy::Blocker;
+use serde::Deserialize;
 use thiserror::Error as ThisError;
 
 use crate::build::refusal_of_build;
@@ -216,7 +218,7 @@ impl PinStore<'_> {
         }
         let pin = Pin::of(listed, self.clock.now());
         let (tool, command) = (mcp.key.clone(), mcp.tool.map(ServerCommand::of));
-        self.write(&PinRecord { tool, pin, offered: None, missing_since: None, command }).map_err(text)?;
+        self.write(&PinRecord::new(tool, pin, command)).map_err(text)?;
         Ok(None)
     }
 
@@ -314,6 +316,18 @@ fn rel(path: &str) -> RelPath {
 }
 
 /// Reads a record, a byte order mark skipped.
+/// The first thing that is read of a file: the id of its schema, with its version.
+#[derive(Deserialize)]
+struct Head {
+    schema: String,
+}
+
+/// Returns whether a document has another version of a schema, which must be left alone.
+fn is_newer(json: &Json, schema: &str) -> bool {
+    let any_version = schema.trim_end_matches(|c: char| c.is_ascii_digit());
+    from_json(json).is_ok_and(|head: Head| head.schema != schema && head.schema.starts_with(any_version))
+}
+
 fn parse(bytes: &[u8]) -> Option<Json> {
     Json::parse_bytes(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes), Dialect::Strict).ok()
 }

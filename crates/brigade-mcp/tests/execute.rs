@@ -19,6 +19,7 @@ use brigade_call::{
     VerifiedStart, plan, plan_start, verify,
 };
 use brigade_catalog::{Catalog, Level};
+use brigade_core::json::to_json;
 use brigade_core::{Fingerprint, Json, NeutralWords, SystemClock, Timestamp};
 use brigade_exec::{
     Execution, Finished, HostEnvironment, Logs, OpenedProgram, RunPaths, Talk, Watch, execute,
@@ -193,7 +194,7 @@ fn a_bound_value_in_a_listing_is_not_kept() {
     let tool = ran.listed_tool.as_ref().unwrap();
     assert_eq!(tool.description.as_deref(), Some("Says it again. The voice is [redacted]."));
     let pin = Pin::of(tool, Timestamp::from_unix_micros(0));
-    assert!(!format!("{:?}{}", ran.finished, pin.to_json().to_compact()).contains("voice-EXAMPLE"));
+    assert!(!format!("{:?}{}", ran.finished, to_json(&pin).unwrap().to_compact()).contains("voice-EXAMPLE"));
     let ran = run("leaks-in-listing", "echo", r#"{"text": "x"}"#, POLICY, Some(&pin));
     assert_eq!(ran.finished.status, CallStatus::Completed);
 }

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use brigade_call::VerifiedStart;
+use brigade_call::{RuntimeMetadata, VerifiedStart};
 use brigade_catalog::Runtime;
 use brigade_core::text::short;
-use brigade_core::{Dialect, Json, Object, Timestamp};
+use brigade_core::{Json, Timestamp};
 use brigade_doctor::Health;
 use brigade_fs::{Fs, FsError, RelPath};
 use brigade_process::{CancelToken, Control, EndedBy, Ending, ProcessIdentity, Stream, run};
@@ -14,7 +14,7 @@ use brigade_process::{CancelToken, Control, EndedBy, Ending, ProcessIdentity, St
 use crate::command;
 use crate::host::Host;
 use crate::paths::{HealthFile, Paths};
-use crate::record::{LIMIT, Record, Source};
+use crate::record::{self, LIMIT, Record, Source};
 use crate::system;
 
 /// The most bytes of a health command's output that are read.
@@ -26,20 +26,21 @@ const EXCERPT: usize = 200;
 /// How long a health command may take to end after its timeout.
 const GRACE: Duration = Duration::from_millis(200);
 
-/// Reads the result in a health file.
-fn from_json(json: &Object) -> Option<Health> {
+/// Returns the result in a health file.
+fn result(file: &RuntimeMetadata) -> Option<Health> {
     Some(Health {
-        ok: json.get("health_ok")?.as_bool()?,
-        detail: json.get("health_detail").and_then(Json::as_str).unwrap_or_default().to_owned(),
-        checked_at: json.get("health_checked_at")?.as_str()?.parse().ok()?,
+        ok: file.health_ok?,
+        detail: file.health_detail.clone().unwrap_or_default(),
+        checked_at: file.health_checked_at.or_else(|| file.extra.kept("health_checked_at"))?,
     })
 }
 
-/// Stores a result in a health file.
-fn put_into(health: &Health, json: &mut Object) {
-    json.insert("health_ok".to_owned(), health.ok.into());
-    json.insert("health_detail".to_owned(), health.detail.as_str().into());
-    json.insert("health_checked_at".to_owned(), health.checked_at.to_string().into());
+/// Sets the result in a health file.
+fn set_result(health: &Health, file: &mut RuntimeMetadata) {
+    file.extra.forget(&["health_ok", "health_detail", "health_checked_at"]);
+    file.health_ok = Some(health.ok);
+    file.health_detail = Some(health.detail.clone());
+    file.health_checked_at = Some(health.checked_at);
 }
 
 /// How a runtime is checked.
@@ -160,20 +161,17 @@ fn run_command(host: &Host, start: &VerifiedStart, timeout: Duration, cancel: Op
 /// Reads the result of the last health check.
 pub(crate) fn remembered(fs: &dyn Fs, file: &HealthFile, record: &Record) -> Option<Health> {
     match file {
-        HealthFile::InMetadata => from_json(&record.json),
-        HealthFile::Own(path) => from_json(&read_object(fs, path).ok()??),
+        HealthFile::InMetadata => result(&record.metadata),
+        HealthFile::Own(path) => result(&read(fs, path).ok()??),
         HealthFile::Nowhere => None,
     }
 }
 
-/// Reads a JSON object from a file; `None` for anything else. A missing file is empty.
-fn read_object(fs: &dyn Fs, path: &RelPath) -> Result<Option<Object>, FsError> {
+/// Reads a health file; `None` if it is something else. A missing file is empty.
+fn read(fs: &dyn Fs, path: &RelPath) -> Result<Option<RuntimeMetadata>, FsError> {
     match fs.read(path, LIMIT) {
-        Ok(bytes) => Ok(match Json::parse_bytes(&bytes, Dialect::Lenient) {
-            Ok(Json::Object(object)) => Some(object),
-            Ok(_) | Err(_) => None,
-        }),
-        Err(error) if error.is_not_found() => Ok(Some(Object::new())),
+        Ok(bytes) => Ok(record::parse(&bytes)),
+        Err(error) if error.is_not_found() => Ok(Some(RuntimeMetadata::default())),
         Err(error) => Err(error),
     }
 }
@@ -196,19 +194,21 @@ pub(crate) fn remember(
             };
             let mut record = Record::read(fs, &paths.metadata)?;
             if record.source == Source::Current && record.identity().as_ref() == Some(process) {
-                put_into(health, &mut record.json);
+                set_result(health, &mut record.metadata);
                 fs.write_cache(&paths.metadata, &record.bytes())?;
             }
             Ok(())
         }
         HealthFile::Own(path) => {
-            let Some(mut json) = read_object(fs, path)? else { return Ok(()) };
-            let started_at = Record::read(fs, &paths.metadata)?.started_at();
-            json.insert("pid".to_owned(), process.pid().into());
-            json.insert("runtime_id".to_owned(), runtime.id.as_str().into());
-            json.insert("started_at".to_owned(), started_at.map(|at| at.to_string()).into());
-            put_into(health, &mut json);
-            fs.write_cache(path, format!("{}\n", Json::Object(json).to_compact()).as_bytes())
+            let Some(mut file) = read(fs, path)? else { return Ok(()) };
+            file.extra.forget(&["pid", "runtime_id", "started_at"]);
+            file.pid = Some(process.pid());
+            file.runtime_id = Some(runtime.id.as_str().to_owned());
+            file.started_at = Record::read(fs, &paths.metadata)?.started_at();
+            file.extra.show(&["started_at"]);
+            set_result(health, &mut file);
+            let text = Json::Object(file.to_members()).to_compact();
+            fs.write_cache(path, format!("{text}\n").as_bytes())
         }
         HealthFile::Nowhere => Ok(()),
     }

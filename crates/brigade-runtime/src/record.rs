@@ -13,8 +13,9 @@
 //!
 //! All other keys are kept as they are.
 
+use brigade_call::{LogWriter, RuntimeMetadata};
 use brigade_catalog::Runtime;
-use brigade_core::{Dialect, Json, Object, Timestamp};
+use brigade_core::{Dialect, Json, Timestamp};
 use brigade_fs::{Fs, FsError, RelPath};
 use brigade_process::{Detached, ProcessIdentity};
 
@@ -30,8 +31,8 @@ const PID_LIMIT: u64 = 64;
 /// A metadata file, as it was found.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Record {
-    /// The whole object; empty when there is no file, or none that can be read.
-    pub(crate) json: Object,
+    /// Its members; none when there is no file, or none that can be read.
+    pub(crate) metadata: RuntimeMetadata,
     pub(crate) source: Source,
 }
 
@@ -61,53 +62,55 @@ impl Record {
     }
 
     fn parse(bytes: &[u8]) -> Record {
-        let Ok(Json::Object(json)) = Json::parse_bytes(bytes, Dialect::Lenient) else {
-            return Record { json: Object::new(), source: Source::Unreadable };
+        let Some(metadata) = parse(bytes) else {
+            return Record { metadata: RuntimeMetadata::default(), source: Source::Unreadable };
         };
-        let source = match json.get("version").and_then(Json::as_i64) {
+        let source = match metadata.version {
             None => Source::Original,
             Some(version) if version <= VERSION => Source::Current,
             Some(_) => Source::Newer,
         };
-        Record { json, source }
-    }
-
-    fn text(&self, key: &str) -> Option<&str> {
-        self.json.get(key).and_then(Json::as_str).filter(|text| !text.is_empty())
-    }
-
-    fn number(&self, key: &str) -> Option<u64> {
-        self.json.get(key).and_then(Json::as_i64).and_then(|number| u64::try_from(number).ok())
+        Record { metadata, source }
     }
 
     pub(crate) fn pid(&self) -> Option<u32> {
-        self.number("pid").and_then(|pid| u32::try_from(pid).ok())
+        self.metadata.pid
     }
 
     pub(crate) fn command(&self) -> Option<&str> {
-        self.text("command")
+        some(&self.metadata.command)
     }
 
     pub(crate) fn cwd(&self) -> Option<&str> {
-        self.text("cwd")
+        some(&self.metadata.cwd)
     }
 
     pub(crate) fn started_at(&self) -> Option<Timestamp> {
-        self.text("started_at")?.parse().ok()
+        self.metadata.started_at.or_else(|| self.metadata.extra.kept("started_at"))
+    }
+
+    /// Returns whether the recorded start was stopped.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.metadata.stopped_at.is_some() || self.metadata.extra.keeps("stopped_at")
     }
 
     /// Returns the identity of the process, if recorded.
     pub(crate) fn identity(&self) -> Option<ProcessIdentity> {
-        ProcessIdentity::from_record(self.pid()?, self.number("start_time")?, self.text("boot_id")?).ok()
+        ProcessIdentity::from_record(self.pid()?, self.metadata.start_time?, self.boot_id()?).ok()
+    }
+
+    fn boot_id(&self) -> Option<&str> {
+        some(&self.metadata.boot_id)
     }
 
     /// Reconstructs the entry of the recorded start, to inspect and stop its process.
     pub(crate) fn runtime(&self) -> Option<Runtime> {
-        let log = self.text("stdout_log_path").and_then(|path| path.strip_suffix(".stdout"));
-        let runtime = Runtime::new(self.text("runtime_id")?, self.command().unwrap_or_default()).ok()?;
+        let log = some(&self.metadata.stdout_log_path).and_then(|path| path.strip_suffix(".stdout"));
+        let id = some(&self.metadata.runtime_id)?;
+        let runtime = Runtime::new(id, self.command().unwrap_or_default()).ok()?;
         Some(Runtime {
-            cwd: self.text("cwd").map(str::to_owned),
-            pid_path: self.text("pid_path").map(str::to_owned),
+            cwd: self.cwd().map(str::to_owned),
+            pid_path: some(&self.metadata.pid_path).map(str::to_owned),
             log_path: log.map(str::to_owned),
             ..runtime
         })
@@ -115,14 +118,14 @@ impl Record {
 
     /// Returns the marker of this start.
     pub(crate) fn instance(&self) -> Option<&str> {
-        self.text("instance")
+        some(&self.metadata.instance)
     }
 
     /// Returns an identity that no process has, with the start time of the starter. Together with the marker, it finds
     /// processes that a killed starter left.
     pub(crate) fn unfinished_start(&self) -> Option<ProcessIdentity> {
-        let since = self.number("starting")?;
-        ProcessIdentity::from_record(i32::MAX as u32, since, self.text("boot_id")?).ok()
+        let since = self.metadata.starting?;
+        ProcessIdentity::from_record(i32::MAX as u32, since, self.boot_id()?).ok()
     }
 
     /// Returns whether the file may be rewritten.
@@ -132,80 +135,102 @@ impl Record {
 
     /// Returns the record at the beginning of a start, before the process exists.
     pub(crate) fn starting(&self, start: &Start<'_>, starter: &ProcessIdentity) -> Record {
-        let mut json = self.json.clone();
-        for gone in [
-            "pid",
-            "start_time",
-            "log_writer",
-            "stopped_at",
-            "stop_reason",
-            "health_ok",
-            "health_detail",
-            "health_checked_at",
-        ] {
-            json.remove(gone);
-        }
-        json.extend(
-            [
-                ("version", Json::from(VERSION)),
-                ("runtime_id", start.runtime_id.into()),
-                ("command", start.command.into()),
-                ("cwd", start.cwd.into()),
-                ("started_at", start.at.to_string().into()),
-                ("pid_path", start.pid_path.into()),
-                ("stdout_log_path", start.stdout_path.into()),
-                ("stderr_log_path", start.stderr_path.into()),
-                ("instance", start.instance.into()),
-                ("boot_id", starter.boot_id().into()),
-                ("starting", starter.start_time().into()),
-            ]
-            .map(|(key, value)| (key.to_owned(), value)),
-        );
-        Record { json, source: Source::Current }
+        let mut extra = self.metadata.extra.clone();
+        extra.forget(OF_A_START);
+        let text = |text: &str| Some(text.to_owned());
+        let metadata = RuntimeMetadata {
+            version: Some(VERSION),
+            runtime_id: text(start.runtime_id),
+            command: text(start.command),
+            cwd: text(start.cwd),
+            started_at: Some(start.at),
+            pid_path: text(start.pid_path),
+            stdout_log_path: text(start.stdout_path),
+            stderr_log_path: text(start.stderr_path),
+            instance: text(start.instance),
+            boot_id: text(starter.boot_id()),
+            starting: Some(starter.start_time()),
+            metadata_path: self.metadata.metadata_path.clone(),
+            health_path: self.metadata.health_path.clone(),
+            extra,
+            ..RuntimeMetadata::default()
+        };
+        Record { metadata, source: Source::Current }
     }
 
     /// Returns the record once the process exists.
     pub(crate) fn started(mut self, begun: &Detached) -> Record {
-        self.json.remove("starting");
-        self.set_identity(&begun.program);
-        let writer =
-            [("pid", Json::from(begun.writer.pid())), ("start_time", begun.writer.start_time().into())];
-        let writer = writer.map(|(key, value)| (key.to_owned(), value)).into_iter().collect();
-        self.json.insert("log_writer".to_owned(), Json::Object(writer));
+        let (program, writer) = (&begun.program, &begun.writer);
+        let metadata = &mut self.metadata;
+        metadata.starting = None;
+        metadata.pid = Some(program.pid());
+        metadata.start_time = Some(program.start_time());
+        metadata.boot_id = Some(program.boot_id().to_owned());
+        metadata.log_writer =
+            Some(LogWriter { pid: writer.pid(), start_time: writer.start_time(), ..LogWriter::default() });
         self
     }
 
     /// Returns the log writer, if recorded.
     pub(crate) fn log_writer(&self) -> Option<ProcessIdentity> {
-        let writer = self.json.get("log_writer")?.as_object()?;
-        let number = |key: &str| u64::try_from(writer.get(key)?.as_i64()?).ok();
-        let pid = u32::try_from(number("pid")?).ok()?;
-        ProcessIdentity::from_record(pid, number("start_time")?, self.text("boot_id")?).ok()
-    }
-
-    fn set_identity(&mut self, identity: &ProcessIdentity) {
-        self.json.insert("pid".to_owned(), identity.pid().into());
-        self.json.insert("start_time".to_owned(), identity.start_time().into());
-        self.json.insert("boot_id".to_owned(), identity.boot_id().into());
+        let writer = self.metadata.log_writer.as_ref()?;
+        ProcessIdentity::from_record(writer.pid, writer.start_time, self.boot_id()?).ok()
     }
 
     /// Returns the record after the process has ended.
     pub(crate) fn stopped(&self, at: Timestamp, reason: &str) -> Record {
-        let mut json = self.json.clone();
-        json.remove("starting");
-        json.insert("version".to_owned(), VERSION.into());
-        json.insert("stopped_at".to_owned(), at.to_string().into());
-        json.insert("stop_reason".to_owned(), reason.into());
-        Record { json, source: Source::Current }
+        let mut metadata = self.metadata.clone();
+        metadata.extra.forget(&["starting", "version", "stopped_at", "stop_reason"]);
+        metadata.starting = None;
+        metadata.version = Some(VERSION);
+        metadata.stopped_at = Some(at);
+        metadata.stop_reason = Some(reason.to_owned());
+        Record { metadata, source: Source::Current }
     }
 
     pub(crate) fn bytes(&self) -> Vec<u8> {
-        let mut text = Json::Object(self.json.clone()).to_pretty();
+        let mut text = Json::Object(self.metadata.to_members()).to_pretty();
         if !text.ends_with('\n') {
             text.push('\n');
         }
         text.into_bytes()
     }
+}
+
+/// The members that a start sets or removes.
+const OF_A_START: &[&str] = &[
+    "version",
+    "runtime_id",
+    "command",
+    "cwd",
+    "started_at",
+    "pid_path",
+    "stdout_log_path",
+    "stderr_log_path",
+    "instance",
+    "boot_id",
+    "starting",
+    "pid",
+    "start_time",
+    "log_writer",
+    "stopped_at",
+    "stop_reason",
+    "health_ok",
+    "health_detail",
+    "health_checked_at",
+];
+
+/// Parses a metadata or health file; `None` if it is not a JSON object.
+pub(crate) fn parse(bytes: &[u8]) -> Option<RuntimeMetadata> {
+    match Json::parse_bytes(bytes, Dialect::Lenient) {
+        Ok(Json::Object(members)) => RuntimeMetadata::from_members(members).ok(),
+        Ok(_) | Err(_) => None,
+    }
+}
+
+/// Returns a text that is not empty.
+fn some(text: &Option<String>) -> Option<&str> {
+    text.as_deref().filter(|text| !text.is_empty())
 }
 
 /// What is recorded of a start.
@@ -289,9 +314,9 @@ mod tests {
         assert_eq!((started.identity(), started.log_writer()), (Some(begun.program), Some(begun.writer)));
         assert_eq!(started.starting(&start("j"), &starter).log_writer(), None);
         assert_eq!(started.unfinished_start(), None);
-        assert!(started.json.contains_key("note") && !started.json.contains_key("stopped_at"));
+        assert!(started.metadata.extra.keeps("note") && !started.is_stopped());
         let stopped = started.stopped(Timestamp::from_unix_micros(9_000_000), "stopped");
-        assert_eq!(stopped.text("stopped_at"), Some("1970-01-01T00:00:09+00:00"));
+        assert_eq!(stopped.metadata.to_members()["stopped_at"].as_str(), Some("1970-01-01T00:00:09+00:00"));
     }
 
     #[test]

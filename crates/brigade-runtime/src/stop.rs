@@ -189,7 +189,7 @@ impl Supervisor<'_> {
     /// file.
     pub(crate) fn clear(&self, seen: &Seen) -> Result<Cleared, RuntimeError> {
         let mut cleared = Cleared { processes: 0, pid_file: false };
-        let was_stopped = seen.record.json.contains_key("stopped_at");
+        let was_stopped = seen.record.is_stopped();
         let root = seen.record.identity().or_else(|| seen.record.unfinished_start());
         if let (false, Some(root), Some(instance)) = (was_stopped, root, seen.record.instance()) {
             let writer = seen.record.log_writer();

@@ -379,7 +379,7 @@ impl<'a> Supervisor<'a> {
             health,
             last_health,
             metadata: matches!(seen.record.source, Source::Original | Source::Current | Source::Newer)
-                .then_some(seen.record.json),
+                .then_some(seen.record.metadata),
             issues,
             ..RuntimeFacts::of(runtime)
         }

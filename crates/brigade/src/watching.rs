@@ -7,9 +7,11 @@
 use std::collections::BTreeMap;
 
 use brigade_call::{Binding, Receipt, RunObserved, ToolUse, VerifiedCall};
+use brigade_core::json::{from_json, matching, to_json};
 use brigade_core::{Dialect, Fingerprint, Json, RunId};
 use brigade_exec::Watch;
 use brigade_policy::{Observe, Reads, SandboxMode};
+use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::gather::Config;
@@ -56,15 +58,9 @@ pub(crate) fn remember(room: &Room, call: &VerifiedCall, receipt: &Receipt) {
         known.runs.insert(key(tool_id, call.binding()).to_hex(), run_id.clone());
     }
     known.tools.insert(tool_id.clone(), run_id);
-    let list = |runs: BTreeMap<String, RunId>| {
-        Json::object(runs.into_iter().map(|(key, run)| (key, Json::from(run.to_string()))))
-    };
-    let json = Json::object([
-        ("schema", Json::from(SCHEMA)),
-        ("runs", list(known.runs)),
-        ("tools", list(known.tools)),
-    ]);
-    let _ = room.fs.write_cache(&rel(OBSERVED), json.to_pretty().as_bytes());
+    known.schema = SCHEMA.to_owned();
+    let text = to_json(&known).expect("ids are JSON").to_pretty();
+    let _ = room.fs.write_cache(&rel(OBSERVED), text.as_bytes());
 }
 
 /// Lists the files that the last observed run of a tool used, and that nothing covers. Reads one receipt.
@@ -78,12 +74,15 @@ pub(crate) fn unbound(room: &Room, config: &Config, tool_id: &str) -> Result<Vec
     Ok(used.unbound.into_iter().map(|file| file.path).collect())
 }
 
-/// The content of the file.
-#[derive(Debug, Default, PartialEq)]
+/// The file.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Known {
+    schema: String,
     /// Observed runs, by the fingerprint of their binding.
+    #[serde(default, deserialize_with = "matching")]
     runs: BTreeMap<String, RunId>,
     /// The last observed run of each tool.
+    #[serde(default, deserialize_with = "matching")]
     tools: BTreeMap<String, RunId>,
 }
 
@@ -102,15 +101,9 @@ fn read(room: &Room) -> Known {
 
 /// Parses the file; empty if it is invalid.
 fn parse(bytes: &[u8]) -> Known {
-    let Ok(json) = Json::parse_bytes(bytes, Dialect::Strict) else { return Known::default() };
-    if json.get("schema").and_then(Json::as_str) != Some(SCHEMA) {
-        return Known::default();
-    }
-    let list = |name: &str| {
-        let runs = json.get(name).and_then(Json::as_object).into_iter().flatten();
-        runs.filter_map(|(key, run)| Some((key.clone(), run.as_str()?.parse().ok()?))).collect()
-    };
-    Known { runs: list("runs"), tools: list("tools") }
+    let known =
+        Json::parse_bytes(bytes, Dialect::Strict).ok().and_then(|json| from_json::<Known>(&json).ok());
+    known.filter(|known| known.schema == SCHEMA).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -124,7 +117,7 @@ mod tests {
             "tools": {{"a": "run-2"}}}}"#
         );
         let run = |key: &str, run: &str| BTreeMap::from([(key.to_owned(), run.parse().unwrap())]);
-        let expect = Known { runs: run("ab", "run-1"), tools: run("a", "run-2") };
+        let expect = Known { schema: SCHEMA.to_owned(), runs: run("ab", "run-1"), tools: run("a", "run-2") };
         assert_eq!(parse(good.as_bytes()), expect);
         for bad in ["", "[]", "{}", &good.replace(".v1", ".v2"), &good[..40]] {
             assert_eq!(parse(bad.as_bytes()), Known::default(), "{bad}");

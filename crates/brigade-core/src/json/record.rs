@@ -1,13 +1,14 @@
 //! Records: documents that lose nothing when they are read and written again.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize as _, DeserializeOwned, Deserializer, Visitor};
 use serde::ser::{Serialize, Serializer};
 
 use super::de::Members;
-use super::{Json, Mismatch, Object, hand_over, to_json};
+use super::{Json, Mismatch, Object, from_json, hand_over, to_json};
 
 /// The members of a record that its type does not know. They are written back unchanged.
 ///
@@ -48,6 +49,23 @@ impl Extra {
         self.absent.retain(|absent| !members.contains(absent));
         self.nulls.extend(members);
     }
+
+    /// Forgets how these known members were written, so that only their new values count.
+    pub fn forget(&mut self, members: &[&'static str]) {
+        self.members.retain(|name, _| !members.contains(&name.as_str()));
+        self.absent.retain(|absent| !members.contains(absent));
+        self.nulls.retain(|null| !members.contains(null));
+    }
+
+    /// Returns whether this known member is kept as it was written, because the type cannot hold it.
+    pub fn keeps(&self, member: &str) -> bool {
+        self.members.contains_key(member) || self.nulls.contains(&member)
+    }
+
+    /// Parses a known member that is kept only because its text has another form than the usual one.
+    pub fn kept<T: std::str::FromStr>(&self, member: &str) -> Option<T> {
+        self.members.get(member)?.as_str()?.parse().ok()
+    }
 }
 
 impl PartialEq for Extra {
@@ -55,6 +73,8 @@ impl PartialEq for Extra {
         self.members == other.members
     }
 }
+
+impl Eq for Extra {}
 
 impl From<Object> for Extra {
     fn from(members: Object) -> Extra {
@@ -254,6 +274,19 @@ where
     Option::deserialize(deserializer).map(Some)
 }
 
+/// Reads a map without the entries that do not match its type: `#[serde(deserialize_with = "matching")]`.
+///
+/// # Errors
+/// Fails if the value is not a map.
+pub fn matching<'de, T, D>(deserializer: D) -> Result<BTreeMap<String, T>, D::Error>
+where
+    T: DeserializeOwned,
+    D: Deserializer<'de>,
+{
+    let entries = Object::deserialize(deserializer)?.into_iter();
+    Ok(entries.filter_map(|(key, value)| Some((key, from_json(&value).ok()?))).collect())
+}
+
 /// Serializes a member with sorted keys, as in stored documents: `#[serde(with = "sorted")]`.
 pub mod sorted {
     use super::*;
@@ -282,7 +315,7 @@ mod tests {
     use serde::{Deserialize, Serialize};
 
     use super::*;
-    use crate::json::{Dialect, Number, from_json};
+    use crate::json::{Dialect, Number};
     use crate::{CallId, Timestamp};
 
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -342,6 +375,25 @@ mod tests {
         let mut sample = unchanged(r#"{"args":null,"at":7,"id":"c","words":[]}"#);
         sample.at = Some(Timestamp::from_unix_micros(0));
         assert_eq!(sample.to_members()["at"], Json::from("1970-01-01T00:00:00+00:00"));
+    }
+
+    #[test]
+    fn a_member_that_is_forgotten_has_only_its_new_value() {
+        let mut sample: Sample = from_json(&parse(r#"{"at":7,"id":"c","later":null}"#)).unwrap();
+        assert!(sample.extra.keeps("at") && sample.extra.keeps("later") && !sample.extra.keeps("words"));
+        sample.extra.forget(&["at", "later", "words"]);
+        assert_eq!(to_json(&sample).unwrap().to_compact(), r#"{"at":null,"id":"c","words":[]}"#);
+    }
+
+    #[test]
+    fn a_map_is_read_without_what_does_not_match() {
+        #[derive(Deserialize)]
+        struct Cache {
+            #[serde(deserialize_with = "matching")]
+            files: BTreeMap<String, u8>,
+        }
+        let cache: Cache = from_json(&parse(r#"{"files":{"a":1,"b":"x","c":300}}"#)).unwrap();
+        assert_eq!(cache.files, BTreeMap::from([("a".to_owned(), 1)]));
     }
 
     #[test]

@@ -7,13 +7,15 @@
 
 use brigade_call::ContractLabels;
 use brigade_catalog::{Catalog, Family, Tool};
-use brigade_core::{Fingerprint, Json};
+use brigade_core::Fingerprint;
+use serde::{Deserialize, Serialize};
 
 /// The longest part of a file name that is taken as it is.
 const PART: usize = 80;
 
 /// Tells what starts a server: command and directory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct ServerCommand(pub(crate) Fingerprint);
 
 impl ServerCommand {
@@ -23,11 +25,6 @@ impl ServerCommand {
         ServerCommand(
             builder.text("command", tool.command.as_deref()).text("cwd", tool.cwd.as_deref()).finish(),
         )
-    }
-
-    /// Reads what a record holds; none in records that were written before commands were kept.
-    pub(crate) fn from_json(json: &Json) -> Option<ServerCommand> {
-        json.get("command")?.as_str()?.parse().ok().map(ServerCommand)
     }
 
     /// Returns what tells a place of its own from the common one.
@@ -47,7 +44,7 @@ pub(crate) fn server_of(tool: &Tool) -> Option<&str> {
 }
 
 /// One tool of one server.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct McpTool {
     /// The server, as receipts name it.
     pub server: String,

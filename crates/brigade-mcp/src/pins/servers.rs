@@ -9,19 +9,18 @@
 use std::collections::BTreeSet;
 
 use brigade_catalog::{Catalog, Tool};
+use brigade_core::json::{from_json, to_json};
 use brigade_core::text::{escape_terminal, short};
-use brigade_core::{Json, Timestamp};
+use brigade_core::{Json, Object, Timestamp};
 use brigade_fs::{FileMode, FsError, RelPath};
+use serde::{Deserialize, Serialize};
 
 use super::key::{ServerCommand, has_own_place, server_file_name, server_of};
 use super::store::PinRecord;
-use super::{PINS, PinStore, parse, rel};
+use super::{PINS, PinStore, is_newer, parse, rel};
 
 /// The schema id of the files.
 const SCHEMA: &str = "brigade.mcp_listing.v1";
-
-/// What the ids of all versions of the files start with.
-const SCHEMA_OF_ANY_VERSION: &str = "brigade.mcp_listing.v";
 
 /// The directory of the files, in the directory of the pins; the ids that people use begin with it, too.
 const SERVERS: &str = "servers";
@@ -45,8 +44,9 @@ pub enum FirstTime {
 }
 
 /// A file's content.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listing {
+    schema: String,
     /// The server.
     pub server: String,
     variant: Option<String>,
@@ -58,6 +58,8 @@ pub struct Listing {
     pub listed: BTreeSet<String>,
     /// When the server listed that.
     pub listed_at: Timestamp,
+    #[serde(flatten)]
+    extra: Object,
 }
 
 /// A listing beside what is known.
@@ -83,36 +85,8 @@ impl Listing {
         path_of(&self.server, self.variant.as_deref())
     }
 
-    fn to_json(&self) -> Json {
-        let names =
-            |names: &BTreeSet<String>| Json::from(names.iter().map(String::as_str).collect::<Vec<_>>());
-        Json::object([
-            ("schema", Json::from(SCHEMA)),
-            ("server", Json::from(self.server.as_str())),
-            ("variant", Json::from(self.variant.clone())),
-            ("command", Json::from(self.command.0.to_hex())),
-            ("known", names(&self.known)),
-            ("known_at", Json::from(self.known_at.to_string())),
-            ("listed", names(&self.listed)),
-            ("listed_at", Json::from(self.listed_at.to_string())),
-        ])
-    }
-
-    fn from_json(json: &Json) -> Option<Listing> {
-        let text = |key: &str| json.get(key).and_then(Json::as_str);
-        let names = |key: &str| -> Option<BTreeSet<String>> {
-            json.get(key)?.as_array()?.iter().map(|name| name.as_str().map(str::to_owned)).collect()
-        };
-        text("schema").filter(|schema| *schema == SCHEMA)?;
-        Some(Listing {
-            server: text("server")?.to_owned(),
-            variant: text("variant").map(str::to_owned),
-            command: ServerCommand::from_json(json)?,
-            known: names("known")?,
-            known_at: text("known_at")?.parse().ok()?,
-            listed: names("listed")?,
-            listed_at: text("listed_at")?.parse().ok()?,
-        })
+    fn parse(json: &Json) -> Option<Listing> {
+        from_json(json).ok().filter(|listing: &Listing| listing.schema == SCHEMA)
     }
 }
 
@@ -164,6 +138,7 @@ impl PinStore<'_> {
             Found::Newer => return Ok(()),
             Found::Nothing if first_time == FirstTime::Leave => return Ok(()),
             Found::Nothing => Listing {
+                schema: SCHEMA.to_owned(),
                 server: server.to_owned(),
                 variant,
                 command,
@@ -171,6 +146,7 @@ impl PinStore<'_> {
                 known_at: now,
                 listed,
                 listed_at: now,
+                extra: Object::new(),
             },
             Found::Listing(known) if known.listed == listed && known.command == command => return Ok(()),
             Found::Listing(known) => Listing { command, listed, listed_at: now, ..*known },
@@ -234,17 +210,16 @@ impl PinStore<'_> {
             Err(_) => return Ok(Found::Nothing),
         };
         let Some(json) = parse(&bytes) else { return Ok(Found::Nothing) };
-        let schema = json.get("schema").and_then(Json::as_str).unwrap_or_default();
-        if schema != SCHEMA && schema.starts_with(SCHEMA_OF_ANY_VERSION) {
+        if is_newer(&json, SCHEMA) {
             return Ok(Found::Newer);
         }
-        Ok(Listing::from_json(&json).map_or(Found::Nothing, |listing| Found::Listing(Box::new(listing))))
+        Ok(Listing::parse(&json).map_or(Found::Nothing, |listing| Found::Listing(Box::new(listing))))
     }
 
     fn write_listing(&self, listing: &Listing) -> Result<(), FsError> {
         let path = listing.path();
         self.fs.create_dir_all(&path.parent())?;
-        let text = listing.to_json().to_pretty();
+        let text = to_json(listing).expect("a listing is JSON").to_pretty();
         self.fs.write_atomic(&path, text.as_bytes(), FileMode::Private)
     }
 }
@@ -290,6 +265,7 @@ mod tests {
 
     fn listing(known: &[&str], listed: &[&str]) -> Listing {
         Listing {
+            schema: SCHEMA.to_owned(),
             server: "voice".to_owned(),
             variant: None,
             command: ServerCommand(brigade_core::Fingerprint::of_bytes(b"")),
@@ -297,18 +273,19 @@ mod tests {
             known_at: Timestamp::from_unix_micros(0),
             listed: names(listed),
             listed_at: Timestamp::from_unix_micros(1_000_000),
+            extra: Object::new(),
         }
     }
 
     #[test]
     fn a_record_reads_back_the_same_and_every_part_of_it_is_needed() {
         let listing = listing(&["a"], &["a", "b"]);
-        let json = listing.to_json();
-        assert_eq!(Listing::from_json(&json), Some(listing));
+        let json = to_json(&listing).unwrap();
+        assert_eq!(Listing::parse(&json), Some(listing));
         for key in ["schema", "server", "command", "known", "known_at", "listed", "listed_at"] {
             let mut members = json.as_object().unwrap().clone();
             members.remove(key);
-            assert_eq!(Listing::from_json(&Json::Object(members)), None, "{key}");
+            assert_eq!(Listing::parse(&Json::Object(members)), None, "{key}");
         }
     }
 

@@ -1,27 +1,28 @@
 //! The files of pins: their records, and what can be wrong with them.
 
 use brigade_catalog::{Catalog, Tool};
-use brigade_core::{Fingerprint, Json, Timestamp};
+use brigade_core::json::{from_json, to_json};
+use brigade_core::{Fingerprint, Object, Timestamp};
 use brigade_fs::{FileMode, FsError, RelPath};
+use serde::{Deserialize, Serialize};
 use thiserror::Error as ThisError;
 
 use super::key::{McpTool, ServerCommand, has_own_place};
-use super::{PINS, PinStore, parse, rel};
+use super::{PINS, PinStore, is_newer, parse, rel};
 use crate::pin::{Pin, PinError};
 
 /// The schema id of the files.
 const SCHEMA: &str = "brigade.tool_pin.v1";
 
-/// What the ids of all versions of the files start with.
-const SCHEMA_OF_ANY_VERSION: &str = "brigade.tool_pin.v";
-
 /// The largest file that is read; a listing is at most one line of a server, which is 16 MiB.
 const LIMIT: u64 = 64 << 20;
 
 /// A file's content.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PinRecord {
+    pub(super) schema: String,
     /// Whose pin it is.
+    #[serde(flatten)]
     pub tool: McpTool,
     /// How the tool must be listed.
     pub pin: Pin,
@@ -31,9 +32,18 @@ pub struct PinRecord {
     pub missing_since: Option<Timestamp>,
     /// What started the server that listed it; unknown in older files.
     pub command: Option<ServerCommand>,
+    /// Members that this version does not know.
+    #[serde(flatten)]
+    pub(super) extra: Object,
 }
 
 impl PinRecord {
+    /// Returns the record of a new pin.
+    pub fn new(tool: McpTool, pin: Pin, command: Option<ServerCommand>) -> PinRecord {
+        let schema = SCHEMA.to_owned();
+        PinRecord { schema, tool, pin, offered: None, missing_since: None, command, extra: Object::new() }
+    }
+
     /// Returns the id that people use: the file's name without its ending.
     pub fn id(&self) -> String {
         let name = self.tool.file_name();
@@ -51,45 +61,13 @@ impl PinRecord {
         self.offered.clone().filter(|offered| offered.fingerprint() == bound)
     }
 
-    fn to_json(&self) -> Json {
-        Json::object([
-            ("schema", Json::from(SCHEMA)),
-            ("server", Json::from(self.tool.server.as_str())),
-            ("tool", Json::from(self.tool.tool.as_str())),
-            ("variant", Json::from(self.tool.variant.clone())),
-            ("command", Json::from(self.command.map(|command| command.0.to_hex()))),
-            ("pin", self.pin.to_json()),
-            ("offered", self.offered.as_ref().map_or(Json::Null, Pin::to_json)),
-            ("missing_since", Json::from(self.missing_since.map(|at| at.to_string()))),
-        ])
-    }
-
-    fn from_json(json: &Json) -> Result<PinRecord, PinTrouble> {
-        let text = |key: &'static str| {
-            json.get(key).and_then(Json::as_str).map(str::to_owned).ok_or(PinTrouble::Broken(PinError(key)))
-        };
-        match text("schema")?.as_str() {
-            SCHEMA => {}
-            newer if newer.starts_with(SCHEMA_OF_ANY_VERSION) => return Err(PinTrouble::Newer),
-            _ => return Err(PinTrouble::Broken(PinError("schema"))),
+    fn parse(bytes: &[u8]) -> Result<PinRecord, PinTrouble> {
+        let json = parse(bytes).ok_or(PinTrouble::Unreadable)?;
+        if is_newer(&json, SCHEMA) {
+            return Err(PinTrouble::Newer);
         }
-        let offered = match json.get("offered") {
-            None | Some(Json::Null) => None,
-            Some(offered) => Some(Pin::from_json(offered)?),
-        };
-        let missing_since = match json.get("missing_since") {
-            None | Some(Json::Null) => None,
-            Some(_) => Some(
-                text("missing_since")?.parse().map_err(|_| PinTrouble::Broken(PinError("missing_since")))?,
-            ),
-        };
-        Ok(PinRecord {
-            missing_since,
-            tool: McpTool { server: text("server")?, tool: text("tool")?, variant: text("variant").ok() },
-            command: ServerCommand::from_json(json),
-            pin: Pin::from_json(json.get("pin").unwrap_or(&Json::Null))?,
-            offered,
-        })
+        let record: PinRecord = from_json(&json).map_err(|error| PinError::of(&error))?;
+        if record.schema == SCHEMA { Ok(record) } else { Err(PinTrouble::OtherSchema) }
     }
 }
 
@@ -99,7 +77,10 @@ pub enum PinTrouble {
     /// It is not JSON, or no file.
     #[error("it is not a readable JSON document")]
     Unreadable,
-    /// Something is missing.
+    /// It is JSON of another kind.
+    #[error("it does not have the schema of a pin")]
+    OtherSchema,
+    /// A member is missing, or has another type or value than a pin has there.
     #[error("{0}")]
     Broken(#[from] PinError),
     /// It is of a newer version.
@@ -145,10 +126,7 @@ impl PinStore<'_> {
             // Anything else than a file blocks calls.
             Err(_) => return Err(PinTrouble::Unreadable),
         };
-        match parse(&bytes) {
-            Some(json) => PinRecord::from_json(&json).map(Some),
-            None => Err(PinTrouble::Unreadable),
-        }
+        PinRecord::parse(&bytes).map(Some)
     }
 
     /// Writes a pin, whole or not at all, for its owner alone.
@@ -157,7 +135,7 @@ impl PinStore<'_> {
     /// When the disk fails.
     pub fn write(&self, record: &PinRecord) -> Result<(), FsError> {
         self.fs.create_dir_all(&rel(PINS))?;
-        let text = record.to_json().to_pretty();
+        let text = to_json(record).expect("a pin is JSON").to_pretty();
         self.fs.write_atomic(&path_of(&record.tool), text.as_bytes(), FileMode::Private)
     }
 }
@@ -168,6 +146,8 @@ fn path_of(tool: &McpTool) -> RelPath {
 
 #[cfg(test)]
 mod tests {
+    use brigade_core::Json;
+
     use crate::pin::ListedTool;
 
     use super::*;
@@ -183,17 +163,30 @@ mod tests {
         let moment = Timestamp::from_unix_micros(1_000_000);
         for (offered, missing_since) in [(None, None), (Some(pin("new")), None), (None, Some(moment))] {
             let command = Some(ServerCommand(Fingerprint::of_bytes(b"")));
-            let record = PinRecord { tool: tool.clone(), pin: pin("old"), offered, missing_since, command };
-            let json = record.to_json();
-            assert_eq!(PinRecord::from_json(&json), Ok(record.clone()));
+            let new = PinRecord::new(tool.clone(), pin("old"), command);
+            let record = PinRecord { offered, missing_since, ..new };
+            let json = to_json(&record).unwrap();
+            let read = |json: &Json| PinRecord::parse(json.to_pretty().as_bytes());
+            assert_eq!(read(&json), Ok(record.clone()));
             assert_eq!(record.changes().is_empty(), record.offered.is_none());
-            for key in ["schema", "server", "tool", "pin"] {
+            let with = |key: &str, value: Option<Json>| {
                 let mut members = json.as_object().unwrap().clone();
                 members.remove(key);
-                assert!(PinRecord::from_json(&Json::Object(members)).is_err(), "{key}");
+                members.extend(value.map(|value| (key.to_owned(), value)));
+                Json::Object(members)
+            };
+            for key in ["schema", "server", "tool", "pin"] {
+                assert!(read(&with(key, None)).is_err(), "{key}");
             }
+            for key in ["schema", "server", "tool", "pin", "offered", "missing_since"] {
+                assert!(read(&with(key, Some(Json::from(7)))).is_err(), "{key}");
+            }
+            let later = with("later", Some(Json::from(1.5)));
+            assert_eq!(to_json(&read(&later).unwrap()), Ok(later), "unknown members are kept");
+            let other = with("schema", Some(Json::from("brigade.other.v1")));
+            assert_eq!(read(&other), Err(PinTrouble::OtherSchema));
         }
-        let newer = Json::object([("schema", Json::from("brigade.tool_pin.v2"))]);
-        assert_eq!(PinRecord::from_json(&newer), Err(PinTrouble::Newer));
+        let newer = br#"{"schema": "brigade.tool_pin.v2"}"#;
+        assert_eq!(PinRecord::parse(newer), Err(PinTrouble::Newer));
     }
 }

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use brigade_core::Json;
+use brigade_core::json::to_json;
+use brigade_doctor::SarifLog;
 use brigade_fs::{DiskFs, FileMode, Fs as _, RelPath};
 
 use crate::error::{Error, ErrorKind};
@@ -10,8 +11,8 @@ use crate::report::CatalogReport;
 use crate::room::CATALOG;
 
 impl CatalogReport {
-    /// Returns the issues as the log of one run, in the form of [`brigade_doctor::sarif`].
-    pub fn sarif(&self) -> Json {
+    /// Returns the issues as the log of one run.
+    pub fn sarif(&self) -> SarifLog {
         brigade_doctor::sarif(self.issues.iter(), CATALOG)
     }
 
@@ -29,6 +30,7 @@ impl CatalogReport {
         let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder =
             DiskFs::open(folder.unwrap_or(Path::new("."))).map_err(|error| unusable(error.to_string()))?;
-        Ok(folder.write_atomic(&name, self.sarif().to_pretty().as_bytes(), FileMode::KeepOr(0o644))?)
+        let text = to_json(&self.sarif()).expect("a log is JSON").to_pretty();
+        Ok(folder.write_atomic(&name, text.as_bytes(), FileMode::KeepOr(0o644))?)
     }
 }

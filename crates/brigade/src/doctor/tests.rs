@@ -1,5 +1,6 @@
 use std::path::Path;
 
+use brigade_core::json::to_json;
 use brigade_core::{IdPrefix, Json, NeutralWords, NextStep};
 
 use super::*;
@@ -106,17 +107,14 @@ fn sarif_has_a_rule_for_each_result_and_a_place() {
     let folder = tempfile::tempdir().unwrap();
     let workspace = workspace(folder.path(), &format!("{TOOLS}manifest_path = \"gone.json\"\n"));
     let log = workspace.catalog().list().unwrap().sarif();
-    let run = &log.get("runs").and_then(Json::as_array).unwrap()[0];
-    let rules = run.get("tool").and_then(|tool| tool.get("driver")?.get("rules")?.as_array()).unwrap();
-    let results = run.get("results").and_then(Json::as_array).unwrap();
-    assert_eq!(results.len(), 2);
-    for result in results {
-        let index = result.get("ruleIndex").and_then(Json::as_i64).unwrap();
-        let rule = &rules[usize::try_from(index).unwrap()];
-        assert_eq!(rule.get("id"), result.get("ruleId"));
-        let location = &result.get("locations").and_then(Json::as_array).unwrap()[0];
-        assert!(location.get("physicalLocation").and_then(|place| place.get("artifactLocation")).is_some());
+    let run = &log.runs[0];
+    assert_eq!(run.results.len(), 2);
+    for result in &run.results {
+        assert_eq!(run.tool.driver.rules[result.rule_index.unwrap()].id, result.rule_id);
+        assert!(!result.locations[0].physical_location.artifact_location.uri.is_empty());
     }
+    let text = to_json(&log).unwrap().to_pretty();
+    assert_eq!(serde_json::to_string_pretty(&log).unwrap(), text, "members are sorted");
 }
 
 #[test]
