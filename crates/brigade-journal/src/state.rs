@@ -7,10 +7,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use brigade_core::{Dialect, Json, Object};
+use brigade_core::{Dialect, Extra, Json, record};
 use brigade_fs::{FileId, Fs, FsError, FsErrorKind, Lines, RelPath};
 
-use crate::entry::{Content, HEADER_KEY, Kind, codes, look_at};
+use serde::{Deserialize, Serialize};
+
+use crate::entry::{Content, Kind, codes, look_at};
 use crate::error::JournalError;
 use crate::layout::{Layout, segment_name, segment_number};
 use crate::ledger::Ledger;
@@ -22,45 +24,57 @@ use crate::writer::Writer;
 pub(crate) const JOURNAL_VERSION: i64 = 1;
 
 /// The first line of a journal.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Header {
     /// The format version.
+    #[serde(rename = "queue_version")]
     pub version: i64,
     /// Incremented with every replacement of the journal.
     pub generation: u64,
     /// The highest sequence assigned when the journal was replaced.
     pub sequence: u64,
     /// The numbers of the segments, oldest first.
+    #[serde(default, with = "segment_names")]
     pub segments: Vec<u64>,
     /// The highest ledger sequence that the records named when the journal was replaced. Absent in earlier versions.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ledger: Option<u64>,
+    /// Members that this version does not know.
+    #[serde(skip)]
+    pub extra: Extra,
 }
+
+record!(Header);
 
 impl Header {
     pub(crate) fn to_line(&self) -> String {
-        let mut members = vec![
-            (HEADER_KEY, Json::from(self.version)),
-            ("generation", Json::from(self.generation)),
-            ("sequence", Json::from(self.sequence)),
-            ("segments", self.segments.iter().map(|number| segment_name(*number)).collect::<Vec<_>>().into()),
-        ];
-        members.extend(self.ledger.map(|ledger| ("ledger", Json::from(ledger))));
-        format!("{}\n", Json::object(members).to_compact())
+        let mut header = self.clone();
+        header.extra.complete();
+        format!("{}\n", Json::Object(header.to_members()).to_compact())
     }
 
     fn from_line(line: &[u8]) -> Option<Header> {
-        let json = Json::parse_bytes(line, Dialect::Lenient).ok()?;
-        let members: &Object = json.as_object()?;
-        let natural =
-            |key: &str| members.get(key).and_then(Json::as_i64).and_then(|number| u64::try_from(number).ok());
-        let segments = members.get("segments").and_then(Json::as_array).unwrap_or_default();
-        Some(Header {
-            version: members.get(HEADER_KEY)?.as_i64()?,
-            generation: natural("generation")?,
-            sequence: natural("sequence")?,
-            ledger: natural("ledger"),
-            segments: segments.iter().filter_map(|name| segment_number(name.as_str()?)).collect(),
-        })
+        match Json::parse_bytes(line, Dialect::Lenient) {
+            Ok(Json::Object(members)) => Header::from_members(members).ok(),
+            _ => None,
+        }
+    }
+}
+
+/// Writes segments by their file names.
+mod segment_names {
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    use super::{segment_name, segment_number};
+
+    pub(super) fn serialize<S: Serializer>(segments: &[u64], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(segments.iter().map(|number| segment_name(*number)))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u64>, D::Error> {
+        let names = Vec::<String>::deserialize(deserializer)?;
+        Ok(names.iter().filter_map(|name| segment_number(name)).collect())
     }
 }
 
@@ -151,6 +165,8 @@ pub struct State {
     pub(crate) place: Arc<Journal>,
     /// `None` if nothing was ever recorded, or the journal's name is taken.
     pub(crate) journal: Option<Log>,
+    /// The identity and length of the journal file.
+    loaded: Option<(FileId, u64)>,
     pub(crate) header: Option<Header>,
     /// Oldest first.
     pub(crate) segments: Vec<Log>,
@@ -172,18 +188,18 @@ impl State {
         let mut state = State {
             place: place.clone(),
             journal: None,
+            loaded: None,
             header: None,
             segments: Vec::new(),
             damage: Vec::new(),
             is_blocked: false,
             lost_segments: Vec::new(),
         };
-        let mut journal_id: Option<FileId> = None;
         match fs.open(&layout.journal()) {
             Ok(file) => {
-                journal_id = Some(file.id()?);
                 let mut start = 0;
                 let end = file.len()?;
+                state.loaded = Some((file.id()?, end));
                 let mut lines = Lines::new(&*file, 0, end);
                 if let Some(first) = lines.next_line()?
                     && matches!(look_at(&**kind, first.bytes), Content::Header)
@@ -225,7 +241,7 @@ impl State {
                         Ok(file) => Some(file.id()?),
                         Err(_) => None,
                     };
-                    if now != journal_id && !is_last {
+                    if now != state.loaded.map(|(id, _)| id) && !is_last {
                         return Ok(None);
                     }
                     let problem = kind.words().lost_segment;
@@ -241,6 +257,15 @@ impl State {
             }
         }
         Ok(Some(state))
+    }
+
+    /// Returns whether the journal is still the file that was loaded, with the same length.
+    pub fn is_current(&self) -> bool {
+        let now = match self.place.fs.open(&self.place.layout.journal()) {
+            Ok(file) => file.id().and_then(|id| Ok((id, file.len()?))).ok(),
+            Err(_) => None,
+        };
+        self.loaded.is_some() && now == self.loaded
     }
 
     /// Returns whether the journal was written by an earlier program, or lost its header.

@@ -12,13 +12,13 @@ mod snapshot;
 mod verify;
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use brigade_call::{Checkpoint, LedgerLink, Receipt};
 use brigade_core::Timestamp;
 use brigade_fs::Fs;
-use brigade_journal::{BatchMark, Damage, Journal, Writer};
+use brigade_journal::{BatchMark, Damage, Journal, State, Writer};
 
 pub use check::{Check, Compaction};
 pub(crate) use kind::OWN_MEMBERS;
@@ -39,14 +39,31 @@ pub struct JournalStore {
     journal: Arc<Journal>,
     holder: String,
     lock_timeout: Duration,
+    /// The state that is being read. It is shared until the files change, so that an operation with several questions
+    /// scans them once.
+    shared: Mutex<Weak<State>>,
 }
 
 impl JournalStore {
     /// Opens the store of a workspace without accessing the disk.
     ///
-    /// `holder` is shown to processes that wait for the lock in vain: process id, command, start time.
+    /// `holder` is shown to processes that wait for the lock in vain, with the time since when it is held.
     pub fn new(fs: Arc<dyn Fs>, holder: impl Into<String>, lock_timeout: Duration) -> JournalStore {
-        JournalStore { journal: kind::journal(fs), holder: holder.into(), lock_timeout }
+        let journal = kind::journal(fs);
+        JournalStore { journal, holder: holder.into(), lock_timeout, shared: Mutex::default() }
+    }
+
+    /// Reads the state as it is now, or returns the one that is being read if the files have not changed since.
+    fn load(&self) -> Result<Arc<State>, QueueError> {
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(state) = shared.upgrade()
+            && state.is_current()
+        {
+            return Ok(state);
+        }
+        let state = Arc::new(self.journal.load()?);
+        *shared = Arc::downgrade(&state);
+        Ok(state)
     }
 
     /// Checks that calls can be read, so that an unreadable journal is not mistaken for an empty queue.
@@ -54,7 +71,7 @@ impl JournalStore {
     /// # Errors
     /// Returns [`QueueError::Blocked`] if they cannot. Also fails on a disk error.
     pub fn require_calls(&self) -> Result<(), QueueError> {
-        Ok(self.journal.load()?.require_journal()?)
+        Ok(self.load()?.require_journal()?)
     }
 
     /// Lists everything unreadable. The next write moves it to a quarantine file.
@@ -62,7 +79,7 @@ impl JournalStore {
     /// # Errors
     /// Fails on a disk error.
     pub fn damage(&self) -> Result<Vec<Damage>, QueueError> {
-        Ok(self.journal.load()?.damage()?)
+        Ok(self.load()?.damage()?)
     }
 
     /// Lists everything that has the name of a receipt but is not a file, and the directory of receipts if it is not
@@ -79,7 +96,7 @@ impl JournalStore {
     /// # Errors
     /// Fails on a disk error.
     pub fn check(&self) -> Result<Check, QueueError> {
-        check::check(&self.journal.load()?)
+        check::check(&*self.load()?)
     }
 
     /// Passes on all calls in queue order, as text if they are shown as stored. Used for lists as long as the history.
@@ -91,7 +108,7 @@ impl JournalStore {
         &self,
         found: &mut dyn FnMut(ListedCall<'_>) -> ControlFlow<()>,
     ) -> Result<(), QueueError> {
-        snapshot::export(&self.journal.load()?, found)
+        snapshot::export(&*self.load()?, found)
     }
 
     /// Moves finished calls to segments and unreadable lines to a quarantine, and removes leftovers of crashes, even if
@@ -113,7 +130,9 @@ impl JournalStore {
     }
 
     fn transaction(&self, now: Timestamp) -> Result<JournalTransaction, QueueError> {
-        let writer = self.journal.lock(&self.holder, self.lock_timeout)?;
+        let holder = format!("{}, since {now}", self.holder);
+        let writer = self.journal.lock(&holder, self.lock_timeout)?;
+        *self.shared.lock().unwrap_or_else(PoisonError::into_inner) = Weak::new();
         let mut transaction = JournalTransaction { writer, now };
         // If the journal's name is taken, only a compaction can proceed.
         if !transaction.writer.state().is_blocked() {
@@ -125,8 +144,8 @@ impl JournalStore {
 }
 
 impl Store for JournalStore {
-    fn read(&self) -> Result<Box<dyn Snapshot>, QueueError> {
-        Ok(Box::new(self.journal.load()?))
+    fn read(&self) -> Result<Arc<dyn Snapshot>, QueueError> {
+        Ok(self.load()?)
     }
 
     fn begin(&self, now: Timestamp) -> Result<Box<dyn Transaction + '_>, QueueError> {

@@ -57,8 +57,8 @@ impl MemoryStore {
 }
 
 impl Store for MemoryStore {
-    fn read(&self) -> Result<Box<dyn Snapshot>, QueueError> {
-        Ok(Box::new(Moment(self.kept())))
+    fn read(&self) -> Result<Arc<dyn Snapshot>, QueueError> {
+        Ok(Arc::new(Moment(self.kept())))
     }
 
     fn begin(&self, _now: Timestamp) -> Result<Box<dyn Transaction + '_>, QueueError> {

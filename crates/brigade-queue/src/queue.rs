@@ -154,7 +154,7 @@ impl Queue {
 }
 
 enum Held<'a> {
-    Own(Box<dyn Snapshot>),
+    Own(Arc<dyn Snapshot>),
     Lent(&'a dyn Snapshot),
 }
 

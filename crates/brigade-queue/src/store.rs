@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use brigade_call::{Call, CallStatus, Checkpoint, LedgerLink, Paths, Receipt, RecordVersion, RunSummary};
 use brigade_core::{CallId, CheckpointId, Fingerprint, Object, Timestamp};
@@ -180,7 +181,7 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// Fails if the store cannot be reached.
-    fn read(&self) -> Result<Box<dyn Snapshot>, QueueError>;
+    fn read(&self) -> Result<Arc<dyn Snapshot>, QueueError>;
 
     /// Waits to become the only writer, until the result is dropped.
     ///

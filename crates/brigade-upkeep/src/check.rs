@@ -43,7 +43,7 @@ pub struct StateCheck {
 /// Returns file errors.
 pub fn check_state(site: &Site<'_>) -> Result<StateCheck, UpkeepError> {
     let view = site.queue.read()?;
-    let mut check = match &site.journal {
+    let mut check = match site.journal {
         Some(journal) => journal.check()?,
         None => Check::default(),
     };

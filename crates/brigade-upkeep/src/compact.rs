@@ -25,7 +25,7 @@ pub fn compact(site: &Site<'_>) -> Result<Compacted, UpkeepError> {
     let now = site.now();
     // Taking the lock records the runs whose runner is gone.
     drop(site.queue.lock(now)?);
-    let compaction = match &site.journal {
+    let compaction = match site.journal {
         Some(journal) => journal.compact(now)?,
         None => Compaction::default(),
     };

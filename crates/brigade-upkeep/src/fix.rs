@@ -119,7 +119,7 @@ fn fix_locks(site: &Site<'_>, fixes: &mut Fixes) {
 }
 
 fn fix_queue(site: &Site<'_>, fixes: &mut Fixes) -> Result<(), UpkeepError> {
-    let Some(journal) = &site.journal else { return Ok(()) };
+    let Some(journal) = site.journal else { return Ok(()) };
     let (damaged, lost, checkpoints, left) = {
         let view = site.queue.read()?;
         let check = journal.check()?;

@@ -391,7 +391,7 @@ fn read_runs(site: &Site<'_>, view: &View<'_>, ledger: Ledger) -> Result<Read, U
 /// Summarizes unreadable lines by file.
 fn unreadable_calls(site: &Site<'_>) -> Result<Vec<BrokenFile>, UpkeepError> {
     let mut files: BTreeMap<String, (u64, Option<u64>, &'static str)> = BTreeMap::new();
-    let Some(journal) = &site.journal else { return Ok(Vec::new()) };
+    let Some(journal) = site.journal else { return Ok(Vec::new()) };
     for damage in journal.damage()? {
         files.entry(damage.path).or_insert((0, damage.line, damage.problem)).0 += 1;
     }

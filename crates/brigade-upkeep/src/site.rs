@@ -18,7 +18,7 @@ pub struct Site<'a> {
     /// The queue of calls.
     pub queue: Queue,
     /// The journal of the queue; `None` when the host uses another store.
-    pub journal: Option<JournalStore>,
+    pub journal: Option<&'a JournalStore>,
     /// The current caller.
     pub caller: &'a Caller,
     /// Cancels health commands.

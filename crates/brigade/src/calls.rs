@@ -8,7 +8,7 @@ use brigade_call::{BoundCode, Call, CallStatus, Plan, Preview, Step, shown_polic
 use brigade_core::{Hint, IdPrefix, NextStep, Severity};
 use brigade_policy::{BlockerDetail, Failure, invalid};
 use brigade_projection::blocking;
-use brigade_queue::{OnDuplicate, QueueError, Review, StoredCall, check_status};
+use brigade_queue::{OnDuplicate, QueueError, Review, StoredCall, View, check_status};
 use brigade_redact::{Redactor, SecretValue};
 
 use crate::args;
@@ -47,6 +47,7 @@ pub struct CallList {
     /// Number of calls by status, listed or not.
     pub counts: BTreeMap<String, u64>,
     filter: CallFilter,
+    view: Arc<View<'static>>,
     room: Arc<Room>,
 }
 
@@ -103,13 +104,14 @@ impl Calls {
     /// # Errors
     /// Returns [`ErrorKind::Usage`] for an unknown status, and file errors.
     pub fn list(&self, filter: CallFilter) -> Result<CallList, Error> {
-        let counts = self.room.queue().read()?.call_counts()?;
+        let view = Arc::new(self.room.queue().read()?);
+        let counts = view.call_counts()?;
         if let Some(status) = &filter.status {
             let found = counts.keys().map(String::as_str);
             check_status(status, CallStatus::ALL.iter().map(CallStatus::as_str).chain(found))?;
         }
         let (target, calls_path) = (self.room.target(), calls_path(&self.room));
-        Ok(CallList { target, calls_path, counts, filter, room: self.room.clone() })
+        Ok(CallList { target, calls_path, counts, filter, view, room: self.room.clone() })
     }
 
     /// Shows one call.
@@ -211,8 +213,7 @@ impl CallList {
     /// # Errors
     /// Returns file errors.
     pub fn for_each(&self, found: &mut dyn FnMut(&Call) -> ControlFlow<()>) -> Result<(), Error> {
-        let queue = self.room.queue();
-        Ok(queue.read()?.list_calls(&self.filter, &mut |stored| found(&stored.call))?)
+        Ok(self.view.list_calls(&self.filter, &mut |stored| found(&stored.call))?)
     }
 
     /// Passes on the JSON of the calls with absolute paths, oldest first, indented as elements of a list at depth 1 of
@@ -221,8 +222,7 @@ impl CallList {
     /// # Errors
     /// Returns file errors.
     pub fn for_each_text(&self, found: &mut dyn FnMut(&[u8]) -> ControlFlow<()>) -> Result<(), Error> {
-        let (queue, journal) = (self.room.queue(), self.room.journal());
-        Ok(queue.read()?.for_each_text(journal.as_ref(), &self.filter, &*self.room, found)?)
+        Ok(self.view.for_each_text(self.room.journal(), &self.filter, &*self.room, found)?)
     }
 
     /// Returns why the list may be empty, such as an unknown tool.

@@ -58,7 +58,7 @@ impl Runs {
                 RUN_STATUSES.iter().map(CallStatus::as_str).chain(counts.keys().map(String::as_str)),
             )?;
         }
-        let page = view.list_runs(self.room.journal().as_ref(), filter, before.as_deref())?;
+        let page = view.list_runs(self.room.journal(), filter, before.as_deref())?;
         let RunPage { runs: shown, latest, next_before, errors: bad } = page;
         let latest = latest.map(|run| listed_summary(&self.room, &view, &run));
         let absolute = |path: &str| self.room.absolute(path);

@@ -36,7 +36,7 @@ impl Tools {
         let catalog = load::catalog(room)?;
         let tool = load::any_tool(&catalog, id).map_err(|error| error.refusing(room, Refusal::Tool))?;
         let queue = room.queue();
-        let found = queue.read()?.observed_runs(room.journal().as_ref(), tool.id.as_str(), runs)?;
+        let found = queue.read()?.observed_runs(room.journal(), tool.id.as_str(), runs)?;
         let seen = found.runs.iter().map(|(receipt, observed)| (receipt, observed));
         let used = ToolUse::of(tool, seen, room.fs.root());
         let fits = |pattern: &str| matches!(matching_files(&*room.fs, pattern), Ok(Matching::All(_)));

@@ -7,7 +7,7 @@ use brigade_call::Paths;
 use brigade_core::Timestamp;
 use brigade_facts::{Config, Digests, SourceFiles};
 use brigade_fs::{Fs, RelPath};
-use brigade_queue::{JournalStore, Queue, Store, ThisHost};
+use brigade_queue::{JournalStore, Queue, ThisHost};
 use brigade_redact::Redactor;
 use brigade_upkeep::{InboxStore, Setup, Site};
 
@@ -24,30 +24,30 @@ pub(crate) struct Room {
     pub(crate) fs: Arc<dyn Fs>,
     pub(crate) env: Env,
     pub(crate) digests: Digests,
+    files_of_calls: Arc<JournalStore>,
 }
 
 impl Room {
+    /// Reads and writes nothing.
+    pub(crate) fn new(fs: Arc<dyn Fs>, env: Env) -> Room {
+        let holder = format!("process {}", std::process::id());
+        let files_of_calls = Arc::new(JournalStore::new(fs.clone(), holder, env.lock_timeout));
+        Room { fs, env, digests: Digests::default(), files_of_calls }
+    }
+
     pub(crate) fn now(&self) -> Timestamp {
         self.env.clock.now()
     }
 
     /// Opens the queue. Reads and writes nothing.
     pub(crate) fn queue(&self) -> Queue {
-        let store: Arc<dyn Store> = match &self.env.store {
-            Some(store) => store.clone(),
-            None => Arc::new(self.files_of_calls()),
-        };
+        let store = self.env.store.clone().unwrap_or_else(|| self.files_of_calls.clone());
         Queue::new(store, Arc::new(ThisHost::new(self.fs.clone())))
     }
 
     /// Returns the journal of calls; `None` if the host uses another store.
-    pub(crate) fn journal(&self) -> Option<JournalStore> {
-        self.env.store.is_none().then(|| self.files_of_calls())
-    }
-
-    fn files_of_calls(&self) -> JournalStore {
-        let holder = format!("process {}, since {}", std::process::id(), self.now());
-        JournalStore::new(self.fs.clone(), holder, self.env.lock_timeout)
+    pub(crate) fn journal(&self) -> Option<&JournalStore> {
+        self.env.store.is_none().then_some(&*self.files_of_calls)
     }
 
     /// Returns the workspace in the form that a survey takes.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use brigade_facts::{Digests, SourceFiles};
+use brigade_facts::SourceFiles;
 use brigade_fs::{DiskFs, Fs, RelPath};
 
 use crate::agents::Agents;
@@ -118,7 +118,7 @@ impl Workspace {
     }
 
     fn over(fs: Arc<dyn Fs>, env: Env) -> Workspace {
-        Workspace { room: Arc::new(Room { fs, env, digests: Digests::default() }) }
+        Workspace { room: Arc::new(Room::new(fs, env)) }
     }
 
     /// Returns whether the directory has `.brigade`.

@@ -2,17 +2,19 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use brigade_call::{LedgerLink, Receipt};
 use brigade_core::json::members;
 use brigade_core::{Dialect, Fingerprint, Json, Object, RunId, Timestamp};
 use brigade_fs::{DirEntry, FileKind, Fs, FsError, FsErrorKind, ReadFile, RelPath, read_many};
 use brigade_journal::{NewEntry, State, Writer, find_prefix_if_whole, newest, set_file_aside, whole};
+use memchr::memmem::Finder;
 
 use super::layout;
 use crate::error::QueueError;
 use crate::store::{
-    BadReceipt, Chain, ChainEnd, ExaminedReceipt, ExaminedRun, InLedger, RunList, StoredReceipt, Taken,
+    BadReceipt, ChainEnd, ExaminedReceipt, ExaminedRun, InLedger, RunList, StoredReceipt, Taken,
 };
 
 /// The maximum size of a receipt, in bytes.
@@ -264,24 +266,55 @@ pub(crate) fn enter(
     Ok((LedgerLink { sequence: entry.sequence, sha256: entry.sha256 }, chain))
 }
 
-/// Calls `found` with some members of every receipt. If the chain is checked, also returns the sha256 of each readable
-/// file.
+/// What a look at every receipt found for a verification.
+pub(crate) struct ReadReceipts {
+    /// All files, sorted by name.
+    pub(crate) paths: Vec<RelPath>,
+    /// The sha256 of each readable file, if hashes were requested.
+    pub(crate) hashes: HashMap<RelPath, Fingerprint>,
+    /// Whether there is a receipt in our own format.
+    pub(crate) has_own: bool,
+}
+
+/// Calls `found` with some members of every receipt, and returns what a verification needs.
 pub(crate) fn examine(
     fs: &dyn Fs,
-    folder: &RunFolder,
     wanted: &[&str],
-    chain: Chain,
+    hashes: Hashes,
     found: &ExaminedRun<'_>,
-) -> HashMap<RelPath, Fingerprint> {
-    let paths = folder.receipts();
-    let hashes = read_many(fs, &paths, RECEIPT_LIMIT, |index, bytes| {
+) -> Result<ReadReceipts, FsError> {
+    let paths = files(fs)?;
+    let own = Finder::new(OWN);
+    let has_own = AtomicBool::new(false);
+    let read = read_many(fs, &paths, RECEIPT_LIMIT, |index, bytes| {
         let path = &paths[index];
-        let is_checked = chain == Chain::Check;
-        let hash = bytes.as_ref().ok().filter(|_| is_checked).map(|bytes| Fingerprint::of_bytes(bytes));
+        let text = bytes.as_deref().unwrap_or_default();
+        let hash = (hashes == Hashes::Compute && bytes.is_ok()).then(|| Fingerprint::of_bytes(text));
+        if !has_own.load(Relaxed) && own.find(text).is_some() {
+            has_own.store(true, Relaxed);
+        }
         found(examined(path, bytes, wanted));
         hash
     });
-    paths.into_iter().zip(hashes).filter_map(|(path, hash)| Some((path, hash?))).collect()
+    let hashes = paths.iter().zip(read).filter_map(|(path, hash)| Some((path.clone(), hash?))).collect();
+    Ok(ReadReceipts { paths, hashes, has_own: has_own.into_inner() })
+}
+
+/// Whether to compute the sha256 of each file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hashes {
+    Compute,
+    Skip,
+}
+
+/// The start of a receipt in our own format.
+const OWN: &str = "\"schema\": \"brigade.receipt.v";
+
+/// Returns whether there is a receipt in our own format.
+pub(crate) fn has_own(fs: &dyn Fs, paths: &[RelPath]) -> bool {
+    let own = Finder::new(OWN);
+    let is_own = |_, bytes: Result<Vec<u8>, FsError>| bytes.is_ok_and(|bytes| own.find(&bytes).is_some());
+    read_many(fs, paths, RECEIPT_LIMIT, is_own).contains(&true)
 }
 
 fn examined(

@@ -10,6 +10,7 @@ use brigade_core::{CallId, Json};
 use brigade_journal::{Found, Listed, Log, Merge, State, StatusCode};
 
 use super::kind::{code_of, content_key, duplicate_key, status_of};
+use super::receipts::Hashes;
 use super::{checkpoints, receipts, verify};
 use crate::error::QueueError;
 use crate::store::{
@@ -210,10 +211,13 @@ impl Snapshot for State {
         chain: Chain,
         found: &ExaminedRun<'_>,
     ) -> Result<Verification, QueueError> {
-        let folder = receipts::RunFolder::list(&**self.place().fs())?;
-        let hashes = receipts::examine(&**self.place().fs(), &folder, members, chain, found);
+        let fs = &**self.place().fs();
+        let has_ledger = !matches!(self.place().ledger().open(), Ok(None));
+        let is_hashed = chain == Chain::Check && has_ledger;
+        let hashes = if is_hashed { Hashes::Compute } else { Hashes::Skip };
+        let read = receipts::examine(fs, members, hashes, found)?;
         match chain {
-            Chain::Check => verify::verify_hashed(self, &folder, &hashes),
+            Chain::Check => verify::verify_read(self, &read),
             Chain::Trust => Ok(Verification::default()),
         }
     }

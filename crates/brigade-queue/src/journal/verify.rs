@@ -3,13 +3,13 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use brigade_call::CallStatus;
-use brigade_core::json::{Raw, members};
+use brigade_call::{CallStatus, RunOutput, StreamOutput};
+use brigade_core::json::{Raw, from_json, members};
 use brigade_core::{Dialect, Fingerprint};
 use brigade_fs::{Fs, FsErrorKind, Lines, RelPath, fingerprint, read_many};
 use brigade_journal::{LedgerEntry, LedgerLine, Log, NO_HASH, State};
 
-use super::receipts::{self, RunFolder};
+use super::receipts::{self, ReadReceipts};
 use super::{reconcile, snapshot};
 use crate::error::QueueError;
 use crate::store::{Finding, Tampering, Verification};
@@ -25,23 +25,12 @@ pub(crate) fn verify(state: &State, from: u64) -> Result<Verification, QueueErro
     verify_by(state, from, None)
 }
 
-/// Verifies the whole chain with the hashes of files that were just read.
-pub(crate) fn verify_hashed(
-    state: &State,
-    folder: &RunFolder,
-    hashes: &HashMap<RelPath, Fingerprint>,
-) -> Result<Verification, QueueError> {
-    verify_by(state, 1, Some(&Hashed { folder, hashes }))
+/// Verifies the whole chain with what was just read of the receipts.
+pub(crate) fn verify_read(state: &State, read: &ReadReceipts) -> Result<Verification, QueueError> {
+    verify_by(state, 1, Some(read))
 }
 
-/// The hashes of the receipts that were read.
-struct Hashed<'a> {
-    folder: &'a RunFolder,
-    hashes: &'a HashMap<RelPath, Fingerprint>,
-}
-
-fn verify_by(state: &State, from: u64, hashed: Option<&Hashed<'_>>) -> Result<Verification, QueueError> {
-    let fs = &**state.place().fs();
+fn verify_by(state: &State, from: u64, read: Option<&ReadReceipts>) -> Result<Verification, QueueError> {
     let mut findings = Vec::new();
     let lines = match state.place().ledger().lines() {
         Ok(Some(mut lines)) => {
@@ -57,32 +46,32 @@ fn verify_by(state: &State, from: u64, hashed: Option<&Hashed<'_>>) -> Result<Ve
         }
         Err(error) => return Err(error.into()),
     };
-    let links = links(state)?;
     let is_own = |line: &LedgerLine| line.entry.as_ref().is_some_and(|entry| !entry.is_adopted);
     let has_own = lines.iter().flatten().any(is_own);
-    let is_unadopted = is_unadopted(state, has_own)?;
+    let files = match read {
+        Some(read) => read.paths.clone(),
+        None => receipts::files(&**state.place().fs())?,
+    };
+    let is_unadopted = is_unadopted(state, has_own, &files, read);
     if lines.is_none() && is_unadopted {
         // If nothing ever ran, there is nothing to adopt.
-        let is_unadopted = !receipts::files(fs)?.is_empty();
+        let is_unadopted = !files.is_empty();
         return Ok(Verification { is_unadopted, ..Verification::default() });
     }
+    let links = links(state)?;
     let detail = if lines.is_some() { "the ledger ends before it" } else { "there is no ledger" };
     let lines = lines.unwrap_or_default();
     let known = links.iter().map(|link| link.sequence).max().unwrap_or(0);
     check_chain(&lines, from, known, &mut findings);
     let entries: Vec<&LedgerEntry> = lines.iter().filter_map(|line| line.entry.as_ref()).collect();
     let checked: Vec<&LedgerEntry> = entries.iter().copied().filter(|entry| from <= entry.sequence).collect();
-    check_files(state, &checked, hashed, &mut findings);
+    check_files(state, &checked, read, &mut findings);
     check_links(&entries, &links, from, detail, &mut findings);
     for entry in forgotten(state, &checked, &links)? {
         let detail = "its call does not know the run: the journal is older than the ledger";
         findings.push(Finding::of(Some(entry.sequence), &entry.run_id, Tampering::Forgotten, detail));
     }
     if !is_unadopted {
-        let files = match hashed {
-            Some(hashed) => hashed.folder.receipts(),
-            None => receipts::files(fs)?,
-        };
         check_additions(state, &files, &entries, &mut findings)?;
     }
     // Keep one finding per place, preferably one that names the run.
@@ -174,13 +163,13 @@ fn report_broken(broken: &mut Vec<u64>, missing: Range<u64>, from: u64, findings
 fn check_files(
     state: &State,
     entries: &[&LedgerEntry],
-    hashed: Option<&Hashed<'_>>,
+    read: Option<&ReadReceipts>,
     findings: &mut Vec<Finding>,
 ) {
     let paths: Vec<Option<RelPath>> =
         entries.iter().map(|entry| receipts::receipt_path(&entry.run_id)).collect();
     // A file that was not read may still exist under a name that receipts do not have.
-    let known = |path: &RelPath| hashed.and_then(|hashed| hashed.hashes.get(path)).copied();
+    let known = |path: &RelPath| read.and_then(|read| read.hashes.get(path)).copied();
     let unread: Vec<RelPath> = paths.iter().flatten().filter(|path| known(path).is_none()).cloned().collect();
     let mut hashes = read_many(&**state.place().fs(), &unread, receipts::RECEIPT_LIMIT, |index, bytes| {
         let bytes = bytes.ok()?;
@@ -213,12 +202,10 @@ fn changed_log(fs: &dyn Fs, receipt: &RelPath, bytes: &[u8]) -> Option<&'static 
         }
     })
     .ok()?;
-    let output = output?.parse(Dialect::Lenient).ok()?;
+    let output: RunOutput = from_json(&output?.parse(Dialect::Lenient).ok()?).ok()?;
     let stem = receipt.name().strip_suffix(".json")?;
-    let changed = |stream: &str| {
-        let said = output.get(stream)?;
-        let length = u64::try_from(said.get("log_bytes")?.as_i64()?).ok()?;
-        let sha256: Fingerprint = said.get("log_sha256")?.as_str()?.parse().ok()?;
+    let changed = |stream: &str, said: &StreamOutput| {
+        let (length, sha256) = (said.log_bytes?, said.log_sha256?);
         let path = receipt.parent().join(&format!("{stem}.{stream}.log")).ok()?;
         let is_as_said = match fs.open(&path) {
             Ok(log) => log.len() == Ok(length) && fingerprint(&*log).is_ok_and(|found| found == sha256),
@@ -226,10 +213,10 @@ fn changed_log(fs: &dyn Fs, receipt: &RelPath, bytes: &[u8]) -> Option<&'static 
         };
         (!is_as_said).then_some(())
     };
-    if changed("stdout").is_some() {
+    if changed("stdout", &output.stdout).is_some() {
         Some("its log of standard output was changed")
     } else {
-        changed("stderr").map(|()| "its log of standard error was changed")
+        changed("stderr", &output.stderr).map(|()| "its log of standard error was changed")
     }
 }
 
@@ -294,29 +281,20 @@ pub(crate) fn unrecorded_and_forgotten(state: &State) -> Result<(Vec<String>, Ve
     };
     let entries: Vec<&LedgerEntry> = entries.iter().collect();
     let forgotten = forgotten(state, &entries, &[])?.into_iter().map(|entry| entry.run_id.clone()).collect();
-    if is_unadopted(state, entries.iter().any(|entry| !entry.is_adopted))? {
+    let files = receipts::files(&**state.place().fs())?;
+    if is_unadopted(state, entries.iter().any(|entry| !entry.is_adopted), &files, None) {
         return Ok((Vec::new(), forgotten));
     }
     let mut findings = Vec::new();
-    check_additions(state, &receipts::files(&**state.place().fs())?, &entries, &mut findings)?;
+    check_additions(state, &files, &entries, &mut findings)?;
     Ok((findings.into_iter().map(|finding| finding.run_id).collect(), forgotten))
 }
 
 /// Returns whether receipts may be missing from the ledger: before adoption, or if it was interrupted. A missing
 /// journal looks the same, unless there are receipts that only this version writes.
-fn is_unadopted(state: &State, has_own_entry: bool) -> Result<bool, QueueError> {
+fn is_unadopted(state: &State, has_own_entry: bool, files: &[RelPath], read: Option<&ReadReceipts>) -> bool {
     let is_unadopted = state.is_unadopted() && state.segment_count() == 0 && !has_own_entry;
-    Ok(is_unadopted && !has_own_receipt(state)?)
-}
-
-/// Returns whether there is a receipt in our own format.
-fn has_own_receipt(state: &State) -> Result<bool, QueueError> {
-    let files = receipts::files(&**state.place().fs())?;
-    let finder = memchr::memmem::Finder::new("\"schema\": \"brigade.receipt.v");
-    let found = read_many(&**state.place().fs(), &files, receipts::RECEIPT_LIMIT, |_, bytes| {
-        bytes.is_ok_and(|bytes| finder.find(&bytes).is_some())
-    });
-    Ok(found.contains(&true))
+    is_unadopted && !read.map_or_else(|| receipts::has_own(&**state.place().fs(), files), |read| read.has_own)
 }
 
 /// Finds receipts without a ledger entry, except those of runs that are just being recorded.
