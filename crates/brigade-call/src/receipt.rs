@@ -8,7 +8,7 @@ mod summary;
 use std::collections::BTreeMap;
 
 use brigade_core::json::exact;
-use brigade_core::{Extra, Fingerprint, Json, Number, Object, Timestamp, record};
+use brigade_core::{Extra, Fingerprint, Json, Number, Object, RunId, Timestamp, record};
 use brigade_policy::PolicyDecision;
 use brigade_projection::ProjectionSummary;
 use serde::{Deserialize, Serialize};
@@ -22,8 +22,9 @@ pub use statement::{Statement, Subject};
 pub use summary::RunSummary;
 
 use crate::binding::Binding;
-use crate::call::Runner;
+use crate::call::{Call, Runner};
 use crate::checkpoint::{Checkpoint, CheckpointChoice};
+use crate::contract::ContractLabels;
 
 /// The schema id of receipts.
 const SCHEMA: &str = "brigade.receipt.v1";
@@ -238,6 +239,28 @@ pub struct Receipt {
 }
 
 record!(Receipt);
+
+impl Receipt {
+    /// Returns the receipt of a run with everything that it repeats from its call and the contract.
+    pub fn of_call(call: &Call, contract: &ContractLabels, run: &RunId, status: &str) -> Receipt {
+        Receipt {
+            tool_id: call.tool_id.clone(),
+            family: call.family.clone(),
+            approval_fingerprint: call.stored_approval(),
+            approval: Some(RunReview {
+                reviewed_at: call.reviewed_at,
+                review_reason: call.review_reason.clone(),
+                ..RunReview::default()
+            }),
+            permissions: contract.permissions.clone(),
+            effects: contract.effects.clone(),
+            runtime_id: contract.runtime_id.clone(),
+            mcp_server_id: contract.mcp_server_id.clone(),
+            mcp_tool_name: contract.mcp_tool_name.clone(),
+            ..Receipt::new(run.as_str(), call.id.as_str(), status)
+        }
+    }
+}
 
 /// A JSON value that is not a receipt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]

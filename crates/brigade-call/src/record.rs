@@ -165,6 +165,14 @@ fn or_empty<T: Serialize, S: Serializer>(value: &Option<T>, serializer: S) -> Re
 }
 
 impl Call {
+    /// Returns the fingerprint of the last approval as text. That of v0.30 is kept, though it approves nothing here.
+    pub fn stored_approval(&self) -> Option<String> {
+        match &self.approval {
+            Some(approval) => Some(approval.fingerprint.to_hex()),
+            None => self.extra.get("approval_fingerprint").and_then(Json::as_str).map(str::to_owned),
+        }
+    }
+
     /// Writes the record: the keys of v0.30, our own, and all unknown ones.
     pub fn to_record(&self) -> Object {
         self.members(Some(RECORD_VERSION))

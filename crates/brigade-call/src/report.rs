@@ -2,7 +2,7 @@
 
 use brigade_core::text::escape_terminal;
 use brigade_core::{Dialect, ErrorKind, Json, Object, closest};
-use brigade_policy::{Blocker, BlockerDetail, Failure};
+use brigade_policy::{Blocker, BlockerDetail, ErrorLine, Failure};
 use serde::{Deserialize, Serialize};
 
 use crate::call::Call;
@@ -33,7 +33,7 @@ pub struct BatchRow {
     /// The status of that call.
     pub status: Option<String>,
     /// Why nothing was stored.
-    pub error: Option<String>,
+    pub error: Option<ErrorLine>,
     /// All reasons against the call, as sentences.
     pub blockers: Vec<String>,
     /// The same reasons with code, place and fix.
@@ -89,7 +89,7 @@ impl PassedOver {
 
 impl BatchRow {
     /// Says why nothing was stored; with the reasons of the plan, when the line has one.
-    pub fn refused(line: usize, error: String, plan: Option<&Plan>) -> BatchRow {
+    pub fn refused(line: usize, error: ErrorLine, plan: Option<&Plan>) -> BatchRow {
         BatchRow {
             line,
             created: false,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use brigade_call::{
     CHECKPOINTS, Checkpoint, OutputCompaction, RUNS, Receipt, Resume, RunObserved, RunOutput, RunProcess,
-    RunReview, SandboxUsed, StreamOutput, VerifiedCall,
+    SandboxUsed, StreamOutput, VerifiedCall,
 };
 use brigade_core::text::short;
 use brigade_core::{Number, Object, RunId, Timestamp};
@@ -62,14 +62,11 @@ pub(crate) struct ReceiptParts<'a> {
 pub(crate) fn receipt(parts: ReceiptParts<'_>) -> Receipt {
     let call = parts.call.call();
     let plan = parts.call.plan();
-    let contract = plan.contract();
     let binding = parts.call.binding();
     let outcome = parts.outcome;
     let argv = parts.redactor.redact_argv(parts.call.argv().words());
     let duration = outcome.map_or(Duration::ZERO, |outcome| outcome.duration);
     let receipt = Receipt {
-        tool_id: call.tool_id.clone(),
-        family: call.family.clone(),
         caller: Some(call.caller.as_record()),
         started_at: Some(parts.started_at),
         completed_at: Some(parts.completed_at),
@@ -96,17 +93,6 @@ pub(crate) fn receipt(parts: ReceiptParts<'_>) -> Receipt {
         contract_fingerprint: Some(binding.contract.to_hex()),
         source_fingerprint: Some(binding.source.clone()),
         call_fingerprint: Some(plan.call_fingerprint().to_hex()),
-        approval_fingerprint: call.approval.as_ref().map(|approval| approval.fingerprint.to_hex()),
-        approval: Some(RunReview {
-            reviewed_at: call.reviewed_at,
-            review_reason: call.review_reason.clone(),
-            ..RunReview::default()
-        }),
-        permissions: contract.permissions.clone(),
-        effects: contract.effects.clone(),
-        runtime_id: contract.runtime_id.clone(),
-        mcp_server_id: contract.mcp_server_id.clone(),
-        mcp_tool_name: contract.mcp_tool_name.clone(),
         runtime: parts.call.runtime().cloned(),
         policy: Some(plan.policy().clone()),
         env_labels_used: parts.bound_labels,
@@ -114,7 +100,7 @@ pub(crate) fn receipt(parts: ReceiptParts<'_>) -> Receipt {
         output_compaction: compaction(parts.stdout, parts.stderr, outcome),
         sandbox: parts.sandbox,
         observed: parts.observed,
-        ..Receipt::new(parts.run_id.as_str(), call.id.as_str(), parts.status)
+        ..Receipt::of_call(call, plan.contract(), parts.run_id, parts.status)
     };
     let receipt = match parts.call.resume() {
         Some(resume) => resumed(receipt, resume),

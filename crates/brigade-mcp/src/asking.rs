@@ -1,4 +1,4 @@
-//! Asking the server of a tool for its list.
+//! Asks MCP servers for their tool lists.
 
 use std::fmt;
 use std::path::Path;
@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use brigade_call::{Objection, VerifiedStart};
 use brigade_catalog::Tool;
+use brigade_core::codes;
 use brigade_core::text::{escape_terminal, short};
 use brigade_exec::{HostEnvironment, OpenedProgram, Talk};
+use brigade_policy::ErrorLine;
 use brigade_process::{CancelToken, Stream};
 use brigade_redact::{Redactor, SecretValue};
 
@@ -17,29 +19,29 @@ use crate::peer::list_live;
 /// The maximum time for listing tools. The policy or the tool can lower it.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How many bytes of a failed server's standard error are read.
+/// The number of bytes that are kept of a server's standard error.
 const ERRORS: usize = 8 * 1024;
 
-/// How many characters of them are shown.
+/// The number of characters of it that an error shows.
 const SHOWN: usize = 300;
 
-/// What asking needs of the host.
+/// The parts of the host that a request for the list uses.
 pub struct Asking<'a> {
-    /// The workspace.
+    /// The directory of the workspace.
     pub workspace: &'a Path,
-    /// The variables of this process.
+    /// The environment variables of this process.
     pub environment: &'a HostEnvironment,
-    /// Values that are not shown.
+    /// Values that are masked in output.
     pub secrets: &'a [SecretValue],
-    /// What ends it early.
+    /// Cancels the request.
     pub cancel: Option<CancelToken>,
 }
 
 impl Asking<'_> {
-    /// Starts the server of a tool, asks it for its tools, and ends it. It gets as long as the tool says, at most 30 s.
+    /// Starts the server of a tool, reads its tool list, and ends it. The limit is the timeout of the tool, at most 30 s.
     ///
     /// # Errors
-    /// Why it did not answer, with the end of what it printed to standard error.
+    /// Fails if the server was not started or did not answer. The error includes the start of its standard error.
     pub fn list(
         &self,
         tool: &Tool,
@@ -74,7 +76,7 @@ impl Asking<'_> {
     }
 }
 
-/// Why a server gave no list.
+/// Why there is no list of a server.
 #[derive(Clone, Debug)]
 pub enum Silence {
     /// The checks refused the start.
@@ -84,7 +86,16 @@ pub enum Silence {
 }
 
 impl Silence {
-    /// Tells whether the policy is one of the reasons.
+    /// Returns the reason as an error of a report.
+    pub fn line(&self) -> ErrorLine {
+        let code = match self {
+            Silence::NotStarted(_) => codes::CALL_BLOCKED,
+            Silence::Failed(_) => codes::RUN_FAILED,
+        };
+        ErrorLine::new(code.as_str(), self.to_string())
+    }
+
+    /// Returns whether the policy is one of the reasons.
     pub fn is_of_the_policy(&self) -> bool {
         let is_policy = |objection: &Objection| matches!(objection, Objection::Policy(_));
         matches!(self, Silence::NotStarted(objections) if objections.iter().any(is_policy))

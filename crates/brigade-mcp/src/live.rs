@@ -361,7 +361,7 @@ fn summary(asked: &Asked<'_>) -> LiveServerReport {
         tools: exchange
             .map(|exchange| exchange.tools.iter().map(|tool| tool.name.clone()).collect())
             .unwrap_or_default(),
-        error: asked.said.as_ref().err().map(ToString::to_string),
+        error: asked.said.as_ref().err().map(Silence::line),
     }
 }
 

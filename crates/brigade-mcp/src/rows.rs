@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use brigade_core::{Hint, Json, NextStep, Spell};
+use brigade_policy::ErrorLine;
 use serde::{Deserialize, Serialize};
 
 use crate::pin::Pin;
@@ -222,7 +223,7 @@ pub struct LiveServerReport {
     /// The names of the listed tools.
     pub tools: Vec<String>,
     /// Why the server did not answer.
-    pub error: Option<String>,
+    pub error: Option<ErrorLine>,
 }
 
 /// A catalog tool as its server lists it.

@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 
 use brigade_call::{
     Call, CallStatus, Checkpoint, CheckpointStatus, Claim, LedgerLink, RUNS, Receipt, ReceiptLink,
-    RecordVersion, RunEnd, RunReview, WrongStep,
+    RecordVersion, RunEnd, WrongStep,
 };
 use brigade_core::{CallId, Fingerprint, Json, Number, RunId, Timestamp};
 use brigade_redact::shown_command;
@@ -343,8 +343,6 @@ pub fn interrupted_receipt(host: &dyn Host, stored: &StoredCall, run: &RunId, no
     // The end time is unknown; use the time at which it was noticed.
     let duration = call.started_at.map_or(0.0, |started_at| now.since(started_at).as_secs_f64());
     let mut receipt = Receipt {
-        tool_id: call.tool_id.clone(),
-        family: call.family.clone(),
         started_at: call.started_at,
         completed_at: Some(now),
         duration_seconds: Some(Number::from((duration * 1000.0).round() / 1000.0)),
@@ -359,24 +357,10 @@ pub fn interrupted_receipt(host: &dyn Host, stored: &StoredCall, run: &RunId, no
         contract_fingerprint: call.contract_fingerprint.clone(),
         source_fingerprint: call.source_fingerprint.clone(),
         call_fingerprint: call.call_fingerprint.clone(),
-        approval_fingerprint: match &call.approval {
-            Some(approval) => Some(approval.fingerprint.to_hex()),
-            None => call.extra.get("approval_fingerprint").and_then(Json::as_str).map(str::to_owned),
-        },
-        approval: Some(RunReview {
-            reviewed_at: call.reviewed_at,
-            review_reason: call.review_reason.clone(),
-            ..RunReview::default()
-        }),
-        permissions: contract.permissions.clone(),
-        effects: contract.effects.clone(),
-        runtime_id: contract.runtime_id.clone(),
-        mcp_server_id: contract.mcp_server_id.clone(),
-        mcp_tool_name: contract.mcp_tool_name.clone(),
         policy: call.policy.clone(),
         projection_summary: call.projection_summary.clone(),
         runner: call.claim.as_ref().and_then(|claim| claim.runner.clone()),
-        ..Receipt::new(run.as_str(), call.id.as_str(), CallStatus::Interrupted.as_str())
+        ..Receipt::of_call(call, contract, run, CallStatus::Interrupted.as_str())
     };
     // Omit everything that was not observed.
     receipt.extra.leave_out(&["failure", "output", "process", "sandbox", "binding"]);

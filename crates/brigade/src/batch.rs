@@ -67,14 +67,15 @@ impl Calls {
             if line.iter().all(u8::is_ascii_whitespace) {
                 continue;
             }
+            let refused = |error: Error, plan: Option<&Plan>| {
+                Line::Refused(BatchRow::refused(number, error.line(&*self.room.env.speller), plan))
+            };
             group.push(match plan_line(&self.room, &config, &mut facts, &line) {
                 Ok(plan) => match plan.not_to_be_queued(blocked) {
                     None => Line::Planned(number, Box::new(plan)),
-                    Some(reason) => Line::Refused(BatchRow::refused(number, reason, Some(&plan))),
+                    Some(reason) => refused(Error::new(ErrorKind::Refused, reason), Some(&plan)),
                 },
-                Err(error) => {
-                    Line::Refused(BatchRow::refused(number, error.with_hints(&*self.room.env.speller), None))
-                }
+                Err(error) => refused(error, None),
             });
             if group.len() == GROUP {
                 commit(&self.room, &mut group, &mut report, found)?;

@@ -4,7 +4,7 @@ use std::io::{self, BufRead, Write};
 
 use brigade::core::json::DocumentWriter;
 use brigade::paths::CALLS;
-use brigade::{BatchReport, BatchRow, Blocked, Error, Report, SchemaId, Workspace};
+use brigade::{BatchReport, BatchRow, Blocked, Error, ErrorLine, Report, SchemaId, Workspace};
 use serde::{Deserialize, Serialize};
 
 use super::text::{Colour, Text, Tone};
@@ -80,7 +80,7 @@ fn line(row: &BatchRow) -> Text {
             .and(words::status(row.status.as_deref().unwrap_or("")))
             .then(Tone::Plain, if row.created { "" } else { " (already queued)" }),
         (None, error) => {
-            let reasons = std::iter::once(error.as_deref().unwrap_or("refused"));
+            let reasons = std::iter::once(error.as_ref().map_or("refused", ErrorLine::as_str));
             let reasons = reasons.chain(row.blockers.iter().map(String::as_str)).collect::<Vec<_>>();
             start.then(Tone::Bad, "refused").then(Tone::Plain, &format!(": {}", reasons.join("; ")))
         }
