@@ -24,7 +24,7 @@ use crate::state::millis;
 const LEDGER_VERSION: i64 = 1;
 
 /// The value of `previous` in the first entry.
-pub const NO_HASH: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+pub(crate) const NO_HASH: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
 /// An entry of the ledger.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

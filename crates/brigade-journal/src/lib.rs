@@ -55,6 +55,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod chain;
 mod compact;
 mod entry;
 mod error;
@@ -68,6 +69,7 @@ mod recover;
 mod state;
 mod writer;
 
+pub use chain::{ChainFault, ChainFaultKind, check_chain};
 pub use compact::Rewrite;
 pub use entry::{
     Adoption, BATCH_KEY, BatchMark, Content, Entry, Facts, Kind, MEMBERS, Members, Peeked, Span, StatusCode,
@@ -75,9 +77,7 @@ pub use entry::{
 };
 pub use error::JournalError;
 pub use layout::Layout;
-pub use ledger::{
-    Appended, Ledger, LedgerEntry, LedgerLine, NO_HASH, NewEntry, find_prefix_if_whole, newest, whole,
-};
+pub use ledger::{Appended, Ledger, LedgerEntry, LedgerLine, NewEntry, find_prefix_if_whole, newest, whole};
 pub use log::{Found, Listed, Log};
 pub use merge::Merge;
 pub use quarantine::set_file_aside;

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use brigade_catalog::edit::{self, merge};
 use brigade_catalog::{Catalog, Level, Tool, ToolId, starter};
+use brigade_core::json::from_json;
 use brigade_core::{Json, codes};
 use brigade_facts::{CATALOG, CONFIG_LIMIT, DOCUMENT_LIMIT, errors_of, parse_json};
 use brigade_policy::{ErrorLine, Failure};
@@ -15,6 +16,14 @@ use crate::setup::{CATALOG_LOCK, Existing, Ignore, Setup};
 
 /// The file with the user's selection of harnesses.
 const SELECTION: &str = ".brigade/config.json";
+
+/// The part of that file which matters here. Entries that are not texts are ignored.
+#[derive(Deserialize)]
+struct Selection {
+    harnesses: Vec<Json>,
+    #[serde(default)]
+    owner: Json,
+}
 
 /// The neutral harness, which every selection includes.
 const NEUTRAL: &str = "scripts";
@@ -31,13 +40,19 @@ pub struct DefaultsRequest {
     pub ignore: Ignore,
 }
 
-/// What became of the built-in tools.
-#[derive(Clone, Debug, Default)]
+/// The result of adding the built-in tools.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct Defaults {
     /// Whether the catalog could be changed.
     pub valid: bool,
     /// Why the catalog could not be changed.
     pub errors: Vec<ErrorLine>,
+    /// Whether nothing was written.
+    pub dry_run: bool,
+    /// Whether existing entries were replaced.
+    pub force: bool,
     /// Whether there was no catalog.
     pub created: bool,
     /// Added tools.
@@ -50,14 +65,18 @@ pub struct Defaults {
     pub conflicts: Vec<DefaultConflict>,
     /// The sources of the tools.
     pub sources: Vec<DefaultSource>,
+    /// Number of written sources.
+    pub source_created_count: usize,
+    /// Number of existing sources.
+    pub source_skipped_count: usize,
     /// Number of entries in the catalog afterwards.
     pub tool_count: usize,
     /// Number of built-in tools.
     pub default_count: usize,
-    /// The selected harnesses, if some are selected.
-    pub scope: Option<Vec<String>>,
-    /// The result for the ignore lines in words; `None` if they were not touched.
-    pub gitignore: Option<String>,
+    /// The harnesses of the built-in tools, if `.brigade/config.json` selects some.
+    pub projection_scope: Option<Vec<String>>,
+    /// The result for the ignore lines: `created (.gitignore)`, `updated (.gitignore)` or `skipped`.
+    pub gitignore: String,
 }
 
 /// A catalog tool with the id of a built-in tool and another source.
@@ -109,8 +128,14 @@ impl Setup<'_> {
     ) -> Result<Defaults, Failure> {
         let scope = self.projection_scope()?;
         let tools = scoped(scope.as_ref());
-        let mut done = Defaults { default_count: tools.len(), ..Defaults::default() };
-        done.scope = scope.map(|scope| scope.into_iter().collect());
+        let mut done = Defaults {
+            dry_run: request.dry_run,
+            force: request.existing == Existing::Overwrite,
+            default_count: tools.len(),
+            projection_scope: scope.map(|scope| scope.into_iter().collect()),
+            gitignore: "skipped".to_owned(),
+            ..Defaults::default()
+        };
         let invalid = |problem: String| vec![ErrorLine::new(codes::CONFIG_INVALID.as_str(), problem)];
         let _lock = if request.dry_run {
             None
@@ -174,8 +199,10 @@ impl Setup<'_> {
             self.write_config(CATALOG, &merged.text)?;
         }
         if write {
-            done.gitignore = Some(self.write_ignore(ignored)?);
+            done.gitignore = self.write_ignore(ignored)?;
         }
+        let count = |action: &str| done.sources.iter().filter(|source| source.action == action).count();
+        (done.source_created_count, done.source_skipped_count) = (count("create"), count("skip"));
         Ok(done)
     }
 
@@ -187,13 +214,14 @@ impl Setup<'_> {
             Err(error) => return Err(error.into()),
         };
         let Ok(json) = parse_json(&bytes) else { return Ok(None) };
-        let named = json.get("harnesses").and_then(Json::as_array).unwrap_or_default();
-        let named = named.iter().filter_map(Json::as_str).filter(|name| !name.trim().is_empty());
+        let Ok(selection) = from_json::<Selection>(&json) else { return Ok(None) };
+        let named = selection.harnesses.iter().filter_map(Json::as_str);
+        let named = named.filter(|name| !name.trim().is_empty());
         let mut scope: BTreeSet<String> = named.map(str::to_owned).collect();
         if scope.is_empty() {
             return Ok(None);
         }
-        let owner = json.get("owner").and_then(Json::as_str).map(str::trim);
+        let owner = selection.owner.as_str().map(str::trim);
         scope.extend(owner.filter(|owner| !owner.is_empty()).map(str::to_owned));
         scope.insert(NEUTRAL.to_owned());
         Ok(Some(scope))

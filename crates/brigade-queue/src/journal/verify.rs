@@ -1,13 +1,12 @@
 //! Verifies that all receipts are present, unchanged and in order.
 
 use std::collections::{HashMap, HashSet};
-use std::ops::Range;
 
 use brigade_call::{CallStatus, RunOutput, StreamOutput};
 use brigade_core::json::{Raw, from_json, members};
 use brigade_core::{Dialect, Fingerprint};
 use brigade_fs::{Fs, FsErrorKind, Lines, RelPath, fingerprint, read_many};
-use brigade_journal::{LedgerEntry, LedgerLine, Log, NO_HASH, State};
+use brigade_journal::{ChainFault, ChainFaultKind, LedgerEntry, LedgerLine, Log, State, check_chain};
 
 use super::receipts::{self, ReadReceipts};
 use super::{reconcile, snapshot};
@@ -62,7 +61,7 @@ fn verify_by(state: &State, from: u64, read: Option<&ReadReceipts>) -> Result<Ve
     let detail = if lines.is_some() { "the ledger ends before it" } else { "there is no ledger" };
     let lines = lines.unwrap_or_default();
     let known = links.iter().map(|link| link.sequence).max().unwrap_or(0);
-    check_chain(&lines, from, known, &mut findings);
+    findings.extend(check_chain(&lines, from, known).into_iter().map(Finding::from));
     let entries: Vec<&LedgerEntry> = lines.iter().filter_map(|line| line.entry.as_ref()).collect();
     let checked: Vec<&LedgerEntry> = entries.iter().copied().filter(|entry| from <= entry.sequence).collect();
     check_files(state, &checked, read, &mut findings);
@@ -98,64 +97,21 @@ fn verify_by(state: &State, from: u64, read: Option<&ReadReceipts>) -> Result<Ve
     Ok(Verification { checked: checked.len() as u64, findings, last, is_unadopted })
 }
 
+impl From<ChainFault> for Finding {
+    fn from(fault: ChainFault) -> Finding {
+        let tampering = match fault.kind {
+            ChainFaultKind::Changed => Tampering::Changed,
+            ChainFaultKind::Removed => Tampering::Removed,
+            ChainFaultKind::Reordered => Tampering::Reordered,
+        };
+        let ChainFault { sequence, line, run_id, detail, .. } = fault;
+        Finding { sequence, line, run_id, tampering, detail }
+    }
+}
+
 impl Finding {
     fn of(sequence: Option<u64>, run_id: &str, tampering: Tampering, detail: &'static str) -> Finding {
         Finding { sequence, line: None, run_id: run_id.to_owned(), tampering, detail }
-    }
-}
-
-/// Checks sequence numbers, hashes, and that each entry follows the one before. `known` is the highest sequence that a
-/// call names.
-fn check_chain(lines: &[LedgerLine], from: u64, known: u64, findings: &mut Vec<Finding>) {
-    let present: HashSet<u64> = lines.iter().filter_map(|line| Some(line.entry.as_ref()?.sequence)).collect();
-    let mut expected = 1;
-    let mut previous = NO_HASH.to_owned();
-    // The unreadable lines since the last entry.
-    let mut broken: Vec<u64> = Vec::new();
-    for (number, line) in (1..).zip(lines) {
-        let Some(entry) = &line.entry else {
-            broken.push(number);
-            continue;
-        };
-        let was_broken = !broken.is_empty();
-        report_broken(&mut broken, expected..entry.sequence, from, findings);
-        let mut find = |sequence: u64, run_id: &str, tampering: Tampering, detail: &'static str| {
-            if from <= sequence {
-                findings.push(Finding::of(Some(sequence), run_id, tampering, detail));
-            }
-        };
-        let run_id = &entry.run_id;
-        if !line.has_right_hash {
-            find(entry.sequence, run_id, Tampering::Changed, "its entry in the ledger was changed");
-        } else if entry.sequence != expected {
-            if entry.sequence < expected || present.contains(&expected) {
-                find(entry.sequence, run_id, Tampering::Reordered, "its ledger entry is out of order");
-            } else if !was_broken {
-                find(expected, "", Tampering::Removed, "its entry is missing from the ledger");
-            }
-        } else if entry.previous != previous {
-            find(entry.sequence, run_id, Tampering::Changed, "its entry does not follow the one before");
-        }
-        expected = entry.sequence + 1;
-        previous = entry.hash.to_hex();
-    }
-    report_broken(&mut broken, expected..known + 1, from, findings);
-}
-
-/// Reports unreadable lines. A line in the place of a missing entry is that entry; any other line belongs to no run.
-fn report_broken(broken: &mut Vec<u64>, missing: Range<u64>, from: u64, findings: &mut Vec<Finding>) {
-    let start = missing.start;
-    let mut missing = missing;
-    for line in broken.drain(..) {
-        let sequence = missing.next();
-        let detail = match sequence {
-            Some(_) => "its line in the ledger is not an entry",
-            None => "a line of the ledger is not an entry",
-        };
-        if from <= sequence.unwrap_or(start) {
-            let finding = Finding::of(sequence, "", Tampering::Changed, detail);
-            findings.push(Finding { line: Some(line), ..finding });
-        }
     }
 }
 

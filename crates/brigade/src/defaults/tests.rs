@@ -8,7 +8,7 @@ use super::*;
 use crate::env::Env;
 use crate::exit::Exit;
 use crate::load;
-use crate::setup::Ignore;
+use crate::setup::{Existing, Ignore};
 use crate::workspace::Workspace;
 
 const REQUEST: DefaultsRequest =

@@ -5,9 +5,10 @@ use brigade_core::json::sorted;
 use brigade_doctor::Closeout;
 use brigade_policy::ErrorLine;
 pub use brigade_projection::{FrontMatterReport, HarnessLine, HarnessPlaceReport, HarnessTool};
-pub use brigade_upkeep::{DefaultConflict, DefaultSource};
+pub use brigade_upkeep::{DefaultConflict, DefaultSource, Defaults};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+use std::ops::Deref;
 
 use crate::exit::Exit;
 use crate::report::{IssueReport, Report, SchemaId};
@@ -93,40 +94,19 @@ pub struct DefaultsReport {
     pub target: String,
     /// The catalog file.
     pub config_path: String,
-    /// Whether the catalog could be changed.
-    pub valid: bool,
-    /// Why the catalog could not be changed.
-    pub errors: Vec<ErrorLine>,
-    /// Whether nothing was written.
-    pub dry_run: bool,
-    /// Whether existing entries were replaced.
-    pub force: bool,
-    /// Whether there was no catalog.
-    pub created: bool,
-    /// Added tools.
-    pub added: Vec<String>,
-    /// Updated tools.
-    pub updated: Vec<String>,
-    /// Unchanged tools.
-    pub skipped: Vec<String>,
-    /// Conflicting tools. With a conflict, nothing is written.
-    pub conflicts: Vec<DefaultConflict>,
-    /// The sources of the tools.
-    pub sources: Vec<DefaultSource>,
-    /// Number of written sources.
-    pub source_created_count: usize,
-    /// Number of existing sources.
-    pub source_skipped_count: usize,
-    /// Number of entries in the catalog afterwards.
-    pub tool_count: usize,
-    /// Number of built-in tools.
-    pub default_count: usize,
-    /// The harnesses of the built-in tools, if `.brigade/config.json` selects some.
-    pub projection_scope: Option<Vec<String>>,
-    /// The result for the ignore lines: `created (.gitignore)`, `updated (.gitignore)` or `skipped`.
-    pub gitignore: String,
+    /// The result.
+    #[serde(flatten)]
+    pub defaults: Defaults,
     /// The next command to try.
     pub next_command: Hint,
+}
+
+impl Deref for DefaultsReport {
+    type Target = Defaults;
+
+    fn deref(&self) -> &Defaults {
+        &self.defaults
+    }
 }
 
 impl Report for DefaultsReport {
