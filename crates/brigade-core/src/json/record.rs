@@ -96,18 +96,7 @@ pub fn from_record<T>(
         let fields = Cell::new(NO_FIELDS);
         let error = match read(RecordDeserializer { members: &members, fields: &fields }) {
             Ok(value) => {
-                let known = fields.get();
-                let mut extra = Extra::default();
-                for name in known {
-                    // Most receipts have few of the many members that there can be.
-                    let member = if members.is_empty() { None } else { members.remove(*name) };
-                    match member {
-                        None => extra.absent.push(name),
-                        Some(Json::Null) => extra.nulls.push(name),
-                        Some(_) => {}
-                    }
-                }
-                extra.members = members;
+                let mut extra = split(members, fields.get());
                 extra.members.append(&mut set_aside);
                 return Ok((value, extra));
             }
@@ -121,6 +110,27 @@ pub fn from_record<T>(
             }
         }
     }
+}
+
+/// Keeps what the known members do not hold. One pass over the members costs less than one removal for each known one.
+fn split(members: Object, known: &[&'static str]) -> Extra {
+    let mut extra = Extra::default();
+    let mut is_present = vec![false; known.len()];
+    let mut unknown = Vec::new();
+    for (name, value) in members {
+        match known.iter().position(|known| *known == name) {
+            Some(place) => {
+                is_present[place] = true;
+                if value.is_null() {
+                    extra.nulls.push(known[place]);
+                }
+            }
+            None => unknown.push((name, value)),
+        }
+    }
+    extra.absent = known.iter().zip(is_present).filter(|(_, is)| !is).map(|(name, _)| *name).collect();
+    extra.members = unknown.into_iter().collect();
+    extra
 }
 
 /// Returns the members of a record: those of its type, and those in `extra`.
