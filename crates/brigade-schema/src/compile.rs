@@ -604,7 +604,7 @@ mod tests {
 
     #[test]
     fn the_listed_keywords_are_understood() {
-        for keyword in super::KEYWORDS {
+        for keyword in KEYWORDS {
             let problems = Schema::compile(&json!({ *keyword: null })).err().unwrap_or_default();
             let is_unsupported =
                 |problem: &SchemaProblem| matches!(problem.kind, ProblemKind::UnsupportedKeywords { .. });

@@ -263,7 +263,7 @@ fn a_byte_order_mark_is_accepted() {
     let state = PolicyState::parse(FILE, Some(b"\xef\xbb\xbfmax_timeout = 60"));
     assert_eq!(state.policy().unwrap().max_timeout.as_ref().unwrap().place.column, Some(15));
     let state = PolicyState::parse(FILE, Some(b"a = 1\n\xff"));
-    assert_eq!(state.issues()[0].place, brigade_core::Place::at(FILE, 2, 1));
+    assert_eq!(state.issues()[0].place, Place::at(FILE, 2, 1));
 }
 
 #[test]
