@@ -8,14 +8,14 @@ use brigade_call::{
     Caller, CodeFacts, DirectoryFact, FileFact, PinFact, PlanFacts, ProgramFact, ProjectionFacts, SchemaFact,
     standing_blockers,
 };
-use brigade_catalog::Tool;
+use brigade_catalog::{Family, Tool};
 use brigade_core::parallel::in_parts;
 use brigade_core::{ConfigIssue, Json, Place, Severity};
 use brigade_fs::{Fs, FsError};
 use brigade_policy::{Blocker, CallFacts, Gate, PolicyDecision, RiskLevel, decide};
 use brigade_profile::{
-    Agent, Facts, GatewayConfig, Hidden, NameClashes, NameStyle, Profiles, Rights, ToolTraits, listed_name,
-    visible,
+    Agent, CostedTool, Facts, GatewayConfig, Hidden, ListedTool, ListingCosts, NameClashes, NameStyle,
+    Profiles, Rights, Shown, ToolTraits, listed_name, listing_costs, visible,
 };
 use brigade_projection::summarise;
 
@@ -145,6 +145,41 @@ impl AgentTools {
     /// Returns the catalog entry of a visible tool.
     pub fn entry(&self, tool: &AgentTool) -> &Tool {
         &self.config.catalog.tools()[tool.at]
+    }
+
+    /// Writes a visible tool as a client is shown it.
+    pub fn listed(&self, tool: &AgentTool) -> ListedTool {
+        ListedTool::full(self.shown(tool))
+    }
+
+    /// Writes a visible tool as a client is shown it in a compact listing.
+    pub fn listed_compact(&self, tool: &AgentTool) -> ListedTool {
+        ListedTool::compact(self.shown(tool))
+    }
+
+    fn shown<'t>(&'t self, tool: &'t AgentTool) -> Shown<'t> {
+        let entry = self.entry(tool);
+        Shown {
+            name: &tool.name,
+            title: &entry.name,
+            description: entry.description.as_deref(),
+            input_schema: tool.input_schema(),
+            output_schema: tool.output_schema(),
+            family: entry.family.map_or("", Family::as_str),
+            effects: &entry.effects,
+            risk: tool.risk,
+            gate: tool.gate,
+        }
+    }
+
+    /// Computes what listing the tools costs in each way.
+    pub fn costs(&self) -> ListingCosts {
+        let costed = |tool: &AgentTool| CostedTool {
+            id: self.entry(tool).id.to_string(),
+            full: self.listed(tool),
+            compact: self.listed_compact(tool),
+        };
+        listing_costs(&self.tools.iter().map(costed).collect::<Vec<_>>(), self.names)
     }
 
     /// Finds a visible tool by its listed name, or by its id.

@@ -45,6 +45,17 @@ pub enum Opens {
     Network,
 }
 
+/// What an effect may change, as clients are told before they call a tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Changes {
+    /// Nothing that lasts.
+    Nothing,
+    /// Records of Brigade, which keep what was before.
+    Records,
+    /// Anything.
+    Anything,
+}
+
 /// One effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effect {
@@ -54,27 +65,31 @@ pub struct Effect {
     pub risk: RiskLevel,
     /// What it opens in a sandbox.
     pub opens: Opens,
+    /// What it may change.
+    pub changes: Changes,
+    /// Whether it reaches what is outside of this machine.
+    pub is_remote: bool,
 }
 
-const fn effect(name: &'static str, risk: RiskLevel, opens: Opens) -> Effect {
-    Effect { name, risk, opens }
+const fn effect(name: &'static str, risk: RiskLevel, opens: Opens, changes: Changes) -> Effect {
+    Effect { name, risk, opens, changes, is_remote: matches!(opens, Opens::Network) }
 }
 
 /// Every known effect.
 pub const EFFECTS: &[Effect] = &[
-    effect(READ_EFFECT, RiskLevel::Low, Opens::Nothing),
-    effect("session", RiskLevel::Low, Opens::Nothing),
-    effect("local-write", RiskLevel::Medium, Opens::Workspace),
-    effect("state-write", RiskLevel::Medium, Opens::Nothing),
-    effect("memory-write", RiskLevel::Medium, Opens::Nothing),
-    effect("network", RiskLevel::High, Opens::Network),
-    effect("remote-read", RiskLevel::Medium, Opens::Network),
-    effect("remote-mutation", RiskLevel::High, Opens::Network),
-    effect("process-exec", RiskLevel::High, Opens::Nothing),
-    effect("process-control", RiskLevel::High, Opens::Nothing),
-    effect("local-delete", RiskLevel::High, Opens::Nothing),
-    effect("install", RiskLevel::High, Opens::Nothing),
-    effect("secret-read", RiskLevel::Critical, Opens::Nothing),
+    effect(READ_EFFECT, RiskLevel::Low, Opens::Nothing, Changes::Nothing),
+    effect("session", RiskLevel::Low, Opens::Nothing, Changes::Nothing),
+    effect("local-write", RiskLevel::Medium, Opens::Workspace, Changes::Anything),
+    effect("state-write", RiskLevel::Medium, Opens::Nothing, Changes::Records),
+    effect("memory-write", RiskLevel::Medium, Opens::Nothing, Changes::Records),
+    effect("network", RiskLevel::High, Opens::Network, Changes::Anything),
+    effect("remote-read", RiskLevel::Medium, Opens::Network, Changes::Nothing),
+    effect("remote-mutation", RiskLevel::High, Opens::Network, Changes::Anything),
+    effect("process-exec", RiskLevel::High, Opens::Nothing, Changes::Anything),
+    effect("process-control", RiskLevel::High, Opens::Nothing, Changes::Anything),
+    effect("local-delete", RiskLevel::High, Opens::Nothing, Changes::Anything),
+    Effect { is_remote: true, ..effect("install", RiskLevel::High, Opens::Nothing, Changes::Anything) },
+    effect("secret-read", RiskLevel::Critical, Opens::Nothing, Changes::Nothing),
 ];
 
 /// The effect of reading the workspace. Every run may.
@@ -101,6 +116,11 @@ const fn opening<const COUNT: usize>(wanted: Opens) -> [&'static str; COUNT] {
     names
 }
 
+/// Returns the row of a known effect.
+pub fn effect_of(name: &str) -> Option<&'static Effect> {
+    EFFECTS.iter().find(|effect| effect.name == name)
+}
+
 /// Returns how risky a call is: the highest of what the author of its tool says and its effects.
 ///
 /// An unknown effect is [`RiskLevel::High`]. Without a class and effects, it is [`RiskLevel::Low`].
@@ -111,10 +131,7 @@ pub fn risk_of<E: AsRef<str>>(risk_class: Option<RiskClass>, effects: &[E]) -> R
         RiskClass::Network => RiskLevel::High,
         RiskClass::Privileged => RiskLevel::Critical,
     });
-    let risk = |name: &str| {
-        let known = EFFECTS.iter().find(|effect| effect.name == name);
-        known.map_or(RiskLevel::High, |effect| effect.risk)
-    };
+    let risk = |name: &str| effect_of(name).map_or(RiskLevel::High, |effect| effect.risk);
     effects.iter().map(|effect| risk(effect.as_ref())).chain(class).max().unwrap_or(RiskLevel::Low)
 }
 

@@ -83,7 +83,10 @@ pub use decision::{
     TimeoutSource, decide, explain, invalid, refusals, step_to_correct,
 };
 pub use document::Located;
-pub use effects::{EFFECTS, Effect, NETWORK_EFFECTS, Opens, READ_EFFECT, RiskLevel, WRITE_EFFECT, risk_of};
+pub use effects::{
+    Changes, EFFECTS, Effect, NETWORK_EFFECTS, Opens, READ_EFFECT, RiskLevel, WRITE_EFFECT, effect_of,
+    risk_of,
+};
 pub use facts::{CallFacts, Environment};
 pub use failure::Failure;
 pub use fault::{Diagnosis, ErrorLine, Fault, Label, SourceLine};

@@ -27,8 +27,11 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod control;
+mod cost;
 pub mod gateway;
 mod limits;
+mod listed;
 mod matcher;
 mod names;
 mod profiles;
@@ -37,10 +40,16 @@ mod slot;
 mod traits;
 mod visible;
 
+pub use control::{ControlTool, control_tools};
+pub use cost::{
+    CheapestListing, CostedTool, ListingCost, ListingCosts, TextSize, ToolCost, estimated_tokens,
+    listing_costs,
+};
 pub use gateway::{
     Agent, AgentLimits, Confirm, GatewayConfig, Http, Listing, Share, SyncTime, Token, Upstream,
 };
 pub use limits::Outside;
+pub use listed::{Annotations, ListedMeta, ListedTool, Shown, ToolMark};
 pub use matcher::{InvalidMatcher, Matcher};
 pub use names::{BUILTIN_TOOLS, CONTROL_TOOLS, NameClashes, NameStyle, is_reserved, listed_name};
 pub use profiles::{Action, Constrain, Profile, Profiles, Rule, SHIPPED, Stand};

@@ -1,1 +1,200 @@
+use brigade_catalog::{Family, Tool};
+use brigade_core::AgentName;
+use brigade_policy::{Blocker, Standing};
+use proptest::prelude::*;
 
+use super::*;
+use crate::names::NameClashes;
+use crate::visible::{Facts, visible};
+
+const OWN: &str = r#"
+[[profile]]
+name = "context.docs"
+show = ["id:a*", "group:fs", "!effect:local-delete"]
+  [[profile.rule]]
+  match = "effect:local-read"
+  action = "allow"
+  constrain = { paths = ["docs"] }
+  [[profile.rule]]
+  match = "risk:>=high"
+  action = "ask"
+[[profile]]
+name = "guard.no-network"
+  [[profile.rule]]
+  match = ["effect:network", "effect:remote-read"]
+  action = "deny"
+[[profile]]
+name = "permission.open"
+  [[profile.rule]]
+  match = "*"
+  action = "allow"
+[[profile]]
+name = "guard.nothing"
+show = []
+"#;
+
+fn profiles() -> Profiles {
+    Profiles::parse("profiles.toml", Some(OWN.as_bytes())).unwrap()
+}
+
+fn agent(names: &[&str]) -> Agent {
+    let place = Place::file("gateway.toml");
+    let located =
+        |name: &&str| brigade_policy::Located { value: name.parse().unwrap(), place: place.clone() };
+    Agent { profiles: names.iter().map(located).collect(), ..Agent::new(AgentName::local(), place.clone()) }
+}
+
+fn tool(id: &str, effects: &[&str]) -> Tool {
+    let effects = effects.iter().map(|effect| (*effect).to_owned()).collect();
+    Tool { effects, ..Tool::new(id, Family::Script).unwrap() }
+}
+
+#[test]
+fn an_agent_has_one_profile_in_each_slot() {
+    let rights = Rights::of(&profiles(), &agent(&["permission.plan"]), &[]).unwrap();
+    let names: Vec<&str> = rights.profiles().iter().map(|profile| profile.name.as_str()).collect();
+    assert_eq!(
+        names,
+        ["access.user", "role.any", "mode.any", "permission.plan", "context.workspace", "guard.rate"]
+    );
+}
+
+#[test]
+fn every_opinion_has_its_rule_and_line() {
+    let rights =
+        Rights::of(&profiles(), &agent(&["context.docs"]), &["guard.no-network".to_owned()]).unwrap();
+    let (one, two) = (tool("a", &["process-exec"]), tool("b", &["network"]));
+    let verdict = rights.judge(&ToolTraits::of(&one));
+    assert!(verdict.is_shown && verdict.gate == Gate::Ask);
+    let docs = verdict.opinions.iter().find(|opinion| opinion.profile.slot() == Slot::Context).unwrap();
+    assert_eq!((docs.shows, docs.action), (true, Action::Ask));
+    assert_eq!(docs.place.as_ref().unwrap().to_string(), "profiles.toml:9:3");
+    let verdict = rights.judge(&ToolTraits::of(&two));
+    let against: Vec<&str> = verdict
+        .opinions
+        .iter()
+        .filter(|opinion| !opinion.shows)
+        .map(|opinion| opinion.profile.as_str())
+        .collect();
+    assert_eq!(against, ["context.docs", "guard.no-network"]);
+    assert!(!verdict.is_shown);
+}
+
+#[test]
+fn a_call_outside_of_the_rule_that_decides_is_refused() {
+    let rights = Rights::of(&profiles(), &agent(&["context.docs"]), &[]).unwrap();
+    let read = tool("a", &["local-read"]);
+    let mut traits = ToolTraits::of(&read);
+    let args = |path: &str| Json::object([("path", Json::from(path))]);
+    // A catalog tool declares no paths.
+    assert_eq!(rights.check_call(&traits, &args("/etc/passwd"), "/work"), Ok(Gate::Allow));
+    traits.arguments.paths = &["path"];
+    assert_eq!(rights.check_call(&traits, &args("docs/a"), "/work"), Ok(Gate::Allow));
+    for outside in ["src/a", "docs/../src", "/etc/passwd"] {
+        let refusal = rights.check_call(&traits, &args(outside), "/work").unwrap_err();
+        assert_eq!((refusal.argument.as_str(), refusal.limit), ("path", "constrain.paths"));
+        assert_eq!(refusal.profile.as_str(), "context.docs");
+    }
+    let everywhere = Rights::of(&profiles(), &agent(&[]), &[]).unwrap();
+    assert!(everywhere.check_call(&traits, &args("src/a"), "/work").is_ok());
+    assert!(everywhere.check_call(&traits, &args("../x"), "/work").is_err());
+}
+
+#[test]
+fn an_unknown_profile_is_named_with_a_near_one() {
+    let error = Rights::of(&profiles(), &agent(&[]), &["permission.pln".to_owned()]).unwrap_err();
+    assert_eq!(error.near.as_deref(), Some("permission.plan"));
+}
+
+fn all_names() -> Vec<String> {
+    profiles().all().map(|profile| profile.name.to_string()).collect()
+}
+
+fn any_tool() -> impl Strategy<Value = Tool> {
+    let effect = prop::sample::select(vec![
+        "local-read",
+        "local-write",
+        "network",
+        "remote-read",
+        "process-exec",
+        "local-delete",
+        "session",
+        "secret-read",
+        "odd",
+    ]);
+    let id = prop::sample::select(vec!["a", "ab", "b", "fs.x", "session.x", "tools.call"]);
+    (id, prop::collection::vec(effect, 0..4)).prop_map(|(id, effects)| tool(id, &effects))
+}
+
+/// One profile for each slot, and any overlays.
+fn any_profiles() -> impl Strategy<Value = (Vec<String>, Vec<String>)> {
+    let of = |slot: Slot| {
+        let names: Vec<String> =
+            all_names().into_iter().filter(|name| name.starts_with(slot.as_str())).collect();
+        prop::sample::select(names)
+    };
+    let own: Vec<_> = Slot::ALL.iter().map(|slot| of(*slot)).collect();
+    (own, prop::collection::vec(prop::sample::select(all_names()), 0..4))
+}
+
+proptest! {
+    /// What is visible can be called: the call's check gives a gate, and it is the listed one or stricter. What is not
+    /// visible has a reason.
+    #[test]
+    fn visible_is_callable(tool in any_tool(), (own, over) in any_profiles(), against in any::<bool>(), enabled in any::<bool>()) {
+        let own: Vec<&str> = own.iter().map(String::as_str).collect();
+        let rights = Rights::of(&profiles(), &agent(&own), &over).unwrap();
+        let traits = ToolTraits::of(&tool);
+        let against = if against { vec![Blocker::new("policy_effect", "x")] } else { Vec::new() };
+        for policy in [Standing::Missing, Standing::Invalid, Standing::Valid] {
+            let facts = Facts { policy, tool: traits, is_enabled: enabled, approval_mode: None, against: &against, clashes: &NameClashes::default() };
+            let verdict = rights.judge(&traits);
+            match visible(&rights, &facts) {
+                Ok(gate) => {
+                    prop_assert!(verdict.is_shown && verdict.gate == gate && enabled && against.is_empty());
+                    prop_assert!(policy == Standing::Valid && tool.id != "tools.call");
+                    prop_assert_eq!(rights.check_call(&traits, &Json::object::<&str>([]), "/work"), Ok(gate));
+                }
+                Err(reasons) => prop_assert!(!reasons.is_empty()),
+            }
+        }
+    }
+
+    /// A profile that is laid over others shows nothing more and asks no less, wherever it is laid.
+    #[test]
+    fn an_overlay_only_narrows(tool in any_tool(), (own, over) in any_profiles()) {
+        let own: Vec<&str> = own.iter().map(String::as_str).collect();
+        let traits = ToolTraits::of(&tool);
+        let mut rights = Rights::of(&profiles(), &agent(&own), &[]).unwrap();
+        for name in &over {
+            let narrowed = rights.clone().with(profiles().get(name).unwrap().clone());
+            prop_assert!(rights.shows(&traits) || !narrowed.shows(&traits));
+            prop_assert!(rights.gate(&traits) <= narrowed.gate(&traits));
+            rights = narrowed;
+        }
+    }
+
+    /// A deny in any slot hides the tool, whatever the others say, and the strictest opinion is the gate.
+    #[test]
+    fn a_deny_anywhere_wins(tool in any_tool(), (own, over) in any_profiles()) {
+        let own: Vec<&str> = own.iter().map(String::as_str).collect();
+        let rights = Rights::of(&profiles(), &agent(&own), &over).unwrap();
+        let verdict = rights.judge(&ToolTraits::of(&tool));
+        let strictest = verdict.opinions.iter().map(|opinion| opinion.action).max().unwrap();
+        prop_assert_eq!(verdict.is_shown, strictest != Action::Deny);
+        prop_assert_eq!(verdict.gate == Gate::Allow, strictest == Action::Allow);
+    }
+
+    /// The order of overlays, and naming one again, change nothing.
+    #[test]
+    fn only_the_set_of_profiles_counts(tool in any_tool(), (own, over) in any_profiles()) {
+        let own: Vec<&str> = own.iter().map(String::as_str).collect();
+        let traits = ToolTraits::of(&tool);
+        let one = Rights::of(&profiles(), &agent(&own), &over).unwrap();
+        let mut twice = over.clone();
+        twice.extend(over.iter().rev().cloned());
+        twice.reverse();
+        let two = Rights::of(&profiles(), &agent(&own), &twice).unwrap();
+        prop_assert_eq!((one.shows(&traits), one.gate(&traits)), (two.shows(&traits), two.gate(&traits)));
+    }
+}

@@ -1,0 +1,329 @@
+//! What a listing costs a client: bytes, and tokens of the model that reads it.
+
+use brigade_core::Json;
+use brigade_core::json::to_json;
+use serde::{Deserialize, Serialize};
+
+use crate::control::control_tools;
+use crate::gateway::Listing;
+use crate::listed::ListedTool;
+use crate::names::NameStyle;
+
+/// Estimates the tokens of JSON or plain text.
+///
+/// Eight letters, three digits or four punctuation marks of a run are one token, and so is any other character. On tool
+/// listings and schemas, this is within 15 % of the tokenizers `cl100k_base` and `o200k_base`.
+pub fn estimated_tokens(text: &str) -> u64 {
+    #[derive(Clone, Copy, PartialEq)]
+    enum Kind {
+        Letters,
+        Digits,
+        Marks,
+        Blank,
+        Other,
+    }
+    let kind_of = |c: char| match c {
+        'a'..='z' | 'A'..='Z' => Kind::Letters,
+        '0'..='9' => Kind::Digits,
+        c if c.is_ascii_whitespace() => Kind::Blank,
+        c if c.is_ascii() => Kind::Marks,
+        _ => Kind::Other,
+    };
+    let cost = |kind: Kind, length: u64| match kind {
+        Kind::Letters => length.div_ceil(8),
+        Kind::Digits => length.div_ceil(3),
+        Kind::Marks => length.div_ceil(4),
+        Kind::Blank => 0,
+        Kind::Other => length,
+    };
+    let mut tokens = 0;
+    let (mut run, mut length) = (Kind::Blank, 0);
+    for c in text.chars() {
+        let kind = kind_of(c);
+        if kind != run {
+            tokens += cost(run, length);
+            (run, length) = (kind, 0);
+        }
+        length += 1;
+    }
+    tokens + cost(run, length)
+}
+
+/// The size of a text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct TextSize {
+    /// Bytes.
+    pub bytes: u64,
+    /// Estimated tokens.
+    pub tokens: u64,
+}
+
+impl TextSize {
+    fn of(text: &str) -> TextSize {
+        TextSize { bytes: text.len() as u64, tokens: estimated_tokens(text) }
+    }
+
+    fn plus(self, other: TextSize) -> TextSize {
+        TextSize { bytes: self.bytes + other.bytes, tokens: self.tokens + other.tokens }
+    }
+
+    fn times(self, count: u64) -> TextSize {
+        TextSize { bytes: self.bytes * count, tokens: self.tokens * count }
+    }
+
+    fn per(self, count: u64) -> TextSize {
+        let count = count.max(1);
+        TextSize { bytes: self.bytes.div_ceil(count), tokens: self.tokens.div_ceil(count) }
+    }
+}
+
+/// The cost of one way of listing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct ListingCost {
+    /// `full`, `compact` or `search`.
+    pub list: String,
+    /// The whole listing, control tools included.
+    #[serde(flatten)]
+    pub size: TextSize,
+    /// The tools in it.
+    pub tool_count: usize,
+}
+
+/// The cost of one tool in a listing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct ToolCost {
+    /// The listed name.
+    pub name: String,
+    /// The id.
+    pub id: String,
+    /// In a full listing.
+    pub full: TextSize,
+    /// In a compact listing.
+    pub compact: TextSize,
+}
+
+/// The cheapest way of listing for a session with this number of calls.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct CheapestListing {
+    /// The number of calls.
+    pub calls: u64,
+    /// `full`, `compact` or `search`.
+    pub list: String,
+    /// Its cost with the turns that it needs besides the calls.
+    #[serde(flatten)]
+    pub size: TextSize,
+}
+
+/// What the three ways of listing cost.
+///
+/// A client reads a listing once. With a compact one, it asks for the description of each tool that it calls. With
+/// searching, it searches before that.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct ListingCosts {
+    /// The listings: full, compact, search.
+    pub listings: Vec<ListingCost>,
+    /// The extra turn of asking for a description.
+    pub describe_turn: TextSize,
+    /// The extra turn of searching.
+    pub search_turn: TextSize,
+    /// The cheapest way for 1, 5 and 20 calls.
+    pub cheapest: Vec<CheapestListing>,
+    /// The number of calls from which on the full listing is the cheapest.
+    pub full_from_calls: Option<u64>,
+    /// The tools, by id.
+    pub tools: Vec<ToolCost>,
+}
+
+/// A visible tool in the forms of both listings.
+#[derive(Clone, Debug)]
+pub struct CostedTool {
+    /// The id.
+    pub id: String,
+    /// In a full listing.
+    pub full: ListedTool,
+    /// In a compact listing.
+    pub compact: ListedTool,
+}
+
+/// How many results a search has, unless there are fewer tools.
+const RESULTS: usize = 20;
+
+/// The numbers of calls that are compared.
+const CALLS: [u64; 3] = [1, 5, 20];
+
+/// Computes what listing these tools costs, besides the control tools.
+pub fn listing_costs(tools: &[CostedTool], names: NameStyle) -> ListingCosts {
+    let rows: Vec<ToolCost> = tools
+        .iter()
+        .map(|tool| ToolCost {
+            name: tool.full.name.clone(),
+            id: tool.id.clone(),
+            full: TextSize::of(&text(&tool.full)),
+            compact: TextSize::of(&text(&tool.compact)),
+        })
+        .collect();
+    let sum = |sizes: &mut dyn Iterator<Item = TextSize>| {
+        // Each row has a comma or a bracket beside it.
+        sizes.fold(TextSize::of(r#"{"tools":[]}"#), |sum, size| {
+            let comma = TextSize { bytes: 1, tokens: 0 };
+            sum.plus(size).plus(comma)
+        })
+    };
+    let control = control_tools();
+    let full_control: Vec<TextSize> =
+        control.iter().map(|tool| TextSize::of(&text(&tool.listed(names)))).collect();
+    let compact_control: Vec<TextSize> =
+        control.iter().map(|tool| TextSize::of(&text(&tool.listed_compact(names)))).collect();
+    let listing = |list: Listing, size: TextSize, own: usize| ListingCost {
+        list: list.as_str().to_owned(),
+        size,
+        tool_count: own + control.len(),
+    };
+    let full = sum(&mut rows.iter().map(|row| row.full).chain(full_control.iter().copied()));
+    let compact = sum(&mut rows.iter().map(|row| row.compact).chain(compact_control));
+    let search = sum(&mut full_control.into_iter());
+    let count = rows.len() as u64;
+    let name = rows.first().map_or("", |row| row.name.as_str());
+    let all = rows.iter().fold(TextSize::default(), |sum, row| sum.plus(row.full));
+    let describe_turn = request("tools.describe", &[("name", name)]).plus(all.per(count));
+    let results: Vec<TextSize> = tools.iter().map(|tool| TextSize::of(&text(&result_of(tool)))).collect();
+    let found = results.iter().fold(TextSize::default(), |sum, size| sum.plus(*size)).per(count);
+    let search_turn = request("tools.search", &[("query", "words that describe the task")])
+        .plus(found.times(tools.len().min(RESULTS) as u64));
+    let costs = |calls: u64| {
+        [
+            (Listing::Full, full),
+            (Listing::Compact, compact.plus(describe_turn.times(calls))),
+            (Listing::Search, search.plus(describe_turn.plus(search_turn).times(calls))),
+        ]
+    };
+    let cheapest = |calls: u64| {
+        let least = costs(calls).into_iter().min_by_key(|(_, size)| (size.tokens, size.bytes));
+        least.expect("there are three ways")
+    };
+    ListingCosts {
+        listings: vec![
+            listing(Listing::Full, full, rows.len()),
+            listing(Listing::Compact, compact, rows.len()),
+            listing(Listing::Search, search, 0),
+        ],
+        describe_turn,
+        search_turn,
+        cheapest: CALLS
+            .iter()
+            .map(|calls| {
+                let (list, size) = cheapest(*calls);
+                CheapestListing { calls: *calls, list: list.as_str().to_owned(), size }
+            })
+            .collect(),
+        full_from_calls: (0..=full.tokens).find(|calls| cheapest(*calls).0 == Listing::Full),
+        tools: rows,
+    }
+}
+
+/// Writes a row of a listing as it is sent.
+fn text(value: &impl Serialize) -> String {
+    to_json(value).map(|json| json.to_compact()).unwrap_or_default()
+}
+
+fn request(tool: &str, arguments: &[(&str, &str)]) -> TextSize {
+    let arguments = Json::object(arguments.iter().map(|(name, value)| (*name, Json::from(*value))));
+    let request = Json::object([("name", Json::from(tool)), ("arguments", arguments)]);
+    TextSize::of(&request.to_compact())
+}
+
+/// A result of a search, as the gateway gives it.
+fn result_of(tool: &CostedTool) -> Json {
+    let description = tool.compact.description.as_deref().unwrap_or_default();
+    Json::object([
+        ("name", Json::from(tool.full.name.as_str())),
+        ("description", Json::from(description)),
+        ("source", Json::from("catalog")),
+        ("gate", Json::from("allow")),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_policy::{Gate, RiskLevel};
+
+    use super::*;
+    use crate::listed::Shown;
+
+    fn tools(count: usize) -> Vec<CostedTool> {
+        let schema = r#"{"type": "object", "properties": {"path": {"type": "string", "description": "The file that is counted, below the workspace."}}}"#;
+        let tool = |index: usize| {
+            let (id, effects) = (format!("tool-{index}"), ["local-read".to_owned()]);
+            let shown = Shown {
+                name: &id,
+                title: "Count words",
+                description: Some("Counts words. It takes long for large files, and says so while it runs."),
+                input_schema: Json::parse(schema).unwrap(),
+                output_schema: None,
+                family: "script",
+                effects: &effects,
+                risk: RiskLevel::Low,
+                gate: Gate::Allow,
+            };
+            let (full, compact) = (ListedTool::full(shown.clone()), ListedTool::compact(shown));
+            CostedTool { id: id.clone(), full, compact }
+        };
+        (0..count).map(tool).collect()
+    }
+
+    #[track_caller]
+    fn check(count: usize, expect: [&str; 3]) -> ListingCosts {
+        let costs = listing_costs(&tools(count), NameStyle::Dotted);
+        let lists: Vec<&str> = costs.cheapest.iter().map(|least| least.list.as_str()).collect();
+        assert_eq!(lists, expect, "{count}");
+        costs
+    }
+
+    #[test]
+    fn few_tools_are_listed_in_full_and_many_are_searched() {
+        let few = check(1, ["compact", "compact", "full"]);
+        assert!(few.full_from_calls.is_some_and(|calls| (6..=20).contains(&calls)));
+        let many = check(1000, ["search", "search", "search"]);
+        assert!(many.full_from_calls.is_some_and(|calls| 20 < calls));
+    }
+
+    #[test]
+    fn the_sum_is_the_listing() {
+        let tools = tools(3);
+        let costs = listing_costs(&tools, NameStyle::Dotted);
+        let listed = tools.iter().map(|tool| to_json(&tool.full).unwrap());
+        let control = control_tools().iter().map(|tool| to_json(&tool.listed(NameStyle::Dotted)).unwrap());
+        let whole = Json::object([("tools", Json::Array(listed.chain(control).collect()))]).to_compact();
+        let size = costs.listings[0].size;
+        assert!(size.bytes.abs_diff(whole.len() as u64) <= 1);
+        assert!(size.tokens.abs_diff(estimated_tokens(&whole)) * 20 <= size.tokens);
+        assert_eq!(costs.listings.iter().map(|listing| listing.tool_count).collect::<Vec<_>>(), [13, 13, 10]);
+    }
+
+    /// Texts with the number of tokens that `cl100k_base` and `o200k_base` make of them.
+    #[test]
+    fn the_estimate_is_within_15_percent_of_real_tokenizers() {
+        for (text, counts) in SAMPLES {
+            let estimate = estimated_tokens(text) as f64;
+            for count in counts {
+                let ratio = estimate / f64::from(*count);
+                assert!((0.85..=1.15).contains(&ratio), "{ratio} {text}");
+            }
+        }
+    }
+
+    const SAMPLES: &[(&str, [u32; 2])] = &[
+        (include_str!("cost/repo-tools.json"), [1525, 1568]),
+        (include_str!("cost/repo-tools-compact.json"), [723, 742]),
+        (include_str!("cost/generated-1000-1.json"), [135, 139]),
+        (include_str!("cost/generated-1000-8.json"), [82, 83]),
+        (include_str!("cost/seed.json"), [179, 188]),
+        (include_str!("cost/release-0.json"), [135, 138]),
+        (include_str!("cost/control.json"), [886, 892]),
+    ];
+}
