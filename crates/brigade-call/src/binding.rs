@@ -19,13 +19,15 @@ use std::fmt;
 use brigade_core::Fingerprint;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The caller that requests a call: the command line, or a program that embeds Brigade.
+/// The caller that requests a call: the command line, an agent, or a program that embeds Brigade.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Caller {
     /// A person or program at the command line.
     CommandLine,
     /// A program that embeds the library, by the name it gives itself.
     Program(String),
+    /// An agent behind the gateway, by its name in the configuration. It follows from how the agent connected.
+    Agent(String),
     /// A caller that this version does not know, kept as written.
     Unknown(String),
 }
@@ -36,6 +38,7 @@ impl Caller {
         match self {
             Caller::CommandLine => "command-line".to_owned(),
             Caller::Program(name) => format!("program:{name}"),
+            Caller::Agent(name) => format!("agent:{name}"),
             Caller::Unknown(word) => word.clone(),
         }
     }
@@ -44,10 +47,21 @@ impl Caller {
     pub fn from_record(word: Option<&str>) -> Caller {
         match word {
             None | Some("command-line") => Caller::CommandLine,
-            Some(word) => match word.strip_prefix("program:") {
-                Some(name) => Caller::Program(name.to_owned()),
-                None => Caller::Unknown(word.to_owned()),
+            Some(word) => match word.split_once(':') {
+                Some(("program", name)) => Caller::Program(name.to_owned()),
+                Some(("agent", name)) => Caller::Agent(name.to_owned()),
+                _ => Caller::Unknown(word.to_owned()),
             },
+        }
+    }
+}
+
+impl Caller {
+    /// Returns the name of the agent, if it is one.
+    pub fn agent(&self) -> Option<&str> {
+        match self {
+            Caller::Agent(name) => Some(name),
+            Caller::CommandLine | Caller::Program(_) | Caller::Unknown(_) => None,
         }
     }
 }
@@ -300,7 +314,9 @@ mod tests {
 
     #[test]
     fn a_caller_reads_back_whoever_it_is() {
-        for word in ["command-line", "program:", "program:x", "someone-else", ""] {
+        for word in
+            ["command-line", "program:", "program:x", "agent:", "agent:x", "someone-else", "other:x", ""]
+        {
             assert_eq!(Caller::from_record(Some(word)).as_record(), word);
         }
         assert_eq!(Caller::from_record(None), Caller::CommandLine);

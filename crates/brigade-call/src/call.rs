@@ -27,6 +27,8 @@ pub struct Call {
     pub reviewed_at: Option<Timestamp>,
     /// Why, when it was rejected or held.
     pub review_reason: Option<String>,
+    /// Whether its caller withdrew it, which is no person's decision.
+    pub withdrawn: bool,
     /// Who asked for it.
     pub caller: Caller,
     /// The tool's id.
@@ -93,13 +95,70 @@ pub struct Replan {
     pub(crate) binding: Binding,
 }
 
-/// A person's approval of exactly what is bound.
+/// An approval of exactly what is bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Approval {
     /// What was approved.
     pub binding: Binding,
+    /// Who or what approved it.
+    pub by: ApprovedBy,
     /// The fingerprint over the call's identity, the review and the binding.
     pub fingerprint: Fingerprint,
+}
+
+/// Who or what approved a call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(tag = "by", rename_all = "kebab-case")]
+pub enum ApprovedBy {
+    /// A person.
+    Person {
+        /// Where the person decided.
+        reviewer: String,
+    },
+    /// A rule that a person wrote into the policy.
+    Rule {
+        /// The name of the rule.
+        rule: String,
+        /// The file of the rule.
+        file: String,
+        /// The line of the rule.
+        line: u64,
+    },
+    /// The person in front of the agent, in the dialogue of the agent's own client.
+    Elicitation {
+        /// The agent.
+        agent: String,
+    },
+}
+
+impl ApprovedBy {
+    /// The reviewer of decisions at the command line.
+    pub const COMMAND_LINE: &str = "command-line";
+
+    /// Returns the approval of a person at the command line.
+    pub fn command_line() -> ApprovedBy {
+        ApprovedBy::Person { reviewer: ApprovedBy::COMMAND_LINE.to_owned() }
+    }
+
+    /// Returns the word of receipts.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            ApprovedBy::Person { .. } => "person",
+            ApprovedBy::Rule { .. } => "rule",
+            ApprovedBy::Elicitation { .. } => "elicitation",
+        }
+    }
+
+    /// Returns whether a person at the command line approved, which records leave unsaid.
+    fn is_usual(&self) -> bool {
+        matches!(self, ApprovedBy::Person { reviewer } if reviewer == ApprovedBy::COMMAND_LINE)
+    }
+
+    /// Returns what records say, if it is not left unsaid.
+    pub(crate) fn stated(&self) -> Option<&ApprovedBy> {
+        Some(self).filter(|by| !by.is_usual())
+    }
 }
 
 /// The process that runs a call.
@@ -193,14 +252,14 @@ impl Call {
     ///
     /// # Errors
     /// Unless the call is pending or held.
-    pub fn approve(mut self, binding: Binding, at: Timestamp) -> Result<Call, WrongStep> {
+    pub fn approve(mut self, binding: Binding, by: ApprovedBy, at: Timestamp) -> Result<Call, WrongStep> {
         self.status.check(Step::Approve)?;
         self.status = CallStatus::Approved;
         self.reviewed_at = Some(at);
         self.review_reason = None;
         self.blockers.clear();
-        let fingerprint = self.approval_fingerprint(&binding);
-        self.approval = Some(Approval { binding, fingerprint });
+        let fingerprint = self.approval_fingerprint(&binding, &by);
+        self.approval = Some(Approval { binding, by, fingerprint });
         Ok(self)
     }
 
@@ -232,6 +291,15 @@ impl Call {
     /// Unless the call is pending, held or approved.
     pub fn hold(self, reason: &str, at: Timestamp) -> Result<Call, WrongStep> {
         self.decline(Step::Hold, CallStatus::Held, reason, at)
+    }
+
+    /// Withdraws the call for its caller. Unlike a rejected call, it may be asked for again.
+    ///
+    /// # Errors
+    /// When the call is running or finished.
+    pub fn withdraw(self, reason: &str, at: Timestamp) -> Result<Call, WrongStep> {
+        let call = self.decline(Step::Reject, CallStatus::Rejected, reason, at)?;
+        Ok(Call { withdrawn: true, ..call })
     }
 
     fn decline(mut self, step: Step, to: CallStatus, reason: &str, at: Timestamp) -> Result<Call, WrongStep> {
@@ -299,17 +367,27 @@ impl Call {
         self.status.check(Step::ReadyToResume)?;
         self.status = CallStatus::ResumePending;
         self.reviewed_at = Some(at);
-        if let Some(Approval { binding, .. }) = self.approval.take() {
-            let fingerprint = self.approval_fingerprint(&binding);
-            self.approval = Some(Approval { binding, fingerprint });
+        if let Some(Approval { binding, by, .. }) = self.approval.take() {
+            let fingerprint = self.approval_fingerprint(&binding, &by);
+            self.approval = Some(Approval { binding, by, fingerprint });
         }
         Ok(self)
     }
 
-    /// Returns the fingerprint that an approval of this call must have. It covers the review, the binding, and the
-    /// policy and projections in the record. The rest of the record is compared directly.
-    pub fn approval_fingerprint(&self, binding: &Binding) -> Fingerprint {
-        self.reviewed("brigade.approval.v2", binding)
+    /// Returns the fingerprint that an approval of this call must have. It covers the review, the binding, who or what
+    /// approved, and the policy and projections in the record. The rest of the record is compared directly.
+    pub fn approval_fingerprint(&self, binding: &Binding, by: &ApprovedBy) -> Fingerprint {
+        let reviewed = self.reviewed("brigade.approval.v2", binding);
+        let reviewed = match by {
+            ApprovedBy::Person { .. } if by.is_usual() => reviewed,
+            ApprovedBy::Person { reviewer } => reviewed.text("reviewer", reviewer.as_str()),
+            ApprovedBy::Rule { rule, file, line } => reviewed
+                .text("rule", rule.as_str())
+                .text("file", file.as_str())
+                .text("line", line.to_string().as_str()),
+            ApprovedBy::Elicitation { agent } => reviewed.text("elicitation", agent.as_str()),
+        };
+        reviewed
             .json("policy", &members(self.policy.as_ref().map(PolicyDecision::to_members)))
             .json(
                 "projection_summary",
@@ -321,8 +399,8 @@ impl Call {
     /// Returns whether the approval has the right fingerprint. Fingerprints of earlier versions cover less.
     pub(crate) fn is_approval_of(&self, approval: &Approval) -> bool {
         let earlier = || self.reviewed("brigade.approval.v1", &approval.binding).finish();
-        approval.fingerprint == self.approval_fingerprint(&approval.binding)
-            || approval.fingerprint == earlier()
+        approval.fingerprint == self.approval_fingerprint(&approval.binding, &approval.by)
+            || approval.by.is_usual() && approval.fingerprint == earlier()
     }
 
     fn reviewed(&self, label: &'static str, binding: &Binding) -> FingerprintBuilder {
@@ -387,7 +465,9 @@ pub fn find_duplicate<'a>(existing: impl IntoIterator<Item = &'a Call>, new: &Ca
         let blocks = match call.status {
             CallStatus::Pending | CallStatus::Approved => Duplicate::Queued(call.id.clone()),
             // A call that had run was not rejected because of its request.
-            CallStatus::Rejected if call.claim.is_none() => Duplicate::Rejected(call.id.clone()),
+            CallStatus::Rejected if call.claim.is_none() && !call.withdrawn => {
+                Duplicate::Rejected(call.id.clone())
+            }
             CallStatus::Rejected
             | CallStatus::Held
             | CallStatus::Running
@@ -399,7 +479,7 @@ pub fn find_duplicate<'a>(existing: impl IntoIterator<Item = &'a Call>, new: &Ca
             | CallStatus::Interrupted
             | CallStatus::Other(_) => continue,
         };
-        if call.asks_the_same_as(new) && !call.is_outdated_beside(new) {
+        if call.caller == new.caller && call.asks_the_same_as(new) && !call.is_outdated_beside(new) {
             return blocks;
         }
     }
@@ -443,7 +523,9 @@ mod tests {
     }
 
     fn approved(program: &str) -> Call {
-        call("call-1", program).approve(binding(program), Timestamp::from_unix_micros(0)).unwrap()
+        call("call-1", program)
+            .approve(binding(program), ApprovedBy::command_line(), Timestamp::from_unix_micros(0))
+            .unwrap()
     }
 
     #[track_caller]
@@ -478,7 +560,9 @@ mod tests {
         let (newer, binding) = pinned("one");
         let id: CallId = "call-1".parse().unwrap();
         assert_eq!(find_duplicate([&approved("new")], &newer), Duplicate::Queued(id.clone()));
-        let approved = call("call-1", "new").approve(binding, Timestamp::from_unix_micros(0)).unwrap();
+        let approved = call("call-1", "new")
+            .approve(binding, ApprovedBy::command_line(), Timestamp::from_unix_micros(0))
+            .unwrap();
         assert_eq!(find_duplicate([&approved], &newer), Duplicate::Queued(id));
         assert_eq!(find_duplicate([&approved], &pinned("two").0), Duplicate::No);
     }

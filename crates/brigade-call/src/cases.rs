@@ -10,8 +10,8 @@ use brigade_redact::SecretValue;
 use brigade_schema::Schema;
 
 use crate::{
-    ArgsProblem, Call, Caller, CodeFacts, DirectoryFact, FileFact, PinFact, Plan, PlanFacts, ProgramBinding,
-    ProgramFact, ProjectionFacts, SchemaFact, plan,
+    ApprovedBy, ArgsProblem, Call, Caller, CodeFacts, DirectoryFact, FileFact, PinFact, Plan, PlanFacts,
+    ProgramBinding, ProgramFact, ProjectionFacts, SchemaFact, plan,
 };
 
 /// The policy's file.
@@ -174,6 +174,6 @@ impl Case {
         let plan = self.plan();
         let call = self.queued();
         let binding = plan.approvable(&call).unwrap_or_else(|reasons| panic!("{reasons:#?}"));
-        call.approve(binding, after(1)).expect("a pending call can be approved")
+        call.approve(binding, ApprovedBy::command_line(), after(1)).expect("a pending call can be approved")
     }
 }

@@ -53,7 +53,7 @@ pub const CHECKPOINTS: &str = ".brigade/tools/checkpoints";
 pub use advice::{EffectUse, FileUse, Patterns, ToolUse, UnboundFile};
 pub use binding::{Binding, Caller, Change, ProgramBinding};
 pub use call::{
-    Approval, Call, Claim, Duplicate, LedgerLink, ReceiptLink, Replan, ReplayOf, RunEnd, Runner,
+    Approval, ApprovedBy, Call, Claim, Duplicate, LedgerLink, ReceiptLink, Replan, ReplayOf, RunEnd, Runner,
     find_duplicate,
 };
 pub use checkpoint::{Checkpoint, CheckpointChoice, CheckpointRefusal, CheckpointStatus, NotACheckpoint};

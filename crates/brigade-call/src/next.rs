@@ -3,7 +3,7 @@
 use brigade_core::{Hint, NextStep, Timestamp};
 use brigade_policy::Blocker;
 
-use crate::binding::Change;
+use crate::binding::{Caller, Change};
 use crate::call::Call;
 use crate::checkpoint::{Checkpoint, CheckpointStatus};
 use crate::facts::RuntimeFact;
@@ -60,14 +60,16 @@ impl Call {
         {
             return Some(step);
         }
+        let agent = || self.caller.agent().map(|agent| NextStep::AgentGoesOn(agent.to_owned()));
         match &self.status {
             CallStatus::Pending | CallStatus::Held => {
                 let can_be = plan.is_some_and(|plan| plan.approvable(self).is_ok());
                 Some(if can_be { NextStep::Approve(id()) } else { NextStep::Reject(id()) })
             }
             CallStatus::Approved if self.changes_since_approved(plan, now).is_empty() => {
-                Some(NextStep::RunCall(id()))
+                agent().or_else(|| Some(NextStep::RunCall(id())))
             }
+            CallStatus::Approved if self.caller.agent().is_some() => Some(NextStep::Reject(id())),
             CallStatus::Approved => {
                 let can_be = plan.is_some_and(|plan| plan.blockers().is_empty());
                 Some(if can_be { NextStep::QueueCall(self.tool_id.clone()) } else { NextStep::Reject(id()) })
@@ -77,7 +79,9 @@ impl Call {
                 Some(NextStep::Reject(id()))
             }
             CallStatus::Waiting => Some(NextStep::ListCheckpoints),
-            CallStatus::ResumePending => self.checkpoint_ids.first().cloned().map(NextStep::Resume),
+            CallStatus::ResumePending => {
+                agent().or_else(|| self.checkpoint_ids.first().cloned().map(NextStep::Resume))
+            }
             CallStatus::Completed | CallStatus::Failed | CallStatus::TimedOut | CallStatus::Interrupted => {
                 self.claim.as_ref().map(|claim| NextStep::ShowRun(claim.run_id.clone()))
             }
@@ -95,6 +99,7 @@ impl Receipt {
                 let id = self.checkpoint_id.as_ref().and_then(|id| id.parse().ok());
                 Some(id.map_or(NextStep::ListCheckpoints, NextStep::ShowCheckpoint))
             }
+            _ if Caller::from_record(self.caller.as_deref()).agent().is_some() => None,
             CallStatus::Failed | CallStatus::TimedOut | CallStatus::Interrupted => {
                 let can_be = plan().is_some_and(|plan| plan.blockers().is_empty() && !plan.holds_secret());
                 self.id.parse().ok().filter(|_| can_be).map(NextStep::Replay)
@@ -136,10 +141,11 @@ impl Checkpoint {
                     verify(call.clone(), plan.clone(), RuntimeFact::NotNeeded, Purpose::Resume(all), now)
                         .is_ok()
                 };
-                if plan.is_some_and(verified) {
-                    return Some(NextStep::Resume(self.id.clone()));
+                match call.caller.agent() {
+                    Some(agent) => Some(NextStep::AgentGoesOn(agent.to_owned())),
+                    None if plan.is_some_and(verified) => Some(NextStep::Resume(self.id.clone())),
+                    None => Some(plan.and_then(Plan::policy_to_correct).unwrap_or_else(reject)),
                 }
-                Some(plan.and_then(Plan::policy_to_correct).unwrap_or_else(reject))
             }
             (CheckpointStatus::Pending | CheckpointStatus::Rejected, _) => self.way_out(call, now),
             (

@@ -39,6 +39,7 @@ impl Plan {
             created_at: Some(now),
             reviewed_at: None,
             review_reason: None,
+            withdrawn: false,
             caller: self.caller().clone(),
             tool_id: self.tool_id().to_owned(),
             family: self.family().to_owned(),

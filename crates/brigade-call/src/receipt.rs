@@ -22,7 +22,7 @@ pub use statement::{Statement, Subject};
 pub use summary::RunSummary;
 
 use crate::binding::Binding;
-use crate::call::{Call, Runner};
+use crate::call::{ApprovedBy, Call, Runner};
 use crate::checkpoint::{Checkpoint, CheckpointChoice};
 use crate::contract::ContractLabels;
 
@@ -247,11 +247,7 @@ impl Receipt {
             tool_id: call.tool_id.clone(),
             family: call.family.clone(),
             approval_fingerprint: call.stored_approval(),
-            approval: Some(RunReview {
-                reviewed_at: call.reviewed_at,
-                review_reason: call.review_reason.clone(),
-                ..RunReview::default()
-            }),
+            approval: Some(RunReview::of(call)),
             permissions: contract.permissions.clone(),
             effects: contract.effects.clone(),
             runtime_id: contract.runtime_id.clone(),
@@ -382,12 +378,50 @@ pub struct RunReview {
     pub reviewed_at: Option<Timestamp>,
     /// Why.
     pub review_reason: Option<String>,
+    /// Who or what approved: `person`, `rule` or `elicitation`; absent in older receipts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// Where the person decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reviewer: Option<String>,
+    /// The name of the rule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// The file of the rule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The line of the rule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// The agent whose client asked the person.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     /// Members that this version does not know.
     #[serde(skip)]
     pub extra: Extra,
 }
 
 record!(RunReview);
+
+impl RunReview {
+    /// Returns the review of a call.
+    pub fn of(call: &Call) -> RunReview {
+        let review = RunReview {
+            reviewed_at: call.reviewed_at,
+            review_reason: call.review_reason.clone(),
+            by: call.approval.as_ref().map(|approval| approval.by.as_str().to_owned()),
+            ..RunReview::default()
+        };
+        match call.approval.as_ref().map(|approval| approval.by.clone()) {
+            None => review,
+            Some(ApprovedBy::Person { reviewer }) => RunReview { reviewer: Some(reviewer), ..review },
+            Some(ApprovedBy::Rule { rule, file, line }) => {
+                RunReview { rule: Some(rule), file: Some(file), line: Some(line), ..review }
+            }
+            Some(ApprovedBy::Elicitation { agent }) => RunReview { agent: Some(agent), ..review },
+        }
+    }
+}
 
 /// How much the summaries of a receipt leave out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -16,7 +16,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
 use crate::binding::{Binding, Caller};
-use crate::call::{Approval, Call, Claim, LedgerLink, ReceiptLink, ReplayOf, Runner};
+use crate::call::{Approval, ApprovedBy, Call, Claim, LedgerLink, ReceiptLink, ReplayOf, Runner};
 use crate::contract::ContractLabels;
 use crate::status::CallStatus;
 
@@ -57,6 +57,9 @@ struct CallRecord<'a> {
     reviewed_at: Option<Timestamp>,
     /// Why, when it was rejected or held.
     review_reason: Option<Cow<'a, str>>,
+    /// Whether its caller withdrew it; absent if not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    withdrawn: bool,
     /// Who asked for it.
     #[cfg_attr(feature = "schemas", schemars(with = "Option<String>"))]
     caller: Option<Cow<'a, Caller>>,
@@ -109,6 +112,9 @@ struct CallRecord<'a> {
     approval_fingerprint: Option<String>,
     /// What the last approval bound.
     approval_binding: Option<Cow<'a, Binding>>,
+    /// Who or what approved; absent if a person at the command line did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    approved_by: Option<Cow<'a, ApprovedBy>>,
     /// When the last run started.
     started_at: Option<Timestamp>,
     /// When it ended.
@@ -191,6 +197,7 @@ impl Call {
             created_at: self.created_at,
             reviewed_at: self.reviewed_at,
             review_reason: self.review_reason.as_deref().map(Cow::Borrowed),
+            withdrawn: self.withdrawn,
             caller: Some(Cow::Borrowed(&self.caller)),
             tool_id: Cow::Borrowed(&self.tool_id),
             family: Cow::Borrowed(&self.family),
@@ -211,6 +218,7 @@ impl Call {
             planned_code: self.planned_code,
             approval_fingerprint: approval.map(|approval| approval.fingerprint.to_hex()),
             approval_binding: approval.map(|approval| Cow::Borrowed(&approval.binding)),
+            approved_by: approval.and_then(|approval| approval.by.stated()).map(Cow::Borrowed),
             started_at: self.started_at,
             completed_at: self.completed_at,
             run_id: claim.map(|claim| Cow::Borrowed(&claim.run_id)),
@@ -284,7 +292,12 @@ impl Call {
         let fingerprint = record.approval_fingerprint.as_deref();
         let approval = match (version, fingerprint.and_then(|fingerprint| fingerprint.parse().ok())) {
             (RecordVersion::Current | RecordVersion::Newer, Some(fingerprint)) => {
-                record.approval_binding.map(|binding| Approval { binding: binding.into_owned(), fingerprint })
+                let by = record.approved_by.map_or_else(ApprovedBy::command_line, Cow::into_owned);
+                record.approval_binding.map(|binding| Approval {
+                    binding: binding.into_owned(),
+                    by,
+                    fingerprint,
+                })
             }
             _ => {
                 keep("approval_fingerprint", record.approval_fingerprint.map(Json::from));
@@ -309,6 +322,7 @@ impl Call {
             created_at: record.created_at,
             reviewed_at: record.reviewed_at,
             review_reason: owned(record.review_reason),
+            withdrawn: record.withdrawn,
             caller: record.caller.map_or(Caller::CommandLine, Cow::into_owned),
             tool_id: record.tool_id.into_owned(),
             family: record.family.into_owned(),

@@ -230,6 +230,14 @@ pub fn way_on(call: &Call) -> Option<Hint> {
     let id = || call.id.clone();
     let run = || call.claim.as_ref().map(|claim| claim.run_id.clone());
     match &call.status {
+        CallStatus::Approved | CallStatus::ResumePending if call.caller.agent().is_some() => {
+            call.caller.agent().map(|agent| NextStep::AgentGoesOn(agent.to_owned()).into())
+        }
+        CallStatus::Completed | CallStatus::Failed | CallStatus::TimedOut | CallStatus::Interrupted
+            if call.caller.agent().is_some() =>
+        {
+            run().map(|run| NextStep::ShowRun(run).into())
+        }
         CallStatus::Pending | CallStatus::Held => Some(NextStep::Approve(id()).into()),
         CallStatus::Approved => Some(NextStep::RunCall(id()).into()),
         CallStatus::Completed | CallStatus::Failed | CallStatus::TimedOut | CallStatus::Interrupted => {

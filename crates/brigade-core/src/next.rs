@@ -92,6 +92,8 @@ next_steps! {
     Approve(CallId) = "approve";
     /// Reject a call, with a reason.
     Reject(CallId) = "reject";
+    /// Nothing: the agent that asked for the call goes on with it.
+    AgentGoesOn(String) = "agent-goes-on";
     /// Run a call.
     RunCall(CallId) = "run-call";
     /// Run the next approved call.
@@ -200,6 +202,7 @@ impl NextStep {
             | N::ApplyForced(text)
             | N::TryApplyForced(text)
             | N::QueueCall(text)
+            | N::AgentGoesOn(text)
             | N::ExplainPolicy(text)
             | N::ShowRuntime(text)
             | N::StartRuntime(text)

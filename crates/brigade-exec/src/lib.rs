@@ -36,7 +36,7 @@ pub use dropped::{BrokenCheckpoint, DroppedFile};
 pub use environment::HostEnvironment;
 pub use execute::{Execution, Finished, Logs, Progress, execute};
 pub use folder::{FolderFiles, Matching, check_pattern, file_fingerprint, folder_files, matching_files};
-pub use log::{LOG_SHOWN, follow_log, log_end, pass_log};
+pub use log::{LOG_SHOWN, follow_log, log_end, log_text, pass_log};
 pub use observed::Watch;
 pub use peer::{Peer, Spoken};
 pub use program::{FileStamp, KnownDigests, OpenedProgram};

@@ -70,6 +70,20 @@ pub fn pass_log(
     Ok(Ok(offset))
 }
 
+/// Returns a whole log without secrets.
+///
+/// # Errors
+/// Fails if the log cannot be read.
+pub fn log_text(file: &dyn ReadFile, redactor: &Redactor) -> Result<String, FsError> {
+    let mut bytes = Vec::new();
+    let read = pass_log(file, 0, file.len()?, None, &mut |piece| {
+        bytes.extend_from_slice(piece);
+        Ok(())
+    })?;
+    debug_assert!(read.is_ok(), "nothing fails in memory");
+    Ok(redactor.redact_str(&String::from_utf8_lossy(&bytes)))
+}
+
 /// Returns the last [`LOG_SHOWN`] bytes before `end` without secrets.
 ///
 /// # Errors

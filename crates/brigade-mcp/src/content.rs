@@ -1,7 +1,8 @@
 //! The answer of a tool for a receipt: shortened, redacted and without binary data.
 
+use brigade_call::McpRequestId;
 use brigade_core::text::short;
-use brigade_core::{Json, Object};
+use brigade_core::{Dialect, Json, Object};
 use brigade_redact::Redactor;
 
 /// Characters of a summary.
@@ -58,6 +59,49 @@ impl McpAnswer {
             structured: structured.map(|structured| bounded(structured, redactor)),
         }
     }
+}
+
+/// Finds the result of a request in the log of a server's standard output. Its text is masked; binary data and the names
+/// of things stay as they are.
+pub fn answer_in_log(log: &[u8], request: &McpRequestId, redactor: &Redactor) -> Option<Json> {
+    let is_asked = |id: &Json| match request {
+        McpRequestId::Number(number) => id.to_compact() == number.to_string(),
+        McpRequestId::Text(text) => id.as_str() == Some(text),
+    };
+    log.split(|byte| *byte == b'\n').find_map(|line| {
+        let message = Json::parse_bytes(line, Dialect::Strict).ok()?;
+        message.get("id").filter(|id| is_asked(id))?;
+        let Json::Object(members) = message.get("result")?.clone() else { return None };
+        let shown = members.into_iter().map(|(name, value)| {
+            let value = match name.as_str() {
+                "content" => Json::from(
+                    value
+                        .as_array()
+                        .unwrap_or_default()
+                        .iter()
+                        .map(|block| masked(block, redactor))
+                        .collect::<Vec<_>>(),
+                ),
+                _ => redactor.redact_json(&value),
+            };
+            (name, value)
+        });
+        Some(Json::object(shown))
+    })
+}
+
+/// Masks the texts of a block of content, but not its bytes.
+fn masked(block: &Json, redactor: &Redactor) -> Json {
+    let Some(members) = block.as_object() else { return redactor.redact_json(block) };
+    Json::object(members.iter().map(|(name, value)| {
+        let value = match (name.as_str(), value) {
+            ("data" | "blob" | "type" | "mimeType", value) => value.clone(),
+            ("resource", inner) => masked(inner, redactor),
+            (_, Json::String(text)) => Json::from(redactor.redact_str(text)),
+            (_, value) => redactor.redact_json(value),
+        };
+        (name.clone(), value)
+    }))
 }
 
 fn bounded(structured: &Json, redactor: &Redactor) -> Json {

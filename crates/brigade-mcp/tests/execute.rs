@@ -14,9 +14,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use brigade_call::{
-    CallStatus, Caller, CodeFacts, DirectoryFact, FileFact, Objection, PinFact, PlanFacts, ProgramBinding,
-    ProgramFact, ProjectionFacts, Purpose, RuntimeFact, SchemaFact, StartFacts, StartProgram, StartPurpose,
-    VerifiedStart, plan, plan_start, verify,
+    ApprovedBy, CallStatus, Caller, CodeFacts, DirectoryFact, FileFact, Objection, PinFact, PlanFacts,
+    ProgramBinding, ProgramFact, ProjectionFacts, Purpose, RuntimeFact, SchemaFact, StartFacts, StartProgram,
+    StartPurpose, VerifiedStart, plan, plan_start, verify,
 };
 use brigade_catalog::{Catalog, Level};
 use brigade_core::json::to_json;
@@ -114,7 +114,7 @@ fn run(faults: &str, tool_name: &str, args: &str, policy: &str, pin: Option<&Pin
     let now = Timestamp::from_unix_micros(0);
     let queued = plan.to_call(now, None, |_| false);
     let binding = plan.approvable(&queued).unwrap();
-    let call = queued.approve(binding, now).unwrap();
+    let call = queued.approve(binding, ApprovedBy::command_line(), now).unwrap();
     let call = verify(call, plan, RuntimeFact::NotNeeded, Purpose::Run, now).unwrap();
     let variables = [("VOICE_OF_THE_HOST", "voice-EXAMPLE-secret"), ("HOME", "/root"), ("STRANGER", "x")];
     let environment = HostEnvironment::new(variables.map(|(name, value)| (name.into(), value.into())));

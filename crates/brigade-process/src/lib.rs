@@ -37,6 +37,7 @@
 )]
 
 // Identities and specifications.
+mod ancestry;
 mod host;
 mod identity;
 mod outcome;
@@ -64,6 +65,7 @@ mod piped;
 // What a run may do.
 mod sandbox;
 
+pub use ancestry::is_inside_run;
 pub use background::{Detached, Ended, kill_detached, kill_tree, spawn_detached};
 pub use cancel::{CancelSignal, CancelToken};
 pub use host::{

@@ -132,6 +132,12 @@ impl std::fmt::Display for Owner {
     }
 }
 
+/// Returns the process that made the private directory at this path, if its name is that of one.
+#[cfg(target_os = "linux")]
+pub(crate) fn owner_of(path: &Path) -> Option<u32> {
+    Owner::of_name(path.file_name()?.to_str()?).map(|owner| owner.pid)
+}
+
 impl Owner {
     fn current() -> io::Result<Owner> {
         let me = ProcessIdentity::current()?;

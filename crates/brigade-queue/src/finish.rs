@@ -343,6 +343,7 @@ pub fn interrupted_receipt(host: &dyn Host, stored: &StoredCall, run: &RunId, no
     // The end time is unknown; use the time at which it was noticed.
     let duration = call.started_at.map_or(0.0, |started_at| now.since(started_at).as_secs_f64());
     let mut receipt = Receipt {
+        caller: call.caller.agent().map(|_| call.caller.as_record()),
         started_at: call.started_at,
         completed_at: Some(now),
         duration_seconds: Some(Number::from((duration * 1000.0).round() / 1000.0)),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use brigade_call::{Call, CallStatus, RUNS};
-use brigade_core::{CallId, IdPrefix, Resolved};
+use brigade_core::{CallId, Fingerprint, IdPrefix, Resolved};
 
 use crate::{BadReceipt, CANDIDATES, Calls, Match, QueueError, Records, StoredCall, StoredReceipt, View};
 
@@ -91,6 +91,31 @@ impl View<'_> {
             },
             _ => Match::Ambiguous(ids),
         })
+    }
+
+    /// Returns the last call of the same caller that asked for the same, and whose run ended without anybody seeing how.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn interrupted_like(&self, call: &Call) -> Result<Option<StoredCall>, QueueError> {
+        let Some(short) =
+            call.call_fingerprint.as_deref().and_then(|digits| digits.parse::<Fingerprint>().ok())
+        else {
+            return Ok(None);
+        };
+        let ids =
+            self.candidates(Records::Calls, &IdPrefix::new(&format!("call-{}", short.short())), EXAMINED)?;
+        let mut last: Option<StoredCall> = None;
+        for id in ids.iter().filter_map(|id| id.parse::<CallId>().ok()).filter(|id| *id != call.id) {
+            let like = |stored: &StoredCall| {
+                stored.call.status == CallStatus::Interrupted
+                    && stored.call.caller == call.caller
+                    && stored.call.asks_the_same_as(call)
+                    && last.as_ref().is_none_or(|last| last.call.created_at < stored.call.created_at)
+            };
+            last = self.call(&id)?.filter(like).or(last);
+        }
+        Ok(last)
     }
 
     /// Returns the call of a tool that was approved last, of those that wait for their run and of the newest

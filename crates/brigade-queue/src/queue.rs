@@ -7,8 +7,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use brigade_call::{
-    Binding, Call, CallStatus, Checkpoint, Claim, Duplicate, Receipt, RecordVersion, Replan, WrongStep,
-    find_duplicate,
+    ApprovedBy, Binding, Call, CallStatus, Checkpoint, Claim, Duplicate, Receipt, RecordVersion, Replan,
+    WrongStep, find_duplicate,
 };
 use brigade_core::{CallId, CheckpointId, IdPrefix, Json, Object, RunId, Timestamp};
 
@@ -88,8 +88,10 @@ pub type MakeCall<'a> = dyn FnMut(usize, &dyn Fn(&CallId) -> bool) -> Call + 'a;
 /// A user's decision about a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Review {
-    /// Approves exactly what is bound.
-    Approve(Box<Binding>),
+    /// Approves exactly what is bound, and says who or what approved.
+    Approve(Box<Binding>, ApprovedBy),
+    /// Withdraws the call, because its caller no longer wants it.
+    Withdraw(String),
     /// Not a decision: replaces the queued plan with the current one, which the user was shown.
     Replan(Box<Replan>),
     /// Rejects the call, with a reason.
@@ -463,11 +465,12 @@ impl LockedQueue<'_> {
         now: Timestamp,
     ) -> Result<StoredCall, QueueError> {
         let mut stored = self.at_revision(id, revision)?;
-        if let Review::Reject(reason) = &review {
+        if let Review::Reject(reason) | Review::Withdraw(reason) = &review {
             self.void_checkpoints(&mut stored, reason, now);
         }
         let step = |call: Call| match review {
-            Review::Approve(binding) => call.approve(*binding, now),
+            Review::Approve(binding, by) => call.approve(*binding, by, now),
+            Review::Withdraw(reason) => call.withdraw(&reason, now),
             Review::Replan(replan) => call.replan(*replan),
             Review::Reject(reason) => call.reject(&reason, now),
             Review::Hold(reason) => call.hold(&reason, now),

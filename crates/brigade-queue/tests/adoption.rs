@@ -6,7 +6,7 @@ mod common;
 
 use std::ops::ControlFlow;
 
-use brigade_call::{CallStatus, RecordVersion};
+use brigade_call::{ApprovedBy, CallStatus, RecordVersion};
 use brigade_core::{IdPrefix, Json};
 use brigade_fs::{FileMode, Fs, MemoryFs};
 use brigade_queue::{Answer, Calls, Match, QueueError, Review};
@@ -150,7 +150,7 @@ fn a_revision_read_before_adoption_is_valid_for_a_change() {
     let queue = queue(sample("0.30.0"), true);
     let revision = stored(&queue.read().unwrap(), "call-approved").revision;
     let mut locked = queue.lock(at(1)).unwrap();
-    let review = Review::Approve(Box::new(binding()));
+    let review = Review::Approve(Box::new(binding()), ApprovedBy::command_line());
     let call = locked.review(&call_id("call-approved"), revision, review, at(1)).unwrap();
     assert_eq!(call.call.status, CallStatus::Approved);
 }

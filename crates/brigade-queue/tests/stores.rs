@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
-use brigade_call::CallStatus;
+use brigade_call::{ApprovedBy, CallStatus};
 use brigade_core::IdPrefix;
 use brigade_core::Number;
 use brigade_fs::{Fs, MemoryFs};
@@ -379,7 +379,7 @@ fn apply(change: Change, store: &dyn Kept, model: &mut Model) {
             let id = call_id(&model.calls[place].0);
             let revision = locked.view().call(&id).unwrap().unwrap().revision;
             let review = match change {
-                Change::Approve(_) => Review::Approve(Box::new(binding())),
+                Change::Approve(_) => Review::Approve(Box::new(binding()), ApprovedBy::command_line()),
                 Change::Hold(_) => Review::Hold("later".into()),
                 _ => Review::Reject("no".into()),
             };

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use brigade_call::{BoundCode, Call, CallStatus, Plan, Preview, Step, shown_policy, shown_projections};
+use brigade_call::{
+    ApprovedBy, BoundCode, Call, CallStatus, Caller, Plan, Preview, Step, shown_policy, shown_projections,
+};
 use brigade_core::{Hint, IdPrefix, NextStep, Severity};
 use brigade_policy::{BlockerDetail, Failure, invalid};
 use brigade_projection::blocking;
@@ -164,6 +166,7 @@ impl Calls {
     /// Returns [`Refusal::Review`] if the call cannot be approved now, and file errors.
     pub fn approve(&self, call: impl Into<IdPrefix>) -> Result<ReviewReport, Error> {
         let room = &*self.room;
+        room.decides()?;
         let stored = find_call_to_review(room, &call.into(), Step::Approve)?;
         let call = &stored.call;
         let refused = |error| review_refused(room, Some(call), error);
@@ -182,7 +185,8 @@ impl Calls {
         }
         let pin = binding.pin;
         let shown = preview(room, &config, call, &planned.plan)?;
-        let report = record_review(room, &stored, Review::Approve(Box::new(binding)))?;
+        let report =
+            record_review(room, &stored, Review::Approve(Box::new(binding), ApprovedBy::command_line()))?;
         let report = ReviewReport { preview: Some(Box::new(shown)), ..report };
         // The approval is stored. After a crash here, the run renews the pin.
         let Some(bound) = pin else { return Ok(report) };
@@ -291,6 +295,7 @@ fn tell_changes(room: &Room, stored: &StoredCall, plan: &Plan) -> Result<Error, 
 }
 
 fn decline(room: &Room, prefix: &IdPrefix, step: Step, review: Review) -> Result<ReviewReport, Error> {
+    room.decides()?;
     let stored = find_call_to_review(room, prefix, step)?;
     record_review(room, &stored, review)
 }
@@ -309,7 +314,7 @@ fn hinted(room: &Room, error: Error, call: &Call) -> Error {
 }
 
 /// Records a decision on the revision that was shown.
-fn record_review(room: &Room, stored: &StoredCall, review: Review) -> Result<ReviewReport, Error> {
+pub(crate) fn record_review(room: &Room, stored: &StoredCall, review: Review) -> Result<ReviewReport, Error> {
     room.digests.keep(&*room.fs);
     let now = room.now();
     let queue = room.queue();
@@ -383,11 +388,19 @@ pub(crate) fn find_call(room: &Room, prefix: &IdPrefix, step: Option<Step>) -> R
     Ok(room.queue().read()?.the_call(prefix, step)?)
 }
 
+/// Returns whom the call is planned for: a person at the command line reviews the calls of agents as theirs.
+fn asker(room: &Room, call: &Call) -> Caller {
+    match (&room.env.caller, &call.caller) {
+        (Caller::CommandLine, Caller::Agent(_)) => call.caller.clone(),
+        (here, _) => here.clone(),
+    }
+}
+
 /// Plans a stored call again with its arguments and current facts.
 pub(crate) fn plan_again(room: &Room, call: &Call) -> Result<(Config, Planned), Error> {
     let config = gather::config(room)?;
     let tool = load::tool(&config.catalog, &call.tool_id)?;
-    let planned = gather::plan_call(room, &config, tool, Ok(call.args.clone()))?;
+    let planned = gather::plan_call(room, &config, tool, Ok(call.args.clone()), asker(room, call))?;
     Ok((config, planned))
 }
 

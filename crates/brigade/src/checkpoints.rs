@@ -101,6 +101,7 @@ impl Checkpoints {
     /// Returns [`Refusal::Resume`] if the call may not go on, and file errors. A failed run is in the report.
     pub fn resume(&self, prefix: &IdPrefix) -> Result<ResumeReport, Error> {
         let room = &*self.room;
+        room.decides()?;
         let none = || Refusal::Resume { checkpoint: None, run: RunRefusal::default() };
         let stored = find_checkpoint(room, prefix).map_err(|error| error.missing(room, none()))?;
         let refusal =
@@ -151,6 +152,7 @@ impl Checkpoints {
 }
 
 fn answer(room: &Room, prefix: &IdPrefix, answer: &Answer) -> Result<CheckpointReviewReport, Error> {
+    room.decides()?;
     let none = || Refusal::CheckpointReview { checkpoint: None, call: None };
     let stored = find_checkpoint(room, prefix).map_err(|error| error.missing(room, none()))?;
     let call = call_of(room, &stored.checkpoint)?;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use brigade_call::{ArgsProblem, MissingTool, Plan, PlanFacts, plan_missing};
+use brigade_call::{ArgsProblem, Caller, MissingTool, Plan, PlanFacts, plan_missing};
 use brigade_catalog::Tool;
 use brigade_core::Json;
 use brigade_exec::OpenedProgram;
@@ -47,8 +47,9 @@ pub(crate) fn plan_call(
     config: &Config,
     tool: &Tool,
     args: Result<Json, ArgsProblem>,
+    caller: Caller,
 ) -> Result<Planned, Error> {
-    let input = FactReader::new(host(room), config).plan(tool, room.env.caller.clone())?;
+    let input = FactReader::new(host(room), config).plan(tool, caller)?;
     let PlanInput { facts, projections, program, directory } = input;
     let plan = brigade_call::plan(PlanFacts { args, ..facts }).spelled(&*room.env.speller);
     tracing::debug!(
@@ -70,7 +71,7 @@ pub(crate) fn plan_request(
     args: Result<Json, ArgsProblem>,
 ) -> Result<(Planned, Option<Error>), Error> {
     let error = match load::tool(&config.catalog, tool_id) {
-        Ok(tool) => return Ok((plan_call(room, config, tool, args)?, None)),
+        Ok(tool) => return Ok((plan_call(room, config, tool, args, room.env.caller.clone())?, None)),
         Err(error) => error,
     };
     let reason =

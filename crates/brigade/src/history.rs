@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use brigade_call::{CallStatus, Receipt, ReplayOf, RunInputs, RunObserved, group_inputs};
+use brigade_call::{CallStatus, Caller, Receipt, ReplayOf, RunInputs, RunObserved, group_inputs};
 use brigade_core::{Glob, IdPrefix, NextStep};
 use brigade_queue::{
     Enqueued, ListedRun, MeantRun, OnDuplicate, OpenRun, RunPage, StoredReceipt, ThisHost, View,
@@ -20,6 +20,7 @@ use crate::report::{
     RunListReport, RunShowReport, RunSummary, Unfilled,
 };
 use crate::room::{CALLS, RUNS, Room};
+use crate::running;
 use brigade_core::codes;
 
 pub use brigade_queue::RunFilter;
@@ -164,10 +165,14 @@ impl Runs {
         let receipt = &stored.receipt;
         let run = stored.summary(room);
         let refused = |plan| Refusal::Replay { run: Some(Box::new(run.clone())), plan };
+        if let Some(error) = running::of_agent(room, &Caller::from_record(receipt.caller.as_deref())) {
+            return Err(error.refusing(room, refused(None)));
+        }
         let config = gather::config(room)?;
         let tool = load::tool(&config.catalog, receipt.tool_id())
             .map_err(|error| error.missing(room, refused(None)))?;
-        let planned = gather::plan_call(room, &config, tool, Ok(receipt.asked_args()))?;
+        let planned =
+            gather::plan_call(room, &config, tool, Ok(receipt.asked_args()), room.env.caller.clone())?;
         let plan = &planned.plan;
         let plan_report = Box::new(calls::plan_report(room, &config, &planned)?);
         if !plan.blockers().is_empty() || plan.holds_secret() {
@@ -277,7 +282,11 @@ fn next_of_run(room: &Room, receipt: &Receipt) -> Option<NextStep> {
     let plan = || {
         let config = gather::config(room).ok()?;
         let tool = load::tool(&config.catalog, &receipt.tool_id).ok()?;
-        Some(gather::plan_call(room, &config, tool, Ok(receipt.asked_args())).ok()?.plan)
+        Some(
+            gather::plan_call(room, &config, tool, Ok(receipt.asked_args()), room.env.caller.clone())
+                .ok()?
+                .plan,
+        )
     };
     receipt.next_step(plan)
 }

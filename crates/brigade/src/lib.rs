@@ -29,6 +29,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod agent_calls;
 mod agents;
 mod args;
 mod attest;
@@ -77,9 +78,9 @@ pub mod paths {
 }
 
 pub use brigade_call::{
-    ArgumentChange, Binding, BoundBy, BoundCode, BoundFile, Call, CallStatus, Caller, Checkpoint,
+    ApprovedBy, ArgumentChange, Binding, BoundBy, BoundCode, BoundFile, Call, CallStatus, Caller, Checkpoint,
     CheckpointChoice, CheckpointStatus, CodeNote, ContractLabels, Difference, EffectUse, FileUse,
-    ObservedAddress, ObservedDenial, OutputCompaction, PlanSummary, Preview, Receipt, RunInput,
+    ObservedAddress, ObservedDenial, OutputCompaction, Plan, PlanSummary, Preview, Receipt, RunInput,
     RuntimeHealth, RuntimeIssueRecord, RuntimeMetadata, RuntimeStatus, StartedCommand, UnboundFile,
 };
 pub use brigade_catalog::starter::StarterTools;
@@ -100,6 +101,7 @@ pub use brigade_projection::{Header as ProjectionHeader, ProjectionSummary, Summ
 pub use brigade_redact as redact;
 pub use brigade_runtime::{LogStream, StartProgress};
 
+pub use agent_calls::{AgentCall, AgentCalls, Asked, Output, Spent};
 pub use agents::Agents;
 pub use args::ArgsSource;
 pub use calls::{CallFilter, CallList};

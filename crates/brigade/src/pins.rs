@@ -70,6 +70,7 @@ impl Pins {
     /// # Errors
     /// Returns [`Refusal::Pin`] if no pin matches or it has no change, and file errors.
     pub fn accept(&self, id: &str, fingerprint: Option<&str>) -> Result<PinReport, Error> {
+        self.room.decides()?;
         if let Some(state) = find_server(&self.room, id)? {
             return accept_server(&self.room, state, fingerprint);
         }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use brigade_call::Paths;
-use brigade_core::Timestamp;
+use brigade_core::{Timestamp, codes};
 use brigade_facts::{Config, Digests, SourceFiles};
 use brigade_fs::{Fs, RelPath};
 use brigade_queue::{JournalStore, Queue, ThisHost};
@@ -13,6 +13,7 @@ use brigade_upkeep::{InboxStore, Setup, Site};
 
 use crate::calls;
 use crate::env::Env;
+use crate::error::{Error, ErrorKind};
 use crate::gather;
 
 pub use brigade_call::{CALLS, CHECKPOINTS, RUNS};
@@ -23,7 +24,7 @@ pub use brigade_upkeep::RUNTIMES;
 pub(crate) struct Room {
     pub(crate) fs: Arc<dyn Fs>,
     pub(crate) env: Env,
-    pub(crate) digests: Digests,
+    pub(crate) digests: Arc<Digests>,
     files_of_calls: Arc<JournalStore>,
 }
 
@@ -32,7 +33,14 @@ impl Room {
     pub(crate) fn new(fs: Arc<dyn Fs>, env: Env) -> Room {
         let holder = format!("process {}", std::process::id());
         let files_of_calls = Arc::new(JournalStore::new(fs.clone(), holder, env.lock_timeout));
-        Room { fs, env, digests: Digests::default(), files_of_calls }
+        Room { fs, env, digests: Arc::default(), files_of_calls }
+    }
+
+    /// Returns the same workspace with another environment. Files and caches are shared.
+    pub(crate) fn with_env(&self, change: impl FnOnce(Env) -> Env) -> Room {
+        let Room { fs, env, digests, files_of_calls } = self;
+        let (fs, digests, files_of_calls) = (fs.clone(), digests.clone(), files_of_calls.clone());
+        Room { fs, env: change(env.clone()), digests, files_of_calls }
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -76,6 +84,19 @@ impl Room {
     /// Returns the reader of source lines for messages.
     pub(crate) fn sources(&self) -> SourceFiles {
         SourceFiles::new(self.fs.clone(), Redactor::new(&calls::telling_values(self).unwrap_or_default()))
+    }
+
+    /// Refuses what decides or widens when a program of a run asks for it, whatever its environment says.
+    ///
+    /// # Errors
+    /// Returns [`ErrorKind::Refused`] inside a run, unless the workspace lies in the run's own directory.
+    pub(crate) fn decides(&self) -> Result<(), Error> {
+        // Other files than those of the disk are the host's own.
+        if self.env.files.is_some() || !brigade_process::is_inside_run(self.fs.root()) {
+            return Ok(());
+        }
+        let message = "a program of a run asked for this, and only a person outside of runs decides";
+        Err(Error::new(ErrorKind::Refused, message).coded(codes::INSIDE_A_RUN))
     }
 
     /// Returns the workspace path for reports.

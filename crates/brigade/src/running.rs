@@ -1,7 +1,7 @@
 //! Runs approved calls.
 
 use brigade_call::{
-    Call, CallStatus, Checkpoint, Claim, Purpose, Refusal as NotVerified, VerifiedCall, verify,
+    Call, CallStatus, Caller, Checkpoint, Claim, Purpose, Refusal as NotVerified, VerifiedCall, verify,
 };
 use brigade_core::{Hint, IdPrefix, NextStep};
 use brigade_exec::{Execution, Peer, RunFiles, RunPaths, execute, with_checkpoints};
@@ -69,6 +69,7 @@ impl Calls {
     /// # Errors
     /// Returns [`Refusal::Run`] if the call may not run, and file errors. A failed run is a report, not an error.
     pub fn run(&self, target: impl Into<RunTarget>) -> Result<RunReport, Error> {
+        self.room.decides()?;
         match target.into() {
             RunTarget::Call(prefix) => {
                 let none = || Refusal::Run(RunRefusal::default());
@@ -91,7 +92,8 @@ fn run_next(room: &Room) -> Result<RunReport, Error> {
     if let Some(error) = calls::invalid_policy(&gather::config(room)?) {
         return Err(not_run(room, None, error, RunRefusal::default()));
     }
-    let approved = view.approved_by_age()?;
+    let mut approved = view.approved_by_age()?;
+    approved.retain(|stored| of_agent(room, &stored.call.caller).is_none());
     let mut passed_over = Vec::new();
     for stored in approved {
         let attempt = match verify_call(room, stored, &[])? {
@@ -110,12 +112,23 @@ fn run_next(room: &Room) -> Result<RunReport, Error> {
     Err(not_run(room, None, error, RunRefusal { passed_over, ..RunRefusal::default() }))
 }
 
+/// Returns why nobody else runs a call of an agent: only the agent goes on with it.
+pub(crate) fn of_agent(room: &Room, caller: &Caller) -> Option<Error> {
+    let agent = caller.agent().filter(|_| *caller != room.env.caller)?;
+    let message = format!("the call belongs to the agent `{agent}`, which goes on with it");
+    let error = Error::new(ErrorKind::Refused, message).coded(codes::CALL_OF_AGENT);
+    Some(error.hint("approve, hold or reject it here; the agent runs it and gets the result"))
+}
+
 /// Verifies and runs one call, or resumes it after these checkpoints.
 pub(crate) fn run_stored(
     room: &Room,
     stored: StoredCall,
     checkpoints: &[Checkpoint],
 ) -> Result<RunReport, Error> {
+    if let Some(error) = of_agent(room, &stored.call.caller) {
+        return Err(not_run(room, Some(&stored.call), error, RunRefusal::default()));
+    }
     let attempt = match verify_call(room, stored, checkpoints)? {
         Verified::Ready(ready) => attempt(room, *ready)?,
         Verified::Refused(call, refusal) => Attempt::Refused(call, refusal),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use brigade_facts::SourceFiles;
 use brigade_fs::{DiskFs, Fs, RelPath};
 
+use crate::agent_calls::AgentCalls;
 use crate::agents::Agents;
 use crate::calls::Calls;
 use crate::catalog::Tools;
@@ -119,6 +120,25 @@ impl Workspace {
 
     fn over(fs: Arc<dyn Fs>, env: Env) -> Workspace {
         Workspace { room: Arc::new(Room::new(fs, env)) }
+    }
+
+    /// Returns the same workspace with another environment, such as another caller. Files and caches are shared.
+    #[must_use]
+    pub fn with_env(&self, change: impl FnOnce(Env) -> Env) -> Workspace {
+        Workspace { room: Arc::new(self.room.with_env(change)) }
+    }
+
+    /// Checks that no program of a run asks for what decides or widens, such as serving.
+    ///
+    /// # Errors
+    /// Returns [`ErrorKind::Refused`] inside a run, unless the workspace lies in the run's own directory.
+    pub fn decides(&self) -> Result<(), Error> {
+        self.room.decides()
+    }
+
+    /// Returns what an agent may do with its own calls. The environment's caller says which agent it is.
+    pub fn agent_calls(&self) -> AgentCalls {
+        AgentCalls { room: self.room.clone() }
     }
 
     /// Returns whether the directory has `.brigade`.

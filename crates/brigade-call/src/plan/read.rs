@@ -127,6 +127,11 @@ impl Plan {
         self.call_fingerprint
     }
 
+    /// Returns whether the server lists the MCP tool differently than pinned. An approval by a person accepts that.
+    pub fn changes_pin(&self) -> bool {
+        self.waiting_pin.is_some()
+    }
+
     /// Returns the caller.
     pub fn caller(&self) -> &Caller {
         &self.binding.caller

@@ -7,7 +7,7 @@ use crate::binding::Caller;
 use crate::cases::{Case, after, mark};
 use crate::checkpoint::CheckpointStatus;
 use crate::facts::{DirectoryFact, FileFact, PinFact, ProgramFact};
-use crate::{Claim, ContractLabels, ProgramBinding, RunEnd};
+use crate::{ApprovedBy, Claim, ContractLabels, ProgramBinding, RunEnd};
 
 /// Verifies a call for its first run against a case, and returns the codes of the reasons against it.
 fn codes(call: Call, case: &Case) -> Vec<String> {
@@ -199,7 +199,7 @@ fn a_call_of_a_family_that_is_not_executed_does_not_run() {
     skill.program = ProgramFact::NotExecuted;
     let plan = skill.plan();
     let queued = Call { blockers: Vec::new(), ..skill.queued() };
-    let call = queued.approve(plan.binding().clone(), after(1)).unwrap();
+    let call = queued.approve(plan.binding().clone(), ApprovedBy::command_line(), after(1)).unwrap();
     assert_eq!(codes(call, &skill), ["family_not_executable"]);
 }
 

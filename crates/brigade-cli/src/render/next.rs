@@ -38,6 +38,7 @@ impl Spell for CommandLine {
         match step {
             NextStep::Edit(place) => site.edit(place),
             NextStep::ReadFile(path) => format!("cat {}", quote(&site.path(path))),
+            NextStep::AgentGoesOn(agent) => format!("agent {agent} goes on with it"),
             step => {
                 let words = command(step);
                 match site {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use brigade_call::{
-    Approval, Binding, Call, CallStatus, Caller, Checkpoint, DirectoryFact, FileFact, ProgramFact, Receipt,
-    SchemaFact,
+    Approval, ApprovedBy, Binding, Call, CallStatus, Caller, Checkpoint, DirectoryFact, FileFact,
+    ProgramFact, Receipt, SchemaFact,
 };
 use brigade_catalog::{Level, Runtimes};
 use brigade_core::{Dialect, Fingerprint, Json, NextStep, Place, Severity, Timestamp};
@@ -528,7 +528,7 @@ fn an_approved_call_says_what_changed() {
         pin: None,
         caller: Caller::from_record(None),
     };
-    let approval = Some(Approval { fingerprint: print(), binding });
+    let approval = Some(Approval { fingerprint: print(), binding, by: ApprovedBy::command_line() });
     let approved = [Call { approval, ..call("a", CallStatus::Approved) }];
     check_calls(&approved, RunnerState::NotChecked, &[], &[]);
     check_calls(

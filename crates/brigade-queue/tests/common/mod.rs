@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use brigade_call::{Binding, Call, Caller, Checkpoint, CheckpointStatus, Claim, Receipt, Runner};
+use brigade_call::{ApprovedBy, Binding, Call, Caller, Checkpoint, CheckpointStatus, Claim, Receipt, Runner};
 use brigade_core::json::{Shown, reprint};
 use brigade_core::{CallId, Dialect, Extra, Fingerprint, IdPrefix, Json, RunId, Timestamp};
 use brigade_fs::{Fs, RelPath};
@@ -228,7 +228,12 @@ pub fn stored(view: &View<'_>, id: &str) -> StoredCall {
 pub fn approve(queue: &Queue, id: &str, second: i64) -> Result<StoredCall, QueueError> {
     let mut locked = queue.lock(at(second))?;
     let revision = locked.view().call(&call_id(id))?.expect("it is there").revision;
-    locked.review(&call_id(id), revision, Review::Approve(Box::new(binding())), at(second))
+    locked.review(
+        &call_id(id),
+        revision,
+        Review::Approve(Box::new(binding()), ApprovedBy::command_line()),
+        at(second),
+    )
 }
 
 pub fn start(queue: &Queue, id: &str, run: &str, second: i64) -> Result<StoredCall, QueueError> {

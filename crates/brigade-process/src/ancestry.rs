@@ -1,0 +1,68 @@
+//! Whether this process descends from a run.
+//!
+//! Every program of a run is a descendant of its keeper, which adopts those that leave their parents. So the process
+//! tree tells, and no variable that a program could change. A keeper has a name of its own; a program that takes the
+//! same name only shuts itself out.
+
+use std::path::Path;
+
+#[cfg(target_os = "linux")]
+use crate::private::owner_of;
+
+/// The name of keepers.
+#[cfg(target_os = "linux")]
+const KEEPER: &str = "brigade-keeper";
+
+/// How many ancestors are looked at.
+#[cfg(target_os = "linux")]
+const GENERATIONS: usize = 1024;
+
+/// Tells whether this process was started by a run, at any depth, whose own private directory does not hold `workspace`.
+///
+/// On Linux. Elsewhere the answer is always no.
+#[cfg(target_os = "linux")]
+pub fn is_inside_run(workspace: &Path) -> bool {
+    let mut pid = std::process::id();
+    for _ in 0..GENERATIONS {
+        let Some((name, parent)) = parent_of(pid) else { return false };
+        // The directory of a run is named after the process that started it, the parent of its keeper.
+        let is_own = || workspace.ancestors().filter_map(owner_of).any(|owner| owner == parent);
+        if name == KEEPER && !is_own() {
+            return true;
+        }
+        pid = parent;
+    }
+    false
+}
+
+/// Tells whether this process was started by a run. Not known on this system, so the answer is no.
+#[cfg(not(target_os = "linux"))]
+pub fn is_inside_run(_: &Path) -> bool {
+    false
+}
+
+/// Returns the name of a process and its parent; `None` above the first process.
+#[cfg(target_os = "linux")]
+fn parent_of(pid: u32) -> Option<(String, u32)> {
+    if pid == 0 {
+        return None;
+    }
+    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let stat = String::from_utf8_lossy(&stat);
+    let (before, after) = (stat.find('(')?, stat.rfind(')')?);
+    let name = stat.get(before + 1..after)?.to_owned();
+    let parent = stat.get(after + 1..)?.split_whitespace().nth(1)?.parse().ok()?;
+    Some((name, parent))
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tests_are_not_inside_a_run_of_theirs() {
+        let (name, parent) = parent_of(std::process::id()).unwrap();
+        assert!(!name.is_empty() && 0 < parent);
+        assert_eq!(parent_of(0), None);
+    }
+}

@@ -1,0 +1,329 @@
+//! Calls of one agent: asked for, gone on with, read and withdrawn by the agent itself.
+//!
+//! The agent is the caller of the environment. It sees its own calls and runs, and no others.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use brigade_call::{ApprovedBy, Call, CallStatus, Plan, Receipt};
+use brigade_core::{CallId, IdPrefix, Json, RunId, Timestamp, codes};
+use brigade_exec::log_text;
+use brigade_mcp::answer_in_log;
+use brigade_policy::Blocker;
+use brigade_queue::{Calls as Which, OnDuplicate, Review, StoredCall};
+use brigade_redact::Redactor;
+use brigade_runtime::LogStream;
+
+use crate::calls;
+use crate::checkpoints::Checkpoints;
+use crate::error::{Error, ErrorKind};
+use crate::gather;
+use crate::refusal::Refusal;
+use crate::room::Room;
+use crate::running;
+
+/// Asks for, goes on with, reads and withdraws the calls of one agent.
+#[derive(Clone)]
+pub struct AgentCalls {
+    pub(crate) room: Arc<Room>,
+}
+
+/// A call that an agent asked for.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Asked {
+    /// The call: pending, approved by a rule, or an earlier one that asks for the same.
+    pub call: Call,
+    /// An equal call whose run ended without anybody seeing how.
+    pub unknown: Option<CallId>,
+}
+
+/// A call as its agent sees it, with the receipt of its last run.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct AgentCall {
+    /// The call.
+    pub call: Call,
+    /// The receipt of its last run.
+    pub receipt: Option<Receipt>,
+}
+
+/// A piece of a run's output, without secrets. Positions are bytes of the whole masked text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Output {
+    /// Whole characters.
+    pub content: String,
+    /// Where the next piece begins; `None` at the end.
+    pub next_offset: Option<usize>,
+    /// The length of the whole text.
+    pub total_bytes: usize,
+}
+
+/// What an agent used in a stretch of time, over all gateways of the workspace.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Spent {
+    /// Calls.
+    pub calls: u64,
+    /// Seconds that their runs took.
+    pub seconds: f64,
+    /// Bytes that their runs printed.
+    pub output: u64,
+    /// How long ago the oldest of these calls was asked for.
+    pub oldest: Duration,
+}
+
+impl AgentCalls {
+    /// Plans and queues a call, unless an equal one of the same agent waits. `covers` tells which rule approves the
+    /// planned call at once, if one does.
+    ///
+    /// # Errors
+    /// Returns [`Refusal::Queue`] with every reason if the call is refused, and file errors.
+    pub fn ask(
+        &self,
+        tool: &str,
+        args: Json,
+        covers: &dyn Fn(&Plan) -> Option<ApprovedBy>,
+    ) -> Result<Asked, Error> {
+        let room = &*self.room;
+        let config = gather::config(room)?;
+        let (planned, missing) = gather::plan_request(room, &config, tool, Ok(args))?;
+        let plan = &planned.plan;
+        let blocked = || plan.not_to_be_queued(brigade_call::Blocked::Refuse);
+        if let Some(error) = missing.or_else(|| blocked().map(|why| Error::new(ErrorKind::Refused, why))) {
+            let call = Box::new(plan.shown_call(room.now()).shown(room));
+            let error = error.because(plan.blockers().iter().cloned());
+            return Err(error.refusing(room, Refusal::Queue { call }));
+        }
+        let by = covers(plan).filter(|_| !plan.changes_pin());
+        let binding = by.is_some().then(|| plan.binding().clone());
+        room.digests.keep(&*room.fs);
+        let now = room.now();
+        let queue = room.queue();
+        let mut locked = queue.lock(now)?;
+        let mut enqueue = |on_duplicate| -> Result<StoredCall, Error> {
+            let mut make = |_: usize, is_taken: &dyn Fn(&CallId) -> bool| plan.to_call(now, None, is_taken);
+            let stored = locked.enqueue_all(1, on_duplicate, &mut make)?.pop();
+            Ok(stored.expect("one call was handed in, so one comes back").into_call().0)
+        };
+        let mut stored = enqueue(OnDuplicate::Skip)?;
+        let is_anothers = |call: &Call| {
+            let by = call.approval.as_ref().map(|approval| &approval.by);
+            call.status == CallStatus::Approved && matches!(by, Some(ApprovedBy::Rule { .. }))
+        };
+        // An equal call under a rule is about to run for another request of the agent.
+        if by.is_some() && is_anothers(&stored.call) {
+            stored = enqueue(OnDuplicate::Queue)?;
+        }
+        if let Some((by, binding)) = by.zip(binding)
+            && stored.call.status == CallStatus::Pending
+            && plan.told(&stored.call).is_empty()
+            && plan.changes_since_queued(&stored.call).is_empty()
+        {
+            let review = Review::Approve(Box::new(binding), by);
+            stored = locked.review(&stored.call.id, stored.revision, review, now)?;
+        }
+        let unknown = locked.view().interrupted_like(&stored.call)?.map(|stored| stored.call.id);
+        Ok(Asked { call: stored.call.shown(room), unknown })
+    }
+
+    /// Approves a pending call, because the person in front of the agent agreed to `seen`, the call that was shown.
+    ///
+    /// # Errors
+    /// Returns [`Refusal::Review`] if the call cannot be approved now or is not what was shown, and file errors.
+    pub fn agree(&self, seen: &Call, by: ApprovedBy) -> Result<Call, Error> {
+        let room = &*self.room;
+        let stored = self.find(&seen.id)?;
+        let (_, planned) = calls::plan_again(room, &stored.call)?;
+        let mut reasons = planned.plan.told(&stored.call);
+        if planned.plan.changes_pin() || stored.call.planned_binding != seen.planned_binding {
+            reasons.push(Blocker::new("changed", "the call changed since it was shown"));
+        }
+        let binding = if reasons.is_empty() { planned.plan.approvable(&stored.call) } else { Err(reasons) };
+        let binding = binding.map_err(|blockers| {
+            Error::new(ErrorKind::Refused, format!("call {} cannot be approved", seen.id))
+                .coded(codes::CALL_BLOCKED)
+                .because(blockers)
+        })?;
+        calls::record_review(room, &stored, Review::Approve(Box::new(binding), by)).map(|report| report.call)
+    }
+
+    /// Runs the call if it is approved, or resumes it if its checkpoints are. Otherwise returns it as it stands.
+    ///
+    /// # Errors
+    /// Returns [`Refusal::Run`] if the call may not run after all, and file errors.
+    pub fn go_on(&self, id: &CallId) -> Result<AgentCall, Error> {
+        let stored = self.find(id)?;
+        let run = match (&stored.call.status, stored.call.checkpoint_ids.first()) {
+            (CallStatus::Approved, _) => running::run_stored(&self.room, stored, &[])?,
+            (CallStatus::ResumePending, Some(checkpoint)) => {
+                let prefix = IdPrefix::new(checkpoint.as_str());
+                Checkpoints { room: self.room.clone() }.resume(&prefix)?;
+                return self.show(id);
+            }
+            _ => return self.show(id),
+        };
+        Ok(AgentCall { call: run.call, receipt: Some(*run.receipt) })
+    }
+
+    /// Returns the call as it stands.
+    ///
+    /// # Errors
+    /// Returns [`ErrorKind::NotFound`] if the agent has no such call, and file errors.
+    pub fn show(&self, id: &CallId) -> Result<AgentCall, Error> {
+        let call = self.find(id)?.call;
+        let run = call.claim.as_ref().filter(|_| call.receipt.is_some()).map(|claim| claim.run_id.clone());
+        let receipt = run.map(|run| self.receipt(&run)).transpose()?.flatten();
+        Ok(AgentCall { call: call.shown(&*self.room), receipt })
+    }
+
+    /// Returns calls of the agent, newest first.
+    ///
+    /// # Errors
+    /// Returns file errors.
+    pub fn list(&self, offset: usize, limit: usize) -> Result<Vec<Call>, Error> {
+        let mut found = Vec::new();
+        let mut left = offset;
+        self.room.queue().read()?.for_each_newest(&Which::All, &mut |stored| {
+            if stored.call.caller == self.room.env.caller {
+                match left {
+                    0 => found.push(stored.call.shown(&*self.room)),
+                    _ => left -= 1,
+                }
+            }
+            if found.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        Ok(found)
+    }
+
+    /// Withdraws a call that does not run. It may be asked for again.
+    ///
+    /// # Errors
+    /// Returns [`Refusal::Review`] if the call runs or has ended, and file errors.
+    pub fn withdraw(&self, id: &CallId) -> Result<Call, Error> {
+        let stored = self.find(id)?;
+        let reason = format!("withdrawn by {}", self.room.env.caller);
+        calls::record_review(&self.room, &stored, Review::Withdraw(reason)).map(|report| report.call)
+    }
+
+    /// Returns the receipt of a run of the agent, or `None` if the agent has no such run.
+    ///
+    /// # Errors
+    /// Returns file errors.
+    pub fn receipt(&self, run: &RunId) -> Result<Option<Receipt>, Error> {
+        let stored = self.room.queue().read()?.receipt(run.as_str())?.and_then(Result::ok);
+        let caller = self.room.env.caller.as_record();
+        let own = |receipt: &Receipt| receipt.caller.as_deref() == Some(caller.as_str());
+        Ok(stored.map(|stored| stored.receipt).filter(own).map(|receipt| receipt.shown(&*self.room)))
+    }
+
+    /// Returns a piece of the output of a run of the agent, without secrets; `None` if the agent has no such run.
+    ///
+    /// # Errors
+    /// Returns file errors.
+    pub fn output(
+        &self,
+        run: &RunId,
+        stream: LogStream,
+        offset: usize,
+        limit: usize,
+    ) -> Result<Option<Output>, Error> {
+        if self.receipt(run)?.is_none() {
+            return Ok(None);
+        }
+        let meant = self.room.queue().read()?.the_run(&IdPrefix::new(run.as_str()))?;
+        let (_, file) = meant.open_log(&*self.room.fs, stream.as_str())?;
+        let text = log_text(&*file, &Redactor::new(&gather::secrets(&self.room)))?;
+        let (from, to) = (floor(&text, offset), floor(&text, offset.saturating_add(limit)));
+        // At least one character, so that whoever reads on gets on.
+        let to =
+            if to <= from { text[from..].chars().next().map_or(from, |c| from + c.len_utf8()) } else { to };
+        Ok(Some(Output {
+            content: text[from..to].to_owned(),
+            next_offset: (to < text.len()).then_some(to),
+            total_bytes: text.len(),
+        }))
+    }
+
+    /// Returns what the MCP server answered in a run of the agent, with its text masked and its bytes as they are. `None`
+    /// if the agent has no such run, or the server did not answer.
+    ///
+    /// # Errors
+    /// Returns file errors.
+    pub fn answer(&self, run: &RunId) -> Result<Option<Json>, Error> {
+        let Some(request) = self.receipt(run)?.and_then(|receipt| receipt.mcp_request_id) else {
+            return Ok(None);
+        };
+        let meant = self.room.queue().read()?.the_run(&IdPrefix::new(run.as_str()))?;
+        let (_, file) = meant.open_log(&*self.room.fs, LogStream::Stdout.as_str())?;
+        let log = file.read_range(0, usize::try_from(file.len()?).unwrap_or(usize::MAX))?;
+        Ok(answer_in_log(&log, &request, &Redactor::new(&gather::secrets(&self.room))))
+    }
+
+    /// Sums up what the agent asked for in the last stretch of time.
+    ///
+    /// # Errors
+    /// Returns file errors.
+    pub fn spent(&self, window: Duration) -> Result<Spent, Error> {
+        let now = self.room.now();
+        let micros = i64::try_from(window.as_micros()).unwrap_or(i64::MAX);
+        let since = Timestamp::from_unix_micros(now.unix_micros().saturating_sub(micros));
+        let mut spent = Spent::default();
+        let mut runs = Vec::new();
+        let view = self.room.queue().read()?;
+        view.for_each_newest(&Which::All, &mut |stored| {
+            let call = stored.call;
+            if call.created_at.is_some_and(|at| at < since) {
+                return ControlFlow::Break(());
+            }
+            if call.caller == self.room.env.caller {
+                spent.calls += 1;
+                spent.oldest = call.created_at.map_or(spent.oldest, |at| now.since(at));
+                if let Some((started, ended)) = call.started_at.zip(call.completed_at) {
+                    spent.seconds += ended.since(started).as_secs_f64();
+                }
+                runs.extend(call.claim.map(|claim| claim.run_id));
+            }
+            ControlFlow::Continue(())
+        })?;
+        for run in runs {
+            if let Some(Ok(stored)) = view.receipt(run.as_str())?
+                && let Some(output) = &stored.receipt.output
+            {
+                spent.output += output.stdout.bytes + output.stderr.bytes;
+            }
+        }
+        Ok(spent)
+    }
+
+    /// Finds a call of the agent. If its runner is gone, the end of its run is recorded first.
+    fn find(&self, id: &CallId) -> Result<StoredCall, Error> {
+        let room = &*self.room;
+        let find = || -> Result<Option<StoredCall>, Error> {
+            let found = room.queue().read()?.call(id)?;
+            Ok(found.filter(|stored| stored.call.caller == room.env.caller))
+        };
+        let found = match find()? {
+            Some(stored) if stored.call.is_unrecorded() => {
+                calls::record_interrupted(room)?;
+                find()?
+            }
+            found => found,
+        };
+        found.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("there is no call {id}")))
+    }
+}
+
+/// Returns the last character boundary up to a position.
+fn floor(text: &str, position: usize) -> usize {
+    let mut position = position.min(text.len());
+    while !text.is_char_boundary(position) {
+        position -= 1;
+    }
+    position
+}
+
+#[cfg(test)]
+mod tests;
