@@ -40,12 +40,8 @@ const TABLE: &[Examples] = &[
         "connect",
         &[
             ("brigade tools connect cursor", "Show the entry for Cursor in this workspace"),
-            (
-                "brigade tools connect codex --scope user --as ci --write",
-                "Write the one of the user for Codex",
-            ),
-            ("brigade tools connect codex --scope user --remove", "Remove it"),
-            ("brigade tools connect json", "Show the entry for any other program"),
+            ("brigade tools connect codex --as ci --write", "Write the one for Codex"),
+            ("brigade tools connect codex --remove", "Remove it"),
         ],
     ),
     ("tools", "show", &[("brigade tools show count-words", "Show a tool and its projections")]),
