@@ -85,8 +85,10 @@ pub enum Grade {
 pub enum Format {
     /// JSON. Comments are kept where a file has them, but the program may not read it.
     Json,
-    /// JSON with comments and trailing commas.
+    /// JSON with comments, and without trailing commas.
     JsonWithComments,
+    /// JSON with comments and trailing commas.
+    JsonWithCommas,
     /// TOML.
     Toml,
 }
@@ -260,7 +262,7 @@ const CLIENTS: &[Client] = &[
             &["opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc"],
             Grade::Vendor,
         )),
-        format: Format::JsonWithComments,
+        format: Format::JsonWithCommas,
         nested: Some("servers"),
         stdio: &[("type", Part::Text("local")), ("command", Part::Words)],
         http: HttpForm::Keys(&[
@@ -271,6 +273,7 @@ const CLIENTS: &[Client] = &[
         ..of(Program::OPENCODE, "mcp")
     },
     // geminicli.com/docs/tools/mcp-server: `url` is the older transport, `httpUrl` is streamable HTTP.
+    // Version 0.61.0 reads comments and refuses trailing commas.
     Client {
         user: Some(Files::same(&["~/.gemini/settings.json"], Grade::Vendor)),
         project: Some(Files::same(&[".gemini/settings.json"], Grade::Vendor)),
@@ -282,7 +285,7 @@ const CLIENTS: &[Client] = &[
     Client {
         user: Some(USER_FOLDER_OF_VSCODE),
         project: Some(Files::same(&[".vscode/mcp.json"], Grade::Vendor)),
-        format: Format::JsonWithComments,
+        format: Format::JsonWithCommas,
         stdio: &[("type", Part::Text("stdio")), ("command", Part::Program), ("args", Part::Arguments)],
         http: HttpForm::Keys(&[
             ("type", Part::Text("http")),
@@ -308,7 +311,7 @@ const CLIENTS: &[Client] = &[
             .moved_by("XDG_CONFIG_HOME", "~/.config"),
         ),
         project: Some(Files::same(&[".zed/settings.json"], Grade::Unconfirmed)),
-        format: Format::JsonWithComments,
+        format: Format::JsonWithCommas,
         ..of(Program::ZED, "context_servers")
     },
     // The common form, for programs that are not in this table.

@@ -39,8 +39,8 @@ pub struct Put {
     pub has_additions: bool,
     /// What was written around the entry.
     pub traces: Traces,
-    /// Whether the file has comments, trailing commas or a byte order mark, which its format does not allow.
-    pub is_loose: bool,
+    /// What the file has that its format does not allow, in words.
+    pub loose: Option<&'static str>,
 }
 
 /// A file without the entry.
@@ -197,7 +197,7 @@ pub fn put(
 ) -> Result<Put, Refused> {
     let text = decode(file.unwrap_or_default())?;
     let mut put = match client.format {
-        Format::Json | Format::JsonWithComments => json::put(client, text, entry, noted),
+        Format::Json | Format::JsonWithComments | Format::JsonWithCommas => json::put(client, text, entry, noted),
         Format::Toml => toml::put(client, text, entry, noted),
     }?;
     put.traces.file = file.is_none();
@@ -225,7 +225,7 @@ pub fn take(
 ) -> Result<Option<Taken>, Refused> {
     let text = decode(file)?;
     let taken = match client.format {
-        Format::Json | Format::JsonWithComments => json::take(client, text, traces, noted),
+        Format::Json | Format::JsonWithComments | Format::JsonWithCommas => json::take(client, text, traces, noted),
         Format::Toml => toml::take(client, text, noted),
     }?;
     let Some((text, entry_at)) = taken else { return Ok(None) };

@@ -383,7 +383,6 @@ pub(crate) fn put(client: &Client, text: &str, entry: &Entry, noted: Option<&Jso
 
 /// A file as it is, without an entry.
 fn unchanged(client: &Client, text: &str) -> Put {
-    let is_strict = || is_blank(text) || PlacedObject::parse(text.as_bytes(), Dialect::Strict).is_ok();
     Put {
         text: text.to_owned(),
         entry_at: 0..0,
@@ -391,7 +390,22 @@ fn unchanged(client: &Client, text: &str) -> Put {
         is_new: false,
         has_additions: false,
         traces: Traces::default(),
-        is_loose: client.format == Format::Json && !is_strict(),
+        loose: loose(client.format, text),
+    }
+}
+
+/// Says what a file has that its format does not allow.
+fn loose(format: Format, text: &str) -> Option<&'static str> {
+    let placed = |dialect| PlacedObject::parse(text.as_bytes(), dialect);
+    match format {
+        _ if is_blank(text) => None,
+        Format::Json if placed(Dialect::Strict).is_err() => {
+            Some("comments, trailing commas or a byte order mark")
+        }
+        Format::JsonWithComments if placed(DIALECT).is_ok_and(|object| object.has_trailing_comma) => {
+            Some("trailing commas")
+        }
+        Format::Json | Format::JsonWithComments | Format::JsonWithCommas | Format::Toml => None,
     }
 }
 

@@ -48,7 +48,7 @@ impl Server {
 pub fn servers(client: &Client, file: &[u8]) -> Result<Vec<Server>, Refused> {
     let text = decode(file)?;
     let entries = match client.format {
-        Format::Json | Format::JsonWithComments => json::entries(client, text),
+        Format::Json | Format::JsonWithComments | Format::JsonWithCommas => json::entries(client, text),
         Format::Toml => toml::entries(client, text),
     }?;
     Ok(entries.into_iter().map(|(name, value, at)| Server { name, value, at }).collect())

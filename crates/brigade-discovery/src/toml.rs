@@ -85,7 +85,7 @@ fn of(text: String, entry_at: Range<usize>, is_unchanged: bool) -> Put {
         is_new: false,
         has_additions: false,
         traces: Traces::default(),
-        is_loose: false,
+        loose: None,
     }
 }
 

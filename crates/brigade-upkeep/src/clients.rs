@@ -349,11 +349,8 @@ impl Task<'_> {
             unified(&self.file.noted, old.as_deref().map(str::as_bytes), Some(new.as_bytes()))
         };
         let mut outcome = self.outcome(status, Some(self.entry.to_json()), diff);
-        if put.is_loose {
-            outcome.notes.push(format!(
-                "the file has comments, trailing commas or a byte order mark, which {} may not read",
-                client.title
-            ));
+        if let Some(what) = put.loose {
+            outcome.notes.push(format!("the file has {what}, which {} may not read", client.title));
         }
         if let Connection::Http { variable, .. } = &self.wanted.connection {
             outcome.notes.push(format!("{} takes the token from the variable {variable}", client.title));

@@ -39,6 +39,8 @@ pub struct PlacedObject<'a> {
     pub range: Range<usize>,
     /// The members, in order.
     pub members: Vec<PlacedMember<'a>>,
+    /// Whether the object, or something in it, ends with a comma behind the last member or element.
+    pub has_trailing_comma: bool,
 }
 
 impl<'a> PlacedObject<'a> {
@@ -50,7 +52,8 @@ impl<'a> PlacedObject<'a> {
         let text = text(bytes)?;
         let mut tokens = Tokens::new(text, dialect);
         let read = object(&mut tokens, 0).map_err(|kind| locate(bytes, tokens.at(), kind))?;
-        Ok(PlacedObject { text, dialect, range: read.0, members: read.1 })
+        let has_trailing_comma = tokens.has_trailing_comma();
+        Ok(PlacedObject { text, dialect, range: read.0, members: read.1, has_trailing_comma })
     }
 
     /// Reads the value of a member, if it is an object.
@@ -58,7 +61,8 @@ impl<'a> PlacedObject<'a> {
         let text = &self.text[member.value_at.clone()];
         let mut tokens = Tokens::new(text, self.dialect);
         let (range, members) = object(&mut tokens, member.value_at.start).ok()?;
-        Some(PlacedObject { text: self.text, dialect: self.dialect, range, members })
+        let has_trailing_comma = tokens.has_trailing_comma();
+        Some(PlacedObject { text: self.text, dialect: self.dialect, range, members, has_trailing_comma })
     }
 
     /// Returns the members with a key.
@@ -124,6 +128,8 @@ mod tests {
         );
         assert_eq!(parts("{\"a\":{\"b\":1,},}"), [("\"a\"", "{\"b\":1,}", Some(14))]);
         assert_eq!(parts("\u{feff}{\"a\":1,\"a\":2}").len(), 2);
+        let has = |text: &str| PlacedObject::parse(text.as_bytes(), Dialect::WithComments).unwrap().has_trailing_comma;
+        assert!(has("{\"a\":[1,]}") && has("{\"a\":1,/**/}") && !has("{\"a\":[1,2],\"b\":\",]\"} // ,}"));
     }
 
     #[test]

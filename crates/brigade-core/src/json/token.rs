@@ -118,6 +118,7 @@ pub(super) struct Tokens<'a> {
     dialect: Dialect,
     expect: Expect,
     comma: Option<usize>,
+    has_trailing_comma: bool,
     depth: usize,
     /// One bit per level, innermost last: set for an object.
     objects: u128,
@@ -128,7 +129,7 @@ type Scanned<T> = Result<T, JsonErrorKind>;
 impl<'a> Tokens<'a> {
     pub(super) fn new(text: &'a str, dialect: Dialect) -> Tokens<'a> {
         let at = if dialect != Dialect::Strict && text.starts_with('\u{feff}') { 3 } else { 0 };
-        Tokens { text, at, start: at, dialect, expect: Expect::Value, comma: None, depth: 0, objects: 0 }
+        Tokens { text, at, start: at, dialect, expect: Expect::Value, comma: None, has_trailing_comma: false, depth: 0, objects: 0 }
     }
 
     /// The end of the last token, or the position of the error.
@@ -144,6 +145,11 @@ impl<'a> Tokens<'a> {
     /// The position of the last comma between members or elements.
     pub(super) fn comma(&self) -> Option<usize> {
         self.comma
+    }
+
+    /// Whether a comma was the last thing in an array or object.
+    pub(super) fn has_trailing_comma(&self) -> bool {
+        self.has_trailing_comma
     }
 
     /// Moves the error position to one that the caller found.
@@ -226,6 +232,7 @@ impl<'a> Tokens<'a> {
                 self.skip_space()?;
                 self.start = self.at;
                 if self.dialect == Dialect::WithComments && self.peek()? == end {
+                    self.has_trailing_comma = true;
                     Ok(self.close())
                 } else if self.is_in_object() {
                     self.key()

@@ -238,10 +238,16 @@ fn what_cannot_be_edited_is_refused_with_its_place() {
 
 #[test]
 fn comments_where_the_format_has_none_are_told() {
-    let (client, entry) = entry("cursor");
-    let is_loose = |file: &str| put(client, Some(file.as_bytes()), &entry, None).unwrap().is_loose;
-    assert!(is_loose("{} // x") && is_loose("{\"a\": 1,}") && is_loose("\u{feff}{}"));
-    assert!(!is_loose("{}") && !is_loose(""));
+    let loose = |label: &str, file: &str| {
+        let (client, entry) = entry(label);
+        put(client, Some(file.as_bytes()), &entry, None).unwrap().loose
+    };
+    let all = Some("comments, trailing commas or a byte order mark");
+    for file in ["{} // x", "{\"a\": 1,}", "\u{feff}{}"] {
+        assert_eq!((loose("cursor", file), loose("zed", file)), (all, None), "{file}");
+    }
+    assert_eq!((loose("cursor", "{}"), loose("cursor", "")), (None, None));
+    assert_eq!((loose("gemini", "{} // x"), loose("gemini", "{\"a\": [1,]}")), (None, Some("trailing commas")));
 }
 
 /// White space and comments.
