@@ -197,7 +197,9 @@ pub fn put(
 ) -> Result<Put, Refused> {
     let text = decode(file.unwrap_or_default())?;
     let mut put = match client.format {
-        Format::Json | Format::JsonWithComments | Format::JsonWithCommas => json::put(client, text, entry, noted),
+        Format::Json | Format::JsonWithComments | Format::JsonWithCommas => {
+            json::put(client, text, entry, noted)
+        }
         Format::Toml => toml::put(client, text, entry, noted),
     }?;
     put.traces.file = file.is_none();
@@ -225,7 +227,9 @@ pub fn take(
 ) -> Result<Option<Taken>, Refused> {
     let text = decode(file)?;
     let taken = match client.format {
-        Format::Json | Format::JsonWithComments | Format::JsonWithCommas => json::take(client, text, traces, noted),
+        Format::Json | Format::JsonWithComments | Format::JsonWithCommas => {
+            json::take(client, text, traces, noted)
+        }
         Format::Toml => toml::take(client, text, noted),
     }?;
     let Some((text, entry_at)) = taken else { return Ok(None) };

@@ -432,6 +432,8 @@ pub enum ClientProblem {
     Changed,
     /// The program that the entry starts does not exist.
     ProgramGone,
+    /// gateway.toml does not name the agent of the entry.
+    AgentGone,
     /// The entry starts the gateway of another workspace.
     OtherTarget,
     /// The file cannot be read; the text says why.

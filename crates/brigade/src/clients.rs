@@ -10,6 +10,7 @@ use brigade_redact::Redactor;
 pub use brigade_upkeep::ConnectStep;
 use brigade_upkeep::{Clients as Files, ConnectOutcome, Wanted};
 
+use crate::agents;
 use crate::error::{Error, ErrorKind};
 use crate::gather;
 use crate::report::{ConnectReport, Report as _};
@@ -17,9 +18,6 @@ use crate::room::Room;
 
 /// The address of a gateway that was started without one.
 const GATEWAY: &str = "http://127.0.0.1:8766/mcp";
-
-/// The longest name of an agent.
-const LONGEST: usize = 64;
 
 /// Operations on agent programs.
 #[derive(Clone)]
@@ -48,18 +46,15 @@ impl Clients {
     /// The client `json` has no file: its entry is shown for others to copy.
     ///
     /// # Errors
-    /// Returns [`ErrorKind::NotFound`] for an unknown client, [`ErrorKind::Usage`] for a name that no agent can have,
-    /// and [`ErrorKind::Refused`] if the client cannot be connected this way or has another entry of our name. Also
+    /// Returns [`ErrorKind::NotFound`] for an unknown client or agent, and [`ErrorKind::Refused`] if the client cannot be connected this way or has another entry of our name. Also
     /// returns errors of the client's file and of the disk.
     pub fn connect(&self, request: &ConnectRequest) -> Result<ConnectReport, Error> {
         let client = client(request.client.trim()).ok_or_else(|| unknown(&request.client))?;
-        let agent = request.agent.as_str();
-        let is_legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-        if agent.is_empty() || LONGEST < agent.len() || !agent.bytes().all(is_legal) {
-            let message = "the name of an agent has 1 to 64 letters, digits, `-` and `_`";
-            return Err(Error::new(ErrorKind::Usage, message));
+        let (room, agent) = (&self.room, request.agent.as_str());
+        // An entry can be removed after its agent.
+        if request.step != ConnectStep::Remove {
+            agents::find(&agents::config(room)?.gateway, agent)?;
         }
-        let room = &self.room;
         let files = Files {
             fs: &*room.fs,
             environment: &room.env.environment,

@@ -15,6 +15,8 @@ use serde_json::{Value, json};
 
 const CONNECTED: &str = ".brigade/tools/connected.json";
 
+const GATEWAY: &str = ".brigade/tools/gateway.toml";
+
 const TOKEN: &str = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
 
 /// Client, scope, and the file on Linux and macOS; a file of the user begins with `~/`.
@@ -47,6 +49,9 @@ fn container(client: &str) -> &'static str {
 fn site() -> Site {
     let site = Site::empty();
     site.workspace.write(".brigade/tools.toml", "");
+    let agents =
+        ["local", "ci-1", "my-agent", "me", "you"].map(|name| format!("[[agent]]\nname = '{name}'\n"));
+    site.workspace.write(GATEWAY, agents.concat());
     site
 }
 
@@ -297,10 +302,17 @@ fn what_cannot_be_edited_stays_as_it_is() {
 fn requests_that_mean_nothing_are_refused() {
     let site = site();
     assert_eq!(refused(&site, "curser", 1).0, "client_missing");
-    for name in ["a.b", "", &"a".repeat(65), "ä"] {
-        let run = site.tools(["connect", "cursor", "--as", name, "--write"]);
-        run.assert_code(2);
+    for name in ["a.b", "", "mee"] {
+        let run = site.tools(["connect", "cursor", "--as", name, "--write", "--json"]);
+        run.assert_code(1);
+        assert_eq!(run.json()["code"], "agent_missing", "{run}");
     }
+    site.workspace.write(GATEWAY, "[[agent]\n");
+    assert_eq!(refused(&site, "cursor --write", 1).0, "gateway_config_invalid");
+    connect(&site, "cursor --as gone --remove");
+    site.workspace.remove(GATEWAY);
+    assert_eq!(refused(&site, "cursor --as me", 1).0, "agent_missing");
+    assert_eq!(connect(&site, "cursor")["as"], "local");
     assert_eq!(refused(&site, "zed --scope project --write", 1).0, "client_unsupported");
     let shown = connect(&site, "zed --scope project");
     assert_eq!((&shown["status"], &shown["next_command"]), (&json!("would-write"), &Value::Null));
@@ -406,6 +418,13 @@ fn doctor_tells_when_an_entry_is_stale() {
     assert_eq!(issues(&site), []);
     connect(&site, "cursor --as you --write");
     assert!(String::from_utf8_lossy(&read(&file)).contains("\"A\": \"b\""));
+
+    site.workspace.replace(GATEWAY, "'you'", "'they'");
+    let found = issues(&site);
+    assert_eq!(found.len(), 1, "{found:?}");
+    let gone = "the entry in .cursor/mcp.json is for the agent `you`, which gateway.toml does not name";
+    assert_eq!(found[0].1, gone);
+    site.workspace.replace(GATEWAY, "'they'", "'you'");
 
     // A workspace that was moved: its entry starts the gateway of a place that is gone.
     let moved = Site::empty();

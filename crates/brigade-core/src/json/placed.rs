@@ -126,9 +126,11 @@ mod tests {
             parts("{\"a\" /*,*/ : 1 /*,*/ , \"\\u0062\": [1,2] // ,\n}"),
             [("\"a\"", "1", Some(21)), ("\"\\u0062\"", "[1,2]", None)]
         );
-        assert_eq!(parts("{\"a\":{\"b\":1,},}"), [("\"a\"", "{\"b\":1,}", Some(14))]);
+        assert_eq!(parts("{\"a\":{\"b\":1,},}"), [("\"a\"", "{\"b\":1,}", Some(13))]);
         assert_eq!(parts("\u{feff}{\"a\":1,\"a\":2}").len(), 2);
-        let has = |text: &str| PlacedObject::parse(text.as_bytes(), Dialect::WithComments).unwrap().has_trailing_comma;
+        let has = |text: &str| {
+            PlacedObject::parse(text.as_bytes(), Dialect::WithComments).unwrap().has_trailing_comma
+        };
         assert!(has("{\"a\":[1,]}") && has("{\"a\":1,/**/}") && !has("{\"a\":[1,2],\"b\":\",]\"} // ,}"));
     }
 

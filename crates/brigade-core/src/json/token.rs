@@ -129,7 +129,17 @@ type Scanned<T> = Result<T, JsonErrorKind>;
 impl<'a> Tokens<'a> {
     pub(super) fn new(text: &'a str, dialect: Dialect) -> Tokens<'a> {
         let at = if dialect != Dialect::Strict && text.starts_with('\u{feff}') { 3 } else { 0 };
-        Tokens { text, at, start: at, dialect, expect: Expect::Value, comma: None, has_trailing_comma: false, depth: 0, objects: 0 }
+        Tokens {
+            text,
+            at,
+            start: at,
+            dialect,
+            expect: Expect::Value,
+            comma: None,
+            has_trailing_comma: false,
+            depth: 0,
+            objects: 0,
+        }
     }
 
     /// The end of the last token, or the position of the error.

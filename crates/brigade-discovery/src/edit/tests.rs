@@ -247,7 +247,10 @@ fn comments_where_the_format_has_none_are_told() {
         assert_eq!((loose("cursor", file), loose("zed", file)), (all, None), "{file}");
     }
     assert_eq!((loose("cursor", "{}"), loose("cursor", "")), (None, None));
-    assert_eq!((loose("gemini", "{} // x"), loose("gemini", "{\"a\": [1,]}")), (None, Some("trailing commas")));
+    assert_eq!(
+        (loose("gemini", "{} // x"), loose("gemini", "{\"a\": [1,]}")),
+        (None, Some("trailing commas"))
+    );
 }
 
 /// White space and comments.

@@ -25,6 +25,14 @@ fn issue(state: &ClientState) -> Issue {
             format!("the entry in {file} starts a program that is not there"),
             "program-gone",
         ),
+        ClientProblem::AgentGone => (
+            IssueType::ClientEntryStale,
+            format!(
+                "the entry in {file} is for the agent `{}`, which gateway.toml does not name",
+                state.agent
+            ),
+            "agent-gone",
+        ),
         ClientProblem::OtherTarget => (
             IssueType::ClientEntryStale,
             format!("the entry in {file} starts the gateway of another workspace"),

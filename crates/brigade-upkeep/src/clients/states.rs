@@ -6,7 +6,7 @@ use brigade_catalog::{Catalog, Family};
 use brigade_command::{Argv, find_program};
 use brigade_discovery::{Client, ConnectedEntry, NAME, Scope, Server, client, holds, servers};
 use brigade_doctor::{ClientProblem, ClientState};
-use brigade_facts::is_program;
+use brigade_facts::{is_program, read_agents};
 
 use super::file::ClientFile;
 use super::{CONNECTED, Clients};
@@ -30,10 +30,19 @@ pub(crate) fn client_states(clients: &Clients<'_>, catalog: &Catalog) -> Vec<Cli
             }];
         }
     };
-    connected.entries.iter().flat_map(|entry| states(clients, catalog, entry)).collect()
+    // An invalid gateway.toml is an issue of its own.
+    let agents = read_agents(clients.fs).ok();
+    let is_gone = |agent: &str| agents.as_ref().is_some_and(|agents| agents.gateway.agent(agent).is_none());
+    let of_entry = |entry: &ConnectedEntry| states(clients, catalog, entry, is_gone(&entry.agent));
+    connected.entries.iter().flat_map(of_entry).collect()
 }
 
-fn states(clients: &Clients<'_>, catalog: &Catalog, entry: &ConnectedEntry) -> Vec<ClientState> {
+fn states(
+    clients: &Clients<'_>,
+    catalog: &Catalog,
+    entry: &ConnectedEntry,
+    is_agent_gone: bool,
+) -> Vec<ClientState> {
     let scope = if entry.scope == Scope::User.as_str() { Scope::User } else { Scope::Project };
     let state = |file: String, line: Option<usize>, problem: ClientProblem| ClientState {
         client: entry.client.clone(),
@@ -69,7 +78,7 @@ fn states(clients: &Clients<'_>, catalog: &Catalog, entry: &ConnectedEntry) -> V
     let problem = match own {
         None => Some(ClientProblem::EntryGone),
         Some(server) if !holds(&entry.entry, &server.value) => Some(ClientProblem::Changed),
-        Some(server) => outdated(clients, server),
+        Some(server) => outdated(clients, server).or(is_agent_gone.then_some(ClientProblem::AgentGone)),
     };
     let own_line = own.map(|server| server.at.line);
     let mut states: Vec<ClientState> =
