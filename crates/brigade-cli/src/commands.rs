@@ -2,6 +2,8 @@
 
 pub(crate) mod completions;
 pub(crate) mod demo;
+#[cfg(feature = "serve")]
+pub(crate) mod serve;
 pub(crate) mod tools;
 pub(crate) mod work;
 
@@ -31,6 +33,8 @@ pub(crate) enum Command {
     /// Review work that needs a decision
     #[command(subcommand)]
     Work(Lazy<work::Work>),
+    #[cfg(feature = "serve")]
+    Serve(serve::ServeArgs),
     Demo(demo::DemoArgs),
     Completions(completions::CompletionsArgs),
 }
@@ -46,6 +50,8 @@ pub(crate) fn run(arguments: Arguments, surroundings: &Surroundings, streams: &m
     match &arguments.command {
         Command::Tools(command) => tools::run(&command.0, &session, &mut output),
         Command::Work(command) => work::run(&command.0, &session, &mut output),
+        #[cfg(feature = "serve")]
+        Command::Serve(arguments) => serve::run(arguments, &session, &mut output),
         Command::Demo(arguments) => demo::run(arguments, &session, &mut output),
         Command::Completions(arguments) => completions::run(arguments, &mut output),
     }

@@ -12,6 +12,14 @@ pub(crate) const PROGRAM: &str = "brigade";
 
 const TABLE: &[Examples] = &[
     (
+        "brigade",
+        "serve",
+        &[
+            ("brigade serve --as codex", "Serve one agent over standard input and output"),
+            ("brigade serve --http", "Serve agents with tokens at http://127.0.0.1:8766/mcp"),
+        ],
+    ),
+    (
         "tools",
         "init",
         &[

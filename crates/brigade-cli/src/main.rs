@@ -20,6 +20,7 @@ fn main() -> ExitCode {
         variables: brigade_cli::Variables::All,
         clock: Arc::new(brigade::core::SystemClock),
         temporary_directory: std::env::temp_dir(),
+        typed: io::stdin().is_terminal(),
         output: terminal(&io::stdout(), terminal_size::terminal_size_of(io::stdout())),
         error: terminal(&io::stderr(), terminal_size::terminal_size_of(io::stderr())),
     };

@@ -29,6 +29,8 @@ fn outside(command: &Command) -> Outside {
     use Outside as O;
     match command {
         Command::Demo(_) | Command::Completions(_) => O::Works,
+        #[cfg(feature = "serve")]
+        Command::Serve(_) => O::Fails,
         Command::Work(command) => match &command.0 {
             Work::Brief(_) => O::ShowsNothing,
             Work::Inbox(command) => match &command.0 {

@@ -39,13 +39,17 @@ impl<'a> Session<'a> {
         self.open(self.context())
     }
 
+    /// Returns the token that Ctrl-C and other requests to end trigger.
+    pub(crate) fn cancel(&self) -> Result<CancelToken, Error> {
+        let signals = [CancelSignal::Interrupt, CancelSignal::Terminate, CancelSignal::Hangup];
+        CancelToken::on_signals(&signals).map_err(|error| {
+            Error::new(ErrorKind::Environment, format!("cannot install signal handlers: {}", error.kind()))
+        })
+    }
+
     /// Opens the workspace like [`Session::workspace`], for an operation that Ctrl-C cancels cleanly.
     pub(crate) fn workspace_to_run(&self) -> Result<Workspace, Error> {
-        let signals = [CancelSignal::Interrupt, CancelSignal::Terminate, CancelSignal::Hangup];
-        let cancel = CancelToken::on_signals(&signals).map_err(|error| {
-            Error::new(ErrorKind::Environment, format!("cannot install signal handlers: {}", error.kind()))
-        })?;
-        let context = self.context().cancel(cancel);
+        let context = self.context().cancel(self.cancel()?);
         let terminal = self.surroundings.error.filter(|_| !self.surroundings.dumb && !self.is_quiet);
         self.open(match terminal {
             Some(terminal) => context.progress(Arc::new(TerminalProgress::new(terminal.width))),

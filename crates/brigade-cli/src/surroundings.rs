@@ -25,6 +25,8 @@ pub struct Surroundings {
     pub clock: Arc<dyn Clock>,
     /// The directory for temporary files.
     pub temporary_directory: PathBuf,
+    /// Whether standard input is a terminal.
+    pub typed: bool,
     /// The terminal behind standard output, if it is one.
     pub output: Option<Terminal>,
     /// The terminal behind standard error, if it is one.
@@ -72,6 +74,7 @@ impl Surroundings {
             variables: Variables::Usual,
             clock: Arc::new(brigade::core::SystemClock),
             temporary_directory: folder,
+            typed: false,
             output: None,
             error: None,
         }

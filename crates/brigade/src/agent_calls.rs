@@ -9,6 +9,7 @@ use std::time::Duration;
 use brigade_call::{ApprovedBy, Call, CallStatus, Plan, Receipt};
 use brigade_core::{CallId, IdPrefix, Json, RunId, Timestamp, codes};
 use brigade_exec::log_text;
+use brigade_facts::FactReader;
 use brigade_mcp::answer_in_log;
 use brigade_policy::Blocker;
 use brigade_queue::{Calls as Which, OnDuplicate, Review, StoredCall};
@@ -19,6 +20,7 @@ use crate::calls;
 use crate::checkpoints::Checkpoints;
 use crate::error::{Error, ErrorKind};
 use crate::gather;
+use crate::load;
 use crate::refusal::Refusal;
 use crate::room::Room;
 use crate::running;
@@ -268,8 +270,7 @@ impl AgentCalls {
     /// Returns file errors.
     pub fn spent(&self, window: Duration) -> Result<Spent, Error> {
         let now = self.room.now();
-        let micros = i64::try_from(window.as_micros()).unwrap_or(i64::MAX);
-        let since = Timestamp::from_unix_micros(now.unix_micros().saturating_sub(micros));
+        let since = before(now, window);
         let mut spent = Spent::default();
         let mut runs = Vec::new();
         let view = self.room.queue().read()?;
@@ -298,6 +299,42 @@ impl AgentCalls {
         Ok(spent)
     }
 
+    /// Counts the calls of all agents that a rule approved in the last stretch of time.
+    ///
+    /// # Errors
+    /// Returns file errors.
+    pub fn approved_by(&self, name: &str, window: Duration) -> Result<u64, Error> {
+        let since = before(self.room.now(), window);
+        let mut count = 0;
+        self.room.queue().read()?.for_each_newest(&Which::All, &mut |stored| {
+            let call = stored.call;
+            if call.created_at.is_some_and(|at| at < since) {
+                return ControlFlow::Break(());
+            }
+            let by = call.approval.as_ref().map(|approval| &approval.by);
+            count += u64::from(matches!(by, Some(ApprovedBy::Rule { rule, .. }) if rule == name));
+            ControlFlow::Continue(())
+        })?;
+        Ok(count)
+    }
+
+    /// Returns the present, by the clock of the environment.
+    pub fn now(&self) -> Timestamp {
+        self.room.now()
+    }
+
+    /// Returns the source of a skill, slash command or superpower as text, without secrets. `None` without one.
+    ///
+    /// # Errors
+    /// Fails if there is no such tool, and on file errors.
+    pub fn source_text(&self, tool: &str) -> Result<Option<String>, Error> {
+        let config = gather::config(&self.room)?;
+        let tool = load::tool(&config.catalog, tool)?;
+        let source = FactReader::new(gather::host(&self.room), &config).reader(tool).source();
+        let redactor = Redactor::new(&gather::secrets(&self.room));
+        Ok(source.bytes().map(|bytes| redactor.redact_str(&String::from_utf8_lossy(bytes))))
+    }
+
     /// Finds a call of the agent. If its runner is gone, the end of its run is recorded first.
     fn find(&self, id: &CallId) -> Result<StoredCall, Error> {
         let room = &*self.room;
@@ -314,6 +351,12 @@ impl AgentCalls {
         };
         found.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("there is no call {id}")))
     }
+}
+
+/// Returns the moment that was a stretch of time ago.
+fn before(now: Timestamp, window: Duration) -> Timestamp {
+    let micros = i64::try_from(window.as_micros()).unwrap_or(i64::MAX);
+    Timestamp::from_unix_micros(now.unix_micros().saturating_sub(micros))
 }
 
 /// Returns the last character boundary up to a position.

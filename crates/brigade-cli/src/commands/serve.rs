@@ -1,0 +1,158 @@
+//! `brigade serve`
+
+use std::io::Write as _;
+use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::path::PathBuf;
+
+use brigade::{Error, ErrorKind, Exit};
+use brigade_gateway::{Listening, Listing, NameStyle, Serve, Transport, serve};
+use clap::{Args, ValueEnum};
+
+use crate::examples;
+use crate::output::Output;
+use crate::session::Session;
+
+/// The port if none is given.
+const PORT: u16 = 8766;
+
+/// Offer the tools to agents as one MCP server
+///
+/// Lists what an agent may call and takes its calls. Each call is planned, decided by the policy, approved, verified, run
+/// in the sandbox and receipted, as on the command line. Agents, tokens and limits are in .brigade/tools/gateway.toml;
+/// without this file there is the agent `local`, over standard input and output.
+#[derive(Args, Debug)]
+#[command(after_help = examples::of(examples::PROGRAM, "serve").unwrap_or_default())]
+pub(crate) struct ServeArgs {
+    /// Serve one client over standard input and output (the default)
+    #[arg(long, conflicts_with_all = ["http", "unix"])]
+    stdio: bool,
+
+    /// Serve over HTTP at this loopback address [default: 127.0.0.1:8766]
+    #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "")]
+    http: Option<String>,
+
+    /// Serve over HTTP on this Unix socket
+    #[arg(long, value_name = "PATH")]
+    unix: Option<PathBuf>,
+
+    /// The agent behind standard input and output, the socket, or requests without a token [default: local]
+    #[arg(long = "as", value_name = "AGENT")]
+    agent: Option<String>,
+
+    /// Narrow every agent by this profile; may be repeated
+    #[arg(long = "profile", value_name = "SLOT.NAME")]
+    profiles: Vec<String>,
+
+    /// How tools are listed, instead of as gateway.toml says
+    #[arg(long, value_name = "full|compact|search", hide_possible_values = true)]
+    list: Option<ListWord>,
+
+    /// How names are written; plain has _ for .
+    #[arg(long, value_name = "dotted|plain", hide_possible_values = true)]
+    names: Option<NamesWord>,
+
+    /// Take requests over HTTP without a token as those of the agent given with --as
+    #[arg(long, requires = "http", requires = "agent")]
+    no_token: bool,
+}
+
+/// The ways to list tools.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ListWord {
+    Full,
+    Compact,
+    Search,
+}
+
+/// The ways to write names.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum NamesWord {
+    Dotted,
+    Plain,
+}
+
+pub(crate) fn run(arguments: &ServeArgs, session: &Session<'_>, output: &mut Output<'_, '_>) -> Exit {
+    let is_stdio = arguments.http.is_none() && arguments.unix.is_none();
+    if is_stdio && session.surroundings.typed {
+        let why = "`brigade serve` speaks MCP over standard input and output, so an MCP client starts it";
+        let hint = "`brigade tools connect CLIENT` writes the client's entry; `brigade serve --http` listens on a port";
+        return output.fail(&Error::new(ErrorKind::Usage, why).hint(hint));
+    }
+    match start(arguments, session, output) {
+        Ok(()) => Exit::Done,
+        Err(error) => output.fail(&error),
+    }
+}
+
+fn start(arguments: &ServeArgs, session: &Session<'_>, output: &mut Output<'_, '_>) -> Result<(), Error> {
+    let workspace = session.workspace()?;
+    workspace.decides()?;
+    let stop = session.cancel()?;
+    let config = workspace.agents().config()?;
+    let mut wanted = Serve::new(Transport::Stdio);
+    if arguments.http.is_some() || arguments.unix.is_some() {
+        let address = arguments.http.as_deref().map(|text| address(text, config.http.public)).transpose()?;
+        let socket = arguments.unix.as_ref().map(|path| session.absolute(path)).transpose()?;
+        if address.is_some()
+            && !arguments.no_token
+            && config.agents.iter().all(|agent| agent.token_sha256.is_none())
+        {
+            let error =
+                Error::new(ErrorKind::Refused, "no agent has a token, so nobody could call over HTTP");
+            return Err(
+                error.hint("add one with `brigade tools agent add NAME`, or pass --no-token --as AGENT")
+            );
+        }
+        wanted.transport = Transport::Http { address, socket };
+    }
+    wanted.agent.clone_from(&arguments.agent);
+    wanted.profiles.clone_from(&arguments.profiles);
+    wanted.no_token = arguments.no_token;
+    wanted.list = arguments.list.map(|word| match word {
+        ListWord::Full => Listing::Full,
+        ListWord::Compact => Listing::Compact,
+        ListWord::Search => Listing::Search,
+    });
+    wanted.names = match arguments.names {
+        Some(NamesWord::Plain) => NameStyle::Plain,
+        Some(NamesWord::Dotted) | None => NameStyle::Dotted,
+    };
+    if arguments.no_token {
+        warn("anybody on this machine can call as this agent, because no token is asked for");
+    }
+    let mut ready = |listening: &Listening| {
+        let text = serde_json::to_string(listening).expect("plain members are JSON");
+        output.write(Exit::Done, |out| writeln!(out, "{text}"));
+    };
+    serve(&workspace, wanted, stop, &mut ready, &warn)
+}
+
+/// Tells the person behind the server something.
+fn warn(text: &str) {
+    drop(writeln!(std::io::stderr(), "warning: {text}"));
+}
+
+/// Reads the address to listen on.
+fn address(text: &str, is_public: bool) -> Result<SocketAddr, Error> {
+    let wrong = |why: String| {
+        Error::new(ErrorKind::Usage, why).hint("such as --http 127.0.0.1:8766, or port 0 for a free one")
+    };
+    let typed = match text {
+        "" => format!("127.0.0.1:{PORT}"),
+        text if text.parse::<u16>().is_ok() => format!("127.0.0.1:{text}"),
+        text => text.to_owned(),
+    };
+    let is_name = typed.rsplit_once(':').is_some_and(|(host, _)| host.eq_ignore_ascii_case("localhost"));
+    let address: Option<SocketAddr> = match is_name {
+        true => typed.to_socket_addrs().ok().and_then(|mut found| found.find(SocketAddr::is_ipv4)),
+        false => typed.parse().ok(),
+    };
+    let address = address.ok_or_else(|| wrong(format!("`{text}` is no address and port")))?;
+    if !address.ip().is_loopback() && !is_public {
+        let why = format!("{address} is not a loopback address");
+        return Err(Error::new(ErrorKind::Usage, why).hint(
+            "only this machine is served, unless [http] public = true stands in .brigade/tools/gateway.toml",
+        ));
+    }
+    Ok(address)
+}

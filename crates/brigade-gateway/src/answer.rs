@@ -1,0 +1,278 @@
+//! The results of calls as clients get them.
+
+use brigade::{AgentCall, Blocker, CallStatus, Error, Receipt};
+use rmcp::model::CallToolResult;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+/// The member of `_meta` that says which call a result belongs to.
+const CALL: &str = "brigade/call";
+
+/// Which call a result belongs to, and how it stands.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct About {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) run_id: Option<String>,
+    pub(crate) tool: String,
+    pub(crate) status: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) code: Option<String>,
+    pub(crate) truncated: bool,
+    /// When a refused call may be asked for again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) retry_after_seconds: Option<u64>,
+    /// The checkpoints that the call waits for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) checkpoint_ids: Vec<String>,
+    /// What is wrong with the arguments.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) faults: Vec<FaultRow>,
+}
+
+/// One thing that is wrong with a call.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct FaultRow {
+    pub(crate) code: String,
+    /// The argument or member, if the fault has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) path: Option<String>,
+    pub(crate) message: String,
+}
+
+/// A result that is being built.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Answer {
+    pub(crate) about: About,
+    pub(crate) content: Vec<Value>,
+    pub(crate) structured: Option<Value>,
+    pub(crate) is_error: bool,
+    /// What an upstream server put into `_meta`.
+    pub(crate) meta: Map<String, Value>,
+}
+
+impl About {
+    pub(crate) fn of_tool(tool: &str, status: &str) -> About {
+        About { tool: tool.to_owned(), status: status.to_owned(), ..About::default() }
+    }
+
+    pub(crate) fn of_call(call: &brigade::Call) -> About {
+        About {
+            id: Some(call.id.to_string()),
+            run_id: call.claim.as_ref().map(|claim| claim.run_id.to_string()),
+            ..About::of_tool(&call.tool_id, call.status.as_str())
+        }
+    }
+
+    #[must_use]
+    pub(crate) fn coded(self, code: &str) -> About {
+        About { code: Some(code.to_owned()), ..self }
+    }
+}
+
+impl Answer {
+    /// An error in words.
+    pub(crate) fn failed(about: About, text: impl Into<String>) -> Answer {
+        Answer { about, is_error: true, ..Answer::default() }.text(text)
+    }
+
+    #[must_use]
+    pub(crate) fn text(mut self, text: impl Into<String>) -> Answer {
+        self.content.push(json!({"type": "text", "text": text.into()}));
+        self
+    }
+
+    /// A call that was refused before it was stored.
+    pub(crate) fn refused(tool: &str, error: &Error) -> Answer {
+        let blockers = error.blockers();
+        let faults: Vec<FaultRow> = blockers.iter().map(fault).collect();
+        let is_about_arguments = |fault: &FaultRow| fault.code == "invalid_args";
+        let code = match faults.iter().find(|fault| !is_about_arguments(fault)) {
+            Some(first) => code_of(&first.code).to_owned(),
+            None if faults.is_empty() => error.code().to_owned(),
+            None => "invalid_arguments".to_owned(),
+        };
+        let mut lines = vec![format!("refused: {error}")];
+        lines.extend(faults.iter().map(|fault| match &fault.path {
+            Some(path) => format!("- {path}: {}", fault.message),
+            None => format!("- {}", fault.message),
+        }));
+        let about = About { faults, ..About::of_tool(tool, "refused").coded(&code) };
+        Answer::failed(about, lines.join("\n"))
+    }
+
+    /// Writes the result. Text beyond `limit` bytes is cut, and a line says where the rest is.
+    pub(crate) fn finish(mut self, limit: usize) -> CallToolResult {
+        self.cut(limit);
+        let mut meta = self.meta;
+        meta.insert(CALL.to_owned(), serde_json::to_value(&self.about).expect("plain members are JSON"));
+        let mut result = json!({"content": self.content, "isError": self.is_error, "_meta": meta});
+        if let Some(structured) = self.structured {
+            result["structuredContent"] = structured;
+        }
+        let parsed = |result: &Value| serde_json::from_value::<CallToolResult>(result.clone()).ok();
+        if let Some(result) = parsed(&result) {
+            return result;
+        }
+        // A kind of content that the protocol does not have is shown as what it is.
+        for block in result["content"].as_array_mut().into_iter().flatten() {
+            let whole = json!({"content": [block.clone()]});
+            if parsed(&whole).is_none() {
+                *block = json!({"type": "text", "text": block.to_string()});
+            }
+        }
+        parsed(&result).unwrap_or_else(|| CallToolResult::error(Vec::new()))
+    }
+
+    fn cut(&mut self, limit: usize) {
+        let mut left = limit;
+        let run = self.about.run_id.clone();
+        let mut is_cut = false;
+        for block in &mut self.content {
+            let text = match block.get("type").and_then(Value::as_str) {
+                Some("text") => block.get_mut("text"),
+                Some("resource") => block.get_mut("resource").and_then(|inner| inner.get_mut("text")),
+                _ => None,
+            };
+            let Some(Value::String(text)) = text else { continue };
+            if text.len() <= left {
+                left -= text.len();
+                continue;
+            }
+            let end = (0..=left).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
+            let total = text.len();
+            text.truncate(end);
+            left = 0;
+            let rest = match &run {
+                Some(run) => format!("; `output.read` with run_id `{run}` reads on"),
+                None => String::new(),
+            };
+            text.push_str(&format!("\n[cut after {end} of {total} bytes{rest}]"));
+            is_cut = true;
+        }
+        if is_cut {
+            self.about.truncated = true;
+            // What does not fit as text does not fit a second time as data.
+            let size = self.structured.as_ref().map_or(0, |value| value.to_string().len());
+            if limit < size {
+                self.structured = None;
+            }
+        }
+    }
+}
+
+fn fault(blocker: &Blocker) -> FaultRow {
+    FaultRow { code: blocker.code.to_string(), path: blocker.field.clone(), message: blocker.message.clone() }
+}
+
+/// Returns the code that clients get for a reason of a plan.
+fn code_of(code: &str) -> &str {
+    match code {
+        "runtime_stopped" | "runtime_unhealthy" => "runtime_not_ready",
+        code => code,
+    }
+}
+
+/// The output of a run, without secrets.
+#[derive(Default)]
+pub(crate) struct Streams {
+    pub(crate) stdout: String,
+    /// The answer of an MCP server.
+    pub(crate) answer: Option<Value>,
+}
+
+/// Returns the result of a call that has run, as far as it has.
+pub(crate) fn of_run(
+    call: &AgentCall,
+    receipt: &Receipt,
+    streams: Streams,
+    check: &dyn Fn(&Value) -> Vec<String>,
+    has_schema: bool,
+) -> Answer {
+    let about = About {
+        checkpoint_ids: receipt.checkpoint_ids.clone().unwrap_or_default(),
+        ..About::of_call(&call.call)
+    };
+    match &call.call.status {
+        CallStatus::Completed => {}
+        CallStatus::Waiting => {
+            let ids = about.checkpoint_ids.join(", ");
+            let text = format!(
+                "the run waits for a person's answer (checkpoint {ids}). `call.wait` with call_id `{}` goes on \
+                 when there is one",
+                call.call.id
+            );
+            return Answer::failed(about.coded("checkpoint_pending"), text);
+        }
+        status => return not_completed(status, about, receipt, streams),
+    }
+    let mut answer = Answer { about, ..Answer::default() };
+    if let Some(Value::Object(mut upstream)) = streams.answer {
+        answer.is_error = upstream.get("isError") == Some(&Value::Bool(true));
+        if let Some(Value::Object(meta)) = upstream.remove("_meta") {
+            answer.meta = meta;
+        }
+        if let Some(Value::Array(content)) = upstream.remove("content") {
+            answer.content = content;
+        }
+        answer.structured = upstream.remove("structuredContent");
+    } else {
+        answer.structured = if has_schema { serde_json::from_str(&streams.stdout).ok() } else { None };
+        if has_schema && answer.structured.is_none() {
+            let text = format!("the output is not the JSON that the tool promises\n{}", streams.stdout);
+            return Answer::failed(answer.about.coded("invalid_output"), text);
+        }
+        answer = answer.text(streams.stdout);
+    }
+    if has_schema && !answer.is_error {
+        let faults = answer.structured.as_ref().map_or_else(|| vec!["it is missing".to_owned()], check);
+        if !faults.is_empty() {
+            let text = format!("the output does not fit its schema: {}", faults.join("; "));
+            return Answer::failed(answer.about.coded("invalid_output"), text);
+        }
+    }
+    answer
+}
+
+fn not_completed(status: &CallStatus, about: About, receipt: &Receipt, streams: Streams) -> Answer {
+    let kind = receipt.mcp_error_kind.as_deref();
+    let failure = receipt.failure.as_deref();
+    let is_unseen = *status == CallStatus::Interrupted && receipt.process.is_none();
+    let (code, said) = match (status, kind) {
+        (CallStatus::TimedOut, Some(_)) => {
+            ("upstream_timeout", "the server did not answer in time".to_owned())
+        }
+        (CallStatus::TimedOut, None) => ("timed_out", "the run was ended at its timeout".to_owned()),
+        (CallStatus::Interrupted, _) if is_unseen => {
+            ("outcome_unknown", "the run was cut off, and it is not known what it did".to_owned())
+        }
+        (CallStatus::Interrupted, _) => ("interrupted", "the run was interrupted".to_owned()),
+        (_, Some("pin_changed" | "pin_not_kept")) => {
+            ("changed_pin", failure.unwrap_or("the server changed the tool").to_owned())
+        }
+        (_, Some("tool_error")) => ("tool_error", failure.unwrap_or("the tool failed").to_owned()),
+        (_, Some("timed_out")) => ("upstream_timeout", failure.unwrap_or("no answer in time").to_owned()),
+        (_, Some(_)) => ("upstream_failed", failure.unwrap_or("the server failed").to_owned()),
+        (_, None) => match (failure, receipt.exit_code) {
+            (Some(failure), _) => ("failed", failure.to_owned()),
+            (None, Some(code)) => ("failed", format!("the program ended with exit code {code}")),
+            (None, None) => ("failed", "the run failed".to_owned()),
+        },
+    };
+    // What a tool says of its own failure is its answer.
+    if let Some(Value::Object(mut upstream)) = streams.answer
+        && code == "tool_error"
+        && let Some(Value::Array(content)) = upstream.remove("content")
+    {
+        let structured = upstream.remove("structuredContent");
+        return Answer { about: about.coded(code), content, structured, is_error: true, ..Answer::default() };
+    }
+    let mut text = said;
+    for (name, stream) in [("stdout", &receipt.stdout_summary), ("stderr", &receipt.stderr_summary)] {
+        if !stream.trim().is_empty() && kind.is_none() {
+            text.push_str(&format!("\n{name}: {stream}"));
+        }
+    }
+    Answer::failed(about.coded(code), text)
+}

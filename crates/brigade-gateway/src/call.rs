@@ -1,0 +1,349 @@
+//! One `tools/call` from its request to its result.
+//!
+//! Asking, approving by rule, running and reading results are operations of the façade. Here they are put in the order
+//! that an agent sees: at once, or pending until a person has decided.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use brigade::core::{CallId, Json, RunId};
+use brigade::{
+    AgentCall, ApprovedBy, Call, CallStatus, CancelToken, Env, Error, ErrorKind, LogStream, Workspace,
+};
+use rmcp::model::{ProgressNotificationParam, ProgressToken};
+use rmcp::{Peer, RoleServer};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::answer::{About, Answer, Streams, of_run};
+use crate::gateway::Gateway;
+use crate::view::Shown;
+
+/// How often a client hears that a run goes on.
+const TOLD: Duration = Duration::from_secs(5);
+
+/// How often a waiting call is looked for in a changed queue.
+const LOOK: Duration = Duration::from_millis(40);
+
+/// How often it is looked for in an unchanged one, because its runner may be gone.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// One request of a client.
+#[derive(Clone)]
+pub(crate) struct Asker {
+    pub(crate) agent: Arc<str>,
+    pub(crate) peer: Peer<RoleServer>,
+    pub(crate) progress: Option<ProgressToken>,
+    /// Cancelled when the client no longer wants the answer.
+    pub(crate) cancelled: CancellationToken,
+}
+
+impl Asker {
+    /// Tells the client how far a run is. Its numbers always rise.
+    async fn tell(&self, progress: f64, message: String) {
+        if let Some(token) = &self.progress {
+            let param = ProgressNotificationParam::new(token.clone(), progress).with_message(message);
+            drop(self.peer.notify_progress(param).await);
+        }
+    }
+}
+
+/// Returns the workspace with the agent as its caller.
+pub(crate) fn workspace_of(workspace: &Workspace, agent: &str, cancel: Option<CancelToken>) -> Workspace {
+    workspace.with_env(|env: Env| {
+        let env = env.caller(brigade::Caller::Agent(agent.to_owned()));
+        match cancel {
+            Some(cancel) => env.cancel(cancel),
+            None => env,
+        }
+    })
+}
+
+/// What came of asking.
+pub(crate) enum Asked {
+    /// The result.
+    Answer(Box<Answer>),
+    /// The call waits for a person, who may be in front of the client.
+    Pending(Box<Call>, Option<CallId>),
+}
+
+impl Gateway {
+    /// Plans and queues a call, and runs it when it is approved already.
+    pub(crate) async fn ask(self: &Arc<Self>, asker: &Asker, tool: &Shown, args: Value) -> Asked {
+        let answer = |answer: Answer| Asked::Answer(Box::new(answer));
+        if let Some(refused) = self.over_limit(&asker.agent, tool).await {
+            return answer(refused);
+        }
+        let workspace = workspace_of(&self.workspace, &asker.agent, None);
+        let view = self.view(&asker.agent).await;
+        let (id, gateway) = (tool.id.clone(), self.clone());
+        let rule = tool.clone();
+        let asked = blocking(move || {
+            let args = Json::from(&args);
+            let calls = workspace.agent_calls();
+            calls.ask(&id, args, &|plan| gateway.rule(&view, &rule, plan, &calls))
+        });
+        let asked = match asked.await {
+            Ok(asked) => asked,
+            Err(error) if error.kind() == ErrorKind::Environment => return answer(broken(&tool.id, &error)),
+            Err(error) => return answer(Answer::refused(&tool.id, &error)),
+        };
+        match asked.call.status {
+            CallStatus::Approved => answer(self.run(asker, &asked.call.id, tool).await),
+            CallStatus::Pending => Asked::Pending(Box::new(asked.call), asked.unknown),
+            _ => answer(self.as_it_stands(asker, &asked.call, asked.unknown.as_ref())),
+        }
+    }
+
+    /// Approves a pending call, because the person in front of the client agreed to it, and runs it.
+    pub(crate) async fn agreed(self: &Arc<Self>, asker: &Asker, call: &Call, tool: &Shown) -> Answer {
+        let workspace = workspace_of(&self.workspace, &asker.agent, None);
+        let (seen, agent) = (call.clone(), asker.agent.clone());
+        let by = ApprovedBy::Elicitation { agent: agent.to_string() };
+        match blocking(move || workspace.agent_calls().agree(&seen, by)).await {
+            Ok(call) => self.run(asker, &call.id, tool).await,
+            Err(error) => Answer::refused(&tool.id, &error),
+        }
+    }
+
+    /// Rejects a pending call, because the person in front of the client declined it.
+    pub(crate) async fn declined(self: &Arc<Self>, asker: &Asker, call: &Call) -> Answer {
+        let workspace = workspace_of(&self.workspace, &asker.agent, None);
+        let (id, reason) = (call.id.clone(), format!("declined in the client of {}", asker.agent));
+        match blocking(move || workspace.calls().reject(id.as_str(), &reason)).await {
+            Ok(report) => self.as_it_stands(asker, &report.call, None),
+            Err(error) => Answer::refused(&call.tool_id, &error),
+        }
+    }
+
+    /// Runs or resumes a call that is approved, and returns its result.
+    pub(crate) async fn run(self: &Arc<Self>, asker: &Asker, id: &CallId, tool: &Shown) -> Answer {
+        let started = Instant::now();
+        let turn = tokio::select! {
+            turn = self.turns.take(&asker.agent, tool.writes(), self.concurrent(&asker.agent)) => turn,
+            () = asker.cancelled.cancelled() => None,
+        };
+        let Some(_turn) = turn else {
+            let about = About { id: Some(id.to_string()), ..About::of_tool(&tool.id, "approved") };
+            return Answer::failed(
+                about.coded("busy"),
+                "too many calls of this agent wait already; ask again later",
+            );
+        };
+        let token = match CancelToken::new() {
+            Ok(token) => token,
+            Err(error) => {
+                return Answer::failed(About::of_tool(&tool.id, "refused").coded("busy"), error.to_string());
+            }
+        };
+        let running = self.started(id, &token);
+        let workspace = workspace_of(&self.workspace, &asker.agent, Some(token.clone()));
+        let call_id = id.clone();
+        let run = blocking(move || workspace.agent_calls().go_on(&call_id));
+        tokio::pin!(run);
+        let mut ticks = tokio::time::interval_at((Instant::now() + TOLD).into(), TOLD);
+        let mut is_cancelled = false;
+        let ended = loop {
+            tokio::select! {
+                ended = &mut run => break ended,
+                () = asker.cancelled.cancelled(), if !is_cancelled => {
+                    is_cancelled = true;
+                    token.cancel();
+                }
+                () = self.stop.cancelled(), if !is_cancelled => {
+                    is_cancelled = true;
+                    token.cancel();
+                }
+                _ = ticks.tick() => {
+                    let seconds = started.elapsed().as_secs_f64();
+                    asker.tell(seconds, format!("{} has been running for {seconds:.0} s", tool.id)).await;
+                }
+            }
+        };
+        drop(running);
+        match ended {
+            Ok(call) => self.result(asker, call, tool).await,
+            Err(error) if error.kind() == ErrorKind::Environment => broken(&tool.id, &error),
+            Err(error) => {
+                let refused = Answer::refused(&tool.id, &error);
+                let about = About { id: Some(id.to_string()), ..refused.about };
+                Answer { about, ..refused }
+            }
+        }
+    }
+
+    /// Returns the result of a call that has run, or how it stands.
+    pub(crate) async fn result(self: &Arc<Self>, asker: &Asker, call: AgentCall, tool: &Shown) -> Answer {
+        let Some(receipt) = call.receipt.as_ref() else {
+            return self.as_it_stands(asker, &call.call, None);
+        };
+        let streams = self.streams(&asker.agent, &receipt.id, call.call.family == "mcp").await;
+        let has_schema = tool.output_schema.is_some();
+        of_run(&call, receipt, streams, &|value| tool.output_faults(value), has_schema)
+    }
+
+    async fn streams(&self, agent: &str, run: &str, is_mcp: bool) -> Streams {
+        let Ok(run) = run.parse::<RunId>() else { return Streams::default() };
+        let workspace = workspace_of(&self.workspace, agent, None);
+        blocking(move || {
+            let calls = workspace.agent_calls();
+            let read = |stream| {
+                let output = calls.output(&run, stream, 0, usize::MAX).ok().flatten();
+                output.map(|output| output.content).unwrap_or_default()
+            };
+            if is_mcp {
+                let answer =
+                    calls.answer(&run).ok().flatten().and_then(|json| serde_json::to_value(json).ok());
+                return Streams { answer, ..Streams::default() };
+            }
+            Streams { stdout: read(LogStream::Stdout), answer: None }
+        })
+        .await
+    }
+
+    /// Returns how a call stands that does not run now.
+    pub(crate) fn as_it_stands(&self, asker: &Asker, call: &Call, unknown: Option<&CallId>) -> Answer {
+        let about = About::of_call(call);
+        let reason = call.review_reason.as_deref().unwrap_or_default();
+        let id = &call.id;
+        match call.status {
+            CallStatus::Pending => {
+                let before = unknown.map_or_else(String::new, |unknown| {
+                    format!(" An equal call, {unknown}, was cut off, and it is not known what it did.")
+                });
+                let text = format!(
+                    "call {id} of `{}` waits for a person's approval.{before} A person decides with `brigade tools \
+                     call approve {id}` or `reject`; then `call.wait` with call_id `{id}`, or the same call again, \
+                     runs it and returns its result. Nothing has run.",
+                    call.tool_id
+                );
+                Answer::failed(about.coded("approval_pending"), text)
+            }
+            CallStatus::Held => {
+                let text = format!("call {id} is held by a person: {reason}");
+                Answer::failed(about.coded("approval_held"), text)
+            }
+            CallStatus::Rejected => {
+                let text = format!("a person rejected call {id}: {reason}");
+                Answer::failed(about.coded("approval_rejected"), text)
+            }
+            CallStatus::Interrupted => {
+                let text = format!("the run of call {id} was cut off, and it is not known what it did");
+                Answer::failed(about.coded("outcome_unknown"), text)
+            }
+            CallStatus::Waiting => {
+                let checkpoint_ids = call.checkpoint_ids.iter().map(ToString::to_string).collect();
+                let about = About { checkpoint_ids, ..about };
+                let text = format!(
+                    "call {id} waits for a person's answer; `call.wait` with call_id `{id}` goes on when there is one"
+                );
+                Answer::failed(about.coded("checkpoint_pending"), text)
+            }
+            _ => {
+                let text = format!("call {id} is {} for {}", call.status.as_str(), asker.agent);
+                Answer::failed(about.coded("busy"), text)
+            }
+        }
+    }
+
+    /// Waits until a call has an answer of a person or a result, runs it when it may, and returns its result.
+    pub(crate) async fn wait(
+        self: &Arc<Self>,
+        asker: &Asker,
+        id: &CallId,
+        patience: Duration,
+    ) -> Option<Answer> {
+        let until = Instant::now() + patience;
+        let started = Instant::now();
+        let mut told = Instant::now();
+        loop {
+            let stamp = self.queue_stamp();
+            let workspace = workspace_of(&self.workspace, &asker.agent, None);
+            let wanted = id.clone();
+            let call = match blocking(move || workspace.agent_calls().show(&wanted)).await {
+                Ok(call) => call,
+                Err(error) if error.kind() == ErrorKind::NotFound => return None,
+                Err(error) => return Some(broken("call.wait", &error)),
+            };
+            let tool = self.shown_of(&asker.agent, &call.call.tool_id).await;
+            let runs_here = self.runs_here(id);
+            match call.call.status {
+                CallStatus::Approved | CallStatus::ResumePending if !runs_here => match tool {
+                    Some(tool) => return Some(self.run(asker, id, &tool).await),
+                    None => {
+                        let about = About::of_call(&call.call).coded("not_available_here");
+                        return Some(Answer::failed(about, "the tool is no longer available to this agent"));
+                    }
+                },
+                CallStatus::Pending | CallStatus::Held | CallStatus::Running | CallStatus::Waiting => {}
+                CallStatus::Approved | CallStatus::ResumePending => {}
+                CallStatus::Rejected => return Some(self.as_it_stands(asker, &call.call, None)),
+                _ => {
+                    let tool = tool.unwrap_or_else(|| Shown::gone(&call.call.tool_id));
+                    return Some(self.result(asker, call, &tool).await);
+                }
+            }
+            if until <= Instant::now() {
+                let answer = self.as_it_stands(asker, &call.call, None);
+                let code = answer.about.code.clone();
+                let about = About { code, ..answer.about };
+                let structured = serde_json::json!({
+                    "call_id": id.to_string(),
+                    "tool": call.call.tool_id,
+                    "status": call.call.status.as_str(),
+                    "timed_out": true,
+                });
+                return Some(Answer { about, structured: Some(structured), is_error: false, ..answer });
+            }
+            if TOLD <= told.elapsed() {
+                told = Instant::now();
+                let seconds = started.elapsed().as_secs_f64();
+                asker.tell(seconds, format!("call {id} is {}", call.call.status.as_str())).await;
+            }
+            let looked = Instant::now();
+            while self.queue_stamp() == stamp && looked.elapsed() < LOOK_AGAIN && Instant::now() < until {
+                tokio::select! {
+                    () = tokio::time::sleep(LOOK) => {}
+                    () = asker.cancelled.cancelled() => return Some(self.as_it_stands(asker, &call.call, None)),
+                    () = self.stop.cancelled() => return Some(self.as_it_stands(asker, &call.call, None)),
+                }
+            }
+        }
+    }
+
+    /// Returns why the agent may not call now, because it did so much already.
+    async fn over_limit(&self, agent: &Arc<str>, tool: &Shown) -> Option<Answer> {
+        let limits = self.limits(agent)?;
+        let workspace = workspace_of(&self.workspace, agent, None);
+        let exceeded = blocking(move || -> Result<_, Error> {
+            for limit in limits {
+                let spent = workspace.agent_calls().spent(limit.window)?;
+                if let Some(what) = limit.exceeded(&spent) {
+                    let wait = limit.window.saturating_sub(spent.oldest).as_secs().max(1);
+                    return Ok(Some((what, limit.code, wait)));
+                }
+            }
+            Ok(None)
+        });
+        let (what, code, wait) = exceeded.await.ok().flatten()?;
+        let about =
+            About { retry_after_seconds: Some(wait), ..About::of_tool(&tool.id, "refused").coded(code) };
+        Some(Answer::failed(about, format!("{what}; ask again in {wait} s")))
+    }
+}
+
+/// An answer for what the machine does not allow, such as a full disk.
+pub(crate) fn broken(tool: &str, error: &Error) -> Answer {
+    Answer::failed(About::of_tool(tool, "refused").coded(error.code()), format!("not called: {error}"))
+}
+
+/// Runs what blocks on a thread of its own.
+pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(value) => value,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => unreachable!("blocking work is never aborted"),
+        },
+    }
+}

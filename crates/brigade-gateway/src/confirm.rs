@@ -1,0 +1,187 @@
+//! The question to the person in front of the client, for agents whose `confirm` is `elicitation`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use brigade::Call;
+use brigade_profile::Confirm;
+use rmcp::model::{
+    CallToolRequestParams, ClientResult, ElicitRequest, InputRequest, InputRequiredResult, ProtocolVersion,
+    SealOptions, ServerRequest,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::answer::Answer;
+use crate::call::Asker;
+use crate::gateway::Gateway;
+use crate::session::Arguments;
+use crate::view::Shown;
+
+/// The key of the question among the requests of a result.
+const KEY: &str = "approve";
+
+/// How long a question may be open.
+const OPEN: Duration = Duration::from_secs(600);
+
+/// Whether and how a client can be asked.
+pub(crate) enum Question {
+    /// Not at all.
+    None,
+    /// By a request of the server.
+    Request,
+    /// By a result that requires input.
+    Result,
+}
+
+/// What came of a question.
+pub(crate) enum Reply {
+    /// Nothing: the call stays pending.
+    None,
+    /// The call was decided.
+    Answer(Box<Answer>),
+    /// The client brings the reply back with the same call.
+    Required(Box<InputRequiredResult>),
+}
+
+/// What the client brings back with its reply.
+#[derive(Serialize, Deserialize)]
+struct State {
+    agent: String,
+    call: String,
+    binding: Option<String>,
+}
+
+impl State {
+    fn of(asker: &Asker, call: &Call) -> State {
+        let binding = call.planned_binding.map(brigade::core::Fingerprint::to_hex);
+        State { agent: asker.agent.to_string(), call: call.id.to_string(), binding }
+    }
+}
+
+impl Question {
+    pub(crate) fn of(
+        gateway: &Gateway,
+        agent: &Arc<str>,
+        tool: &Shown,
+        context: &RequestContext<RoleServer>,
+    ) -> Question {
+        let config = gateway.config();
+        let may = config
+            .agent(agent)
+            .is_some_and(|agent| agent.confirm == Confirm::Elicitation && tool.risk <= agent.confirm_risk);
+        let declares = context.client_capabilities().is_some_and(|declared| declared.elicitation.is_some());
+        let is_late = context
+            .protocol_version()
+            .is_some_and(|version| ProtocolVersion::V_2026_07_28.as_str() <= version.as_str());
+        match (may && declares && tool.may_be_confirmed(), is_late) {
+            (false, _) => Question::None,
+            (true, true) => Question::Result,
+            (true, false) => Question::Request,
+        }
+    }
+
+    /// Asks, and acts on the reply.
+    pub(crate) async fn ask(
+        &self,
+        gateway: &Arc<Gateway>,
+        asker: &Asker,
+        tool: &Shown,
+        call: &Call,
+        _: &Arguments,
+    ) -> Reply {
+        let Ok(form) = serde_json::from_value::<ElicitRequest>(form(tool, call)) else { return Reply::None };
+        match self {
+            Question::None => Reply::None,
+            Question::Request => {
+                let asked = asker.peer.send_request(ServerRequest::ElicitRequest(form));
+                let reply = tokio::select! {
+                    reply = tokio::time::timeout(OPEN, asked) => reply,
+                    () = asker.cancelled.cancelled() => return Reply::None,
+                };
+                let reply = match reply {
+                    Ok(Ok(ClientResult::ElicitResult(reply))) => {
+                        serde_json::to_value(reply).unwrap_or_default()
+                    }
+                    _ => return Reply::None,
+                };
+                decided(gateway, asker, tool, call, &reply).await
+            }
+            Question::Result => {
+                let options = SealOptions::new().ttl(OPEN);
+                let Ok(state) = gateway.states.seal_json_with(&State::of(asker, call), &options) else {
+                    return Reply::None;
+                };
+                let requests = [(KEY.to_owned(), InputRequest::Elicitation(form))].into_iter().collect();
+                Reply::Required(Box::new(InputRequiredResult::new(Some(requests), Some(state))))
+            }
+        }
+    }
+
+    /// Acts on a reply that the client brings back with the call.
+    pub(crate) async fn returned(
+        &self,
+        gateway: &Arc<Gateway>,
+        asker: &Asker,
+        tool: &Shown,
+        arguments: &Arguments,
+        state: &str,
+        request: &CallToolRequestParams,
+    ) -> Result<Answer, ErrorData> {
+        let wrong = || ErrorData::invalid_params("`requestState` is not one of this server", None);
+        let state: State = gateway.states.open_json(state).map_err(|_| wrong())?;
+        let id: brigade::core::CallId = state.call.parse().map_err(|_| wrong())?;
+        let call = {
+            let workspace = crate::call::workspace_of(&gateway.workspace, &asker.agent, None);
+            crate::call::blocking(move || workspace.agent_calls().show(&id)).await.map_err(|_| wrong())?.call
+        };
+        let sent = brigade::core::Json::from(&Value::Object(arguments.clone()));
+        let is_its = state.agent == *asker.agent
+            && call.tool_id == tool.id
+            && call.args == sent
+            && state.binding == State::of(asker, &call).binding;
+        if !is_its || matches!(self, Question::None) {
+            return Err(wrong());
+        }
+        let reply = request.input_responses.as_ref().and_then(|replies| replies.get(KEY));
+        let reply = reply.cloned().unwrap_or_default();
+        Ok(match decided(gateway, asker, tool, &call, &reply).await {
+            Reply::Answer(answer) => *answer,
+            Reply::None | Reply::Required(_) => gateway.as_it_stands(asker, &call, None),
+        })
+    }
+}
+
+/// Approves or rejects the call as the person said. Anything but a clear word leaves it pending.
+async fn decided(gateway: &Arc<Gateway>, asker: &Asker, tool: &Shown, call: &Call, reply: &Value) -> Reply {
+    let is_form = reply.get("content").is_none_or(|content| content.is_object() || content.is_null());
+    match (reply.get("action").and_then(Value::as_str), is_form) {
+        (Some("accept"), true) => Reply::Answer(Box::new(gateway.agreed(asker, call, tool).await)),
+        (Some("decline"), _) => Reply::Answer(Box::new(gateway.declined(asker, call).await)),
+        _ => Reply::None,
+    }
+}
+
+/// The form of the question. Its texts are those of the stored call, which holds no secret.
+fn form(tool: &Shown, call: &Call) -> Value {
+    let effects = match tool.effects.as_slice() {
+        [] => "none declared".to_owned(),
+        effects => effects.join(", "),
+    };
+    let message = format!(
+        "Run `{}` once, as shown here?\narguments: {}\neffects: {effects}\nrisk: {}",
+        tool.id,
+        brigade::core::text::escape_terminal(&call.args.to_compact()),
+        tool.risk.as_str(),
+    );
+    json!({
+        "method": "elicitation/create",
+        "params": {
+            "mode": "form",
+            "message": message,
+            "requestedSchema": {"type": "object", "properties": {}},
+        },
+    })
+}

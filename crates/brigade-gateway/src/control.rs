@@ -1,0 +1,402 @@
+//! The gateway's own tools: finding tools, following calls, reading output. They make no calls in the ledger.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use brigade::core::{CallId, RunId};
+use brigade::{CallStatus, LogStream};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::answer::{About, Answer, FaultRow};
+use crate::call::{Asker, blocking, broken, workspace_of};
+use crate::gateway::Gateway;
+use crate::session::Arguments;
+use crate::view::{Shown, View};
+
+/// A tool of the gateway.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Control {
+    List,
+    Search,
+    Describe,
+    Call,
+    Wait,
+    Status,
+    Calls,
+    Cancel,
+    Output,
+    Budget,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ListArgs {
+    #[serde(default)]
+    offset: u64,
+    #[serde(default = "fifty")]
+    limit: u64,
+    source: Option<String>,
+    category: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SearchArgs {
+    query: Option<String>,
+    keyword: Option<String>,
+    name_pattern: Option<String>,
+    source: Option<String>,
+    category: Option<String>,
+    #[serde(default)]
+    tags: Vec<String>,
+    #[serde(default = "twenty")]
+    limit: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NameArgs {
+    name: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CallArgs {
+    name: String,
+    #[serde(default)]
+    arguments: Arguments,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WaitArgs {
+    call_id: String,
+    #[serde(default = "sixty")]
+    timeout_seconds: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct IdArgs {
+    call_id: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PageArgs {
+    #[serde(default)]
+    offset: u64,
+    #[serde(default = "twenty")]
+    limit: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OutputArgs {
+    run_id: String,
+    #[serde(default = "stdout")]
+    stream: Stream,
+    #[serde(default)]
+    offset: u64,
+    #[serde(default = "page_of_output")]
+    limit: u64,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Stream {
+    Stdout,
+    Stderr,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NoArgs {}
+
+fn fifty() -> u64 {
+    50
+}
+
+fn twenty() -> u64 {
+    20
+}
+
+fn sixty() -> u64 {
+    60
+}
+
+fn stdout() -> Stream {
+    Stream::Stdout
+}
+
+fn page_of_output() -> u64 {
+    32 << 10
+}
+
+/// The longest time that one `call.wait` waits.
+const LONGEST_WAIT: u64 = 600;
+
+/// The most rows of one page.
+const MOST: u64 = 200;
+
+fn size(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+impl Control {
+    /// All tools of the gateway, with their names.
+    pub(crate) const ALL: [(Control, &'static str); 10] = [
+        (Control::Budget, "budget.get"),
+        (Control::Cancel, "call.cancel"),
+        (Control::Calls, "call.list"),
+        (Control::Status, "call.status"),
+        (Control::Wait, "call.wait"),
+        (Control::Output, "output.read"),
+        (Control::Call, "tools.call"),
+        (Control::Describe, "tools.describe"),
+        (Control::List, "tools.list"),
+        (Control::Search, "tools.search"),
+    ];
+
+    /// Returns the tool with this name.
+    pub(crate) fn of(name: &str) -> Option<Control> {
+        Control::ALL.iter().find(|(_, known)| *known == name).map(|(control, _)| *control)
+    }
+
+    fn name(self) -> &'static str {
+        Control::ALL.iter().find(|(control, _)| *control == self).map_or("", |(_, name)| name)
+    }
+
+    /// Returns the call that is meant, if this tool calls another one.
+    pub(crate) fn calls_another(self, arguments: &Arguments) -> Option<Result<(String, Arguments), Answer>> {
+        (self == Control::Call).then(|| {
+            let CallArgs { name, arguments } = self.read(arguments)?;
+            Ok((name, arguments))
+        })
+    }
+
+    fn read<T: DeserializeOwned>(self, arguments: &Arguments) -> Result<T, Answer> {
+        serde_json::from_value(Value::Object(arguments.clone())).map_err(|error| {
+            let message = error.to_string();
+            self.wrong(None, message.split(" at line ").next().unwrap_or_default())
+        })
+    }
+
+    fn wrong(self, path: Option<&str>, message: &str) -> Answer {
+        let fault = FaultRow {
+            code: "invalid_args".to_owned(),
+            path: path.map(|path| format!("args.{path}")),
+            message: message.to_owned(),
+        };
+        let about = About { faults: vec![fault], ..About::of_tool(self.name(), "refused") };
+        Answer::failed(about.coded("invalid_arguments"), format!("the arguments do not fit: {message}"))
+    }
+
+    fn done(self, structured: Value) -> Answer {
+        let about = About::of_tool(self.name(), "completed");
+        let text = structured.to_string();
+        Answer { about, structured: Some(structured), ..Answer::default() }.text(text)
+    }
+
+    /// Answers a call of this tool.
+    pub(crate) async fn answer(
+        self,
+        gateway: &Arc<Gateway>,
+        asker: &Asker,
+        view: &View,
+        arguments: &Arguments,
+    ) -> Answer {
+        self.try_answer(gateway, asker, view, arguments).await.unwrap_or_else(|refused| refused)
+    }
+
+    async fn try_answer(
+        self,
+        gateway: &Arc<Gateway>,
+        asker: &Asker,
+        view: &View,
+        arguments: &Arguments,
+    ) -> Result<Answer, Answer> {
+        let workspace = || workspace_of(&gateway.workspace, &asker.agent, None);
+        Ok(match self {
+            Control::List => {
+                let ListArgs { offset, limit, source, category } = self.read(arguments)?;
+                if !(1..=MOST).contains(&limit) {
+                    return Err(self.wrong(Some("limit"), "must be 1 to 200"));
+                }
+                let fits = |tool: &&Shown| tool.is_of(source.as_deref(), category.as_deref());
+                let found: Vec<&Shown> = view.tools.iter().filter(fits).collect();
+                let rows: Vec<Value> =
+                    found.iter().skip(size(offset)).take(size(limit)).map(|tool| tool.row()).collect();
+                self.done(json!({"tools": rows, "total": found.len(), "offset": offset, "limit": limit}))
+            }
+            Control::Search => {
+                let args: SearchArgs = self.read(arguments)?;
+                if !(1..=MOST).contains(&args.limit) {
+                    return Err(self.wrong(Some("limit"), "must be 1 to 200"));
+                }
+                let query = args.query.or(args.keyword).unwrap_or_default();
+                let found = view.search(
+                    &query,
+                    args.name_pattern.as_deref(),
+                    args.source.as_deref(),
+                    args.category.as_deref(),
+                    &args.tags,
+                );
+                let rows: Vec<Value> = found.iter().take(size(args.limit)).map(|tool| tool.row()).collect();
+                self.done(json!({"query": query, "tools": rows, "total": found.len()}))
+            }
+            Control::Describe => {
+                let NameArgs { name } = self.read(arguments)?;
+                match view.by_name(&name) {
+                    Some(tool) => self.done(tool.description()),
+                    None => {
+                        let near = view.near(&name);
+                        let hint = if near.is_empty() {
+                            String::new()
+                        } else {
+                            format!("; did you mean {}?", near.join(", "))
+                        };
+                        let about = About::of_tool(self.name(), "refused").coded("unknown_tool");
+                        Answer::failed(about, format!("there is no such tool{hint}"))
+                    }
+                }
+            }
+            Control::Call => {
+                return Err(self.wrong(Some("name"), "`tools.call` calls no tool of the gateway"));
+            }
+            Control::Wait => {
+                let WaitArgs { call_id, timeout_seconds } = self.read(arguments)?;
+                if LONGEST_WAIT < timeout_seconds {
+                    return Err(self.wrong(Some("timeout_seconds"), "must be 0 to 600"));
+                }
+                let id = self.id(&call_id)?;
+                let patience = Duration::from_secs(timeout_seconds);
+                gateway.wait(asker, &id, patience).await.ok_or_else(|| self.no_call())?
+            }
+            Control::Status => {
+                let IdArgs { call_id } = self.read(arguments)?;
+                let (id, workspace) = (self.id(&call_id)?, workspace());
+                let call = blocking(move || workspace.agent_calls().show(&id)).await;
+                let call = call.map_err(|_| self.no_call())?.call;
+                self.done(row(&call))
+            }
+            Control::Calls => {
+                let PageArgs { offset, limit } = self.read(arguments)?;
+                if !(1..=MOST).contains(&limit) {
+                    return Err(self.wrong(Some("limit"), "must be 1 to 200"));
+                }
+                let workspace = workspace();
+                let listed = blocking(move || workspace.agent_calls().list(size(offset), size(limit))).await;
+                let calls = listed.map_err(|error| broken(self.name(), &error))?;
+                let rows: Vec<Value> = calls.iter().map(row).collect();
+                self.done(json!({"calls": rows, "offset": offset, "limit": limit}))
+            }
+            Control::Cancel => {
+                let IdArgs { call_id } = self.read(arguments)?;
+                let (id, workspace) = (self.id(&call_id)?, workspace());
+                let shown = workspace.clone();
+                let wanted = id.clone();
+                let call = blocking(move || shown.agent_calls().show(&wanted)).await;
+                let call = call.map_err(|_| self.no_call())?.call;
+                let is_cancelled = match call.status {
+                    CallStatus::Running => gateway.end(&id),
+                    _ if gateway.end(&id) => true,
+                    _ => blocking(move || workspace.agent_calls().withdraw(&id)).await.is_ok(),
+                };
+                self.done(json!({"call_id": call_id, "cancelled": is_cancelled}))
+            }
+            Control::Output => {
+                let OutputArgs { run_id, stream, offset, limit } = self.read(arguments)?;
+                let most = gateway.max_result_bytes() as u64;
+                if limit == 0 {
+                    return Err(self.wrong(Some("limit"), "must be at least 1"));
+                }
+                let stream = match stream {
+                    Stream::Stdout => LogStream::Stdout,
+                    Stream::Stderr => LogStream::Stderr,
+                };
+                let workspace = workspace();
+                let run: Option<RunId> = run_id.parse().ok();
+                let read = blocking(move || {
+                    let calls = workspace.agent_calls();
+                    run.map_or(Ok(None), |run| {
+                        calls.output(&run, stream, size(offset), size(limit.min(most)))
+                    })
+                });
+                match read.await {
+                    Ok(Some(output)) => {
+                        let mut members = json!({
+                            "content": output.content,
+                            "offset": offset,
+                            "total_bytes": output.total_bytes,
+                        });
+                        if let Some(next) = output.next_offset {
+                            members["next_offset"] = json!(next);
+                        }
+                        let about = About::of_tool(self.name(), "completed");
+                        Answer { about, structured: Some(members), ..Answer::default() }.text(output.content)
+                    }
+                    Ok(None) => {
+                        let about = About::of_tool(self.name(), "refused").coded("unknown_run");
+                        Answer::failed(about, "there is no such run of this agent")
+                    }
+                    Err(error) => broken(self.name(), &error),
+                }
+            }
+            Control::Budget => {
+                let NoArgs {} = self.read(arguments)?;
+                let limits = gateway.limits(&asker.agent).unwrap_or_default();
+                let workspace = workspace();
+                let rows = blocking(move || {
+                    let calls = workspace.agent_calls();
+                    let mut rows = Vec::new();
+                    for limit in limits {
+                        let spent = calls.spent(limit.window)?;
+                        let (used, unit) = limit.used(&spent);
+                        let free = limit.window.saturating_sub(spent.oldest).as_secs();
+                        rows.push(json!({
+                            "what": unit,
+                            "window_seconds": limit.window.as_secs(),
+                            "used": used,
+                            "limit": limit.most(),
+                            "resets_in_seconds": free,
+                        }));
+                    }
+                    let hour = calls.spent(Duration::from_secs(3600))?;
+                    Ok::<_, brigade::Error>((rows, hour))
+                });
+                let (limits, hour) = rows.await.map_err(|error| broken(self.name(), &error))?;
+                self.done(json!({
+                    "calls": hour.calls,
+                    "seconds": hour.seconds,
+                    "output": hour.output,
+                    "window_seconds": 3600,
+                    "limits": limits,
+                }))
+            }
+        })
+    }
+
+    fn id(self, text: &str) -> Result<CallId, Answer> {
+        text.parse().map_err(|_| self.no_call())
+    }
+
+    fn no_call(self) -> Answer {
+        let about = About::of_tool(self.name(), "refused").coded("unknown_call");
+        Answer::failed(about, "there is no such call of this agent")
+    }
+}
+
+/// Shows a call to its agent.
+fn row(call: &brigade::Call) -> Value {
+    json!({
+        "call_id": call.id.to_string(),
+        "tool": call.tool_id,
+        "status": call.status.as_str(),
+        "reason": call.review_reason,
+        "run_id": call.claim.as_ref().map(|claim| claim.run_id.to_string()),
+        "created_at": call.created_at.map(|at| at.to_string()),
+    })
+}

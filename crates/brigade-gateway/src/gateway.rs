@@ -1,0 +1,341 @@
+//! What all connections of one server share.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Duration, SystemTime};
+
+use brigade::core::CallId;
+use brigade::{AgentCalls, ApprovedBy, CancelToken, Plan, Spent, Workspace};
+use brigade_policy::AutoApprove;
+use brigade_profile::{GatewayConfig, Listing, NameStyle};
+use rmcp::model::RequestStateCodec;
+use rmcp::service::SubscriptionContext;
+use rmcp::{Peer, RoleServer};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use crate::call::blocking;
+use crate::turns::Turns;
+use crate::view::{Shown, View};
+
+/// What a gateway serves, and how.
+#[derive(Clone, Debug)]
+pub(crate) struct Terms {
+    /// The profiles that narrow every agent.
+    pub(crate) overlays: Vec<String>,
+    /// How tools are listed, if not as gateway.toml says.
+    pub(crate) list: Option<Listing>,
+    /// How their names are written.
+    pub(crate) names: NameStyle,
+}
+
+/// What all connections share.
+pub(crate) struct Gateway {
+    pub(crate) workspace: Workspace,
+    pub(crate) terms: Terms,
+    /// Cancelled when the server ends.
+    pub(crate) stop: CancellationToken,
+    pub(crate) turns: Turns,
+    /// Seals what a client brings back to a question. The key lives as long as the server.
+    pub(crate) states: RequestStateCodec,
+    config: RwLock<Arc<GatewayConfig>>,
+    running: Mutex<HashMap<CallId, CancelToken>>,
+    views: Mutex<HashMap<Arc<str>, (Stamp, Arc<View>)>>,
+    listeners: Mutex<Vec<Listener>>,
+    /// Told when files have changed that decide about listings.
+    pub(crate) changed: Notify,
+    said: Mutex<VecDeque<String>>,
+    speaks: Notify,
+}
+
+/// A client that hears when its listing changes.
+struct Listener {
+    agent: Arc<str>,
+    peer: Peer<RoleServer>,
+    /// The listing that it knows.
+    known: u64,
+}
+
+/// What the files looked like that a view was made of.
+pub(crate) type Stamp = Vec<Option<(SystemTime, u64)>>;
+
+/// A limit of an agent over a stretch of time.
+pub(crate) struct Limit {
+    pub(crate) window: Duration,
+    pub(crate) code: &'static str,
+    of: Counted,
+    most: u64,
+}
+
+#[derive(Clone, Copy)]
+enum Counted {
+    Calls,
+    Seconds,
+    Output,
+}
+
+impl Limit {
+    /// Returns in words what is used up, if it is.
+    pub(crate) fn exceeded(&self, spent: &Spent) -> Option<String> {
+        let (used, unit) = self.used(spent);
+        let minutes = self.window.as_secs() / 60;
+        let text = || format!("the agent used its {} {unit} of {minutes} minutes", self.most);
+        (self.most <= used).then(text)
+    }
+
+    /// Returns how much is used, and of what.
+    pub(crate) fn used(&self, spent: &Spent) -> (u64, &'static str) {
+        match self.of {
+            Counted::Calls => (spent.calls, "calls"),
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "seconds are few")]
+            Counted::Seconds => (spent.seconds as u64, "seconds"),
+            Counted::Output => (spent.output, "bytes"),
+        }
+    }
+
+    pub(crate) fn most(&self) -> u64 {
+        self.most
+    }
+}
+
+/// A call that runs here. Dropping it says that it no longer does.
+pub(crate) struct Running {
+    gateway: Arc<Gateway>,
+    id: CallId,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.gateway.running().remove(&self.id);
+    }
+}
+
+impl Gateway {
+    pub(crate) fn new(
+        workspace: Workspace,
+        config: GatewayConfig,
+        terms: Terms,
+        states: RequestStateCodec,
+        stop: CancellationToken,
+    ) -> Gateway {
+        Gateway {
+            workspace,
+            terms,
+            stop,
+            turns: Turns::default(),
+            states,
+            config: RwLock::new(Arc::new(config)),
+            running: Mutex::default(),
+            views: Mutex::default(),
+            listeners: Mutex::default(),
+            changed: Notify::new(),
+            said: Mutex::default(),
+            speaks: Notify::new(),
+        }
+    }
+
+    pub(crate) fn config(&self) -> Arc<GatewayConfig> {
+        self.config.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Reads gateway.toml again. The last good one stays when it is broken.
+    pub(crate) fn reload(&self) -> Result<(), brigade::Error> {
+        let config = Arc::new(self.workspace.agents().config()?);
+        *self.config.write().unwrap_or_else(PoisonError::into_inner) = config;
+        Ok(())
+    }
+
+    pub(crate) fn is_public(&self) -> bool {
+        self.config().http.public
+    }
+
+    pub(crate) fn allows_origin(&self, origin: &str) -> bool {
+        self.config().http.allowed_origins.iter().any(|allowed| allowed == origin)
+    }
+
+    pub(crate) fn max_request_bytes(&self) -> usize {
+        usize::try_from(self.config().max_request_bytes).unwrap_or(usize::MAX)
+    }
+
+    pub(crate) fn max_result_bytes(&self) -> usize {
+        usize::try_from(self.config().max_result_bytes).unwrap_or(usize::MAX)
+    }
+
+    /// Returns the agent whose token this is. Takes the same time for every wrong one.
+    pub(crate) fn agent_of_token(&self, token: &str) -> Option<Arc<str>> {
+        self.config().agent_of_token(token.as_bytes()).map(|agent| agent.name.as_str().into())
+    }
+
+    fn running(&self) -> std::sync::MutexGuard<'_, HashMap<CallId, CancelToken>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that a call runs here, and what ends it.
+    pub(crate) fn started(self: &Arc<Self>, id: &CallId, token: &CancelToken) -> Running {
+        self.running().insert(id.clone(), token.clone());
+        Running { gateway: self.clone(), id: id.clone() }
+    }
+
+    pub(crate) fn runs_here(&self, id: &CallId) -> bool {
+        self.running().contains_key(id)
+    }
+
+    /// Ends a call that runs here. Returns whether it did.
+    pub(crate) fn end(&self, id: &CallId) -> bool {
+        self.running().get(id).map(CancelToken::cancel).is_some()
+    }
+
+    /// Returns how many calls run here.
+    pub(crate) fn busy(&self) -> usize {
+        self.running().len()
+    }
+
+    /// Returns what the agent is shown now.
+    pub(crate) async fn view(self: &Arc<Self>, agent: &Arc<str>) -> Arc<View> {
+        let (gateway, agent) = (self.clone(), agent.clone());
+        blocking(move || gateway.view_now(&agent)).await
+    }
+
+    fn view_now(&self, agent: &Arc<str>) -> Arc<View> {
+        let stamp = crate::watch::stamp(&self.workspace);
+        let views = || self.views.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((of, view)) = views().get(agent)
+            && *of == stamp
+        {
+            return view.clone();
+        }
+        let view = Arc::new(View::read(&self.workspace, agent, &self.terms));
+        // Files that changed just now may change again within what their times tell apart.
+        if crate::watch::is_settled(&stamp) {
+            views().insert(agent.clone(), (stamp, view.clone()));
+        }
+        view
+    }
+
+    /// Returns a tool that the agent may call, by its id.
+    pub(crate) async fn shown_of(self: &Arc<Self>, agent: &Arc<str>, id: &str) -> Option<Shown> {
+        self.view(agent).await.by_id(id).cloned()
+    }
+
+    /// Returns the rule of the policy that approves a planned call of an agent at once.
+    pub(crate) fn rule(
+        &self,
+        view: &View,
+        tool: &Shown,
+        plan: &Plan,
+        calls: &AgentCalls,
+    ) -> Option<ApprovedBy> {
+        let hour = Duration::from_secs(3600);
+        let approved = |rule: &AutoApprove| calls.approved_by(&rule.name, hour).unwrap_or(u64::MAX);
+        tool.may_be_covered().then(|| view.rule(tool, plan, calls.now(), &approved))?
+    }
+
+    /// Returns the limits of an agent over time, if it has some.
+    pub(crate) fn limits(&self, agent: &str) -> Option<Vec<Limit>> {
+        let config = self.config();
+        let limits = &config.agent(agent)?.limits;
+        let limit = |most: Option<u64>, of, window, code| {
+            most.map(|most| Limit { window: Duration::from_secs(window), code, of, most })
+        };
+        let found: Vec<Limit> = [
+            limit(limits.calls_per_minute, Counted::Calls, 60, "rate_limited"),
+            limit(limits.calls_per_hour, Counted::Calls, 3600, "rate_limited"),
+            limit(limits.seconds_per_hour, Counted::Seconds, 3600, "budget_exhausted"),
+            limit(limits.output_per_hour, Counted::Output, 3600, "budget_exhausted"),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        (!found.is_empty()).then_some(found)
+    }
+
+    pub(crate) fn concurrent(&self, agent: &str) -> usize {
+        let config = self.config();
+        let most = config.agent(agent).map_or(4, |agent| agent.limits.concurrent);
+        usize::try_from(most).unwrap_or(usize::MAX)
+    }
+
+    /// Returns what the queue's file looks like now.
+    pub(crate) fn queue_stamp(&self) -> Option<(SystemTime, u64)> {
+        crate::watch::stamp_of(&self.workspace.root().join(brigade::paths::CALLS))
+    }
+
+    /// Tells a person something.
+    pub(crate) fn say(&self, text: &str) {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner).push_back(text.to_owned());
+        self.speaks.notify_one();
+    }
+
+    /// Waits for something to be told to a person.
+    pub(crate) async fn heard(&self) -> String {
+        loop {
+            let next = self.said.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+            match next {
+                Some(text) => return text,
+                None => self.speaks.notified().await,
+            }
+        }
+    }
+
+    fn listeners(&self) -> std::sync::MutexGuard<'_, Vec<Listener>> {
+        self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Remembers a client that is to hear of changes.
+    pub(crate) async fn listen(self: &Arc<Self>, agent: Arc<str>, peer: Peer<RoleServer>) {
+        let known = self.view(&agent).await.fingerprint;
+        let mut listeners = self.listeners();
+        listeners.retain(|listener| !listener.peer.is_transport_closed());
+        listeners.push(Listener { agent, peer, known });
+    }
+
+    /// Tells clients with a handshake whose listing changed.
+    pub(crate) async fn tell_listeners(self: &Arc<Self>) {
+        let agents: BTreeSet<Arc<str>> = {
+            let mut listeners = self.listeners();
+            listeners.retain(|listener| !listener.peer.is_transport_closed());
+            listeners.iter().map(|listener| listener.agent.clone()).collect()
+        };
+        let mut now = HashMap::new();
+        for agent in agents {
+            let fingerprint = self.view(&agent).await.fingerprint;
+            now.insert(agent, fingerprint);
+        }
+        let mut told = Vec::new();
+        for listener in self.listeners().iter_mut() {
+            if let Some(fingerprint) = now.get(&listener.agent)
+                && *fingerprint != listener.known
+            {
+                listener.known = *fingerprint;
+                told.push(listener.peer.clone());
+            }
+        }
+        for peer in told {
+            // One client that does not read keeps nobody else waiting.
+            tokio::spawn(async move { drop(peer.notify_tool_list_changed().await) });
+        }
+    }
+
+    /// Tells a client without a handshake of changes, until it no longer wants to hear.
+    pub(crate) async fn subscribed(self: &Arc<Self>, agent: Arc<str>, context: &SubscriptionContext) {
+        let mut known = self.view(&agent).await.fingerprint;
+        loop {
+            tokio::select! {
+                () = context.cancelled() => return,
+                () = self.stop.cancelled() => return,
+                () = self.changed.notified() => {}
+            }
+            let now = self.view(&agent).await.fingerprint;
+            if now != known {
+                known = now;
+                if context.sink().notify_tool_list_changed().await.is_err() {
+                    return;
+                }
+            }
+        }
+    }
+
+    pub(crate) fn list_mode(&self) -> Listing {
+        self.terms.list.unwrap_or_else(|| self.config().list)
+    }
+}

@@ -1,0 +1,363 @@
+//! MCP over HTTP, on a loopback port or a socket of the user.
+//!
+//! The SDK speaks the transport. Everything that decides who may speak at all comes before it: the `Host` and `Origin`
+//! headers, the token, and whose a session is. No body is read before.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{
+    AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap, HeaderName, ORIGIN, WWW_AUTHENTICATE,
+};
+use http::{Method, Request, Response, StatusCode};
+use http_body::{Body, Frame, SizeHint};
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::sync::CancellationToken;
+use tower_service::Service;
+
+use crate::gateway::Gateway;
+use crate::message::{self, Checked, Conversation};
+use crate::session::Session;
+
+/// The only path.
+const PATH: &str = "/mcp";
+
+/// The header that names a session.
+const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+
+/// The header that names the revision of the protocol.
+const REVISION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+
+/// The first revision without sessions.
+const STATELESS: &str = "2026-07-28";
+
+/// How long the head of a request may take.
+const HEAD: Duration = Duration::from_secs(10);
+
+/// How long the body of a request may take.
+const BODY: Duration = Duration::from_secs(30);
+
+/// How long a session is kept without a request.
+const IDLE: Duration = Duration::from_secs(30 * 60);
+
+type Answer = Response<BoxBody<Bytes, Infallible>>;
+
+/// Who speaks, as the connection shows it.
+#[derive(Clone, Debug)]
+pub(crate) struct Identity(pub(crate) Arc<str>);
+
+/// How a caller shows who it is.
+pub(crate) enum Proof {
+    /// By a bearer token of the configuration.
+    Token,
+    /// By the connection itself: it is this agent.
+    Connection(Arc<str>),
+}
+
+/// Answers requests over HTTP.
+pub(crate) struct Http {
+    gateway: Arc<Gateway>,
+    service: StreamableHttpService<Session, LocalSessionManager>,
+    manager: Arc<LocalSessionManager>,
+    /// The sessions with their agent and the ids in use.
+    sessions: Mutex<HashMap<String, (Arc<str>, Arc<Conversation>)>>,
+}
+
+impl Http {
+    pub(crate) fn new(gateway: Arc<Gateway>, stop: CancellationToken) -> Http {
+        let mut manager = LocalSessionManager::default();
+        manager.session_config.keep_alive = Some(IDLE);
+        let manager = Arc::new(manager);
+        // Hosts and origins are judged here, before the token.
+        let config = StreamableHttpServerConfig::default()
+            .disable_allowed_hosts()
+            .with_cancellation_token(stop)
+            .with_max_request_body_bytes(usize::MAX);
+        let of_session = gateway.clone();
+        let factory = move || Ok(Session::new(of_session.clone(), None));
+        let service = StreamableHttpService::new(factory, manager.clone(), config);
+        Http { gateway, service, manager, sessions: Mutex::default() }
+    }
+
+    /// Serves one connection until it ends.
+    pub(crate) async fn connection(
+        self: Arc<Http>,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        proof: Arc<Proof>,
+    ) {
+        let answer = service_fn(move |request| {
+            let (http, proof) = (self.clone(), proof.clone());
+            async move { Ok::<_, Infallible>(http.answer(request, &proof).await) }
+        });
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEAD)
+            .serve_connection(TokioIo::new(stream), answer);
+        if let Err(error) = connection.await {
+            tracing::debug!(%error, "a connection ended early");
+        }
+    }
+
+    async fn answer(&self, request: Request<Incoming>, proof: &Proof) -> Answer {
+        match self.handle(request, proof).await {
+            Ok(answer) => answer,
+            Err(refused) => *refused,
+        }
+    }
+
+    async fn handle(&self, request: Request<Incoming>, proof: &Proof) -> Result<Answer, Box<Answer>> {
+        let headers = request.headers();
+        self.check_site(headers)?;
+        if request.uri().path() != PATH {
+            return Err(plain(StatusCode::NOT_FOUND, "the server is at /mcp"));
+        }
+        let agent = self.agent(headers, proof)?;
+        if !matches!(*request.method(), Method::POST | Method::GET | Method::DELETE) {
+            let mut answer = plain(StatusCode::METHOD_NOT_ALLOWED, "GET, POST or DELETE");
+            answer.headers_mut().insert(http::header::ALLOW, "GET, POST, DELETE".parse().expect("a value"));
+            return Err(answer);
+        }
+        let session = match single(headers, &SESSION)? {
+            None => None,
+            Some(id) => Some((id.to_owned(), self.conversation(id, &agent)?)),
+        };
+        let (mut parts, body) = request.into_parts();
+        parts.extensions.insert(Identity(agent.clone()));
+        let is_post = parts.method == Method::POST;
+        let conversation = session.as_ref().map(|(_, conversation)| conversation.clone());
+        let (bytes, open) = match is_post {
+            false => (Bytes::new(), None),
+            true => self.body(&parts.headers, body, conversation.as_deref()).await?,
+        };
+        let used = open.map(|key| Used { key, conversation: conversation.clone() });
+        let ended =
+            (parts.method == Method::DELETE).then(|| session.as_ref().map(|(id, _)| id.clone())).flatten();
+        let answer = match self.service.clone().call(Request::from_parts(parts, Full::new(bytes))).await {
+            Ok(answer) => answer,
+            Err(never) => match never {},
+        };
+        if let Some(id) = ended {
+            self.sessions().remove(&id);
+        }
+        if session.is_none()
+            && let Some(id) = answer.headers().get(SESSION).and_then(|id| id.to_str().ok())
+        {
+            self.sessions().insert(id.to_owned(), (agent, Arc::new(Conversation::shaken())));
+        }
+        Ok(answer.map(|body| Watched { body, used }.boxed()))
+    }
+
+    /// Refuses what comes from a page in a browser.
+    fn check_site(&self, headers: &HeaderMap) -> Result<(), Box<Answer>> {
+        let host = single(headers, &HOST)?;
+        let host = host.ok_or_else(|| plain(StatusCode::BAD_REQUEST, "a Host is needed"))?;
+        if !is_loopback_name(host) && !self.gateway.is_public() {
+            return Err(plain(StatusCode::FORBIDDEN, "this Host is not served"));
+        }
+        match single(headers, &ORIGIN)? {
+            Some(origin) if !self.gateway.allows_origin(origin) => {
+                Err(plain(StatusCode::FORBIDDEN, "this Origin is not allowed"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the agent that speaks.
+    fn agent(&self, headers: &HeaderMap, proof: &Proof) -> Result<Arc<str>, Box<Answer>> {
+        let agent = match proof {
+            Proof::Connection(agent) => return Ok(agent.clone()),
+            Proof::Token => {
+                let value = single(headers, &AUTHORIZATION).ok().flatten();
+                let token = value.and_then(|value| {
+                    let (scheme, token) = value.split_once(' ')?;
+                    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+                });
+                token.and_then(|token| self.gateway.agent_of_token(token))
+            }
+        };
+        agent.ok_or_else(|| {
+            let mut answer = plain(StatusCode::UNAUTHORIZED, "a token of gateway.toml is needed");
+            answer.headers_mut().insert(WWW_AUTHENTICATE, "Bearer".parse().expect("a value"));
+            answer
+        })
+    }
+
+    /// Returns the conversation of a session of this agent.
+    fn conversation(&self, id: &str, agent: &Arc<str>) -> Result<Arc<Conversation>, Box<Answer>> {
+        match self.sessions().get(id) {
+            Some((of, conversation)) if of == agent => Ok(conversation.clone()),
+            _ => Err(plain(StatusCode::NOT_FOUND, "there is no such session")),
+        }
+    }
+
+    /// Reads and checks the body of a request. Returns it, and the key of the id that it uses.
+    async fn body(
+        &self,
+        headers: &HeaderMap,
+        body: Incoming,
+        conversation: Option<&Conversation>,
+    ) -> Result<(Bytes, Option<String>), Box<Answer>> {
+        let media = single(headers, &CONTENT_TYPE)?.unwrap_or_default();
+        let media = media.split(';').next().unwrap_or_default().trim();
+        if !media.eq_ignore_ascii_case("application/json") {
+            return Err(plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json"));
+        }
+        let limit = self.gateway.max_request_bytes();
+        let too_long = || plain(StatusCode::PAYLOAD_TOO_LARGE, &format!("at most {limit} bytes are read"));
+        let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+        if length.is_some_and(|length| limit as u64 <= length && length != limit as u64) {
+            // A client that only reads the answer after its own last byte gets it, unless it sends without end.
+            let _ = tokio::time::timeout(BODY, drain(body, limit.saturating_mul(8))).await;
+            return Err(too_long());
+        }
+        let read = tokio::time::timeout(BODY, Limited::new(body, limit).collect());
+        let bytes = match read.await {
+            Err(_) => return Err(plain(StatusCode::REQUEST_TIMEOUT, "the body took too long")),
+            Ok(Err(error)) if error.is::<LengthLimitError>() => return Err(too_long()),
+            Ok(Err(_)) => return Err(plain(StatusCode::BAD_REQUEST, "the body could not be read")),
+            Ok(Ok(body)) => body.to_bytes(),
+        };
+        let revision = single(headers, &REVISION)?;
+        let once = Conversation::once(revision.is_some_and(|revision| STATELESS <= revision));
+        match conversation.unwrap_or(&once).check(&bytes) {
+            Checked::Message(message, Some(key)) if message::is_marked(&key) => {
+                let bytes = serde_json::to_vec(&*message).expect("a message is JSON");
+                Ok((Bytes::from(bytes), Some(key)))
+            }
+            Checked::Message(_, key) => Ok((bytes, key)),
+            Checked::Answer(answer) => Err(json(StatusCode::BAD_REQUEST, answer)),
+            // A notification that cannot be read is taken and left alone.
+            Checked::Nothing => Err(plain(StatusCode::ACCEPTED, "")),
+        }
+    }
+
+    fn sessions(&self) -> std::sync::MutexGuard<'_, HashMap<String, (Arc<str>, Arc<Conversation>)>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forgets sessions that have ended.
+    pub(crate) async fn sweep(&self) {
+        let alive = self.manager.sessions.read().await;
+        self.sessions().retain(|id, _| alive.contains_key(id.as_str()));
+    }
+}
+
+/// Reads a body and drops it, up to a number of bytes.
+async fn drain(mut body: Incoming, most: usize) {
+    let mut read = 0;
+    while read < most
+        && let Some(Ok(frame)) = body.frame().await
+    {
+        read += frame.data_ref().map_or(0, Bytes::len);
+    }
+}
+
+/// Returns the only value of a header.
+fn single<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h str>, Box<Answer>> {
+    let mut values = headers.get_all(name).iter();
+    let first = values.next();
+    if values.next().is_some() {
+        return Err(plain(StatusCode::BAD_REQUEST, &format!("two headers `{name}`")));
+    }
+    let text = |value: &'h http::HeaderValue| value.to_str();
+    first.map(text).transpose().map_err(|_| plain(StatusCode::BAD_REQUEST, &format!("`{name}` is no text")))
+}
+
+/// Returns whether a Host names this machine, with any port.
+fn is_loopback_name(host: &str) -> bool {
+    let Ok(authority) = host.parse::<http::uri::Authority>() else { return false };
+    let name = authority.host().trim_start_matches('[').trim_end_matches(']');
+    let is_address = |address: std::net::IpAddr| address.is_loopback();
+    name.eq_ignore_ascii_case("localhost") || name.parse().is_ok_and(is_address)
+}
+
+fn plain(status: StatusCode, text: &str) -> Box<Answer> {
+    let media = "text/plain; charset=utf-8";
+    Box::new(answer(status, media, text.as_bytes().to_vec()))
+}
+
+fn json(status: StatusCode, bytes: Vec<u8>) -> Box<Answer> {
+    Box::new(answer(status, "application/json", bytes))
+}
+
+fn answer(status: StatusCode, media: &str, bytes: Vec<u8>) -> Answer {
+    let body = Full::new(Bytes::from(bytes)).boxed();
+    Response::builder().status(status).header(CONTENT_TYPE, media).body(body).expect("a plain answer")
+}
+
+/// The id of a request that is in use until its answer has been sent.
+struct Used {
+    key: String,
+    conversation: Option<Arc<Conversation>>,
+}
+
+impl Drop for Used {
+    fn drop(&mut self) {
+        if let Some(conversation) = &self.conversation {
+            conversation.answered(&self.key);
+        }
+    }
+}
+
+/// A body that ends the use of an id with its own end.
+struct Watched {
+    body: BoxBody<Bytes, Infallible>,
+    used: Option<Used>,
+}
+
+impl Body for Watched {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(context);
+        match &self.used {
+            Some(used) if message::is_marked(&used.key) => polled.map_ok(|frame| {
+                frame.map_data(|data| match std::str::from_utf8(&data) {
+                    Ok(text) => Bytes::from(message::restored(text, &used.key)),
+                    Err(_) => data,
+                })
+            }),
+            _ => polled,
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_of_this_machine_are_loopback() {
+        for host in ["localhost", "LOCALHOST:80", "127.0.0.1", "127.0.0.1:8766", "[::1]:1", "127.8.8.8"] {
+            assert!(is_loopback_name(host), "{host}");
+        }
+        for host in ["", "example.com", "localhost.example.com", "127.0.0.1.nip.io", "0.0.0.0", "10.0.0.1"] {
+            assert!(!is_loopback_name(host), "{host}");
+        }
+    }
+}

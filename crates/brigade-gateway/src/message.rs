@@ -1,0 +1,298 @@
+//! What a client sends, checked before anything else looks at it.
+//!
+//! The SDK reads messages leniently and ends a connection at a message that it does not expect. Here every mistake of a
+//! client has its answer, and the connection goes on.
+
+use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
+
+use brigade::core::{Dialect, Json};
+use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use serde_json::Value;
+
+/// No JSON.
+pub(crate) const PARSE_ERROR: i64 = -32700;
+/// No request of the protocol.
+pub(crate) const INVALID_REQUEST: i64 = -32600;
+/// Wrong parameters.
+const INVALID_PARAMS: i64 = -32602;
+
+/// The member of `_meta` that names the revision of a request without a handshake.
+const REVISION: &str = "io.modelcontextprotocol/protocolVersion";
+
+/// Marks ids that the SDK cannot hold: integers of more than 64 bits. No client can write it, because the id of a
+/// client that begins with it is marked, too.
+const MARK: char = '\u{0}';
+
+/// A message as it may be handled on.
+pub(crate) enum Checked {
+    /// To be handled. A request has the key under which its id is in use.
+    Message(Box<ClientJsonRpcMessage>, Option<String>),
+    /// To be answered with these bytes.
+    Answer(Vec<u8>),
+    /// To be left alone.
+    Nothing,
+}
+
+/// Whether a connection has shaken hands, and which ids of its requests are in use.
+#[derive(Debug, Default)]
+pub(crate) struct Conversation(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// Whether requests are taken.
+    shaken: bool,
+    /// Whether this is one request beside all sessions, which may be the handshake of a new one.
+    once: bool,
+    open: HashSet<String>,
+}
+
+impl Conversation {
+    /// Creates the conversation of a session that has shaken hands.
+    pub(crate) fn shaken() -> Conversation {
+        Conversation(Mutex::new(State { shaken: true, ..State::default() }))
+    }
+
+    /// Creates the conversation of one request beside all sessions. `stateless` tells whether its headers name a
+    /// revision without sessions.
+    pub(crate) fn once(stateless: bool) -> Conversation {
+        Conversation(Mutex::new(State { shaken: stateless, once: true, ..State::default() }))
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends the use of an id.
+    pub(crate) fn answered(&self, key: &str) {
+        self.state().open.remove(key);
+    }
+
+    /// Checks one message.
+    pub(crate) fn check(&self, bytes: &[u8]) -> Checked {
+        let Ok(json) = Json::parse_bytes(bytes, Dialect::Strict) else {
+            return Checked::Answer(error(None, PARSE_ERROR, "the message is not JSON"));
+        };
+        let refuse = |id: Option<&str>, why: &str| Checked::Answer(error(id, INVALID_REQUEST, why));
+        if json.as_array().is_some() {
+            return refuse(None, "batches are not supported");
+        }
+        if json.as_object().is_none() {
+            return refuse(None, "a message is an object");
+        }
+        let id = match json.get("id") {
+            None => None,
+            Some(id) => match key_of(id) {
+                Some(key) => Some(key),
+                None => return refuse(None, "an id is a text or an integer"),
+            },
+        };
+        let id_text = id.as_deref();
+        if json.get("jsonrpc").and_then(Json::as_str) != Some("2.0") {
+            return refuse(id_text, "`jsonrpc` must be \"2.0\"");
+        }
+        let Some(method) = json.get("method") else {
+            let is_answer = json.get("result").is_some() != json.get("error").is_some();
+            return match typed(bytes, &json) {
+                Some(message) if is_answer => Checked::Message(message, None),
+                _ if is_answer => Checked::Nothing,
+                _ => refuse(id_text, "a message has a `method`, a `result` or an `error`"),
+            };
+        };
+        let Some(method) = method.as_str() else {
+            return refuse(id_text, "`method` must be a text");
+        };
+        if json.get("params").is_some_and(|params| params.as_object().is_none()) {
+            let answer = || Checked::Answer(error(id_text, INVALID_PARAMS, "`params` must be an object"));
+            return if id.is_some() { answer() } else { Checked::Nothing };
+        }
+        let Some(key) = id else {
+            let mut state = self.state();
+            let cancelled = json.get("params").and_then(|params| params.get("requestId"));
+            // A request that is cancelled gets no answer.
+            if method == "notifications/cancelled"
+                && let Some(key) = cancelled.and_then(key_of)
+            {
+                state.open.remove(&key);
+            }
+            let shaken = state.shaken;
+            drop(state);
+            return match typed(bytes, &json) {
+                Some(message) if shaken => Checked::Message(message, None),
+                _ => Checked::Nothing,
+            };
+        };
+        let mut state = self.state();
+        if state.open.contains(&key) {
+            return refuse(Some(&key), "the id is in use");
+        }
+        let revision = json.get("params").and_then(|params| params.get("_meta")?.get(REVISION));
+        let needs_none = matches!(method, "initialize" | "ping") || revision.is_some();
+        if !state.shaken && !needs_none {
+            return refuse(Some(&key), "`initialize` comes first");
+        }
+        if method == "initialize" && state.shaken && !state.once {
+            return refuse(Some(&key), "the connection is initialized already");
+        }
+        let Some(message) = typed(bytes, &json) else {
+            return refuse(Some(&key), "the message is not a request of the protocol");
+        };
+        if method == "initialize" {
+            state.shaken = true;
+        }
+        state.open.insert(key.clone());
+        Checked::Message(message, Some(key))
+    }
+}
+
+/// Returns an id as JSON text, if it is one.
+fn key_of(id: &Json) -> Option<String> {
+    let text = id.to_compact();
+    let is_integer = || text.strip_prefix('-').unwrap_or(&text).bytes().all(|byte| byte.is_ascii_digit());
+    (id.as_str().is_some() || is_integer()).then_some(text)
+}
+
+/// Returns the message as the SDK has it. Ids that it cannot hold are marked.
+fn typed(bytes: &[u8], json: &Json) -> Option<Box<ClientJsonRpcMessage>> {
+    let large = |id: Option<&Json>| -> Option<String> {
+        let text = key_of(id?)?;
+        let is_marked = text.starts_with("\"\\u0000");
+        (is_marked || !text.starts_with('"') && text.parse::<i64>().is_err()).then_some(text)
+    };
+    let id = large(json.get("id"));
+    let cancelled = large(json.get("params").and_then(|params| params.get("requestId")));
+    if id.is_none() && cancelled.is_none() {
+        return serde_json::from_slice(bytes).ok();
+    }
+    let mut value: Value = serde_json::from_slice(bytes).ok()?;
+    let mark = |text: String| Value::String(format!("{MARK}{text}"));
+    if let Some(id) = id {
+        *value.get_mut("id")? = mark(id);
+    }
+    if let Some(id) = cancelled {
+        *value.get_mut("params")?.get_mut("requestId")? = mark(id);
+    }
+    serde_json::from_value(value).ok()
+}
+
+/// Writes a message of the server, and returns the key of the id that it answers.
+pub(crate) fn written(message: &ServerJsonRpcMessage) -> (Vec<u8>, Option<String>) {
+    let id = match message {
+        ServerJsonRpcMessage::Response(response) => Some(&response.id),
+        ServerJsonRpcMessage::Error(error) => error.id.as_ref(),
+        ServerJsonRpcMessage::Request(_) | ServerJsonRpcMessage::Notification(_) => None,
+    };
+    let text = serde_json::to_string(message).expect("a message is JSON");
+    let key = id.map(|id| serde_json::to_string(id).expect("an id is JSON"));
+    match key.as_deref().and_then(unmarked) {
+        Some(unmarked) => (restored(&text, &unmarked).into_bytes(), Some(unmarked)),
+        None => (text.into_bytes(), key),
+    }
+}
+
+/// Returns the id that a marked one stands for.
+fn unmarked(key: &str) -> Option<String> {
+    let text: String = serde_json::from_str(key).ok()?;
+    Some(text.strip_prefix(MARK)?.to_owned())
+}
+
+/// Puts the id of the client in place of the marked one.
+pub(crate) fn restored(text: &str, id: &str) -> String {
+    let marked = serde_json::to_string(&format!("{MARK}{id}")).expect("a text is JSON");
+    text.replacen(&format!("\"id\":{marked}"), &format!("\"id\":{id}"), 1)
+}
+
+/// Returns whether the SDK holds the id with this key under a mark.
+pub(crate) fn is_marked(key: &str) -> bool {
+    key.starts_with("\"\\u0000") || !key.starts_with('"') && key.parse::<i64>().is_err()
+}
+
+/// Writes an error. `id` is JSON.
+pub(crate) fn error(id: Option<&str>, code: i64, message: &str) -> Vec<u8> {
+    let message = serde_json::to_string(message).expect("a text is JSON");
+    let id = id.unwrap_or("null");
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":{message}}}}}"#).into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(conversation: &Conversation, text: &str) -> String {
+        match conversation.check(text.as_bytes()) {
+            Checked::Message(_, key) => format!("message {}", key.unwrap_or_default()),
+            Checked::Answer(bytes) => {
+                let json = Json::parse_bytes(&bytes, Dialect::Strict).unwrap();
+                let code = json.get("error").unwrap().get("code").unwrap().to_compact();
+                format!("{code} {}", json.get("id").unwrap().to_compact())
+            }
+            Checked::Nothing => "nothing".to_owned(),
+        }
+    }
+
+    const HELLO: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"a","version":"1"}}}"#;
+
+    #[test]
+    fn every_mistake_has_its_answer() {
+        let cases = [
+            ("nothing of JSON", "-32700 null"),
+            ("", "-32700 null"),
+            ("[]", "-32600 null"),
+            (r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, "-32600 null"),
+            ("7", "-32600 null"),
+            ("{}", "-32600 null"),
+            (r#"{"jsonrpc":"1.0","id":"a","method":"ping"}"#, r#"-32600 "a""#),
+            (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, "-32600 null"),
+            (r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, "-32600 null"),
+            (r#"{"jsonrpc":"2.0","id":true,"method":"ping"}"#, "-32600 null"),
+            (r#"{"jsonrpc":"2.0","id":4,"method":4}"#, "-32600 4"),
+            (r#"{"jsonrpc":"2.0","id":4}"#, "-32600 4"),
+            (r#"{"jsonrpc":"2.0","id":4,"method":"ping","params":[]}"#, "-32602 4"),
+            (r#"{"jsonrpc":"2.0","method":"ping","params":[]}"#, "nothing"),
+            (r#"{"jsonrpc":"2.0","id":5,"method":"unheard/of"}"#, "message 5"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(answer(&Conversation::shaken(), text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn nothing_but_a_ping_comes_before_the_handshake() {
+        let conversation = Conversation::default();
+        let list = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+        assert_eq!(answer(&conversation, list), "-32600 1");
+        let early = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+        assert_eq!(answer(&conversation, early), "nothing");
+        assert_eq!(answer(&conversation, r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#), "message \"p\"");
+        assert_eq!(answer(&conversation, HELLO), "message 0");
+        assert_eq!(answer(&conversation, list), "message 1");
+        assert_eq!(answer(&conversation, &HELLO.replace("\"id\":0", "\"id\":9")), "-32600 9");
+    }
+
+    #[test]
+    fn an_id_is_in_use_until_it_is_answered() {
+        let conversation = Conversation::shaken();
+        let list = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+        assert_eq!(answer(&conversation, list), "message 1");
+        assert_eq!(answer(&conversation, list), "-32600 1");
+        conversation.answered("1");
+        assert_eq!(answer(&conversation, list), "message 1");
+    }
+
+    #[test]
+    fn ids_come_back_as_they_came() {
+        for id in ["1", "-7", "9007199254740993", "12345678901234567890123", r#""a""#, r#""\u0000""#] {
+            let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
+            let Checked::Message(message, key) = Conversation::shaken().check(text.as_bytes()) else {
+                panic!("{id}");
+            };
+            let ClientJsonRpcMessage::Request(request) = *message else { panic!("{id}") };
+            let answer =
+                ServerJsonRpcMessage::error(rmcp::ErrorData::internal_error("x", None), Some(request.id));
+            let (bytes, answered) = written(&answer);
+            assert_eq!(answered, key, "{id}");
+            let json = Json::parse_bytes(&bytes, Dialect::Strict).unwrap();
+            assert_eq!(json.get("id").unwrap().to_compact(), id);
+        }
+    }
+}

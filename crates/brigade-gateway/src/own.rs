@@ -1,0 +1,91 @@
+//! The resources and prompts of the workspace itself.
+
+use std::sync::Arc;
+
+use brigade::LogStream;
+use brigade::core::RunId;
+use serde_json::{Value, json};
+
+use crate::call::{blocking, workspace_of};
+use crate::gateway::Gateway;
+use crate::view::{Kind, View};
+
+/// Lists a page for each tool that the agent is shown.
+pub(crate) fn resources(view: &View) -> Vec<Value> {
+    let tools = view.tools.iter().filter(|tool| matches!(tool.kind, Kind::Catalog));
+    let row = |tool: &crate::view::Shown| {
+        json!({
+            "uri": format!("brigade://tool/{}", tool.id),
+            "name": tool.id,
+            "title": tool.title(),
+            "mimeType": "text/markdown",
+        })
+    };
+    tools.map(row).collect()
+}
+
+/// The forms of resources that are not listed one by one.
+pub(crate) fn templates() -> Value {
+    json!([
+        {"uriTemplate": "brigade://tool/{id}", "name": "tool", "title": "How a tool is called",
+         "mimeType": "text/markdown"},
+        {"uriTemplate": "brigade://run/{run}", "name": "run", "title": "The receipt of a run",
+         "mimeType": "application/json"},
+        {"uriTemplate": "brigade://run/{run}/stdout", "name": "stdout", "title": "Standard output of a run",
+         "mimeType": "text/plain"},
+        {"uriTemplate": "brigade://run/{run}/stderr", "name": "stderr", "title": "Standard error of a run",
+         "mimeType": "text/plain"},
+    ])
+}
+
+/// Reads a resource. `None` for what does not exist or belongs to another agent.
+pub(crate) async fn read(gateway: &Arc<Gateway>, agent: &Arc<str>, view: &View, uri: &str) -> Option<Value> {
+    let rest = uri.strip_prefix("brigade://")?;
+    if let Some(id) = rest.strip_prefix("tool/") {
+        let tool = view.by_id(id)?;
+        return Some(json!({"uri": uri, "mimeType": "text/markdown", "text": tool.page()}));
+    }
+    let run = rest.strip_prefix("run/")?;
+    let (run, stream) = match run.split_once('/') {
+        None => (run, None),
+        Some((run, "stdout")) => (run, Some(LogStream::Stdout)),
+        Some((run, "stderr")) => (run, Some(LogStream::Stderr)),
+        Some(_) => return None,
+    };
+    let run: RunId = run.parse().ok()?;
+    let workspace = workspace_of(&gateway.workspace, agent, None);
+    blocking(move || {
+        let calls = workspace.agent_calls();
+        match stream {
+            None => {
+                let receipt = calls.receipt(&run).ok().flatten()?;
+                let text = serde_json::to_string_pretty(&receipt).ok()?;
+                Some(("application/json", text))
+            }
+            Some(stream) => {
+                let output = calls.output(&run, stream, 0, usize::MAX).ok().flatten()?;
+                Some(("text/plain", output.content))
+            }
+        }
+    })
+    .await
+    .map(|(media, text)| json!({"uri": uri, "mimeType": media, "text": text}))
+}
+
+/// Lists the skills, slash commands and superpowers of the catalog.
+pub(crate) fn prompts(view: &View) -> Vec<Value> {
+    let row = |prompt: &crate::view::Text| json!({"name": prompt.name, "title": prompt.title, "description": prompt.description});
+    view.prompts.iter().map(row).collect()
+}
+
+/// Returns the text of a prompt.
+pub(crate) async fn prompt(gateway: &Arc<Gateway>, agent: &str, view: &View, name: &str) -> Option<Value> {
+    let prompt = view.prompts.iter().find(|prompt| prompt.name == name)?.clone();
+    let workspace = workspace_of(&gateway.workspace, agent, None);
+    let id = prompt.name.clone();
+    let text = blocking(move || workspace.agent_calls().source_text(&id).ok().flatten()).await?;
+    Some(json!({
+        "description": prompt.description,
+        "messages": [{"role": "user", "content": {"type": "text", "text": text}}],
+    }))
+}

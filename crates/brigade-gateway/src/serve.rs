@@ -1,0 +1,384 @@
+//! Starts the server, and ends it.
+
+use std::fs::File;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use brigade::core::codes;
+use brigade::{CancelToken, Error, ErrorKind, Workspace};
+use brigade_profile::{Listing, NameStyle};
+use rmcp::model::RequestStateCodec;
+use rmcp::serve_server;
+use serde::{Deserialize, Serialize};
+use tokio::net::unix::pipe;
+use tokio::net::{TcpListener, UnixListener};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::gateway::{Gateway, Terms};
+use crate::http::{Http, Proof};
+use crate::session::Session;
+use crate::stdio::Lines;
+use crate::watch;
+
+/// How long calls may go on when the input has ended.
+const LAST_CALLS: Duration = Duration::from_secs(1);
+
+/// How long everything may take to end.
+const END: Duration = Duration::from_millis(2500);
+
+/// How often sessions that have ended are forgotten.
+const SWEEP: Duration = Duration::from_secs(30);
+
+/// How clients reach the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// One client over standard input and output.
+    Stdio,
+    /// Clients over HTTP, on a port, a Unix socket, or both.
+    Http {
+        /// The address to listen on.
+        address: Option<SocketAddr>,
+        /// The socket to listen on.
+        socket: Option<PathBuf>,
+    },
+}
+
+/// What to serve, and how.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Serve {
+    /// How clients reach the server.
+    pub transport: Transport,
+    /// The agent behind connections that are one agent's.
+    pub agent: Option<String>,
+    /// Profiles that narrow every agent.
+    pub profiles: Vec<String>,
+    /// How tools are listed, if not as gateway.toml says.
+    pub list: Option<Listing>,
+    /// How their names are written.
+    pub names: NameStyle,
+    /// Whether requests over HTTP need no token: they are the agent's.
+    pub no_token: bool,
+}
+
+impl Serve {
+    /// The name of the agent if none is given.
+    pub const AGENT: &str = "local";
+
+    /// Serves the agent `local`.
+    pub fn new(transport: Transport) -> Serve {
+        Serve {
+            transport,
+            agent: None,
+            profiles: Vec::new(),
+            list: None,
+            names: NameStyle::Dotted,
+            no_token: false,
+        }
+    }
+}
+
+/// Where a server listens.
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
+pub struct Listening {
+    /// The schema id.
+    pub schema: String,
+    /// The address of the HTTP endpoint.
+    pub address: Option<String>,
+    /// The path of the socket.
+    pub socket: Option<String>,
+    /// The process.
+    pub pid: u32,
+    /// How many tools the agent is shown; of several agents, how many the catalog has for the first.
+    pub tools: usize,
+}
+
+impl Listening {
+    /// The schema id.
+    pub const SCHEMA: &str = "brigade.serve.v1";
+}
+
+/// Serves until `stop` is cancelled or, over standard input and output, the input ends.
+///
+/// `ready` is called once the server listens. `say` gets what a person should know while it runs.
+///
+/// # Errors
+/// Fails if the configuration is broken, the agent is unknown, or nothing can be listened on.
+pub fn serve(
+    workspace: &Workspace,
+    wanted: Serve,
+    stop: CancelToken,
+    ready: &mut dyn FnMut(&Listening),
+    say: &(dyn Fn(&str) + Sync),
+) -> Result<(), Error> {
+    let config = workspace.agents().config()?;
+    let agent = wanted.agent.clone().unwrap_or_else(|| Serve::AGENT.to_owned());
+    let is_named = matches!(wanted.transport, Transport::Stdio)
+        || wanted.no_token
+        || matches!(&wanted.transport, Transport::Http { socket: Some(_), .. })
+        || wanted.agent.is_some();
+    if is_named {
+        workspace.agents().tools(&agent, &wanted.profiles, wanted.names)?;
+    } else if let Some(first) = config.agents.first() {
+        workspace.agents().tools(first.name.as_str(), &wanted.profiles, wanted.names)?;
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| environment("the server cannot be started", &error))?;
+    let mut key = vec![0; 32];
+    random(&mut key).map_err(|error| environment("the system gives no random bytes", &error))?;
+    let states = RequestStateCodec::try_new(key).expect("32 bytes are long enough for a key");
+    let terms = Terms { overlays: wanted.profiles, list: wanted.list, names: wanted.names };
+    let ended = CancellationToken::new();
+    let gateway = Arc::new(Gateway::new(workspace.clone(), config, terms, states, ended.clone()));
+    let agent: Arc<str> = agent.into();
+    let result = runtime.block_on(async {
+        let signal = signalled(stop.clone());
+        let warnings = follow(gateway.clone(), say);
+        let served = async {
+            match wanted.transport {
+                Transport::Stdio => stdio(&gateway, agent).await,
+                Transport::Http { address, socket } => {
+                    let proof = if wanted.no_token { Proof::Connection(agent.clone()) } else { Proof::Token };
+                    listen(&gateway, address, socket, proof, agent, ready).await
+                }
+            }
+        };
+        let result = tokio::select! {
+            () = signal => Ok(()),
+            result = served => result,
+            () = warnings => Ok(()),
+        };
+        ended.cancel();
+        // Runs end with their trees, and their receipts are written.
+        let until = Instant::now() + END;
+        while 0 < gateway.busy() && Instant::now() < until {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        result
+    });
+    runtime.shutdown_timeout(Duration::from_millis(200));
+    result
+}
+
+fn environment(what: &str, error: &io::Error) -> Error {
+    Error::new(ErrorKind::Environment, format!("{what}: {error}"))
+}
+
+/// Fills a buffer with random bytes of the system.
+fn random(buffer: &mut [u8]) -> io::Result<()> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        filled += rustix::rand::getrandom(&mut buffer[filled..], rustix::rand::GetRandomFlags::empty())?;
+    }
+    Ok(())
+}
+
+/// Waits until somebody asks for the end.
+async fn signalled(stop: CancelToken) {
+    match stop.as_fd().try_clone_to_owned().and_then(pipe::Receiver::from_owned_fd) {
+        Ok(pipe) => drop(pipe.readable().await),
+        Err(_) => {
+            while !stop.is_cancelled() {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        }
+    }
+}
+
+/// Follows the files, and passes on what a person should know.
+async fn follow(gateway: Arc<Gateway>, say: &(dyn Fn(&str) + Sync)) {
+    let followed = watch::follow(gateway.clone());
+    tokio::pin!(followed);
+    loop {
+        tokio::select! {
+            () = &mut followed => return,
+            text = gateway.heard() => say(&text),
+        }
+    }
+}
+
+/// Serves one client over standard input and output.
+async fn stdio(gateway: &Arc<Gateway>, agent: Arc<str>) -> Result<(), Error> {
+    let limit = gateway.max_request_bytes();
+    // Not the streams of the library: whoever started the server may hold their locks.
+    let streams =
+        || Ok((io::stdin().as_fd().try_clone_to_owned()?, io::stdout().as_fd().try_clone_to_owned()?));
+    let started =
+        streams().and_then(|(input, output)| Lines::start(File::from(input), File::from(output), limit));
+    let (lines, input_ended) =
+        started.map_err(|error: io::Error| environment("the input cannot be read", &error))?;
+    let session = Session::new(gateway.clone(), Some(agent));
+    let ending = gateway.clone();
+    let guard = tokio::spawn(async move {
+        input_ended.cancelled().await;
+        // What was asked for just before the end may still come to its own end.
+        let until = Instant::now() + LAST_CALLS;
+        while 0 < ending.busy() && Instant::now() < until {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        ending.stop.cancel();
+    });
+    if let Ok(running) = serve_server(session, lines).await {
+        drop(running.waiting().await);
+    }
+    guard.abort();
+    Ok(())
+}
+
+/// Serves clients over HTTP.
+async fn listen(
+    gateway: &Arc<Gateway>,
+    address: Option<SocketAddr>,
+    socket: Option<PathBuf>,
+    proof: Proof,
+    agent: Arc<str>,
+    ready: &mut dyn FnMut(&Listening),
+) -> Result<(), Error> {
+    let http = Arc::new(Http::new(gateway.clone(), gateway.stop.clone()));
+    let port = match address {
+        None => None,
+        Some(address) => {
+            let listener =
+                TcpListener::bind(address).await.map_err(|error| taken(&address.to_string(), &error))?;
+            Some(listener)
+        }
+    };
+    let socket = socket.map(|path| Socket::bind(&path)).transpose()?;
+    let shown = port.as_ref().and_then(|port| port.local_addr().ok());
+    let tools = {
+        let view = match &proof {
+            Proof::Connection(agent) => gateway.view(agent).await,
+            Proof::Token => {
+                let first = gateway.config().agents.first().map(|agent| Arc::from(agent.name.as_str()));
+                gateway.view(&first.unwrap_or_else(|| agent.clone())).await
+            }
+        };
+        view.tools.len()
+    };
+    ready(&Listening {
+        schema: Listening::SCHEMA.to_owned(),
+        address: shown.map(|address| format!("http://{address}/mcp")),
+        socket: socket.as_ref().map(|socket| socket.path.display().to_string()),
+        pid: std::process::id(),
+        tools,
+    });
+    let (proof, own) = (Arc::new(proof), Arc::new(Proof::Connection(agent)));
+    let connections = TaskTracker::new();
+    let mut sweep = tokio::time::interval(SWEEP);
+    loop {
+        tokio::select! {
+            () = gateway.stop.cancelled() => break,
+            _ = sweep.tick() => http.sweep().await,
+            accepted = accept(port.as_ref()) => match accepted {
+                Ok((stream, _)) => {
+                    drop(stream.set_nodelay(true));
+                    connections.spawn(http.clone().connection(stream, proof.clone()));
+                }
+                // Too many open files, for example: the next one may work.
+                Err(error) => {
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+            },
+            accepted = accept_local(socket.as_ref()) => match accepted {
+                Ok((stream, _)) => {
+                    let is_own = stream.peer_cred().is_ok_and(|peer| peer.uid() == rustix::process::geteuid().as_raw());
+                    if is_own {
+                        connections.spawn(http.clone().connection(stream, own.clone()));
+                    }
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+            },
+        }
+    }
+    Ok(())
+}
+
+async fn accept(listener: Option<&TcpListener>) -> io::Result<(tokio::net::TcpStream, SocketAddr)> {
+    match listener {
+        Some(listener) => listener.accept().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn accept_local(
+    socket: Option<&Socket>,
+) -> io::Result<(tokio::net::UnixStream, tokio::net::unix::SocketAddr)> {
+    match socket {
+        Some(socket) => socket.listener.accept().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// A socket that this server made, and removes.
+struct Socket {
+    listener: UnixListener,
+    path: PathBuf,
+    inode: Option<u64>,
+}
+
+impl Socket {
+    /// Listens on a socket that only the user can open, in a folder of the user's own.
+    fn bind(path: &Path) -> Result<Socket, Error> {
+        let shown = path.display().to_string();
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let metadata = std::fs::metadata(folder)
+            .map_err(|error| environment(&format!("{shown} cannot be used"), &error))?;
+        let uid = rustix::process::geteuid().as_raw();
+        if metadata.uid() != uid || metadata.mode() & 0o022 != 0 {
+            let message = format!("the folder of {shown} is not the user's own: others may write in it");
+            return Err(Error::new(ErrorKind::Environment, message).coded(codes::ADDRESS_TAKEN));
+        }
+        // One that nobody listens on is left over.
+        if std::fs::symlink_metadata(path).is_ok() {
+            if std::os::unix::net::UnixStream::connect(path).is_ok() {
+                return Err(taken(&shown, &io::ErrorKind::AddrInUse.into()));
+            }
+            let is_socket = std::fs::symlink_metadata(path)
+                .is_ok_and(|metadata| metadata.mode() & libc_socket() == libc_socket());
+            if is_socket {
+                drop(std::fs::remove_file(path));
+            }
+        }
+        let before = rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o177));
+        let listener = UnixListener::bind(path);
+        rustix::process::umask(before);
+        let listener = listener.map_err(|error| taken(&shown, &error))?;
+        drop(std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)));
+        let inode = std::fs::metadata(path).ok().map(|metadata| metadata.ino());
+        Ok(Socket { listener, path: path.to_owned(), inode })
+    }
+}
+
+/// The file type of a socket in a mode.
+fn libc_socket() -> u32 {
+    0o140_000
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        let now = std::fs::metadata(&self.path).ok().map(|metadata| metadata.ino());
+        if now.is_some() && now == self.inode {
+            drop(std::fs::remove_file(&self.path));
+        }
+    }
+}
+
+/// An address that cannot be listened on, with who has it.
+fn taken(address: &str, error: &io::Error) -> Error {
+    if error.kind() != io::ErrorKind::AddrInUse {
+        return environment(&format!("{address} cannot be listened on"), error);
+    }
+    let holder = crate::holder::of(address).map_or_else(|| "another process".to_owned(), |holder| holder);
+    let message = format!("{address} is taken by {holder}");
+    Error::new(ErrorKind::Environment, message).coded(codes::ADDRESS_TAKEN)
+}

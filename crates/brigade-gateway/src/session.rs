@@ -1,0 +1,299 @@
+//! One client: what it asks over any transport and revision ends here.
+
+#![expect(deprecated, reason = "older revisions have logging levels")]
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, DiscoverResult, ErrorCode,
+    GetPromptRequestParams, GetPromptResponse, InitializeRequestParams, InitializeResult, JsonObject,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ServerConfig,
+    SetLevelRequestParams, SubscriptionFilter,
+};
+use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::{Value, json};
+
+use crate::call::{Asked, Asker};
+use crate::confirm::Question;
+use crate::gateway::Gateway;
+use crate::http::Identity;
+use crate::listing;
+use crate::own;
+use crate::view::Kind;
+
+/// The revisions that are spoken.
+const REVISIONS: [ProtocolVersion; 5] = [
+    ProtocolVersion::V_2024_11_05,
+    ProtocolVersion::V_2025_03_26,
+    ProtocolVersion::V_2025_06_18,
+    ProtocolVersion::V_2025_11_25,
+    ProtocolVersion::V_2026_07_28,
+];
+
+/// One client.
+pub(crate) struct Session {
+    gateway: Arc<Gateway>,
+    /// The agent, where the connection is one agent's. Over HTTP each request says whose it is.
+    agent: Option<Arc<str>>,
+}
+
+impl Session {
+    pub(crate) fn new(gateway: Arc<Gateway>, agent: Option<Arc<str>>) -> Session {
+        Session { gateway, agent }
+    }
+
+    fn agent(&self, extensions: &rmcp::model::Extensions) -> Result<Arc<str>, ErrorData> {
+        let parts = extensions.get::<http::request::Parts>();
+        let identity = parts.and_then(|parts| parts.extensions.get::<Identity>());
+        let agent = identity.map(|identity| identity.0.clone()).or_else(|| self.agent.clone());
+        agent.ok_or_else(|| ErrorData::internal_error("the connection has no agent", None))
+    }
+
+    fn asker(&self, context: &RequestContext<RoleServer>) -> Result<Asker, ErrorData> {
+        Ok(Asker {
+            agent: self.agent(&context.extensions)?,
+            peer: context.peer.clone(),
+            progress: context.meta.get_progress_token(),
+            cancelled: context.ct.clone(),
+        })
+    }
+
+    async fn instructions(&self, agent: &Arc<str>) -> String {
+        self.gateway.view(agent).await.instructions.clone()
+    }
+}
+
+/// Reads a typed result of the protocol from its members.
+pub(crate) fn typed<T: serde::de::DeserializeOwned>(value: Value) -> Result<T, ErrorData> {
+    serde_json::from_value(value)
+        .map_err(|error| ErrorData::internal_error(format!("a result could not be written: {error}"), None))
+}
+
+impl ServerHandler for Session {
+    fn get_info(&self) -> ServerConfig {
+        let info = json!({
+            "protocolVersion": ProtocolVersion::V_2025_11_25.as_str(),
+            "capabilities": {
+                "tools": {"listChanged": true},
+                "resources": {},
+                "prompts": {},
+                "logging": {},
+            },
+            "serverInfo": {"name": "brigade", "title": "Brigade", "version": env!("CARGO_PKG_VERSION")},
+        });
+        serde_json::from_value(info).expect("plain members are a configuration")
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        Cow::Borrowed(const { &REVISIONS })
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        context.peer.set_peer_info(request.clone());
+        let agent = self.agent(&context.extensions)?;
+        let mut result = self.negotiate_initialize(&request)?;
+        result.instructions = Some(self.instructions(&agent).await);
+        Ok(result)
+    }
+
+    async fn discover(&self, context: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
+        let agent = self.agent(&context.extensions)?;
+        let versions = self.supported_protocol_versions().into_owned();
+        let mut result = DiscoverResult::from_server_info(versions, self.get_info());
+        result.instructions = Some(self.instructions(&agent).await);
+        Ok(result)
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        if let Ok(agent) = self.agent(&context.extensions) {
+            self.gateway.listen(agent, context.peer.clone()).await;
+        }
+    }
+
+    async fn list_tools(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let agent = self.agent(&context.extensions)?;
+        let view = self.gateway.view(&agent).await;
+        let cursor = request.and_then(|request| request.cursor);
+        let page = listing::page(&self.gateway, &agent, &view, cursor.as_deref())?;
+        let mut result = ListToolsResult::with_all_items(page.tools);
+        result.next_cursor = page.next;
+        Ok(result)
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let asker = self.asker(&context)?;
+        let view = self.gateway.view(&asker.agent).await;
+        let mut name = request.name.as_ref();
+        let mut arguments = request.arguments.clone().unwrap_or_default();
+        let mut tool = view.by_name(name).ok_or_else(|| unknown(&view, name))?;
+        let inner;
+        if let Kind::Control(control) = &tool.kind {
+            let Some(called) = control.calls_another(&arguments) else {
+                let limit = self.gateway.max_result_bytes();
+                let answer = control.answer(&self.gateway, &asker, &view, &arguments).await;
+                return Ok(answer.finish(limit).into());
+            };
+            let called = match called {
+                Ok(called) => called,
+                Err(answer) => return Ok(answer.finish(self.gateway.max_result_bytes()).into()),
+            };
+            inner = called;
+            name = &inner.0;
+            arguments = inner.1.clone();
+            tool = view.by_name(name).ok_or_else(|| unknown(&view, name))?;
+            if matches!(tool.kind, Kind::Control(_)) {
+                return Err(ErrorData::invalid_params("`tools.call` calls no tool of the gateway", None));
+            }
+        }
+        let question = Question::of(&self.gateway, &asker.agent, tool, &context);
+        let limit = self.gateway.max_result_bytes();
+        let done = |answer: crate::answer::Answer| Ok(answer.finish(limit).into());
+        // The answer to a question that this client was asked before.
+        if let Some(state) = &request.request_state {
+            let answer = question.returned(&self.gateway, &asker, tool, &arguments, state, &request).await?;
+            return done(answer);
+        }
+        match self.gateway.ask(&asker, tool, Value::Object(arguments.clone())).await {
+            Asked::Answer(answer) => done(*answer),
+            Asked::Pending(call, unknown) => {
+                match question.ask(&self.gateway, &asker, tool, &call, &arguments).await {
+                    crate::confirm::Reply::Required(required) => {
+                        Ok(CallToolResponse::InputRequired(*required))
+                    }
+                    crate::confirm::Reply::Answer(answer) => done(*answer),
+                    crate::confirm::Reply::None => {
+                        done(self.gateway.as_it_stands(&asker, &call, unknown.as_ref()))
+                    }
+                }
+            }
+        }
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let agent = self.agent(&context.extensions)?;
+        let view = self.gateway.view(&agent).await;
+        typed(json!({"resources": own::resources(&view)}))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        typed(json!({"resourceTemplates": own::templates()}))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let agent = self.agent(&context.extensions)?;
+        let view = self.gateway.view(&agent).await;
+        match own::read(&self.gateway, &agent, &view, &request.uri).await {
+            Some(contents) => Ok(ReadResourceResponse::Complete(typed(json!({"contents": [contents]}))?)),
+            None => {
+                let is_late = context
+                    .protocol_version()
+                    .is_some_and(|version| ProtocolVersion::V_2026_07_28.as_str() <= version.as_str());
+                let code = if is_late { ErrorCode::INVALID_PARAMS } else { ErrorCode::RESOURCE_NOT_FOUND };
+                Err(ErrorData::new(code, "there is no such resource", None))
+            }
+        }
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        let agent = self.agent(&context.extensions)?;
+        let view = self.gateway.view(&agent).await;
+        typed(json!({"prompts": own::prompts(&view)}))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let agent = self.agent(&context.extensions)?;
+        let view = self.gateway.view(&agent).await;
+        let prompt = own::prompt(&self.gateway, &agent, &view, &request.name).await;
+        let prompt = prompt.ok_or_else(|| ErrorData::invalid_params("there is no such prompt", None))?;
+        Ok(GetPromptResponse::Complete(typed(prompt)?))
+    }
+
+    async fn set_level(
+        &self,
+        _: SetLevelRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        Ok(())
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        Some(requested.clone())
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let agent = self.agent(&context.request_context().extensions)?;
+        self.gateway.subscribed(agent, &context).await;
+        Ok(())
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        // What the SDK could not read as the request that its method names.
+        const METHODS: [&str; 12] = [
+            "initialize",
+            "ping",
+            "server/discover",
+            "tools/list",
+            "tools/call",
+            "resources/list",
+            "resources/read",
+            "resources/templates/list",
+            "prompts/list",
+            "prompts/get",
+            "logging/setLevel",
+            "subscriptions/listen",
+        ];
+        Err(if METHODS.contains(&request.method.as_str()) {
+            ErrorData::invalid_params("the parameters do not fit the method", None)
+        } else {
+            ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "there is no such method", None)
+        })
+    }
+}
+
+fn unknown(view: &crate::view::View, name: &str) -> ErrorData {
+    let near = view.near(name);
+    let data = (!near.is_empty()).then(|| json!({"did_you_mean": near}));
+    ErrorData::invalid_params("there is no such tool", data)
+}
+
+/// Arguments of a tool.
+pub(crate) type Arguments = JsonObject;

@@ -1,0 +1,186 @@
+//! Messages as lines on standard input and output.
+
+use std::borrow::Cow;
+use std::io::{self, BufRead, Read, Write};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use rmcp::RoleServer;
+use rmcp::model::ClientJsonRpcMessage;
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use tokio::sync::mpsc as channel;
+use tokio_util::sync::CancellationToken;
+
+use crate::message::{self, Checked, Conversation};
+
+/// How many messages wait to be handled before no more are read.
+const WAITING: usize = 64;
+
+/// The transport of one client over lines.
+pub(crate) struct Lines {
+    incoming: channel::Receiver<ClientJsonRpcMessage>,
+    outgoing: mpsc::Sender<Out>,
+    conversation: Arc<Conversation>,
+}
+
+/// What the writing thread gets.
+enum Out {
+    /// A message.
+    Message(Vec<u8>),
+    /// A question for when all messages before it are written.
+    Written(mpsc::SyncSender<()>),
+}
+
+/// How long the last messages may take to be written.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+impl Lines {
+    /// Reads messages of at most `limit` bytes from `input` and writes the answers to `output`, each on a thread.
+    ///
+    /// The returned token is cancelled when the input has ended.
+    ///
+    /// # Errors
+    /// Fails if no thread can be started.
+    pub(crate) fn start(
+        input: impl Read + Send + 'static,
+        output: impl Write + Send + 'static,
+        limit: usize,
+    ) -> io::Result<(Lines, CancellationToken)> {
+        let ended = CancellationToken::new();
+        let at_end = ended.clone();
+        let conversation = Arc::new(Conversation::default());
+        let (to_server, incoming) = channel::channel(WAITING);
+        let (outgoing, to_client) = mpsc::channel::<Out>();
+        let (talk, answers) = (conversation.clone(), outgoing.clone());
+        thread::Builder::new().name("input".to_owned()).spawn(move || {
+            read(input, limit, &talk, &to_server, &answers);
+            at_end.cancel();
+        })?;
+        thread::Builder::new().name("output".to_owned()).spawn(move || write(output, &to_client))?;
+        Ok((Lines { incoming, outgoing, conversation }, ended))
+    }
+}
+
+/// Reads lines until the input ends or nobody handles them any more.
+fn read(
+    input: impl Read,
+    limit: usize,
+    conversation: &Conversation,
+    to_server: &channel::Sender<ClientJsonRpcMessage>,
+    answers: &mpsc::Sender<Out>,
+) {
+    let mut input = io::BufReader::with_capacity(64 << 10, input);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        match take_line(&mut input, limit, &mut line) {
+            Ok(Line::End) | Err(_) => return,
+            Ok(Line::Long) => {
+                let why = format!("the message is longer than {limit} bytes");
+                drop(answers.send(Out::Message(message::error(None, message::INVALID_REQUEST, &why))));
+                continue;
+            }
+            Ok(Line::Whole) => {}
+        }
+        if line.iter().all(u8::is_ascii_whitespace) {
+            continue;
+        }
+        match conversation.check(&line) {
+            Checked::Message(message, _) => {
+                if to_server.blocking_send(*message).is_err() {
+                    return;
+                }
+            }
+            Checked::Answer(bytes) => drop(answers.send(Out::Message(bytes))),
+            Checked::Nothing => {}
+        }
+    }
+}
+
+enum Line {
+    Whole,
+    Long,
+    End,
+}
+
+/// Reads one line without its end. Of a line that is too long, the rest is read and dropped.
+fn take_line(input: &mut impl BufRead, limit: usize, line: &mut Vec<u8>) -> io::Result<Line> {
+    let mut is_long = false;
+    loop {
+        let piece = match input.fill_buf() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            piece => piece?,
+        };
+        if piece.is_empty() {
+            return Ok(match (is_long, line.is_empty()) {
+                (true, _) => Line::Long,
+                (false, true) => Line::End,
+                (false, false) => Line::Whole,
+            });
+        }
+        let end = piece.iter().position(|byte| *byte == b'\n');
+        let part = &piece[..end.unwrap_or(piece.len())];
+        is_long |= limit < line.len() + part.len();
+        if is_long {
+            line.clear();
+        } else {
+            line.extend_from_slice(part);
+        }
+        let used = end.map_or(piece.len(), |end| end + 1);
+        input.consume(used);
+        if end.is_some() {
+            return Ok(if is_long { Line::Long } else { Line::Whole });
+        }
+    }
+}
+
+/// Writes messages until there are no more, or nobody reads them.
+fn write(mut output: impl Write, messages: &mpsc::Receiver<Out>) {
+    while let Ok(out) = messages.recv() {
+        match out {
+            Out::Message(mut bytes) => {
+                bytes.push(b'\n');
+                if output.write_all(&bytes).and_then(|()| output.flush()).is_err() {
+                    return;
+                }
+            }
+            Out::Written(asked) => drop(asked.try_send(())),
+        }
+    }
+}
+
+impl Transport<RoleServer> for Lines {
+    type Error = io::Error;
+
+    fn name() -> Cow<'static, str> {
+        "lines".into()
+    }
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
+        let (bytes, answered) = message::written(&item);
+        if let Some(key) = answered {
+            self.conversation.answered(&key);
+        }
+        let sent = self.outgoing.send(Out::Message(bytes));
+        std::future::ready(sent.map_err(|_| io::ErrorKind::BrokenPipe.into()))
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        self.incoming.recv().await
+    }
+
+    async fn close(&mut self) -> Result<(), io::Error> {
+        self.incoming.close();
+        let (written, all) = mpsc::sync_channel(1);
+        // Without a writer there is nothing to wait for.
+        if self.outgoing.send(Out::Written(written)).is_ok() {
+            let _ = all.recv_timeout(LAST_WORDS);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,158 @@
+//! Whose call runs next, when not all can at once.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{Notify, OwnedMutexGuard};
+
+/// How many calls of one agent wait at most.
+const WAITING: usize = 64;
+
+/// The turns of all agents. Each agent has its own places, so that the calls of one never stop those of another.
+#[derive(Default)]
+pub(crate) struct Turns {
+    agents: Mutex<HashMap<Arc<str>, Arc<Places>>>,
+}
+
+#[derive(Default)]
+struct Places {
+    state: Mutex<State>,
+    freed: Notify,
+    /// Held by the call that writes in the workspace.
+    writing: Arc<tokio::sync::Mutex<()>>,
+}
+
+#[derive(Default)]
+struct State {
+    running: usize,
+    waiting: usize,
+}
+
+/// A turn. Dropping it gives it to the next call.
+pub(crate) struct Turn {
+    places: Arc<Places>,
+    _writing: Option<OwnedMutexGuard<()>>,
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.places.state().running -= 1;
+        self.places.freed.notify_one();
+    }
+}
+
+impl Places {
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a free place.
+    fn take(self: &Arc<Places>, most: usize) -> bool {
+        let mut state = self.state();
+        let is_free = state.running < most;
+        state.running += usize::from(is_free);
+        is_free
+    }
+}
+
+/// A call that waits. Dropping it says that it no longer does.
+struct Waiting(Arc<Places>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.state().waiting -= 1;
+    }
+}
+
+impl Turns {
+    /// Waits for a turn of the agent, of which at most `most` run at once. `None` if too many wait already.
+    pub(crate) async fn take(&self, agent: &Arc<str>, writes: bool, most: usize) -> Option<Turn> {
+        let places = {
+            let mut agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
+            agents.entry(agent.clone()).or_default().clone()
+        };
+        let waiting = {
+            let mut state = places.state();
+            if WAITING <= state.waiting && most <= state.running {
+                return None;
+            }
+            state.waiting += 1;
+            Waiting(places.clone())
+        };
+        // Calls that write go one after the other, and take a place only when it is their turn to write.
+        let writing = match writes {
+            true => Some(places.writing.clone().lock_owned().await),
+            false => None,
+        };
+        loop {
+            let freed = places.freed.notified();
+            if places.take(most.max(1)) {
+                break;
+            }
+            freed.await;
+        }
+        drop(waiting);
+        Some(Turn { places, _writing: writing })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block_on<T>(future: impl Future<Output = T>) -> T {
+        tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(future)
+    }
+
+    async fn is_ready<T>(future: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            biased;
+            value = future => Some(value),
+            () = tokio::task::yield_now() => None,
+        }
+    }
+
+    #[test]
+    fn a_flood_of_one_agent_stops_no_other() {
+        block_on(async {
+            let (turns, a, b) = (Turns::default(), Arc::from("a"), Arc::from("b"));
+            let first = turns.take(&a, false, 1).await.unwrap();
+            assert!(is_ready(turns.take(&a, false, 1)).await.is_none(), "the second of `a` waits");
+            assert!(is_ready(turns.take(&b, false, 1)).await.is_some(), "`b` has its own turns");
+            drop(first);
+            assert!(is_ready(turns.take(&a, false, 1)).await.is_some());
+        });
+    }
+
+    #[test]
+    fn writers_of_one_agent_go_one_after_the_other() {
+        block_on(async {
+            let (turns, a) = (Turns::default(), Arc::from("a"));
+            let writer = turns.take(&a, true, 4).await.unwrap();
+            assert!(is_ready(turns.take(&a, true, 4)).await.is_none());
+            assert!(is_ready(turns.take(&a, false, 4)).await.is_some(), "readers go on");
+            drop(writer);
+            assert!(is_ready(turns.take(&a, true, 4)).await.is_some());
+        });
+    }
+
+    #[test]
+    fn too_many_waiting_calls_are_told_so() {
+        block_on(async {
+            let (turns, a) = (Arc::new(Turns::default()), Arc::<str>::from("a"));
+            let running = turns.take(&a, false, 1).await.unwrap();
+            let waiting: Vec<_> = (0..WAITING)
+                .map(|_| {
+                    let (turns, a) = (turns.clone(), a.clone());
+                    tokio::spawn(async move { turns.take(&a, false, 1).await.map(drop) })
+                })
+                .collect();
+            tokio::task::yield_now().await;
+            assert!(turns.take(&a, false, 1).await.is_none());
+            drop(running);
+            for one in waiting {
+                assert!(one.await.unwrap().is_some());
+            }
+        });
+    }
+}

@@ -1,0 +1,407 @@
+//! What one agent is shown: the tools, their names and how they are listed.
+
+use std::collections::HashMap;
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use brigade::core::{AgentName, Timestamp};
+use brigade::{ApprovedBy, Plan, Workspace};
+use brigade_catalog::Family;
+use brigade_facts::AgentTools;
+use brigade_policy::{Asked, AutoApprove, Gate, RiskLevel, Standing, covering};
+use brigade_profile::{ListedTool, ToolTraits, control_tools};
+use brigade_schema::Schema;
+use rmcp::model::Tool;
+use serde_json::{Map, Value, json};
+
+use crate::control::Control;
+use crate::gateway::Terms;
+
+/// How many names are proposed for an unknown one.
+const PROPOSED: usize = 3;
+
+/// What one agent is shown.
+pub(crate) struct View {
+    /// In order of the id, with the tools of the gateway.
+    pub(crate) tools: Vec<Shown>,
+    /// The skills, slash commands and superpowers.
+    pub(crate) prompts: Vec<Text>,
+    /// What the client is told about this server.
+    pub(crate) instructions: String,
+    /// Differs when the listing does.
+    pub(crate) fingerprint: u64,
+    /// The places of tools, by their listed names and their ids.
+    places: HashMap<String, usize>,
+    /// What decided, unless it could not be read.
+    shown: Option<Arc<AgentTools>>,
+}
+
+/// What a name stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A tool of the gateway.
+    Control(Control),
+    /// An entry of the catalog.
+    Catalog,
+}
+
+/// A tool that an agent is shown.
+#[derive(Clone)]
+pub(crate) struct Shown {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
+    pub(crate) family: String,
+    pub(crate) effects: Vec<String>,
+    pub(crate) risk: RiskLevel,
+    pub(crate) gate: Gate,
+    pub(crate) listed: Tool,
+    pub(crate) output_schema: Option<Arc<Schema>>,
+    category: Option<String>,
+    tags: Vec<String>,
+    /// The names of its source.
+    sources: Vec<String>,
+}
+
+/// A text of the catalog that is offered as a prompt.
+#[derive(Clone)]
+pub(crate) struct Text {
+    pub(crate) name: String,
+    pub(crate) title: String,
+    pub(crate) description: String,
+}
+
+impl Shown {
+    /// A tool that is no longer there.
+    pub(crate) fn gone(id: &str) -> Shown {
+        let tool = || Tool::new(id.to_owned(), "", Arc::new(Map::new()));
+        Shown {
+            id: id.to_owned(),
+            name: id.to_owned(),
+            kind: Kind::Catalog,
+            family: String::new(),
+            effects: Vec::new(),
+            risk: RiskLevel::Critical,
+            gate: Gate::Ask,
+            listed: tool(),
+            output_schema: None,
+            category: None,
+            tags: Vec::new(),
+            sources: Vec::new(),
+        }
+    }
+
+    /// Returns whether calls of the tool write in the workspace.
+    pub(crate) fn writes(&self) -> bool {
+        self.effects.iter().any(|effect| effect == "local-write")
+    }
+
+    /// Returns whether a rule of the policy may approve its calls.
+    pub(crate) fn may_be_covered(&self) -> bool {
+        self.gate == Gate::Allow && self.risk < RiskLevel::Critical
+    }
+
+    /// Returns whether the person in front of a client may approve its calls.
+    pub(crate) fn may_be_confirmed(&self) -> bool {
+        self.risk < RiskLevel::Critical
+    }
+
+    pub(crate) fn title(&self) -> &str {
+        self.listed.title.as_deref().unwrap_or(&self.name)
+    }
+
+    fn text(&self) -> &str {
+        self.listed.description.as_deref().unwrap_or_default()
+    }
+
+    /// Returns what does not fit in an output.
+    pub(crate) fn output_faults(&self, value: &Value) -> Vec<String> {
+        let Some(schema) = &self.output_schema else { return Vec::new() };
+        schema.violations(value).iter().map(ToString::to_string).collect()
+    }
+
+    pub(crate) fn is_of(&self, source: Option<&str>, category: Option<&str>) -> bool {
+        source.is_none_or(|source| self.sources.iter().any(|known| known == source))
+            && category.is_none_or(|category| self.category.as_deref() == Some(category))
+    }
+
+    /// Shows the tool in a list.
+    pub(crate) fn row(&self) -> Value {
+        json!({
+            "name": self.name,
+            "description": self.text(),
+            "source": self.sources.first(),
+            "skip_judge": true,
+            "gate": self.gate.as_str(),
+        })
+    }
+
+    /// Shows everything about the tool.
+    pub(crate) fn description(&self) -> Value {
+        json!({
+            "name": self.name,
+            "id": self.id,
+            "title": self.title(),
+            "description": self.text(),
+            "input_schema": &*self.listed.input_schema,
+            "output_schema": self.listed.output_schema.as_deref(),
+            "family": self.family,
+            "effects": self.effects,
+            "risk": self.risk.as_str(),
+            "gate": self.gate.as_str(),
+            "reason": self.reason(),
+        })
+    }
+
+    fn reason(&self) -> &'static str {
+        match self.gate {
+            Gate::Allow => "a rule of the policy may approve its calls; without one, a person does",
+            _ => "a person approves each call",
+        }
+    }
+
+    /// Returns the page of the tool as Markdown.
+    pub(crate) fn page(&self) -> String {
+        let schema = serde_json::to_string_pretty(&*self.listed.input_schema).unwrap_or_default();
+        format!(
+            "# {}\n\n{}\n\n- id: `{}`\n- effects: {}\n- risk: {}\n- gate: {} ({})\n\n## Arguments\n\n```json\n{schema}\n```\n",
+            self.title(),
+            self.text(),
+            self.id,
+            if self.effects.is_empty() { "none declared".to_owned() } else { self.effects.join(", ") },
+            self.risk.as_str(),
+            self.gate.as_str(),
+            self.reason(),
+        )
+    }
+}
+
+impl View {
+    /// Reads what an agent is shown now. What cannot be read shows nothing, and says why.
+    pub(crate) fn read(workspace: &Workspace, agent: &str, terms: &Terms) -> View {
+        match workspace.agents().tools(agent, &terms.overlays, terms.names) {
+            Ok(shown) => View::of(shown),
+            Err(error) => View::empty(&format!("nothing can be called: {error}")),
+        }
+    }
+
+    fn empty(why: &str) -> View {
+        View {
+            tools: Vec::new(),
+            prompts: Vec::new(),
+            instructions: why.to_owned(),
+            fingerprint: 0,
+            places: HashMap::new(),
+            shown: None,
+        }
+    }
+
+    fn of(shown: AgentTools) -> View {
+        let instructions = instructions(&shown);
+        let names = shown.names;
+        let mut tools: Vec<Shown> =
+            shown.tools().iter().filter_map(|tool| catalog_tool(&shown, tool)).collect();
+        if shown.config.policy.standing() == Standing::Valid {
+            for own in control_tools() {
+                let Some(control) = Control::of(&own.id) else { continue };
+                let Ok(listed) = as_tool(&own.listed(names)) else { continue };
+                let traits = own.traits();
+                tools.push(Shown {
+                    id: own.id.clone(),
+                    name: listed.name.to_string(),
+                    kind: Kind::Control(control),
+                    family: "gateway".to_owned(),
+                    effects: vec!["session".to_owned()],
+                    risk: traits.risk,
+                    gate: Gate::Allow,
+                    listed,
+                    output_schema: None,
+                    category: None,
+                    tags: Vec::new(),
+                    sources: traits.sources().map(str::to_owned).collect(),
+                });
+            }
+        }
+        tools.sort_by(|left, right| left.id.cmp(&right.id));
+        let mut places = HashMap::new();
+        for (place, tool) in tools.iter().enumerate() {
+            places.insert(tool.id.clone(), place);
+        }
+        for (place, tool) in tools.iter().enumerate() {
+            places.insert(tool.name.clone(), place);
+        }
+        let prompts = match shown.config.policy.standing() {
+            Standing::Valid => prompts(&shown),
+            Standing::Missing | Standing::Invalid => Vec::new(),
+        };
+        let mut hasher = DefaultHasher::new();
+        for tool in &tools {
+            serde_json::to_string(&tool.listed).unwrap_or_default().hash(&mut hasher);
+        }
+        let fingerprint = hasher.finish();
+        View { tools, prompts, instructions, fingerprint, places, shown: Some(Arc::new(shown)) }
+    }
+
+    /// Writes a tool as a compact listing has it.
+    pub(crate) fn compact(&self, tool: &Shown) -> Tool {
+        let control = || control_tools().iter().find(|own| own.id == tool.id);
+        let listed = match (&tool.kind, &self.shown) {
+            (Kind::Control(_), Some(shown)) => control().map(|own| own.listed_compact(shown.names)),
+            (Kind::Catalog, Some(shown)) => shown.find(&tool.name).map(|found| shown.listed_compact(found)),
+            (_, None) => None,
+        };
+        listed.and_then(|listed| as_tool(&listed).ok()).unwrap_or_else(|| tool.listed.clone())
+    }
+
+    /// Returns the rule of the policy that approves a planned call at once.
+    pub(crate) fn rule(
+        &self,
+        tool: &Shown,
+        plan: &Plan,
+        now: Timestamp,
+        approved_last_hour: &dyn Fn(&AutoApprove) -> u64,
+    ) -> Option<ApprovedBy> {
+        let shown = self.shown.as_ref()?;
+        let entry = shown.config.catalog.tool(&tool.id)?;
+        let agents: Vec<AgentName> = shown.agents.gateway.agent_names();
+        let asked = Asked {
+            tool_id: &tool.id,
+            effects: &entry.effects,
+            approval_mode: entry.approval_mode,
+            risk: tool.risk,
+            gate: tool.gate,
+            args: plan.args(),
+            agent: Some(shown.agent.name.as_str()),
+            agents: &agents,
+            now,
+            policy_tracked: shown.policy_tracked,
+            approved_last_hour,
+        };
+        let rule = covering(&shown.config.policy, &asked).ok()?;
+        let line = rule.place.line.and_then(|line| u64::try_from(line).ok()).unwrap_or_default();
+        Some(ApprovedBy::Rule { rule: rule.name.clone(), file: rule.place.file.clone(), line })
+    }
+
+    /// Returns the tool with this listed name or id.
+    pub(crate) fn by_name(&self, name: &str) -> Option<&Shown> {
+        self.tools.get(*self.places.get(name)?)
+    }
+
+    /// Returns the tool with this id.
+    pub(crate) fn by_id(&self, id: &str) -> Option<&Shown> {
+        self.by_name(id).filter(|tool| tool.id == id)
+    }
+
+    /// Returns names that an unknown one may have meant.
+    pub(crate) fn near(&self, name: &str) -> Vec<&str> {
+        let mut left: Vec<&str> = self.tools.iter().map(|tool| tool.name.as_str()).collect();
+        let mut near = Vec::new();
+        while near.len() < PROPOSED
+            && let Some(found) = brigade::core::closest(name, left.iter().copied())
+        {
+            left.retain(|name| *name != found);
+            near.push(found);
+        }
+        near
+    }
+
+    /// Finds tools by words in their names, titles and descriptions, best first.
+    pub(crate) fn search(
+        &self,
+        query: &str,
+        pattern: Option<&str>,
+        source: Option<&str>,
+        category: Option<&str>,
+        tags: &[String],
+    ) -> Vec<&Shown> {
+        let words: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();
+        let pattern = pattern.map(brigade::core::Glob::new);
+        let mut found: Vec<(usize, &Shown)> = self
+            .tools
+            .iter()
+            .filter(|tool| tool.is_of(source, category))
+            .filter(|tool| pattern.as_ref().is_none_or(|pattern| pattern.matches(&tool.id)))
+            .filter(|tool| tags.iter().all(|tag| tool.tags.contains(tag)))
+            .filter_map(|tool| {
+                let (name, title, text) =
+                    (tool.id.to_lowercase(), tool.title().to_lowercase(), tool.text().to_lowercase());
+                let score = |word: &String| {
+                    usize::from(name.contains(word)) * 4
+                        + usize::from(title.contains(word)) * 2
+                        + usize::from(text.contains(word))
+                };
+                let scores: Vec<usize> = words.iter().map(score).collect();
+                scores.iter().all(|score| 0 < *score).then(|| (scores.iter().sum(), tool))
+            })
+            .collect();
+        found.sort_by(|(left, a), (right, b)| right.cmp(left).then_with(|| a.id.cmp(&b.id)));
+        found.into_iter().map(|(_, tool)| tool).collect()
+    }
+}
+
+fn catalog_tool(shown: &AgentTools, tool: &brigade_facts::AgentTool) -> Option<Shown> {
+    let entry = shown.entry(tool);
+    let schema = tool.output_schema().and_then(|schema| serde_json::to_value(schema).ok());
+    Some(Shown {
+        id: entry.id.as_str().to_owned(),
+        name: tool.name.clone(),
+        kind: Kind::Catalog,
+        family: entry.family.map(|family| family.as_str().to_owned()).unwrap_or_default(),
+        effects: entry.effects.clone(),
+        risk: tool.risk,
+        gate: tool.gate,
+        listed: as_tool(&shown.listed(tool)).ok()?,
+        output_schema: schema.and_then(|schema| Schema::compile_root(&schema).ok()).map(Arc::new),
+        category: entry.domain.clone(),
+        tags: entry.capability.clone(),
+        sources: ToolTraits::of(entry).sources().map(str::to_owned).collect(),
+    })
+}
+
+/// Lists the enabled skills, slash commands and superpowers.
+fn prompts(shown: &AgentTools) -> Vec<Text> {
+    let is_text = |family| matches!(family, Some(Family::Skill | Family::SlashCommand | Family::Superpower));
+    let texts = shown.config.catalog.tools().iter().filter(|tool| tool.enabled && is_text(tool.family));
+    let text = |tool: &brigade_catalog::Tool| Text {
+        name: tool.id.as_str().to_owned(),
+        title: tool.name.clone(),
+        description: tool.description.clone().unwrap_or_default(),
+    };
+    texts.map(text).collect()
+}
+
+/// What a client is told about this server.
+fn instructions(shown: &AgentTools) -> String {
+    let file = brigade::paths::POLICY;
+    match shown.config.policy.standing() {
+        Standing::Missing => {
+            return format!(
+                "Nothing can be called: {file} does not exist. `brigade tools policy init` writes one."
+            );
+        }
+        Standing::Invalid => {
+            return format!(
+                "Nothing can be called: {file} is invalid. `brigade tools policy doctor` says why."
+            );
+        }
+        Standing::Valid => {}
+    }
+    let mut text = format!(
+        "These are the tools of a workspace, for the agent `{}`. Each call is decided by the policy of this machine. A \
+         call that needs a person's approval answers with `approval_pending` and a call id; `call.wait` with that id, or \
+         the same call again, runs it once a person has approved it.",
+        shown.agent.name.as_str()
+    );
+    if shown.policy_tracked {
+        text.push_str(
+            " Git tracks the policy, so none of its rules approves anything: every call waits for a person.",
+        );
+    }
+    text
+}
+
+/// Reads an entry of a listing as the SDK has it.
+fn as_tool(listed: &ListedTool) -> Result<Tool, serde_json::Error> {
+    serde_json::from_value(serde_json::to_value(listed)?)
+}

@@ -1,0 +1,66 @@
+//! Sees when a listing may have changed.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use brigade::Workspace;
+use brigade::paths::{CATALOG, PINS, POLICY};
+use brigade_facts::{GATEWAY, PROFILES};
+
+use crate::gateway::{Gateway, Stamp};
+
+/// Whether git tracks the policy stands there.
+const GIT_INDEX: &str = ".git/index";
+
+/// How often files are looked at.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// How long a file must have been left alone before its times tell whether it changed.
+const SETTLED: Duration = Duration::from_millis(100);
+
+/// Returns what a file looks like.
+pub(crate) fn stamp_of(path: &Path) -> Option<(SystemTime, u64)> {
+    let metadata = std::fs::metadata(path).ok()?;
+    Some((metadata.modified().ok()?, metadata.len()))
+}
+
+/// Returns what the files look like that decide about listings.
+pub(crate) fn stamp(workspace: &Workspace) -> Stamp {
+    let files = [CATALOG, POLICY, GATEWAY, PROFILES, GIT_INDEX, PINS];
+    files.iter().map(|path| stamp_of(&workspace.root().join(path))).collect()
+}
+
+/// Returns whether all files have been left alone for a while.
+pub(crate) fn is_settled(stamp: &Stamp) -> bool {
+    let now = SystemTime::now();
+    stamp.iter().flatten().all(|(at, _)| now.duration_since(*at).is_ok_and(|age| SETTLED <= age))
+}
+
+/// Reads gateway.toml again when it changes, and tells sessions when their listing did, until the server ends.
+pub(crate) async fn follow(gateway: Arc<Gateway>) {
+    let mut before = stamp(&gateway.workspace);
+    let mut pending = false;
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(LOOK) => {}
+            () = gateway.stop.cancelled() => return,
+        }
+        let now = stamp(&gateway.workspace);
+        if now != before {
+            before = now;
+            pending = true;
+            continue;
+        }
+        if !pending {
+            continue;
+        }
+        // Nothing moved since the last look, so a batch of changes is told once.
+        pending = false;
+        if let Err(error) = gateway.reload() {
+            gateway.say(&format!("the last good gateway.toml stays in use: {error}"));
+        }
+        gateway.changed.notify_waiters();
+        gateway.tell_listeners().await;
+    }
+}
