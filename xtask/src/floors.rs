@@ -36,7 +36,7 @@ const FLOORS: &[Floor] = &[
         "brigade-attest",
     ]),
     Floor::Apart(&["brigade"]),
-    Floor::Apart(&["brigade-cli"]),
+    Floor::Ordered(&["brigade-cli", "brigade-gateway"]),
 ];
 
 /// Dependencies that the order of the floors would allow but that are refused, with the reason.
@@ -55,7 +55,12 @@ const FORBIDDEN: &[(&str, &str, &str)] = &[
 
 /// Crates that may depend only on the listed crates of the workspace.
 const ONLY: &[(&str, &[&str], &str)] = &[
-    ("brigade-cli", &["brigade"], "a frontend uses only the façade"),
+    (
+        "brigade-cli",
+        &["brigade", "brigade-gateway"],
+        "a frontend uses only the façade, and starts the gateway",
+    ),
+    ("brigade-gateway", &["brigade"], "a frontend uses only the façade"),
     ("brigade-testkit", &["brigade-core", "brigade-fs"], "test helpers do not depend on the code under test"),
 ];
 
@@ -159,7 +164,8 @@ mod tests {
 
     #[test]
     fn a_frontend_depends_only_on_the_facade() {
-        check("brigade-cli", &["brigade"], &["brigade-core", "brigade-call"]);
+        check("brigade-cli", &["brigade", "brigade-gateway"], &["brigade-core", "brigade-call"]);
+        check("brigade-gateway", &["brigade"], &["brigade-cli", "brigade-profile"]);
         check("brigade", &["brigade-exec", "brigade-core"], &["brigade-cli"]);
     }
 

@@ -76,12 +76,11 @@ impl Gateway {
         }
         let workspace = workspace_of(&self.workspace, &asker.agent, None);
         let view = self.view(&asker.agent).await;
-        let (id, gateway) = (tool.id.clone(), self.clone());
-        let rule = tool.clone();
+        let id = tool.id.clone();
         let asked = blocking(move || {
-            let args = Json::from(&args);
-            let calls = workspace.agent_calls();
-            calls.ask(&id, args, &|plan| gateway.rule(&view, &rule, plan, &calls))
+            let shown =
+                view.shown.as_ref().ok_or_else(|| Error::new(ErrorKind::Refused, "nothing can be called"))?;
+            workspace.agent_calls().ask(shown, &id, Json::from(&args))
         });
         let asked = match asked.await {
             Ok(asked) => asked,

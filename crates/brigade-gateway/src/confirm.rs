@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brigade::Call;
-use brigade_profile::Confirm;
+use brigade::profile::Confirm;
 use rmcp::model::{
     CallToolRequestParams, ClientResult, ElicitRequest, InputRequest, InputRequiredResult, ProtocolVersion,
     SealOptions, ServerRequest,

@@ -5,9 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
 use brigade::core::CallId;
-use brigade::{AgentCalls, ApprovedBy, CancelToken, Plan, Spent, Workspace};
-use brigade_policy::AutoApprove;
-use brigade_profile::{GatewayConfig, Listing, NameStyle};
+use brigade::profile::{GatewayConfig, Listing, NameStyle};
+use brigade::{CancelToken, Spent, Workspace};
 use rmcp::model::RequestStateCodec;
 use rmcp::service::SubscriptionContext;
 use rmcp::{Peer, RoleServer};
@@ -215,19 +214,6 @@ impl Gateway {
     /// Returns a tool that the agent may call, by its id.
     pub(crate) async fn shown_of(self: &Arc<Self>, agent: &Arc<str>, id: &str) -> Option<Shown> {
         self.view(agent).await.by_id(id).cloned()
-    }
-
-    /// Returns the rule of the policy that approves a planned call of an agent at once.
-    pub(crate) fn rule(
-        &self,
-        view: &View,
-        tool: &Shown,
-        plan: &Plan,
-        calls: &AgentCalls,
-    ) -> Option<ApprovedBy> {
-        let hour = Duration::from_secs(3600);
-        let approved = |rule: &AutoApprove| calls.approved_by(&rule.name, hour).unwrap_or(u64::MAX);
-        tool.may_be_covered().then(|| view.rule(tool, plan, calls.now(), &approved))?
     }
 
     /// Returns the limits of an agent over time, if it has some.

@@ -56,6 +56,6 @@ mod view;
 mod watch;
 
 #[cfg(feature = "serve")]
-pub use brigade_profile::{Listing, NameStyle};
+pub use brigade::profile::{Listing, NameStyle};
 #[cfg(feature = "serve")]
 pub use serve::{Listening, Serve, Transport, serve};

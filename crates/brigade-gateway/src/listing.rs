@@ -4,7 +4,7 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use brigade_profile::Listing;
+use brigade::profile::Listing;
 use rmcp::ErrorData;
 use rmcp::model::Tool;
 use serde::{Deserialize, Serialize};

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use brigade::core::codes;
+use brigade::profile::{Listing, NameStyle};
 use brigade::{CancelToken, Error, ErrorKind, Workspace};
-use brigade_profile::{Listing, NameStyle};
 use rmcp::model::RequestStateCodec;
 use rmcp::serve_server;
 use serde::{Deserialize, Serialize};

@@ -5,13 +5,9 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use brigade::core::{AgentName, Timestamp};
-use brigade::{ApprovedBy, Plan, Workspace};
-use brigade_catalog::Family;
-use brigade_facts::AgentTools;
-use brigade_policy::{Asked, AutoApprove, Gate, RiskLevel, Standing, covering};
-use brigade_profile::{ListedTool, ToolTraits, control_tools};
-use brigade_schema::Schema;
+use brigade::profile::{ListedTool, ToolTraits, control_tools};
+use brigade::schema::Schema;
+use brigade::{AgentTools, Family, Gate, RiskLevel, Standing, Tool as Entry, Workspace};
 use rmcp::model::Tool;
 use serde_json::{Map, Value, json};
 
@@ -34,7 +30,7 @@ pub(crate) struct View {
     /// The places of tools, by their listed names and their ids.
     places: HashMap<String, usize>,
     /// What decided, unless it could not be read.
-    shown: Option<Arc<AgentTools>>,
+    pub(crate) shown: Option<Arc<AgentTools>>,
 }
 
 /// What a name stands for.
@@ -95,11 +91,6 @@ impl Shown {
     /// Returns whether calls of the tool write in the workspace.
     pub(crate) fn writes(&self) -> bool {
         self.effects.iter().any(|effect| effect == "local-write")
-    }
-
-    /// Returns whether a rule of the policy may approve its calls.
-    pub(crate) fn may_be_covered(&self) -> bool {
-        self.gate == Gate::Allow && self.risk < RiskLevel::Critical
     }
 
     /// Returns whether the person in front of a client may approve its calls.
@@ -254,35 +245,6 @@ impl View {
         listed.and_then(|listed| as_tool(&listed).ok()).unwrap_or_else(|| tool.listed.clone())
     }
 
-    /// Returns the rule of the policy that approves a planned call at once.
-    pub(crate) fn rule(
-        &self,
-        tool: &Shown,
-        plan: &Plan,
-        now: Timestamp,
-        approved_last_hour: &dyn Fn(&AutoApprove) -> u64,
-    ) -> Option<ApprovedBy> {
-        let shown = self.shown.as_ref()?;
-        let entry = shown.config.catalog.tool(&tool.id)?;
-        let agents: Vec<AgentName> = shown.agents.gateway.agent_names();
-        let asked = Asked {
-            tool_id: &tool.id,
-            effects: &entry.effects,
-            approval_mode: entry.approval_mode,
-            risk: tool.risk,
-            gate: tool.gate,
-            args: plan.args(),
-            agent: Some(shown.agent.name.as_str()),
-            agents: &agents,
-            now,
-            policy_tracked: shown.policy_tracked,
-            approved_last_hour,
-        };
-        let rule = covering(&shown.config.policy, &asked).ok()?;
-        let line = rule.place.line.and_then(|line| u64::try_from(line).ok()).unwrap_or_default();
-        Some(ApprovedBy::Rule { rule: rule.name.clone(), file: rule.place.file.clone(), line })
-    }
-
     /// Returns the tool with this listed name or id.
     pub(crate) fn by_name(&self, name: &str) -> Option<&Shown> {
         self.tools.get(*self.places.get(name)?)
@@ -340,7 +302,7 @@ impl View {
     }
 }
 
-fn catalog_tool(shown: &AgentTools, tool: &brigade_facts::AgentTool) -> Option<Shown> {
+fn catalog_tool(shown: &AgentTools, tool: &brigade::AgentTool) -> Option<Shown> {
     let entry = shown.entry(tool);
     let schema = tool.output_schema().and_then(|schema| serde_json::to_value(schema).ok());
     Some(Shown {
@@ -363,7 +325,7 @@ fn catalog_tool(shown: &AgentTools, tool: &brigade_facts::AgentTool) -> Option<S
 fn prompts(shown: &AgentTools) -> Vec<Text> {
     let is_text = |family| matches!(family, Some(Family::Skill | Family::SlashCommand | Family::Superpower));
     let texts = shown.config.catalog.tools().iter().filter(|tool| tool.enabled && is_text(tool.family));
-    let text = |tool: &brigade_catalog::Tool| Text {
+    let text = |tool: &Entry| Text {
         name: tool.id.as_str().to_owned(),
         title: tool.name.clone(),
         description: tool.description.clone().unwrap_or_default(),

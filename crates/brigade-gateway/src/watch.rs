@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use brigade::Workspace;
-use brigade::paths::{CATALOG, PINS, POLICY};
-use brigade_facts::{GATEWAY, PROFILES};
+use brigade::paths::{CATALOG, GATEWAY, PINS, POLICY, PROFILES};
 
 use crate::gateway::{Gateway, Stamp};
 

@@ -9,9 +9,9 @@ use std::time::Duration;
 use brigade_call::{ApprovedBy, Call, CallStatus, Plan, Receipt};
 use brigade_core::{CallId, IdPrefix, Json, RunId, Timestamp, codes};
 use brigade_exec::log_text;
-use brigade_facts::FactReader;
+use brigade_facts::{AgentTools, FactReader};
 use brigade_mcp::answer_in_log;
-use brigade_policy::Blocker;
+use brigade_policy::{Asked as RuleAsked, Blocker, covering};
 use brigade_queue::{Calls as Which, OnDuplicate, Review, StoredCall};
 use brigade_redact::Redactor;
 use brigade_runtime::LogStream;
@@ -78,12 +78,40 @@ pub struct Spent {
 }
 
 impl AgentCalls {
-    /// Plans and queues a call, unless an equal one of the same agent waits. `covers` tells which rule approves the
-    /// planned call at once, if one does.
+    /// Plans and queues a call, unless an equal one of the same agent waits. A rule of the policy may approve it at
+    /// once. `shown` is what the agent is shown, which decides whether a rule may.
     ///
     /// # Errors
     /// Returns [`Refusal::Queue`] with every reason if the call is refused, and file errors.
-    pub fn ask(
+    pub fn ask(&self, shown: &AgentTools, tool: &str, args: Json) -> Result<Asked, Error> {
+        self.ask_under(tool, args, &|plan| self.rule(shown, plan))
+    }
+
+    /// Returns the rule that approves a planned call.
+    fn rule(&self, shown: &AgentTools, plan: &Plan) -> Option<ApprovedBy> {
+        let tool =
+            shown.find(plan.tool_id()).filter(|tool| shown.entry(tool).id.as_str() == plan.tool_id())?;
+        let entry = shown.entry(tool);
+        let hour = Duration::from_secs(3600);
+        let asked = RuleAsked {
+            tool_id: plan.tool_id(),
+            effects: &entry.effects,
+            approval_mode: entry.approval_mode,
+            risk: tool.risk,
+            gate: tool.gate,
+            args: plan.args(),
+            agent: self.room.env.caller.agent(),
+            agents: &shown.agents.gateway.agent_names(),
+            now: self.room.now(),
+            policy_tracked: shown.policy_tracked,
+            approved_last_hour: &|rule| self.approved_by(&rule.name, hour).unwrap_or(u64::MAX),
+        };
+        let rule = covering(&shown.config.policy, &asked).ok()?;
+        let line = rule.place.line.and_then(|line| u64::try_from(line).ok()).unwrap_or_default();
+        Some(ApprovedBy::Rule { rule: rule.name.clone(), file: rule.place.file.clone(), line })
+    }
+
+    fn ask_under(
         &self,
         tool: &str,
         args: Json,
@@ -300,10 +328,7 @@ impl AgentCalls {
     }
 
     /// Counts the calls of all agents that a rule approved in the last stretch of time.
-    ///
-    /// # Errors
-    /// Returns file errors.
-    pub fn approved_by(&self, name: &str, window: Duration) -> Result<u64, Error> {
+    fn approved_by(&self, name: &str, window: Duration) -> Result<u64, Error> {
         let since = before(self.room.now(), window);
         let mut count = 0;
         self.room.queue().read()?.for_each_newest(&Which::All, &mut |stored| {
@@ -316,11 +341,6 @@ impl AgentCalls {
             ControlFlow::Continue(())
         })?;
         Ok(count)
-    }
-
-    /// Returns the present, by the clock of the environment.
-    pub fn now(&self) -> Timestamp {
-        self.room.now()
     }
 
     /// Returns the source of a skill, slash command or superpower as text, without secrets. `None` without one.

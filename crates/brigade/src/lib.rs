@@ -73,6 +73,7 @@ mod workspace;
 /// Paths of a workspace's files, relative to its root.
 pub mod paths {
     pub use crate::room::{CALLS, CATALOG, CHECKPOINTS, POLICY, RUNS, RUNTIMES};
+    pub use brigade_facts::{GATEWAY, PROFILES};
     pub use brigade_mcp::PINS;
     pub use brigade_upkeep::{INBOX, STATE};
 }
@@ -83,7 +84,7 @@ pub use brigade_call::{
     ObservedAddress, ObservedDenial, OutputCompaction, Plan, PlanSummary, Preview, Receipt, RunInput,
     RuntimeHealth, RuntimeIssueRecord, RuntimeMetadata, RuntimeStatus, StartedCommand, UnboundFile,
 };
-pub use brigade_catalog::starter::StarterTools;
+pub use brigade_catalog::{Family, Tool, starter::StarterTools};
 pub use brigade_command as command;
 pub use brigade_core as core;
 pub use brigade_core::codes;
@@ -92,14 +93,15 @@ pub use brigade_exec::Progress;
 pub use brigade_facts::{AgentConfig, AgentTool, AgentTools, SourceFiles};
 pub use brigade_fs::{Fs, MemoryFs};
 pub use brigade_policy::{
-    Access, Blocker, BlockerDetail, Diagnosis, ErrorLine, Failure, Fault, Label, PolicyDecision, PolicyRules,
-    SourceLine,
+    Access, Blocker, BlockerDetail, Diagnosis, ErrorLine, Failure, Fault, Gate, Label, PolicyDecision,
+    PolicyRules, RiskLevel, SourceLine, Standing,
 };
 pub use brigade_process::{CancelSignal, CancelToken, leave_no_core_file, survive_file_size_limit};
 pub use brigade_profile as profile;
 pub use brigade_projection::{Header as ProjectionHeader, ProjectionSummary, SummaryRow};
 pub use brigade_redact as redact;
 pub use brigade_runtime::{LogStream, StartProgress};
+pub use brigade_schema as schema;
 
 pub use agent_calls::{AgentCall, AgentCalls, Asked, Output, Spent};
 pub use agents::Agents;

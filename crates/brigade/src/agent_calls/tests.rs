@@ -45,10 +45,14 @@ fn rule(_: &Plan) -> Option<ApprovedBy> {
 fn a_pending_call_is_approved_by_a_person_and_run_by_its_agent_once() {
     let (_folder, workspace) = workspace();
     let calls = of(&workspace, "a");
-    let asked = calls.ask("say", args("hello"), &nobody).unwrap();
+    let asked = calls.ask_under("say", args("hello"), &nobody).unwrap();
     assert_eq!((asked.call.status, asked.call.caller.agent()), (CallStatus::Pending, Some("a")));
     let id = asked.call.id;
-    assert_eq!(calls.ask("say", args("hello"), &nobody).unwrap().call.id, id, "the same call waits once");
+    assert_eq!(
+        calls.ask_under("say", args("hello"), &nobody).unwrap().call.id,
+        id,
+        "the same call waits once"
+    );
     assert_eq!(
         calls.go_on(&id).unwrap().call.status,
         CallStatus::Pending,
@@ -77,7 +81,7 @@ fn a_pending_call_is_approved_by_a_person_and_run_by_its_agent_once() {
 fn nothing_of_one_agent_is_another_ones() {
     let (_folder, workspace) = workspace();
     let (a, b) = (of(&workspace, "a"), of(&workspace, "b"));
-    let id = a.ask("say", args("mine"), &rule).unwrap().call.id;
+    let id = a.ask_under("say", args("mine"), &rule).unwrap().call.id;
     let run = a.go_on(&id).unwrap().receipt.unwrap().id.parse().unwrap();
     assert_eq!(b.show(&id).unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(b.go_on(&id).unwrap_err().kind(), ErrorKind::NotFound);
@@ -86,7 +90,11 @@ fn nothing_of_one_agent_is_another_ones() {
     assert!(b.output(&run, LogStream::Stdout, 0, 10).unwrap().is_none());
     assert!(b.list(0, 10).unwrap().is_empty());
     assert_eq!(b.spent(Duration::from_secs(60)).unwrap().calls, 0);
-    assert_ne!(b.ask("say", args("mine"), &nobody).unwrap().call.id, id, "an equal call of `b` is its own");
+    assert_ne!(
+        b.ask_under("say", args("mine"), &nobody).unwrap().call.id,
+        id,
+        "an equal call of `b` is its own"
+    );
     assert_eq!(a.list(0, 10).unwrap().len(), 1);
 }
 
@@ -94,7 +102,7 @@ fn nothing_of_one_agent_is_another_ones() {
 fn a_rule_approves_and_binds_as_a_person_would() {
     let (folder, workspace) = workspace();
     let calls = of(&workspace, "a");
-    let asked = calls.ask("say", args("at once"), &rule).unwrap();
+    let asked = calls.ask_under("say", args("at once"), &rule).unwrap();
     assert_eq!(asked.call.status, CallStatus::Approved);
     let receipt = calls.go_on(&asked.call.id).unwrap().receipt.unwrap();
     let review = receipt.approval.unwrap();
@@ -103,7 +111,7 @@ fn a_rule_approves_and_binds_as_a_person_would() {
         (Some("rule"), Some("all"), Some("policy.toml"), Some(3))
     );
     // Under a rule, equal calls run again; a changed contract ends the approval in between.
-    let again = calls.ask("say", args("at once"), &rule).unwrap().call;
+    let again = calls.ask_under("say", args("at once"), &rule).unwrap().call;
     assert_ne!(again.id, asked.call.id);
     fs::write(folder.path().join("say.json"), SCHEMA.replace("required", "$comment\": \"\", \"required"))
         .unwrap();
@@ -115,14 +123,14 @@ fn a_rule_approves_and_binds_as_a_person_would() {
 fn a_rejected_call_stays_rejected_and_a_withdrawn_one_may_be_asked_for_again() {
     let (_folder, workspace) = workspace();
     let calls = of(&workspace, "a");
-    let id = calls.ask("say", args("no"), &nobody).unwrap().call.id;
+    let id = calls.ask_under("say", args("no"), &nobody).unwrap().call.id;
     workspace.calls().reject(id.as_str(), "not today").unwrap();
-    let again = calls.ask("say", args("no"), &rule).unwrap().call;
+    let again = calls.ask_under("say", args("no"), &rule).unwrap().call;
     assert_eq!((again.id, again.review_reason.as_deref()), (id, Some("not today")));
 
-    let id = calls.ask("say", args("later"), &nobody).unwrap().call.id;
+    let id = calls.ask_under("say", args("later"), &nobody).unwrap().call.id;
     assert!(calls.withdraw(&id).unwrap().withdrawn);
-    let again = calls.ask("say", args("later"), &nobody).unwrap().call;
+    let again = calls.ask_under("say", args("later"), &nobody).unwrap().call;
     assert_eq!(again.status, CallStatus::Pending);
     assert_ne!(again.id, id);
 }
@@ -131,8 +139,8 @@ fn a_rejected_call_stays_rejected_and_a_withdrawn_one_may_be_asked_for_again() {
 fn an_agreement_holds_for_what_was_shown() {
     let (_folder, workspace) = workspace();
     let calls = of(&workspace, "a");
-    let shown = calls.ask("say", args("yes"), &nobody).unwrap().call;
-    let other = calls.ask("say", args("other"), &nobody).unwrap().call;
+    let shown = calls.ask_under("say", args("yes"), &nobody).unwrap().call;
+    let other = calls.ask_under("say", args("other"), &nobody).unwrap().call;
     let by = || ApprovedBy::Elicitation { agent: "a".to_owned() };
     let forged = Call { planned_binding: other.planned_binding, ..shown.clone() };
     assert!(calls.agree(&forged, by()).is_err());
@@ -145,7 +153,7 @@ fn an_agreement_holds_for_what_was_shown() {
 fn output_comes_in_whole_characters() {
     let (_folder, workspace) = workspace();
     let calls = of(&workspace, "a");
-    let id = calls.ask("say", args("aé€𝄞"), &rule).unwrap().call.id;
+    let id = calls.ask_under("say", args("aé€𝄞"), &rule).unwrap().call.id;
     let run: RunId = calls.go_on(&id).unwrap().receipt.unwrap().id.parse().unwrap();
     let piece = |offset, limit| calls.output(&run, LogStream::Stdout, offset, limit).unwrap().unwrap();
     let (mut text, mut offset) = (String::new(), Some(0));
