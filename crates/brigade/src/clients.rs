@@ -46,11 +46,15 @@ impl Clients {
     /// The client `json` has no file: its entry is shown for others to copy.
     ///
     /// # Errors
-    /// Returns [`ErrorKind::NotFound`] for an unknown client or agent, and [`ErrorKind::Refused`] if the client cannot be connected this way or has another entry of our name. Also
-    /// returns errors of the client's file and of the disk.
+    /// Returns [`ErrorKind::NotFound`] for an unknown client or agent, and [`ErrorKind::Refused`] if the client cannot
+    /// be connected this way or has another entry of our name, or if a program of a run wants to write one. Also returns
+    /// errors of the client's file and of the disk.
     pub fn connect(&self, request: &ConnectRequest) -> Result<ConnectReport, Error> {
         let client = client(request.client.trim()).ok_or_else(|| unknown(&request.client))?;
         let (room, agent) = (&self.room, request.agent.as_str());
+        if request.step == ConnectStep::Write {
+            room.decides()?;
+        }
         // An entry can be removed after its agent.
         if request.step != ConnectStep::Remove {
             agents::find(&agents::config(room)?.gateway, agent)?;

@@ -517,3 +517,24 @@ fn files_are_found_where_variables_and_other_names_have_them() {
     );
     assert!(!site.workspace.exists("opencode.json"));
 }
+
+#[test]
+fn a_program_of_a_run_connects_nothing() {
+    let program = brigade_testkit::brigade_binary().display();
+    let site = Site::script(&format!("exec '{program}' tools connect cursor --write --json"));
+    let receipt = site.receipt_of("tool", "{}");
+    let answer: Value = serde_json::from_slice(&site.log(&receipt, "stdout")).expect("one document");
+    assert_eq!(answer["code"], "inside_a_run", "{answer}");
+    assert!(!site.workspace.exists(".cursor"));
+}
+
+#[test]
+fn one_change_in_a_large_file_is_shown() {
+    let site = site();
+    let file = path(&site, "~/.claude.json");
+    let projects: Vec<String> = (0..60_000).map(|number| format!("    \"/p/{number}\": {{}}")).collect();
+    write(&file, format!("{{\n  \"projects\": {{\n{}\n  }}\n}}\n", projects.join(",\n")));
+    let shown = connect(&site, "claude --scope user");
+    let diff = shown["diff"].as_str().expect("a text");
+    assert!(diff.contains("@@ -60000,5 +60000,12 @@") && diff.contains("\n+    \"brigade\": {\n"), "{diff}");
+}
