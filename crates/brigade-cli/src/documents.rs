@@ -99,6 +99,9 @@ macro_rules! form {
 }
 
 documents! {
+    AgentListReport,
+    AgentReport,
+    AgentToolsReport,
     ApplyReport,
     BatchDocument,
     BriefReport,
@@ -113,6 +116,7 @@ documents! {
     CompletionsReport,
     ConnectReport,
     ContractsReport,
+    CostReport,
     DefaultsReport,
     DemoReport,
     DescribeReport or ContractRefused,
@@ -143,6 +147,9 @@ documents! {
     PlanReport or PlanRefused,
     PolicyHealthReport,
     PolicyReport,
+    ProfileExplainReport,
+    ProfileListReport,
+    ProfileReport,
     ProjectionPlanReport,
     QueueReport or QueueRefused,
     ReplayReport or ReplayRefused,

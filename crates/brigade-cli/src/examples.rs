@@ -41,6 +41,7 @@ const TABLE: &[Examples] = &[
         &[
             ("brigade tools list", "List the tools"),
             ("brigade tools list --json", "The catalog and its health, for scripts"),
+            ("brigade tools list --as local", "List what the agent local is shown"),
         ],
     ),
     (
@@ -70,6 +71,7 @@ const TABLE: &[Examples] = &[
             ("brigade tools contracts --live", "Compare with what MCP servers list"),
         ],
     ),
+    ("tools", "cost", &[("brigade tools cost --as local", "Compare the ways of listing its tools")]),
     (
         "tools",
         "observe",
@@ -200,7 +202,10 @@ const TABLE: &[Examples] = &[
     (
         "policy",
         "explain",
-        &[("brigade tools policy explain count-words", "Show which rules decide about a tool")],
+        &[
+            ("brigade tools policy explain count-words", "Show which rules decide about a tool"),
+            ("brigade tools policy explain count-words --as local", "Show which rule approves its calls"),
+        ],
     ),
     ("runtime", "init", &[("brigade tools runtime init", "Create runtimes.toml")]),
     ("runtime", "list", &[("brigade tools runtime list", "List the runtimes")]),
@@ -268,6 +273,17 @@ const TABLE: &[Examples] = &[
         "pins",
         "accept",
         &[("brigade tools pins accept PIN --fingerprint FINGERPRINT", "Accept the change that was shown")],
+    ),
+    ("agent", "list", &[("brigade tools agent list", "List the agents and their profiles")]),
+    ("agent", "add", &[("brigade tools agent add codex-ci", "Add an agent and print its token")]),
+    ("agent", "rotate", &[("brigade tools agent rotate codex-ci", "Replace its token")]),
+    ("agent", "remove", &[("brigade tools agent remove codex-ci", "Remove it")]),
+    ("profile", "list", &[("brigade tools profile list", "List the profiles of all slots")]),
+    ("profile", "show", &[("brigade tools profile show permission.plan", "Show what it hides")]),
+    (
+        "profile",
+        "explain",
+        &[("brigade tools profile explain count-words --as local", "Say why the agent sees the tool")],
     ),
     ("keys", "init", &[("brigade tools keys init", "Create the key that signs exported receipts")]),
     ("work", "brief", &[("brigade work brief", "Show what needs a decision, and the next command")]),

@@ -51,6 +51,7 @@ fn outside(command: &Command) -> Outside {
             Tools::Pack(command) if matches!(command.0, pack::Pack::List(_)) => O::ShowsNothing,
             Tools::Run(command) if matches!(command.0, run::Run::Verify(_)) => O::Fails,
             Tools::State(_) | Tools::Pins(_) | Tools::Observe(_) | Tools::Connect(_) => O::Fails,
+            Tools::Agent(_) | Tools::Profile(_) | Tools::Cost(_) => O::Fails,
             _ => O::FailsAsText,
         },
     }

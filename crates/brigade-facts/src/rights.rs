@@ -14,8 +14,8 @@ use brigade_core::{ConfigIssue, Json, Place, Severity};
 use brigade_fs::{Fs, FsError};
 use brigade_policy::{Blocker, CallFacts, Gate, PolicyDecision, RiskLevel, decide};
 use brigade_profile::{
-    Agent, CostedTool, Facts, GatewayConfig, Hidden, ListedTool, ListingCosts, NameClashes, NameStyle,
-    Profiles, Rights, Shown, ToolTraits, listed_name, listing_costs, visible,
+    Agent, AgentToolRow, CostedTool, Facts, GatewayConfig, Hidden, ListedTool, ListingCosts, NameClashes,
+    NameStyle, Profiles, Rights, Shown, ToolTraits, gate, listed_name, listing_costs, visible,
 };
 use brigade_projection::summarise;
 
@@ -111,13 +111,13 @@ pub struct AgentTool {
 }
 
 /// Whether an agent sees a tool, with every reason.
-pub struct Sight<'c> {
-    /// The tool.
-    pub tool: &'c Tool,
-    /// The gate, or why the tool is not visible.
+pub struct Sight {
+    /// Whether a person approves each call.
+    pub gate: Gate,
+    /// The risk.
+    pub risk: RiskLevel,
+    /// Why the tool is not visible.
     pub visible: Result<Gate, Vec<Hidden>>,
-    /// The reasons against every call of the tool.
-    pub against: Vec<Blocker>,
 }
 
 impl AgentTool {
@@ -170,6 +170,22 @@ impl AgentTools {
             risk: tool.risk,
             gate: tool.gate,
         }
+    }
+
+    /// Describes the visible tools for a report.
+    pub fn rows(&self) -> Vec<AgentToolRow> {
+        let row = |tool: &AgentTool| {
+            let entry = self.entry(tool);
+            AgentToolRow {
+                name: tool.name.clone(),
+                id: entry.id.to_string(),
+                family: entry.family.map_or("", Family::as_str).to_owned(),
+                effects: entry.effects.clone(),
+                risk: tool.risk,
+                gate: tool.gate,
+            }
+        };
+        self.tools.iter().map(row).collect()
     }
 
     /// Computes what listing the tools costs in each way.
@@ -225,17 +241,15 @@ pub fn agent_tools(
 }
 
 /// Looks whether an agent sees one tool, and says why not.
-pub fn look<'c>(
-    host: Host<'_>,
-    config: &'c Config,
-    rights: &Rights,
-    names: NameStyle,
-    tool: &'c Tool,
-) -> Sight<'c> {
+pub fn look(host: Host<'_>, config: &Config, rights: &Rights, names: NameStyle, tool: &Tool) -> Sight {
     let looker = Looker::new(host, config, rights, names);
     let against = looker.against(tool).0;
-    let visible = looker.visible(tool, &against);
-    Sight { tool, visible, against }
+    let traits = ToolTraits::of(tool);
+    Sight {
+        gate: gate(rights, &traits, tool.approval_mode),
+        risk: traits.risk,
+        visible: looker.visible(tool, &against),
+    }
 }
 
 /// Decides on tools, and reads of each only what the decision still needs.

@@ -33,13 +33,27 @@ pub struct AutoApprove {
 
 /// What profiles and policy say about calls of a tool: whether a rule may answer for a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Gate {
     /// A rule may approve calls.
     Allow,
     /// A person approves each call.
     Ask,
+}
+
+#[cfg(feature = "schemas")]
+impl schemars::JsonSchema for Gate {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Gate".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({"enum": ["allow", "ask"]})
+    }
 }
 
 impl Gate {
@@ -131,6 +145,59 @@ pub enum NotCovered {
     Expired(String),
 }
 
+impl NotCovered {
+    /// Returns whether other arguments could be covered.
+    pub fn is_about_arguments(&self) -> bool {
+        use NotCovered as N;
+        matches!(self, N::Argument(_) | N::ArgumentMissing(_) | N::ArgumentNotText(_))
+    }
+}
+
+/// What a rule says about calls of a tool by an agent, whatever their arguments.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct RuleReport {
+    /// The name.
+    pub name: String,
+    /// Whether it approves calls whose arguments match.
+    pub covers: bool,
+    /// What is missing.
+    pub missing: Vec<String>,
+    /// The patterns that string arguments must match.
+    pub arguments: BTreeMap<String, String>,
+    /// How many calls it approves in an hour.
+    pub max_calls_per_hour: Option<u64>,
+    /// The last day on which it holds.
+    pub expires: Option<String>,
+    /// The file.
+    pub file: String,
+    /// The line of the rule.
+    pub line: Option<usize>,
+}
+
+impl RuleReport {
+    /// Asks a rule about calls of a tool, whatever their arguments.
+    pub fn of(rule: &AutoApprove, asked: &Asked<'_>) -> RuleReport {
+        let mut missing = covers(rule, asked).err().unwrap_or_default();
+        missing.retain(|missing| !missing.is_about_arguments());
+        let patterns = rule.arguments.iter().map(|(name, glob)| (name.clone(), glob.value.to_string()));
+        RuleReport {
+            name: rule.name.clone(),
+            covers: missing.is_empty(),
+            missing: missing.iter().map(ToString::to_string).collect(),
+            arguments: patterns.collect(),
+            max_calls_per_hour: rule.max_calls_per_hour.as_ref().map(|most| most.value),
+            expires: rule.expires.as_ref().map(|last| day(last.value)),
+            file: rule.place.file.clone(),
+            line: rule.place.line,
+        }
+    }
+}
+
+fn day(time: Timestamp) -> String {
+    time.to_string().chars().take_while(|c| *c != 'T').collect()
+}
+
 /// The rules of a policy, and what they say about a call.
 pub type Rules<'a> = Vec<(&'a AutoApprove, Vec<NotCovered>)>;
 
@@ -169,8 +236,7 @@ pub fn covers(rule: &AutoApprove, asked: &Asked<'_>) -> Result<(), Vec<NotCovere
     if let Some(last) = &rule.expires
         && Duration::from_secs(24 * 3600) <= asked.now.since(last.value)
     {
-        let day = last.value.to_string();
-        missing.push(NotCovered::Expired(day.chars().take_while(|c| *c != 'T').collect()));
+        missing.push(NotCovered::Expired(day(last.value)));
     }
     if missing.is_empty()
         && let Some(most) = &rule.max_calls_per_hour

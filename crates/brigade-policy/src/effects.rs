@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 
 /// How much a call can do, from reading to secrets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum RiskLevel {
     /// It reads local files, or changes its own session.
@@ -16,6 +15,21 @@ pub enum RiskLevel {
     High,
     /// It reads secrets, or has more than ordinary user rights.
     Critical,
+}
+
+#[cfg(feature = "schemas")]
+impl schemars::JsonSchema for RiskLevel {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "RiskLevel".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({"enum": ["low", "medium", "high", "critical"]})
+    }
 }
 
 impl RiskLevel {

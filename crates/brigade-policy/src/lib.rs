@@ -76,7 +76,7 @@ mod policy;
 mod record;
 mod ruling;
 
-pub use auto_approve::{Asked, AutoApprove, Gate, NotCovered, Rules, covering, covers};
+pub use auto_approve::{Asked, AutoApprove, Gate, NotCovered, RuleReport, Rules, covering, covers};
 pub use blocker::Blocker;
 pub use decision::{
     Access, DEFAULT_MAX_OUTPUT_BYTES, DEFAULT_TIMEOUT_SECONDS, Decision, Explanation, Grants, SandboxRequest,

@@ -10,6 +10,7 @@ use brigade_policy::Located;
 use brigade_policy::document::text_of;
 
 use crate::matcher::{Matcher, first_match, shows};
+use crate::rights::UnknownProfile;
 use crate::slot::{ProfileName, Slot};
 use crate::traits::{ToolTraits, words};
 
@@ -177,6 +178,17 @@ impl Profiles {
     /// Returns the profile of a name.
     pub fn get(&self, name: &str) -> Option<&Arc<Profile>> {
         self.by_name.get(&name.parse().ok()?)
+    }
+
+    /// Finds the profile of a name.
+    ///
+    /// # Errors
+    /// Fails if there is none, with the most similar name.
+    pub fn find(&self, name: &str) -> Result<Arc<Profile>, UnknownProfile> {
+        self.get(name).cloned().ok_or_else(|| UnknownProfile {
+            name: brigade_core::text::escape_terminal(name).into_owned(),
+            near: self.near(name).map(str::to_owned),
+        })
     }
 
     /// Returns the default profile of a slot.

@@ -83,7 +83,7 @@ impl Rights {
     pub fn of(profiles: &Profiles, agent: &Agent, overlays: &[String]) -> Result<Rights, UnknownProfile> {
         let mut own: Vec<Arc<Profile>> = Vec::new();
         for name in &agent.profiles {
-            own.push(find(profiles, name.value.as_str())?);
+            own.push(profiles.find(name.value.as_str())?);
         }
         for slot in Slot::ALL {
             if own.iter().all(|profile| profile.name.slot() != *slot) {
@@ -92,7 +92,7 @@ impl Rights {
         }
         own.sort_by_key(|profile| profile.name.slot());
         let rights = Rights { profiles: own };
-        overlays.iter().try_fold(rights, |rights, name| Ok(rights.with(find(profiles, name.trim())?)))
+        overlays.iter().try_fold(rights, |rights, name| Ok(rights.with(profiles.find(name.trim())?)))
     }
 
     /// Lays a profile over the others. It never shows more or asks less.
@@ -165,13 +165,6 @@ impl Rights {
     fn stands(&self, tool: &ToolTraits<'_>) -> impl Iterator<Item = (&Profile, Stand<'_>)> {
         self.profiles.iter().map(|profile| (&**profile, profile.stand(tool)))
     }
-}
-
-fn find(profiles: &Profiles, name: &str) -> Result<Arc<Profile>, UnknownProfile> {
-    profiles.get(name).cloned().ok_or_else(|| UnknownProfile {
-        name: brigade_core::text::escape_terminal(name).into_owned(),
-        near: profiles.near(name).map(str::to_owned),
-    })
 }
 
 fn opinion(profile: &Profile, stand: Stand<'_>) -> Opinion {

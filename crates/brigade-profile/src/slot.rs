@@ -8,7 +8,6 @@ use thiserror::Error;
 
 /// What a profile is about. An agent has one profile in each slot, and any number of guards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Slot {
     /// Whose tools: a user's, the system's, an operator's.
@@ -23,6 +22,21 @@ pub enum Slot {
     Context,
     /// What watches over its calls.
     Guard,
+}
+
+#[cfg(feature = "schemas")]
+impl schemars::JsonSchema for Slot {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Slot".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({"enum": ["access", "role", "mode", "permission", "context", "guard"]})
+    }
 }
 
 impl Slot {

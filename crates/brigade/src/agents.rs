@@ -2,14 +2,26 @@
 
 use std::sync::Arc;
 
-use brigade_core::codes;
-use brigade_facts::{AgentConfig, AgentTools, GATEWAY, agent_tools, read_agents};
-use brigade_policy::Failure;
-use brigade_profile::{Agent, GatewayConfig, NameStyle, Rights};
+use brigade_catalog::Tool;
+use brigade_core::{AgentName, ConfigIssue, Fingerprint, Json, codes};
+use brigade_facts::{
+    AgentConfig, AgentTools, Config, GATEWAY, PROFILES, agent_tools, look, policy_tracked, read_agents,
+    read_profiles,
+};
+use brigade_policy::{Asked, Failure, RuleReport, Standing};
+use brigade_profile::gateway::{EditError, NewAgent, TOKEN_BYTES, add_agent, remove_agent, rotate_token};
+use brigade_profile::{
+    Agent, AgentRow, GatewayConfig, NameStyle, OpinionRow, ProfileRow, Profiles, Rights, Token, ToolTraits,
+};
 
 use crate::error::{Error, ErrorKind};
 use crate::gather;
-use crate::room::Room;
+use crate::load;
+use crate::report::{
+    AgentApproval, AgentListReport, AgentReport, AgentToolsReport, CostReport, ProfileExplainReport,
+    ProfileListReport, ProfileReport, Report as _,
+};
+use crate::room::{POLICY, Room};
 
 /// The agents of the gateway, and what each is shown.
 #[derive(Clone)]
@@ -41,14 +53,216 @@ impl Agents {
         let host = gather::host(&self.room);
         Ok(agent_tools(host, config, Arc::new(agents), agent, rights, names)?)
     }
+
+    /// Lists what an agent is shown.
+    ///
+    /// # Errors
+    /// As [`Agents::tools`].
+    pub fn shown(&self, agent: &str) -> Result<AgentToolsReport, Error> {
+        let tools = self.tools(agent, &[], NameStyle::Dotted)?;
+        let problem = match tools.config.policy.standing() {
+            Standing::Valid => None,
+            Standing::Missing => Some(format!("{POLICY} does not exist")),
+            Standing::Invalid => Some(format!("{POLICY} is invalid")),
+        };
+        Ok(AgentToolsReport {
+            schema: AgentToolsReport::SCHEMA,
+            target: self.room.target(),
+            agent: tools.agent.name.clone(),
+            tool_count: tools.tools().len(),
+            tools: tools.rows(),
+            policy_problem: problem,
+        })
+    }
+
+    /// Computes what listing the tools of an agent costs in each way.
+    ///
+    /// # Errors
+    /// As [`Agents::tools`].
+    pub fn cost(&self, agent: &str) -> Result<CostReport, Error> {
+        let tools = self.tools(agent, &[], NameStyle::Dotted)?;
+        Ok(CostReport {
+            schema: CostReport::SCHEMA,
+            target: self.room.target(),
+            agent: tools.agent.name.clone(),
+            list: tools.agents.gateway.list.as_str().to_owned(),
+            costs: tools.costs(),
+        })
+    }
+
+    /// Lists the agents.
+    ///
+    /// # Errors
+    /// As [`Agents::config`].
+    pub fn list(&self) -> Result<AgentListReport, Error> {
+        let AgentConfig { profiles, gateway } = config(&self.room)?;
+        let rows = gateway.agents.iter().map(|agent| AgentRow::of(agent, &profiles));
+        let agents = rows.collect::<Result<Vec<_>, _>>()?;
+        Ok(AgentListReport {
+            schema: AgentListReport::SCHEMA,
+            target: self.room.target(),
+            gateway_path: self.room.absolute(GATEWAY),
+            exists: gateway.exists,
+            agent_count: agents.len(),
+            agents,
+        })
+    }
+
+    /// Adds an agent with a new token, which the report alone shows.
+    ///
+    /// # Errors
+    /// Fails if there is such an agent, or gateway.toml has an error.
+    pub fn add(&self, name: &AgentName) -> Result<AgentReport, Error> {
+        self.with_token(name, "added", |text, token_sha256| {
+            add_agent(text, &NewAgent { name: name.clone(), token_sha256 })
+        })
+    }
+
+    /// Gives an agent a new token, which the report alone shows. The old one is not valid any more.
+    ///
+    /// # Errors
+    /// Fails if there is no such agent, or gateway.toml has an error.
+    pub fn rotate(&self, name: &AgentName) -> Result<AgentReport, Error> {
+        self.with_token(name, "rotated", |text, token_sha256| {
+            rotate_token(text.unwrap_or_default(), name, token_sha256)
+        })
+    }
+
+    /// Removes an agent.
+    ///
+    /// # Errors
+    /// Fails if there is no such agent, or gateway.toml has an error.
+    pub fn remove(&self, name: &AgentName) -> Result<AgentReport, Error> {
+        self.room.setup().change_agents(|text| remove_agent(text.unwrap_or_default(), name))?;
+        Ok(self.changed(name, "removed", None))
+    }
+
+    fn with_token(
+        &self,
+        name: &AgentName,
+        action: &str,
+        edit: impl FnOnce(Option<&str>, Fingerprint) -> Result<String, EditError>,
+    ) -> Result<AgentReport, Error> {
+        let random = brigade_process::random_bytes::<TOKEN_BYTES>().map_err(|error| {
+            Error::new(ErrorKind::Environment, format!("no random numbers: {}", error.kind()))
+        })?;
+        let token = Token::of_random(random);
+        self.room.setup().change_agents(|text| edit(text, token.sha256()))?;
+        Ok(self.changed(name, action, Some(token)))
+    }
+
+    fn changed(&self, name: &AgentName, action: &str, token: Option<Token>) -> AgentReport {
+        AgentReport {
+            schema: AgentReport::SCHEMA,
+            target: self.room.target(),
+            gateway_path: self.room.absolute(GATEWAY),
+            agent: name.clone(),
+            action: action.to_owned(),
+            token: token.map(|token| token.expose().to_owned()),
+        }
+    }
+
+    /// Lists the profiles.
+    ///
+    /// # Errors
+    /// Fails if profiles.toml has an error.
+    pub fn profiles(&self) -> Result<ProfileListReport, Error> {
+        let profiles = profiles(&self.room)?;
+        let rows: Vec<ProfileRow> = profiles.all().map(|profile| ProfileRow::of(profile)).collect();
+        Ok(ProfileListReport {
+            schema: ProfileListReport::SCHEMA,
+            target: self.room.target(),
+            profiles_path: self.room.absolute(PROFILES),
+            profile_count: rows.len(),
+            profiles: rows,
+        })
+    }
+
+    /// Shows a profile.
+    ///
+    /// # Errors
+    /// Fails if there is no such profile, or profiles.toml has an error.
+    pub fn profile(&self, name: &str) -> Result<ProfileReport, Error> {
+        let profile = profiles(&self.room)?.find(name)?;
+        let (target, profile) = (self.room.target(), ProfileRow::of(&profile));
+        Ok(ProfileReport { schema: ProfileReport::SCHEMA, target, profile })
+    }
+
+    /// Explains whether an agent sees a tool, and what each of its profiles says.
+    ///
+    /// # Errors
+    /// Fails if there is no such tool or agent, or a file has an error.
+    pub fn explain(&self, tool: &str, agent: &str) -> Result<ProfileExplainReport, Error> {
+        let config = gather::config(&self.room)?;
+        let tool = load::any_tool(&config.catalog, tool)?;
+        let agents = self::config(&self.room)?;
+        let agent = find(&agents.gateway, agent)?;
+        let rights = Rights::of(&agents.profiles, agent, &[])?;
+        let sight = look(gather::host(&self.room), &config, &rights, NameStyle::Dotted, tool);
+        let verdict = rights.judge(&ToolTraits::of(tool));
+        Ok(ProfileExplainReport {
+            schema: ProfileExplainReport::SCHEMA,
+            target: self.room.target(),
+            tool_id: tool.id.to_string(),
+            agent: agent.name.clone(),
+            visible: sight.visible.is_ok(),
+            gate: sight.gate,
+            risk: sight.risk,
+            opinions: verdict.opinions.iter().map(OpinionRow::from).collect(),
+            reasons: sight.visible.err().into_iter().flatten().map(|reason| reason.to_string()).collect(),
+        })
+    }
+}
+
+/// Returns which rule approves calls of a tool by an agent, whatever their arguments.
+pub(crate) fn approval(
+    room: &Room,
+    config: &Config,
+    tool: &Tool,
+    agent: &str,
+) -> Result<AgentApproval, Error> {
+    let agents = self::config(room)?;
+    let agent = find(&agents.gateway, agent)?;
+    let rights = Rights::of(&agents.profiles, agent, &[])?;
+    let host = gather::host(room);
+    let sight = look(host, config, &rights, NameStyle::Dotted, tool);
+    let asked = Asked {
+        tool_id: tool.id.as_str(),
+        effects: &tool.effects,
+        approval_mode: tool.approval_mode,
+        risk: sight.risk,
+        gate: sight.gate,
+        args: &Json::object::<&str>([]),
+        agent: Some(agent.name.as_str()),
+        agents: &agents.gateway.agent_names(),
+        now: room.now(),
+        policy_tracked: policy_tracked(&host),
+        approved_last_hour: &|_| 0,
+    };
+    let rules = config.policy.auto_approve().iter().map(|rule| RuleReport::of(rule, &asked));
+    let rules: Vec<RuleReport> = rules.collect();
+    Ok(AgentApproval {
+        agent: agent.name.clone(),
+        visible: sight.visible.is_ok(),
+        gate: sight.gate,
+        risk: sight.risk,
+        rule: rules.iter().find(|rule| rule.covers).map(|rule| rule.name.clone()),
+        rules,
+    })
+}
+
+fn profiles(room: &Room) -> Result<Profiles, Error> {
+    read_profiles(&*room.fs).map_err(|issues| invalid(&issues))
+}
+
+fn invalid(issues: &[ConfigIssue]) -> Error {
+    let file = issues.first().map_or(GATEWAY, |issue| issue.place.file.as_str());
+    Failure::invalid_config(codes::GATEWAY_CONFIG_INVALID, file, issues).into()
 }
 
 /// Reads profiles.toml and gateway.toml.
 pub(crate) fn config(room: &Room) -> Result<AgentConfig, Error> {
-    read_agents(&*room.fs).map_err(|issues| {
-        let file = issues.first().map_or(GATEWAY, |issue| issue.place.file.as_str());
-        Failure::invalid_config(codes::GATEWAY_CONFIG_INVALID, file, &issues).into()
-    })
+    read_agents(&*room.fs).map_err(|issues| invalid(&issues))
 }
 
 /// Finds an agent by its name.

@@ -8,6 +8,7 @@ use brigade_policy::{
     CallFacts, Diagnosis, ErrorLine, Policy, PolicyState, SandboxMode, explain, step_to_correct,
 };
 
+use crate::agents;
 use crate::error::Error;
 use crate::gather;
 use crate::load;
@@ -40,13 +41,15 @@ impl Policies {
         })
     }
 
-    /// Explains what the policy allows for a tool, and which line decides.
+    /// Explains what the policy allows for a tool, and which line decides; for an agent also which rule approves its
+    /// calls, or what is missing for it.
     ///
     /// # Errors
-    /// Fails if the tool does not exist.
-    pub fn explain(&self, id: &str) -> Result<ExplainReport, Error> {
+    /// Fails if the tool or the agent does not exist.
+    pub fn explain(&self, id: &str, agent: Option<&str>) -> Result<ExplainReport, Error> {
         let config = gather::config(&self.room)?;
         let tool = load::tool(&config.catalog, id)?;
+        let agent = agent.map(|agent| agents::approval(&self.room, &config, tool, agent)).transpose()?;
         let state = &config.policy;
         let is_set = |name: &str| self.room.env.environment.is_set(name);
         let mut explanation = explain(state, &CallFacts::of(tool), &is_set);
@@ -71,6 +74,7 @@ impl Policies {
             allowed: explanation.decision.is_allowed(),
             rulings: explanation.rulings.iter().map(ruling).collect(),
             policy: explanation.decision.to_document(state, &tool.env_labels),
+            agent,
             diagnosis: if state.is_enabled() { diagnosis(&self.room, state) } else { None },
         })
     }

@@ -3,6 +3,7 @@
 //! Each document has a schema id, `brigade.<name>.v1`. It keeps all keys and types of v0.30, and may add keys.
 //! Paths are absolute. Fields are public, because a report has no invariants.
 
+mod agents;
 mod calls;
 mod catalog;
 mod checkpoints;
@@ -19,6 +20,7 @@ mod setup;
 mod state;
 mod work;
 
+pub use agents::*;
 pub use brigade_core::json::Rows;
 pub use brigade_doctor::{IssueReport, ProjectionMarks};
 pub use calls::*;

@@ -4,6 +4,7 @@
 //! test changes the directory, the variables or the limits of its own process; it sets them for the commands that it
 //! starts.
 
+mod agents;
 mod attack_commands;
 mod attack_grants;
 mod attack_leftovers;

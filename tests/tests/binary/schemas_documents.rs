@@ -136,6 +136,14 @@ fn a_whole_way_names_every_schema() {
     json("tools policy show");
     json("tools policy doctor");
     json("tools policy explain tool");
+    json("tools policy explain tool --as local");
+    json("tools list --as local");
+    json("tools cost --as local");
+    json("tools profile list");
+    json("tools profile show permission.edit");
+    json("tools profile explain tool --as local");
+    json("tools agent add ci");
+    json("tools agent list");
     json("tools harness list");
     json("tools harness show claude");
     json("tools plan");

@@ -1,10 +1,12 @@
 //! `brigade tools`
 
+mod agent;
 mod apply;
 pub(crate) mod call;
 pub(crate) mod checkpoint;
 mod connect;
 mod contracts;
+mod cost;
 mod defaults;
 mod describe;
 mod doctor;
@@ -20,6 +22,7 @@ pub(crate) mod parity;
 mod pins;
 mod plan;
 pub(crate) mod policy;
+mod profile;
 pub(crate) mod run;
 pub(crate) mod runtime;
 mod search;
@@ -44,6 +47,7 @@ pub(crate) enum Tools {
     Search(search::SearchArgs),
     Describe(describe::DescribeArgs),
     Contracts(contracts::ContractsArgs),
+    Cost(cost::CostArgs),
     Observe(observe::ObserveArgs),
     Plan(plan::PlanArgs),
     Apply(apply::ApplyArgs),
@@ -62,6 +66,12 @@ pub(crate) enum Tools {
     /// Show and explain what this host allows
     #[command(subcommand)]
     Policy(Lazy<policy::Policy>),
+    /// Manage the agents that the gateway serves
+    #[command(subcommand)]
+    Agent(Lazy<agent::Agent>),
+    /// Show the profiles that decide what agents are shown
+    #[command(subcommand)]
+    Profile(Lazy<profile::Profile>),
     /// Manage the local processes that tools depend on
     ///
     /// Runtimes are configured in .brigade/tools/runtimes.toml. They start only on request. A process is stopped only
@@ -111,6 +121,7 @@ pub(crate) fn run(command: &Tools, session: &Session<'_>, output: &mut Output<'_
         Tools::Search(arguments) => output.finish(search::run(session, arguments)),
         Tools::Describe(arguments) => output.finish(describe::run(session, arguments)),
         Tools::Contracts(arguments) => output.finish(contracts::run(session, arguments)),
+        Tools::Cost(arguments) => output.finish(cost::run(session, arguments)),
         Tools::Observe(arguments) => output.finish(observe::run(session, arguments)),
         Tools::Defaults(arguments) => output.finish(defaults::run(session, arguments)),
         Tools::Plan(arguments) => output.finish(plan::run(session, arguments)),
@@ -122,6 +133,8 @@ pub(crate) fn run(command: &Tools, session: &Session<'_>, output: &mut Output<'_
         Tools::Run(command) => run::run(&command.0, session, output),
         Tools::Checkpoint(command) => checkpoint::run(&command.0, session, output),
         Tools::Policy(command) => policy::run(&command.0, session, output),
+        Tools::Agent(command) => agent::run(&command.0, session, output),
+        Tools::Profile(command) => profile::run(&command.0, session, output),
         Tools::Runtime(command) => runtime::run(&command.0, session, output),
         Tools::Sync(command) => sync::run(&command.0, session, output),
         Tools::Parity(command) => parity::run(&command.0, session, output),

@@ -1,5 +1,6 @@
 //! How each report looks.
 
+mod agents;
 mod calls;
 mod catalog;
 mod checkpoints;

@@ -4,7 +4,7 @@ use brigade_core::json::sorted;
 use brigade_policy::{Diagnosis, ErrorLine, PolicyDecision, PolicyRules};
 use serde::{Deserialize, Serialize};
 
-use super::{IssueReport, Report, SchemaId};
+use super::{AgentApproval, IssueReport, Report, SchemaId};
 use crate::exit::Exit;
 
 /// `policy show`.
@@ -105,6 +105,9 @@ pub struct ExplainReport {
     pub rulings: Vec<RulingReport>,
     /// The policy decision.
     pub policy: PolicyDecision,
+    /// Which rule approves calls of the agent that was asked about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentApproval>,
     /// Where and why the policy is not valid, and what to do.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub diagnosis: Option<Diagnosis>,

@@ -83,6 +83,9 @@ impl View for ExplainReport {
                 page.data.indented(7, Text::new(Tone::Good, "help: ").then(Tone::Plain, hint));
             }
         }
+        if let Some(agent) = &self.agent {
+            super::agents::approval(agent, page);
+        }
     }
 }
 

@@ -10,8 +10,12 @@ use crate::session::Session;
 pub(crate) struct ExplainArgs {
     /// Id of the tool
     id: String,
+
+    /// Also say which rule approves calls of this agent, or what is missing for it
+    #[arg(long = "as", value_name = "AGENT")]
+    agent: Option<String>,
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &ExplainArgs) -> Result<ExplainReport, Error> {
-    session.workspace()?.policy().explain(&arguments.id)
+    session.workspace()?.policy().explain(&arguments.id, arguments.agent.as_deref())
 }

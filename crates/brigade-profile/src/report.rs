@@ -1,0 +1,196 @@
+//! Agents, profiles and opinions in reports.
+
+use brigade_core::{AgentName, Place};
+use brigade_policy::{Gate, RiskLevel};
+use serde::{Deserialize, Serialize};
+
+use crate::gateway::{Agent, AgentLimits};
+use crate::profiles::{Profile, Profiles, Rule};
+use crate::rights::{Opinion, Rights, UnknownProfile};
+use crate::slot::Slot;
+
+/// A tool that an agent is shown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct AgentToolRow {
+    /// The listed name.
+    pub name: String,
+    /// The id.
+    pub id: String,
+    /// The family.
+    pub family: String,
+    /// The effects.
+    pub effects: Vec<String>,
+    /// The risk.
+    pub risk: RiskLevel,
+    /// Whether a person approves each call.
+    pub gate: Gate,
+}
+
+/// An agent of gateway.toml.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct AgentRow {
+    /// Its name.
+    pub name: AgentName,
+    /// Whether it has a token.
+    pub has_token: bool,
+    /// Its profiles, by slot.
+    pub profiles: Vec<String>,
+    /// What may approve its calls besides people and rules: `none` or `elicitation`.
+    pub confirm: String,
+    /// The highest risk that `confirm` approves.
+    pub confirm_risk: RiskLevel,
+    /// Its limits.
+    pub limits: AgentLimits,
+    /// The line of its entry; `null` without a file.
+    pub line: Option<usize>,
+}
+
+impl AgentRow {
+    /// Describes an agent.
+    ///
+    /// # Errors
+    /// Fails if one of its profiles does not exist.
+    pub fn of(agent: &Agent, profiles: &Profiles) -> Result<AgentRow, UnknownProfile> {
+        let rights = Rights::of(profiles, agent, &[])?;
+        Ok(AgentRow {
+            name: agent.name.clone(),
+            has_token: agent.token_sha256.is_some(),
+            profiles: rights.profiles().iter().map(|profile| profile.name.to_string()).collect(),
+            confirm: agent.confirm.as_str().to_owned(),
+            confirm_risk: agent.confirm_risk,
+            limits: agent.limits,
+            line: agent.place.line,
+        })
+    }
+}
+
+/// A profile.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct ProfileRow {
+    /// Its name.
+    pub name: String,
+    /// Its slot.
+    pub slot: Slot,
+    /// Whether it is part of Brigade.
+    pub shipped: bool,
+    /// Whether agents have it that name no other in its slot.
+    pub default: bool,
+    /// What it shows; `null` for everything.
+    pub show: Option<Vec<String>>,
+    /// What it hides.
+    pub hide: Vec<String>,
+    /// What it says about calls. The first rule that matches decides.
+    pub rules: Vec<RuleRow>,
+    /// Its file.
+    pub file: String,
+    /// The line of its entry.
+    pub line: Option<usize>,
+}
+
+/// A rule of a profile.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct RuleRow {
+    /// The tools that it decides about.
+    #[serde(rename = "match")]
+    pub matches: Vec<String>,
+    /// `deny`, `ask`, `judge` or `allow`.
+    pub action: String,
+    /// The limits of calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub constrain: Option<ConstrainRow>,
+    /// Its line.
+    pub line: Option<usize>,
+}
+
+/// The limits of a rule.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct ConstrainRow {
+    /// Directories or patterns of paths.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paths: Option<Vec<String>>,
+    /// First words of commands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commands: Option<Vec<String>>,
+    /// Patterns of host names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub domains: Option<Vec<String>>,
+    /// The largest text that is written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_bytes: Option<u64>,
+    /// Calls in a minute.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calls_per_minute: Option<u64>,
+}
+
+impl ProfileRow {
+    /// Describes a profile.
+    pub fn of(profile: &Profile) -> ProfileRow {
+        let texts = |list: &[brigade_policy::Located<crate::matcher::Matcher>]| {
+            list.iter().map(|matcher| matcher.value.to_string()).collect::<Vec<String>>()
+        };
+        let rule = |rule: &Rule| RuleRow {
+            matches: texts(&rule.matches),
+            action: rule.action.as_str().to_owned(),
+            constrain: rule.constrain.clone().map(|limits| ConstrainRow {
+                paths: limits.paths,
+                commands: limits.commands,
+                domains: limits.domains,
+                max_bytes: limits.max_bytes,
+                calls_per_minute: limits.calls_per_minute,
+            }),
+            line: rule.place.line,
+        };
+        let slot = profile.name.slot();
+        ProfileRow {
+            name: profile.name.to_string(),
+            slot,
+            shipped: profile.is_shipped,
+            default: slot.default_profile() == profile.name.as_str(),
+            show: profile.show.as_deref().map(texts),
+            hide: texts(&profile.hide),
+            rules: profile.rules.iter().map(rule).collect(),
+            file: profile.place.file.clone(),
+            line: profile.place.line,
+        }
+    }
+}
+
+/// What one profile says about a tool.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct OpinionRow {
+    /// The slot.
+    pub slot: Slot,
+    /// The profile.
+    pub profile: String,
+    /// Whether it shows the tool.
+    pub shows: bool,
+    /// What it says about calls: `deny`, `ask`, `judge` or `allow`.
+    pub action: String,
+    /// The reason.
+    pub reason: String,
+    /// The file of the rule that decides.
+    pub file: Option<String>,
+    /// Its line.
+    pub line: Option<usize>,
+}
+
+impl From<&Opinion> for OpinionRow {
+    fn from(opinion: &Opinion) -> OpinionRow {
+        let place: Option<&Place> = opinion.place.as_ref();
+        OpinionRow {
+            slot: opinion.profile.slot(),
+            profile: opinion.profile.to_string(),
+            shows: opinion.shows,
+            action: opinion.action.as_str().to_owned(),
+            reason: opinion.reason.to_owned(),
+            file: place.map(|place| place.file.clone()),
+            line: place.and_then(|place| place.line),
+        }
+    }
+}
