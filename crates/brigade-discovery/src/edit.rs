@@ -16,6 +16,9 @@ use crate::{json, toml};
 pub struct Traces {
     /// Whether the file was made.
     pub file: bool,
+    /// How many directories were made for it. The caller counts them.
+    #[serde(default)]
+    pub folders: usize,
     /// Whether the file was blank, and got its outermost object.
     pub document: bool,
     /// Whether the object of the servers was made.

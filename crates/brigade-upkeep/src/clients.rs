@@ -251,7 +251,8 @@ impl Task<'_> {
     fn write(mut self) -> Result<ConnectOutcome, Failure> {
         for _ in 0..ATTEMPTS {
             let before = self.file.read(self.clients)?;
-            let put = self.put(before.as_deref())?;
+            let mut put = self.put(before.as_deref())?;
+            put.traces.folders = self.file.missing_folders(self.clients);
             if !put.is_unchanged && !self.file.replace(self.clients, before.as_deref(), Some(&put.text))? {
                 continue;
             }
@@ -279,6 +280,9 @@ impl Task<'_> {
             };
             if !self.file.replace(self.clients, Some(&before), taken.text.as_deref())? {
                 continue;
+            }
+            if taken.text.is_none() {
+                self.file.remove_folders(self.clients, traces.unwrap_or_default().folders);
             }
             if self.connected.forget(client.label, &self.file.noted) {
                 self.clients.store(&self.connected)?;

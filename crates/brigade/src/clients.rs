@@ -47,8 +47,8 @@ impl Clients {
     ///
     /// # Errors
     /// Returns [`ErrorKind::NotFound`] for an unknown client or agent, and [`ErrorKind::Refused`] if the client cannot
-    /// be connected this way or has another entry of our name, or if a program of a run wants to write one. Also returns
-    /// errors of the client's file and of the disk.
+    /// be connected this way or has another entry of our name, or if a program of a run wants to write one. Also
+    /// returns errors of the client's file and of the disk.
     pub fn connect(&self, request: &ConnectRequest) -> Result<ConnectReport, Error> {
         let client = client(request.client.trim()).ok_or_else(|| unknown(&request.client))?;
         let (room, agent) = (&self.room, request.agent.as_str());

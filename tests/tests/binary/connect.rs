@@ -175,13 +175,21 @@ fn every_client_is_connected_and_disconnected_without_a_trace() {
                 );
                 assert_eq!(connect(&site, &format!("{words} --remove"))["status"], "absent", "{what}");
             }
-            // A file that is not there is made, and goes again.
-            fs::remove_file(&path).expect("it is there");
+            // A file that is not there is made with its directories, and goes again with them.
+            let above = if *scope == "user" { site.workspace.home() } else { site.workspace.path() };
+            let first = Path::new(file.trim_start_matches("~/")).components().next().expect("a name");
+            let first = above.join(first);
+            if first == path {
+                fs::remove_file(&path).expect("it is there");
+            } else {
+                fs::remove_dir_all(&first).expect("it is there");
+            }
             assert_eq!(connect(&site, &format!("{words} --write"))["status"], "written");
             assert_eq!(mode(&path), if *scope == "user" { 0o600 } else { 0o644 });
             assert_eq!(mode(&site.workspace.join(CONNECTED)), 0o600);
             connect(&site, &format!("{words} --remove"));
             assert!(!path.exists(), "{words}");
+            assert!(!first.exists() || first.ends_with(".config"), "{words}: {}", first.display());
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A file of a client, wherever it is.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use brigade_discovery::Scope;
 use brigade_fs::{DiskFs, FileMode, Fs, FsError, FsErrorKind, Location, RelPath};
@@ -108,6 +108,38 @@ impl ClientFile {
         Ok(true)
     }
 
+    /// Returns where the file is, with links followed.
+    fn real(&self, clients: &Clients<'_>) -> PathBuf {
+        match &self.location {
+            Location::Inside(path) => clients.fs.root().join(path.as_path()),
+            Location::Outside(path) => path.clone(),
+        }
+    }
+
+    /// Counts the directories above the file that do not exist.
+    pub(super) fn missing_folders(&self, clients: &Clients<'_>) -> usize {
+        let path = self.real(clients);
+        let is_missing =
+            |folder: &&Path| clients.fs.metadata_outside(folder).is_err_and(|error| error.is_not_found());
+        path.ancestors().skip(1).take_while(is_missing).count()
+    }
+
+    /// Removes directories above the file, the nearest first, as long as they are empty.
+    pub(super) fn remove_folders(&self, clients: &Clients<'_>, count: usize) {
+        let path = self.real(clients);
+        for folder in path.ancestors().skip(1).take(count) {
+            let removed = match folder.strip_prefix(clients.fs.root()).map(RelPath::try_from) {
+                Ok(Ok(inside)) => clients.fs.remove_dir(&inside),
+                Ok(Err(_)) => return,
+                Err(_) => remove_outside(folder),
+            };
+            // One that somebody uses meanwhile stays.
+            if removed.is_err() {
+                return;
+            }
+        }
+    }
+
     /// Returns the path for messages.
     pub(super) fn shown(&self, clients: &Clients<'_>) -> String {
         match self.scope {
@@ -115,4 +147,11 @@ impl ClientFile {
             Scope::User => clients.absolute(&self.noted).display().to_string(),
         }
     }
+}
+
+fn remove_outside(folder: &Path) -> Result<(), FsError> {
+    let unfit = || FsError::new("remove", folder.to_string_lossy(), FsErrorKind::NotADirectory);
+    let above = folder.parent().ok_or_else(unfit)?;
+    let name = folder.file_name().and_then(|name| name.to_str()).ok_or_else(unfit)?;
+    DiskFs::open(above)?.remove_dir(&name.parse().map_err(|_| unfit())?)
 }
