@@ -1,5 +1,6 @@
 //! Goes through the facts and lists what is wrong, always in the same order.
 
+mod agents;
 mod clients;
 mod config;
 mod contract;
@@ -23,7 +24,7 @@ use crate::{ConfigFile, Issue, Snapshot, ToolIssues, ToolState, source_item_key}
 
 /// Lists every issue of a workspace.
 ///
-/// The order: catalog, tools in the order of the catalog, runtimes, the runtimes of tools, pins, policy, calls, runs,
+/// The order: catalog, tools in the order of the catalog, runtimes, the runtimes of tools, pins, policy, agents, calls, runs,
 /// what runs used, checkpoints, the state as a whole, the files of clients. Disabled tools have no issues, and broken
 /// ones only those of their entry. No two issues have the same [key](source_item_key) or fingerprint.
 pub fn diagnose(mut snapshot: Snapshot<'_>) -> Vec<Issue> {
@@ -42,6 +43,7 @@ pub fn diagnose(mut snapshot: Snapshot<'_>) -> Vec<Issue> {
     runtimes::runtimes(snapshot, &tools, &mut found);
     pins::pins(snapshot, &mut found);
     policy::policy(snapshot, &tools, of_tools.policy, &mut found);
+    agents::agents(snapshot, &tools, &mut found);
     queue::calls(snapshot, &mut found);
     queue::runs(snapshot, &mut found);
     uses::uses(snapshot, &tools, &mut found);

@@ -137,6 +137,10 @@ issue_types! {
     }
 
     Tool {
+        ReservedToolId = "reserved_tool_id", Warning, "An id that belongs to a tool of Brigade",
+            "Agents are not shown the entry, because it would stand in for a tool of Brigade. Give it another id.", Remedy::Edit;
+        ToolNameClash = "tool_name_clash", Warning, "Tools that agents would be shown under one name",
+            "None of them is listed with this spelling of names. Give one another id.", Remedy::Edit;
         UnsafeAuthFields = "unsafe_auth_fields", Warning, "A field seems to hold a secret",
             "The catalog must hold labels, not secrets. Bind the secret through env_labels and the policy's env_bindings.",
             Remedy::Edit;
@@ -305,6 +309,11 @@ issue_types! {
             "Without a policy, every approved call may run, without a sandbox.", Remedy::Step(NextStep::InitPolicy);
         PolicyConfig = "policy_config", Error, "The policy is invalid",
             "An invalid policy blocks every plan and every run.", Remedy::Edit;
+        PolicyTracked = "policy_tracked", Error, "Git tracks a policy with rules that approve calls",
+            "A cloned repository must not approve anything by itself. Take policy.toml out of the repository (`git rm --cached`), or remove its rules.",
+            Remedy::Edit;
+        GatewayConfigInvalid = "gateway_config_invalid", Error, "gateway.toml or profiles.toml is invalid",
+            "The gateway does not start, and one that runs keeps what it read last.", Remedy::Edit;
         PolicyBlocker = "policy_blocker", Warning, "The policy does not allow the tool",
             "A rule of the policy refuses calls of the tool.", Remedy::Tool(NextStep::ExplainPolicy);
         PolicyMissingEnv = "policy_missing_env", Warning, "An env label without a variable",

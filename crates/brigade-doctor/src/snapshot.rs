@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use brigade_call::{Call, Checkpoint, DirectoryFact, FileFact, ProgramFact, Receipt, SchemaFact, ToolUse};
 use brigade_catalog::{Catalog, Runtimes, Tool};
-use brigade_core::{Fingerprint, Json, JsonError, Timestamp};
+use brigade_core::{ConfigIssue, Fingerprint, Json, JsonError, Place, Timestamp};
 use brigade_policy::{Environment, PolicyState};
 use brigade_projection::{Orphan, PathRefusal, ProjectionItem};
 
@@ -27,6 +27,10 @@ pub struct Snapshot<'a> {
     pub runtimes: Option<FoundRuntimes<'a>>,
     /// The policy and the environment.
     pub policy: Option<PolicyFacts<'a>>,
+    /// The issues of gateway.toml and profiles.toml.
+    pub gateway: Vec<ConfigIssue>,
+    /// The first rule that approves calls, if git tracks the policy.
+    pub policy_tracked: Option<Place>,
     /// The pins of MCP tools that do not match.
     pub pins: Vec<PinState>,
     /// The calls in the queue.
@@ -72,6 +76,8 @@ impl<'a> Snapshot<'a> {
             orphans: &[],
             runtimes: None,
             policy: None,
+            gateway: Vec::new(),
+            policy_tracked: None,
             pins: Vec::new(),
             calls: Vec::new(),
             unreadable: Vec::new(),

@@ -3,12 +3,12 @@
 use brigade_apply::find_orphans;
 use brigade_call::{CALLS, RUNS};
 use brigade_catalog::Tool;
-use brigade_core::Timestamp;
+use brigade_core::{ConfigIssue, Place, Timestamp};
 use brigade_doctor::{
     CallState, CheckpointState, ClientState, ConfigFile, Issue, PinState, PolicyFacts, RunnerState, Snapshot,
     ToolIssues, diagnose,
 };
-use brigade_facts::{CATALOG, Config, Places, SummaryFacts};
+use brigade_facts::{CATALOG, Config, Places, SummaryFacts, policy_tracked, read_agents};
 use brigade_mcp::PinStore;
 use brigade_projection::Orphan;
 use brigade_runtime::{Checks, RuntimeFacts};
@@ -109,6 +109,8 @@ pub struct Survey<'c> {
     wide_modes: Vec<String>,
     left_locks: Vec<String>,
     clients: Vec<ClientState>,
+    gateway: Vec<ConfigIssue>,
+    policy_tracked: Option<Place>,
 }
 
 impl<'c> Survey<'c> {
@@ -159,7 +161,11 @@ impl<'c> Survey<'c> {
         };
         let clients = Clients { fs, environment: host.environment, clock: host.clock, timeout: site.timeout };
         let clients = if parts.clients { client_states(&clients, &config.catalog) } else { Vec::new() };
+        let rules = config.policy.auto_approve();
+        let policy_tracked = rules.first().filter(|_| policy_tracked(&host)).map(|rule| rule.place.clone());
         Ok(Survey {
+            gateway: read_agents(fs).err().unwrap_or_default(),
+            policy_tracked,
             now: site.now(),
             config,
             is_catalog_there: fs.exists(&rel(CATALOG))?,
@@ -205,6 +211,8 @@ impl<'c> Survey<'c> {
             orphans: &self.orphans,
             runtimes: self.runtimes.as_ref().map(FoundRuntimes::snapshot),
             policy: Some(PolicyFacts { state: &self.config.policy, environment: &is_set }),
+            gateway: self.gateway.clone(),
+            policy_tracked: self.policy_tracked.clone(),
             pins: self.pins.clone(),
             calls: calls.collect(),
             unreadable: history.unreadable.clone(),

@@ -193,3 +193,51 @@ fn the_cost_of_each_way_of_listing_is_told() {
     assert!(json["full_from_calls"].is_u64() && json["search_turn"]["bytes"].is_u64());
     assert!(brigade.run(["tools", "cost"]).stdout_text().contains("full is the cheapest"));
 }
+
+#[test]
+fn the_doctor_says_what_keeps_agents_from_tools() {
+    let workspace = workspace();
+    let entry = |id: &str| {
+        format!(
+            "[[tool]]\nid = \"{id}\"\nname = \"X\"\nfamily = \"script\"\ncommand = \"sh x.sh\"\ninput_schema_path = \"s.json\"\n"
+        )
+    };
+    let catalog = format!("{CATALOG}{}{}", entry("docs_count"), entry("fs.read"));
+    workspace.write(".brigade/tools.toml", catalog);
+    workspace.write(".brigade/tools/gateway.toml", "[[agent]]\nname = \"a\"\nprofile = [\"x\"]\n");
+    let brigade = Brigade::new(&workspace);
+    let issues = || {
+        let json = brigade.run(["tools", "doctor", "--json"]).json();
+        let rows = json["issues"].as_array().unwrap().clone();
+        let kinds = ["gateway_config_invalid", "tool_name_clash", "reserved_tool_id", "policy_tracked"];
+        let mark = |row: &serde_json::Value| {
+            let (kind, tool) = (row["issue_type"].as_str()?, row["tool_id"].as_str().unwrap_or("-"));
+            kinds.contains(&kind).then(|| format!("{kind} {tool} {}", row["severity"].as_str().unwrap()))
+        };
+        let mut found: Vec<String> = rows.iter().filter_map(mark).collect();
+        found.sort();
+        found
+    };
+    let without = [
+        "gateway_config_invalid - error",
+        "reserved_tool_id fs.read warning",
+        "tool_name_clash docs.count warning",
+        "tool_name_clash docs_count warning",
+    ];
+    assert_eq!(issues(), without);
+    workspace.git_init();
+    workspace.git(["add", "-f", ".brigade/tools/policy.toml"]);
+    let found = issues();
+    assert_eq!(found.len(), 5, "{found:?}");
+    assert!(found.contains(&"policy_tracked policy error".to_owned()));
+    workspace.write(".brigade/tools/gateway.toml", "[[agent]]\nname = \"a\"\n");
+    let run = brigade.run(["tools", "policy", "explain", "docs.count", "--as", "a", "--json"]);
+    let approval = run.json()["agent"].clone();
+    assert!(approval["rule"].is_null());
+    assert_eq!(
+        approval["rules"][0]["missing"],
+        serde_json::json!(["git tracks the policy, so none of its rules counts"])
+    );
+    workspace.git(["rm", "-q", "--cached", ".brigade/tools/policy.toml"]);
+    assert_eq!(issues(), without[1..]);
+}
