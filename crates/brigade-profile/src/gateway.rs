@@ -26,12 +26,6 @@ words! {
     }
 }
 
-impl Default for Listing {
-    fn default() -> Listing {
-        Listing::Full
-    }
-}
-
 words! {
     /// When the records of a short reading call are synced to the disk.
     SyncTime {

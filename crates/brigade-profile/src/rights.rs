@@ -138,16 +138,18 @@ impl Rights {
     ///
     /// # Errors
     /// Returns the first limit that the call is outside of.
-    pub fn check_call(&self, tool: &ToolTraits<'_>, args: &Json, root: &str) -> Result<Gate, Outside> {
+    pub fn check_call(&self, tool: &ToolTraits<'_>, args: &Json, root: &str) -> Result<Gate, Box<Outside>> {
         for (profile, stand) in self.stands(tool) {
             if let Stand::Rule(rule) = stand
                 && let Some(constrain) = &rule.constrain
             {
-                limits::check(constrain, tool, args, root).map_err(|(argument, limit)| Outside {
-                    profile: profile.name.clone(),
-                    place: rule.place.clone(),
-                    argument,
-                    limit,
+                limits::check(constrain, tool, args, root).map_err(|(argument, limit)| {
+                    Box::new(Outside {
+                        profile: profile.name.clone(),
+                        place: rule.place.clone(),
+                        argument,
+                        limit,
+                    })
                 })?;
             }
         }
