@@ -1,7 +1,7 @@
 //! The results of calls as clients get them.
 
 use brigade::{AgentCall, Blocker, CallStatus, Error, Receipt};
-use rmcp::model::CallToolResult;
+use rmcp::model::{CallToolResult, ClientCapabilities, ErrorCode, ErrorData};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -50,6 +50,8 @@ pub(crate) struct Answer {
     pub(crate) is_error: bool,
     /// What an upstream server put into `_meta`.
     pub(crate) meta: Map<String, Value>,
+    /// The capabilities without which an upstream server does not take the call.
+    pub(crate) lacking: Option<ClientCapabilities>,
 }
 
 impl About {
@@ -107,7 +109,12 @@ impl Answer {
         self.cut(limit);
         let mut meta = self.meta;
         meta.insert(CALL.to_owned(), serde_json::to_value(&self.about).expect("plain members are JSON"));
-        let mut result = json!({"content": self.content, "isError": self.is_error, "_meta": meta});
+        let mut result = json!({
+            "resultType": "complete",
+            "content": self.content,
+            "isError": self.is_error,
+            "_meta": meta,
+        });
         if let Some(structured) = self.structured {
             result["structuredContent"] = structured;
         }
@@ -274,5 +281,40 @@ fn not_completed(status: &CallStatus, about: About, receipt: &Receipt, streams: 
             text.push_str(&format!("\n{name}: {stream}"));
         }
     }
-    Answer::failed(about.coded(code), text)
+    let error = receipt.mcp_response_error.as_ref().and_then(|error| serde_json::to_value(error).ok());
+    let lacking =
+        error.and_then(|error| serde_json::from_value(error).ok()).and_then(|error| lacking(&error));
+    Answer { lacking, ..Answer::failed(about.coded(code), text) }
+}
+
+/// Returns the capabilities that a refusal asks for.
+fn lacking(error: &ErrorData) -> Option<ClientCapabilities> {
+    let is_refusal = error.code == ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY;
+    let wanted = error.data.as_ref().filter(|_| is_refusal)?.get("requiredCapabilities")?;
+    serde_json::from_value(wanted.clone()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_refusal_for_capabilities_says_which_are_lacking() {
+        let error = |code: i32| -> ErrorData {
+            let data = json!({"requiredCapabilities": {"sampling": {}}});
+            serde_json::from_value(json!({"code": code, "message": "no", "data": data})).unwrap()
+        };
+        assert!(lacking(&error(-32021)).is_some_and(|wanted| wanted.sampling.is_some()));
+        assert!(lacking(&error(-32602)).is_none());
+    }
+
+    #[test]
+    fn a_result_is_complete_whatever_an_upstream_put_into_it() {
+        let odd = json!({"type": "hologram", "depth": 3});
+        let answer = Answer { content: vec![odd], ..Answer::default() }.text("x");
+        let result = serde_json::to_value(answer.finish(100)).unwrap();
+        assert_eq!(result["resultType"], "complete");
+        assert_eq!(result["content"][0]["type"], "text");
+        assert_eq!(result["content"][1]["text"], "x");
+    }
 }

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use brigade::core::{CallId, Json, RunId};
 use brigade::{
-    AgentCall, ApprovedBy, Call, CallStatus, CancelToken, Env, Error, ErrorKind, LogStream, Workspace,
+    AgentCall, ApprovedBy, Call, CallStatus, CancelToken, Env, Error, ErrorKind, Listener, LogStream,
+    McpProgress, Workspace,
 };
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::{Peer, RoleServer};
@@ -21,6 +22,9 @@ use crate::view::Shown;
 
 /// How often a client hears that a run goes on.
 const TOLD: Duration = Duration::from_secs(5);
+
+/// How much of what a server tells may wait for the client.
+const TOLD_AT_ONCE: usize = 64;
 
 /// How often a waiting call is looked for in a changed queue.
 const LOOK: Duration = Duration::from_millis(40);
@@ -39,11 +43,16 @@ pub(crate) struct Asker {
 }
 
 impl Asker {
-    /// Tells the client how far a run is. Its numbers always rise.
-    async fn tell(&self, progress: f64, message: String) {
+    /// Tells the client how far a run is, unless it no longer listens.
+    async fn tell(&self, told: McpProgress) {
         if let Some(token) = &self.progress {
-            let param = ProgressNotificationParam::new(token.clone(), progress).with_message(message);
-            drop(self.peer.notify_progress(param).await);
+            let mut param = ProgressNotificationParam::new(token.clone(), told.progress);
+            param.total = told.total;
+            param.message = told.message;
+            tokio::select! {
+                sent = self.peer.notify_progress(param) => drop(sent),
+                () = self.cancelled.cancelled() => {}
+            }
         }
     }
 }
@@ -136,12 +145,21 @@ impl Gateway {
             }
         };
         let running = self.started(id, &token);
+        let (tells, mut told) = tokio::sync::mpsc::channel(TOLD_AT_ONCE);
         let workspace = workspace_of(&self.workspace, &asker.agent, Some(token.clone()));
+        // A client that reads slowly misses some of what a talkative server says.
+        let listener = Listener::new(move |progress| drop(tells.try_send(progress)));
+        let workspace = match asker.progress {
+            Some(_) => workspace.with_env(|env: Env| env.listener(listener)),
+            None => workspace,
+        };
         let call_id = id.clone();
         let run = blocking(move || workspace.agent_calls().go_on(&call_id));
         tokio::pin!(run);
         let mut ticks = tokio::time::interval_at((Instant::now() + TOLD).into(), TOLD);
         let mut is_cancelled = false;
+        // What was told last, and whether the server tells itself.
+        let (mut last, mut is_told) = (f64::NEG_INFINITY, false);
         let ended = loop {
             tokio::select! {
                 ended = &mut run => break ended,
@@ -153,13 +171,27 @@ impl Gateway {
                     is_cancelled = true;
                     token.cancel();
                 }
-                _ = ticks.tick() => {
+                Some(progress) = told.recv() => {
+                    is_told = true;
+                    if last < progress.progress {
+                        last = progress.progress;
+                        asker.tell(progress).await;
+                    }
+                }
+                _ = ticks.tick(), if !is_told => {
                     let seconds = started.elapsed().as_secs_f64();
-                    asker.tell(seconds, format!("{} has been running for {seconds:.0} s", tool.id)).await;
+                    last = seconds;
+                    asker.tell(running_for(seconds, format!("{} has been running for {seconds:.0} s", tool.id))).await;
                 }
             }
         };
         drop(running);
+        while let Ok(progress) = told.try_recv() {
+            if last < progress.progress {
+                last = progress.progress;
+                asker.tell(progress).await;
+            }
+        }
         match ended {
             Ok(call) => self.result(asker, call, tool).await,
             Err(error) if error.kind() == ErrorKind::Environment => broken(&tool.id, &error),
@@ -297,7 +329,7 @@ impl Gateway {
             if TOLD <= told.elapsed() {
                 told = Instant::now();
                 let seconds = started.elapsed().as_secs_f64();
-                asker.tell(seconds, format!("call {id} is {}", call.call.status.as_str())).await;
+                asker.tell(running_for(seconds, format!("call {id} is {}", call.call.status.as_str()))).await;
             }
             let looked = Instant::now();
             while self.queue_stamp() == stamp && looked.elapsed() < LOOK_AGAIN && Instant::now() < until {
@@ -329,6 +361,11 @@ impl Gateway {
             About { retry_after_seconds: Some(wait), ..About::of_tool(&tool.id, "refused").coded(code) };
         Some(Answer::failed(about, format!("{what}; ask again in {wait} s")))
     }
+}
+
+/// What is told of a run that says nothing itself.
+fn running_for(seconds: f64, message: String) -> McpProgress {
+    McpProgress { progress: seconds, total: None, message: Some(message) }
 }
 
 /// An answer for what the machine does not allow, such as a full disk.

@@ -6,8 +6,8 @@ use std::time::Duration;
 use brigade::Call;
 use brigade::profile::Confirm;
 use rmcp::model::{
-    CallToolRequestParams, ClientResult, ElicitRequest, InputRequest, InputRequiredResult, ProtocolVersion,
-    SealOptions, ServerRequest,
+    CallToolRequestParams, ClientResult, ElicitRequest, InputRequest, InputRequiredResult, SealOptions,
+    ServerRequest,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::answer::Answer;
 use crate::call::Asker;
 use crate::gateway::Gateway;
-use crate::session::Arguments;
+use crate::session::{Arguments, is_late};
 use crate::view::Shown;
 
 /// The key of the question among the requests of a result.
@@ -73,10 +73,7 @@ impl Question {
             .agent(agent)
             .is_some_and(|agent| agent.confirm == Confirm::Elicitation && tool.risk <= agent.confirm_risk);
         let declares = context.client_capabilities().is_some_and(|declared| declared.elicitation.is_some());
-        let is_late = context
-            .protocol_version()
-            .is_some_and(|version| ProtocolVersion::V_2026_07_28.as_str() <= version.as_str());
-        match (may && declares && tool.may_be_confirmed(), is_late) {
+        match (may && declares && tool.may_be_confirmed(), is_late(context)) {
             (false, _) => Question::None,
             (true, true) => Question::Result,
             (true, false) => Question::Request,

@@ -6,9 +6,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, DiscoverResult, ErrorCode,
-    GetPromptRequestParams, GetPromptResponse, InitializeRequestParams, InitializeResult, JsonObject,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    CallToolRequestParams, CallToolResponse, ClientCapabilities, CustomRequest, CustomResult, DiscoverResult,
+    ErrorCode, GetPromptRequestParams, GetPromptResponse, InitializeRequestParams, InitializeResult,
+    JsonObject, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
     PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ServerConfig,
     SetLevelRequestParams, SubscriptionFilter,
 };
@@ -66,8 +66,12 @@ impl Session {
     }
 }
 
-/// Reads a typed result of the protocol from its members.
-pub(crate) fn typed<T: serde::de::DeserializeOwned>(value: Value) -> Result<T, ErrorData> {
+/// Reads a typed result of the protocol from its members. It is a complete one, which the SDK tells those revisions
+/// that know the difference.
+pub(crate) fn typed<T: serde::de::DeserializeOwned>(mut value: Value) -> Result<T, ErrorData> {
+    if let Value::Object(members) = &mut value {
+        members.insert("resultType".to_owned(), json!("complete"));
+    }
     serde_json::from_value(value)
         .map_err(|error| ErrorData::internal_error(format!("a result could not be written: {error}"), None))
 }
@@ -162,7 +166,14 @@ impl ServerHandler for Session {
         }
         let question = Question::of(&self.gateway, &asker.agent, tool, &context);
         let limit = self.gateway.max_result_bytes();
-        let done = |answer: crate::answer::Answer| Ok(answer.finish(limit).into());
+        let late = is_late(&context);
+        let done = |answer: crate::answer::Answer| match &answer.lacking {
+            // What the upstream server needs of its client is needed of ours.
+            Some(wanted) if late && !has(context.client_capabilities().as_ref(), wanted) => {
+                Err(ErrorData::missing_required_client_capability(wanted.clone()))
+            }
+            _ => Ok(answer.finish(limit).into()),
+        };
         // The answer to a question that this client was asked before.
         if let Some(state) = &request.request_state {
             let answer = question.returned(&self.gateway, &asker, tool, &arguments, state, &request).await?;
@@ -212,10 +223,8 @@ impl ServerHandler for Session {
         match own::read(&self.gateway, &agent, &view, &request.uri).await {
             Some(contents) => Ok(ReadResourceResponse::Complete(typed(json!({"contents": [contents]}))?)),
             None => {
-                let is_late = context
-                    .protocol_version()
-                    .is_some_and(|version| ProtocolVersion::V_2026_07_28.as_str() <= version.as_str());
-                let code = if is_late { ErrorCode::INVALID_PARAMS } else { ErrorCode::RESOURCE_NOT_FOUND };
+                let code =
+                    if is_late(&context) { ErrorCode::INVALID_PARAMS } else { ErrorCode::RESOURCE_NOT_FOUND };
                 Err(ErrorData::new(code, "there is no such resource", None))
             }
         }
@@ -264,12 +273,10 @@ impl ServerHandler for Session {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         // What the SDK could not read as the request that its method names.
-        const METHODS: [&str; 12] = [
-            "initialize",
-            "ping",
+        const METHODS: [&str; 9] = [
             "server/discover",
             "tools/list",
             "tools/call",
@@ -278,15 +285,33 @@ impl ServerHandler for Session {
             "resources/templates/list",
             "prompts/list",
             "prompts/get",
-            "logging/setLevel",
             "subscriptions/listen",
         ];
-        Err(if METHODS.contains(&request.method.as_str()) {
+        // These went with the handshake.
+        const EARLY: [&str; 3] = ["initialize", "ping", "logging/setLevel"];
+        let method = request.method.as_str();
+        Err(if METHODS.contains(&method) || EARLY.contains(&method) && !is_late(&context) {
             ErrorData::invalid_params("the parameters do not fit the method", None)
         } else {
             ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "there is no such method", None)
         })
     }
+}
+
+/// Returns whether the client speaks a revision without a handshake.
+pub(crate) fn is_late(context: &RequestContext<RoleServer>) -> bool {
+    let version = context.protocol_version();
+    version.is_some_and(|version| ProtocolVersion::V_2026_07_28.as_str() <= version.as_str())
+}
+
+/// Returns whether a client declares all capabilities that are wanted.
+fn has(declared: Option<&ClientCapabilities>, wanted: &ClientCapabilities) -> bool {
+    let members = |capabilities: &ClientCapabilities| match serde_json::to_value(capabilities) {
+        Ok(Value::Object(members)) => members,
+        _ => JsonObject::new(),
+    };
+    let declared = declared.map(members).unwrap_or_default();
+    members(wanted).keys().all(|name| declared.contains_key(name))
 }
 
 fn unknown(view: &crate::view::View, name: &str) -> ErrorData {

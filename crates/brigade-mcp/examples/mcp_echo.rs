@@ -80,8 +80,13 @@ fn exchange(command: &[String]) -> (Duration, Duration) {
     spec.argv = command.iter().map(Into::into).collect();
     spec.environment = std::env::vars_os().collect();
     let arguments = Json::object([("text", Json::from("hi"))]);
-    let request =
-        McpRequest { server_id: "echo", tool_name: "echo", arguments: &arguments, pin: PinRule::None };
+    let request = McpRequest {
+        server_id: "echo",
+        tool_name: "echo",
+        arguments: &arguments,
+        pin: PinRule::None,
+        listener: None,
+    };
     let mut sink = |_: Stream, _: &[u8]| Ok(());
     let started = Instant::now();
     let exchange = call_tool(&spec, &mut sink, &Control::default(), &request, &Redactor::new(&[]));

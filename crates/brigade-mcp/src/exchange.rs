@@ -1,6 +1,7 @@
 //! The request to a server and its result, for the receipt.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use brigade_core::{Fingerprint, Json, Object};
@@ -37,6 +38,39 @@ impl fmt::Debug for PinRule<'_> {
     }
 }
 
+/// How far a server says that it is with a call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct McpProgress {
+    /// A number that should rise.
+    pub progress: f64,
+    /// What it rises to, if the server knows.
+    pub total: Option<f64>,
+    /// What the server says about it, as it wrote it.
+    pub message: Option<String>,
+}
+
+/// Hears how far a server is. It is called between messages, so it must not wait.
+#[derive(Clone)]
+pub struct Listener(Arc<dyn Fn(McpProgress) + Send + Sync>);
+
+impl Listener {
+    /// Creates a listener.
+    pub fn new(hear: impl Fn(McpProgress) + Send + Sync + 'static) -> Listener {
+        Listener(Arc::new(hear))
+    }
+
+    /// Tells it how far the server is.
+    pub fn hear(&self, progress: McpProgress) {
+        (self.0)(progress);
+    }
+}
+
+impl fmt::Debug for Listener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Listener")
+    }
+}
+
 /// The request to a server.
 #[derive(Clone, Copy, Debug)]
 pub struct McpRequest<'a> {
@@ -48,6 +82,8 @@ pub struct McpRequest<'a> {
     pub arguments: &'a Json,
     /// What its listing is compared with.
     pub pin: PinRule<'a>,
+    /// What hears how far the server is.
+    pub listener: Option<&'a Listener>,
 }
 
 /// The kind of failure, as a stable word.

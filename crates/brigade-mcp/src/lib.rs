@@ -55,7 +55,9 @@ pub use build::refusal_of_build;
 #[cfg(feature = "client")]
 pub use client::{call_tool, list_tools};
 pub use content::{McpAnswer, answer_in_log};
-pub use exchange::{Exchange, KeepPin, McpErrorKind, McpFault, McpRequest, PinRule, ServerExit};
+pub use exchange::{
+    Exchange, KeepPin, Listener, McpErrorKind, McpFault, McpProgress, McpRequest, PinRule, ServerExit,
+};
 pub use import::{import_ids, import_tool, imported_tool, stored_schema, wanted};
 pub use live::{Against, Comparison};
 pub use peer::{ToolCall, list_live};

@@ -10,7 +10,7 @@ use brigade_redact::Redactor;
 use crate::absent::{call_tool, list_tools};
 #[cfg(feature = "client")]
 use crate::client::{call_tool, list_tools};
-use crate::exchange::{Exchange, McpErrorKind, McpFault, McpRequest, PinRule};
+use crate::exchange::{Exchange, Listener, McpErrorKind, McpFault, McpRequest, PinRule};
 
 /// The family of tools that a server is asked for.
 const MCP: &str = "mcp";
@@ -24,7 +24,11 @@ pub struct ToolCall<'a> {
 
 impl<'a> ToolCall<'a> {
     /// Creates the request of a verified call; `None` if it is not a call of an MCP tool.
-    pub fn of(call: &'a VerifiedCall, pin: PinRule<'a>) -> Option<ToolCall<'a>> {
+    pub fn of(
+        call: &'a VerifiedCall,
+        pin: PinRule<'a>,
+        listener: Option<&'a Listener>,
+    ) -> Option<ToolCall<'a>> {
         let plan = call.plan();
         let contract = plan.contract();
         let server_id = contract.mcp_server_id.as_deref().or(contract.runtime_id.as_deref());
@@ -34,6 +38,7 @@ impl<'a> ToolCall<'a> {
                 tool_name: contract.mcp_tool_name.as_deref().unwrap_or_default(),
                 arguments: plan.args(),
                 pin,
+                listener,
             },
             exchange: Exchange::default(),
         })

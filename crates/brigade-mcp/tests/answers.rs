@@ -4,8 +4,10 @@
 
 mod common;
 
+use std::sync::mpsc;
+
 use brigade_core::Json;
-use brigade_mcp::{McpErrorKind, ServerExit};
+use brigade_mcp::{Listener, McpErrorKind, McpProgress, ServerExit};
 use brigade_redact::SecretValue;
 use common::Trial;
 
@@ -187,6 +189,22 @@ fn a_server_that_stays_is_ended_and_the_call_holds() {
     let seen = Trial::new(&["ignores-term"]).call();
     assert_eq!(seen.summary(), "hello");
     assert_eq!(seen.exit(), Some(ServerExit::Ended));
+}
+
+#[test]
+fn a_listener_hears_how_far_the_call_is_and_of_nothing_else() {
+    let (tells, told) = mpsc::channel();
+    let listener = Listener::new(move |progress| tells.send(progress).unwrap());
+    let mut trial = Trial::new(&["tells"]);
+    trial.listener = Some(listener);
+    assert_eq!(trial.call().summary(), "hello");
+    drop(trial);
+    let of_call = |progress, message: &str| McpProgress {
+        progress,
+        total: Some(2.0),
+        message: Some(message.to_owned()),
+    };
+    assert_eq!(told.iter().collect::<Vec<_>>(), [of_call(0.5, "at 0.5"), of_call(2.0, "at 2")]);
 }
 
 #[test]

@@ -144,7 +144,7 @@ fn run(faults: &str, tool_name: &str, args: &str, policy: &str, pin: Option<&Pin
         clock: &SystemClock,
         speller: &NeutralWords,
     };
-    let mut peer = ToolCall::of(&call, pin.map_or(PinRule::None, PinRule::Holds)).unwrap();
+    let mut peer = ToolCall::of(&call, pin.map_or(PinRule::None, PinRule::Holds), None).unwrap();
     let finished = execute(&execution, logs, Some(&mut peer));
     let listed_tool = peer.exchange().tool.clone();
     let log = |name: &str| std::fs::read_to_string(workspace.path().join(name)).unwrap();

@@ -9,6 +9,7 @@ use brigade_command::find_program;
 use brigade_core::{Clock, NeutralWords, Spell, SystemClock};
 use brigade_exec::{HostEnvironment, Progress};
 use brigade_fs::{DiskFs, Fs};
+use brigade_mcp::Listener;
 use brigade_process::CancelToken;
 use brigade_queue::Store;
 
@@ -28,6 +29,7 @@ pub struct Env {
     pub(crate) lock_timeout: Duration,
     pub(crate) cancel: Option<CancelToken>,
     pub(crate) progress: Option<Arc<dyn Progress>>,
+    pub(crate) listener: Option<Listener>,
     pub(crate) speller: Arc<dyn Spell>,
 }
 
@@ -43,6 +45,7 @@ impl Env {
             lock_timeout: DEFAULT_LOCK_TIMEOUT,
             cancel: None,
             progress: None,
+            listener: None,
             speller: Arc::new(NeutralWords),
         }
     }
@@ -114,6 +117,13 @@ impl Env {
     #[must_use]
     pub fn progress(mut self, progress: Arc<dyn Progress>) -> Env {
         self.progress = Some(progress);
+        self
+    }
+
+    /// Sets what hears how far MCP servers are with calls. What they say is masked.
+    #[must_use]
+    pub fn listener(mut self, listener: Listener) -> Env {
+        self.listener = Some(listener);
         self
     }
 

@@ -92,6 +92,7 @@ pub use brigade_doctor::{Area, Closeout, InboxItem, InboxMetadata, IssueType, Re
 pub use brigade_exec::Progress;
 pub use brigade_facts::{AgentConfig, AgentTool, AgentTools, SourceFiles};
 pub use brigade_fs::{Fs, MemoryFs};
+pub use brigade_mcp::{Listener, McpProgress};
 pub use brigade_policy::{
     Access, Blocker, BlockerDetail, Diagnosis, ErrorLine, Failure, Fault, Gate, Label, PolicyDecision,
     PolicyRules, RiskLevel, SourceLine, Standing,

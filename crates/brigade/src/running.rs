@@ -5,8 +5,9 @@ use brigade_call::{
 };
 use brigade_core::{Hint, IdPrefix, NextStep};
 use brigade_exec::{Execution, Peer, RunFiles, RunPaths, execute, with_checkpoints};
-use brigade_mcp::{ListedTool, NoPin, PinRule, ToolCall};
+use brigade_mcp::{ListedTool, Listener, McpProgress, NoPin, PinRule, ToolCall};
 use brigade_queue::{Kept, StoredCall, this_runner, unrecorded};
+use brigade_redact::Redactor;
 
 use crate::calls;
 use crate::calls::Calls;
@@ -218,8 +219,10 @@ fn attempt(room: &Room, ready: Ready) -> Result<Attempt, Error> {
     tracing::debug!(call = %call.id(), run = %run_id, "claimed the call, and runs it");
     let keep = |listed: &ListedTool| pins::pin_store(room).first_use(mcp.as_ref(), listed);
     let rule = pinned.as_ref().map_or(PinRule::FirstUse(&keep), |record| PinRule::Holds(&record.pin));
-    let mut server = ToolCall::of(&call, rule);
     let secrets = gather::bound_secrets(room, &config.policy);
+    let listener =
+        room.env.listener.as_ref().map(|listener| masked(listener.clone(), Redactor::new(&secrets)));
+    let mut server = ToolCall::of(&call, rule, listener.as_ref());
     let watch = watching::watch(room, &call);
     let finished = execute(
         &Execution {
@@ -304,6 +307,14 @@ fn attempt(room: &Room, ready: Ready) -> Result<Attempt, Error> {
         candidates: Unfilled::default(),
         succeeded,
     })))
+}
+
+/// Returns a listener that passes on what servers say without secrets.
+fn masked(listener: Listener, redactor: Redactor) -> Listener {
+    Listener::new(move |progress| {
+        let message = progress.message.as_deref().map(|text| redactor.redact_str(text));
+        listener.hear(McpProgress { message, ..progress });
+    })
 }
 
 fn refused(room: &Room, call: &Call, refusal: NotVerified) -> Error {

@@ -13,7 +13,7 @@ use rmcp::service::{ClientInitializeError, PeerRequestOptions, RunningService, S
 use rmcp::{ClientLifecycleMode, RoleClient, serve_client_with_lifecycle};
 
 use super::link::{LineTransport, Link};
-use crate::exchange::{McpErrorKind, McpFault, PinRule};
+use crate::exchange::{Listener, McpErrorKind, McpFault, PinRule};
 use crate::pin::{ListedTool, Pin, PinChange};
 
 /// Pages of a list of tools.
@@ -27,7 +27,7 @@ pub(super) enum Goal<'a> {
     /// To list the tools.
     List,
     /// To call one.
-    Call { tool_name: &'a str, arguments: &'a Json, pin: PinRule<'a> },
+    Call { tool_name: &'a str, arguments: &'a Json, pin: PinRule<'a>, listener: Option<&'a Listener> },
 }
 
 /// The result of a complete conversation.
@@ -60,7 +60,7 @@ pub(super) async fn converse(link: Arc<Link>, goal: Goal<'_>, redactor: &Redacto
     let tools: Vec<ListedTool> = tools.into_iter().map(|tool| tool.redacted(redactor)).collect();
     link.known().tools.clone_from(&tools);
     tracing::debug!(tools = tools.len(), "the server listed its tools");
-    let Goal::Call { tool_name, arguments, pin } = goal else {
+    let Goal::Call { tool_name, arguments, pin, .. } = goal else {
         return Ok(Said::Listed);
     };
     let tool = the_tool(tools, tool_name)?;

@@ -6,13 +6,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use brigade_core::{Dialect, Json};
 use rmcp::RoleClient;
-use rmcp::model::{ClientJsonRpcMessage, ClientNotification, ClientRequest, RequestId, ServerJsonRpcMessage};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, GetMeta, ProgressNotification, ProgressToken,
+    RequestId, ServerJsonRpcMessage,
+};
 use rmcp::transport::Transport;
 use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
 use super::message::{Broken, Received};
-use crate::exchange::McpErrorKind;
+use crate::exchange::{Listener, McpErrorKind, McpProgress};
 use crate::pin::{ListedTool, Pin};
 
 /// The revision of a server that does not say which it speaks.
@@ -38,6 +41,8 @@ pub(super) struct Known {
     last_id: i64,
     awaited: HashSet<i64>,
     initialize_id: Option<i64>,
+    /// What the progress of the call is told under.
+    progress_token: Option<ProgressToken>,
     answers: HashMap<i64, Json>,
     /// Notifications that the server may still answer with an error: for each, the last request before it.
     notified: Vec<i64>,
@@ -81,6 +86,7 @@ pub(super) struct Link {
     incoming: tokio::sync::Mutex<UnboundedReceiver<Json>>,
     /// The arguments of the call in their own numbers, which those of the SDK may not hold.
     arguments: Option<Json>,
+    listener: Option<Listener>,
 }
 
 impl Link {
@@ -88,9 +94,10 @@ impl Link {
         outgoing: UnboundedSender<Vec<u8>>,
         incoming: UnboundedReceiver<Json>,
         arguments: Option<Json>,
+        listener: Option<Listener>,
     ) -> Link {
         let known = Mutex::default();
-        Link { known, outgoing, incoming: tokio::sync::Mutex::new(incoming), arguments }
+        Link { known, outgoing, incoming: tokio::sync::Mutex::new(incoming), arguments, listener }
     }
 
     pub(super) fn known(&self) -> MutexGuard<'_, Known> {
@@ -123,8 +130,12 @@ impl Link {
                 members.insert("id".to_owned(), Json::from(id));
                 Some(Json::Object(members))
             }
-            // Notifications are ignored.
-            Received::Other(message) if message.get("id").is_none() => None,
+            Received::Other(message) if message.get("id").is_none() => {
+                let token = known.progress_token.clone();
+                drop(known);
+                self.hear(&message, token.as_ref());
+                None
+            }
             Received::Other(message) => {
                 let (requests, bytes) = known.asked;
                 known.asked = (requests + 1, bytes.saturating_add(length));
@@ -138,6 +149,18 @@ impl Link {
                 known.log_lines += 1;
                 None
             }
+        }
+    }
+
+    /// Passes on how far the call is. Other notifications are ignored.
+    fn hear(&self, message: &Json, token: Option<&ProgressToken>) {
+        if let Some(listener) = &self.listener
+            && message.get("method").and_then(Json::as_str) == Some("notifications/progress")
+            && let Ok(told) = serde_json::from_value::<ProgressNotification>(message.to_serde())
+            && Some(&told.params.progress_token) == token
+        {
+            let told = told.params;
+            listener.hear(McpProgress { progress: told.progress, total: told.total, message: told.message });
         }
     }
 
@@ -171,6 +194,7 @@ impl Link {
                         ClientRequest::InitializeRequest(_) => known.initialize_id = Some(id),
                         ClientRequest::CallToolRequest(_) => {
                             known.request_id = Some(id);
+                            known.progress_token = request.request.get_meta().get_progress_token();
                             is_call = true;
                         }
                         _ => {}

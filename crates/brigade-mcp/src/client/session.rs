@@ -42,7 +42,8 @@ pub fn call_tool(
     request: &McpRequest<'_>,
     redactor: &Redactor,
 ) -> Exchange {
-    let goal = Goal::Call { tool_name: request.tool_name, arguments: request.arguments, pin: request.pin };
+    let McpRequest { tool_name, arguments, pin, listener, .. } = *request;
+    let goal = Goal::Call { tool_name, arguments, pin, listener };
     speak(spec, sink, control, goal, redactor)
 }
 
@@ -70,11 +71,11 @@ fn speak(
     runtime.block_on(async {
         let (to_server, outgoing) = unbounded_channel();
         let (incoming, from_server) = unbounded_channel();
-        let arguments = match goal {
-            Goal::Call { arguments, .. } => Some(arguments.clone()),
-            Goal::List => None,
+        let (arguments, listener) = match goal {
+            Goal::Call { arguments, listener, .. } => (Some(arguments.clone()), listener.cloned()),
+            Goal::List => (None, None),
         };
-        let link = Arc::new(Link::new(to_server, from_server, arguments));
+        let link = Arc::new(Link::new(to_server, from_server, arguments, listener));
         let cap = control.output_cap;
         let pipes = Pipes::new(&mut child, Arc::clone(&link), outgoing, incoming, sink, cap);
         let mut pipes = match pipes {

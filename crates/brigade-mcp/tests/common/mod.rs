@@ -13,7 +13,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use brigade_core::Json;
-use brigade_mcp::{Exchange, McpErrorKind, McpRequest, Pin, PinRule, ServerExit, call_tool, list_tools};
+use brigade_mcp::{
+    Exchange, Listener, McpErrorKind, McpRequest, Pin, PinRule, ServerExit, call_tool, list_tools,
+};
 use brigade_process::{CancelToken, Control, Program, Spec, Stream};
 use brigade_redact::{Redactor, SecretValue};
 
@@ -22,6 +24,7 @@ pub struct Trial {
     pub faults: Vec<String>,
     pub tool: &'static str,
     pub arguments: Json,
+    pub listener: Option<Listener>,
     pub pin: Option<Pin>,
     pub timeout: Option<Duration>,
     pub cancel: Option<CancelToken>,
@@ -65,6 +68,7 @@ impl Trial {
             faults: faults.iter().map(|&fault| fault.to_owned()).collect(),
             tool: "echo",
             arguments: Json::object([("text", Json::from("hello"))]),
+            listener: None,
             pin: None,
             timeout: Some(Duration::from_secs(60)),
             cancel: None,
@@ -99,6 +103,7 @@ impl Trial {
             tool_name: self.tool,
             arguments: &self.arguments,
             pin: self.pin.as_ref().map_or(PinRule::None, PinRule::Holds),
+            listener: self.listener.as_ref(),
         }
     }
 
