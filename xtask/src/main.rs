@@ -8,6 +8,7 @@
 mod bench;
 mod cargo;
 mod ci;
+mod conformance;
 mod dependencies;
 mod docs;
 mod features;
@@ -39,6 +40,7 @@ struct Arguments {
 enum Task {
     Bench(bench::BenchArguments),
     Ci(ci::CiArguments),
+    Conformance(conformance::ConformanceArguments),
     Docs(docs::DocsArguments),
     Features(features::FeaturesArguments),
     Fixtures(fixtures::FixturesArguments),
@@ -61,6 +63,7 @@ fn main() -> ExitCode {
     let done = match arguments.command {
         Task::Bench(arguments) => bench::run(&repository, &arguments),
         Task::Ci(arguments) => ci::run(&repository, &arguments),
+        Task::Conformance(arguments) => conformance::run(&repository, &arguments),
         Task::Docs(arguments) => docs::run(&repository, &arguments),
         Task::Features(arguments) => features::run(&repository, &arguments),
         Task::Fixtures(arguments) => fixtures::run(&repository, &arguments),

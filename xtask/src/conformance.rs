@@ -1,0 +1,86 @@
+//! `cargo xtask conformance`: the published conformance suite of MCP against `brigade serve`.
+//!
+//! The suite is installed with npm into a temporary directory. The server serves a workspace whose tools are those of
+//! `fixtures/mcp/conformance.py`, and each server scenario of both revisions is run against it over HTTP. The results
+//! are compared with the list of those that are left out.
+
+mod left_out;
+mod suite;
+mod workspace;
+
+use std::path::PathBuf;
+
+use crate::cargo::{cargo, done};
+use crate::repository::{Failure, Repository};
+use left_out::{Expected, LeftOut};
+use suite::{Suite, Verdict};
+use workspace::Workspace;
+
+/// The revisions of the protocol whose scenarios are run.
+const REVISIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
+
+/// Run the published MCP conformance suite against `brigade serve`
+///
+/// Needs Node 22 or newer, npm, python3 and the network
+#[derive(Debug, clap::Args)]
+pub struct ConformanceArguments {
+    /// Run only scenarios whose name contains this
+    #[arg(long, value_name = "TEXT")]
+    only: Option<String>,
+    /// The node that runs the suite
+    #[arg(long, value_name = "PATH", default_value = "node")]
+    node: PathBuf,
+}
+
+pub fn run(repository: &Repository, arguments: &ConformanceArguments) -> Result<(), Failure> {
+    let left_out = LeftOut::of_repository()?;
+    let suite = Suite::install(&arguments.node)?;
+    done(&mut cargo(repository, ["build", "--locked", "--quiet", "--package", "brigade-cli"]))?;
+    let workspace = Workspace::make(repository)?;
+    let server = workspace.serve()?;
+    let (mut passed, mut listed, mut wrong) = (0, 0, Vec::new());
+    for revision in REVISIONS {
+        let scenarios = suite.scenarios(revision)?;
+        for name in left_out.unknown(revision, &scenarios) {
+            wrong.push(format!("{revision} {name} is in the list, and the suite has no such scenario"));
+        }
+        for scenario in scenarios {
+            if arguments.only.as_ref().is_some_and(|text| !scenario.contains(text)) {
+                continue;
+            }
+            let expected = left_out.expected(revision, &scenario);
+            let mut verdict = suite.run(&server.address, revision, &scenario)?;
+            // The suite gives some calls half a second, which a busy machine may not have.
+            if expected == Expected::Passes && verdict != Verdict::Passed {
+                println!("{revision}  {scenario}: failed, and is tried again");
+                verdict = suite.run(&server.address, revision, &scenario)?;
+            }
+            let word = match (&verdict, &expected) {
+                (Verdict::Passed, Expected::Passes) => "passed",
+                (Verdict::Failed(_), Expected::LeftOut(_)) => "left out",
+                (Verdict::Passed, Expected::LeftOut(_)) => "PASSED, though left out",
+                (Verdict::Failed(_), Expected::Passes) => "FAILED",
+            };
+            println!("{revision}  {scenario:<48}  {word}");
+            match (verdict, expected) {
+                (Verdict::Passed, Expected::Passes) => passed += 1,
+                (Verdict::Failed(_), Expected::LeftOut(reason)) => {
+                    println!("            {reason}");
+                    listed += 1;
+                }
+                (Verdict::Passed, Expected::LeftOut(_)) => {
+                    wrong.push(format!("{revision} {scenario} passes: take it out of the list"));
+                }
+                (Verdict::Failed(why), Expected::Passes) => {
+                    wrong.push(format!("{revision} {scenario}: {}", why.join("; ")));
+                }
+            }
+        }
+    }
+    drop(server);
+    for finding in &wrong {
+        eprintln!("  {finding}");
+    }
+    println!("conformance: {passed} passed, {listed} left out, {} not as expected", wrong.len());
+    if wrong.is_empty() { Ok(()) } else { Err(Failure::new("the results of the suite are not as expected")) }
+}
