@@ -57,6 +57,11 @@ impl Caller {
 }
 
 impl Caller {
+    /// Returns whether an equal call of the other one counts as its own. No agent sees calls of others.
+    pub fn shares_calls_with(&self, other: &Caller) -> bool {
+        self == other || self.agent().is_none() && other.agent().is_none()
+    }
+
     /// Returns the name of the agent, if it is one.
     pub fn agent(&self) -> Option<&str> {
         match self {

@@ -479,7 +479,10 @@ pub fn find_duplicate<'a>(existing: impl IntoIterator<Item = &'a Call>, new: &Ca
             | CallStatus::Interrupted
             | CallStatus::Other(_) => continue,
         };
-        if call.caller == new.caller && call.asks_the_same_as(new) && !call.is_outdated_beside(new) {
+        if call.caller.shares_calls_with(&new.caller)
+            && call.asks_the_same_as(new)
+            && !call.is_outdated_beside(new)
+        {
             return blocks;
         }
     }

@@ -147,7 +147,9 @@ mod tests {
                     tokio::spawn(async move { turns.take(&a, false, 1).await.map(drop) })
                 })
                 .collect();
-            tokio::task::yield_now().await;
+            while turns.agents.lock().unwrap()[&a].state().waiting < WAITING {
+                tokio::task::yield_now().await;
+            }
             assert!(turns.take(&a, false, 1).await.is_none());
             drop(running);
             for one in waiting {

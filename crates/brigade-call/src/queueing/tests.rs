@@ -188,8 +188,9 @@ fn a_record_of_v030_is_compared_by_what_it_shows() {
 }
 
 #[test]
-fn a_call_that_asks_for_the_same_is_a_duplicate_for_any_caller() {
+fn a_call_that_asks_for_the_same_is_a_duplicate_unless_it_is_another_agents() {
     check_duplicate(|_| (), true);
+    check_duplicate(|case| case.caller = Caller::Agent("a".to_owned()), false);
     check_duplicate(|case| case.args(r#"{ "name": "Ada" }"#), true);
     check_duplicate(|case| case.caller = Caller::Program("agent".to_owned()), true);
     check_duplicate(|case| case.policy.push_str("max_output_bytes = 7\n"), true);
