@@ -108,8 +108,7 @@ pub struct Approval {
 
 /// Who or what approved a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(tag = "by", rename_all = "kebab-case")]
+#[serde(into = "Approver", try_from = "Approver")]
 pub enum ApprovedBy {
     /// A person.
     Person {
@@ -130,6 +129,62 @@ pub enum ApprovedBy {
         /// The agent.
         agent: String,
     },
+}
+
+/// Who or what approved, as records say it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub(crate) struct Approver {
+    /// Who or what approved: `person`, `rule` or `elicitation`.
+    pub(crate) by: String,
+    /// Where the person decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) reviewer: Option<String>,
+    /// The name of the rule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) rule: Option<String>,
+    /// The file of the rule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) file: Option<String>,
+    /// The line of the rule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) line: Option<u64>,
+    /// The agent whose client asked the person.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) agent: Option<String>,
+}
+
+impl From<ApprovedBy> for Approver {
+    fn from(approved: ApprovedBy) -> Approver {
+        let stated = Approver { by: approved.as_str().to_owned(), ..Approver::default() };
+        match approved {
+            ApprovedBy::Person { reviewer } => Approver { reviewer: Some(reviewer), ..stated },
+            ApprovedBy::Rule { rule, file, line } => {
+                Approver { rule: Some(rule), file: Some(file), line: Some(line), ..stated }
+            }
+            ApprovedBy::Elicitation { agent } => Approver { agent: Some(agent), ..stated },
+        }
+    }
+}
+
+impl TryFrom<Approver> for ApprovedBy {
+    type Error = &'static str;
+
+    fn try_from(stated: Approver) -> Result<ApprovedBy, Self::Error> {
+        match stated {
+            Approver { by, reviewer: Some(reviewer), .. } if by == "person" => {
+                Ok(ApprovedBy::Person { reviewer })
+            }
+            Approver { by, rule: Some(rule), file: Some(file), line: Some(line), .. } if by == "rule" => {
+                Ok(ApprovedBy::Rule { rule, file, line })
+            }
+            Approver { by, agent: Some(agent), .. } if by == "elicitation" => {
+                Ok(ApprovedBy::Elicitation { agent })
+            }
+            _ => Err("expected who or what approved"),
+        }
+    }
 }
 
 impl ApprovedBy {

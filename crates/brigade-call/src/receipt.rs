@@ -22,7 +22,7 @@ pub use statement::{Statement, Subject};
 pub use summary::RunSummary;
 
 use crate::binding::Binding;
-use crate::call::{ApprovedBy, Call, Runner};
+use crate::call::{Approver, Call, Runner};
 use crate::checkpoint::{Checkpoint, CheckpointChoice};
 use crate::contract::ContractLabels;
 
@@ -409,17 +409,11 @@ impl RunReview {
         let review = RunReview {
             reviewed_at: call.reviewed_at,
             review_reason: call.review_reason.clone(),
-            by: call.approval.as_ref().map(|approval| approval.by.as_str().to_owned()),
             ..RunReview::default()
         };
-        match call.approval.as_ref().map(|approval| approval.by.clone()) {
-            None => review,
-            Some(ApprovedBy::Person { reviewer }) => RunReview { reviewer: Some(reviewer), ..review },
-            Some(ApprovedBy::Rule { rule, file, line }) => {
-                RunReview { rule: Some(rule), file: Some(file), line: Some(line), ..review }
-            }
-            Some(ApprovedBy::Elicitation { agent }) => RunReview { agent: Some(agent), ..review },
-        }
+        let Some(approval) = &call.approval else { return review };
+        let Approver { by, reviewer, rule, file, line, agent } = approval.by.clone().into();
+        RunReview { by: Some(by), reviewer, rule, file, line, agent, ..review }
     }
 }
 

@@ -16,6 +16,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
 use crate::binding::{Binding, Caller};
+#[cfg(feature = "schemas")]
+use crate::call::Approver;
 use crate::call::{Approval, ApprovedBy, Call, Claim, LedgerLink, ReceiptLink, ReplayOf, Runner};
 use crate::contract::ContractLabels;
 use crate::status::CallStatus;
@@ -114,6 +116,7 @@ struct CallRecord<'a> {
     approval_binding: Option<Cow<'a, Binding>>,
     /// Who or what approved; absent if a person at the command line did.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemas", schemars(with = "Option<Approver>"))]
     approved_by: Option<Cow<'a, ApprovedBy>>,
     /// When the last run started.
     started_at: Option<Timestamp>,

@@ -133,6 +133,7 @@ impl Agents {
     /// # Errors
     /// Fails if there is no such agent, or gateway.toml has an error.
     pub fn remove(&self, name: &AgentName) -> Result<AgentReport, Error> {
+        self.room.decides()?;
         self.room.setup().change_agents(|text| remove_agent(text.unwrap_or_default(), name))?;
         Ok(self.changed(name, "removed", None))
     }
@@ -143,6 +144,7 @@ impl Agents {
         action: &str,
         edit: impl FnOnce(Option<&str>, Fingerprint) -> Result<String, EditError>,
     ) -> Result<AgentReport, Error> {
+        self.room.decides()?;
         let random = brigade_process::random_bytes::<TOKEN_BYTES>().map_err(|error| {
             Error::new(ErrorKind::Environment, format!("no random numbers: {}", error.kind()))
         })?;

@@ -61,7 +61,7 @@ fn queue_command(tool_id: &str, arguments: &Json) -> String {
 }
 
 /// How many bytes are shown of an argument, of a word, or of all arguments in a command.
-const LONG: usize = 8_000;
+const LONG: usize = 4_000;
 
 /// Returns the shown part of a text. Of a long one, says how many bytes are left out, where all of it is, and its
 /// sha256, so that what was read elsewhere can be compared with what is approved.
