@@ -350,10 +350,15 @@ fn schema_blockers(facts: &PlanFacts<'_>, args: Option<&Json>, blockers: &mut Ve
         }
         SchemaFact::Sound { schema, .. } => {
             let violations = args.map(|args| schema.violations(&args.to_serde())).unwrap_or_default();
+            if violations.is_empty() {
+                return Vec::new();
+            }
             let meant = typed::meant_names(schema, &violations);
             let mut messages = Vec::new();
+            let bound = Redactor::bound_only(&telling(&facts.bound_values));
             for violation in &violations {
-                let (path, message) = shown_violation(&violation.path.to_string(), violation.to_string());
+                let (path, message) =
+                    shown_violation(&violation.path.to_string(), violation.to_string(), &bound);
                 messages.push(message.clone());
                 if typed::is_misspelt(violation, &meant) {
                     continue;
@@ -371,11 +376,13 @@ fn schema_blockers(facts: &PlanFacts<'_>, args: Option<&Json>, blockers: &mut Ve
 }
 
 /// Removes a key that is a secret from a violation's path and message.
-fn shown_violation(path: &str, message: String) -> (String, String) {
-    if looks_secret_value(path).is_none() {
+fn shown_violation(path: &str, message: String, bound: &Redactor) -> (String, String) {
+    let shown = bound.redact_str(path);
+    let is_secret = looks_secret_value(path).is_some();
+    if !is_secret && shown == path {
         return (path.to_owned(), message);
     }
-    let shown = Redactor::new(&[]).redact_str(path);
+    let shown = if is_secret { Redactor::new(&[]).redact_str(&shown) } else { shown };
     let message = message.replace(path, &shown);
     (shown, message)
 }
@@ -383,12 +390,15 @@ fn shown_violation(path: &str, message: String) -> (String, String) {
 /// The shortest bound value, in bytes, that an argument is searched for.
 pub const SHORTEST_BOUND: usize = 4;
 
+/// Returns the bound values that are searched for. Shorter ones also occur in harmless arguments.
+fn telling(bound_values: &[SecretValue]) -> Vec<SecretValue> {
+    bound_values.iter().filter(|value| SHORTEST_BOUND <= value.expose().len()).cloned().collect()
+}
+
 /// Lists the arguments that look like secrets, or hold a bound value in any of its forms.
 fn secret_fields(args: &Json, bound_values: &[SecretValue]) -> Vec<String> {
     let mut fields = brigade_redact::secret_fields(args);
-    // Shorter values also occur in harmless arguments.
-    let telling: Vec<SecretValue> =
-        bound_values.iter().filter(|value| SHORTEST_BOUND <= value.expose().len()).cloned().collect();
+    let telling = telling(bound_values);
     if !telling.is_empty() {
         let bound = Redactor::bound_only(&telling);
         let holds = |value: &Json| bound.redact_str(&value.to_compact()) != value.to_compact();

@@ -323,7 +323,8 @@ fn start<'e>(
         }
         None => match run(&spec, &mut Checking { execution, output }, &control) {
             Ok(outcome) => {
-                let problem = outcome.cancelled().then(|| "the run was interrupted".to_owned());
+                let why = || control.cancel.as_ref().map(CancelToken::interruption).unwrap_or_default();
+                let problem = outcome.cancelled().then(why);
                 (Some(outcome), None, problem)
             }
             Err(RunError::Sink { source, outcome }) => {

@@ -254,7 +254,9 @@ fn not_completed(status: &CallStatus, about: About, receipt: &Receipt, streams: 
         (CallStatus::Interrupted, _) if is_unseen => {
             ("outcome_unknown", "the run was cut off, and it is not known what it did".to_owned())
         }
-        (CallStatus::Interrupted, _) => ("interrupted", "the run was interrupted".to_owned()),
+        (CallStatus::Interrupted, _) => {
+            ("interrupted", failure.unwrap_or("the run was interrupted").to_owned())
+        }
         (_, Some("pin_changed" | "pin_not_kept")) => {
             ("changed_pin", failure.unwrap_or("the server changed the tool").to_owned())
         }

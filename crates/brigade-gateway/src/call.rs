@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use brigade::core::{CallId, Json, RunId};
 use brigade::{
-    AgentCall, ApprovedBy, Call, CallStatus, CancelToken, Env, Error, ErrorKind, Listener, LogStream,
-    McpProgress, Workspace,
+    AgentCall, ApprovedBy, Asked as FromAgent, Call, CallStatus, CancelToken, Env, Error, ErrorKind,
+    Listener, LogStream, McpProgress, Workspace,
 };
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::{Peer, RoleServer};
@@ -25,6 +25,12 @@ const TOLD: Duration = Duration::from_secs(5);
 
 /// How much of what a server tells may wait for the client.
 const TOLD_AT_ONCE: usize = 64;
+
+/// How long programs may take to end themselves when the server ends.
+const GRACE: Duration = Duration::from_millis(1200);
+
+/// How long a result is waited for that another request of the same agent is getting.
+const SAME: Duration = Duration::from_secs(600);
 
 /// How often a waiting call is looked for in a changed queue.
 const LOOK: Duration = Duration::from_millis(40);
@@ -80,9 +86,6 @@ impl Gateway {
     /// Plans and queues a call, and runs it when it is approved already.
     pub(crate) async fn ask(self: &Arc<Self>, asker: &Asker, tool: &Shown, args: Value) -> Asked {
         let answer = |answer: Answer| Asked::Answer(Box::new(answer));
-        if let Some(refused) = self.over_limit(&asker.agent, tool).await {
-            return answer(refused);
-        }
         let workspace = workspace_of(&self.workspace, &asker.agent, None);
         let view = self.view(&asker.agent).await;
         let id = tool.id.clone();
@@ -91,15 +94,21 @@ impl Gateway {
                 view.shown.as_ref().ok_or_else(|| Error::new(ErrorKind::Refused, "nothing can be called"))?;
             workspace.agent_calls().ask(shown, &id, Json::from(&args))
         });
-        let asked = match asked.await {
-            Ok(asked) => asked,
+        let (call, unknown) = match asked.await {
+            Ok(FromAgent::Stored { call, unknown }) => (call, unknown),
+            Ok(FromAgent::Over { code, what, retry_after }) => {
+                let wait = retry_after.as_secs().max(1);
+                let about = About::of_tool(&tool.id, "refused").coded(code);
+                let about = About { retry_after_seconds: Some(wait), ..about };
+                return answer(Answer::failed(about, format!("{what}; ask again in {wait} s")));
+            }
             Err(error) if error.kind() == ErrorKind::Environment => return answer(broken(&tool.id, &error)),
             Err(error) => return answer(Answer::refused(&tool.id, &error)),
         };
-        match asked.call.status {
-            CallStatus::Approved => answer(self.run(asker, &asked.call.id, tool).await),
-            CallStatus::Pending => Asked::Pending(Box::new(asked.call), asked.unknown),
-            _ => answer(self.as_it_stands(asker, &asked.call, asked.unknown.as_ref())),
+        match call.status {
+            CallStatus::Approved => answer(self.run(asker, &call.id, tool).await),
+            CallStatus::Pending => Asked::Pending(call, unknown),
+            _ => answer(self.as_it_stands(asker, &call, unknown.as_ref())),
         }
     }
 
@@ -160,16 +169,23 @@ impl Gateway {
         let mut is_cancelled = false;
         // What was told last, and whether the server tells itself.
         let (mut last, mut is_told) = (f64::NEG_INFINITY, false);
+        let mut is_late = Box::pin(tokio::time::sleep(Duration::MAX));
         let ended = loop {
             tokio::select! {
                 ended = &mut run => break ended,
                 () = asker.cancelled.cancelled(), if !is_cancelled => {
                     is_cancelled = true;
-                    token.cancel();
+                    token.cancel_by(format!("agent:{}", asker.agent));
                 }
                 () = self.stop.cancelled(), if !is_cancelled => {
                     is_cancelled = true;
+                    token.cancel_by("the end of the gateway");
+                    is_late = Box::pin(tokio::time::sleep(GRACE));
+                }
+                // The second time, nothing is waited for.
+                () = &mut is_late, if self.stop.is_cancelled() => {
                     token.cancel();
+                    is_late = Box::pin(tokio::time::sleep(Duration::MAX));
                 }
                 Some(progress) = told.recv() => {
                     is_told = true;
@@ -196,10 +212,25 @@ impl Gateway {
             Ok(call) => self.result(asker, call, tool).await,
             Err(error) if error.kind() == ErrorKind::Environment => broken(&tool.id, &error),
             Err(error) => {
+                if let Some(answer) = self.ran_for_another(asker, id).await {
+                    return answer;
+                }
                 let refused = Answer::refused(&tool.id, &error);
                 let about = About { id: Some(id.to_string()), ..refused.about };
                 Answer { about, ..refused }
             }
+        }
+    }
+
+    /// Waits for the result of a call that another request of the agent was first to run. `None` if none did.
+    async fn ran_for_another(self: &Arc<Self>, asker: &Asker, id: &CallId) -> Option<Answer> {
+        let workspace = workspace_of(&self.workspace, &asker.agent, None);
+        let wanted = id.clone();
+        let call = blocking(move || workspace.agent_calls().show(&wanted)).await.ok()?.call;
+        match call.status {
+            CallStatus::Approved | CallStatus::ResumePending => None,
+            CallStatus::Waiting => Some(self.as_it_stands(asker, &call, None)),
+            _ => Box::pin(self.wait(asker, id, SAME)).await,
         }
     }
 
@@ -340,26 +371,6 @@ impl Gateway {
                 }
             }
         }
-    }
-
-    /// Returns why the agent may not call now, because it did so much already.
-    async fn over_limit(&self, agent: &Arc<str>, tool: &Shown) -> Option<Answer> {
-        let limits = self.limits(agent)?;
-        let workspace = workspace_of(&self.workspace, agent, None);
-        let exceeded = blocking(move || -> Result<_, Error> {
-            for limit in limits {
-                let spent = workspace.agent_calls().spent(limit.window)?;
-                if let Some(what) = limit.exceeded(&spent) {
-                    let wait = limit.window.saturating_sub(spent.oldest).as_secs().max(1);
-                    return Ok(Some((what, limit.code, wait)));
-                }
-            }
-            Ok(None)
-        });
-        let (what, code, wait) = exceeded.await.ok().flatten()?;
-        let about =
-            About { retry_after_seconds: Some(wait), ..About::of_tool(&tool.id, "refused").coded(code) };
-        Some(Answer::failed(about, format!("{what}; ask again in {wait} s")))
     }
 }
 

@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brigade::core::{CallId, RunId};
+use brigade::profile::{NameStyle, control_tools};
+use brigade::schema::Schema;
 use brigade::{CallStatus, LogStream};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::answer::{About, Answer, FaultRow};
 use crate::call::{Asker, blocking, broken, workspace_of};
@@ -178,16 +180,47 @@ impl Control {
     }
 
     fn read<T: DeserializeOwned>(self, arguments: &Arguments) -> Result<T, Answer> {
-        serde_json::from_value(Value::Object(arguments.clone())).map_err(|error| {
-            let message = error.to_string();
-            self.wrong(None, message.split(" at line ").next().unwrap_or_default())
-        })
+        let value = Value::Object(arguments.clone());
+        serde_json::from_value(value.clone()).map_err(|_| self.misfit(&value))
+    }
+
+    /// Says what does not fit in the arguments. Nothing that the client sent is repeated.
+    fn misfit(self, arguments: &Value) -> Answer {
+        let own = control_tools().iter().find(|own| own.id == self.name());
+        let listed = own.and_then(|own| serde_json::to_value(own.listed(NameStyle::Dotted)).ok());
+        let schema = listed.as_ref().map(|listed| &listed["inputSchema"]);
+        let known: Vec<&String> = schema
+            .and_then(|schema| schema["properties"].as_object())
+            .into_iter()
+            .flat_map(Map::keys)
+            .collect();
+        let compiled = schema.and_then(|schema| Schema::compile_root(schema).ok());
+        let violations = compiled.iter().flat_map(|schema| schema.violations(arguments));
+        let of_known = |path: &str| known.iter().any(|name| path == format!("$.{name}")) || path == "$";
+        let faults: Vec<FaultRow> = violations
+            .map(|violation| {
+                let path = violation.path.to_string();
+                let (path, message) = if of_known(&path) {
+                    (path, violation.to_string())
+                } else {
+                    ("$".to_owned(), format!("an unknown argument; there are {}", words(&known)))
+                };
+                FaultRow { code: "invalid_args".to_owned(), path: Some(path), message }
+            })
+            .collect();
+        if faults.is_empty() {
+            return self.wrong(None, "one of them has another type or range");
+        }
+        let said: Vec<&str> = faults.iter().map(|fault| fault.message.as_str()).collect();
+        let text = format!("the arguments do not fit: {}", said.join("; "));
+        let about = About { faults, ..About::of_tool(self.name(), "refused") };
+        Answer::failed(about.coded("invalid_arguments"), text)
     }
 
     fn wrong(self, path: Option<&str>, message: &str) -> Answer {
         let fault = FaultRow {
             code: "invalid_args".to_owned(),
-            path: path.map(|path| format!("args.{path}")),
+            path: path.map(|path| format!("$.{path}")),
             message: message.to_owned(),
         };
         let about = About { faults: vec![fault], ..About::of_tool(self.name(), "refused") };
@@ -300,9 +333,10 @@ impl Control {
                 let wanted = id.clone();
                 let call = blocking(move || shown.agent_calls().show(&wanted)).await;
                 let call = call.map_err(|_| self.no_call())?.call;
+                let who = format!("agent:{}", asker.agent);
                 let is_cancelled = match call.status {
-                    CallStatus::Running => gateway.end(&id),
-                    _ if gateway.end(&id) => true,
+                    CallStatus::Running => gateway.end(&id, &who),
+                    _ if gateway.end(&id, &who) => true,
                     _ => blocking(move || workspace.agent_calls().withdraw(&id)).await.is_ok(),
                 };
                 self.done(json!({"call_id": call_id, "cancelled": is_cancelled}))
@@ -347,7 +381,7 @@ impl Control {
             }
             Control::Budget => {
                 let NoArgs {} = self.read(arguments)?;
-                let limits = gateway.limits(&asker.agent).unwrap_or_default();
+                let limits = gateway.limits(&asker.agent);
                 let workspace = workspace();
                 let rows = blocking(move || {
                     let calls = workspace.agent_calls();
@@ -360,7 +394,7 @@ impl Control {
                             "what": unit,
                             "window_seconds": limit.window.as_secs(),
                             "used": used,
-                            "limit": limit.most(),
+                            "limit": limit.most,
                             "resets_in_seconds": free,
                         }));
                     }
@@ -386,6 +420,13 @@ impl Control {
     fn no_call(self) -> Answer {
         let about = About::of_tool(self.name(), "refused").coded("unknown_call");
         Answer::failed(about, "there is no such call of this agent")
+    }
+}
+
+fn words(names: &[&String]) -> String {
+    match names {
+        [] => "none".to_owned(),
+        names => names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "),
     }
 }
 

@@ -1,12 +1,15 @@
 //! What all connections of one server share.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::ops::Deref;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use brigade::core::CallId;
 use brigade::profile::{GatewayConfig, Listing, NameStyle};
-use brigade::{CancelToken, Spent, Workspace};
+use brigade::{AgentConfig, CancelToken, Limit, Workspace};
 use rmcp::model::RequestStateCodec;
 use rmcp::service::SubscriptionContext;
 use rmcp::{Peer, RoleServer};
@@ -37,9 +40,12 @@ pub(crate) struct Gateway {
     pub(crate) turns: Turns,
     /// Seals what a client brings back to a question. The key lives as long as the server.
     pub(crate) states: RequestStateCodec,
-    config: RwLock<Arc<GatewayConfig>>,
+    /// The last good profiles and agents.
+    agents: RwLock<Arc<AgentConfig>>,
     running: Mutex<HashMap<CallId, CancelToken>>,
-    views: Mutex<HashMap<Arc<str>, (Stamp, Arc<View>)>>,
+    views: Mutex<HashMap<Arc<str>, ((u64, Stamp), Arc<View>)>>,
+    /// Rises when listings are to be read anew, whatever the stamps say.
+    generation: AtomicU64,
     listeners: Mutex<Vec<Listener>>,
     /// Told when files have changed that decide about listings.
     pub(crate) changed: Notify,
@@ -55,47 +61,19 @@ struct Listener {
     known: u64,
 }
 
+/// The last good gateway.toml.
+pub(crate) struct Config(Arc<AgentConfig>);
+
+impl Deref for Config {
+    type Target = GatewayConfig;
+
+    fn deref(&self) -> &GatewayConfig {
+        &self.0.gateway
+    }
+}
+
 /// What the files looked like that a view was made of.
 pub(crate) type Stamp = Vec<Option<(SystemTime, u64)>>;
-
-/// A limit of an agent over a stretch of time.
-pub(crate) struct Limit {
-    pub(crate) window: Duration,
-    pub(crate) code: &'static str,
-    of: Counted,
-    most: u64,
-}
-
-#[derive(Clone, Copy)]
-enum Counted {
-    Calls,
-    Seconds,
-    Output,
-}
-
-impl Limit {
-    /// Returns in words what is used up, if it is.
-    pub(crate) fn exceeded(&self, spent: &Spent) -> Option<String> {
-        let (used, unit) = self.used(spent);
-        let minutes = self.window.as_secs() / 60;
-        let text = || format!("the agent used its {} {unit} of {minutes} minutes", self.most);
-        (self.most <= used).then(text)
-    }
-
-    /// Returns how much is used, and of what.
-    pub(crate) fn used(&self, spent: &Spent) -> (u64, &'static str) {
-        match self.of {
-            Counted::Calls => (spent.calls, "calls"),
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "seconds are few")]
-            Counted::Seconds => (spent.seconds as u64, "seconds"),
-            Counted::Output => (spent.output, "bytes"),
-        }
-    }
-
-    pub(crate) fn most(&self) -> u64 {
-        self.most
-    }
-}
 
 /// A call that runs here. Dropping it says that it no longer does.
 pub(crate) struct Running {
@@ -112,7 +90,7 @@ impl Drop for Running {
 impl Gateway {
     pub(crate) fn new(
         workspace: Workspace,
-        config: GatewayConfig,
+        agents: AgentConfig,
         terms: Terms,
         states: RequestStateCodec,
         stop: CancellationToken,
@@ -123,9 +101,10 @@ impl Gateway {
             stop,
             turns: Turns::default(),
             states,
-            config: RwLock::new(Arc::new(config)),
+            agents: RwLock::new(Arc::new(agents)),
             running: Mutex::default(),
             views: Mutex::default(),
+            generation: AtomicU64::new(0),
             listeners: Mutex::default(),
             changed: Notify::new(),
             said: Mutex::default(),
@@ -133,15 +112,31 @@ impl Gateway {
         }
     }
 
-    pub(crate) fn config(&self) -> Arc<GatewayConfig> {
-        self.config.read().unwrap_or_else(PoisonError::into_inner).clone()
+    fn agents(&self) -> Arc<AgentConfig> {
+        self.agents.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Reads gateway.toml again. The last good one stays when it is broken.
+    pub(crate) fn config(&self) -> Config {
+        Config(self.agents())
+    }
+
+    /// Reads profiles.toml and gateway.toml again. The last good ones stay when one is broken.
     pub(crate) fn reload(&self) -> Result<(), brigade::Error> {
-        let config = Arc::new(self.workspace.agents().config()?);
-        *self.config.write().unwrap_or_else(PoisonError::into_inner) = config;
+        let agents = Arc::new(self.workspace.agents().read()?);
+        *self.agents.write().unwrap_or_else(PoisonError::into_inner) = agents;
+        self.forget_views();
         Ok(())
+    }
+
+    /// Makes every listing be read anew.
+    pub(crate) fn forget_views(&self) {
+        self.generation.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Returns the schema files of all listings that were read.
+    pub(crate) fn schemas(&self) -> BTreeSet<PathBuf> {
+        let views = self.views.lock().unwrap_or_else(PoisonError::into_inner);
+        views.values().flat_map(|(_, view)| view.schemas()).map(PathBuf::from).collect()
     }
 
     pub(crate) fn is_public(&self) -> bool {
@@ -179,9 +174,9 @@ impl Gateway {
         self.running().contains_key(id)
     }
 
-    /// Ends a call that runs here. Returns whether it did.
-    pub(crate) fn end(&self, id: &CallId) -> bool {
-        self.running().get(id).map(CancelToken::cancel).is_some()
+    /// Ends a call that runs here, as somebody asked. Returns whether it did.
+    pub(crate) fn end(&self, id: &CallId, who: &str) -> bool {
+        self.running().get(id).map(|token| token.cancel_by(who)).is_some()
     }
 
     /// Returns how many calls run here.
@@ -196,16 +191,18 @@ impl Gateway {
     }
 
     fn view_now(&self, agent: &Arc<str>) -> Arc<View> {
-        let stamp = crate::watch::stamp(&self.workspace);
+        let files = crate::watch::stamp(&self.workspace);
+        let is_settled = crate::watch::is_settled(&files);
+        let stamp = (self.generation.load(Ordering::SeqCst), files);
         let views = || self.views.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((of, view)) = views().get(agent)
             && *of == stamp
         {
             return view.clone();
         }
-        let view = Arc::new(View::read(&self.workspace, agent, &self.terms));
+        let view = Arc::new(View::read(&self.workspace, self.agents(), agent, &self.terms));
         // Files that changed just now may change again within what their times tell apart.
-        if crate::watch::is_settled(&stamp) {
+        if is_settled {
             views().insert(agent.clone(), (stamp, view.clone()));
         }
         view
@@ -216,23 +213,10 @@ impl Gateway {
         self.view(agent).await.by_id(id).cloned()
     }
 
-    /// Returns the limits of an agent over time, if it has some.
-    pub(crate) fn limits(&self, agent: &str) -> Option<Vec<Limit>> {
+    /// Returns the limits of an agent over time.
+    pub(crate) fn limits(&self, agent: &str) -> Vec<Limit> {
         let config = self.config();
-        let limits = &config.agent(agent)?.limits;
-        let limit = |most: Option<u64>, of, window, code| {
-            most.map(|most| Limit { window: Duration::from_secs(window), code, of, most })
-        };
-        let found: Vec<Limit> = [
-            limit(limits.calls_per_minute, Counted::Calls, 60, "rate_limited"),
-            limit(limits.calls_per_hour, Counted::Calls, 3600, "rate_limited"),
-            limit(limits.seconds_per_hour, Counted::Seconds, 3600, "budget_exhausted"),
-            limit(limits.output_per_hour, Counted::Output, 3600, "budget_exhausted"),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
-        (!found.is_empty()).then_some(found)
+        config.agent(agent).map(|agent| Limit::all(&agent.limits)).unwrap_or_default()
     }
 
     pub(crate) fn concurrent(&self, agent: &str) -> usize {

@@ -40,11 +40,16 @@ fn listening(address: &SocketAddr) -> Option<String> {
     })
 }
 
-/// Returns the inode of the socket at a path.
+/// The flags of a Unix socket that listens.
+const LISTENS: &str = "00010000";
+
+/// Returns the inode of the socket that listens at a path.
 fn local(path: &str) -> Option<String> {
     let table = fs::read_to_string("/proc/net/unix").ok()?;
     table.lines().skip(1).find_map(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();
-        (words.get(7) == Some(&path)).then(|| words.get(6).map(|inode| (*inode).to_owned()))?
+        // Accepted connections have the same path.
+        (words.get(7) == Some(&path) && words.get(3) == Some(&LISTENS))
+            .then(|| words.get(6).map(|inode| (*inode).to_owned()))?
     })
 }

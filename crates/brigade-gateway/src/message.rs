@@ -63,6 +63,11 @@ impl Conversation {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns whether a request has no answer yet.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.state().open.is_empty()
+    }
+
     /// Ends the use of an id.
     pub(crate) fn answered(&self, key: &str) {
         self.state().open.remove(key);
@@ -105,6 +110,12 @@ impl Conversation {
         if json.get("params").is_some_and(|params| params.as_object().is_none()) {
             let answer = || Checked::Answer(error(id_text, INVALID_PARAMS, "`params` must be an object"));
             return if id.is_some() { answer() } else { Checked::Nothing };
+        }
+        // The SDK takes a cursor of another type for none, and would begin again.
+        let cursor = json.get("params").and_then(|params| params.get("cursor"));
+        if id.is_some() && method.ends_with("/list") && cursor.is_some_and(|cursor| cursor.as_str().is_none())
+        {
+            return Checked::Answer(error(id_text, INVALID_PARAMS, "`cursor` must be a text"));
         }
         let Some(key) = id else {
             let mut state = self.state();

@@ -117,7 +117,7 @@ pub fn serve(
     ready: &mut dyn FnMut(&Listening),
     say: &(dyn Fn(&str) + Sync),
 ) -> Result<(), Error> {
-    let config = workspace.agents().config()?;
+    let agents = workspace.agents().read()?;
     let agent = wanted.agent.clone().unwrap_or_else(|| Serve::AGENT.to_owned());
     let is_named = matches!(wanted.transport, Transport::Stdio)
         || wanted.no_token
@@ -125,7 +125,7 @@ pub fn serve(
         || wanted.agent.is_some();
     if is_named {
         workspace.agents().tools(&agent, &wanted.profiles, wanted.names)?;
-    } else if let Some(first) = config.agents.first() {
+    } else if let Some(first) = agents.gateway.agents.first() {
         workspace.agents().tools(first.name.as_str(), &wanted.profiles, wanted.names)?;
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -135,7 +135,7 @@ pub fn serve(
     let states = RequestStateCodec::try_new(key).expect("32 bytes are long enough for a key");
     let terms = Terms { overlays: wanted.profiles, list: wanted.list, names: wanted.names };
     let ended = CancellationToken::new();
-    let gateway = Arc::new(Gateway::new(workspace.clone(), config, terms, states, ended.clone()));
+    let gateway = Arc::new(Gateway::new(workspace.clone(), agents, terms, states, ended.clone()));
     let agent: Arc<str> = agent.into();
     let result = runtime.block_on(async {
         let signal = signalled(stop.clone());
@@ -211,7 +211,7 @@ async fn stdio(gateway: &Arc<Gateway>, agent: Arc<str>) -> Result<(), Error> {
         || Ok((io::stdin().as_fd().try_clone_to_owned()?, io::stdout().as_fd().try_clone_to_owned()?));
     let started =
         streams().and_then(|(input, output)| Lines::start(File::from(input), File::from(output), limit));
-    let (lines, input_ended) =
+    let (lines, input_ended, conversation) =
         started.map_err(|error: io::Error| environment("the input cannot be read", &error))?;
     let session = Session::new(gateway.clone(), Some(agent));
     let ending = gateway.clone();
@@ -219,7 +219,7 @@ async fn stdio(gateway: &Arc<Gateway>, agent: Arc<str>) -> Result<(), Error> {
         input_ended.cancelled().await;
         // What was asked for just before the end may still come to its own end.
         let until = Instant::now() + LAST_CALLS;
-        while 0 < ending.busy() && Instant::now() < until {
+        while (0 < ending.busy() || conversation.is_open()) && Instant::now() < until {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         ending.stop.cancel();

@@ -39,7 +39,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 impl Lines {
     /// Reads messages of at most `limit` bytes from `input` and writes the answers to `output`, each on a thread.
     ///
-    /// The returned token is cancelled when the input has ended.
+    /// The returned token is cancelled when the input has ended. The conversation knows which requests are open.
     ///
     /// # Errors
     /// Fails if no thread can be started.
@@ -47,7 +47,7 @@ impl Lines {
         input: impl Read + Send + 'static,
         output: impl Write + Send + 'static,
         limit: usize,
-    ) -> io::Result<(Lines, CancellationToken)> {
+    ) -> io::Result<(Lines, CancellationToken, Arc<Conversation>)> {
         let ended = CancellationToken::new();
         let at_end = ended.clone();
         let conversation = Arc::new(Conversation::default());
@@ -59,7 +59,7 @@ impl Lines {
             at_end.cancel();
         })?;
         thread::Builder::new().name("output".to_owned()).spawn(move || write(output, &to_client))?;
-        Ok((Lines { incoming, outgoing, conversation }, ended))
+        Ok((Lines { incoming, outgoing, conversation: conversation.clone() }, ended, conversation))
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use brigade::profile::{ListedTool, ToolTraits, control_tools};
 use brigade::schema::Schema;
-use brigade::{AgentTools, Family, Gate, RiskLevel, Standing, Tool as Entry, Workspace};
+use brigade::{AgentConfig, AgentTools, Family, Gate, RiskLevel, Standing, Tool as Entry, Workspace};
 use rmcp::model::Tool;
 use serde_json::{Map, Value, json};
 
@@ -170,8 +170,8 @@ impl Shown {
 
 impl View {
     /// Reads what an agent is shown now. What cannot be read shows nothing, and says why.
-    pub(crate) fn read(workspace: &Workspace, agent: &str, terms: &Terms) -> View {
-        match workspace.agents().tools(agent, &terms.overlays, terms.names) {
+    pub(crate) fn read(workspace: &Workspace, agents: Arc<AgentConfig>, agent: &str, terms: &Terms) -> View {
+        match workspace.agents().tools_with(agents, agent, &terms.overlays, terms.names) {
             Ok(shown) => View::of(shown),
             Err(error) => View::empty(&format!("nothing can be called: {error}")),
         }
@@ -232,6 +232,14 @@ impl View {
         }
         let fingerprint = hasher.finish();
         View { tools, prompts, instructions, fingerprint, places, shown: Some(Arc::new(shown)) }
+    }
+
+    /// Returns the schema files of the catalog's enabled tools.
+    pub(crate) fn schemas(&self) -> impl Iterator<Item = &str> {
+        let entries = self.shown.iter().flat_map(|shown| shown.config.catalog.tools());
+        entries.filter(|tool| tool.enabled).flat_map(|tool| {
+            [tool.input_schema_path.as_deref(), tool.output_schema_path.as_deref()].into_iter().flatten()
+        })
     }
 
     /// Writes a tool as a compact listing has it.

@@ -1,12 +1,14 @@
 //! Sees when a listing may have changed.
 
-use std::path::Path;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use brigade::Workspace;
 use brigade::paths::{CATALOG, GATEWAY, PINS, POLICY, PROFILES};
 
+use crate::call::blocking;
 use crate::gateway::{Gateway, Stamp};
 
 /// Whether git tracks the policy stands there.
@@ -36,9 +38,22 @@ pub(crate) fn is_settled(stamp: &Stamp) -> bool {
     stamp.iter().flatten().all(|(at, _)| now.duration_since(*at).is_ok_and(|age| SETTLED <= age))
 }
 
+/// Notes what the schemas of all listings look like, and returns whether one moved since the last look.
+fn schemas_moved(gateway: &Gateway, known: &mut HashMap<PathBuf, Option<(SystemTime, u64)>>) -> bool {
+    let mut moved = false;
+    for path in gateway.schemas() {
+        let now = stamp_of(&gateway.workspace.root().join(&path));
+        let before = known.insert(path, now);
+        moved |= before.is_some_and(|before| before != now);
+    }
+    moved
+}
+
 /// Reads gateway.toml again when it changes, and tells sessions when their listing did, until the server ends.
 pub(crate) async fn follow(gateway: Arc<Gateway>) {
     let mut before = stamp(&gateway.workspace);
+    let mut schemas = HashMap::new();
+    let mut is_even = false;
     let mut pending = false;
     loop {
         tokio::select! {
@@ -46,6 +61,18 @@ pub(crate) async fn follow(gateway: Arc<Gateway>) {
             () = gateway.stop.cancelled() => return,
         }
         let now = stamp(&gateway.workspace);
+        // There may be many schemas, so they are looked at half as often.
+        is_even = !is_even;
+        if is_even {
+            let (gateway_of, mut known) = (gateway.clone(), std::mem::take(&mut schemas));
+            let moved;
+            (moved, schemas) = blocking(move || (schemas_moved(&gateway_of, &mut known), known)).await;
+            if moved {
+                gateway.forget_views();
+                pending = true;
+                continue;
+            }
+        }
         if now != before {
             before = now;
             pending = true;

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 /// Signals that can trigger a [`CancelToken`].
@@ -30,6 +30,8 @@ impl CancelSignal {
 #[derive(Debug)]
 struct Shared {
     requests: AtomicU32,
+    /// Who asked first, where that was said.
+    by: OnceLock<String>,
     read: OwnedFd,
     write: OwnedFd,
 }
@@ -78,7 +80,7 @@ impl CancelToken {
     /// Creates a token that is not triggered.
     pub fn new() -> io::Result<CancelToken> {
         let (read, write) = new_pipe()?;
-        Ok(CancelToken(Arc::new(Shared { requests: AtomicU32::new(0), read, write })))
+        Ok(CancelToken(Arc::new(Shared { requests: AtomicU32::new(0), by: OnceLock::new(), read, write })))
     }
 
     /// Installs handlers for these signals until the process ends. They trigger the returned token.
@@ -97,6 +99,25 @@ impl CancelToken {
             install(signal.number())?;
         }
         Ok(token)
+    }
+
+    /// Triggers the token, and says who asked for it. The first name stays.
+    pub fn cancel_by(&self, who: impl Into<String>) {
+        let _ = self.0.by.set(who.into());
+        self.cancel();
+    }
+
+    /// Returns who triggered the token first, where that was said.
+    pub fn cancelled_by(&self) -> Option<&str> {
+        self.0.by.get().map(String::as_str)
+    }
+
+    /// Says in words that runs with this token are interrupted, and by whom.
+    pub fn interruption(&self) -> String {
+        match self.cancelled_by() {
+            Some(who) => format!("the run was interrupted by {who}"),
+            None => "the run was interrupted".to_owned(),
+        }
     }
 
     /// Triggers the token.

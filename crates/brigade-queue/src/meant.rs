@@ -6,10 +6,14 @@ use std::ops::ControlFlow;
 use brigade_call::{Call, CallStatus, RUNS};
 use brigade_core::{CallId, Fingerprint, IdPrefix, Resolved};
 
+use crate::queue::duplicate_of;
 use crate::{BadReceipt, CANDIDATES, Calls, Match, QueueError, Records, StoredCall, StoredReceipt, View};
 
 /// The maximum number of calls with a prefix that are examined for a step.
 const EXAMINED: usize = 1_000;
+
+/// How many equal calls are compared to find the last.
+const COMPARED: usize = 32;
 
 /// The number of newest runs in which the last approved call of a tool is searched.
 pub const RECENT: usize = 32;
@@ -93,29 +97,62 @@ impl View<'_> {
         })
     }
 
-    /// Returns the last call of the same caller that asked for the same, and whose run ended without anybody seeing how.
+    /// Returns the call of the same caller that asked for the same and ended last, of those that were run. Of many, the
+    /// newest are compared.
     ///
     /// # Errors
     /// When the store fails.
-    pub fn interrupted_like(&self, call: &Call) -> Result<Option<StoredCall>, QueueError> {
+    pub fn ran_like(&self, call: &Call) -> Result<Option<StoredCall>, QueueError> {
         let Some(short) =
             call.call_fingerprint.as_deref().and_then(|digits| digits.parse::<Fingerprint>().ok())
         else {
             return Ok(None);
         };
-        let ids =
-            self.candidates(Records::Calls, &IdPrefix::new(&format!("call-{}", short.short())), EXAMINED)?;
+        let prefix = IdPrefix::new(&format!("call-{}", short.short()));
+        let ids = self.candidates(Records::Calls, &prefix, COMPARED + 1)?;
         let mut last: Option<StoredCall> = None;
-        for id in ids.iter().filter_map(|id| id.parse::<CallId>().ok()).filter(|id| *id != call.id) {
-            let like = |stored: &StoredCall| {
-                stored.call.status == CallStatus::Interrupted
-                    && stored.call.caller == call.caller
-                    && stored.call.asks_the_same_as(call)
-                    && last.as_ref().is_none_or(|last| last.call.created_at < stored.call.created_at)
-            };
-            last = self.call(&id)?.filter(like).or(last);
+        let mut count = 0;
+        let mut compare = |stored: StoredCall| {
+            let ended = |stored: &StoredCall| stored.call.completed_at.max(stored.call.created_at);
+            let is_like = stored.call.id != call.id
+                && stored.call.claim.is_some()
+                && stored.call.caller == call.caller
+                && stored.call.asks_the_same_as(call);
+            count += usize::from(is_like);
+            if is_like && last.as_ref().is_none_or(|last| ended(last) < ended(&stored)) {
+                last = Some(stored);
+            }
+            if count < COMPARED { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        };
+        if COMPARED < ids.len() {
+            self.for_each_newest(&Calls::All, &mut compare)?;
+        } else {
+            for id in ids.iter().filter_map(|id| id.parse::<CallId>().ok()) {
+                if let Some(stored) = self.call(&id)? {
+                    let _ = compare(stored);
+                }
+            }
         }
         Ok(last)
+    }
+
+    /// Returns the call that waits for its decision or run, or was rejected or held, and asks for the same as a new one.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn waiting_like(&self, new: &Call) -> Result<Option<StoredCall>, QueueError> {
+        if let Some(found) = duplicate_of(self.snapshot(), new)? {
+            return Ok(Some(found.into_call().0));
+        }
+        let mut held = None;
+        self.for_each_newest(&Calls::Of(CallStatus::Held), &mut |stored| {
+            if stored.call.caller == new.caller && stored.call.asks_the_same_as(new) {
+                held = Some(stored);
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(held)
     }
 
     /// Returns the call of a tool that was approved last, of those that wait for their run and of the newest

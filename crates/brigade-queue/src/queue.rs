@@ -168,7 +168,7 @@ pub struct View<'a> {
 
 #[expect(clippy::missing_errors_doc, reason = "all fail when the store cannot be read")]
 impl View<'_> {
-    fn snapshot(&self) -> &dyn Snapshot {
+    pub(crate) fn snapshot(&self) -> &dyn Snapshot {
         match &self.snapshot {
             Held::Own(snapshot) => &**snapshot,
             Held::Lent(snapshot) => *snapshot,
@@ -618,7 +618,7 @@ impl LockedQueue<'_> {
 }
 
 /// Finds a stored call that is equivalent to a new one.
-fn duplicate_of(snapshot: &dyn Snapshot, new: &Call) -> Result<Option<Enqueued>, QueueError> {
+pub(crate) fn duplicate_of(snapshot: &dyn Snapshot, new: &Call) -> Result<Option<Enqueued>, QueueError> {
     let candidates = snapshot.similar_calls(new)?;
     let found = match find_duplicate(candidates.iter().map(|stored| &stored.call), new) {
         Duplicate::No => return Ok(None),

@@ -12,7 +12,8 @@ use brigade_exec::log_text;
 use brigade_facts::{AgentTools, FactReader};
 use brigade_mcp::answer_in_log;
 use brigade_policy::{Asked as RuleAsked, Blocker, covering};
-use brigade_queue::{Calls as Which, OnDuplicate, Review, StoredCall};
+use brigade_profile::AgentLimits;
+use brigade_queue::{Calls as Which, OnDuplicate, Review, StoredCall, View};
 use brigade_redact::Redactor;
 use brigade_runtime::LogStream;
 
@@ -31,14 +32,88 @@ pub struct AgentCalls {
     pub(crate) room: Arc<Room>,
 }
 
-/// A call that an agent asked for.
+/// What came of an agent's request for a call.
 #[derive(Debug)]
-#[non_exhaustive]
-pub struct Asked {
-    /// The call: pending, approved by a rule, or an earlier one that asks for the same.
-    pub call: Call,
-    /// An equal call whose run ended without anybody seeing how.
-    pub unknown: Option<CallId>,
+pub enum Asked {
+    /// The request has a call.
+    Stored {
+        /// The call: pending, approved by a rule, or an earlier one that asks for the same.
+        call: Box<Call>,
+        /// The equal call that ran last, if its run ended without anybody seeing how.
+        unknown: Option<CallId>,
+    },
+    /// The agent did so much already that nothing is stored.
+    Over {
+        /// The code of the limit.
+        code: &'static str,
+        /// What is used up, in words.
+        what: String,
+        /// When there is room again, at the earliest.
+        retry_after: Duration,
+    },
+}
+
+/// A limit of an agent over a stretch of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// The stretch of time.
+    pub window: Duration,
+    /// The most that is allowed in it.
+    pub most: u64,
+    /// What is counted.
+    pub of: Counted,
+}
+
+/// What a limit counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counted {
+    /// Calls.
+    Calls,
+    /// Seconds that runs took.
+    Seconds,
+    /// Bytes that runs printed.
+    Output,
+}
+
+impl Limit {
+    /// Returns the limits over time that the configuration sets.
+    pub fn all(limits: &AgentLimits) -> Vec<Limit> {
+        let limit = |most: Option<u64>, of, seconds| {
+            most.map(|most| Limit { window: Duration::from_secs(seconds), most, of })
+        };
+        let all = [
+            limit(limits.calls_per_minute, Counted::Calls, 60),
+            limit(limits.calls_per_hour, Counted::Calls, 3600),
+            limit(limits.seconds_per_hour, Counted::Seconds, 3600),
+            limit(limits.output_per_hour, Counted::Output, 3600),
+        ];
+        all.into_iter().flatten().collect()
+    }
+
+    /// Returns how much is used, and of what.
+    pub fn used(&self, spent: &Spent) -> (u64, &'static str) {
+        match self.of {
+            Counted::Calls => (spent.calls, "calls"),
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "seconds are few")]
+            Counted::Seconds => (spent.seconds as u64, "seconds"),
+            Counted::Output => (spent.output, "bytes"),
+        }
+    }
+
+    fn over(&self, spent: &Spent) -> Option<Asked> {
+        let (used, unit) = self.used(spent);
+        if used < self.most {
+            return None;
+        }
+        let minutes = self.window.as_secs() / 60;
+        let what = format!("the agent used its {} {unit} of {minutes} minutes", self.most);
+        let code = match self.of {
+            Counted::Calls => "rate_limited",
+            Counted::Seconds | Counted::Output => "budget_exhausted",
+        };
+        let left = self.window.saturating_sub(spent.oldest);
+        Some(Asked::Over { code, what, retry_after: left.max(Duration::from_secs(1)) })
+    }
 }
 
 /// A call as its agent sees it, with the receipt of its last run.
@@ -79,16 +154,18 @@ pub struct Spent {
 
 impl AgentCalls {
     /// Plans and queues a call, unless an equal one of the same agent waits. A rule of the policy may approve it at
-    /// once. `shown` is what the agent is shown, which decides whether a rule may.
+    /// once. `shown` is what the agent is shown, which decides whether a rule may. No rule approves a call whose equal
+    /// ran last and was cut off: a person decides about what may have happened already.
     ///
     /// # Errors
     /// Returns [`Refusal::Queue`] with every reason if the call is refused, and file errors.
     pub fn ask(&self, shown: &AgentTools, tool: &str, args: Json) -> Result<Asked, Error> {
-        self.ask_under(tool, args, &|plan| self.rule(shown, plan))
+        let limits = Limit::all(&shown.agent.limits);
+        self.ask_under(tool, args, &limits, &|plan, view| self.rule(shown, plan, view))
     }
 
     /// Returns the rule that approves a planned call.
-    fn rule(&self, shown: &AgentTools, plan: &Plan) -> Option<ApprovedBy> {
+    fn rule(&self, shown: &AgentTools, plan: &Plan, view: &View<'_>) -> Option<ApprovedBy> {
         let tool =
             shown.find(plan.tool_id()).filter(|tool| shown.entry(tool).id.as_str() == plan.tool_id())?;
         let entry = shown.entry(tool);
@@ -104,7 +181,7 @@ impl AgentCalls {
             agents: &shown.agents.gateway.agent_names(),
             now: self.room.now(),
             policy_tracked: shown.policy_tracked,
-            approved_last_hour: &|rule| self.approved_by(&rule.name, hour).unwrap_or(u64::MAX),
+            approved_last_hour: &|rule| self.approved_by(view, &rule.name, hour).unwrap_or(u64::MAX),
         };
         let rule = covering(&shown.config.policy, &asked).ok()?;
         let line = rule.place.line.and_then(|line| u64::try_from(line).ok()).unwrap_or_default();
@@ -115,7 +192,8 @@ impl AgentCalls {
         &self,
         tool: &str,
         args: Json,
-        covers: &dyn Fn(&Plan) -> Option<ApprovedBy>,
+        limits: &[Limit],
+        covers: &Covers<'_>,
     ) -> Result<Asked, Error> {
         let room = &*self.room;
         let config = gather::config(room)?;
@@ -127,36 +205,60 @@ impl AgentCalls {
             let error = error.because(plan.blockers().iter().cloned());
             return Err(error.refusing(room, Refusal::Queue { call }));
         }
-        let by = covers(plan).filter(|_| !plan.changes_pin());
-        let binding = by.is_some().then(|| plan.binding().clone());
         room.digests.keep(&*room.fs);
         let now = room.now();
         let queue = room.queue();
+        // Everything that counts is counted under the lock, so that requests at the same moment count each other.
         let mut locked = queue.lock(now)?;
-        let mut enqueue = |on_duplicate| -> Result<StoredCall, Error> {
-            let mut make = |_: usize, is_taken: &dyn Fn(&CallId) -> bool| plan.to_call(now, None, is_taken);
-            let stored = locked.enqueue_all(1, on_duplicate, &mut make)?.pop();
-            Ok(stored.expect("one call was handed in, so one comes back").into_call().0)
-        };
-        let mut stored = enqueue(OnDuplicate::Skip)?;
-        let is_anothers = |call: &Call| {
-            let by = call.approval.as_ref().map(|approval| &approval.by);
-            call.status == CallStatus::Approved && matches!(by, Some(ApprovedBy::Rule { .. }))
-        };
+        let view = locked.view();
+        let is_taken = |id: &CallId| view.call(id).is_ok_and(|found| found.is_some());
+        let probe = plan.to_call(now, None, &is_taken);
+        let unknown = unseen_like(&view, &probe)?;
+        let by = covers(plan, &view).filter(|_| unknown.is_none() && !plan.changes_pin());
         // An equal call under a rule is about to run for another request of the agent.
-        if by.is_some() && is_anothers(&stored.call) {
-            stored = enqueue(OnDuplicate::Queue)?;
+        let is_anothers = |call: &Call| {
+            let approved = call.approval.as_ref().map(|approval| &approval.by);
+            by.is_some()
+                && call.status == CallStatus::Approved
+                && matches!(approved, Some(ApprovedBy::Rule { .. }))
+        };
+        let waiting = view.waiting_like(&probe)?.filter(|stored| !is_anothers(&stored.call));
+        let over = match waiting {
+            Some(_) => None,
+            None => self.over(&view, limits)?,
+        };
+        drop(view);
+        if let Some(over) = over {
+            return Ok(over);
         }
-        if let Some((by, binding)) = by.zip(binding)
+        let mut stored = match waiting {
+            Some(stored) => stored,
+            None => {
+                let mut make =
+                    |_: usize, is_taken: &dyn Fn(&CallId) -> bool| plan.to_call(now, None, is_taken);
+                let stored = locked.enqueue_all(1, OnDuplicate::Queue, &mut make)?.pop();
+                stored.expect("one call was handed in, so one comes back").into_call().0
+            }
+        };
+        if let Some(by) = by
             && stored.call.status == CallStatus::Pending
             && plan.told(&stored.call).is_empty()
             && plan.changes_since_queued(&stored.call).is_empty()
         {
-            let review = Review::Approve(Box::new(binding), by);
+            let review = Review::Approve(Box::new(plan.binding().clone()), by);
             stored = locked.review(&stored.call.id, stored.revision, review, now)?;
         }
-        let unknown = locked.view().interrupted_like(&stored.call)?.map(|stored| stored.call.id);
-        Ok(Asked { call: stored.call.shown(room), unknown })
+        Ok(Asked::Stored { call: Box::new(stored.call.shown(room)), unknown })
+    }
+
+    /// Returns the first limit that leaves no room for one more call.
+    fn over(&self, view: &View<'_>, limits: &[Limit]) -> Result<Option<Asked>, Error> {
+        for limit in limits {
+            if let Some(over) = limit.over(&self.spent_in(view, limit.window, limit.of)?) {
+                return Ok(Some(over));
+            }
+        }
+        Ok(None)
     }
 
     /// Approves a pending call, because the person in front of the agent agreed to `seen`, the call that was shown.
@@ -297,11 +399,15 @@ impl AgentCalls {
     /// # Errors
     /// Returns file errors.
     pub fn spent(&self, window: Duration) -> Result<Spent, Error> {
+        self.spent_in(&self.room.queue().read()?, window, Counted::Output)
+    }
+
+    /// Sums up what the agent asked for. Receipts are read only where their numbers are wanted.
+    fn spent_in(&self, view: &View<'_>, window: Duration, of: Counted) -> Result<Spent, Error> {
         let now = self.room.now();
         let since = before(now, window);
         let mut spent = Spent::default();
         let mut runs = Vec::new();
-        let view = self.room.queue().read()?;
         view.for_each_newest(&Which::All, &mut |stored| {
             let call = stored.call;
             if call.created_at.is_some_and(|at| at < since) {
@@ -313,7 +419,7 @@ impl AgentCalls {
                 if let Some((started, ended)) = call.started_at.zip(call.completed_at) {
                     spent.seconds += ended.since(started).as_secs_f64();
                 }
-                runs.extend(call.claim.map(|claim| claim.run_id));
+                runs.extend(call.claim.filter(|_| of == Counted::Output).map(|claim| claim.run_id));
             }
             ControlFlow::Continue(())
         })?;
@@ -328,10 +434,10 @@ impl AgentCalls {
     }
 
     /// Counts the calls of all agents that a rule approved in the last stretch of time.
-    fn approved_by(&self, name: &str, window: Duration) -> Result<u64, Error> {
+    fn approved_by(&self, view: &View<'_>, name: &str, window: Duration) -> Result<u64, Error> {
         let since = before(self.room.now(), window);
         let mut count = 0;
-        self.room.queue().read()?.for_each_newest(&Which::All, &mut |stored| {
+        view.for_each_newest(&Which::All, &mut |stored| {
             let call = stored.call;
             if call.created_at.is_some_and(|at| at < since) {
                 return ControlFlow::Break(());
@@ -371,6 +477,20 @@ impl AgentCalls {
         };
         found.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("there is no call {id}")))
     }
+}
+
+/// Returns the rule that approves a planned call, if one does.
+type Covers<'a> = dyn Fn(&Plan, &View<'_>) -> Option<ApprovedBy> + 'a;
+
+/// Returns the equal call of the caller that ran last, if nobody saw how its run ended.
+fn unseen_like(view: &View<'_>, call: &Call) -> Result<Option<CallId>, Error> {
+    let Some(last) = view.ran_like(call)?.filter(|last| last.call.status == CallStatus::Interrupted) else {
+        return Ok(None);
+    };
+    let run = last.call.claim.as_ref().map(|claim| claim.run_id.as_str());
+    let receipt = run.map(|run| view.receipt(run)).transpose()?.flatten();
+    let is_seen = matches!(receipt, Some(Ok(stored)) if stored.receipt.failure.is_some());
+    Ok((!is_seen).then_some(last.call.id))
 }
 
 /// Returns the moment that was a stretch of time ago.

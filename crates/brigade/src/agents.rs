@@ -46,12 +46,33 @@ impl Agents {
     /// # Errors
     /// Fails if there is no such agent or profile, a file has an error, or a file cannot be read.
     pub fn tools(&self, agent: &str, overlays: &[String], names: NameStyle) -> Result<AgentTools, Error> {
-        let agents = config(&self.room)?;
+        self.tools_with(Arc::new(config(&self.room)?), agent, overlays, names)
+    }
+
+    /// Reads profiles.toml and gateway.toml.
+    ///
+    /// # Errors
+    /// As [`Agents::config`].
+    pub fn read(&self) -> Result<AgentConfig, Error> {
+        config(&self.room)
+    }
+
+    /// Reads what an agent is shown, with profiles and agents that were read before.
+    ///
+    /// # Errors
+    /// Fails if there is no such agent or profile, or a file cannot be read.
+    pub fn tools_with(
+        &self,
+        agents: Arc<AgentConfig>,
+        agent: &str,
+        overlays: &[String],
+        names: NameStyle,
+    ) -> Result<AgentTools, Error> {
         let agent = find(&agents.gateway, agent)?.clone();
         let rights = Rights::of(&agents.profiles, &agent, overlays)?;
         let config = Arc::new(gather::config(&self.room)?);
         let host = gather::host(&self.room);
-        Ok(agent_tools(host, config, Arc::new(agents), agent, rights, names)?)
+        Ok(agent_tools(host, config, agents, agent, rights, names)?)
     }
 
     /// Lists what an agent is shown.

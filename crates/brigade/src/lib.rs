@@ -104,7 +104,7 @@ pub use brigade_redact as redact;
 pub use brigade_runtime::{LogStream, StartProgress};
 pub use brigade_schema as schema;
 
-pub use agent_calls::{AgentCall, AgentCalls, Asked, Output, Spent};
+pub use agent_calls::{AgentCall, AgentCalls, Asked, Counted, Limit, Output, Spent};
 pub use agents::Agents;
 pub use args::ArgsSource;
 pub use calls::{CallFilter, CallList};

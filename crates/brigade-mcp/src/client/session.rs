@@ -112,10 +112,15 @@ fn clean(message: &str, redactor: &Redactor) -> String {
 enum Stop {
     Said(Result<Said, Failure>),
     TimedOut,
-    Cancelled,
+    /// It was cancelled, as these words say.
+    Cancelled(String),
     /// A response was lost.
     Lost(McpErrorKind),
     Log(io::Error),
+}
+
+fn interrupted(cancel: Option<&CancelToken>) -> Stop {
+    Stop::Cancelled(cancel.map(CancelToken::interruption).unwrap_or_default())
 }
 
 /// Carries messages until the conversation is over or cut short.
@@ -140,7 +145,7 @@ async fn listen(
         tokio::select! {
             biased;
             said = &mut conversation => return Stop::Said(said),
-            () = &mut asked => return Stop::Cancelled,
+            () = &mut asked => return interrupted(cancel),
             () = &mut due => return Stop::TimedOut,
             stored = pipes.step() => if let Err(error) = stored {
                 return Stop::Log(error);
@@ -151,7 +156,7 @@ async fn listen(
         }
         // A server that floods its output keeps the runtime from looking at timers and signals.
         if cancel.is_some_and(CancelToken::is_cancelled) {
-            return Stop::Cancelled;
+            return interrupted(cancel);
         }
         if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
             return Stop::TimedOut;
@@ -191,7 +196,7 @@ async fn end(
     let hurry = || Hurry::new(control.cancel.as_ref());
     let outcome = match stop {
         Stop::Said(_) => settle(&mut child, pipes, EXIT_PATIENCE, &hurry()).await?,
-        Stop::TimedOut | Stop::Cancelled | Stop::Lost(_) | Stop::Log(_) => None,
+        Stop::TimedOut | Stop::Cancelled(_) | Stop::Lost(_) | Stop::Log(_) => None,
     };
     let mut outcome = match outcome {
         Some(outcome) => outcome,
@@ -215,7 +220,7 @@ async fn end(
     outcome.stderr = pipes.stderr_captured;
     match stop {
         Stop::TimedOut => outcome.ended_by = EndedBy::Timeout,
-        Stop::Cancelled => outcome.ended_by = EndedBy::Cancel,
+        Stop::Cancelled(_) => outcome.ended_by = EndedBy::Cancel,
         Stop::Log(_) => outcome.ended_by = EndedBy::Sink,
         Stop::Said(_) | Stop::Lost(_) => {}
     }
@@ -299,7 +304,7 @@ fn conclude(
         Stop::Said(Ok(Said::Answered(result))) => answer(&result),
         Stop::Said(Err(failure)) => Some(failure),
         Stop::TimedOut => Some(Failure::new(McpErrorKind::TimedOut, timed_out(&known))),
-        Stop::Cancelled => Some(Failure::new(McpErrorKind::Cancelled, "the run was interrupted")),
+        Stop::Cancelled(why) => Some(Failure::new(McpErrorKind::Cancelled, why)),
         Stop::Lost(kind) => Some(Failure::new(kind, lost(kind, &known))),
         Stop::Log(error) => {
             Some(Failure::new(McpErrorKind::Log, format!("the log could not be written: {error}")))

@@ -33,26 +33,29 @@ fn args(text: &str) -> Json {
     Json::object([("text", Json::from(text))])
 }
 
-fn nobody(_: &Plan) -> Option<ApprovedBy> {
+fn nobody(_: &Plan, _: &View<'_>) -> Option<ApprovedBy> {
     None
 }
 
-fn rule(_: &Plan) -> Option<ApprovedBy> {
+fn rule(_: &Plan, _: &View<'_>) -> Option<ApprovedBy> {
     Some(ApprovedBy::Rule { rule: "all".to_owned(), file: "policy.toml".to_owned(), line: 3 })
+}
+
+fn ask(calls: &AgentCalls, args: Json, covers: &Covers<'_>) -> Call {
+    match calls.ask_under("say", args, &[], covers).unwrap() {
+        Asked::Stored { call, .. } => *call,
+        over => panic!("{over:?}"),
+    }
 }
 
 #[test]
 fn a_pending_call_is_approved_by_a_person_and_run_by_its_agent_once() {
     let (_folder, workspace) = workspace();
     let calls = of(&workspace, "a");
-    let asked = calls.ask_under("say", args("hello"), &nobody).unwrap();
-    assert_eq!((asked.call.status, asked.call.caller.agent()), (CallStatus::Pending, Some("a")));
-    let id = asked.call.id;
-    assert_eq!(
-        calls.ask_under("say", args("hello"), &nobody).unwrap().call.id,
-        id,
-        "the same call waits once"
-    );
+    let asked = ask(&calls, args("hello"), &nobody);
+    assert_eq!((asked.status, asked.caller.agent()), (CallStatus::Pending, Some("a")));
+    let id = asked.id;
+    assert_eq!(ask(&calls, args("hello"), &nobody).id, id, "the same call waits once");
     assert_eq!(
         calls.go_on(&id).unwrap().call.status,
         CallStatus::Pending,
@@ -81,7 +84,7 @@ fn a_pending_call_is_approved_by_a_person_and_run_by_its_agent_once() {
 fn nothing_of_one_agent_is_another_ones() {
     let (_folder, workspace) = workspace();
     let (a, b) = (of(&workspace, "a"), of(&workspace, "b"));
-    let id = a.ask_under("say", args("mine"), &rule).unwrap().call.id;
+    let id = ask(&a, args("mine"), &rule).id;
     let run = a.go_on(&id).unwrap().receipt.unwrap().id.parse().unwrap();
     assert_eq!(b.show(&id).unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(b.go_on(&id).unwrap_err().kind(), ErrorKind::NotFound);
@@ -90,11 +93,7 @@ fn nothing_of_one_agent_is_another_ones() {
     assert!(b.output(&run, LogStream::Stdout, 0, 10).unwrap().is_none());
     assert!(b.list(0, 10).unwrap().is_empty());
     assert_eq!(b.spent(Duration::from_secs(60)).unwrap().calls, 0);
-    assert_ne!(
-        b.ask_under("say", args("mine"), &nobody).unwrap().call.id,
-        id,
-        "an equal call of `b` is its own"
-    );
+    assert_ne!(ask(&b, args("mine"), &nobody).id, id, "an equal call of `b` is its own");
     assert_eq!(a.list(0, 10).unwrap().len(), 1);
 }
 
@@ -102,17 +101,17 @@ fn nothing_of_one_agent_is_another_ones() {
 fn a_rule_approves_and_binds_as_a_person_would() {
     let (folder, workspace) = workspace();
     let calls = of(&workspace, "a");
-    let asked = calls.ask_under("say", args("at once"), &rule).unwrap();
-    assert_eq!(asked.call.status, CallStatus::Approved);
-    let receipt = calls.go_on(&asked.call.id).unwrap().receipt.unwrap();
+    let asked = ask(&calls, args("at once"), &rule);
+    assert_eq!(asked.status, CallStatus::Approved);
+    let receipt = calls.go_on(&asked.id).unwrap().receipt.unwrap();
     let review = receipt.approval.unwrap();
     assert_eq!(
         (review.by.as_deref(), review.rule.as_deref(), review.file.as_deref(), review.line),
         (Some("rule"), Some("all"), Some("policy.toml"), Some(3))
     );
     // Under a rule, equal calls run again; a changed contract ends the approval in between.
-    let again = calls.ask_under("say", args("at once"), &rule).unwrap().call;
-    assert_ne!(again.id, asked.call.id);
+    let again = ask(&calls, args("at once"), &rule);
+    assert_ne!(again.id, asked.id);
     fs::write(folder.path().join("say.json"), SCHEMA.replace("required", "$comment\": \"\", \"required"))
         .unwrap();
     let refused = calls.go_on(&again.id).unwrap_err();
@@ -123,14 +122,14 @@ fn a_rule_approves_and_binds_as_a_person_would() {
 fn a_rejected_call_stays_rejected_and_a_withdrawn_one_may_be_asked_for_again() {
     let (_folder, workspace) = workspace();
     let calls = of(&workspace, "a");
-    let id = calls.ask_under("say", args("no"), &nobody).unwrap().call.id;
+    let id = ask(&calls, args("no"), &nobody).id;
     workspace.calls().reject(id.as_str(), "not today").unwrap();
-    let again = calls.ask_under("say", args("no"), &rule).unwrap().call;
+    let again = ask(&calls, args("no"), &rule);
     assert_eq!((again.id, again.review_reason.as_deref()), (id, Some("not today")));
 
-    let id = calls.ask_under("say", args("later"), &nobody).unwrap().call.id;
+    let id = ask(&calls, args("later"), &nobody).id;
     assert!(calls.withdraw(&id).unwrap().withdrawn);
-    let again = calls.ask_under("say", args("later"), &nobody).unwrap().call;
+    let again = ask(&calls, args("later"), &nobody);
     assert_eq!(again.status, CallStatus::Pending);
     assert_ne!(again.id, id);
 }
@@ -139,8 +138,8 @@ fn a_rejected_call_stays_rejected_and_a_withdrawn_one_may_be_asked_for_again() {
 fn an_agreement_holds_for_what_was_shown() {
     let (_folder, workspace) = workspace();
     let calls = of(&workspace, "a");
-    let shown = calls.ask_under("say", args("yes"), &nobody).unwrap().call;
-    let other = calls.ask_under("say", args("other"), &nobody).unwrap().call;
+    let shown = ask(&calls, args("yes"), &nobody);
+    let other = ask(&calls, args("other"), &nobody);
     let by = || ApprovedBy::Elicitation { agent: "a".to_owned() };
     let forged = Call { planned_binding: other.planned_binding, ..shown.clone() };
     assert!(calls.agree(&forged, by()).is_err());
@@ -153,7 +152,7 @@ fn an_agreement_holds_for_what_was_shown() {
 fn output_comes_in_whole_characters() {
     let (_folder, workspace) = workspace();
     let calls = of(&workspace, "a");
-    let id = calls.ask_under("say", args("aé€𝄞"), &rule).unwrap().call.id;
+    let id = ask(&calls, args("aé€𝄞"), &rule).id;
     let run: RunId = calls.go_on(&id).unwrap().receipt.unwrap().id.parse().unwrap();
     let piece = |offset, limit| calls.output(&run, LogStream::Stdout, offset, limit).unwrap().unwrap();
     let (mut text, mut offset) = (String::new(), Some(0));

@@ -1,0 +1,360 @@
+//! `brigade serve` over HTTP and a Unix socket: who may speak, and what a request must be.
+
+#![allow(clippy::disallowed_methods, reason = "tests look at modes, take addresses and read processes")]
+
+use std::fs;
+use std::io::Read as _;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
+use std::time::{Duration, Instant};
+
+use brigade_tests::Site;
+use serde_json::{Value, json};
+
+use crate::serve_common::{
+    Client, GATEWAY, Place, Server, Session, add, assert_stands, id_of, late, runs, signal, site, text, token,
+};
+
+const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+
+const HELLO: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
+
+fn server(site: &Site) -> (Server, String, String) {
+    let (ann, ben) = (token(site, "ann"), token(site, "ben"));
+    (Server::start(site, &["--http", "127.0.0.1:0"]), ann, ben)
+}
+
+fn bearer(token: &str) -> String {
+    format!("Bearer {token}")
+}
+
+#[test]
+fn it_says_where_it_listens_and_ends_at_a_signal() {
+    let site = site();
+    let (mut server, ann, _) = server(&site);
+    let line = &server.line;
+    assert_eq!((&line["schema"], &line["socket"]), (&json!("brigade.serve.v1"), &Value::Null), "{line:#}");
+    assert_eq!(line["pid"], server.pid());
+    assert!(2 < line["tools"].as_u64().unwrap());
+    let mut session = Session::of(&server.place, Some(&ann));
+    assert_eq!(text(&session.call("at-once", json!({"text": "hi"}))), "said hi");
+    signal(server.pid(), "TERM");
+    let asked = Instant::now();
+    assert_eq!(server.ended(), Some(0), "{}", server.said());
+    assert!(asked.elapsed() < Duration::from_secs(3));
+}
+
+#[test]
+fn nobody_speaks_without_a_token() {
+    let site = site();
+    let (server, ann, ben) = server(&site);
+    let refused = |headers: &[(&str, &str)]| {
+        let answer = server.place.send("POST", "/mcp", headers, HELLO);
+        assert_eq!((answer.status, answer.header("www-authenticate")), (401, Some("Bearer")), "{answer:?}");
+    };
+    refused(&[]);
+    refused(&[("Authorization", "Bearer nonsense")]);
+    refused(&[("Authorization", "Bearer")]);
+    refused(&[("Authorization", "Bearer ")]);
+    refused(&[("Authorization", &format!("Basic {ann}"))]);
+    refused(&[("Authorization", &ann)]);
+    refused(&[("Authorization", &format!("Bearer {ann}x"))]);
+    refused(&[("Authorization", &bearer(&ann)), ("Authorization", &bearer(&ben))]);
+    // The sha256 that stands in the file is no token.
+    let file = site.workspace.read_text(GATEWAY);
+    let digest =
+        file.lines().find_map(|line| line.strip_prefix("token_sha256 = ")).unwrap().trim_matches('"');
+    refused(&[("Authorization", &bearer(digest))]);
+    refused(&[("X-Agent", "ann"), ("Cookie", &format!("token={ann}"))]);
+    let in_url = server.place.send("POST", &format!("/mcp?token={ann}"), &[], HELLO);
+    assert_eq!(in_url.status, 401);
+    // Before the body is read: it is announced and never sent.
+    let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+                Accept: application/json, text/event-stream\r\nContent-Length: 1000\r\nConnection: close\r\n\r\n";
+    let asked = Instant::now();
+    assert_eq!(server.place.raw(head.as_bytes()).status, 401);
+    assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
+    // A new token ends the old one.
+    let newer = token(&site, "ann");
+    brigade_tests::until("new token", || {
+        let answer = server.place.send("POST", "/mcp", &[("Authorization", &bearer(&newer))], HELLO);
+        (answer.status == 200).then_some(())
+    });
+    refused(&[("Authorization", &bearer(&ann))]);
+    assert!(!server.said().contains(&ann));
+}
+
+#[test]
+fn a_page_in_a_browser_reaches_nothing() {
+    let site = site();
+    let text = site.workspace.read_text(GATEWAY);
+    site.workspace.write(GATEWAY, format!("[http]\nallowed_origins = [\"http://localhost:5173\"]\n\n{text}"));
+    let (server, ann, _) = server(&site);
+    let auth = bearer(&ann);
+    let status = |headers: &[(&str, &str)]| {
+        let mut all = vec![("Authorization", auth.as_str())];
+        all.extend(headers);
+        server.place.send("POST", "/mcp", &all, HELLO).status
+    };
+    for host in ["localhost", "localhost:80", "127.0.0.1:9", "[::1]", "LOCALHOST"] {
+        assert_eq!(status(&[("Host", host)]), 200, "{host}");
+    }
+    for host in ["example.com", "localhost.example.com", "127.0.0.1.nip.io", "10.0.0.1", "0.0.0.0"] {
+        assert_eq!(status(&[("Host", host)]), 403, "{host}");
+    }
+    assert_eq!(status(&[("Host", "localhost"), ("Host", "localhost")]), 400);
+    assert_eq!(status(&[("Host", "localhost"), ("Host", "example.com")]), 400);
+    assert_eq!(status(&[("Host", "")]), 400, "without one");
+    assert_eq!(status(&[("Origin", "http://localhost:5173")]), 200);
+    for origin in [
+        "null",
+        "http://localhost:5174",
+        "https://localhost:5173",
+        "http://localhost",
+        "http://evil.com",
+        "x",
+    ] {
+        assert_eq!(status(&[("Origin", origin)]), 403, "{origin}");
+    }
+    let good = ("Origin", "http://localhost:5173");
+    assert_eq!(status(&[good, good]), 400);
+    // They are judged before the token.
+    let evil = server.place.send("POST", "/mcp", &[("Origin", "http://evil.com")], HELLO);
+    assert_eq!(evil.status, 403);
+    let preflight = server.place.send("OPTIONS", "/mcp", &[("Origin", "http://evil.com")], "");
+    assert!(
+        preflight.status == 403 && preflight.header("access-control-allow-origin").is_none(),
+        "{preflight:?}"
+    );
+}
+
+#[test]
+fn every_wrong_request_has_its_status() {
+    let site = site();
+    let (server, ann, ben) = server(&site);
+    let place = &server.place;
+    let session = Session::of(place, Some(&ann));
+    let (of_ann, of_ben) = (bearer(&ann), bearer(&ben));
+    let auth = ("Authorization", of_ann.as_str());
+    let own = ("Mcp-Session-Id", session.id());
+    assert_eq!(session.id().len(), session.id().trim().len());
+    let status = |method: &str, path: &str, headers: &[(&str, &str)], body: &str| {
+        place.send(method, path, headers, body).status
+    };
+    assert_eq!(status("POST", "/", &[auth], HELLO), 404);
+    assert_eq!(status("POST", "/mcp/", &[auth], HELLO), 404);
+    assert_eq!(status("POST", "/other", &[auth], HELLO), 404);
+    assert_eq!(status("POST", "/mcp", &[auth, ("Mcp-Session-Id", "none")], PING), 404);
+    assert_eq!(status("POST", "/mcp", &[("Authorization", &of_ben), own], PING), 404, "a session of ann");
+    assert_eq!(status("DELETE", "/mcp", &[("Authorization", &of_ben), own], ""), 404);
+    assert_eq!(status("GET", "/mcp", &[("Authorization", &of_ben), own], ""), 404);
+    assert_eq!(status("POST", "/mcp", &[own], PING), 401, "a session is no credential");
+    for method in ["PUT", "PATCH", "HEAD", "OPTIONS", "TRACE"] {
+        assert_eq!(status(method, "/mcp", &[auth, own], ""), 405, "{method}");
+    }
+    assert_eq!(status("POST", "/mcp", &[auth, own, ("Accept", "text/html")], PING), 406);
+    assert_eq!(status("GET", "/mcp", &[auth, own, ("Accept", "application/json")], ""), 406);
+    assert_eq!(status("POST", "/mcp", &[auth, own, ("Content-Type", "text/plain")], PING), 415);
+    assert_eq!(status("POST", "/mcp", &[auth, own, ("Content-Type", "")], PING), 415);
+    let long = format!("{{\"x\":\"{}\"}}", "y".repeat(5 << 20));
+    assert_eq!(status("POST", "/mcp", &[auth, own], &long), 413);
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: {of_ann}\r\nContent-Type: application/json\r\n\
+         Accept: application/json, text/event-stream\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+    );
+    let mut chunked = head.into_bytes();
+    for _ in 0..5 {
+        chunked.extend_from_slice(b"100000\r\n");
+        chunked.extend(std::iter::repeat_n(b' ', 1 << 20));
+        chunked.extend_from_slice(b"\r\n");
+    }
+    chunked.extend_from_slice(b"0\r\n\r\n");
+    assert_eq!(place.raw(&chunked).status, 413, "in pieces");
+    let codes: [(&str, i64); 5] =
+        [("no json", -32700), ("[]", -32600), ("\"x\"", -32600), ("{}", -32600), ("", -32700)];
+    for (body, code) in codes {
+        let answer = place.send("POST", "/mcp", &[auth, own], body);
+        assert_eq!((answer.status, &answer.message()["error"]["code"]), (400, &json!(code)), "{body}");
+    }
+    let early = place.send("POST", "/mcp", &[auth], &PING.replace("ping", "tools/list"));
+    assert_eq!(early.message()["error"]["code"], -32600, "{early:?}");
+    assert_eq!(session.write(PING).status, 200, "the session goes on");
+    assert!((200..=204).contains(&status("DELETE", "/mcp", &[auth, own], "")));
+    assert_eq!(session.write(PING).status, 404, "it has ended");
+}
+
+#[test]
+fn agents_over_http_are_those_of_their_tokens() {
+    let site = site();
+    let (server, ann, ben) = server(&site);
+    let (mut of_ann, mut of_ben) =
+        (Session::of(&server.place, Some(&ann)), Session::of(&server.place, Some(&ben)));
+    let id = id_of(&of_ann.call("asks", json!({"text": "x"})));
+    assert_ne!(id_of(&of_ben.call("asks", json!({"text": "x"}))), id);
+    assert_stands(&of_ben.call("call.status", json!({"call_id": id})), "refused", "unknown_call");
+    let shown = site.json(["call", "show", &id]).expect(0)["call"].clone();
+    assert!(shown["caller"].to_string().contains("ann"), "{shown:#}");
+    // Without a handshake, too; and what the client says of itself changes nothing.
+    let mut params = late(json!({"name": "call.status", "arguments": {"call_id": id}}), json!({}));
+    params["_meta"]["brigade/agent"] = json!("ann");
+    params["_meta"]["io.modelcontextprotocol/clientInfo"]["name"] = json!("ann");
+    let body = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}).to_string();
+    let ask = |token: &str| {
+        let headers = [
+            ("Authorization", &*bearer(token)),
+            ("MCP-Protocol-Version", "2026-07-28"),
+            ("Mcp-Method", "tools/call"),
+            ("Mcp-Name", "call.status"),
+            ("X-Forwarded-User", "ann"),
+        ];
+        server.place.send("POST", "/mcp", &headers, &body).message()["result"].clone()
+    };
+    assert_stands(&ask(&ben), "refused", "unknown_call");
+    assert_eq!(ask(&ann)["structuredContent"]["status"], "pending");
+}
+
+#[test]
+fn addresses_are_of_this_machine_and_nobody_elses() {
+    let site = site();
+    token(&site, "ann");
+    for address in ["0.0.0.0:0", "10.1.2.3:80", "[::]:0", "example.com:80", "nonsense"] {
+        let run = site.brigade.run(["serve", "--http", address]);
+        run.assert_code(2);
+        assert_eq!(run.stdout_text(), "", "{address}");
+    }
+    site.brigade.run(["serve", "--http", "127.0.0.1:0", "--no-token"]).assert_code(2);
+    site.brigade.run(["serve", "--no-token", "--as", "ann"]).assert_code(2);
+    site.brigade.run(["serve", "--stdio", "--http", "127.0.0.1:0"]).assert_code(2);
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let run = site.brigade.run(["serve", "--http", &address]);
+    run.assert_code(3);
+    let said = run.stderr_text();
+    assert!(said.contains(&address) && said.contains(&std::process::id().to_string()), "{said}");
+}
+
+#[test]
+fn without_a_token_it_is_the_agent_that_was_given() {
+    let site = site();
+    let server = Server::start(&site, &["--http", "127.0.0.1:0", "--no-token", "--as", "ben"]);
+    assert!(server.said().contains("token"), "it warns: {}", server.said());
+    let mut session = Session::of(&server.place, None);
+    let id = id_of(&session.call("asks", json!({"text": "x"})));
+    let shown = site.json(["call", "show", &id]).expect(0)["call"].clone();
+    assert!(shown["caller"].to_string().contains("ben"), "{shown:#}");
+    // Nothing else is left out.
+    let evil = server.place.send("POST", "/mcp", &[("Origin", "http://evil.com")], HELLO);
+    assert_eq!(evil.status, 403);
+    assert_eq!(server.place.send("POST", "/mcp", &[("Host", "evil.com")], HELLO).status, 403);
+    let other = server.place.send("POST", "/mcp", &[("Authorization", "Bearer x")], HELLO);
+    assert_eq!(other.status, 200);
+}
+
+#[test]
+fn a_socket_is_of_the_user_alone() {
+    let site = site();
+    let folder = site.beside("sockets");
+    fs::create_dir(&folder).unwrap();
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
+    let path = folder.join("gate.sock");
+    let shown = path.to_str().unwrap();
+    let mut server = Server::start(&site, &["--unix", shown, "--as", "ann"]);
+    assert_eq!((&server.line["socket"], &server.line["address"]), (&json!(shown), &Value::Null));
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    let mut session = Session::of(&server.place, None);
+    assert_eq!(text(&session.call("at-once", json!({"text": "hi"}))), "said hi");
+    let run = site.brigade.run(["serve", "--unix", shown]);
+    run.assert_code(3);
+    assert!(run.stderr_text().contains(&server.pid().to_string()), "{run}");
+    signal(server.pid(), "TERM");
+    assert_eq!(server.ended(), Some(0));
+    assert!(!path.exists(), "it is removed");
+    // One that was left over is replaced, another file never.
+    let mut killed = Server::start(&site, &["--unix", shown]);
+    signal(killed.pid(), "KILL");
+    killed.ended();
+    assert!(path.exists());
+    drop(Server::start(&site, &["--unix", shown]));
+    let _ = fs::remove_file(&path);
+    fs::write(&path, "mine").unwrap();
+    site.brigade.run(["serve", "--unix", shown]).assert_code(3);
+    assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
+    fs::remove_file(&path).unwrap();
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
+    site.brigade.run(["serve", "--unix", shown]).assert_code(3);
+    assert!(!path.exists());
+    // Both at once.
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
+    let token = token(&site, "ann");
+    let both = Server::start(&site, &["--http", "127.0.0.1:0", "--unix", shown, "--as", "ben"]);
+    let mut over_socket = Session::of(&Place::Socket(path.clone()), None);
+    let mut over_port = Session::of(&both.place, Some(&token));
+    let ids =
+        [&mut over_socket, &mut over_port].map(|session| id_of(&session.call("asks", json!({"text": "x"}))));
+    let callers = ids.map(|id| site.json(["call", "show", &id]).expect(0)["call"]["caller"].to_string());
+    assert!(callers[0].contains("ben") && callers[1].contains("ann"), "{callers:?}");
+    assert_eq!(over_port.write("").status, 400);
+}
+
+#[test]
+fn slow_heads_and_half_open_connections_stop_nobody() {
+    let site = site();
+    let (server, ann, _) = server(&site);
+    let started = Instant::now();
+    let mut slow = server.place.begin(b"POST /mcp HTTP/1.1\r\nHost: localhost\r\n");
+    let mut silent = server.place.begin(b"");
+    let half: Vec<_> = (0..200).map(|_| server.place.begin(b"POST /mcp HTT")).collect();
+    let mut session = Session::of(&server.place, Some(&ann));
+    assert_eq!(text(&session.call("at-once", json!({"text": "hi"}))), "said hi");
+    assert!(started.elapsed() < Duration::from_secs(8), "{:?}", started.elapsed());
+    for stream in [&mut slow, &mut silent] {
+        let mut rest = Vec::new();
+        let _ = stream.read_to_end(&mut rest);
+        let took = started.elapsed();
+        assert!(Duration::from_secs(8) < took && took < Duration::from_secs(20), "{took:?}");
+    }
+    drop(half);
+}
+
+#[test]
+fn a_thousand_sessions_are_served_within_a_bound() {
+    let site = site();
+    for n in 0..95 {
+        add(&site, &format!("tool-{n}"), "", "true\n");
+    }
+    let (server, ann, _) = server(&site);
+    for _ in 0..1_000 {
+        Session::of(&server.place, Some(&ann));
+    }
+    let mut session = Session::of(&server.place, Some(&ann));
+    let listed = session.post("tools/list", json!({})).message();
+    assert_eq!(listed["result"]["tools"].as_array().map(Vec::len), Some(100));
+    assert_eq!(text(&session.call("at-once", json!({"text": "hi"}))), "said hi");
+    let status = fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let peak: u64 = peak.trim().trim_end_matches(" kB").trim().parse().unwrap();
+    // Of a build without optimizations; the bench has the promised bound.
+    assert!(peak < 200 << 10, "{peak} kB");
+}
+
+#[test]
+fn ids_of_http_requests_come_back_as_they_came() {
+    let site = site();
+    let (server, ann, _) = server(&site);
+    let session = Session::of(&server.place, Some(&ann));
+    let huge = format!("\"{}\"", "i".repeat(100_000));
+    for id in
+        ["0", "-1", "18446744073709551616", "123456789012345678901234567890", "\"\"", "\"ü\\u0000\"", &huge]
+    {
+        let answer = session.write(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#));
+        let wanted: Value = serde_json::from_str(id).unwrap();
+        assert!(answer.message()["id"] == wanted, "{}", &id[..id.len().min(40)]);
+        assert!(answer.body.contains(id), "as text, too: {}", &id[..id.len().min(40)]);
+    }
+    let told = session
+        .write(r#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"at-once","arguments":{}}}"#);
+    assert_eq!((told.status, told.body.as_str()), (202, ""));
+    assert_eq!(runs(&site, "at-once"), 0);
+    let mut other = Client::of(&site, "local");
+    other.goes_on();
+}
