@@ -43,7 +43,7 @@ pub(crate) struct Gateway {
     /// The last good profiles and agents.
     agents: RwLock<Arc<AgentConfig>>,
     running: Mutex<HashMap<CallId, CancelToken>>,
-    views: Mutex<HashMap<Arc<str>, ((u64, Stamp), Arc<View>)>>,
+    views: Mutex<HashMap<Arc<str>, Known>>,
     /// Rises when listings are to be read anew, whatever the stamps say.
     generation: AtomicU64,
     listeners: Mutex<Vec<Listener>>,
@@ -71,6 +71,9 @@ impl Deref for Config {
         &self.0.gateway
     }
 }
+
+/// A listing, and the generation and files that it was made of.
+type Known = ((u64, Stamp), Arc<View>);
 
 /// What the files looked like that a view was made of.
 pub(crate) type Stamp = Vec<Option<(SystemTime, u64)>>;

@@ -212,7 +212,7 @@ impl AgentCalls {
         let mut locked = queue.lock(now)?;
         let view = locked.view();
         let is_taken = |id: &CallId| view.call(id).is_ok_and(|found| found.is_some());
-        let probe = plan.to_call(now, None, &is_taken);
+        let probe = plan.to_call(now, None, is_taken);
         let unknown = unseen_like(&view, &probe)?;
         let by = covers(plan, &view).filter(|_| unknown.is_none() && !plan.changes_pin());
         // An equal call under a rule is about to run for another request of the agent.
