@@ -12,7 +12,7 @@ use brigade_exec::log_text;
 use brigade_facts::{AgentTools, FactReader};
 use brigade_mcp::answer_in_log;
 use brigade_policy::{Asked as RuleAsked, Blocker, covering};
-use brigade_profile::AgentLimits;
+use brigade_profile::{AgentLimits, Outside, ToolTraits};
 use brigade_queue::{Calls as Which, OnDuplicate, Review, StoredCall, View};
 use brigade_redact::Redactor;
 use brigade_runtime::LogStream;
@@ -160,8 +160,34 @@ impl AgentCalls {
     /// # Errors
     /// Returns [`Refusal::Queue`] with every reason if the call is refused, and file errors.
     pub fn ask(&self, shown: &AgentTools, tool: &str, args: Json) -> Result<Asked, Error> {
+        self.check_context(shown, tool, &args)?;
         let limits = Limit::all(&shown.agent.limits);
         self.ask_under(tool, args, &limits, &|plan, view| self.rule(shown, plan, view))
+    }
+
+    /// Refuses a call outside of what the agent's profiles limit the tool to.
+    fn check_context(&self, shown: &AgentTools, tool: &str, args: &Json) -> Result<(), Error> {
+        let Some(entry) = shown.config.catalog.tool(tool) else { return Ok(()) };
+        let traits = ToolTraits::of(entry);
+        let refused = |reason| {
+            Err(Error::new(ErrorKind::Refused, "the profiles of the agent do not allow the call")
+                .because([reason]))
+        };
+        if let Err(outside) = shown.rights.check_call(&traits, args, &self.room.target()) {
+            let field = format!("args.{}", outside.argument);
+            let reason = Blocker::new(Outside::CODE, outside.to_string()).at(outside.place.clone());
+            return refused(reason.field(field));
+        }
+        let minute = Duration::from_secs(60);
+        for (profile, most) in shown.rights.rates(&traits) {
+            let is_of_tool = |call: &Call| call.caller == self.room.env.caller && call.tool_id == tool;
+            if most <= self.count(&self.room.queue().read()?, minute, &is_of_tool)? {
+                let why =
+                    format!("the profile {} allows {most} calls of the tool a minute", profile.as_str());
+                return refused(Blocker::new("rate_limited", why));
+            }
+        }
+        Ok(())
     }
 
     /// Returns the rule that approves a planned call.
@@ -435,18 +461,25 @@ impl AgentCalls {
 
     /// Counts the calls of all agents that a rule approved in the last stretch of time.
     fn approved_by(&self, view: &View<'_>, name: &str, window: Duration) -> Result<u64, Error> {
+        let is_its = |call: &Call| {
+            let by = call.approval.as_ref().map(|approval| &approval.by);
+            matches!(by, Some(ApprovedBy::Rule { rule, .. }) if rule == name)
+        };
+        self.count(view, window, &is_its)
+    }
+
+    /// Counts calls that were asked for in the last stretch of time.
+    fn count(&self, view: &View<'_>, window: Duration, counts: &dyn Fn(&Call) -> bool) -> Result<u64, Error> {
         let since = before(self.room.now(), window);
-        let mut count = 0;
+        let mut counted = 0;
         view.for_each_newest(&Which::All, &mut |stored| {
-            let call = stored.call;
-            if call.created_at.is_some_and(|at| at < since) {
+            if stored.call.created_at.is_some_and(|at| at < since) {
                 return ControlFlow::Break(());
             }
-            let by = call.approval.as_ref().map(|approval| &approval.by);
-            count += u64::from(matches!(by, Some(ApprovedBy::Rule { rule, .. }) if rule == name));
+            counted += u64::from(counts(&stored.call));
             ControlFlow::Continue(())
         })?;
-        Ok(count)
+        Ok(counted)
     }
 
     /// Returns the source of a skill, slash command or superpower as text, without secrets. `None` without one.
