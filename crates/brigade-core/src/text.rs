@@ -89,7 +89,8 @@ fn is_ignorable(c: char) -> bool {
         | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Returns whether the character looks like a space: Unicode whitespace, the empty Braille pattern, the empty note head.
+/// Returns whether the character looks like a space: Unicode whitespace, the empty Braille pattern, the empty note
+/// head.
 fn is_blank(c: char) -> bool {
     c.is_whitespace() || matches!(c, '\u{2800}' | '\u{1d159}')
 }

@@ -24,9 +24,9 @@ use crate::{ConfigFile, Issue, Snapshot, ToolIssues, ToolState, source_item_key}
 
 /// Lists every issue of a workspace.
 ///
-/// The order: catalog, tools in the order of the catalog, runtimes, the runtimes of tools, pins, policy, agents, calls, runs,
-/// what runs used, checkpoints, the state as a whole, the files of clients. Disabled tools have no issues, and broken
-/// ones only those of their entry. No two issues have the same [key](source_item_key) or fingerprint.
+/// The order: catalog, tools in the order of the catalog, runtimes, the runtimes of tools, pins, policy, agents, calls,
+/// runs, what runs used, checkpoints, the state as a whole, the files of clients. Disabled tools have no issues, and
+/// broken ones only those of their entry. No two issues have the same [key](source_item_key) or fingerprint.
 pub fn diagnose(mut snapshot: Snapshot<'_>) -> Vec<Issue> {
     let mut of_tools = snapshot.tools.take().unwrap_or_else(|| of_entries(&snapshot));
     let snapshot = &snapshot;

@@ -1,6 +1,7 @@
 //! Whether git tracks the policy, compared with what git itself writes.
 
 #![allow(clippy::disallowed_methods, reason = "the test makes repositories with git")]
+#![allow(clippy::unwrap_used, reason = "a test fails where something is missing")]
 
 use std::path::Path;
 use std::process::Command;

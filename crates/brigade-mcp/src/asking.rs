@@ -38,7 +38,8 @@ pub struct Asking<'a> {
 }
 
 impl Asking<'_> {
-    /// Starts the server of a tool, reads its tool list, and ends it. The limit is the timeout of the tool, at most 30 s.
+    /// Starts the server of a tool, reads its tool list, and ends it. The limit is the timeout of the tool, at most 30
+    /// s.
     ///
     /// # Errors
     /// Fails if the server was not started or did not answer. The error includes the start of its standard error.

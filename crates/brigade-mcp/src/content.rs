@@ -61,8 +61,8 @@ impl McpAnswer {
     }
 }
 
-/// Finds the result of a request in the log of a server's standard output. Its text is masked; binary data and the names
-/// of things stay as they are.
+/// Finds the result of a request in the log of a server's standard output. Its text is masked; binary data and the
+/// names of things stay as they are.
 pub fn answer_in_log(log: &[u8], request: &McpRequestId, redactor: &Redactor) -> Option<Json> {
     let is_asked = |id: &Json| match request {
         McpRequestId::Number(number) => id.to_compact() == number.to_string(),

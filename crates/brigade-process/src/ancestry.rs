@@ -17,7 +17,8 @@ const KEEPER: &str = "brigade-keeper";
 #[cfg(target_os = "linux")]
 const GENERATIONS: usize = 1024;
 
-/// Tells whether this process was started by a run, at any depth, whose own private directory does not hold `workspace`.
+/// Tells whether this process was started by a run, at any depth, whose own private directory does not hold
+/// `workspace`.
 ///
 /// On Linux. Elsewhere the answer is always no.
 #[cfg(target_os = "linux")]

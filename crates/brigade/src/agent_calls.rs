@@ -405,8 +405,8 @@ impl AgentCalls {
         }))
     }
 
-    /// Returns what the MCP server answered in a run of the agent, with its text masked and its bytes as they are. `None`
-    /// if the agent has no such run, or the server did not answer.
+    /// Returns what the MCP server answered in a run of the agent, with its text masked and its bytes as they are.
+    /// `None` if the agent has no such run, or the server did not answer.
     ///
     /// # Errors
     /// Returns file errors.

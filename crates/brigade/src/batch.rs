@@ -150,7 +150,7 @@ enum Line {
     /// A call to store.
     Planned(usize, Box<Plan>),
     /// An invalid line, or a call that is not stored.
-    Refused(BatchRow),
+    Refused(Box<BatchRow>),
 }
 
 impl Line {

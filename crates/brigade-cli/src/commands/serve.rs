@@ -17,9 +17,9 @@ const PORT: u16 = 8766;
 
 /// Offer the tools to agents as one MCP server
 ///
-/// Lists what an agent may call and takes its calls. Each call is planned, decided by the policy, approved, verified, run
-/// in the sandbox and receipted, as on the command line. Agents, tokens and limits are in .brigade/tools/gateway.toml;
-/// without this file there is the agent `local`, over standard input and output.
+/// Lists what an agent may call and takes its calls. Each call is planned, decided by the policy, approved, verified,
+/// run in the sandbox and receipted, as on the command line. Agents, tokens and limits are in
+/// .brigade/tools/gateway.toml; without this file there is the agent `local`, over standard input and output.
 #[derive(Args, Debug)]
 #[command(after_help = examples::of(examples::PROGRAM, "serve").unwrap_or_default())]
 pub(crate) struct ServeArgs {

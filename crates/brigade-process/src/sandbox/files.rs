@@ -77,8 +77,8 @@ pub(super) struct Ruleset {
 
 impl Ruleset {
     /// Builds the ruleset. Every access this version knows is handled, so whatever has no rule is denied.
-    /// `is_sealed` says that copies will be put over the code of a closed workspace, and `kept_out` are all paths of the
-    /// workspace.
+    /// `is_sealed` says that copies will be put over the code of a closed workspace, and `kept_out` are all paths of
+    /// the workspace.
     pub(super) fn new(
         profile: &SandboxProfile,
         version: u32,
