@@ -31,6 +31,7 @@ mod many;
 mod memory;
 mod path;
 mod root;
+mod seen;
 mod tree;
 
 pub use disk::DiskFs;
@@ -46,3 +47,4 @@ pub use lock::Lock;
 pub use many::read_many;
 pub use memory::MemoryFs;
 pub use path::{InvalidPath, RelPath};
+pub use seen::Seen;

@@ -172,16 +172,19 @@ impl Control {
     }
 
     /// Returns the call that is meant, if this tool calls another one.
-    pub(crate) fn calls_another(self, arguments: &Arguments) -> Option<Result<(String, Arguments), Answer>> {
+    pub(crate) fn calls_another(
+        self,
+        arguments: &Arguments,
+    ) -> Option<Result<(String, Arguments), Box<Answer>>> {
         (self == Control::Call).then(|| {
             let CallArgs { name, arguments } = self.read(arguments)?;
             Ok((name, arguments))
         })
     }
 
-    fn read<T: DeserializeOwned>(self, arguments: &Arguments) -> Result<T, Answer> {
+    fn read<T: DeserializeOwned>(self, arguments: &Arguments) -> Result<T, Box<Answer>> {
         let value = Value::Object(arguments.clone());
-        serde_json::from_value(value.clone()).map_err(|_| self.misfit(&value))
+        serde_json::from_value(value.clone()).map_err(|_| Box::new(self.misfit(&value)))
     }
 
     /// Says what does not fit in the arguments. Nothing that the client sent is repeated.
@@ -241,7 +244,7 @@ impl Control {
         view: &View,
         arguments: &Arguments,
     ) -> Answer {
-        self.try_answer(gateway, asker, view, arguments).await.unwrap_or_else(|refused| refused)
+        self.try_answer(gateway, asker, view, arguments).await.unwrap_or_else(|refused| *refused)
     }
 
     async fn try_answer(
@@ -250,13 +253,13 @@ impl Control {
         asker: &Asker,
         view: &View,
         arguments: &Arguments,
-    ) -> Result<Answer, Answer> {
+    ) -> Result<Answer, Box<Answer>> {
         let workspace = || workspace_of(&gateway.workspace, &asker.agent, None);
         Ok(match self {
             Control::List => {
                 let ListArgs { offset, limit, source, category } = self.read(arguments)?;
                 if !(1..=MOST).contains(&limit) {
-                    return Err(self.wrong(Some("limit"), "must be 1 to 200"));
+                    return Err(Box::new(self.wrong(Some("limit"), "must be 1 to 200")));
                 }
                 let fits = |tool: &&Shown| tool.is_of(source.as_deref(), category.as_deref());
                 let found: Vec<&Shown> = view.tools.iter().filter(fits).collect();
@@ -267,7 +270,7 @@ impl Control {
             Control::Search => {
                 let args: SearchArgs = self.read(arguments)?;
                 if !(1..=MOST).contains(&args.limit) {
-                    return Err(self.wrong(Some("limit"), "must be 1 to 200"));
+                    return Err(Box::new(self.wrong(Some("limit"), "must be 1 to 200")));
                 }
                 let query = args.query.or(args.keyword).unwrap_or_default();
                 let found = view.search(
@@ -297,12 +300,12 @@ impl Control {
                 }
             }
             Control::Call => {
-                return Err(self.wrong(Some("name"), "`tools.call` calls no tool of the gateway"));
+                return Err(Box::new(self.wrong(Some("name"), "`tools.call` calls no tool of the gateway")));
             }
             Control::Wait => {
                 let WaitArgs { call_id, timeout_seconds } = self.read(arguments)?;
                 if LONGEST_WAIT < timeout_seconds {
-                    return Err(self.wrong(Some("timeout_seconds"), "must be 0 to 600"));
+                    return Err(Box::new(self.wrong(Some("timeout_seconds"), "must be 0 to 600")));
                 }
                 let id = self.id(&call_id)?;
                 let patience = Duration::from_secs(timeout_seconds);
@@ -318,7 +321,7 @@ impl Control {
             Control::Calls => {
                 let PageArgs { offset, limit } = self.read(arguments)?;
                 if !(1..=MOST).contains(&limit) {
-                    return Err(self.wrong(Some("limit"), "must be 1 to 200"));
+                    return Err(Box::new(self.wrong(Some("limit"), "must be 1 to 200")));
                 }
                 let workspace = workspace();
                 let listed = blocking(move || workspace.agent_calls().list(size(offset), size(limit))).await;
@@ -345,7 +348,7 @@ impl Control {
                 let OutputArgs { run_id, stream, offset, limit } = self.read(arguments)?;
                 let most = gateway.max_result_bytes() as u64;
                 if limit == 0 {
-                    return Err(self.wrong(Some("limit"), "must be at least 1"));
+                    return Err(Box::new(self.wrong(Some("limit"), "must be at least 1")));
                 }
                 let stream = match stream {
                     Stream::Stdout => LogStream::Stdout,
@@ -413,8 +416,8 @@ impl Control {
         })
     }
 
-    fn id(self, text: &str) -> Result<CallId, Answer> {
-        text.parse().map_err(|_| self.no_call())
+    fn id(self, text: &str) -> Result<CallId, Box<Answer>> {
+        text.parse().map_err(|_| Box::new(self.no_call()))
     }
 
     fn no_call(self) -> Answer {

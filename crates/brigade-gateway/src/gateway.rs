@@ -5,11 +5,10 @@ use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::SystemTime;
 
 use brigade::core::CallId;
 use brigade::profile::{GatewayConfig, Listing, NameStyle};
-use brigade::{AgentConfig, CancelToken, Limit, Workspace};
+use brigade::{AgentConfig, CancelToken, Limit, Seen, Workspace};
 use rmcp::model::RequestStateCodec;
 use rmcp::service::SubscriptionContext;
 use rmcp::{Peer, RoleServer};
@@ -76,7 +75,7 @@ impl Deref for Config {
 type Known = ((u64, Stamp), Arc<View>);
 
 /// What the files looked like that a view was made of.
-pub(crate) type Stamp = Vec<Option<(SystemTime, u64)>>;
+pub(crate) type Stamp = Vec<Option<Seen>>;
 
 /// A call that runs here. Dropping it says that it no longer does.
 pub(crate) struct Running {
@@ -229,8 +228,8 @@ impl Gateway {
     }
 
     /// Returns what the queue's file looks like now.
-    pub(crate) fn queue_stamp(&self) -> Option<(SystemTime, u64)> {
-        crate::watch::stamp_of(&self.workspace.root().join(brigade::paths::CALLS))
+    pub(crate) fn queue_stamp(&self) -> Option<Seen> {
+        Seen::at(&self.workspace.root().join(brigade::paths::CALLS))
     }
 
     /// Tells a person something.

@@ -53,6 +53,9 @@ const BODY: Duration = Duration::from_secs(30);
 /// How long a session is kept without a request.
 const IDLE: Duration = Duration::from_secs(30 * 60);
 
+/// Sessions by their ids, each with its agent and the ids in use.
+type Sessions = HashMap<String, (Arc<str>, Arc<Conversation>)>;
+
 type Answer = Response<BoxBody<Bytes, Infallible>>;
 
 /// Who speaks, as the connection shows it.
@@ -73,7 +76,7 @@ pub(crate) struct Http {
     service: StreamableHttpService<Session, LocalSessionManager>,
     manager: Arc<LocalSessionManager>,
     /// The sessions with their agent and the ids in use.
-    sessions: Mutex<HashMap<String, (Arc<str>, Arc<Conversation>)>>,
+    sessions: Mutex<Sessions>,
 }
 
 impl Http {
@@ -244,7 +247,7 @@ impl Http {
         }
     }
 
-    fn sessions(&self) -> std::sync::MutexGuard<'_, HashMap<String, (Arc<str>, Arc<Conversation>)>> {
+    fn sessions(&self) -> std::sync::MutexGuard<'_, Sessions> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

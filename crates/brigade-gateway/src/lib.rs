@@ -33,8 +33,6 @@ mod control;
 #[cfg(feature = "serve")]
 mod gateway;
 #[cfg(feature = "serve")]
-mod holder;
-#[cfg(feature = "serve")]
 mod http;
 #[cfg(feature = "serve")]
 mod listing;

@@ -4,14 +4,13 @@ use std::fs::File;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd as _;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use brigade::core::codes;
 use brigade::profile::{Listing, NameStyle};
-use brigade::{CancelToken, Error, ErrorKind, Workspace};
+use brigade::{CancelToken, Error, ErrorKind, OwnSocket, Workspace};
 use rmcp::model::RequestStateCodec;
 use rmcp::serve_server;
 use serde::{Deserialize, Serialize};
@@ -264,7 +263,7 @@ async fn listen(
     ready(&Listening {
         schema: Listening::SCHEMA.to_owned(),
         address: shown.map(|address| format!("http://{address}/mcp")),
-        socket: socket.as_ref().map(|socket| socket.path.display().to_string()),
+        socket: socket.as_ref().map(|socket| socket.own.path.display().to_string()),
         pid: std::process::id(),
         tools,
     });
@@ -319,57 +318,27 @@ async fn accept_local(
     }
 }
 
-/// A socket that this server made, and removes.
+/// A socket for this user, and its listener.
 struct Socket {
     listener: UnixListener,
-    path: PathBuf,
-    inode: Option<u64>,
+    own: OwnSocket,
 }
 
 impl Socket {
-    /// Listens on a socket that only the user can open, in a folder of the user's own.
     fn bind(path: &Path) -> Result<Socket, Error> {
         let shown = path.display().to_string();
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let metadata = std::fs::metadata(folder)
-            .map_err(|error| environment(&format!("{shown} cannot be used"), &error))?;
-        let uid = rustix::process::geteuid().as_raw();
-        if metadata.uid() != uid || metadata.mode() & 0o022 != 0 {
-            let message = format!("the folder of {shown} is not the user's own: others may write in it");
-            return Err(Error::new(ErrorKind::Environment, message).coded(codes::ADDRESS_TAKEN));
-        }
-        // One that nobody listens on is left over.
-        if std::fs::symlink_metadata(path).is_ok() {
-            if std::os::unix::net::UnixStream::connect(path).is_ok() {
-                return Err(taken(&shown, &io::ErrorKind::AddrInUse.into()));
+        let bound = OwnSocket::bind(path).and_then(|own| {
+            let listener = UnixListener::from_std(own.listener.try_clone()?)?;
+            Ok(Socket { listener, own })
+        });
+        bound.map_err(|error| match error.kind() {
+            io::ErrorKind::PermissionDenied => {
+                let message =
+                    format!("the folder of {shown} is not the user's own, or others may write in it");
+                Error::new(ErrorKind::Environment, message).coded(codes::ADDRESS_TAKEN)
             }
-            let is_socket = std::fs::symlink_metadata(path)
-                .is_ok_and(|metadata| metadata.mode() & libc_socket() == libc_socket());
-            if is_socket {
-                drop(std::fs::remove_file(path));
-            }
-        }
-        let before = rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o177));
-        let listener = UnixListener::bind(path);
-        rustix::process::umask(before);
-        let listener = listener.map_err(|error| taken(&shown, &error))?;
-        drop(std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)));
-        let inode = std::fs::metadata(path).ok().map(|metadata| metadata.ino());
-        Ok(Socket { listener, path: path.to_owned(), inode })
-    }
-}
-
-/// The file type of a socket in a mode.
-fn libc_socket() -> u32 {
-    0o140_000
-}
-
-impl Drop for Socket {
-    fn drop(&mut self) {
-        let now = std::fs::metadata(&self.path).ok().map(|metadata| metadata.ino());
-        if now.is_some() && now == self.inode {
-            drop(std::fs::remove_file(&self.path));
-        }
+            _ => taken(&shown, &error),
+        })
     }
 }
 
@@ -378,7 +347,7 @@ fn taken(address: &str, error: &io::Error) -> Error {
     if error.kind() != io::ErrorKind::AddrInUse {
         return environment(&format!("{address} cannot be listened on"), error);
     }
-    let holder = crate::holder::of(address).map_or_else(|| "another process".to_owned(), |holder| holder);
+    let holder = brigade::listener_of(address).unwrap_or_else(|| "another process".to_owned());
     let message = format!("{address} is taken by {holder}");
     Error::new(ErrorKind::Environment, message).coded(codes::ADDRESS_TAKEN)
 }

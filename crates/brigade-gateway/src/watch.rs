@@ -1,12 +1,12 @@
 //! Sees when a listing may have changed.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use brigade::Workspace;
 use brigade::paths::{CATALOG, GATEWAY, PINS, POLICY, PROFILES};
+use brigade::{Seen, Workspace};
 
 use crate::call::blocking;
 use crate::gateway::{Gateway, Stamp};
@@ -20,29 +20,22 @@ const LOOK: Duration = Duration::from_millis(500);
 /// How long a file must have been left alone before its times tell whether it changed.
 const SETTLED: Duration = Duration::from_millis(100);
 
-/// Returns what a file looks like.
-pub(crate) fn stamp_of(path: &Path) -> Option<(SystemTime, u64)> {
-    let metadata = std::fs::metadata(path).ok()?;
-    Some((metadata.modified().ok()?, metadata.len()))
-}
-
 /// Returns what the files look like that decide about listings.
 pub(crate) fn stamp(workspace: &Workspace) -> Stamp {
     let files = [CATALOG, POLICY, GATEWAY, PROFILES, GIT_INDEX, PINS];
-    files.iter().map(|path| stamp_of(&workspace.root().join(path))).collect()
+    files.iter().map(|path| Seen::at(&workspace.root().join(path))).collect()
 }
 
 /// Returns whether all files have been left alone for a while.
 pub(crate) fn is_settled(stamp: &Stamp) -> bool {
-    let now = SystemTime::now();
-    stamp.iter().flatten().all(|(at, _)| now.duration_since(*at).is_ok_and(|age| SETTLED <= age))
+    stamp.iter().flatten().all(|seen| seen.is_settled(SETTLED))
 }
 
 /// Notes what the schemas of all listings look like, and returns whether one moved since the last look.
-fn schemas_moved(gateway: &Gateway, known: &mut HashMap<PathBuf, Option<(SystemTime, u64)>>) -> bool {
+fn schemas_moved(gateway: &Gateway, known: &mut HashMap<PathBuf, Option<Seen>>) -> bool {
     let mut moved = false;
     for path in gateway.schemas() {
-        let now = stamp_of(&gateway.workspace.root().join(&path));
+        let now = Seen::at(&gateway.workspace.root().join(&path));
         let before = known.insert(path, now);
         moved |= before.is_some_and(|before| before != now);
     }

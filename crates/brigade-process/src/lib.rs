@@ -40,6 +40,7 @@
 mod ancestry;
 mod host;
 mod identity;
+mod listening;
 mod outcome;
 mod own_limits;
 mod private;
@@ -73,6 +74,7 @@ pub use host::{
     variables,
 };
 pub use identity::{ParseIdentityError, ProcessIdentity, Signal, SignalError, boot_id};
+pub use listening::{OwnSocket, listener_of};
 pub use log_writer::{LogFile, Logs};
 pub use observe::{
     Attempt, Observation, Observed, ObservedAddress, ObservedCounts, ObservedDenial, ObservedFile,

@@ -68,7 +68,7 @@ impl Calls {
                 continue;
             }
             let refused = |error: Error, plan: Option<&Plan>| {
-                Line::Refused(BatchRow::refused(number, error.line(&*self.room.env.speller), plan))
+                Line::Refused(Box::new(BatchRow::refused(number, error.line(&*self.room.env.speller), plan)))
             };
             group.push(match plan_line(&self.room, &config, &mut facts, &line) {
                 Ok(plan) => match plan.not_to_be_queued(blocked) {

@@ -91,13 +91,15 @@ pub use brigade_core::codes;
 pub use brigade_doctor::{Area, Closeout, InboxItem, InboxMetadata, IssueType, Remedy, Verdict};
 pub use brigade_exec::Progress;
 pub use brigade_facts::{AgentConfig, AgentTool, AgentTools, SourceFiles};
-pub use brigade_fs::{Fs, MemoryFs};
+pub use brigade_fs::{Fs, MemoryFs, Seen};
 pub use brigade_mcp::{Listener, McpProgress};
 pub use brigade_policy::{
     Access, Blocker, BlockerDetail, Diagnosis, ErrorLine, Failure, Fault, Gate, Label, PolicyDecision,
     PolicyRules, RiskLevel, SourceLine, Standing,
 };
-pub use brigade_process::{CancelSignal, CancelToken, leave_no_core_file, survive_file_size_limit};
+pub use brigade_process::{
+    CancelSignal, CancelToken, OwnSocket, leave_no_core_file, listener_of, survive_file_size_limit,
+};
 pub use brigade_profile as profile;
 pub use brigade_projection::{Header as ProjectionHeader, ProjectionSummary, SummaryRow};
 pub use brigade_redact as redact;

@@ -41,8 +41,8 @@ fn workspace() -> TempWorkspace {
 }
 
 fn rows(json: &serde_json::Value, list: &str, key: &str) -> Vec<String> {
-    let rows = json[list].as_array().unwrap().iter();
-    rows.map(|row| row[key].as_str().unwrap().to_owned()).collect()
+    let rows = json[list].as_array().expect("a list").iter();
+    rows.map(|row| row[key].as_str().expect("a text").to_owned()).collect()
 }
 
 #[test]

@@ -251,6 +251,7 @@ fn an_argument_opens_nothing_of_git_or_brigade_at_any_depth() {
 }
 
 /// Runs `brigade` of a site where this was mounted; `None`, which is said, where mounts are not permitted.
+#[allow(clippy::print_stderr, reason = "a skipped test says so")]
 fn with_mounts(site: &Site, mounts: &str) -> Option<Brigade> {
     let outside = site.beside("").display().to_string();
     let mounts = mounts.replace("OUTSIDE", outside.trim_end_matches('/'));

@@ -19,7 +19,7 @@ fn for_paused_calls_of_v030_only_what_is_accepted_is_proposed() {
     let state = brigade_testkit::fixtures().join("state/0.30.0");
     for file in ["calls.jsonl", "checkpoints/checkpoint-1.json", "checkpoints/checkpoint-3.json"] {
         let bytes = std::fs::read(state.join(file)).expect("the fixture is there");
-        site.workspace.write(&format!(".brigade/tools/{file}"), bytes);
+        site.workspace.write(format!(".brigade/tools/{file}"), bytes);
     }
     for (words, code, call) in [
         (["checkpoint", "resume", "checkpoint-1"], 1, "call-waiting"),

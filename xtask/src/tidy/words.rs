@@ -10,8 +10,8 @@ use crate::repository::Tree;
 /// The first words of the commands.
 const COMMANDS: &[&str] = &["brigade tools", "brigade work"];
 
-/// The crate of the command line.
-const FACE: &str = "crates/brigade-cli/";
+/// The crates of the faces: the command line, and the gateway, whose answers tell a person what to type.
+const FACES: [&str; 2] = ["crates/brigade-cli/", "crates/brigade-gateway/"];
 
 /// Lists every use of a command's name in a crate below the command line.
 pub fn findings(tree: &Tree) -> Vec<Finding> {
@@ -36,7 +36,7 @@ pub fn findings(tree: &Tree) -> Vec<Finding> {
 
 fn is_below(path: &str) -> bool {
     path.starts_with("crates/")
-        && !path.starts_with(FACE)
+        && !FACES.iter().any(|face| path.starts_with(face))
         && !["/tests/", "/benches/", "/examples/"].iter().any(|folder| path.contains(folder))
         && !path.ends_with("/tests.rs")
 }

@@ -1,0 +1,111 @@
+//! Sockets that only their user can open, and who listens on an address.
+
+use std::fs;
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+/// The file type of a socket in a mode, under this mask.
+const SOCKET: u32 = 0o140_000;
+/// The part of a mode that has the file type.
+const KIND: u32 = 0o170_000;
+
+/// A Unix socket with mode 0600 in a directory of the user's own. Dropping it removes the socket.
+#[derive(Debug)]
+pub struct OwnSocket {
+    /// The listening socket. Accepting does not block.
+    pub listener: UnixListener,
+    /// Where it is.
+    pub path: PathBuf,
+    inode: u64,
+}
+
+impl OwnSocket {
+    /// Listens at a path. A socket there that nobody listens on is replaced.
+    ///
+    /// # Errors
+    /// Fails with [`io::ErrorKind::PermissionDenied`] if others may write in the directory, with
+    /// [`io::ErrorKind::AddrInUse`] if something else is there, and with errors of the system.
+    pub fn bind(path: &Path) -> io::Result<OwnSocket> {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let metadata = fs::metadata(folder)?;
+        if metadata.uid() != rustix::process::geteuid().as_raw() || metadata.mode() & 0o022 != 0 {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        if let Ok(there) = fs::symlink_metadata(path) {
+            if there.mode() & KIND != SOCKET || UnixStream::connect(path).is_ok() {
+                return Err(io::ErrorKind::AddrInUse.into());
+            }
+            fs::remove_file(path)?;
+        }
+        let before = rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o177));
+        let listener = UnixListener::bind(path);
+        rustix::process::umask(before);
+        let listener = listener?;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+        listener.set_nonblocking(true)?;
+        let inode = fs::symlink_metadata(path)?.ino();
+        Ok(OwnSocket { listener, path: path.to_owned(), inode })
+    }
+}
+
+impl Drop for OwnSocket {
+    fn drop(&mut self) {
+        if fs::symlink_metadata(&self.path).is_ok_and(|there| there.ino() == self.inode) {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Describes the process that listens on an address, as far as the system tells.
+pub fn listener_of(address: &str) -> Option<String> {
+    let inode = match address.parse::<SocketAddr>() {
+        Ok(address) => listening(&address)?,
+        Err(_) => local(address)?,
+    };
+    let wanted = format!("socket:[{inode}]");
+    for entry in fs::read_dir("/proc").ok()?.flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
+            continue;
+        };
+        let Ok(open) = fs::read_dir(entry.path().join("fd")) else { continue };
+        let holds = open
+            .flatten()
+            .any(|fd| fs::read_link(fd.path()).is_ok_and(|target| target.to_str() == Some(wanted.as_str())));
+        if holds {
+            let name = fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
+            return Some(format!("process {pid} ({})", name.trim().escape_debug()));
+        }
+    }
+    None
+}
+
+/// Returns the inode of the socket that listens on a port of this machine.
+fn listening(address: &SocketAddr) -> Option<String> {
+    let port = format!(":{:04X}", address.port());
+    ["/proc/net/tcp", "/proc/net/tcp6"].iter().find_map(|table| {
+        let table = fs::read_to_string(table).ok()?;
+        table.lines().skip(1).find_map(|line| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            // Local address, then the state (0A listens), then the inode.
+            (words.get(1)?.ends_with(&port) && *words.get(3)? == "0A")
+                .then(|| words.get(9).map(|inode| (*inode).to_owned()))?
+        })
+    })
+}
+
+/// The flags of a Unix socket that listens.
+const LISTENS: &str = "00010000";
+
+/// Returns the inode of the socket that listens at a path.
+fn local(path: &str) -> Option<String> {
+    let table = fs::read_to_string("/proc/net/unix").ok()?;
+    table.lines().skip(1).find_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        // Accepted connections have the same path.
+        (words.get(7) == Some(&path) && words.get(3) == Some(&LISTENS))
+            .then(|| words.get(6).map(|inode| (*inode).to_owned()))?
+    })
+}
