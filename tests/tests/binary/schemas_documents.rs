@@ -81,6 +81,10 @@ fn misuse_and_strange_words_are_documents_too() {
             continue;
         }
         for more in [&["no-such-thing"][..], &[]] {
+            // The standard output of a server carries messages to its client.
+            if command[0] == "serve" && more.is_empty() {
+                continue;
+            }
             let words = command.iter().map(String::as_str).chain(more.iter().copied()).chain(["--json"]);
             schemas.check(&site.brigade.run(words));
         }
