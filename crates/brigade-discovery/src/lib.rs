@@ -38,3 +38,4 @@ pub use edit::{At, Put, Refused, Taken, Traces, put, take};
 pub use entry::{Connection, Entry, NAME, TOKEN_VARIABLE, holds, token_variable};
 pub use program::{Program, program, programs};
 pub use servers::{Server, servers};
+pub use toml::{json_of, to_toml};

@@ -284,7 +284,7 @@ pub(crate) fn entries(client: &Client, text: &str) -> Result<Vec<(String, Json, 
 }
 
 /// Converts an item. A date becomes its text.
-fn json_of(item: &Item) -> Json {
+pub fn json_of(item: &Item) -> Json {
     match item {
         Item::None => Json::Null,
         Item::Value(value) => json(value),
@@ -312,7 +312,7 @@ fn json(value: &Value) -> Json {
 }
 
 /// Converts a value. TOML has no `null`, so members with it are left out.
-fn to_toml(value: &Json) -> Option<Value> {
+pub fn to_toml(value: &Json) -> Option<Value> {
     Some(match value {
         Json::Null => return None,
         Json::Bool(value) => Value::from(*value),

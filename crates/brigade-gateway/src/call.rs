@@ -141,6 +141,9 @@ impl Gateway {
             () = asker.cancelled.cancelled() => None,
         };
         let Some(_turn) = turn else {
+            let (workspace, id_of) = (workspace_of(&self.workspace, &asker.agent, None), id.clone());
+            // If this fails, the call stays approved, and only this agent can run it.
+            let _ = blocking(move || workspace.agent_calls().give_up(&id_of)).await;
             let about = About { id: Some(id.to_string()), ..About::of_tool(&tool.id, "approved") };
             return Answer::failed(
                 about.coded("busy"),
@@ -346,16 +349,14 @@ impl Gateway {
                 }
             }
             if until <= Instant::now() {
-                let answer = self.as_it_stands(asker, &call.call, None);
-                let code = answer.about.code.clone();
-                let about = About { code, ..answer.about };
                 let structured = serde_json::json!({
                     "call_id": id.to_string(),
                     "tool": call.call.tool_id,
                     "status": call.call.status.as_str(),
                     "timed_out": true,
                 });
-                return Some(Answer { about, structured: Some(structured), is_error: false, ..answer });
+                let answer = self.as_it_stands(asker, &call.call, None);
+                return Some(Answer { structured: Some(structured), is_error: false, ..answer });
             }
             if TOLD <= told.elapsed() {
                 told = Instant::now();

@@ -356,6 +356,19 @@ impl AgentCalls {
         Ok(found)
     }
 
+    /// Withdraws a call that a rule approved for a request which does not get to run it. What a person approved stays.
+    ///
+    /// # Errors
+    /// Returns [`Refusal::Review`] if the call runs or has ended, and file errors.
+    pub fn give_up(&self, id: &CallId) -> Result<(), Error> {
+        let call = self.find(id)?.call;
+        let by = call.approval.as_ref().map(|approval| &approval.by);
+        match (&call.status, by) {
+            (CallStatus::Approved, Some(ApprovedBy::Rule { .. })) => self.withdraw(id).map(drop),
+            _ => Ok(()),
+        }
+    }
+
     /// Withdraws a call that does not run. It may be asked for again.
     ///
     /// # Errors

@@ -1,8 +1,9 @@
 //! Writes a whole entry, and reads entries with the keys that Brigade does not know.
 
-use toml_edit::{Array, InlineTable, Item, Key, TableLike, Value};
+use toml_edit::{Item, Key, TableLike};
 
-use brigade_core::{Json, Object};
+use brigade_core::Object;
+use brigade_discovery::{json_of, to_toml};
 
 use super::{EditError, add_tool, apply, place};
 use crate::fields;
@@ -29,7 +30,7 @@ pub fn put_entry(text: &str, tool: &Tool, unknown: &Object) -> Result<String, Ed
             }
         }
         for (key, value) in unknown {
-            if table.get(key).and_then(json_of).as_ref() != Some(value)
+            if table.get(key).map(json_of).as_ref() != Some(value)
                 && let Some(value) = to_toml(value)
             {
                 table.insert(key, Item::Value(value));
@@ -57,41 +58,5 @@ pub(crate) fn format_entry(entry: &Object) -> String {
 }
 
 fn object_of(table: &dyn TableLike) -> Object {
-    table.iter().filter_map(|(key, item)| Some((key.to_owned(), json_of(item)?))).collect()
-}
-
-fn json_of(item: &Item) -> Option<Json> {
-    item.clone().into_value().ok().map(|value| json(&value))
-}
-
-/// Converts a value; a date becomes its text.
-fn json(value: &Value) -> Json {
-    match value {
-        Value::String(text) => Json::from(text.value().as_str()),
-        Value::Integer(number) => Json::from(*number.value()),
-        Value::Float(number) => Json::from(*number.value()),
-        Value::Boolean(value) => Json::from(*value.value()),
-        Value::Datetime(date) => Json::from(date.value().to_string()),
-        Value::Array(items) => Json::Array(items.iter().map(json).collect()),
-        Value::InlineTable(table) => Json::Object(object_of(table)),
-    }
-}
-
-/// Converts a value; TOML has no `null`, so members with it are left out.
-fn to_toml(value: &Json) -> Option<Value> {
-    Some(match value {
-        Json::Null => return None,
-        Json::Bool(value) => Value::from(*value),
-        Json::Number(number) => match number.as_i64() {
-            Some(whole) => Value::from(whole),
-            None => Value::from(number.as_f64()),
-        },
-        Json::String(text) => Value::from(text.as_str()),
-        Json::Array(items) => items.iter().filter_map(to_toml).collect::<Array>().into(),
-        Json::Object(members) => {
-            let pairs =
-                members.iter().filter_map(|(key, value)| Some((Key::new(key.as_str()), to_toml(value)?)));
-            pairs.collect::<InlineTable>().into()
-        }
-    })
+    table.iter().map(|(key, item)| (key.to_owned(), json_of(item))).collect()
 }

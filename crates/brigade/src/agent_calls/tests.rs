@@ -165,3 +165,18 @@ fn output_comes_in_whole_characters() {
     assert_eq!(text, "aé€𝄞\n");
     assert_eq!((piece(11, 5).content.as_str(), piece(99, 5).next_offset), ("", None));
 }
+
+#[test]
+fn only_what_a_rule_approved_is_given_up() {
+    let (_folder, workspace) = workspace();
+    let calls = of(&workspace, "a");
+    let ruled = ask(&calls, args("by rule"), &rule).id;
+    calls.give_up(&ruled).unwrap();
+    let call = calls.show(&ruled).unwrap().call;
+    assert_eq!((call.status, call.withdrawn), (CallStatus::Rejected, true));
+
+    let person = ask(&calls, args("by a person"), &nobody).id;
+    workspace.calls().approve(person.as_str()).unwrap();
+    calls.give_up(&person).unwrap();
+    assert_eq!(calls.show(&person).unwrap().call.status, CallStatus::Approved);
+}
