@@ -1,9 +1,14 @@
 //! Stubs for builds without the feature `client`.
 
-use brigade_process::{Control, Sink, Spec};
+use std::io;
+use std::time::Duration;
+
+use brigade_core::Json;
+use brigade_process::{Control, ProcessIdentity, Sink, Spec};
 use brigade_redact::Redactor;
 
 use crate::exchange::{Exchange, McpErrorKind, McpFault, McpRequest};
+use crate::server::{Farewell, RequestTerms, ServerEnd, ServerRequest, ServerStart};
 
 pub(crate) fn call_tool(
     _spec: &Spec,
@@ -24,7 +29,68 @@ pub(crate) fn list_tools(
     refused()
 }
 
+const REFUSED: &str = "this build does not speak to MCP servers";
+
 fn refused() -> Exchange {
-    let message = "this build does not speak to MCP servers".to_owned();
+    let message = REFUSED.to_owned();
     Exchange { fault: Some(McpFault { kind: McpErrorKind::NotStarted, message }), ..Exchange::default() }
+}
+
+/// A server that is kept. This build speaks to none.
+#[derive(Debug)]
+pub struct Server(());
+
+impl Server {
+    /// Starts nothing.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn start(_start: ServerStart) -> io::Result<Server> {
+        Err(io::Error::new(io::ErrorKind::Unsupported, REFUSED))
+    }
+
+    /// Returns no process.
+    pub fn process(&self) -> Option<ProcessIdentity> {
+        None
+    }
+
+    /// Returns that it has ended.
+    pub fn is_kept(&self) -> bool {
+        false
+    }
+
+    /// Returns that nothing is asked of it.
+    pub fn calls(&self) -> usize {
+        0
+    }
+
+    /// Does nothing.
+    pub fn end(&self, _farewell: Farewell) {}
+
+    /// Returns at once.
+    pub fn wait(&self, _at_most: Duration) -> Option<ServerEnd> {
+        Some(ServerEnd::default())
+    }
+
+    /// Refuses.
+    pub fn call_tool(
+        &self,
+        _request: &McpRequest<'_>,
+        _terms: &RequestTerms,
+        _sink: &mut dyn Sink,
+        _redactor: &Redactor,
+    ) -> Exchange {
+        refused()
+    }
+
+    /// Refuses.
+    pub fn request(
+        &self,
+        _request: ServerRequest<'_>,
+        _terms: &RequestTerms,
+        _sink: &mut dyn Sink,
+        _redactor: &Redactor,
+    ) -> (Exchange, Option<Json>) {
+        (refused(), None)
+    }
 }

@@ -1,10 +1,14 @@
-//! One session with a server, from its start to its end.
+//! Sessions with servers: one from its start to its end for one call, and kept ones for many.
 
 mod conversation;
+mod flight;
+mod kept;
 mod lines;
 mod link;
 mod message;
 mod pipes;
+mod server;
 mod session;
 
+pub use server::Server;
 pub use session::{call_tool, list_tools};

@@ -1,4 +1,5 @@
-//! Calls of MCP tools: a local server is started, spoken to over its standard streams, and ended.
+//! Calls of MCP tools: a local server is started, spoken to over its standard streams, and ended. A [`Server`] is kept
+//! for many requests instead.
 //!
 //! The server runs under the rules of a script: no shell, own process tree, sandbox, capped and masked logs, one
 //! timeout from its start to its answer. The official SDK speaks the protocol: `initialize`, `initialized`, every page
@@ -48,12 +49,16 @@ mod client;
 
 mod peer;
 mod pins;
+mod requester;
 mod rows;
+mod server;
 
+#[cfg(not(feature = "client"))]
+pub use absent::Server;
 pub use asking::{Asking, Silence};
 pub use build::refusal_of_build;
 #[cfg(feature = "client")]
-pub use client::{call_tool, list_tools};
+pub use client::{Server, call_tool, list_tools};
 pub use content::{McpAnswer, answer_in_log};
 pub use exchange::{
     Exchange, KeepPin, Listener, McpErrorKind, McpFault, McpProgress, McpRequest, PinRule, ServerExit,
@@ -66,10 +71,12 @@ pub use pins::{
     BrokenPin, FirstTime, Listing, McpOfCall, McpTool, NoPin, PINS, PinRecord, PinStore, PinTrouble,
     ServerCommand, ServerState, sentence,
 };
+pub use requester::{McpLog, NoReply, Question, QuestionKind, Reply, Requester};
 pub use rows::{
     ImportedTool, LiveIssue, LiveReport, LiveServerReport, LiveToolReport, OfferedTool, PinSummary,
     ServerSummary, server_issues,
 };
+pub use server::{Farewell, RequestTerms, ServerEnd, ServerRequest, ServerStart, ServerWatcher};
 
 #[cfg(test)]
 mod tests {

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use brigade_core::Json;
 use brigade_redact::Redactor;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientCapabilities, ClientConfig, ClientRequest, ErrorData,
-    Implementation, ListToolsRequest, PaginatedRequestParams, ProtocolVersion, RequestId, ServerPeerInfo,
+    ClientCapabilities, ClientConfig, ClientRequest, ErrorData, Implementation, ProtocolVersion, RequestId,
+    ServerPeerInfo,
 };
 use rmcp::service::{ClientInitializeError, PeerRequestOptions, RunningService, ServiceError};
 use rmcp::{ClientLifecycleMode, RoleClient, serve_client_with_lifecycle};
 
+use super::flight::Flight;
 use super::link::{LineTransport, Link};
 use crate::exchange::{Listener, McpErrorKind, McpFault, PinRule};
 use crate::pin::{ListedTool, Pin, PinChange};
@@ -39,7 +40,7 @@ pub(super) enum Said {
 }
 
 /// Why a conversation failed.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Failure {
     pub(super) fault: McpFault,
     pub(super) changes: Vec<PinChange>,
@@ -55,61 +56,72 @@ impl Failure {
 
 /// Runs the conversation.
 pub(super) async fn converse(link: Arc<Link>, goal: Goal<'_>, redactor: &Redactor) -> Result<Said, Failure> {
-    let peer = begin(&link).await?;
-    let tools = peer.list().await?;
-    let tools: Vec<ListedTool> = tools.into_iter().map(|tool| tool.redacted(redactor)).collect();
+    let peer = begin(&link, &ClientCapabilities::default()).await?;
+    let tools = peer.list(redactor).await?;
     link.known().tools.clone_from(&tools);
-    tracing::debug!(tools = tools.len(), "the server listed its tools");
-    let Goal::Call { tool_name, arguments, pin, .. } = goal else {
+    let Goal::Call { tool_name, arguments, pin, listener } = goal else {
         return Ok(Said::Listed);
     };
-    let tool = the_tool(tools, tool_name)?;
+    let tool = the_tool(&tools, tool_name)?;
     link.known().tool = Some(tool.clone());
-    let pin = match pin {
-        PinRule::None => None,
-        PinRule::Holds(pin) => Some(pin.clone()),
-        PinRule::FirstUse(keep) => {
-            keep(&tool).map_err(|why| Failure::new(McpErrorKind::PinNotKept, not_kept(&why)))?
-        }
-    };
+    let pin = pin_of(pin, tool)?;
     link.known().pin.clone_from(&pin);
+    compare(pin.as_ref(), tool)?;
+    let flight = Arc::new(Flight::call(tool_name, arguments).heard_by(listener));
+    link.known().call = Some(flight.clone());
+    answered(&peer.ask(&flight).await?).map(Said::Answered)
+}
+
+/// Returns the pin that a tool is compared with. At the first use, its listing is kept.
+pub(super) fn pin_of(rule: PinRule<'_>, tool: &ListedTool) -> Result<Option<Pin>, Failure> {
+    match rule {
+        PinRule::None => Ok(None),
+        PinRule::Holds(pin) => Ok(Some(pin.clone())),
+        PinRule::FirstUse(keep) => {
+            keep(tool).map_err(|why| Failure::new(McpErrorKind::PinNotKept, not_kept(&why)))
+        }
+    }
+}
+
+/// Compares a tool with its pin.
+pub(super) fn compare(pin: Option<&Pin>, tool: &ListedTool) -> Result<(), Failure> {
     tracing::debug!(
         is_pinned = pin.is_some(),
-        holds = pin.as_ref().is_none_or(|pin| pin.holds(&tool)),
+        holds = pin.is_none_or(|pin| pin.holds(tool)),
         listed = tool.fingerprint().to_hex(),
         "compared the tool with its pin"
     );
-    if let Some(pin) = pin.filter(|pin| !pin.holds(&tool)) {
-        return Err(pin_failure(&pin, &tool));
+    match pin.filter(|pin| !pin.holds(tool)) {
+        Some(pin) => Err(pin_failure(pin, tool)),
+        None => Ok(()),
     }
-    peer.call(tool_name, arguments).await.map(Said::Answered)
 }
 
 /// A server after the handshake.
-struct Greeted {
+pub(super) struct Greeted {
     link: Arc<Link>,
     service: RunningService<RoleClient, ClientConfig>,
     first_id: i64,
 }
 
 /// Performs the handshake, unless the server does not support it.
-async fn begin(link: &Arc<Link>) -> Result<Greeted, Failure> {
+pub(super) async fn begin(link: &Arc<Link>, declared: &ClientCapabilities) -> Result<Greeted, Failure> {
     let handshake = ClientLifecycleMode::Initialize;
     let newest = ProtocolVersion::LATEST_WITH_INITIALIZE;
-    let refusal = match greet(link, handshake.clone(), newest.clone()).await {
+    let refusal = match greet(link, declared, handshake.clone(), newest.clone()).await {
         Ok(greeted) => return spoken_here(greeted),
         Err(ClientInitializeError::JsonRpcError(refusal)) => refusal,
         Err(error) => return Err(initialize_failure(error)),
     };
     // A server may refuse instead of naming the revision that it speaks, and list those.
     if let Some(version) = offered(&refusal, &newest) {
-        return match greet(link, handshake, version).await {
+        return match greet(link, declared, handshake, version).await {
             Ok(greeted) => spoken_here(greeted),
             Err(error) => Err(initialize_failure(error)),
         };
     }
     let discover = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] };
-    match greet(link, discover, ProtocolVersion::LATEST).await {
+    match greet(link, declared, discover, ProtocolVersion::LATEST).await {
         Ok(greeted) => spoken_here(greeted),
         // A server of the older revisions that refused both: its first words are the reason.
         Err(ClientInitializeError::JsonRpcError(_)) => {
@@ -121,13 +133,14 @@ async fn begin(link: &Arc<Link>) -> Result<Greeted, Failure> {
 
 async fn greet(
     link: &Arc<Link>,
+    declared: &ClientCapabilities,
     lifecycle: ClientLifecycleMode,
     version: ProtocolVersion,
 ) -> Result<Greeted, ClientInitializeError> {
     let transport = LineTransport::new(Arc::clone(link));
     let first_id = transport.first_id();
     let ourselves = Implementation::new("brigade", env!("CARGO_PKG_VERSION"));
-    let config = ClientConfig::new(ClientCapabilities::default(), ourselves).with_protocol_version(version);
+    let config = ClientConfig::new(declared.clone(), ourselves).with_protocol_version(version);
     let service = serve_client_with_lifecycle(config, transport, lifecycle).await?;
     Ok(Greeted { link: Arc::clone(link), service, first_id })
 }
@@ -195,8 +208,8 @@ fn spoken(error: &ErrorData) -> String {
     format!("error {}: {}", error.code.0, error.message)
 }
 
-fn the_tool(tools: Vec<ListedTool>, name: &str) -> Result<ListedTool, Failure> {
-    let mut named = tools.into_iter().filter(|tool| tool.name == name);
+pub(super) fn the_tool<'t>(tools: &'t [ListedTool], name: &str) -> Result<&'t ListedTool, Failure> {
+    let mut named = tools.iter().filter(|tool| tool.name == name);
     match (named.next(), named.next()) {
         (Some(tool), None) => Ok(tool),
         (Some(_), Some(_)) => {
@@ -222,16 +235,21 @@ fn pin_failure(pin: &Pin, tool: &ListedTool) -> Failure {
 }
 
 impl Greeted {
-    /// Reads every page.
-    async fn list(&self) -> Result<Vec<ListedTool>, Failure> {
+    /// Returns whether the server speaks a revision without a handshake.
+    pub(super) fn is_late(&self) -> bool {
+        self.link.known().is_late()
+    }
+
+    /// Reads every page of the tools. Their texts come without secrets.
+    pub(super) async fn list(&self, redactor: &Redactor) -> Result<Vec<ListedTool>, Failure> {
         let fail = |message: String| Failure::new(McpErrorKind::ListFailed, message);
         let mut tools = Vec::new();
         let mut cursors = HashSet::new();
         let mut cursor = None;
         for _ in 0..PAGES {
-            let params = PaginatedRequestParams::default().with_cursor(cursor.clone());
-            let request = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params));
-            let response = self.ask(request).await?;
+            let params = cursor.clone().map(|cursor: String| Json::object([("cursor", Json::from(cursor))]));
+            let request = Arc::new(Flight::new("tools/list", params.unwrap_or_default()));
+            let response = self.ask(&request).await?;
             if let Some(error) = response.get("error") {
                 return Err(fail(format!("tools/list was answered with {}", spoken_json(error))));
             }
@@ -239,7 +257,8 @@ impl Greeted {
             let Some(page) = page else {
                 return Err(fail("the answer to tools/list has no list of tools".to_owned()));
             };
-            tools.extend(page.iter().filter_map(ListedTool::from_json));
+            let listed = page.iter().filter_map(ListedTool::from_json);
+            tools.extend(listed.map(|tool| tool.redacted(redactor)));
             if TOOLS < tools.len() {
                 return Err(fail(format!("the server lists more than {TOOLS} tools")));
             }
@@ -247,7 +266,10 @@ impl Greeted {
                 response.get("result").and_then(|result| result.get("nextCursor")).and_then(Json::as_str);
             // Some servers use an empty string for "no further page".
             match next.filter(|next| !next.is_empty()) {
-                None => return Ok(tools),
+                None => {
+                    tracing::debug!(tools = tools.len(), "the server listed its tools");
+                    return Ok(tools);
+                }
                 Some(next) if !cursors.insert(next.to_owned()) => {
                     return Err(fail("the pages of tools/list go round in a circle".to_owned()));
                 }
@@ -257,42 +279,9 @@ impl Greeted {
         Err(fail(format!("tools/list has more than {PAGES} pages")))
     }
 
-    async fn call(&self, name: &str, arguments: &Json) -> Result<Json, Failure> {
-        let params = CallToolRequestParams::new(name.to_owned());
-        let params = match arguments.to_serde() {
-            serde_json::Value::Object(arguments) => params.with_arguments(arguments),
-            _ => params,
-        };
-        let response = self.ask(ClientRequest::CallToolRequest(CallToolRequest::new(params))).await?;
-        if let Some(error) = response.get("error") {
-            let message = format!("the call was answered with {}", spoken_json(error));
-            let failure = Failure::new(McpErrorKind::JsonRpcError, message);
-            return Err(Failure { error: Some(error.clone()), ..failure });
-        }
-        let result = response.get("result").cloned().unwrap_or_default();
-        if result.as_object().is_none() {
-            return Err(Failure::new(
-                McpErrorKind::MalformedMessage,
-                "the result of the call is not an object",
-            ));
-        }
-        match result.get("resultType").and_then(Json::as_str) {
-            None | Some("complete") => match malformed(&result) {
-                None => Ok(result),
-                Some(why) => Err(Failure::new(McpErrorKind::MalformedMessage, why)),
-            },
-            Some("input_required") => Err(Failure::new(
-                McpErrorKind::UnsupportedAnswer,
-                "the server wants more input before it completes the call",
-            )),
-            Some(_) => {
-                Err(Failure::new(McpErrorKind::UnsupportedAnswer, "the server did not complete the call"))
-            }
-        }
-    }
-
     /// Sends a request and returns the whole response as the server wrote it.
-    async fn ask(&self, request: ClientRequest) -> Result<Json, Failure> {
+    pub(super) async fn ask(&self, flight: &Arc<Flight>) -> Result<Json, Failure> {
+        let request = ClientRequest::CustomRequest(flight.to_request());
         let method = request.method().to_owned();
         let ended = || {
             Failure::new(McpErrorKind::ServerEnded, format!("the server ended before it answered {method}"))
@@ -317,6 +306,30 @@ impl Greeted {
                 Err(Failure::new(McpErrorKind::MalformedMessage, message))
             }
         }
+    }
+}
+
+/// Reads the response to a call of a tool.
+pub(super) fn answered(response: &Json) -> Result<Json, Failure> {
+    if let Some(error) = response.get("error") {
+        let message = format!("the call was answered with {}", spoken_json(error));
+        let failure = Failure::new(McpErrorKind::JsonRpcError, message);
+        return Err(Failure { error: Some(error.clone()), ..failure });
+    }
+    let result = response.get("result").cloned().unwrap_or_default();
+    if result.as_object().is_none() {
+        return Err(Failure::new(McpErrorKind::MalformedMessage, "the result of the call is not an object"));
+    }
+    match result.get("resultType").and_then(Json::as_str) {
+        None | Some("complete") => match malformed(&result) {
+            None => Ok(result),
+            Some(why) => Err(Failure::new(McpErrorKind::MalformedMessage, why)),
+        },
+        Some("input_required") => Err(Failure::new(
+            McpErrorKind::UnsupportedAnswer,
+            "the server wants more input before it completes the call",
+        )),
+        Some(_) => Err(Failure::new(McpErrorKind::UnsupportedAnswer, "the server did not complete the call")),
     }
 }
 

@@ -1,36 +1,38 @@
 //! The link between the SDK and the server's streams, with a record of the messages.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use brigade_core::{Dialect, Json};
 use rmcp::RoleClient;
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, ClientRequest, GetMeta, ProgressNotification, ProgressToken,
-    RequestId, ServerJsonRpcMessage,
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, GetExtensions, GetMeta, ProgressNotification,
+    ProtocolVersion, RequestId, ServerJsonRpcMessage,
 };
 use rmcp::transport::Transport;
 use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
+use super::flight::{Flight, Sent};
 use super::message::{Broken, Received};
-use crate::exchange::{Listener, McpErrorKind, McpProgress};
+use crate::exchange::{McpErrorKind, McpProgress};
 use crate::pin::{ListedTool, Pin};
+use crate::requester::{McpLog, Question, QuestionKind, Reply};
 
 /// The revision of a server that does not say which it speaks.
 const UNNAMED_VERSION: &str = "2024-11-05";
 
 /// The state of a conversation. It outlives a conversation that is cut short.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Known {
     pub(super) protocol_version: Option<String>,
     pub(super) server: Option<Json>,
     pub(super) tools: Vec<ListedTool>,
     pub(super) tool: Option<ListedTool>,
     pub(super) pin: Option<Pin>,
-    pub(super) request_id: Option<i64>,
-    pub(super) request: Option<Json>,
+    /// The call of a conversation that has only one.
+    pub(super) call: Option<Arc<Flight>>,
     pub(super) responses: u64,
     pub(super) log_lines: u64,
     /// A response was lost.
@@ -41,8 +43,12 @@ pub(super) struct Known {
     last_id: i64,
     awaited: HashSet<i64>,
     initialize_id: Option<i64>,
-    /// What the progress of the call is told under.
-    progress_token: Option<ProgressToken>,
+    /// Requests without an answer.
+    flights: BTreeMap<i64, Arc<Flight>>,
+    /// How often the server said that its list of tools changed.
+    pub(super) changes: u64,
+    /// Messages of any kind.
+    pub(super) heard: u64,
     answers: HashMap<i64, Json>,
     /// Notifications that the server may still answer with an error: for each, the last request before it.
     notified: Vec<i64>,
@@ -55,6 +61,12 @@ const ASKED: usize = 64;
 const ASKED_BYTES: usize = 1 << 20;
 
 impl Known {
+    /// Returns whether the server speaks a revision without a handshake.
+    pub(super) fn is_late(&self) -> bool {
+        let version = self.protocol_version.as_deref();
+        version.is_some_and(|version| ProtocolVersion::V_2026_07_28.as_str() <= version)
+    }
+
     /// Returns which message a response is for, or `None` when it answers a notification.
     ///
     /// Servers write `id: null` when they refuse a notification and when they cannot read a request. Servers read in
@@ -84,20 +96,11 @@ pub(super) struct Link {
     known: Mutex<Known>,
     outgoing: UnboundedSender<Vec<u8>>,
     incoming: tokio::sync::Mutex<UnboundedReceiver<Json>>,
-    /// The arguments of the call in their own numbers, which those of the SDK may not hold.
-    arguments: Option<Json>,
-    listener: Option<Listener>,
 }
 
 impl Link {
-    pub(super) fn new(
-        outgoing: UnboundedSender<Vec<u8>>,
-        incoming: UnboundedReceiver<Json>,
-        arguments: Option<Json>,
-        listener: Option<Listener>,
-    ) -> Link {
-        let known = Mutex::default();
-        Link { known, outgoing, incoming: tokio::sync::Mutex::new(incoming), arguments, listener }
+    pub(super) fn new(outgoing: UnboundedSender<Vec<u8>>, incoming: UnboundedReceiver<Json>) -> Link {
+        Link { known: Mutex::default(), outgoing, incoming: tokio::sync::Mutex::new(incoming) }
     }
 
     pub(super) fn known(&self) -> MutexGuard<'_, Known> {
@@ -116,8 +119,9 @@ impl Link {
     }
 
     /// Takes note of what arrived in a line of this length; returns the message that the SDK is to see.
-    pub(super) fn note(&self, received: Received, length: usize) -> Option<Json> {
+    pub(super) fn note(self: &Arc<Link>, received: Received, length: usize) -> Option<Json> {
         let mut known = self.known();
+        known.heard += u64::from(!matches!(received, Received::Log));
         match received {
             Received::Response { id, message } => {
                 let id = known.answered(id)?;
@@ -125,21 +129,22 @@ impl Link {
                 if !known.awaited.remove(&id) {
                     return None;
                 }
+                known.flights.remove(&id);
                 known.answers.insert(id, message.clone());
                 let mut members = message.as_object()?.clone();
                 members.insert("id".to_owned(), Json::from(id));
                 Some(Json::Object(members))
             }
             Received::Other(message) if message.get("id").is_none() => {
-                let token = known.progress_token.clone();
                 drop(known);
-                self.hear(&message, token.as_ref());
+                self.hear(&message);
                 None
             }
             Received::Other(message) => {
                 let (requests, bytes) = known.asked;
                 known.asked = (requests + 1, bytes.saturating_add(length));
-                Some(message)
+                drop(known);
+                self.question(message)
             }
             Received::Broken(Broken::Response) if !known.awaited.is_empty() => {
                 known.lost.get_or_insert(McpErrorKind::MalformedMessage);
@@ -152,16 +157,110 @@ impl Link {
         }
     }
 
-    /// Passes on how far the call is. Other notifications are ignored.
-    fn hear(&self, message: &Json, token: Option<&ProgressToken>) {
-        if let Some(listener) = &self.listener
-            && message.get("method").and_then(Json::as_str) == Some("notifications/progress")
-            && let Ok(told) = serde_json::from_value::<ProgressNotification>(message.to_serde())
-            && Some(&told.params.progress_token) == token
-        {
-            let told = told.params;
+    /// Hears a notification.
+    fn hear(&self, message: &Json) {
+        let params = message.get("params");
+        match message.get("method").and_then(Json::as_str) {
+            Some("notifications/progress") => self.progress(message),
+            Some("notifications/tools/list_changed") => self.known().changes += 1,
+            Some("notifications/message") => {
+                let member = |name: &str| params.and_then(|params| params.get(name));
+                let text = |name: &str| member(name).and_then(Json::as_str).map(str::to_owned);
+                let Some(flight) = self.meant(params) else { return };
+                if let (Some(requester), Some(level)) = (flight.requester(), text("level")) {
+                    let data = member("data").cloned().unwrap_or_default();
+                    requester.hear(McpLog { level, logger: text("logger"), data });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Passes on how far a request is.
+    fn progress(&self, message: &Json) {
+        let Ok(told) = serde_json::from_value::<ProgressNotification>(message.to_serde()) else { return };
+        let told = told.params;
+        let is_its = |flight: &&Arc<Flight>| flight.sent().token.as_ref() == Some(&told.progress_token);
+        let flight = self.known().flights.values().find(is_its).cloned();
+        if let Some(listener) = flight.as_ref().and_then(|flight| flight.listener()) {
             listener.hear(McpProgress { progress: told.progress, total: told.total, message: told.message });
         }
+    }
+
+    /// Returns the request that a message of the server is about: the one that it names, else the last of somebody who
+    /// can be spoken to.
+    fn meant(&self, params: Option<&Json>) -> Option<Arc<Flight>> {
+        let known = self.known();
+        let meta = params.and_then(|params| params.get("_meta"));
+        let related = |name: &str| meta.and_then(|meta| meta.get(name));
+        let id =
+            related("io.modelcontextprotocol/related-request-id").or_else(|| related("relatedRequestId"));
+        let id = id.and_then(|id| id.as_i64().or_else(|| id.as_str()?.parse().ok()));
+        if let Some(flight) = id.and_then(|id| known.flights.get(&id)) {
+            return Some(flight.clone());
+        }
+        let token = related("progressToken").map(Json::to_compact);
+        let mut latest = None;
+        for flight in known.flights.values().filter(|flight| flight.requester().is_some()) {
+            let its = flight.sent().token.and_then(|token| serde_json::to_string(&token).ok());
+            if token.is_some() && its == token {
+                return Some(flight.clone());
+            }
+            latest = Some(flight);
+        }
+        latest.cloned()
+    }
+
+    /// Passes a question on to whoever asked for the call; returns what the SDK is to reply to.
+    fn question(self: &Arc<Link>, message: Json) -> Option<Json> {
+        let method = message.get("method").and_then(Json::as_str).unwrap_or_default();
+        let Some(kind) = QuestionKind::of_method(method) else { return Some(message) };
+        let params = message.get("params");
+        let Some(requester) = self.meant(params).and_then(|flight| flight.requester().cloned()) else {
+            return Some(message);
+        };
+        let params = params.cloned().unwrap_or_default();
+        let (link, id) = (self.clone(), message.get("id").cloned().unwrap_or_default());
+        let reply = Reply::new(kind, move |answer| {
+            let answer = match answer {
+                Ok(result) => ("result", result),
+                Err(error) => {
+                    let message = Json::from(error.message);
+                    ("error", Json::object([("code", Json::from(error.code)), ("message", message)]))
+                }
+            };
+            let reply = Json::object([("jsonrpc", Json::from("2.0")), ("id", id), answer]);
+            link.known().replied();
+            link.write(&reply);
+        });
+        requester.ask(Question { kind, params }, reply);
+        None
+    }
+
+    /// Sends a message as it is. A server that is gone gets nothing.
+    fn write(&self, message: &Json) {
+        let mut line = message.to_compact().into_bytes();
+        line.push(b'\n');
+        let _ = self.outgoing.send(line);
+    }
+
+    /// Tells the server that nobody waits for the answer to a request any more.
+    pub(super) fn cancel(&self, id: i64, reason: &str) {
+        let mut known = self.known();
+        known.answers.remove(&id);
+        if !known.awaited.remove(&id) {
+            return;
+        }
+        known.flights.remove(&id);
+        let before = known.last_id;
+        known.notified.push(before);
+        drop(known);
+        let params = Json::object([("requestId", Json::from(id)), ("reason", Json::from(reason))]);
+        self.write(&Json::object([
+            ("jsonrpc", Json::from("2.0")),
+            ("method", Json::from("notifications/cancelled")),
+            ("params", params),
+        ]));
     }
 
     /// Takes note of a line that was too long to be read.
@@ -181,7 +280,7 @@ impl Link {
     }
 
     fn send(&self, mut message: ClientJsonRpcMessage, first_id: i64) -> io::Result<()> {
-        let mut is_call = false;
+        let mut flight = None;
         match &mut message {
             ClientJsonRpcMessage::Request(request) => {
                 shift(&mut request.id, first_id);
@@ -190,14 +289,14 @@ impl Link {
                 if let RequestId::Number(id) = request.id {
                     known.last_id = id;
                     known.awaited.insert(id);
-                    match &request.request {
-                        ClientRequest::InitializeRequest(_) => known.initialize_id = Some(id),
-                        ClientRequest::CallToolRequest(_) => {
-                            known.request_id = Some(id);
-                            known.progress_token = request.request.get_meta().get_progress_token();
-                            is_call = true;
-                        }
-                        _ => {}
+                    if matches!(request.request, ClientRequest::InitializeRequest(_)) {
+                        known.initialize_id = Some(id);
+                    }
+                    if let Some(sent) = request.request.extensions().get::<Arc<Flight>>().cloned() {
+                        known.flights.insert(id, sent.clone());
+                        let token = request.request.get_meta().get_progress_token();
+                        let note = Sent { id: Some(id), token, message: None, heard: known.heard };
+                        flight = Some((sent, note, known.is_late()));
                     }
                 }
             }
@@ -216,23 +315,12 @@ impl Link {
             ClientJsonRpcMessage::Response(_) | ClientJsonRpcMessage::Error(_) => self.known().replied(),
         }
         let mut line = serde_json::to_vec(&message)?;
-        if is_call {
-            let sent = self.with_own_arguments(&line);
-            line = sent.to_compact().into_bytes();
-            self.known().request = Some(sent);
+        if let Some((flight, note, is_late)) = flight {
+            let theirs = Json::parse_bytes(&line, Dialect::Lenient).unwrap_or_default();
+            line = flight.send(theirs, note, is_late).to_compact().into_bytes();
         }
         line.push(b'\n');
         self.outgoing.send(line).map_err(|_| io::ErrorKind::BrokenPipe.into())
-    }
-
-    fn with_own_arguments(&self, line: &[u8]) -> Json {
-        let mut sent = Json::parse_bytes(line, Dialect::Lenient).unwrap_or_default();
-        if let (Json::Object(members), Some(arguments)) = (&mut sent, &self.arguments)
-            && let Some(Json::Object(params)) = members.get_mut("params")
-        {
-            params.insert("arguments".to_owned(), arguments.clone());
-        }
-        sent
     }
 
     /// Makes of a message what the SDK understands.
@@ -291,13 +379,13 @@ fn complete_initialize(response: &mut Value) {
 
 /// One attempt of the SDK to speak over the link.
 pub(super) struct LineTransport {
-    link: std::sync::Arc<Link>,
+    link: Arc<Link>,
     first_id: i64,
 }
 
 impl LineTransport {
     /// Starts behind every id that was used before.
-    pub(super) fn new(link: std::sync::Arc<Link>) -> LineTransport {
+    pub(super) fn new(link: Arc<Link>) -> LineTransport {
         let first_id = link.known().last_id + 1;
         LineTransport { link, first_id }
     }

@@ -84,6 +84,11 @@ impl<'a> Pipes<'a> {
         self.unsent.clear();
     }
 
+    /// Returns whether the server closed its output.
+    pub(super) fn is_stdout_closed(&self) -> bool {
+        self.stdout.is_none()
+    }
+
     /// Returns whether nothing more can come.
     pub(super) fn are_closed(&self) -> bool {
         self.stdout.is_none() && self.stderr.is_none()
@@ -163,7 +168,7 @@ impl<'a> Pipes<'a> {
     }
 }
 
-fn pass(line: Line<'_>, link: &Link, incoming: Option<&UnboundedSender<Json>>) {
+fn pass(line: Line<'_>, link: &Arc<Link>, incoming: Option<&UnboundedSender<Json>>) {
     match line {
         Line::Whole(line) if line.trim_ascii().is_empty() => {}
         Line::Whole(line) => read_line(line, |received| {

@@ -71,11 +71,7 @@ fn speak(
     runtime.block_on(async {
         let (to_server, outgoing) = unbounded_channel();
         let (incoming, from_server) = unbounded_channel();
-        let (arguments, listener) = match goal {
-            Goal::Call { arguments, listener, .. } => (Some(arguments.clone()), listener.cloned()),
-            Goal::List => (None, None),
-        };
-        let link = Arc::new(Link::new(to_server, from_server, arguments, listener));
+        let link = Arc::new(Link::new(to_server, from_server));
         let cap = control.output_cap;
         let pipes = Pipes::new(&mut child, Arc::clone(&link), outgoing, incoming, sink, cap);
         let mut pipes = match pipes {
@@ -104,7 +100,7 @@ fn not_started(message: &str, redactor: &Redactor) -> Exchange {
     Exchange { fault: Some(fault), ..Exchange::default() }
 }
 
-fn clean(message: &str, redactor: &Redactor) -> String {
+pub(super) fn clean(message: &str, redactor: &Redactor) -> String {
     escape_terminal(&short(&redactor.redact_str(message), MESSAGE)).into_owned()
 }
 
@@ -165,7 +161,7 @@ async fn listen(
 }
 
 /// Waits until someone asks for the end.
-async fn cancelled(cancel: Option<&CancelToken>) {
+pub(super) async fn cancelled(cancel: Option<&CancelToken>) {
     let Some(cancel) = cancel else {
         return pending().await;
     };
@@ -228,13 +224,13 @@ async fn end(
 }
 
 /// Returns whether the user asked to end again, and so does not want to wait.
-struct Hurry<'a> {
+pub(super) struct Hurry<'a> {
     cancel: Option<&'a CancelToken>,
     before: u32,
 }
 
 impl Hurry<'_> {
-    fn new(cancel: Option<&CancelToken>) -> Hurry<'_> {
+    pub(super) fn new(cancel: Option<&CancelToken>) -> Hurry<'_> {
         Hurry { cancel, before: cancel.map_or(0, CancelToken::requests) }
     }
 
@@ -244,7 +240,7 @@ impl Hurry<'_> {
 }
 
 /// Reads the streams until the whole tree has ended, at most this long.
-async fn settle(
+pub(super) async fn settle(
     child: &mut Child,
     pipes: &mut Pipes<'_>,
     at_most: Duration,
@@ -268,7 +264,7 @@ async fn settle(
 }
 
 /// Reads what the streams hold until they are closed, at most this long.
-async fn drain(pipes: &mut Pipes<'_>, at_most: Duration) {
+pub(super) async fn drain(pipes: &mut Pipes<'_>, at_most: Duration) {
     let read_all = async {
         while !pipes.are_closed() {
             // What cannot be stored now was reported, or is beyond the answer.
@@ -342,8 +338,9 @@ fn conclude(
     }
     exchange.tool = known.tool;
     exchange.pin = known.pin;
-    exchange.request_id = known.request_id;
-    exchange.request = known.request.map(|request| redactor.redact_json(&request));
+    let sent = known.call.map(|call| call.sent()).unwrap_or_default();
+    exchange.request_id = sent.id;
+    exchange.request = sent.message.map(|request| redactor.redact_json(&request));
     exchange.responses = known.responses;
     exchange.log_lines = known.log_lines;
     exchange.answered_after = answered.then_some(answered_after);
@@ -367,7 +364,7 @@ fn timed_out(known: &Known) -> String {
     message
 }
 
-fn lost(kind: McpErrorKind, known: &Known) -> String {
+pub(super) fn lost(kind: McpErrorKind, known: &Known) -> String {
     let awaited = known.method.as_deref().unwrap_or("a request");
     match kind {
         McpErrorKind::OversizedMessage => {

@@ -1,0 +1,126 @@
+//! One request to a server, from its sending to its answer.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use brigade_core::{Json, Object};
+use rmcp::model::{CustomRequest, GetExtensions, ProgressToken};
+
+use crate::exchange::Listener;
+use crate::requester::Requester;
+
+/// The member of parameters that belongs to the protocol.
+const META: &str = "_meta";
+
+/// One request. Its parameters keep the digits of their numbers, which the SDK may not hold.
+pub(super) struct Flight {
+    method: String,
+    params: Object,
+    listener: Option<Listener>,
+    requester: Option<Arc<dyn Requester>>,
+    /// Members of `_meta` for a server without a handshake.
+    late: Object,
+    sent: Mutex<Sent>,
+}
+
+/// What is known of a request that was sent.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sent {
+    pub(super) id: Option<i64>,
+    /// What its progress is told under.
+    pub(super) token: Option<ProgressToken>,
+    /// The whole message.
+    pub(super) message: Option<Json>,
+    /// How many messages of the server had come by then.
+    pub(super) heard: u64,
+}
+
+impl Flight {
+    /// Creates a request. Parameters that are no object are left out.
+    pub(super) fn new(method: &str, params: Json) -> Flight {
+        let params = match params {
+            Json::Object(params) => params,
+            _ => Object::new(),
+        };
+        Flight {
+            method: method.to_owned(),
+            params,
+            listener: None,
+            requester: None,
+            late: Object::new(),
+            sent: Mutex::default(),
+        }
+    }
+
+    /// Creates the call of a tool.
+    pub(super) fn call(tool_name: &str, arguments: &Json) -> Flight {
+        let params = [("name", Json::from(tool_name)), ("arguments", arguments.clone())];
+        Flight::new("tools/call", Json::object(params))
+    }
+
+    /// Sets who hears how far it is.
+    #[must_use]
+    pub(super) fn heard_by(mut self, listener: Option<&Listener>) -> Flight {
+        self.listener = listener.cloned();
+        self
+    }
+
+    /// Sets who answers what the server asks meanwhile.
+    #[must_use]
+    pub(super) fn asked_by(mut self, requester: Option<Arc<dyn Requester>>) -> Flight {
+        self.requester = requester;
+        self
+    }
+
+    /// Adds a member of `_meta` that only a server without a handshake gets.
+    #[must_use]
+    pub(super) fn late(mut self, name: &str, value: Json) -> Flight {
+        self.late.insert(name.to_owned(), value);
+        self
+    }
+
+    pub(super) fn method(&self) -> &str {
+        &self.method
+    }
+
+    pub(super) fn listener(&self) -> Option<&Listener> {
+        self.listener.as_ref()
+    }
+
+    pub(super) fn requester(&self) -> Option<&Arc<dyn Requester>> {
+        self.requester.as_ref()
+    }
+
+    /// Returns the request as the SDK sends it, and how it finds this again.
+    pub(super) fn to_request(self: &Arc<Flight>) -> CustomRequest {
+        let mut request = CustomRequest::new(self.method.clone(), Some(serde_json::json!({})));
+        request.extensions_mut().insert(self.clone());
+        request
+    }
+
+    pub(super) fn sent(&self) -> Sent {
+        self.lock().clone()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Sent> {
+        self.sent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts its own parameters into the message of the SDK, and notes how it is sent.
+    pub(super) fn send(&self, message: Json, sent: Sent, is_late: bool) -> Json {
+        let Json::Object(mut members) = message else { return message };
+        let mut params = self.params.clone();
+        let theirs = members.get("params").and_then(|params| params.get(META)).and_then(Json::as_object);
+        let mut meta = theirs.cloned().unwrap_or_default();
+        if let Some(own) = self.params.get(META).and_then(Json::as_object) {
+            meta.extend(own.clone());
+        }
+        if is_late {
+            meta.extend(self.late.clone());
+        }
+        params.insert(META.to_owned(), Json::Object(meta));
+        members.insert("params".to_owned(), Json::Object(params));
+        let message = Json::Object(members);
+        *self.lock() = Sent { message: Some(message.clone()), ..sent };
+        message
+    }
+}

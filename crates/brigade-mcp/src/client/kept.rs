@@ -1,0 +1,370 @@
+//! The life of a kept server, on a thread of its own.
+
+use std::future::pending;
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use brigade_core::Json;
+use brigade_process::{CancelToken, Child, Ending, Outcome, RunError, Sink, spawn_piped_checked};
+use brigade_redact::Redactor;
+use rmcp::model::ClientCapabilities;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::watch;
+
+use super::conversation::{Failure, Greeted, begin};
+use super::flight::Flight;
+use super::link::Link;
+use super::pipes::Pipes;
+use super::session::{Hurry, cancelled, clean, drain, lost, settle};
+use crate::exchange::{McpErrorKind, McpFault};
+use crate::pin::{ListedTool, redact_texts};
+use crate::server::{Farewell, ServerEnd, ServerStart};
+
+/// Work on a session, done beside its messages.
+pub(super) type Job = Box<dyn FnOnce(Arc<Session>) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send>;
+
+/// How long a server that said nothing during a whole call may take to answer whether it is there.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(2);
+
+/// How often a list that keeps changing is read before it counts as it is.
+const LISTINGS: usize = 3;
+
+/// The tools of a server, as it lists them.
+pub(super) struct Listed {
+    /// How often the server had said that they changed.
+    pub(super) changes: u64,
+    pub(super) tools: Vec<ListedTool>,
+}
+
+/// What requests of a server share.
+pub(super) struct Session {
+    pub(super) link: Arc<Link>,
+    redactor: Redactor,
+    greeted: watch::Receiver<Option<Result<Arc<Greeted>, Failure>>>,
+    listing: tokio::sync::Mutex<()>,
+    listed: Mutex<Option<Arc<Listed>>>,
+    /// Set to why the server is to end by itself.
+    fault: watch::Sender<Option<Failure>>,
+}
+
+/// Whether a request was sent.
+pub(super) enum Asked {
+    /// It was, and this is the whole response.
+    Answered(Json),
+    /// The tools changed since they were looked at, so it was not.
+    Relisted,
+}
+
+impl Session {
+    async fn greeted(&self) -> Result<Arc<Greeted>, Failure> {
+        let mut greeted = self.greeted.clone();
+        let gone = || Failure::new(McpErrorKind::ServerEnded, "the server ended before it had begun");
+        let known = greeted.wait_for(Option::is_some).await.map_err(|_| gone())?;
+        known.clone().unwrap_or_else(|| Err(gone()))
+    }
+
+    /// Returns the tools as they were listed last, unless the server has said that they changed.
+    pub(super) fn listed(&self) -> Option<Arc<Listed>> {
+        let changes = self.link.known().changes;
+        self.lock_listed().clone().filter(|listed| listed.changes == changes)
+    }
+
+    fn lock_listed(&self) -> MutexGuard<'_, Option<Arc<Listed>>> {
+        self.listed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the tools. Lists them the first time, and whenever they have changed.
+    pub(super) async fn list(&self) -> Result<Arc<Listed>, Failure> {
+        let greeted = self.greeted().await?;
+        let _turn = self.listing.lock().await;
+        for _ in 0..LISTINGS {
+            if let Some(listed) = self.listed() {
+                return Ok(listed);
+            }
+            let changes = self.link.known().changes;
+            let tools = greeted.list(&self.redactor).await?;
+            *self.lock_listed() = Some(Arc::new(Listed { changes, tools }));
+        }
+        let mut held = self.lock_listed();
+        let tools = held.take().map(|listed| listed.tools.clone()).unwrap_or_default();
+        let listed = Arc::new(Listed { changes: self.link.known().changes, tools });
+        *held = Some(listed.clone());
+        Ok(listed)
+    }
+
+    /// Sends a request and returns its response, unless the tools are no longer those of this listing.
+    pub(super) async fn ask(&self, flight: &Arc<Flight>, changes: Option<u64>) -> Result<Asked, Failure> {
+        let greeted = self.greeted().await?;
+        if changes.is_some_and(|changes| changes != self.link.known().changes) {
+            return Ok(Asked::Relisted);
+        }
+        greeted.ask(flight).await.map(Asked::Answered)
+    }
+
+    /// Ends the server unless it still answers.
+    pub(super) async fn prove_alive(&self) {
+        let Ok(greeted) = self.greeted().await else { return };
+        let method = if greeted.is_late() { "server/discover" } else { "ping" };
+        let flight = Arc::new(Flight::new(method, Json::Null));
+        if tokio::time::timeout(SIGN_OF_LIFE, greeted.ask(&flight)).await.is_err() {
+            let message = "the server answers nothing any more, so it was ended";
+            self.fail(Failure::new(McpErrorKind::TimedOut, message));
+        }
+    }
+
+    fn fail(&self, failure: Failure) {
+        self.fault.send_if_modified(|fault| {
+            let is_first = fault.is_none();
+            fault.get_or_insert(failure);
+            is_first
+        });
+    }
+
+    /// Does something within limits. A server that ends meanwhile fails it.
+    pub(super) async fn limited<T>(
+        &self,
+        deadline: Option<Instant>,
+        cancel: Option<&CancelToken>,
+        work: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        let due = async {
+            match deadline {
+                Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
+                None => pending().await,
+            }
+        };
+        let mut fault = self.fault.subscribe();
+        tokio::select! {
+            biased;
+            done = work => done,
+            () = cancelled(cancel) => {
+                let why = cancel.map(CancelToken::interruption).unwrap_or_default();
+                Err(Failure::new(McpErrorKind::Cancelled, why))
+            }
+            () = due => Err(Failure::new(McpErrorKind::TimedOut, "")),
+            Ok(fault) = fault.wait_for(Option::is_some) => {
+                Err(fault.clone().unwrap_or_else(|| Failure::new(McpErrorKind::ServerEnded, "")))
+            }
+        }
+    }
+}
+
+/// Why a server is to end.
+enum Stop {
+    Asked(Farewell),
+    /// It closed its output, or its process ended.
+    Gone,
+    Fault(Failure),
+}
+
+/// Runs a server from its start to its end.
+pub(super) fn keep(
+    start: ServerStart,
+    mut jobs: UnboundedReceiver<Job>,
+    asked: watch::Receiver<Option<Farewell>>,
+    is_busy: &(dyn Fn() -> bool + Sync),
+) -> ServerEnd {
+    let ServerStart { spec, mut sink, output_cap, patience, capabilities, redactor, mut watcher } = start;
+    let mut end = ServerEnd::default();
+    let not_started =
+        |message: String| McpFault { kind: McpErrorKind::NotStarted, message: clean(&message, &redactor) };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build();
+    let child = spawn_piped_checked(&spec, Ending::default(), &mut || sink.about_to_start());
+    match (runtime, child) {
+        (Ok(runtime), Ok(child)) => {
+            watcher.started(child.identity(), child.enforcement());
+            end = runtime.block_on(serve(Serving {
+                child,
+                sink: &mut *sink,
+                output_cap,
+                patience,
+                capabilities: &capabilities,
+                redactor: &redactor,
+                jobs: &mut jobs,
+                asked,
+                is_busy,
+            }));
+            runtime.shutdown_background();
+        }
+        (Err(error), _) => end.fault = Some(not_started(format!("no runtime to speak to a server: {error}"))),
+        (_, Err(error)) => end.fault = Some(not_started(error.to_string())),
+    }
+    watcher.ended(end.clone());
+    end
+}
+
+struct Serving<'a> {
+    child: Child,
+    sink: &'a mut dyn Sink,
+    output_cap: u64,
+    patience: Duration,
+    capabilities: &'a Json,
+    redactor: &'a Redactor,
+    jobs: &'a mut UnboundedReceiver<Job>,
+    asked: watch::Receiver<Option<Farewell>>,
+    is_busy: &'a (dyn Fn() -> bool + Sync),
+}
+
+async fn serve(serving: Serving<'_>) -> ServerEnd {
+    let Serving { mut child, sink, output_cap, patience, capabilities, redactor, jobs, asked, is_busy } =
+        serving;
+    let (to_server, outgoing) = unbounded_channel();
+    let (incoming, from_server) = unbounded_channel();
+    let link = Arc::new(Link::new(to_server, from_server));
+    let mut pipes = match Pipes::new(&mut child, link.clone(), outgoing, incoming, sink, output_cap) {
+        Ok(pipes) => pipes,
+        Err(error) => {
+            let message = clean(&format!("the server's pipes cannot be used: {error}"), redactor);
+            let fault = Some(McpFault { kind: McpErrorKind::NotStarted, message });
+            return ServerEnd { fault, ..ServerEnd::default() };
+        }
+    };
+    let (tell_greeted, greeted) = watch::channel(None);
+    let session = Arc::new(Session {
+        link: link.clone(),
+        redactor: redactor.clone(),
+        greeted,
+        listing: tokio::sync::Mutex::default(),
+        listed: Mutex::default(),
+        fault: watch::Sender::new(None),
+    });
+    let capabilities = serde_json::from_value(capabilities.to_serde()).unwrap_or_default();
+    tokio::spawn(greet(session.clone(), capabilities, patience, tell_greeted));
+    let stop = carry(&mut pipes, &session, jobs, asked, output_cap, is_busy).await;
+    if let Stop::Fault(failure) = &stop {
+        session.fail(failure.clone());
+    }
+    tracing::debug!("a kept server is ended");
+    // Without a way in, every request that is open fails.
+    pipes.hang_up();
+    session.fail(Failure::new(McpErrorKind::ServerEnded, "the server ended before it answered"));
+    jobs.close();
+    while jobs.try_recv().is_ok() {}
+    for _ in 0..3 {
+        tokio::task::yield_now().await;
+    }
+    let farewell = match &stop {
+        Stop::Asked(farewell) => *farewell,
+        Stop::Gone => Farewell::CALM,
+        Stop::Fault(_) => Farewell { patience: Duration::ZERO, grace: Farewell::CALM.grace },
+    };
+    let outcome = finish(&mut child, &mut pipes, farewell).await;
+    let known = std::mem::take(&mut *link.known());
+    let fault = match stop {
+        Stop::Asked(_) => None,
+        Stop::Gone => Some(Failure::new(McpErrorKind::ServerEnded, "the server ended by itself").fault),
+        Stop::Fault(failure) => Some(failure.fault),
+    };
+    let (outcome, fault) = match outcome {
+        Ok(outcome) => (Some(outcome), fault),
+        Err(error) => (None, Some(McpFault { kind: McpErrorKind::NotStarted, message: error.to_string() })),
+    };
+    ServerEnd {
+        outcome,
+        fault: fault.map(|fault| McpFault { message: clean(&fault.message, redactor), ..fault }),
+        protocol_version: known.protocol_version.map(|version| redactor.redact_str(&version)),
+        server: known.server.map(|server| redact_texts(&server, redactor)),
+    }
+}
+
+/// Shakes hands and lists the tools for the first time.
+async fn greet(
+    session: Arc<Session>,
+    capabilities: ClientCapabilities,
+    patience: Duration,
+    tell: watch::Sender<Option<Result<Arc<Greeted>, Failure>>>,
+) {
+    let greeted = tokio::time::timeout(patience, begin(&session.link, &capabilities)).await;
+    let greeted = greeted.unwrap_or_else(|_| {
+        Err(Failure::new(McpErrorKind::TimedOut, "the server did not answer initialize in time"))
+    });
+    let greeted = greeted.map(Arc::new);
+    let failure = greeted.as_ref().err().cloned();
+    let late = greeted.as_ref().ok().filter(|greeted| greeted.is_late()).cloned();
+    tell.send_replace(Some(greeted));
+    if let Some(failure) = failure {
+        session.fail(failure);
+    }
+    if let Some(greeted) = late {
+        // Without a handshake, a server says that its list changed only to those who listen.
+        let filter = Json::object([("toolsListChanged", Json::from(true))]);
+        let params = Json::object([("notifications", filter)]);
+        let _ = greeted.ask(&Arc::new(Flight::new("subscriptions/listen", params))).await;
+    }
+}
+
+/// Carries messages, and does what is asked, until the server is to end.
+async fn carry(
+    pipes: &mut Pipes<'_>,
+    session: &Arc<Session>,
+    jobs: &mut UnboundedReceiver<Job>,
+    mut asked: watch::Receiver<Option<Farewell>>,
+    output_cap: u64,
+    is_busy: &(dyn Fn() -> bool + Sync),
+) -> Stop {
+    let mut fault = session.fault.subscribe();
+    let written = |pipes: &Pipes<'_>| pipes.stdout_captured.bytes + pipes.stdout_captured.dropped;
+    let mut before = 0;
+    loop {
+        tokio::select! {
+            biased;
+            Ok(farewell) = asked.wait_for(Option::is_some) => {
+                return Stop::Asked(farewell.unwrap_or(Farewell::CALM));
+            }
+            Ok(fault) = fault.wait_for(Option::is_some) => {
+                return fault.clone().map_or(Stop::Gone, Stop::Fault);
+            }
+            Some(job) = jobs.recv() => drop(tokio::spawn(job(session.clone()))),
+            stored = pipes.step() => if let Err(error) = stored {
+                return Stop::Fault(log_failure(&error));
+            },
+        }
+        let lost_one = {
+            let known = session.link.known();
+            known.lost.map(|kind| (kind, lost(kind, &known)))
+        };
+        if let Some((kind, message)) = lost_one {
+            return Stop::Fault(Failure::new(kind, message));
+        }
+        if pipes.is_stdout_closed() {
+            return Stop::Gone;
+        }
+        if is_busy() {
+            before = written(pipes);
+        } else if output_cap < written(pipes).saturating_sub(before) {
+            let message = "the server wrote without end while nothing was asked of it, so it was ended";
+            return Stop::Fault(Failure::new(McpErrorKind::ServerEnded, message));
+        }
+    }
+}
+
+fn log_failure(error: &io::Error) -> Failure {
+    Failure::new(McpErrorKind::Log, format!("the log could not be written: {error}"))
+}
+
+/// Ends the process tree, and reads the streams to their end.
+async fn finish(child: &mut Child, pipes: &mut Pipes<'_>, farewell: Farewell) -> Result<Outcome, RunError> {
+    let hurry = || Hurry::new(None);
+    let mut outcome = settle(child, pipes, farewell.patience, &hurry()).await?;
+    if outcome.is_none() {
+        child.end(farewell.grace);
+        outcome = settle(child, pipes, farewell.grace, &hurry()).await?;
+    }
+    let mut outcome = match outcome {
+        Some(outcome) => outcome,
+        None => {
+            child.end(Duration::ZERO);
+            loop {
+                if let Some(outcome) = child.wait(Duration::MAX)? {
+                    break outcome;
+                }
+            }
+        }
+    };
+    drain(pipes, Duration::ZERO).await;
+    outcome.stdout = pipes.stdout_captured;
+    outcome.stderr = pipes.stderr_captured;
+    Ok(outcome)
+}

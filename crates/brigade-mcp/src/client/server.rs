@@ -1,0 +1,393 @@
+//! A server that is kept for many requests.
+
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
+use std::time::{Duration, Instant};
+
+use brigade_core::Json;
+use brigade_process::{
+    Captured, EndedBy, Enforcement, Exit, KillMethod, Outcome, ProcessIdentity, Sink, Stream, Usage,
+};
+use brigade_redact::Redactor;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::sync::watch;
+
+use super::conversation::{Failure, answered, compare, pin_of, the_tool};
+use super::flight::Flight;
+use super::kept::{Asked, Job, Listed, Session, keep};
+use super::session::clean;
+use crate::content::McpAnswer;
+use crate::exchange::{Exchange, McpErrorKind, McpFault, McpRequest};
+use crate::pin::redact_texts;
+use crate::server::{Farewell, RequestTerms, ServerEnd, ServerRequest, ServerStart, ServerWatcher};
+
+/// How often a call looks at a list that changes while it does.
+const LOOKS: usize = 5;
+
+/// The member of `_meta` that tells a server without a handshake what its client can do.
+const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+
+/// A server that is kept. Any number of threads may ask it at the same time.
+///
+/// It runs on a thread of its own. Dropping it ends it, without waiting.
+pub struct Server {
+    jobs: UnboundedSender<Job>,
+    ask_to_end: watch::Sender<Option<Farewell>>,
+    shared: Arc<Shared>,
+    calls: Arc<AtomicUsize>,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    process: Option<ProcessIdentity>,
+    ended: Option<ServerEnd>,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Notes the process, and passes on what is told.
+struct Noting {
+    shared: Arc<Shared>,
+    watcher: Box<dyn ServerWatcher>,
+}
+
+impl ServerWatcher for Noting {
+    fn started(&mut self, identity: &ProcessIdentity, enforcement: Option<&Enforcement>) {
+        self.shared.state().process = Some(identity.clone());
+        self.shared.changed.notify_all();
+        self.watcher.started(identity, enforcement);
+    }
+
+    fn ended(self: Box<Self>, end: ServerEnd) {
+        self.watcher.ended(end.clone());
+        self.shared.state().ended = Some(end);
+        self.shared.changed.notify_all();
+    }
+}
+
+/// Counts a call for as long as it lasts.
+struct Counted<'a>(&'a AtomicUsize);
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Server {
+    /// Starts a server. Returns at once: the first request waits until it answers.
+    ///
+    /// # Errors
+    /// Fails if the system gives no thread.
+    pub fn start(start: ServerStart) -> io::Result<Server> {
+        let (jobs, taken) = unbounded_channel();
+        let (ask_to_end, asked) = watch::channel(None);
+        let shared = Arc::new(Shared::default());
+        let calls = Arc::new(AtomicUsize::new(0));
+        let noting = Noting { shared: shared.clone(), watcher: start.watcher };
+        let start = ServerStart { watcher: Box::new(noting), ..start };
+        let counted = calls.clone();
+        std::thread::Builder::new().name("brigade-upstream".to_owned()).spawn(move || {
+            keep(start, taken, asked, &|| 0 < counted.load(Ordering::SeqCst));
+        })?;
+        Ok(Server { jobs, ask_to_end, shared, calls })
+    }
+
+    /// Returns the process, once it runs.
+    pub fn process(&self) -> Option<ProcessIdentity> {
+        self.shared.state().process.clone()
+    }
+
+    /// Returns whether the server has not ended, and was not asked to.
+    pub fn is_kept(&self) -> bool {
+        self.shared.state().ended.is_none() && self.ask_to_end.borrow().is_none()
+    }
+
+    /// Returns how many requests are in it.
+    pub fn calls(&self) -> usize {
+        self.calls.load(Ordering::SeqCst)
+    }
+
+    /// Asks it to end. Requests in it fail.
+    pub fn end(&self, farewell: Farewell) {
+        self.ask_to_end.send_if_modified(|asked| {
+            let is_first = asked.is_none();
+            asked.get_or_insert(farewell);
+            is_first
+        });
+    }
+
+    /// Waits until it and everything that it started have ended; `None` if that takes longer.
+    pub fn wait(&self, at_most: Duration) -> Option<ServerEnd> {
+        let state = self.shared.state();
+        let waited = self.shared.changed.wait_timeout_while(state, at_most, |state| state.ended.is_none());
+        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        state.ended.clone()
+    }
+
+    /// Calls a tool. The listing is compared with the pin, then the sink looks a last time, then the call is sent. The
+    /// sink gets the response in one line.
+    ///
+    /// Blocks. Never fails: whatever goes wrong is in the exchange.
+    pub fn call_tool(
+        &self,
+        request: &McpRequest<'_>,
+        terms: &RequestTerms,
+        sink: &mut dyn Sink,
+        redactor: &Redactor,
+    ) -> Exchange {
+        let mut telling = Telling::new(self, terms, redactor);
+        let mut call = || -> Result<Json, Failure> {
+            for _ in 0..LOOKS {
+                let listed = self.listed(&telling)?;
+                telling.exchange.tools.clone_from(&listed.tools);
+                let tool = the_tool(&listed.tools, request.tool_name)?;
+                telling.exchange.tool = Some(tool.clone());
+                let pin = pin_of(request.pin, tool)?;
+                telling.exchange.pin.clone_from(&pin);
+                compare(pin.as_ref(), tool)?;
+                let flight = Flight::call(request.tool_name, request.arguments);
+                if let Some(response) = self.send(&mut telling, flight, Some(listed.changes), sink)? {
+                    return answered(&response);
+                }
+            }
+            let message = "the server changes its list of tools all the time, so the tool was not called";
+            Err(Failure::new(McpErrorKind::ListFailed, message))
+        };
+        let said = call();
+        let said = said.and_then(|result| {
+            let answer = McpAnswer::of(&result, redactor);
+            telling.exchange.answered_after = Some(telling.started.elapsed());
+            let fault = answer.is_error.then(|| format!("the tool failed: {}", answer.summary));
+            telling.exchange.answer = Some(answer);
+            fault.map_or(Ok(()), |message| Err(Failure::new(McpErrorKind::ToolError, message)))
+        });
+        telling.told(said)
+    }
+
+    /// Sends any request, and returns its result beside what a receipt tells. The sink looks a last time before, and
+    /// gets the response in one line.
+    ///
+    /// Blocks. Never fails: whatever goes wrong is in the exchange.
+    pub fn request(
+        &self,
+        request: ServerRequest<'_>,
+        terms: &RequestTerms,
+        sink: &mut dyn Sink,
+        redactor: &Redactor,
+    ) -> (Exchange, Option<Json>) {
+        let mut telling = Telling::new(self, terms, redactor);
+        let flight = Flight::new(request.method, request.params);
+        let sent = self.send(&mut telling, flight, None, sink);
+        let result = sent.and_then(|response| {
+            let response = response.unwrap_or_default();
+            match response.get("result").filter(|result| result.as_object().is_some()) {
+                Some(result) => Ok(result.clone()),
+                None => answered(&response),
+            }
+        });
+        let (said, result) = match result {
+            Ok(result) => {
+                telling.exchange.answered_after = Some(telling.started.elapsed());
+                (Ok(()), Some(result))
+            }
+            Err(failure) => (Err(failure), None),
+        };
+        (telling.told(said), result)
+    }
+
+    fn listed(&self, telling: &Telling<'_>) -> Result<Arc<Listed>, Failure> {
+        self.within(telling, |session| async move {
+            match session.listed() {
+                Some(listed) => Ok(listed),
+                None => session.list().await,
+            }
+        })
+    }
+
+    /// Sends a request; `None` if the tools were listed anew meanwhile.
+    fn send(
+        &self,
+        telling: &mut Telling<'_>,
+        flight: Flight,
+        changes: Option<u64>,
+        sink: &mut dyn Sink,
+    ) -> Result<Option<Json>, Failure> {
+        let terms = telling.terms;
+        let flight = match &terms.requester {
+            Some(requester) => {
+                let flight = flight.late(CAPABILITIES, requester.capabilities());
+                flight.heard_by(terms.listener.as_ref()).asked_by(Some(requester.clone()))
+            }
+            None => flight.heard_by(terms.listener.as_ref()),
+        };
+        let looked = Instant::now();
+        let look = sink.about_to_start();
+        look.map_err(|error| Failure::new(McpErrorKind::NotStarted, error.to_string()))?;
+        telling.check_gap = Some(looked.elapsed());
+        let flight = Arc::new(flight);
+        let sent = flight.clone();
+        let link = Arc::new(Mutex::new(None));
+        let its_link = link.clone();
+        let asked = self.within(telling, move |session| async move {
+            *its_link.lock().unwrap_or_else(PoisonError::into_inner) = Some(session.link.clone());
+            session.ask(&sent, changes).await
+        });
+        let link = link.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(link) = &link {
+            let known = link.known();
+            let version = known.protocol_version.as_deref();
+            telling.exchange.protocol_version = version.map(|version| telling.redactor.redact_str(version));
+            telling.exchange.server =
+                known.server.as_ref().map(|server| redact_texts(server, telling.redactor));
+        }
+        let state = flight.sent();
+        telling.exchange.request_id = state.id;
+        telling.exchange.request = state.message.map(|message| telling.redactor.redact_json(&message));
+        match asked {
+            Ok(Asked::Relisted) => Ok(None),
+            Ok(Asked::Answered(response)) => {
+                telling.exchange.responses = 1;
+                telling.keep(&response, sink)?;
+                Ok(Some(response))
+            }
+            Err(failure) => {
+                if let (Some(id), Some(link)) = (state.id, link) {
+                    let reason = match failure.fault.kind {
+                        McpErrorKind::TimedOut => "the time for it has passed",
+                        _ => "nobody waits for it any more",
+                    };
+                    link.cancel(id, reason);
+                    if failure.fault.kind == McpErrorKind::TimedOut && link.known().heard == state.heard {
+                        let prove: Job =
+                            Box::new(|session| Box::pin(async move { session.prove_alive().await }));
+                        let _ = self.jobs.send(prove);
+                    }
+                }
+                let is_late =
+                    failure.fault.kind == McpErrorKind::TimedOut && failure.fault.message.is_empty();
+                Err(if is_late { not_in_time(flight.method()) } else { failure })
+            }
+        }
+    }
+
+    /// Does something on the thread of the server, within the limits of the request, and waits for it.
+    fn within<T: Send + 'static, F: Future<Output = Result<T, Failure>> + Send + 'static>(
+        &self,
+        telling: &Telling<'_>,
+        work: impl FnOnce(Arc<Session>) -> F + Send + 'static,
+    ) -> Result<T, Failure> {
+        let (tell, told) = mpsc::sync_channel(1);
+        let (deadline, cancel) = (telling.deadline, telling.terms.cancel.clone());
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        let _counted = Counted(&self.calls);
+        let job: Job = Box::new(move |session| {
+            Box::pin(async move {
+                let done = session.limited(deadline, cancel.as_ref(), work(session.clone())).await;
+                // Whoever asked waits for it.
+                let _ = tell.send(done);
+            })
+        });
+        let gone = || self.gone();
+        self.jobs.send(job).map_err(|_| gone())?;
+        told.recv().unwrap_or_else(|_| Err(gone()))
+    }
+
+    fn gone(&self) -> Failure {
+        let fault = self.wait(Duration::from_secs(1)).and_then(|end| end.fault);
+        match fault {
+            Some(McpFault { kind, message }) => Failure::new(kind, message),
+            None => Failure::new(McpErrorKind::ServerEnded, "the server ended before it answered"),
+        }
+    }
+}
+
+fn not_in_time(method: &str) -> Failure {
+    Failure::new(McpErrorKind::TimedOut, format!("the server did not answer {method} in time"))
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.end(Farewell::BRIEF);
+    }
+}
+
+/// What is known of one request, as it becomes known.
+struct Telling<'a> {
+    server: &'a Server,
+    terms: &'a RequestTerms,
+    redactor: &'a Redactor,
+    started: Instant,
+    deadline: Option<Instant>,
+    check_gap: Option<Duration>,
+    captured: Captured,
+    exchange: Exchange,
+}
+
+impl<'a> Telling<'a> {
+    fn new(server: &'a Server, terms: &'a RequestTerms, redactor: &'a Redactor) -> Telling<'a> {
+        let started = Instant::now();
+        let deadline = terms.timeout.and_then(|timeout| started.checked_add(timeout));
+        let (check_gap, captured) = (None, Captured::default());
+        let exchange = Exchange::default();
+        Telling { server, terms, redactor, started, deadline, check_gap, captured, exchange }
+    }
+
+    /// Hands the response to the sink, in one line.
+    fn keep(&mut self, response: &Json, sink: &mut dyn Sink) -> Result<(), Failure> {
+        let mut line = response.to_compact().into_bytes();
+        line.push(b'\n');
+        let room = usize::try_from(self.terms.output_cap).unwrap_or(usize::MAX);
+        let taken = line.len().min(room);
+        self.captured = Captured { bytes: taken as u64, dropped: (line.len() - taken) as u64 };
+        let stored = if taken == 0 { Ok(()) } else { sink.write(Stream::Stdout, &line[..taken]) };
+        stored.map_err(|error| {
+            Failure::new(McpErrorKind::Log, format!("the log could not be written: {error}"))
+        })
+    }
+
+    fn told(self, said: Result<(), Failure>) -> Exchange {
+        let Telling { server, redactor, started, mut exchange, .. } = self;
+        let fault = said.err();
+        let kind = fault.as_ref().map(|failure| failure.fault.kind);
+        exchange.outcome = server.process().map(|identity| Outcome {
+            identity,
+            exit: Exit::Unknown,
+            ended_by: match kind {
+                Some(McpErrorKind::TimedOut) => EndedBy::Timeout,
+                Some(McpErrorKind::Cancelled) => EndedBy::Cancel,
+                _ => EndedBy::Itself,
+            },
+            duration: started.elapsed(),
+            usage: Usage::default(),
+            stdout: self.captured,
+            stderr: Captured::default(),
+            outlived: 0,
+            survivors: Vec::new(),
+            method: KillMethod::ProcessTree,
+            enforcement: None,
+            observation: None,
+            check_gap: self.check_gap,
+        });
+        if let Some(Failure { fault, changes, error }) = fault {
+            exchange.fault = Some(McpFault { kind: fault.kind, message: clean(&fault.message, redactor) });
+            exchange.changes = changes;
+            exchange.error = error.map(|error| redactor.redact_json(&error));
+        }
+        for tool in &mut exchange.tools {
+            tool.name = redactor.redact_str(&tool.name);
+        }
+        exchange
+    }
+}
