@@ -149,7 +149,7 @@ impl ServerHandler for Session {
         if let Kind::Control(control) = &tool.kind {
             let Some(called) = control.calls_another(&arguments) else {
                 let limit = self.gateway.max_result_bytes();
-                let answer = control.answer(&self.gateway, &asker, &view, &arguments).await;
+                let answer = Box::pin(control.answer(&self.gateway, &asker, &view, &arguments)).await;
                 return Ok(answer.finish(limit).into());
             };
             let called = match called {
@@ -176,13 +176,14 @@ impl ServerHandler for Session {
         };
         // The answer to a question that this client was asked before.
         if let Some(state) = &request.request_state {
-            let answer = question.returned(&self.gateway, &asker, tool, &arguments, state, &request).await?;
+            let returned = question.returned(&self.gateway, &asker, tool, &arguments, state, &request);
+            let answer = Box::pin(returned).await?;
             return done(answer);
         }
-        match self.gateway.ask(&asker, tool, Value::Object(arguments.clone())).await {
+        match Box::pin(self.gateway.ask(&asker, tool, Value::Object(arguments.clone()))).await {
             Asked::Answer(answer) => done(*answer),
             Asked::Pending(call, unknown) => {
-                match question.ask(&self.gateway, &asker, tool, &call, &arguments).await {
+                match Box::pin(question.ask(&self.gateway, &asker, tool, &call, &arguments)).await {
                     crate::confirm::Reply::Required(required) => {
                         Ok(CallToolResponse::InputRequired(*required))
                     }
