@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use brigade_call::{
-    DirectoryFact, Objection, StartFacts, StartProgram, StartPurpose, VerifiedStart, plan_start,
+    DirectoryFact, NO_HOME, Objection, StartFacts, StartProgram, StartPurpose, VerifiedStart, plan_start,
 };
 use brigade_catalog::Runtime;
 use brigade_command::{Argv, find_program};
@@ -72,7 +72,8 @@ pub(crate) fn issue(runtime: &Runtime, field: &'static str, objection: &Objectio
         }
         Objection::ProgramNotFound { word } => {
             let wherever = if word.contains('/') { "is not there" } else { "is not on PATH" };
-            bad(format!("the program of `{field}` {wherever}, or cannot be executed"))
+            let issue = bad(format!("the program of `{field}` {wherever}, or cannot be executed"));
+            if word.starts_with('~') { issue.with_fix(NO_HOME) } else { issue }
         }
         other => bad(format!("`{field}`: {other}")),
     })
@@ -133,6 +134,16 @@ mod tests {
             "sh -c 'serve secret-value'",
             &["runtime_high_risk_command: `command`: word 1 gives `sh` its commands as text"],
         );
+    }
+
+    #[test]
+    fn a_path_for_a_shell_is_explained() {
+        let runtime = Runtime::new("r", "~/bin/x").unwrap();
+        let directory = Directory { path: "/bin".into(), shown: ".".into() };
+        let found =
+            verify(&Host::default(), &runtime, StartPurpose::Serve, "~/bin/x", Some(&directory)).unwrap_err();
+        let issue = issue(&runtime, "command", &found[0]).unwrap();
+        assert_eq!(issue.fix, Some(NO_HOME.into()));
     }
 
     #[test]

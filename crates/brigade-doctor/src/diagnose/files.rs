@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use brigade_call::{DirectoryFact, ProgramFact};
+use brigade_call::{DirectoryFact, NO_HOME, ProgramFact};
 use brigade_catalog::Tool;
 use brigade_command::argv::Argv;
 use brigade_command::risk::{self, Risk};
@@ -72,17 +72,16 @@ pub(super) fn command(tool: &Tool, files: &ToolFiles, is_code_refused: bool, fou
             return;
         }
     };
-    let program = shown(argv.program());
     match &files.program {
         ProgramFact::NotFound => {
-            let detail = format!("the program `{program}` is not found on this host");
+            let detail = not_found(argv.program());
             found.push(
                 Issue::of_tool(IssueType::MissingCommand, tool, "command", detail)
                     .evidence(of_path("not found", Some(argv.program()))),
             );
         }
         ProgramFact::Unreadable(why) => {
-            let detail = format!("the program `{program}` cannot be read: {why}");
+            let detail = format!("the program `{}` cannot be read: {why}", shown(argv.program()));
             found.push(
                 Issue::of_tool(IssueType::MissingCommand, tool, "command", detail).evidence("unreadable"),
             );
@@ -90,7 +89,8 @@ pub(super) fn command(tool: &Tool, files: &ToolFiles, is_code_refused: bool, fou
         ProgramFact::NotExecuted | ProgramFact::Found(_) => {}
     }
     if let Some(script) = &files.missing_script {
-        let detail = format!("the script `{}`, which the command runs, does not exist", shown(script));
+        let detail =
+            format!("the script `{}`, which the command runs, does not exist{}", shown(script), home(script));
         let issue = Issue::of_tool(IssueType::MissingCommand, tool, "command", detail);
         found.push(issue.subject("script").evidence(of_path("not found", Some(script))));
     }
@@ -105,6 +105,16 @@ pub(super) fn command(tool: &Tool, files: &ToolFiles, is_code_refused: bool, fou
             Issue::of_tool(IssueType::InlineCode, tool, "command", format!("command: {detail}"))
         }),
     );
+}
+
+/// Says that a program is not there, and why if its path is for a shell.
+pub(super) fn not_found(program: &str) -> String {
+    format!("the program `{}` is not found on this host{}", shown(program), home(program))
+}
+
+/// Returns what to say behind a path that only a shell finds; empty for other paths.
+fn home(path: &str) -> String {
+    if path.starts_with('~') { format!(": {NO_HOME}") } else { String::new() }
 }
 
 /// Returns a name from a command or a file as it may be repeated: short, and without what looks like a secret.

@@ -12,6 +12,9 @@ use crate::{
 /// The file of the runtimes.
 const RUNTIMES: &str = ".brigade/tools/runtimes.toml";
 
+/// The field with the command that checks a runtime.
+const HEALTH: &str = "health_command";
+
 pub(super) fn runtimes(snapshot: &Snapshot<'_>, tools: &[&Tool], found: &mut Vec<Issue>) {
     let Some(facts) = &snapshot.runtimes else { return };
     let users: Vec<(&Tool, &str)> = tools.iter().filter_map(|tool| Some((*tool, needed(tool)?))).collect();
@@ -59,9 +62,10 @@ fn needed(tool: &Tool) -> Option<&str> {
 
 fn one(runtime: &Runtime, state: Option<&RuntimeFacts>, found: &mut Vec<Issue>) {
     let mut say = |kind: IssueType, field: &str, detail: String, evidence: String| {
-        // Several paths of one runtime can lead out.
+        // Several paths and commands of one runtime can be wrong in the same way.
         let many = matches!(kind, IssueType::PathOutside | IssueType::RuntimeSecretInCommand);
-        let subject = if many { field } else { "" };
+        let is_second = field == HEALTH && kind != IssueType::RuntimeHealthFailed;
+        let subject = if many || is_second { field } else { "" };
         let issue = Issue::new(kind, detail).subject(subject).evidence(evidence).at(runtime.place_of(field));
         found.push(Issue { tool_id: Some(runtime.id.as_str().to_owned()), ..of_file(issue) });
     };
@@ -69,42 +73,48 @@ fn one(runtime: &Runtime, state: Option<&RuntimeFacts>, found: &mut Vec<Issue>) 
         let detail = format!("{field} holds what looks like a secret; it is not shown");
         say(IssueType::RuntimeSecretInCommand, field, detail, field.to_owned());
     }
-    let mut is_split = None;
-    match Argv::parse(&runtime.command) {
-        Ok(argv) => {
-            let risks = files::Risks::of_complete(&argv);
-            if let Some((detail, codes)) = risks.high {
-                say(IssueType::RuntimeHighRiskCommand, "command", format!("command: {detail}"), codes);
-            } else if let Some(detail) = risks.code {
-                // The gate knows the policy.
-                let refusal = state.iter().flat_map(|state| &state.issues).find(|issue| {
-                    issue.issue_type == IssueType::RuntimeHighRiskCommand && issue.field == Some("command")
-                });
-                match refusal {
-                    Some(refusal) => {
-                        let code = "inline-code".to_owned();
-                        say(IssueType::RuntimeHighRiskCommand, "command", refusal.detail.clone(), code);
-                    }
-                    None => {
-                        say(IssueType::InlineCode, "command", format!("command: {detail}"), String::new())
+    let health = runtime.health_command.as_deref().filter(|text| !text.trim().is_empty());
+    for (field, text) in [("command", Some(runtime.command.as_str())), (HEALTH, health)] {
+        let Some(text) = text else { continue };
+        match Argv::parse(text) {
+            Ok(argv) => {
+                let risks = files::Risks::of_complete(&argv);
+                if let Some((detail, codes)) = risks.high {
+                    say(IssueType::RuntimeHighRiskCommand, field, format!("{field}: {detail}"), codes);
+                } else if let Some(detail) = risks.code {
+                    // The gate knows the policy.
+                    let refusal = state.iter().flat_map(|state| &state.issues).find(|issue| {
+                        issue.issue_type == IssueType::RuntimeHighRiskCommand && issue.field == Some(field)
+                    });
+                    match refusal {
+                        Some(refusal) => {
+                            let code = "inline-code".to_owned();
+                            say(IssueType::RuntimeHighRiskCommand, field, refusal.detail.clone(), code);
+                        }
+                        None => {
+                            say(IssueType::InlineCode, field, format!("{field}: {detail}"), String::new())
+                        }
                     }
                 }
             }
-            is_split = Some(argv);
-        }
-        Err(error) => {
-            let detail = format!("command cannot be split into words: {error}");
-            say(IssueType::RuntimeBadCommand, "command", detail, "unparsable".to_owned());
+            Err(error) => {
+                let detail = format!("{field} cannot be split into words: {error}");
+                say(IssueType::RuntimeBadCommand, field, detail, "unparsable".to_owned());
+            }
         }
     }
     for issue in state.map(|state| state.issues.as_slice()).unwrap_or_default() {
         let RuntimeIssue { issue_type, field, detail, .. } = issue;
         let (field, detail) = (field.unwrap_or_default(), detail.clone());
-        match (issue_type, &is_split) {
-            (IssueType::RuntimeBadCommand, Some(argv)) if field == "command" => {
-                let program = files::shown(argv.program());
-                let detail = format!("the program `{program}` is not found on this host");
-                say(IssueType::RuntimeBadCommand, "command", detail, "not found".to_owned());
+        let text = match field {
+            "command" => Some(runtime.command.as_str()),
+            HEALTH => health,
+            _ => None,
+        };
+        match (issue_type, text.and_then(|text| Argv::parse(text).ok())) {
+            (IssueType::RuntimeBadCommand, Some(argv)) => {
+                let detail = files::not_found(argv.program());
+                say(IssueType::RuntimeBadCommand, field, detail, "not found".to_owned());
             }
             (IssueType::RuntimeMissingCwd, _) => {
                 say(

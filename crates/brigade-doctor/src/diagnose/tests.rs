@@ -1,5 +1,7 @@
 //! One `check` on the kinds, tools and subjects of what is found.
 
+mod commands;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
