@@ -86,7 +86,7 @@ pub(crate) fn check(
         format!("no workspace at `{place}` or above")
     };
     if outside == Outside::ShowsNothing {
-        output.note(&none);
+        output.without_workspace(&none);
         return Ok(());
     }
     Err(Error::new(ErrorKind::NotFound, none).coded(codes::WORKSPACE_MISSING).hint(NextStep::Init))

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Write};
 use std::sync::Arc;
 
 use brigade::core::json::write_document;
-use brigade::core::{Clock, Timestamp};
+use brigade::core::{Clock, NextStep, Timestamp};
 use brigade::{Error, Exit, Report, SourceFiles};
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ use crate::arguments::{ColorWhen, Globals};
 use crate::render::failure::{ErrorReport, diagnosis, show_error};
 use crate::render::page::{Look, Page, Sheet};
 use crate::render::text::{Colour, Text, Tone};
-use crate::render::{View, refusals};
+use crate::render::{View, Words, refusals};
 use crate::session::Session;
 use crate::surroundings::{Streams, Surroundings, Terminal};
 
@@ -43,6 +43,7 @@ pub(crate) struct Output<'a, 's> {
     streams: &'a mut Streams<'s>,
     session: Option<&'a Session<'a>>,
     sources: OnceCell<Option<SourceFiles>>,
+    words: OnceCell<Words>,
     /// The exit of the first failed write to standard output. Later writes are skipped.
     broken: Option<Exit>,
 }
@@ -72,6 +73,7 @@ impl<'a, 's> Output<'a, 's> {
             streams,
             session: None,
             sources: OnceCell::new(),
+            words: OnceCell::new(),
             broken: None,
         }
     }
@@ -101,6 +103,27 @@ impl<'a, 's> Output<'a, 's> {
         self.clock.now()
     }
 
+    /// Says that there is no workspace, and proposes nothing else than making one.
+    pub(crate) fn without_workspace(&mut self, note: &str) {
+        if !self.shape.quiet && !self.shape.json {
+            let mut page = self.new_page();
+            page.note(note);
+            page.next_step(&NextStep::Init);
+            self.aside(&page.notes);
+        }
+        self.words = OnceCell::from(self.words().clone().before_workspace());
+    }
+
+    /// Returns how commands are typed for the workspace of the command.
+    pub(crate) fn words(&self) -> &Words {
+        self.words.get_or_init(|| self.session.map(Session::words).unwrap_or_default())
+    }
+
+    /// Makes an empty page.
+    pub(crate) fn new_page(&self) -> Page {
+        Page::new(self.now(), self.words().clone())
+    }
+
     /// Returns standard input.
     pub(crate) fn input(&mut self) -> &mut dyn io::Read {
         self.streams.input
@@ -116,7 +139,7 @@ impl<'a, 's> Output<'a, 's> {
                 exit
             }
             Ok(report) => {
-                let mut page = Page::new(self.now());
+                let mut page = self.new_page();
                 report.show(&mut page);
                 self.page(&page, report.exit())
             }
@@ -127,13 +150,13 @@ impl<'a, 's> Output<'a, 's> {
     /// Prints an error and returns its exit code.
     pub(crate) fn fail(&mut self, error: &Error) -> Exit {
         if self.shape.json {
-            let diagnosis = diagnosis(error, self.sources(error.places().next().is_some()));
-            return match refusals::document(error, diagnosis.clone()) {
+            let diagnosis = diagnosis(error, self.sources(error.places().next().is_some()), self.words());
+            return match refusals::document(error, diagnosis.clone(), self.words()) {
                 Some(refused) => self.document(&refused, error.exit()),
-                None => self.document(&ErrorReport::of(error, diagnosis), error.exit()),
+                None => self.document(&ErrorReport::of(error, diagnosis, self.words()), error.exit()),
             };
         }
-        let mut page = Page::new(self.now());
+        let mut page = self.new_page();
         show_error(error, &mut page);
         self.page(&page, error.exit())
     }
@@ -157,7 +180,7 @@ impl<'a, 's> Output<'a, 's> {
     /// Writes a note, unless notes are off.
     pub(crate) fn note(&mut self, text: &str) {
         if !self.shape.quiet && !self.shape.json {
-            let mut page = Page::new(self.now());
+            let mut page = self.new_page();
             page.note(text);
             self.aside(&page.notes);
         }
@@ -213,7 +236,7 @@ impl<'a, 's> Output<'a, 's> {
             Ok(()) => return Exit::Done,
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Exit::Done,
             Err(error) => {
-                let mut page = Page::new(self.now());
+                let mut page = self.new_page();
                 page.error(brigade::codes::ENVIRONMENT, &format!("cannot write to standard output: {error}"));
                 self.aside(&page.trouble);
                 Exit::Environment

@@ -27,6 +27,7 @@ use brigade::core::json::write_document;
 use serde::Serialize;
 
 pub use next::CommandLine;
+pub(crate) use next::Words;
 use page::Page;
 
 /// A report that can be shown as text.

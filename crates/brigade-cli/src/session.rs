@@ -8,7 +8,7 @@ use brigade::{CancelSignal, CancelToken, Env, Error, ErrorKind, Workspace};
 
 use crate::arguments::Globals;
 use crate::progress::TerminalProgress;
-use crate::render::CommandLine;
+use crate::render::{CommandLine, Words};
 use crate::surroundings::{Surroundings, Variables};
 
 /// The target directory and the environment of a command.
@@ -85,14 +85,27 @@ impl<'a> Session<'a> {
             Variables::All => Env::of_process(),
             Variables::Usual => Env::of_process().usual_environment(),
         };
-        let speller = match &self.surroundings.current_directory {
-            Ok(folder) => CommandLine::typed_in(folder, self.target.is_some()),
-            Err(_) => CommandLine::default(),
-        };
-        let context = context.speller(Arc::new(speller)).clock(self.surroundings.clock.clone());
+        let context = context.speller(Arc::new(self.command_line())).clock(self.surroundings.clock.clone());
         match self.lock_timeout {
             Some(timeout) => context.lock_timeout(timeout),
             None => context,
+        }
+    }
+
+    /// Returns how commands are typed for the workspace.
+    pub(crate) fn words(&self) -> Words {
+        let root = match (self.workspace(), &self.target) {
+            (Ok(workspace), _) => Ok(workspace.root().to_owned()),
+            (Err(_), Some(target)) => self.absolute(target),
+            (Err(error), None) => Err(error),
+        };
+        root.map(|root| Words::of(self.command_line(), &root)).unwrap_or_default()
+    }
+
+    fn command_line(&self) -> CommandLine {
+        match &self.surroundings.current_directory {
+            Ok(folder) => CommandLine::typed_in(folder, self.target.is_some()),
+            Err(_) => CommandLine::default(),
         }
     }
 

@@ -68,7 +68,7 @@ impl Calls {
                 continue;
             }
             let refused = |error: Error, plan: Option<&Plan>| {
-                Line::Refused(Box::new(BatchRow::refused(number, error.line(&*self.room.env.speller), plan)))
+                Line::Refused(Box::new(BatchRow::refused(number, error.line(&self.room.speller()), plan)))
             };
             group.push(match plan_line(&self.room, &config, &mut facts, &line) {
                 Ok(plan) => match plan.not_to_be_queued(blocked) {
@@ -100,7 +100,7 @@ fn plan_line<'c>(
         facts.insert(tool_id.clone(), reader.plan(tool, room.env.caller.clone())?.facts);
     }
     let known = facts.get(&tool_id).expect("the facts were put there above").clone();
-    Ok(plan(PlanFacts { args: Ok(args), ..known }).spelled(&*room.env.speller))
+    Ok(plan(PlanFacts { args: Ok(args), ..known }).spelled(&room.speller()))
 }
 
 /// Stores a group with one sync, and passes the result of each line in input order.

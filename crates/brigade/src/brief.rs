@@ -84,7 +84,7 @@ impl Doctor {
                 .map(|facts| facts.id.clone())
                 .collect(),
             inbox: inbox_counts(&inbox),
-            next_command: self.room.in_words(next),
+            next_command: self.room.spelled(next),
             next_reason,
         })
     }

@@ -249,7 +249,7 @@ pub(crate) fn note_on_tool(room: &Room, id: &str) -> Result<Option<String>, Erro
         return Ok(None);
     }
     let failure = Failure::new(ErrorKind::NotFound, format!("no tool has the id `{}`", shown_id(id)));
-    Ok(Some(failure.near(id, catalog.ids()).with_hints(&*room.env.speller)))
+    Ok(Some(failure.near(id, catalog.ids()).with_hints(&room.speller())))
 }
 
 /// Returns the next step for a call that would be accepted now.

@@ -106,7 +106,7 @@ impl Tools {
         let tool = load::any_tool(&config.catalog, id).map_err(|error| {
             let mut errors = errors.clone();
             let message = error.to_string();
-            let told = error.with_hints(&*self.room.env.speller);
+            let told = error.with_hints(&self.room.speller());
             if errors.iter().all(|known| known.as_str() != message && known.as_str() != told) {
                 errors.push(ErrorLine::new(error.code(), message));
             }

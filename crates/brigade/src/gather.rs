@@ -51,7 +51,7 @@ pub(crate) fn plan_call(
 ) -> Result<Planned, Error> {
     let input = FactReader::new(host(room), config).plan(tool, caller)?;
     let PlanInput { facts, projections, program, directory } = input;
-    let plan = brigade_call::plan(PlanFacts { args, ..facts }).spelled(&*room.env.speller);
+    let plan = brigade_call::plan(PlanFacts { args, ..facts }).spelled(&room.speller());
     tracing::debug!(
         tool = plan.tool_id(),
         directory = %directory.display(),
@@ -78,7 +78,7 @@ pub(crate) fn plan_request(
         Blocker { hint: error.hints().first().cloned(), ..Blocker::new("tool_missing", error.to_string()) };
     let reader = FactReader::new(host(room), config);
     let missing = reader.missing(load::shown_id(tool_id), reason, room.env.caller.clone());
-    let plan = plan_missing(MissingTool { args, ..missing }).spelled(&*room.env.speller);
+    let plan = plan_missing(MissingTool { args, ..missing }).spelled(&room.speller());
     let directory = room.fs.root().to_owned();
     Ok((Planned { plan, projections: Vec::new(), program: None, directory }, Some(error)))
 }

@@ -87,7 +87,7 @@ fn compare(room: &Room, config: &Config, tools: &[&Tool], against: Against) -> R
         schema: &schema,
     };
     let mut report = comparison.of(tools)?;
-    report.issues.iter_mut().for_each(|issue| issue.spell(&*room.env.speller));
+    report.issues.iter_mut().for_each(|issue| issue.spell(&room.speller()));
     Ok(report)
 }
 

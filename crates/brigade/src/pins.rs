@@ -30,7 +30,7 @@ impl Pins {
         let (pins, errors) = pins(&self.room)?;
         let states = pin_store(&self.room).servers(&load::catalog(&self.room)?, &pins)?;
         let mut issues: Vec<LiveIssue> = states.iter().flat_map(server_issues).collect();
-        issues.iter_mut().for_each(|issue| issue.spell(&*self.room.env.speller));
+        issues.iter_mut().for_each(|issue| issue.spell(&self.room.speller()));
         let servers: Vec<ServerSummary> =
             states.iter().map(|state| ServerSummary::of(state, |path| self.room.absolute(path))).collect();
         let summaries: Vec<PinSummary> = pins.iter().map(|pin| pin_summary(&self.room, pin)).collect();

@@ -91,7 +91,7 @@ pub(crate) fn diagnosis(room: &Room, state: &PolicyState) -> Option<Diagnosis> {
         fault.label()
     };
     let step = first.place.as_ref().map_or(NextStep::InitPolicy, step_to_correct);
-    let help = first.help.clone().map_or_else(|| room.in_words(step), |help| room.spelled(help));
+    let help = room.spelled(first.help.clone().unwrap_or_else(|| step.into()));
     Some(Diagnosis {
         code: first.code.clone().into_owned(),
         labels: errors.iter().filter_map(label).collect(),

@@ -95,7 +95,7 @@ fn select<'c>(room: &Room, catalog: &'c Catalog, id: Option<&str>, orphans: &[Or
         Err(error) => {
             // An unreadable catalog is already reported.
             if !catalog.tools().is_empty() || errors.is_empty() {
-                errors.push(error.line(&*room.env.speller));
+                errors.push(error.line(&room.speller()));
             }
             Vec::new()
         }

@@ -161,7 +161,7 @@ fn verify_call(room: &Room, stored: StoredCall, checkpoints: &[Checkpoint]) -> R
             planned.plan = verified.plan().clone();
             Verified::Ready(Box::new(Ready { call: verified, revision, planned, config }))
         }
-        Err(refusal) => Verified::Refused(Box::new(call), Box::new(refusal.spelled(&*room.env.speller))),
+        Err(refusal) => Verified::Refused(Box::new(call), Box::new(refusal.spelled(&room.speller()))),
     })
 }
 

@@ -131,7 +131,7 @@ fn facts_of(room: &Room, configured: &Configured, checks: Checks) -> Vec<Runtime
 
 fn summary(room: &Room, runtimes: &RuntimeFile, facts: &[RuntimeFacts]) -> RuntimesSummary {
     let errors = runtimes.issues().iter().filter(|issue| issue.severity == Severity::Error);
-    let speller = &*room.env.speller;
+    let speller = &room.speller();
     let of_config = runtimes.issues().iter().map(|issue| (issue.severity, config_record(issue, speller)));
     let of_facts = facts.iter().flat_map(|facts| &facts.issues);
     let all: Vec<(Severity, RuntimeIssueRecord)> =
@@ -155,7 +155,7 @@ fn summary(room: &Room, runtimes: &RuntimeFile, facts: &[RuntimeFacts]) -> Runti
 
 /// Prepares a runtime for reports.
 fn runtime_status(room: &Room, facts: &RuntimeFacts) -> RuntimeStatus {
-    facts.status(&*room.env.speller).shown(room)
+    facts.status(&room.speller()).shown(room)
 }
 
 /// Checks the runtime of a call's tool. The health command of a required runtime is run. An optional runtime is only

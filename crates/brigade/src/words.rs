@@ -1,6 +1,6 @@
 //! Next steps, spelled for the current face.
 
-use brigade_core::{Hint, NextStep};
+use brigade_core::{Hint, NextStep, Spell};
 
 use crate::room::Room;
 
@@ -10,19 +10,31 @@ impl Room {
         self.env.speller.spell(step, Some(&self.target()))
     }
 
-    /// Returns a step together with its spelling.
-    pub(crate) fn in_words(&self, step: NextStep) -> Hint {
-        Hint::from(step).spelled(&*self.env.speller, Some(&self.target()))
-    }
-
     /// Returns a function that spells steps, for rows that outlive the operation.
     pub(crate) fn words_of_steps(&self) -> impl Fn(&NextStep) -> String + Clone + Send + Sync + 'static {
         let (speller, root) = (self.env.speller.clone(), self.target());
         move |step| speller.spell(step, Some(&root))
     }
 
-    /// Spells a hint for storage, or for use in the workspace directory.
+    /// Spells a hint as the user would type its steps.
     pub(crate) fn spelled(&self, hint: impl Into<Hint>) -> Hint {
-        hint.into().spelled(&*self.env.speller, None)
+        hint.into().spelled(&self.speller(), None)
+    }
+
+    /// Returns a speller for texts that are shown. Texts that are stored name no workspace: `env.speller` spells these.
+    pub(crate) fn speller(&self) -> ShownWords<'_> {
+        ShownWords { speller: &*self.env.speller, root: self.target() }
+    }
+}
+
+/// Spells steps as the user would type them, also where a text does not say which workspace it is about.
+pub(crate) struct ShownWords<'r> {
+    speller: &'r dyn Spell,
+    root: String,
+}
+
+impl Spell for ShownWords<'_> {
+    fn spell(&self, step: &NextStep, workspace: Option<&str>) -> String {
+        self.speller.spell(step, Some(workspace.unwrap_or(&self.root)))
     }
 }

@@ -96,6 +96,28 @@ fn several_calls_are_decided_at_once() {
     assert!(errors[0].is_null() && errors[1].as_str().unwrap().contains("rejected"), "{held:#}");
 }
 
+/// Issue 13: the second time was an error, or confirmed what the first had reported as changed.
+#[test]
+fn a_call_that_is_named_twice_is_decided_once() {
+    let site = site();
+    let [a, b] = ["a", "b"].map(|path| site.queue("tool", &json!({"path": path}).to_string()));
+    let document = site.json(["call", "approve", &a, &a, &b, &a]).expect(0);
+    let ids: Vec<&Value> =
+        document["calls"].as_array().unwrap().iter().map(|row| &row["call"]["id"]).collect();
+    assert_eq!(ids, [&json!(a), &json!(b)], "{document:#}");
+    let unknown = site.json(["call", "approve", "call-nope", "call-nope"]).expect(1);
+    assert_eq!(unknown["calls"].as_array().unwrap().len(), 1, "{unknown:#}");
+    let start = &b[..b.len() - 1];
+    site.tools(["call", "reject", &b, start, "--reason", "no"]).assert_code(0);
+
+    let source = Site::script_with("echo ran\n", "source_path = \"docs/tool.md\"\n");
+    source.workspace.write("docs/tool.md", "Says ran.\n");
+    let changed = source.queue("tool", "{}");
+    source.workspace.write("docs/tool.md", "Says something else.\n");
+    source.json(["call", "approve", &changed, &changed]).expect(1);
+    assert_eq!(source.status(&changed), "pending");
+}
+
 /// Issue 13: candidates were calls that the command could not take, and were listed twice.
 #[test]
 fn candidates_are_the_calls_that_the_command_could_take() {

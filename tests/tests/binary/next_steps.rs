@@ -221,3 +221,73 @@ fn a_checkpoint_that_is_a_directory_is_not_to_be_read() {
         issues.iter().find(|issue| issue["issue_type"] == "checkpoint_invalid").expect("the folder is found");
     assert_eq!(issue["fix"], "brigade tools checkpoint list");
 }
+
+/// Issue 13: hints of failures named no workspace when the command was told one with `--target`.
+#[test]
+fn what_is_proposed_elsewhere_names_the_workspace_in_text_and_documents() {
+    let site = Site::script("echo ran\n");
+    let root = site.workspace.join(".").canonicalize().unwrap();
+    let root = root.to_str().unwrap();
+    let there = format!("brigade --target {root} tools ");
+    let outside = site.brigade.clone().current_dir("/");
+    let typed = |words: &[&str]| {
+        ["--target", root, "tools"]
+            .into_iter()
+            .chain(words.iter().copied())
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    for words in [
+        &["show", "nope"][..],
+        &["call", "show", "call-nope"],
+        &["call", "approve", "call-nope"],
+        &["call", "run", "call-nope"],
+        &["call", "list"],
+        &["run", "list"],
+        &["run", "show", "run-nope"],
+        &["runtime", "start", "nope"],
+        &["policy", "show"],
+        &["pins", "show", "nope"],
+        &["checkpoint", "show", "nope"],
+    ] {
+        let run = outside.run(typed(words));
+        let said = format!("{}{}", run.stdout_text(), run.stderr_text());
+        assert!(said.contains("brigade "), "{words:?} proposes nothing\n{run}");
+        assert_eq!(said.matches("brigade tools ").count(), 0, "{run}");
+        assert!(said.contains(&there), "{run}");
+        // The same command in the workspace needs no option.
+        let mut here = vec!["tools"];
+        here.extend(words);
+        let here = site.brigade.run(here);
+        assert!(!here.stderr_text().contains("--target"), "{here}");
+        let mut json = typed(words);
+        json.push("--json".to_owned());
+        let document = outside.run(json).stdout_text();
+        assert!(!document.contains("brigade tools "), "{document}");
+    }
+    let missing = site.json(["show", "nope"]).expect(1);
+    assert_eq!(missing["help"], "brigade tools list", "{missing:#}");
+    let several = outside.run(typed(&["call", "approve", "call-a", "call-b", "--json"])).json();
+    assert!(several["calls"][0]["error"].as_str().unwrap().contains(&there), "{several:#}");
+}
+
+#[test]
+fn without_a_workspace_only_making_one_is_proposed() {
+    let site = Site::empty();
+    for words in [
+        &["call", "list"][..],
+        &["run", "list"],
+        &["checkpoint", "list"],
+        &["search", "x"],
+        &["pack", "list"],
+        &["parity", "status"],
+        &["call", "show", "call-1"],
+        &["doctor"],
+    ] {
+        let run = site.tools(words.iter());
+        let said = run.stderr_text();
+        let proposed: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix("help: ")).collect();
+        assert_eq!(proposed, ["brigade tools init"], "{run}");
+    }
+    site.tools(["init"]).assert_code(0);
+}

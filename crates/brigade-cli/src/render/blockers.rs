@@ -4,7 +4,7 @@ use brigade::core::Hint;
 use brigade::{Blocker, BlockerDetail, Fault};
 
 use super::fault;
-use super::next::hint_text;
+use super::next::Words;
 use super::page::Sheet;
 
 /// Lists every blocker with its line and its help.
@@ -13,8 +13,8 @@ pub(crate) fn show(details: &[BlockerDetail], sheet: &mut Sheet) {
 }
 
 /// Returns the document of a blocker.
-pub(crate) fn detail(blocker: &Blocker) -> BlockerDetail {
-    BlockerDetail { hint: blocker.hint.as_ref().map(hint_text), ..BlockerDetail::from(blocker) }
+pub(crate) fn detail(blocker: &Blocker, words: &Words) -> BlockerDetail {
+    BlockerDetail { hint: blocker.hint.as_ref().map(|hint| words.hint(hint)), ..BlockerDetail::from(blocker) }
 }
 
 /// Converts the document of a blocker to a fault.

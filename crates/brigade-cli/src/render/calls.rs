@@ -131,9 +131,8 @@ impl CallRows {
         self.shown == 0
     }
 
-    /// Moves the rows so far to a page.
-    pub(crate) fn part(&mut self, now: Timestamp) -> Page {
-        let mut page = Page::new(now);
+    /// Moves the rows so far to an empty page.
+    pub(crate) fn part(&mut self, mut page: Page) -> Page {
         if let Some(heading) = self.heading.take() {
             page.data.line(heading);
         }
@@ -142,15 +141,14 @@ impl CallRows {
         page
     }
 
-    /// Moves the last rows to a page, with notes and the next step.
-    pub(crate) fn last(&mut self, now: Timestamp, limit: Option<usize>) -> Page {
+    /// Moves the last rows to an empty page, with notes and the next step.
+    pub(crate) fn last(&mut self, mut page: Page, limit: Option<usize>) -> Page {
         if self.shown == 0 && self.table.len() == 0 {
-            let mut page = Page::new(now);
             page.data.line("no calls");
             page.next("brigade tools call queue ID --args JSON");
             return page;
         }
-        let mut page = self.part(now);
+        let mut page = self.part(page);
         if limit == Some(self.shown) {
             page.note(&format!("showing the newest {} calls; use --all to list every call", self.shown));
         }

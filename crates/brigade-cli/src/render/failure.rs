@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::blockers;
 use super::fault;
-use super::next::hint_text;
+use super::next::Words;
 use super::page::Page;
 use super::refusals;
 use super::text::{Text, Tone};
@@ -40,13 +40,13 @@ impl Report for ErrorReport {
 }
 
 /// Returns the members that every document of a failure has.
-pub(crate) fn diagnosis(error: &Error, sources: Option<&SourceFiles>) -> Diagnosis {
+pub(crate) fn diagnosis(error: &Error, sources: Option<&SourceFiles>, words: &Words) -> Diagnosis {
     let (fault, reasons) = error.faults();
     let help = match reasons.as_slice() {
         [only] => with_only_reason(fault.clone(), only.clone()).help,
         _ => fault.help.clone(),
     };
-    let help = help.map(|help| unsecret(&hint_text(&help)));
+    let help = help.map(|help| unsecret(&words.hint(&help)));
     let label = |mut fault: Fault| {
         if let Some(sources) = sources {
             sources.look_up(&mut fault);
@@ -59,17 +59,21 @@ pub(crate) fn diagnosis(error: &Error, sources: Option<&SourceFiles>) -> Diagnos
 
 impl ErrorReport {
     /// Returns the document of an error.
-    pub(crate) fn of(error: &Error, diagnosis: Diagnosis) -> ErrorReport {
+    pub(crate) fn of(error: &Error, diagnosis: Diagnosis, words: &Words) -> ErrorReport {
         ErrorReport {
             diagnosis,
             blockers: error.blockers().iter().map(ToString::to_string).collect(),
-            blocker_details: error.blockers().iter().map(blockers::detail).collect(),
+            blocker_details: error
+                .blockers()
+                .iter()
+                .map(|blocker| blockers::detail(blocker, words))
+                .collect(),
             candidates: error.could_be().to_vec(),
             ..ErrorReport::new(
                 unsecret(&error.to_string()),
                 error.kind().as_str(),
                 error.exit(),
-                error.hints().iter().map(|hint| unsecret(&hint_text(hint))).collect(),
+                error.hints().iter().map(|hint| unsecret(&words.hint(hint))).collect(),
             )
         }
     }

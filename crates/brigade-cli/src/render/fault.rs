@@ -18,7 +18,6 @@ use miette::{GraphicalReportHandler, GraphicalTheme, ThemeCharacters, ThemeStyle
 use owo_colors::Style;
 use unicode_width::UnicodeWidthStr;
 
-use super::next::hint_text;
 use super::page::{Look, Sheet};
 use super::text::{Colour, Text, Tone};
 
@@ -61,7 +60,7 @@ fn safe(fault: &Fault) -> Fault {
     let escape = |text: &mut String| *text = escape_terminal(text).into_owned();
     escape(&mut safe.message);
     safe.field.iter_mut().for_each(escape);
-    safe.help = safe.help.map(|help| Hint::from(escape_terminal_lines(&hint_text(&help)).into_owned()));
+    safe.help = safe.help.map(|help| Hint::from(escape_terminal_lines(&help.to_string()).into_owned()));
     safe
 }
 

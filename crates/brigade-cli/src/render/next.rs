@@ -50,14 +50,58 @@ impl Spell for CommandLine {
     }
 }
 
-/// Formats a hint, with its steps as commands to run in the workspace directory.
-pub(crate) fn hint_text(hint: &Hint) -> String {
-    hint.clone().spelled(&CommandLine::default(), None).to_string()
+/// How the commands that a command proposes are typed: where it was typed itself, and for the same workspace.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Words {
+    line: CommandLine,
+    root: Option<String>,
+    is_made_first: bool,
 }
 
-/// Formats a step as a command to run in the workspace directory.
-pub(crate) fn step_text(step: &NextStep) -> String {
-    CommandLine::default().spell(step, None)
+impl Words {
+    /// Formats commands for the workspace at `root`.
+    pub(crate) fn of(line: CommandLine, root: &Path) -> Words {
+        Words { line, root: Some(root.display().to_string()), is_made_first: false }
+    }
+
+    /// Formats no commands that are written out: they work only when there is a workspace.
+    pub(crate) fn before_workspace(self) -> Words {
+        Words { is_made_first: true, ..self }
+    }
+
+    /// Formats a hint.
+    pub(crate) fn hint(&self, hint: &Hint) -> String {
+        self.spelled(hint.clone()).to_string()
+    }
+
+    /// Formats the steps of a hint that have no words yet.
+    pub(crate) fn spelled(&self, hint: Hint) -> Hint {
+        hint.spelled(self, None)
+    }
+
+    /// Formats a step.
+    pub(crate) fn step(&self, step: &NextStep) -> String {
+        self.spell(step, None)
+    }
+
+    /// Adds to a command that is written out which workspace it is for. Absent if it would not work.
+    pub(crate) fn command<'c>(&self, command: &'c str) -> Option<Cow<'c, str>> {
+        if self.is_made_first {
+            return None;
+        }
+        Some(match (command.strip_prefix("brigade "), self.line.site(self.root.as_deref())) {
+            (Some(words), Site::Elsewhere(root)) if !words.starts_with("--target ") => {
+                Cow::Owned(format!("brigade --target {} {words}", quote(root)))
+            }
+            _ => Cow::Borrowed(command),
+        })
+    }
+}
+
+impl Spell for Words {
+    fn spell(&self, step: &NextStep, workspace: Option<&str>) -> String {
+        self.line.spell(step, workspace.or(self.root.as_deref()))
+    }
 }
 
 /// Where a command is run.

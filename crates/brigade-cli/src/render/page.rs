@@ -1,11 +1,11 @@
 //! The text output of a command: data for standard output, everything else for standard error.
 
 use brigade::codes::ErrorCode;
-use brigade::core::Timestamp;
+use brigade::core::{NextStep, Timestamp};
 use brigade::{Fault, SourceFiles};
 
 use super::fault;
-use super::next::hint_text;
+use super::next::Words;
 use super::table::{Fit, Table};
 use super::text::{Colour, Text, Tone};
 
@@ -24,6 +24,7 @@ pub(crate) struct Look {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sheet {
     blocks: Vec<Block>,
+    words: Words,
 }
 
 #[derive(Clone, Debug)]
@@ -43,6 +44,10 @@ struct Field {
 }
 
 impl Sheet {
+    fn new(words: &Words) -> Sheet {
+        Sheet { blocks: Vec::new(), words: words.clone() }
+    }
+
     /// Adds a line.
     pub(crate) fn line(&mut self, text: impl Into<Text>) {
         self.indented(0, text);
@@ -91,7 +96,8 @@ impl Sheet {
     }
 
     /// Adds a fault, separated from a fault before it by an empty line.
-    pub(crate) fn fault(&mut self, fault: Fault) {
+    pub(crate) fn fault(&mut self, mut fault: Fault) {
+        fault.help = fault.help.map(|help| self.words.spelled(help));
         if matches!(self.blocks.last(), Some(Block::Fault(_))) {
             self.gap();
         }
@@ -100,7 +106,7 @@ impl Sheet {
 
     /// Returns whether a fault proposes a command.
     fn proposes(&self, command: &str) -> bool {
-        let says = |fault: &Fault| fault.help.as_ref().is_some_and(|help| hint_text(help) == command);
+        let says = |fault: &Fault| fault.help.as_ref().is_some_and(|help| help.to_string() == command);
         self.blocks.iter().any(|block| matches!(block, Block::Fault(fault) if says(fault)))
     }
 
@@ -166,12 +172,14 @@ pub(crate) struct Page {
     pub notes: Sheet,
     /// The current time, for ages.
     pub now: Timestamp,
+    words: Words,
 }
 
 impl Page {
-    /// Makes an empty page.
-    pub(crate) fn new(now: Timestamp) -> Page {
-        Page { data: Sheet::default(), trouble: Sheet::default(), notes: Sheet::default(), now }
+    /// Makes an empty page. Commands that it proposes are typed as `words` says.
+    pub(crate) fn new(now: Timestamp, words: Words) -> Page {
+        let sheet = || Sheet::new(&words);
+        Page { data: sheet(), trouble: sheet(), notes: sheet(), now, words }
     }
 
     /// Adds an error.
@@ -181,10 +189,18 @@ impl Page {
 
     /// Adds the next command to run, in the same form as the help of an error, unless an error or issue says it.
     pub(crate) fn next(&mut self, command: &str) {
+        let Some(command) = self.words.command(command) else { return };
+        let command = &*command;
         if self.data.proposes(command) || self.trouble.proposes(command) {
             return;
         }
         self.notes.line(Text::new(Tone::Good, "help: ").then(Tone::Accent, command));
+    }
+
+    /// Adds the next step to take.
+    pub(crate) fn next_step(&mut self, step: &NextStep) {
+        let command = self.words.step(step);
+        self.next(&command);
     }
 
     /// Adds a note.

@@ -9,20 +9,20 @@ use brigade::paths::{CALLS, CATALOG, CHECKPOINTS, INBOX, PINS, RUNS};
 use brigade::{BlockerDetail, Call, Diagnosis, Error, PlanReport, Refusal, RuntimesSummary};
 
 use self::forms::*;
-use super::next::CommandLine;
+use super::next::Words;
 use super::page::Page;
 use super::text::{Text, Tone};
 use super::views::{logs_command, numbers, show_call, skipped};
 use super::{View as _, blockers};
 
 /// Returns the document of an error that is a refusal.
-pub(crate) fn document(error: &Error, diagnosis: Diagnosis) -> Option<Refused> {
+pub(crate) fn document(error: &Error, diagnosis: Diagnosis, words: &Words) -> Option<Refused> {
     let parts = Parts {
         error,
         target: error.target()?.to_owned(),
-        text: error.with_hints(&CommandLine::default()),
+        text: error.with_hints(words),
         blockers: error.blockers().iter().map(ToString::to_string).collect(),
-        blocker_details: error.blockers().iter().map(blockers::detail).collect(),
+        blocker_details: error.blockers().iter().map(|blocker| blockers::detail(blocker, words)).collect(),
         diagnosis,
     };
     parts.document(error.refusal()?)

@@ -5,7 +5,7 @@ use brigade::paths::CALLS;
 use brigade::{Call, Error, Report, SchemaId, Workspace};
 use serde::{Deserialize, Serialize};
 
-use super::CommandLine;
+use super::Words;
 use super::failure::unsecret;
 
 /// `call approve`, `call reject` and `call hold` with several calls.
@@ -48,18 +48,18 @@ pub(crate) enum Reviewed {
 
 impl Reviewed {
     /// Returns the row of a result. `id` is the id as it was typed.
-    pub(crate) fn of(id: &IdPrefix, result: Result<brigade::ReviewReport, Error>) -> Reviewed {
+    pub(crate) fn of(id: &IdPrefix, result: Result<brigade::ReviewReport, Error>, words: &Words) -> Reviewed {
         match result {
             Ok(report) => Reviewed::Done { call: Box::new(report.call) },
-            Err(error) => Reviewed::Refused { id: unsecret(id.as_str()), error: detailed(&error) },
+            Err(error) => Reviewed::Refused { id: unsecret(id.as_str()), error: detailed(&error, words) },
         }
     }
 }
 
 /// Returns an error with its reasons and hints as one text.
-fn detailed(error: &Error) -> String {
+fn detailed(error: &Error, words: &Words) -> String {
     let reasons = error.blockers().iter().map(ToString::to_string);
     let reasons: Vec<String> = reasons.filter(|reason| *reason != error.to_string()).collect();
-    let text = error.with_hints(&CommandLine::default());
+    let text = error.with_hints(words);
     if reasons.is_empty() { text } else { format!("{text}: {}", reasons.join("; ")) }
 }

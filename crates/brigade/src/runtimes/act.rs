@@ -196,7 +196,7 @@ fn start_report(
         },
         StartOutcome::Refused { blockers } => {
             let mut blockers = start_blockers(runtimes, runtime, &blockers);
-            blockers.iter_mut().for_each(|blocker| blocker.spell(&*room.env.speller));
+            blockers.iter_mut().for_each(|blocker| blocker.spell(&room.speller()));
             return Err(start_refused(room, runtime, &facts, blockers));
         }
         StartOutcome::Failed { reason, log, survivors } => {

@@ -7,7 +7,7 @@ use brigade::{Exit, Report, SchemaId, Workspace};
 use serde::{Deserialize, Serialize};
 
 use crate::output::Output;
-use crate::render::page::{Page, Sheet};
+use crate::render::page::Sheet;
 use crate::render::shell::quoted;
 use crate::render::text::{Text, Tone};
 use crate::surroundings::{Streams, Surroundings, Variables};
@@ -150,7 +150,7 @@ impl<'w, 'o, 's> Stage<'w, 'o, 's> {
             let report = DemoReport { schema: DemoReport::SCHEMA, target: self.folder, steps: self.answers };
             return self.output.document(&report, exit);
         }
-        let mut page = Page::new(self.output.now());
+        let mut page = self.output.new_page();
         page.notes.line("");
         page.notes.line(Text::new(Tone::Faint, "Try next:"));
         for (command, why) in [
@@ -183,7 +183,7 @@ impl<'w, 'o, 's> Stage<'w, 'o, 's> {
 
     fn show(&mut self, write: impl FnOnce(&mut Sheet)) {
         if !self.output.is_json() {
-            let mut page = Page::new(self.output.now());
+            let mut page = self.output.new_page();
             write(&mut page.data);
             self.output.page(&page, Exit::Done);
         }

@@ -11,7 +11,6 @@ use brigade::{
 
 use super::runs;
 use crate::render::blockers;
-use crate::render::next::step_text;
 use crate::render::page::{Page, Sheet};
 use crate::render::shell::quoted;
 use crate::render::text::{Text, Tone};
@@ -298,7 +297,7 @@ impl View for CallReport {
         }
         match &self.next {
             Some(NextStep::QueueCall(tool)) => page.next(&queue_command(tool, &self.call.args)),
-            Some(step) => page.next(&step_text(step)),
+            Some(step) => page.next_step(step),
             None => {}
         }
     }

@@ -7,7 +7,6 @@ use brigade::{
 };
 
 use super::doctor::{place, show_issues};
-use crate::render::next::step_text;
 use crate::render::page::Page;
 use crate::render::table::{Fit, Table};
 use crate::render::text::{Text, Tone};
@@ -28,7 +27,7 @@ impl View for ToolLinesReport {
         config_errors(&self.errors, page);
         if self.tools.is_empty() {
             page.data.line("no tools");
-            return page.next(&step_text(&self.next));
+            return page.next_step(&self.next);
         }
         let mut table = Table::new([
             ("id", Fit::Whole),

@@ -7,7 +7,6 @@ use brigade::{
 };
 
 use super::runs;
-use crate::render::next::step_text;
 use crate::render::page::Page;
 use crate::render::shell::quoted;
 use crate::render::table::{Fit, Table};
@@ -58,7 +57,7 @@ impl View for CheckpointReport {
                 let choice = self.checkpoint.choices.first().map_or("continue", String::as_str);
                 page.next(&format!("brigade tools checkpoint approve {id} --choice {}", quoted(choice)));
             }
-            Some(step) => page.next(&step_text(step)),
+            Some(step) => page.next_step(step),
             None => {}
         }
     }

@@ -8,7 +8,6 @@ use brigade::{
     RunInputsReport, RunListReport, RunShowReport, RunSummary,
 };
 
-use crate::render::next::step_text;
 use crate::render::page::Page;
 use crate::render::table::{Fit, Table};
 use crate::render::text::{Text, Tone};
@@ -76,7 +75,7 @@ impl View for RunShowReport {
         show_receipt(&self.run, page);
         note_unrecorded(&self.run, page);
         if let Some(step) = &self.next {
-            page.next(&step_text(step));
+            page.next_step(step);
         }
     }
 }

@@ -129,6 +129,7 @@ mod tests {
     use unicode_width::UnicodeWidthStr as _;
 
     use super::*;
+    use crate::render::Words;
     use crate::render::page::Look;
     use crate::render::text::Colour;
 
@@ -186,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_brief_of_much_fits_one_screen() {
-        let mut page = Page::new(Timestamp::from_unix_micros(1_790_000_000_000_000));
+        let mut page = Page::new(Timestamp::from_unix_micros(1_790_000_000_000_000), Words::default());
         full().show(&mut page);
         let text = page.data.write(Look { colour: Colour::Off, width: Some(80), graphics: false }, None);
         let lines: Vec<&str> = text.lines().collect();

@@ -14,7 +14,7 @@ use crate::session::Session;
 /// from the last approved call of the tool.
 #[derive(Args, Debug)]
 pub(crate) struct ApproveArgs {
-    /// Ids of the calls, or unique prefixes
+    /// Ids of the calls, or unique prefixes; a call that is named twice is decided once
     #[arg(required = true, value_name = "CALL")]
     calls: Vec<IdPrefix>,
 }

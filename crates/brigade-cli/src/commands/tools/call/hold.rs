@@ -12,7 +12,7 @@ use crate::session::Session;
 /// Put calls on hold for later review
 #[derive(Args, Debug)]
 pub(crate) struct HoldArgs {
-    /// Ids of the calls, or unique prefixes
+    /// Ids of the calls, or unique prefixes; a call that is named twice is decided once
     #[arg(required = true, value_name = "CALL")]
     calls: Vec<IdPrefix>,
 

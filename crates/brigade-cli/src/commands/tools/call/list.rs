@@ -62,11 +62,11 @@ fn show(workspace: &Workspace, filter: CallFilter, output: &mut Output<'_, '_>) 
     list.for_each(&mut |call| {
         rows.add(call, now);
         if rows.is_full() {
-            exit = exit.max(output.page(&rows.part(now), Exit::Done));
+            exit = exit.max(output.page(&rows.part(output.new_page()), Exit::Done));
         }
         if exit == Exit::Done { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
-    let mut page = rows.last(now, limit);
+    let mut page = rows.last(output.new_page(), limit);
     if rows.is_empty() {
         list.notes()?.iter().for_each(|note| page.note(note));
     }

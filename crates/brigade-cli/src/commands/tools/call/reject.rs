@@ -14,7 +14,7 @@ use crate::session::Session;
 /// Also ends a call that waits for a checkpoint or can be resumed. A running call cannot be rejected.
 #[derive(Args, Debug)]
 pub(crate) struct RejectArgs {
-    /// Ids of the calls, or unique prefixes
+    /// Ids of the calls, or unique prefixes; a call that is named twice is decided once
     #[arg(required = true, value_name = "CALL")]
     calls: Vec<IdPrefix>,
 

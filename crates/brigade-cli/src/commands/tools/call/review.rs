@@ -7,7 +7,7 @@ use crate::output::Output;
 use crate::render::reviews::{Reviewed, ReviewsReport};
 use crate::session::Session;
 
-/// Takes a decision about each call and returns the exit code. Every call is tried.
+/// Takes a decision about each call and returns the exit code. Every call is tried, once.
 pub(super) fn each(
     session: &Session<'_>,
     calls: &[IdPrefix],
@@ -21,7 +21,20 @@ pub(super) fn each(
     if let [call] = calls {
         return output.finish(decide(&workspace, call));
     }
-    let results = calls.iter().map(|call| (call, decide(&workspace, call)));
+    let mut decided = Vec::new();
+    // A call that is named again is not decided again: to repeat an approval confirms what changed.
+    let results = calls.iter().enumerate().filter_map(|(place, call)| {
+        if calls[..place].iter().any(|before| before.as_str() == call.as_str()) {
+            return None;
+        }
+        let result = decide(&workspace, call);
+        match &result {
+            Ok(report) => decided.push(report.call.id.clone()),
+            Err(_) if decided.iter().any(|id| id.as_str().starts_with(call.as_str())) => return None,
+            Err(_) => {}
+        }
+        Some((call, result))
+    });
     let mut exit = Exit::Done;
     if !output.is_json() {
         for (number, (_, result)) in results.enumerate() {
@@ -32,9 +45,10 @@ pub(super) fn each(
         }
         return exit;
     }
+    let words = output.words().clone();
     let rows = results.map(|(call, result)| {
         exit = exit.max(result.as_ref().map_or_else(Error::exit, |_| Exit::Done));
-        Reviewed::of(call, result)
+        Reviewed::of(call, result, &words)
     });
     let rows = rows.collect();
     output.document(&ReviewsReport::new(&workspace, rows), exit)

@@ -3,7 +3,6 @@
 use brigade::{Exit, StartProgress};
 
 use crate::output::Output;
-use crate::render::page::Page;
 use crate::render::runtimes::step;
 use crate::session::Session;
 
@@ -34,7 +33,7 @@ impl<'a, 'o, 's> Waiting<'a, 'o, 's> {
         if self.said.as_ref() == Some(&words) {
             return;
         }
-        let mut page = Page::new(self.output.now());
+        let mut page = self.output.new_page();
         page.note(&format!("{}: {words}", self.id));
         // A note that cannot be written does not stop the start.
         let _: Exit = self.output.page(&page, Exit::Done);
