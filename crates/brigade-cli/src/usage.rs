@@ -1,11 +1,12 @@
 //! Usage errors, help and the version.
 
 use std::ffi::OsString;
+use std::mem::ManuallyDrop;
 
 use brigade::redact::Redactor;
 use brigade::{Exit, Report, SchemaId};
-use clap::Parser as _;
 use clap::error::ErrorKind;
+use clap::{CommandFactory as _, FromArgMatches as _};
 use serde::{Deserialize, Serialize};
 
 use crate::arguments::{Arguments, ColorWhen};
@@ -15,13 +16,17 @@ use crate::surroundings::{Streams, Surroundings};
 
 /// Parses a command line. `brigade help tools call` is `brigade tools call --help`.
 pub(crate) fn parse(words: &[OsString]) -> Result<Arguments, clap::Error> {
-    match words {
-        [program, help, command @ ..] if help == "help" => {
+    // Never freed: the program is about to end, and freeing the tree takes as long as building it.
+    let mut command = ManuallyDrop::new(Arguments::command());
+    let matches = match words {
+        [program, help, of @ ..] if help == "help" => {
             let help = OsString::from("--help");
-            Arguments::try_parse_from([program].into_iter().chain(command).chain([&help]))
+            command.try_get_matches_from_mut([program].into_iter().chain(of).chain([&help]))
         }
-        words => Arguments::try_parse_from(words),
-    }
+        words => command.try_get_matches_from_mut(words),
+    };
+    let mut matches = ManuallyDrop::new(matches?);
+    Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 
 /// Returns whether a command line has `--json`, even if it does not parse.
