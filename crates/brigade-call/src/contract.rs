@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | id, command, cwd, timeout, auth label, env labels, permissions, effects, approval mode | yes |
 //! | runtime id, whether a runtime is required, its health path, MCP server id and tool name | yes |
+//! | the required version and the command that prints it | yes |
 //! | argument templates, and the arguments that may look like options | yes |
 //! | sha256 of the input schema, the output schema and the examples | yes |
 //! | name, family, description, source, projections | no: the source and the projections are bound separately |
@@ -65,6 +66,11 @@ fn fingerprint_of(tool_id: &str, tool: Option<&Tool>, files: &ContractFiles) -> 
     ];
     for (name, values) in later.into_iter().filter(|(_, values)| !values.is_empty()) {
         fingerprint = fingerprint.list(name, values);
+    }
+    let version = tool.and_then(|tool| tool.version.as_ref()).map(|version| version.as_str());
+    let later = [("version", version), ("version_command", text(|tool| &tool.version_command))];
+    for (name, value) in later.into_iter().filter(|(_, value)| value.is_some()) {
+        fingerprint = fingerprint.text(name, value);
     }
     fingerprint.finish()
 }
@@ -176,6 +182,8 @@ mod tests {
             ("allow_option_values", "['name']"),
             ("code", "['lib/**']"),
             ("data", "['fixtures/**']"),
+            ("version", "'>=1.2, <2'"),
+            ("version_command", "'sh --version'"),
         ] {
             check(|case| case.set(field, value), true);
         }
@@ -193,6 +201,9 @@ mod tests {
             ("domain", "'words'"),
             ("supported_harnesses", "['claude']"),
             ("projections", "{ claude = 'x.md' }"),
+            ("aliases", "['hello']"),
+            ("capabilities", "['greet people']"),
+            ("availability", "'always'"),
         ] {
             check(|case| case.set(field, value), false);
         }

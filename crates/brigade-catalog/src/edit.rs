@@ -14,8 +14,11 @@ use thiserror::Error;
 use toml_edit::{Item, TableLike};
 
 use crate::entry_text::FieldValue;
-use crate::fields::{self, FieldPath, Shape};
-use crate::model::{ApprovalMode, Family, RiskClass, Tool, ToolId};
+use crate::fields::{self, FieldPath, Fields, Shape};
+use crate::model::{
+    ApprovalMode, Availability, Catalog, Family, Level, RiskClass, SCHEMA, Tool, ToolId, ToolSource,
+    Transport, VersionRequirement,
+};
 
 pub use merge::{Conflict, Existing, Merged, merge};
 pub use put::put_entry;
@@ -56,6 +59,16 @@ pub enum EditError {
         /// The expected value.
         expected: &'static str,
     },
+    /// The file is of a newer version, which may mean other things.
+    #[error(
+        "line {line}: the file has a schema newer than {known}; change it with a newer version of Brigade"
+    )]
+    NewerSchema {
+        /// The line of `schema`.
+        line: usize,
+        /// The newest schema that this version writes.
+        known: u64,
+    },
     /// The field is required.
     #[error("field {field} is required")]
     Required {
@@ -70,7 +83,7 @@ pub enum EditError {
 pub fn set_field(text: &str, id: &str, field: &str, value: &FieldValue) -> Result<String, EditError> {
     let path = FieldPath::of(field);
     let (name, shape) = known(path.name)?;
-    check_value(name, shape, path.rest.is_some(), value)?;
+    check_value(name, shape, path.rest, value)?;
     if name == "id"
         && let FieldValue::Text(new) = value
         && new.trim() != id
@@ -85,7 +98,7 @@ pub fn set_field(text: &str, id: &str, field: &str, value: &FieldValue) -> Resul
 /// empty list that is not in the entry is not added.
 pub fn set_list(text: &str, id: &str, field: &str, texts: &[String]) -> Result<String, EditError> {
     let (name, shape) = known(field)?;
-    check_value(name, shape, false, &FieldValue::List(texts.to_vec()))?;
+    check_value(name, shape, None, &FieldValue::List(texts.to_vec()))?;
     place::change(text, id, |table| {
         if !texts.is_empty() || table.contains_key(name) {
             apply::set_list(table, name, texts);
@@ -135,11 +148,33 @@ pub fn broken_line(text: &str) -> Option<usize> {
 }
 
 fn known(name: &str) -> Result<(&'static str, Shape), EditError> {
-    fields::TOOL.0.iter().find(|(known, _)| *known == name).copied().ok_or(EditError::UnknownField)
+    known_in(fields::TOOL, name)
+}
+
+fn known_in(fields: Fields, name: &str) -> Result<(&'static str, Shape), EditError> {
+    fields.0.iter().find(|(known, _)| *known == name).copied().ok_or(EditError::UnknownField)
+}
+
+/// Refuses a file of a newer schema, which is read and never written.
+fn check_schema(text: &str) -> Result<(), EditError> {
+    // Every file of another schema says so above its entries, or in a piece that looks like this.
+    if !text.contains("schema") {
+        return Ok(());
+    }
+    let catalog = Catalog::parse("", Level::Project, text.as_bytes());
+    match catalog.settings().newer_schema() {
+        Some(place) => Err(EditError::NewerSchema { line: place.line.unwrap_or(1), known: SCHEMA }),
+        None => Ok(()),
+    }
 }
 
 /// Checks that the reader would accept a value.
-fn check_value(field: &'static str, shape: Shape, is_key: bool, value: &FieldValue) -> Result<(), EditError> {
+fn check_value(
+    field: &'static str,
+    shape: Shape,
+    key: Option<&str>,
+    value: &FieldValue,
+) -> Result<(), EditError> {
     let text = match value {
         FieldValue::Text(text) => Some(text.trim()),
         _ => None,
@@ -147,7 +182,11 @@ fn check_value(field: &'static str, shape: Shape, is_key: bool, value: &FieldVal
     let is = |good: bool, expected: &'static str| {
         if good { Ok(()) } else { Err(EditError::WrongValue { field, expected }) }
     };
-    if is_key {
+    if let (Shape::Group(fields), Some(key)) = (shape, key) {
+        let (name, shape) = known_in(fields, key)?;
+        return check_value(name, shape, None, value);
+    }
+    if key.is_some() {
         return is(shape == Shape::Table && text.is_some(), "expected text for a key of a table");
     }
     match field {
@@ -161,6 +200,20 @@ fn check_value(field: &'static str, shape: Shape, is_key: bool, value: &FieldVal
             text.is_some_and(|text| text.parse::<RiskClass>().is_ok()),
             "expected read, local-write, network or privileged",
         ),
+        "availability" => is(
+            text.is_some_and(|text| text.parse::<Availability>().is_ok()),
+            "expected always, installed or conditional",
+        ),
+        "version" => is(
+            text.is_some_and(|text| text.parse::<VersionRequirement>().is_ok()),
+            "expected conditions such as >=1.2, <2",
+        ),
+        "kind" => {
+            is(text.is_some_and(|text| text.parse::<ToolSource>().is_ok()), "expected a known kind of source")
+        }
+        "transport" => {
+            is(text.is_some_and(|text| text.parse::<Transport>().is_ok()), "expected stdio, http or sse")
+        }
         _ => match (shape, value) {
             (Shape::Required, FieldValue::Text(text)) => {
                 is(!text.trim().is_empty(), "expected non-empty text")
@@ -172,12 +225,27 @@ fn check_value(field: &'static str, shape: Shape, is_key: bool, value: &FieldVal
             (Shape::List, FieldValue::List(items)) => {
                 is(items.iter().all(|item| !item.trim().is_empty()), "expected non-empty strings")
             }
+            (Shape::Lines, FieldValue::Text(_)) => Ok(()),
+            (Shape::Lines, FieldValue::List(items)) => {
+                is(items.iter().all(|item| !item.trim().is_empty()), "expected non-empty strings")
+            }
+            (Shape::Amount, FieldValue::Amount(amount)) => {
+                is(amount.is_finite() && 0.0 <= *amount, "expected a number of at least 0")
+            }
+            (Shape::Group(fields), FieldValue::Group(values)) => {
+                values.iter().try_for_each(|(key, value)| {
+                    let (name, shape) = known_in(fields, key)?;
+                    check_value(name, shape, None, value)
+                })
+            }
             (Shape::Required | Shape::Text, _) => is(false, "expected text"),
             (Shape::Boolean, _) => is(false, "expected true or false"),
             (Shape::Seconds, _) => is(false, "expected a number of seconds"),
             (Shape::Port, _) => is(false, "expected a port"),
             (Shape::List, _) => is(false, "expected a list"),
-            (Shape::Table, _) => is(false, "expected a table"),
+            (Shape::Lines, _) => is(false, "expected text or a list"),
+            (Shape::Amount, _) => is(false, "expected a number"),
+            (Shape::Table | Shape::Group(_), _) => is(false, "expected a table"),
         },
     }
 }

@@ -21,6 +21,10 @@ pub enum FieldValue {
     List(Vec<String>),
     /// A table of strings.
     Table(BTreeMap<String, String>),
+    /// A number of at least 0.
+    Amount(f64),
+    /// The fields of a table such as `install` that are set, in the order in which they are written.
+    Group(Vec<(&'static str, FieldValue)>),
 }
 
 impl FieldValue {
@@ -37,6 +41,12 @@ impl FieldValue {
             FieldValue::Table(pairs) => pairs
                 .iter()
                 .map(|(key, text)| (Key::new(key), Value::from(text.as_str())))
+                .collect::<InlineTable>()
+                .into(),
+            FieldValue::Amount(amount) => Value::from(*amount),
+            FieldValue::Group(fields) => fields
+                .iter()
+                .map(|(key, value)| (Key::new(*key), value.to_toml()))
                 .collect::<InlineTable>()
                 .into(),
         }
@@ -62,6 +72,11 @@ impl From<FieldValue> for Json {
             FieldValue::Table(pairs) => {
                 Json::Object(pairs.into_iter().map(|(key, text)| (key, Json::from(text))).collect::<Object>())
             }
+            FieldValue::Amount(amount) => Json::from(amount),
+            FieldValue::Group(fields) => {
+                let fields = fields.into_iter().map(|(key, value)| (key.to_owned(), Json::from(value)));
+                Json::Object(fields.collect::<Object>())
+            }
         }
     }
 }
@@ -74,6 +89,10 @@ impl Tool {
         let text = |text: &Option<String>| text.clone().map(FieldValue::Text);
         let word = |word: Option<&'static str>| word.map(|word| FieldValue::Text(word.to_owned()));
         let list = |list: &Vec<String>| (!list.is_empty()).then(|| FieldValue::List(list.clone()));
+        let group = |fields: Vec<(&'static str, Option<FieldValue>)>| {
+            let set: Vec<_> = fields.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
+            (!set.is_empty()).then_some(FieldValue::Group(set))
+        };
         let table =
             |table: &BTreeMap<String, String>| (!table.is_empty()).then(|| FieldValue::Table(table.clone()));
         match name {
@@ -113,6 +132,40 @@ impl Tool {
             "allow_option_values" => list(&self.allow_option_values),
             "code" => list(&self.code),
             "data" => list(&self.data),
+            "aliases" => list(&self.aliases),
+            "categories" => list(&self.categories),
+            "capabilities" => list(&self.capabilities),
+            "availability" => word(self.availability.map(|word| word.as_str())),
+            "version" => self.version.as_ref().map(|version| FieldValue::Text(version.as_str().to_owned())),
+            "version_command" => text(&self.version_command),
+            "project_specific" => self.project_specific.then_some(FieldValue::Boolean(true)),
+            "source" => self.source.as_ref().and_then(|source| {
+                group(vec![
+                    ("kind", word(source.kind.map(|word| word.as_str()))),
+                    ("provider", text(&source.provider)),
+                    ("server", text(&source.server)),
+                    ("transport", word(source.transport.map(|word| word.as_str()))),
+                    ("skill_id", text(&source.skill_id)),
+                    ("entry", text(&source.entry)),
+                    ("path", text(&source.path)),
+                    ("ref", text(&source.reference)),
+                    ("fingerprint", text(&source.fingerprint)),
+                ])
+            }),
+            "install" => self.install.as_ref().and_then(|install| {
+                let command = match install.command.as_slice() {
+                    [one] => Some(FieldValue::Text(one.clone())),
+                    _ => list(&install.command),
+                };
+                group(vec![
+                    ("check", text(&install.check)),
+                    ("command", command),
+                    ("docs", text(&install.docs)),
+                ])
+            }),
+            "cost" => self.cost.as_ref().and_then(|cost| {
+                group(vec![("per_call", cost.per_call.map(FieldValue::Amount)), ("unit", text(&cost.unit))])
+            }),
             _ => None,
         }
     }
@@ -120,12 +173,20 @@ impl Tool {
     /// Formats the whole entry as TOML with its header. Reading it gives the same fields.
     pub fn to_toml(&self) -> String {
         let mut text = String::from("[[tool]]\n");
+        let mut tables = String::new();
         for name in fields::TOOL.names() {
-            if let Some(value) = self.field(name) {
-                text.push_str(&format!("{name} = {}\n", value.to_toml()));
+            match self.field(name) {
+                Some(FieldValue::Group(fields)) => {
+                    tables.push_str(&format!("[tool.{name}]\n"));
+                    for (key, value) in fields {
+                        tables.push_str(&format!("{key} = {}\n", value.to_toml()));
+                    }
+                }
+                Some(value) => text.push_str(&format!("{name} = {}\n", value.to_toml())),
+                None => {}
             }
         }
-        text
+        text + &tables
     }
 }
 
@@ -135,7 +196,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{ApprovalMode, Catalog, Family, Level};
+    use crate::{
+        ApprovalMode, Availability, Catalog, Cost, Family, Install, Level, SourceDetail, ToolSource,
+    };
 
     /// Trimmed text, as the reader returns it.
     fn text() -> impl Strategy<Value = String> {
@@ -149,7 +212,9 @@ mod tests {
     fn tool() -> impl Strategy<Value = Tool> {
         let table = || prop::collection::btree_map("[a-z.\" é]{0,6}", text(), 0..4);
         let texts = (prop::option::of(text()), prop::option::of(text()), any::<bool>(), 0.001f64..1e20);
-        ("[a-z][ a-z\"'é]{0,8}[a-z]", texts, words(), words(), table(), table()).prop_map(
+        let registry =
+            (words(), prop::option::of(text()), words(), prop::option::of(0.0f64..1e9), any::<bool>());
+        ("[a-z][ a-z\"'é]{0,8}[a-z]", texts, words(), words(), table(), table(), registry).prop_map(
             |(
                 id,
                 (description, cwd, enabled, timeout),
@@ -157,7 +222,19 @@ mod tests {
                 capability,
                 argument_template,
                 projections,
+                (aliases, check, command, per_call, is_cli),
             )| Tool {
+                aliases,
+                availability: is_cli.then_some(Availability::Installed),
+                version: is_cli.then(|| ">=1.2, <2".parse().expect("a requirement")),
+                project_specific: is_cli,
+                source: Some(Box::new(SourceDetail {
+                    kind: is_cli.then_some(ToolSource::Cli),
+                    reference: check.clone(),
+                    ..SourceDetail::default()
+                })),
+                install: Some(Box::new(Install { check, command, docs: None })),
+                cost: Some(Box::new(Cost { per_call, unit: None })),
                 description,
                 cwd,
                 enabled,

@@ -34,10 +34,16 @@ pub(crate) enum Shape {
     List,
     /// A table of strings.
     Table,
+    /// A number of at least 0.
+    Amount,
+    /// A string, or a list of non-empty strings.
+    Lines,
+    /// A table of known fields.
+    Group(Fields),
 }
 
 /// The fields of one kind of entry.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fields(pub(crate) &'static [(&'static str, Shape)]);
 
 impl Fields {
@@ -98,7 +104,45 @@ pub(crate) const TOOL: Fields = Fields(&[
     ("allow_option_values", Shape::List),
     ("code", Shape::List),
     ("data", Shape::List),
+    ("aliases", Shape::List),
+    ("categories", Shape::List),
+    ("capabilities", Shape::List),
+    ("availability", Shape::Text),
+    ("version", Shape::Text),
+    ("version_command", Shape::Text),
+    ("project_specific", Shape::Boolean),
+    ("source", Shape::Group(SOURCE)),
+    ("install", Shape::Group(INSTALL)),
+    ("cost", Shape::Group(COST)),
 ]);
+
+/// The fields of `[tool.source]`.
+pub(crate) const SOURCE: Fields = Fields(&[
+    ("kind", Shape::Text),
+    ("provider", Shape::Text),
+    ("server", Shape::Text),
+    ("transport", Shape::Text),
+    ("skill_id", Shape::Text),
+    ("entry", Shape::Text),
+    ("path", Shape::Text),
+    ("ref", Shape::Text),
+    ("fingerprint", Shape::Text),
+]);
+
+/// The fields of `[tool.install]`.
+pub(crate) const INSTALL: Fields =
+    Fields(&[("check", Shape::Text), ("command", Shape::Lines), ("docs", Shape::Text)]);
+
+/// The fields of `[tool.cost]`.
+pub(crate) const COST: Fields = Fields(&[("per_call", Shape::Amount), ("unit", Shape::Text)]);
+
+/// Returns the fields of a table of known fields.
+pub(crate) fn group(field: &str) -> Option<Fields> {
+    match TOOL.0.iter().find(|(name, _)| *name == field) {
+        Some((_, Shape::Group(fields))) => Some(*fields),
+        _ => None,
+    }
+}
 
 /// The fields of a `[[runtime]]`.
 pub(crate) const RUNTIME: Fields = Fields(&[

@@ -31,7 +31,9 @@ pub mod starter;
 pub use entry_text::FieldValue;
 pub use fields::{KNOWN_EFFECTS, KNOWN_HARNESSES, misspelt_effect};
 pub use model::{
-    ApprovalMode, Catalog, Family, InvalidSeconds, InvalidToolId, Level, NoTool, Origin, RiskClass, Runtime,
-    Runtimes, Seconds, Tool, ToolId, UnknownName,
+    ApprovalMode, Availability, Catalog, Cost, Family, Install, InvalidSeconds, InvalidToolId,
+    InvalidVersion, Level, NoTool, Origin, RiskClass, Runtime, Runtimes, SCHEMA, Seconds, Settings,
+    SourceDetail, Tool, ToolId, ToolSource, Transport, UnknownName, Version, VersionRequirement, label_key,
+    same_label,
 };
 pub use secrets::{SecretText, TextPurpose};

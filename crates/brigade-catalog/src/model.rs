@@ -1,16 +1,22 @@
 //! The content of the two files, as values.
 
 mod catalog;
+mod detail;
 mod names;
 mod origin;
 mod runtime;
 mod scalar;
+mod settings;
 mod tool;
+mod version;
 
 pub use catalog::{Catalog, NoTool};
-pub use names::{ApprovalMode, Family, RiskClass, UnknownName};
+pub use detail::{Cost, Install, SourceDetail, label_key, same_label};
+pub use names::{ApprovalMode, Availability, Family, RiskClass, ToolSource, Transport, UnknownName};
 pub(crate) use origin::FieldPlace;
 pub use origin::{Level, Origin};
 pub use runtime::{Runtime, Runtimes};
 pub use scalar::{InvalidSeconds, InvalidToolId, Seconds, ToolId};
+pub use settings::{SCHEMA, Settings};
 pub use tool::Tool;
+pub use version::{InvalidVersion, Version, VersionRequirement};

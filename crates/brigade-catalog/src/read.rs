@@ -8,13 +8,15 @@
 pub(crate) mod cut;
 mod entry;
 mod full;
+mod group;
 mod plain;
+mod settings;
 
 use std::borrow::Cow;
 
 use brigade_core::{ConfigIssue, Hint, Place, Severity};
 
-use crate::model::{Catalog, Level, Runtime, Runtimes, Tool};
+use crate::model::{Catalog, Level, Runtime, Runtimes, Settings, Tool};
 use crate::source::Locator;
 use entry::Entry;
 
@@ -25,15 +27,15 @@ impl Catalog {
     /// not affected. An empty file is an empty catalog. If several entries have the same id, all but the first are
     /// broken.
     pub fn parse(file: &str, level: Level, bytes: &[u8]) -> Catalog {
-        let (tools, issues) = read::<Tool>(file, level, bytes, Reader::PlainFirst);
-        Catalog::new(tools, issues)
+        let (tools, issues, settings) = read::<Tool>(file, level, bytes, Reader::PlainFirst);
+        Catalog::new(tools, issues).with_settings(settings)
     }
 }
 
 impl Runtimes {
     /// Reads a runtimes.toml by the rules of [`Catalog::parse`]. A file without runtimes is an error.
     pub fn parse(file: &str, level: Level, bytes: &[u8]) -> Runtimes {
-        let (runtimes, mut issues) = read::<Runtime>(file, level, bytes, Reader::PlainFirst);
+        let (runtimes, mut issues, _) = read::<Runtime>(file, level, bytes, Reader::PlainFirst);
         if runtimes.is_empty() && issues.iter().all(|issue| issue.severity != Severity::Error) {
             issues.push(ConfigIssue {
                 severity: Severity::Error,
@@ -64,6 +66,7 @@ struct Output<'a, E> {
     level: Level,
     entries: Vec<E>,
     issues: Vec<ConfigIssue>,
+    settings: Settings,
 }
 
 impl<E> Output<'_, E> {
@@ -102,9 +105,15 @@ struct Finding<'a> {
     hint: Option<String>,
 }
 
-fn read<E: Entry>(file: &str, level: Level, bytes: &[u8], reader: Reader) -> (Vec<E>, Vec<ConfigIssue>) {
+fn read<E: Entry>(
+    file: &str,
+    level: Level,
+    bytes: &[u8],
+    reader: Reader,
+) -> (Vec<E>, Vec<ConfigIssue>, Settings) {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    let mut output = Output { file, level, entries: Vec::new(), issues: Vec::new() };
+    let settings = Settings::default();
+    let mut output = Output { file, level, entries: Vec::new(), issues: Vec::new(), settings };
     let mut plain = plain::Reader::default();
     // TOML does not allow a list that is partly a value and partly under headers, but the entries are still readable.
     let mut list_before = false;
@@ -148,7 +157,7 @@ fn read<E: Entry>(file: &str, level: Level, bytes: &[u8], reader: Reader) -> (Ve
     mark_duplicates(&mut output);
     // The sort is stable, so issues at one place stay in the order in which they were found.
     output.issues.sort_by_key(|issue| (issue.place.line, issue.place.column));
-    (output.entries, output.issues)
+    (output.entries, output.issues, output.settings)
 }
 
 /// Reports every entry whose id is already taken, and marks it broken.

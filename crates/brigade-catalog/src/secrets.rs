@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use brigade_redact::{MARK, Redactor, is_secret_command, is_secret_field, looks_secret_value, shown_command};
 
-use crate::model::{Runtime, Tool};
+use crate::model::{Cost, Install, Runtime, SourceDetail, Tool};
 
 /// A field that appears to contain a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,8 +33,10 @@ impl Tool {
     pub fn secret_texts(&self) -> Vec<SecretText> {
         let mut found = Vec::new();
         let mut say = |field: String, purpose| found.push(SecretText { field, purpose });
-        if self.command.as_deref().is_some_and(is_secret_command) {
-            say("command".to_owned(), TextPurpose::Contract);
+        for (field, command) in self.commands() {
+            if is_secret_command(command) {
+                say(field, TextPurpose::Contract);
+            }
         }
         for (field, text) in self.contract_texts() {
             if text.as_deref().is_some_and(is_secret_label) {
@@ -53,12 +55,20 @@ impl Tool {
                 say(format!("argument_template.{name}"), TextPurpose::Contract);
             }
         }
-        let capabilities = self.capability.iter().enumerate();
-        let capabilities = capabilities.map(|(index, text)| (format!("capability[{}]", index + 1), text));
+        let lists = [
+            ("capability", &self.capability),
+            ("aliases", &self.aliases),
+            ("categories", &self.categories),
+            ("capabilities", &self.capabilities),
+        ];
+        let labels = lists.into_iter().flat_map(|(field, texts)| {
+            texts.iter().enumerate().map(move |(index, text)| (format!("{field}[{}]", index + 1), text))
+        });
         let prose = [("name", Some(&self.name)), ("description", self.description.as_ref())];
         let prose = prose.into_iter().chain([("domain", self.domain.as_ref())]);
+        let prose = prose.chain(self.detail_texts());
         let prose = prose.filter_map(|(field, text)| Some((field.to_owned(), text?)));
-        for (field, text) in prose.chain(capabilities) {
+        for (field, text) in prose.chain(labels) {
             if is_secret_prose(text) {
                 say(field, TextPurpose::Prose);
             }
@@ -77,7 +87,13 @@ impl Tool {
             let redactor = &redactor;
             move |text: &mut String| mask(redactor, is_secret, text)
         };
-        shown.command = self.command.as_deref().map(|command| shown_command(command).into_owned());
+        let install = shown.install.as_deref_mut();
+        let (check, alternatives) =
+            install.map_or((None, None), |install| (install.check.as_mut(), Some(&mut install.command)));
+        let commands = [shown.command.as_mut(), shown.version_command.as_mut(), check].into_iter().flatten();
+        for command in commands.chain(alternatives.into_iter().flatten()) {
+            *command = shown_command(command).into_owned();
+        }
         let labels = [
             &mut shown.cwd,
             &mut shown.runtime_id,
@@ -88,7 +104,12 @@ impl Tool {
         labels.into_iter().flatten().for_each(redact(is_secret_label));
         [&mut shown.permissions, &mut shown.effects].into_iter().flatten().for_each(redact(is_secret_label));
         let prose = [&mut shown.description, &mut shown.domain].into_iter().flatten();
-        prose.chain([&mut shown.name]).chain(&mut shown.capability).for_each(redact(is_secret_prose));
+        let labels =
+            [&mut shown.capability, &mut shown.aliases, &mut shown.categories, &mut shown.capabilities];
+        let prose = prose.chain([&mut shown.name]).chain(labels.into_iter().flatten());
+        prose
+            .chain(details_mut(&mut shown.source, &mut shown.install, &mut shown.cost))
+            .for_each(redact(is_secret_prose));
         for (name, template) in &mut shown.argument_template {
             if is_secret_template(name, template) {
                 let masked = redactor.redact_str(template);
@@ -103,6 +124,43 @@ impl Tool {
         let mut text = self.description.clone()?;
         mask(&Redactor::new(&[]), is_secret_prose, &mut text);
         Some(text)
+    }
+
+    /// Returns every command line of the entry, with its field.
+    pub fn commands(&self) -> Vec<(String, &str)> {
+        let install = self.install.as_deref();
+        let check = install.and_then(|install| install.check.as_deref());
+        let fields =
+            [("command", self.command.as_deref()), ("version_command", self.version_command.as_deref())];
+        let mut found: Vec<(String, &str)> = Vec::new();
+        for (field, command) in fields.into_iter().chain([("install.check", check)]) {
+            found.extend(command.map(|command| (field.to_owned(), command)));
+        }
+        let alternatives = install.map_or(&[][..], |install| &install.command);
+        for (index, command) in alternatives.iter().enumerate() {
+            let number = if alternatives.len() == 1 { String::new() } else { format!("[{}]", index + 1) };
+            found.push((format!("install.command{number}"), command));
+        }
+        found
+    }
+
+    /// Returns the texts of the tables about source, installation and cost that are not commands.
+    fn detail_texts(&self) -> Vec<(&'static str, Option<&String>)> {
+        let mut texts = Vec::new();
+        if let Some(source) = &self.source {
+            texts.extend([
+                ("source.provider", source.provider.as_ref()),
+                ("source.server", source.server.as_ref()),
+                ("source.skill_id", source.skill_id.as_ref()),
+                ("source.entry", source.entry.as_ref()),
+                ("source.path", source.path.as_ref()),
+                ("source.ref", source.reference.as_ref()),
+                ("source.fingerprint", source.fingerprint.as_ref()),
+            ]);
+        }
+        texts.extend(self.install.iter().map(|install| ("install.docs", install.docs.as_ref())));
+        texts.extend(self.cost.iter().map(|cost| ("cost.unit", cost.unit.as_ref())));
+        texts
     }
 
     /// Returns the texts of the contract that are neither lists, tables nor commands.
@@ -125,6 +183,30 @@ impl Runtime {
         let found = commands.into_iter().filter(|(_, command)| command.is_some_and(is_secret_command));
         found.map(|(field, _)| field).collect()
     }
+}
+
+/// Returns the texts of [`Tool::detail_texts`], to change them.
+fn details_mut<'t>(
+    source: &'t mut Option<Box<SourceDetail>>,
+    install: &'t mut Option<Box<Install>>,
+    cost: &'t mut Option<Box<Cost>>,
+) -> impl Iterator<Item = &'t mut String> {
+    let source = source.iter_mut().flat_map(|source| {
+        let SourceDetail {
+            kind: _,
+            transport: _,
+            provider,
+            server,
+            skill_id,
+            entry,
+            path,
+            reference,
+            fingerprint,
+        } = source.as_mut();
+        [provider, server, skill_id, entry, path, reference, fingerprint].into_iter().flatten()
+    });
+    let docs = install.iter_mut().filter_map(|install| install.docs.as_mut());
+    source.chain(docs).chain(cost.iter_mut().filter_map(|cost| cost.unit.as_mut()))
 }
 
 /// Masks the secrets in a text.
@@ -237,6 +319,15 @@ mod tests {
             &["argument_template.a", "argument_template.password"],
         );
         check(&format!("command = \"curl --header {TOKEN}\""), &["command"]);
+        check("version_command = \"x --password=hunter2\"", &["version_command"]);
+        check(
+            "[tool.install]\ncheck = \"x --password=hunter2\"\ncommand = [\"pip install x\", \"x --token hunter2\"]\ndocs = \"https://u:hunter2@host\"",
+            &["install.check", "install.command[2]", "install.docs"],
+        );
+        check(
+            "categories = [\"x\", \"password=hunter2\"]\n[tool.source]\nprovider = \"password=hunter2\"",
+            &["source.provider", "categories[2]"],
+        );
         let tool = tool("command = \"x --token hunter2\"");
         assert_eq!(tool.place_of(&tool.secret_texts()[0].field), Place::at("tools.toml", 5, 1));
     }

@@ -9,6 +9,7 @@ mod pins;
 mod policy;
 mod projections;
 mod queue;
+mod registry;
 mod runtimes;
 mod state;
 mod switching;
@@ -69,6 +70,7 @@ pub fn diagnose_tool(state: &ToolState<'_>, now: Timestamp, found: &mut ToolIssu
         return;
     }
     contract::contract(tool, state.files, &mut found.own);
+    registry::registry(tool, &mut found.own);
     if let Some(files) = state.files {
         files::files(tool, files, now, &mut found.own);
         let is_refused =

@@ -141,6 +141,8 @@ issue_types! {
             "Agents are not shown the entry, because it would stand in for a tool of Brigade. Give it another id.", Remedy::Edit;
         ToolNameClash = "tool_name_clash", Warning, "Tools that agents would be shown under one name",
             "None of them is listed with this spelling of names. Give one another id.", Remedy::Edit;
+        AmbiguousLabel = "ambiguous_label", Warning, "A capability with the name of a permission or effect",
+            "Capabilities say what a tool is good for; permissions and effects say what it needs and does. Use different words.", Remedy::Edit;
         UnsafeAuthFields = "unsafe_auth_fields", Warning, "A field seems to hold a secret",
             "The catalog must hold labels, not secrets. Bind the secret through env_labels and the policy's env_bindings.",
             Remedy::Edit;

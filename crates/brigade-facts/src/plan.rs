@@ -6,7 +6,7 @@ use brigade_call::{
     Caller, DirectoryFact, FileFact, MissingTool, PlanFacts, ProgramFact, ProjectionFacts, StartFacts,
     StartProgram, StartPurpose,
 };
-use brigade_catalog::{Catalog, Tool};
+use brigade_catalog::{Catalog, SCHEMA, Tool};
 use brigade_core::text::escape_terminal;
 use brigade_core::{ConfigIssue, Hint, Json, NextStep, Severity};
 use brigade_exec::OpenedProgram;
@@ -106,6 +106,7 @@ impl<'c> FactReader<'_, 'c> {
         let policy = decision.to_document(&config.policy, &tool.env_labels);
         let (pin, untrusted) = self.host.pins().fact(&config.catalog, tool)?;
         decision.blockers.extend(untrusted);
+        decision.blockers.extend(newer_schema(&config.catalog, tool));
         decision.blockers.extend(files.blockers(tool));
         Ok(PlanFacts {
             tool,
@@ -185,7 +186,7 @@ impl<'c> FactReader<'_, 'c> {
         };
         let facts = StartFacts {
             purpose: StartPurpose::List,
-            is_broken: tool.is_broken,
+            is_broken: tool.is_broken || self.config.catalog.newer_schema(tool).is_some(),
             command: tool.command.as_deref(),
             directory,
             directory_fact,
@@ -217,6 +218,14 @@ pub(crate) fn errors_of<'c>(catalog: &'c Catalog, tool: &Tool) -> Vec<&'c Config
         issue.severity == Severity::Error && is_its
     };
     catalog.issues().iter().filter(concerns).collect()
+}
+
+/// Returns why nothing runs of a file that a newer version wrote.
+pub(crate) fn newer_schema(catalog: &Catalog, tool: &Tool) -> Option<Blocker> {
+    let place = catalog.newer_schema(tool)?;
+    let message = format!("{} has a schema newer than {SCHEMA}, so nothing of it runs", place.file);
+    let blocker = Blocker::new("catalog_schema_newer", message).at(place.clone()).field("schema");
+    Some(blocker.hint("use a newer version of Brigade for this file"))
 }
 
 /// Returns what a plan needs to know of projections.

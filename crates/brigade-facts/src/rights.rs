@@ -22,7 +22,7 @@ use brigade_projection::summarise;
 use crate::config::{Config, read_config};
 use crate::files::{Found, compile_schema};
 use crate::host::Host;
-use crate::plan::errors_of;
+use crate::plan::{errors_of, newer_schema};
 use crate::tool::FactReader;
 
 /// The gateway's file.
@@ -327,7 +327,8 @@ impl<'h, 'c> Looker<'h, 'c> {
             (true, DirectoryFact::Present) if !self.finds_program(tool, &directory) => ProgramFact::NotFound,
             _ => ProgramFact::NotExecuted,
         };
-        let decision = decide(&self.config.policy, &CallFacts::of(tool), &|name: &str| host.is_set(name));
+        let mut decision = decide(&self.config.policy, &CallFacts::of(tool), &|name: &str| host.is_set(name));
+        decision.blockers.extend(newer_schema(&self.config.catalog, tool));
         let (summary, fingerprint) = summarise(&[]);
         let facts = PlanFacts {
             tool,

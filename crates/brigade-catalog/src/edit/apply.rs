@@ -1,6 +1,6 @@
 //! Changes the fields of one entry.
 
-use toml_edit::{Decor, Item, RawString, TableLike, Value};
+use toml_edit::{Decor, InlineTable, Item, RawString, TableLike, Value};
 
 use super::list;
 use crate::entry_text::FieldValue;
@@ -12,9 +12,10 @@ pub(super) fn set(table: &mut dyn TableLike, name: &str, key: Option<&str>, valu
         Some(key) => {
             if let Some(inner) = table.get_mut(name).filter(|item| item.is_table_like()) {
                 put(inner, key, value.to_toml());
-            } else if let FieldValue::Text(text) = value {
-                let pairs = [(key.to_owned(), text.clone())].into_iter().collect();
-                replace(table, name, FieldValue::Table(pairs).to_toml());
+            } else {
+                let mut pairs = InlineTable::new();
+                pairs.insert(key, value.to_toml());
+                replace(table, name, Value::InlineTable(pairs));
             }
         }
     }
@@ -33,6 +34,19 @@ fn set_whole(table: &mut dyn TableLike, name: &str, value: &FieldValue) {
         }
         for (key, text) in pairs {
             put(item, key, Value::from(text.as_str()));
+        }
+    } else if let FieldValue::Group(fields) = value
+        && let Some(item) = table.get_mut(name)
+        && let Some(inner) = item.as_table_like_mut()
+    {
+        // Keys that Brigade does not know stay.
+        for key in crate::fields::group(name).iter().flat_map(|known| known.names()) {
+            if !fields.iter().any(|(set, _)| *set == key) {
+                inner.remove(key);
+            }
+        }
+        for (key, value) in fields {
+            put(item, key, value.to_toml());
         }
     } else {
         replace(table, name, value.to_toml());

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use toml_edit::{DocumentMut, Item, TableLike, Value};
 
-use super::{EditError, id_of, list};
+use super::{EditError, check_schema, id_of, list};
 use crate::model::{Catalog, Level, Tool};
 use crate::read::cut::{Piece, cut};
 
@@ -51,6 +51,7 @@ pub(super) fn change(
     id: &str,
     edit: impl FnOnce(&mut dyn TableLike),
 ) -> Result<String, EditError> {
+    check_schema(text)?;
     let mut found = find(text, id)?;
     let before = found.document.to_string();
     edit(entry_mut(&mut found.document, found.index).ok_or(EditError::NotFound)?);
@@ -81,6 +82,7 @@ pub(super) fn tables<T>(text: &str, read: impl Fn(&dyn TableLike) -> T) -> Vec<T
 
 /// Removes the entry with an id.
 pub(super) fn remove(text: &str, id: &str) -> Result<String, EditError> {
+    check_schema(text)?;
     let mut found = find(text, id)?;
     let is_alone = found.document.as_table().len() == 1 && entries(&found.document) == 1;
     if is_alone && text[found.range.clone()].trim_start().starts_with("[[") {
@@ -109,6 +111,7 @@ pub(super) fn remove(text: &str, id: &str) -> Result<String, EditError> {
 
 /// Adds an entry after all others.
 pub(super) fn append(text: &str, tool: &Tool) -> Result<String, EditError> {
+    check_schema(text)?;
     let end = if uses_crlf(text) { "\r\n" } else { "\n" };
     for (piece, range) in pieces(text) {
         if piece.is_uncertain {

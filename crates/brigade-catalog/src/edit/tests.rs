@@ -287,3 +287,32 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn fields_about_the_registry_are_set_in_place() {
+    let text = "[[tool]]\nid = 'a'\nname = 'A'\nfamily = 'script'\n[tool.install]\ncheck = 'which a' # how\n";
+    let value = |text: &str| FieldValue::Text(text.to_owned());
+    let edited = set_field(text, "a", "install.check", &value("test -x a")).unwrap();
+    assert_eq!(edited, text.replace("'which a'", "\"test -x a\""));
+    let edited = set_field(text, "a", "version", &value(">=1")).unwrap();
+    assert_eq!(edited, text.replace("'script'\n", "'script'\nversion = \">=1\"\n"));
+    let edited = set_field(text, "a", "source.kind", &value("cli")).unwrap();
+    assert_eq!(edited, text.replace("'script'\n", "'script'\nsource = { kind = \"cli\" }\n"));
+    assert!(set_field(text, "a", "source.kind", &value("x")).is_err());
+    assert!(set_field(text, "a", "install.chek", &value("x")).is_err());
+    assert!(set_field(text, "a", "version", &value("x")).is_err());
+    assert_eq!(
+        remove_field(text, "a", "install.check").unwrap(),
+        text.replace("check = 'which a' # how\n", "")
+    );
+}
+
+#[test]
+fn a_file_of_a_newer_schema_is_not_changed() {
+    let text = "schema = 2\n[[tool]]\nid = 'a'\nname = 'A'\nfamily = 'script'\n";
+    let refused = Err(EditError::NewerSchema { line: 1, known: 1 });
+    assert_eq!(set_field(text, "a", "name", &FieldValue::Text("b".to_owned())), refused);
+    assert_eq!(remove_tool(text, "a"), refused);
+    assert_eq!(add_tool(text, &Tool::new("b", Family::Script).unwrap()), refused);
+    assert!(add_tool(&text.replace('2', "1"), &Tool::new("b", Family::Script).unwrap()).is_ok());
+}

@@ -7,13 +7,14 @@ use brigade_core::{ConfigIssue, ErrorKind, Explained, Hint, NextStep, Place, Sev
 use brigade_redact::Redactor;
 use thiserror::Error;
 
-use super::Tool;
+use super::{Settings, Tool};
 
 /// The tools of a catalog file, and its issues.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
     tools: Vec<Tool>,
     issues: Vec<ConfigIssue>,
+    settings: Settings,
     /// Indexes into `tools`, sorted by id, then by index.
     by_id: Vec<u32>,
 }
@@ -85,7 +86,24 @@ impl Catalog {
     pub fn new(tools: Vec<Tool>, issues: Vec<ConfigIssue>) -> Catalog {
         let mut by_id: Vec<u32> = (0..tools.len() as u32).collect();
         by_id.sort_by(|a, b| tools[*a as usize].id.cmp(&tools[*b as usize].id));
-        Catalog { tools, issues, by_id }
+        Catalog { tools, issues, settings: Settings::default(), by_id }
+    }
+
+    /// Returns the catalog with what its file says about itself.
+    #[must_use]
+    pub fn with_settings(self, settings: Settings) -> Catalog {
+        Catalog { settings, ..self }
+    }
+
+    /// Returns what the file says about itself.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Returns the place of the schema of a tool's file if it is newer than this version understands. Such a tool is
+    /// listed, and nothing of it is planned or run.
+    pub fn newer_schema(&self, _tool: &Tool) -> Option<&Place> {
+        self.settings.newer_schema()
     }
 
     /// Returns all tools in file order, including disabled and broken ones.
@@ -150,7 +168,7 @@ impl Catalog {
 }
 
 /// Folds case for searching: `ẞ`, `ß` and `ss` are equal, as are the forms of sigma.
-fn fold(text: &str) -> String {
+pub(super) fn fold(text: &str) -> String {
     text.to_lowercase().to_uppercase().to_lowercase()
 }
 

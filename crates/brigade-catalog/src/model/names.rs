@@ -104,6 +104,46 @@ words! {
     }
 }
 
+words! {
+    /// Where a tool comes from.
+    ToolSource, "script, cli, mcp, skill, harness", {
+        /// A program of the workspace.
+        Script = "script",
+        /// A program on `PATH`.
+        Cli = "cli",
+        /// A tool of an MCP server.
+        Mcp = "mcp",
+        /// Instructions for an agent.
+        Skill = "skill",
+        /// A tool that only its harness can run.
+        Harness = "harness",
+    }
+}
+
+words! {
+    /// Whether a tool is expected to be there, according to its author.
+    Availability, "always, installed, conditional", {
+        /// There is nothing to install.
+        Always = "always",
+        /// It should be installed.
+        Installed = "installed",
+        /// It may be missing.
+        Conditional = "conditional",
+    }
+}
+
+words! {
+    /// How an MCP server is reached.
+    Transport, "stdio, http, sse", {
+        /// Through the input and output of a local process.
+        Stdio = "stdio",
+        /// Through HTTP.
+        Http = "http",
+        /// Through HTTP with a stream of events.
+        Sse = "sse",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,6 +169,12 @@ mod tests {
         assert_eq!(words.join(", "), ApprovalMode::EXPECTED);
         let words: Vec<_> = RiskClass::ALL.iter().map(|class| class.as_str()).collect();
         assert_eq!(words.join(", "), RiskClass::EXPECTED);
+        let words: Vec<_> = ToolSource::ALL.iter().map(|word| word.as_str()).collect();
+        assert_eq!(words.join(", "), ToolSource::EXPECTED);
+        let words: Vec<_> = Availability::ALL.iter().map(|word| word.as_str()).collect();
+        assert_eq!(words.join(", "), Availability::EXPECTED);
+        let words: Vec<_> = Transport::ALL.iter().map(|word| word.as_str()).collect();
+        assert_eq!(words.join(", "), Transport::EXPECTED);
     }
 
     #[test]

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use brigade_core::Place;
 
-use super::{ApprovalMode, Family, InvalidToolId, Level, Origin, RiskClass, Seconds, ToolId};
+use super::{
+    ApprovalMode, Availability, Cost, Family, Install, InvalidToolId, Level, Origin, RiskClass, Seconds,
+    SourceDetail, ToolId, VersionRequirement,
+};
 use crate::fields::{self, FieldPath};
 
 /// A `[[tool]]` entry with a valid id.
@@ -85,6 +88,26 @@ pub struct Tool {
     pub projections: BTreeMap<String, String>,
     /// For each harness, the fingerprint of a projection that is made elsewhere.
     pub projection_fingerprints: BTreeMap<String, String>,
+    /// Other names that commands accept for the tool.
+    pub aliases: Vec<String>,
+    /// Subjects of the tool.
+    pub categories: Vec<String>,
+    /// What the tool is good for.
+    pub capabilities: Vec<String>,
+    /// Whether the tool is expected to be there.
+    pub availability: Option<Availability>,
+    /// The versions that suit.
+    pub version: Option<VersionRequirement>,
+    /// The command that prints the version, not split into words.
+    pub version_command: Option<String>,
+    /// Whether the tool belongs to one project.
+    pub project_specific: bool,
+    /// Where the tool comes from, in detail.
+    pub source: Option<Box<SourceDetail>>,
+    /// How the tool is installed.
+    pub install: Option<Box<Install>>,
+    /// What a call costs.
+    pub cost: Option<Box<Cost>>,
     /// The place of the entry.
     pub origin: Origin,
     /// Dotted names of keys, at any depth, that look secret. List indexes count from 1. Never contains values.
@@ -141,6 +164,16 @@ impl Tool {
             data: Vec::new(),
             projections: BTreeMap::new(),
             projection_fingerprints: BTreeMap::new(),
+            aliases: Vec::new(),
+            categories: Vec::new(),
+            capabilities: Vec::new(),
+            availability: None,
+            version: None,
+            version_command: None,
+            project_specific: false,
+            source: None,
+            install: None,
+            cost: None,
             origin,
             unsafe_fields: Vec::new(),
             is_broken: false,
@@ -171,7 +204,13 @@ impl Tool {
             "argument_template" => &self.argument_template,
             "projections" => &self.projections,
             "projection_fingerprints" => &self.projection_fingerprints,
-            _ => return 0,
+            _ => {
+                // The keys of these tables are known, and counted in the order of the table of fields.
+                let key = FieldPath::of(key).name;
+                return fields::group(field)
+                    .and_then(|keys| keys.position(key))
+                    .map_or(0, |at| u16::from(at) + 1);
+            }
         };
         table.keys().position(|name| name == key).and_then(|at| u16::try_from(at + 1).ok()).unwrap_or(0)
     }

@@ -4,8 +4,12 @@ use std::collections::BTreeMap;
 
 use brigade_core::Place;
 
+use super::group::Group;
 use crate::fields::{self, Fields};
-use crate::model::{ApprovalMode, Family, Level, Origin, RiskClass, Runtime, Seconds, Tool, ToolId};
+use crate::model::{
+    ApprovalMode, Availability, Family, Level, Origin, RiskClass, Runtime, Seconds, Tool, ToolId, ToolSource,
+    Transport, VersionRequirement,
+};
 
 /// An entry of either file.
 pub(super) trait Entry: Sized {
@@ -13,6 +17,8 @@ pub(super) trait Entry: Sized {
     const KIND: &'static str;
     /// The fields; the first one is the id.
     const FIELDS: Fields;
+    /// Whether the file has settings besides entries.
+    const HAS_SETTINGS: bool;
 
     /// Creates an empty entry. It must get an id before it leaves the reader.
     fn blank(level: Level, place: Place) -> Self;
@@ -24,6 +30,10 @@ pub(super) trait Entry: Sized {
     fn origin(&self) -> &Origin;
     /// Sets the origin of the entry.
     fn set_origin(&mut self, origin: Origin);
+    /// Returns a field that contradicts another one, and why.
+    fn contradiction(&self) -> Option<(&'static str, &'static str)>;
+    /// Returns a field that means nothing at this level, and why.
+    fn pointless(&self) -> Option<(&'static str, &'static str)>;
     /// Marks the entry broken.
     fn set_broken(&mut self);
     /// Stores the names of keys that look secret.
@@ -44,6 +54,15 @@ pub(super) enum Slot<'a> {
     List(&'a mut Vec<String>),
     /// A table of strings with arbitrary keys.
     Table(&'a mut BTreeMap<String, String>),
+    Availability(&'a mut Option<Availability>),
+    ToolSource(&'a mut Option<ToolSource>),
+    Transport(&'a mut Option<Transport>),
+    Version(&'a mut Option<VersionRequirement>),
+    Amount(&'a mut Option<f64>),
+    /// One string, or a list of strings.
+    Lines(&'a mut Vec<String>),
+    /// A table of known fields.
+    Group(&'a mut dyn Group),
 }
 
 /// A description of the expected value.
@@ -65,6 +84,13 @@ impl Slot<'_> {
             Slot::Port(_) => "expected a port from 1 to 65535",
             Slot::List(_) => "expected a list of non-empty strings",
             Slot::Table(_) => "expected a table of strings",
+            Slot::Availability(_) => "expected one of always, installed, conditional",
+            Slot::ToolSource(_) => "expected one of script, cli, mcp, skill, harness",
+            Slot::Transport(_) => "expected one of stdio, http, sse",
+            Slot::Version(_) => "expected a version such as `1.7`, or conditions such as `>=1.2, <2`",
+            Slot::Amount(_) => "expected a number of at least 0",
+            Slot::Lines(_) => "expected text, or a list of non-empty strings",
+            Slot::Group(_) => "expected a table",
         }
     }
 
@@ -74,6 +100,9 @@ impl Slot<'_> {
             Slot::Family(_) => Family::ALL.iter().map(|word| word.as_str()).collect(),
             Slot::ApprovalMode(_) => ApprovalMode::ALL.iter().map(|word| word.as_str()).collect(),
             Slot::RiskClass(_) => RiskClass::ALL.iter().map(|word| word.as_str()).collect(),
+            Slot::Availability(_) => Availability::ALL.iter().map(|word| word.as_str()).collect(),
+            Slot::ToolSource(_) => ToolSource::ALL.iter().map(|word| word.as_str()).collect(),
+            Slot::Transport(_) => Transport::ALL.iter().map(|word| word.as_str()).collect(),
             _ => Vec::new(),
         }
     }
@@ -92,9 +121,23 @@ impl Slot<'_> {
             Slot::ApprovalMode(slot) => *slot = Some(text.parse().map_err(|_| expected)?),
             Slot::RiskClass(slot) if text.is_empty() => *slot = None,
             Slot::RiskClass(slot) => *slot = Some(text.parse().map_err(|_| expected)?),
-            Slot::Boolean(_) | Slot::Seconds(_) | Slot::Port(_) | Slot::List(_) | Slot::Table(_) => {
-                return Err(expected);
-            }
+            Slot::Availability(slot) if text.is_empty() => *slot = None,
+            Slot::Availability(slot) => *slot = Some(text.parse().map_err(|_| expected)?),
+            Slot::ToolSource(slot) if text.is_empty() => *slot = None,
+            Slot::ToolSource(slot) => *slot = Some(text.parse().map_err(|_| expected)?),
+            Slot::Transport(slot) if text.is_empty() => *slot = None,
+            Slot::Transport(slot) => *slot = Some(text.parse().map_err(|_| expected)?),
+            Slot::Version(slot) if text.is_empty() => *slot = None,
+            Slot::Version(slot) => *slot = Some(text.parse().map_err(|_| expected)?),
+            Slot::Lines(slot) if text.is_empty() => slot.clear(),
+            Slot::Lines(slot) => *slot = vec![text.to_owned()],
+            Slot::Boolean(_)
+            | Slot::Seconds(_)
+            | Slot::Port(_)
+            | Slot::List(_)
+            | Slot::Table(_)
+            | Slot::Amount(_)
+            | Slot::Group(_) => return Err(expected),
         }
         Ok(())
     }
@@ -113,6 +156,7 @@ impl Slot<'_> {
         let expected = self.expected();
         match self {
             Slot::Seconds(slot) => *slot = Some(Seconds::new(value).map_err(|_| expected)?),
+            Slot::Amount(slot) if value.is_finite() && 0.0 <= value => *slot = Some(value),
             Slot::Port(slot) if is_integer && (1.0..=65535.0).contains(&value) => *slot = Some(value as u16),
             _ => return Err(expected),
         }
@@ -123,6 +167,7 @@ impl Slot<'_> {
 impl Entry for Tool {
     const KIND: &'static str = "tool";
     const FIELDS: Fields = fields::TOOL;
+    const HAS_SETTINGS: bool = true;
 
     fn blank(level: Level, place: Place) -> Tool {
         Tool::bare(ToolId::unset(), Origin::new(level, place))
@@ -165,7 +210,17 @@ impl Entry for Tool {
             32 => Slot::Table(&mut self.argument_template),
             33 => Slot::List(&mut self.allow_option_values),
             34 => Slot::List(&mut self.code),
-            _ => Slot::List(&mut self.data),
+            35 => Slot::List(&mut self.data),
+            36 => Slot::List(&mut self.aliases),
+            37 => Slot::List(&mut self.categories),
+            38 => Slot::List(&mut self.capabilities),
+            39 => Slot::Availability(&mut self.availability),
+            40 => Slot::Version(&mut self.version),
+            41 => Slot::Text(&mut self.version_command),
+            42 => Slot::Boolean(&mut self.project_specific),
+            43 => Slot::Group(self.source.get_or_insert_default().as_mut()),
+            44 => Slot::Group(self.install.get_or_insert_default().as_mut()),
+            _ => Slot::Group(self.cost.get_or_insert_default().as_mut()),
         }
     }
 
@@ -181,6 +236,16 @@ impl Entry for Tool {
         self.origin = origin;
     }
 
+    fn contradiction(&self) -> Option<(&'static str, &'static str)> {
+        let why = "this kind does not suit the family of the tool";
+        self.has_unsuited_kind().then_some(("source.kind", why))
+    }
+
+    fn pointless(&self) -> Option<(&'static str, &'static str)> {
+        let why = "the tools of a user file belong to no project";
+        (self.project_specific && self.origin.level == Level::User).then_some(("project_specific", why))
+    }
+
     fn set_broken(&mut self) {
         self.is_broken = true;
     }
@@ -193,6 +258,7 @@ impl Entry for Tool {
 impl Entry for Runtime {
     const KIND: &'static str = "runtime";
     const FIELDS: Fields = fields::RUNTIME;
+    const HAS_SETTINGS: bool = false;
 
     fn blank(level: Level, place: Place) -> Runtime {
         Runtime::bare(ToolId::unset(), Origin::new(level, place))
@@ -226,6 +292,14 @@ impl Entry for Runtime {
         self.origin = origin;
     }
 
+    fn contradiction(&self) -> Option<(&'static str, &'static str)> {
+        None
+    }
+
+    fn pointless(&self) -> Option<(&'static str, &'static str)> {
+        None
+    }
+
     fn set_broken(&mut self) {
         self.is_broken = true;
     }
@@ -246,7 +320,16 @@ mod tests {
         for (at, (name, shape)) in E::FIELDS.0.iter().enumerate() {
             let found = match entry.slot(at as u8) {
                 Slot::Id(_) | Slot::Required(_) | Slot::Family(_) => Shape::Required,
-                Slot::Text(_) | Slot::ApprovalMode(_) | Slot::RiskClass(_) => Shape::Text,
+                Slot::Text(_)
+                | Slot::ApprovalMode(_)
+                | Slot::RiskClass(_)
+                | Slot::Availability(_)
+                | Slot::ToolSource(_)
+                | Slot::Transport(_)
+                | Slot::Version(_) => Shape::Text,
+                Slot::Amount(_) => Shape::Amount,
+                Slot::Lines(_) => Shape::Lines,
+                Slot::Group(group) => Shape::Group(group.fields()),
                 Slot::Boolean(_) => Shape::Boolean,
                 Slot::Seconds(_) => Shape::Seconds,
                 Slot::Port(_) => Shape::Port,

@@ -9,13 +9,14 @@ use toml::Spanned;
 use toml::de::{DeArray, DeString, DeTable, DeValue};
 
 use super::entry::{Entry, Expected, Slot};
-use super::{Finding, Output};
-use crate::fields::{KNOWN_HARNESSES, Shape, misspelt_effect};
+use super::group::Group;
+use super::{Finding, Output, settings};
+use crate::fields::{self, FieldPath, KNOWN_HARNESSES, Shape, misspelt_effect};
 use crate::model::{FieldPlace, Origin};
 use crate::source::{self, Locator};
 
 /// The maximum length in bytes of a name that is compared with known names.
-const LONGEST_NAME: usize = 64;
+pub(super) const LONGEST_NAME: usize = 64;
 
 type Pair<'t, 'i> = (&'t Spanned<DeString<'i>>, &'t Spanned<DeValue<'i>>);
 
@@ -31,6 +32,8 @@ pub(super) fn read<E: Entry>(text: &str, first_line: usize, output: &mut Output<
             // For entries under headers, the span of the value is the header, which starts before the key.
             has_list = matches!(value.get_ref(), DeValue::Array(_)) && key.span().start < value.span().start;
             read_list(value, key.span().start, trust, &locator, output);
+        } else if E::HAS_SETTINGS && settings::KEYS.contains(&key.get_ref().as_ref()) {
+            settings::read(key.get_ref(), key.span().start, value, &locator, output);
         } else if trust == Trust::Sound {
             let name = short(key.get_ref(), LONGEST_NAME);
             output.report(
@@ -40,7 +43,7 @@ pub(super) fn read<E: Entry>(text: &str, first_line: usize, output: &mut Output<
                     entry: None,
                     field: Some(&name),
                     message: "unknown key at the top level",
-                    hint: did_you_mean(key.get_ref(), [E::KIND]),
+                    hint: did_you_mean(key.get_ref(), top_keys::<E>()),
                 },
             );
         }
@@ -58,6 +61,12 @@ pub(super) fn read<E: Entry>(text: &str, first_line: usize, output: &mut Output<
         output.break_entries(before, error.at, error.message, None);
     }
     has_list
+}
+
+/// Returns the keys that the top level of a file may have.
+fn top_keys<E: Entry>() -> impl Iterator<Item = &'static str> {
+    let settings: &[&'static str] = if E::HAS_SETTINGS { &settings::KEYS } else { &[] };
+    [E::KIND].into_iter().chain(settings.iter().copied())
 }
 
 /// Whether the TOML of a piece is valid. Otherwise unknown and missing keys are not reported.
@@ -151,16 +160,38 @@ fn read_entry<E: Entry>(
             }
         }
     }
-    let EntryReader { places, unsafe_fields, has_error, output, .. } = reader;
+    let EntryReader { places, unsafe_fields, mut has_error, output, id, .. } = reader;
     if entry.id().is_empty() {
         return;
     }
     entry.set_origin(Origin::with_fields(output.level, place, places));
+    let objections = [(Severity::Error, entry.contradiction()), (Severity::Warning, entry.pointless())];
+    for (severity, objection) in objections {
+        let Some((field, message)) = objection else { continue };
+        has_error |= severity == Severity::Error;
+        let place = place_of(&entry, field);
+        let at = (place.line.unwrap_or(header.0), place.column.unwrap_or(header.1));
+        output.report(
+            severity,
+            at,
+            Finding { entry: id.as_deref(), field: Some(field), message, hint: None },
+        );
+    }
     entry.set_unsafe_fields(unsafe_fields);
     if has_error {
         entry.set_broken();
     }
     output.entries.push(entry);
+}
+
+/// Returns the place of a field such as `source.kind`.
+fn place_of<E: Entry>(entry: &E, field: &str) -> Place {
+    let path = FieldPath::of(field);
+    let key = path.rest.and_then(|key| fields::group(path.name)?.position(key));
+    match E::FIELDS.position(path.name) {
+        Some(field) => entry.origin().find(field, key.map_or(0, |key| u16::from(key) + 1)),
+        None => entry.origin().place.clone(),
+    }
 }
 
 struct EntryReader<'r, 'o, E> {
@@ -197,6 +228,12 @@ impl<E: Entry> EntryReader<'_, '_, E> {
 
     /// Stores a value in the slot of a known field.
     fn fill(&mut self, field: u8, name: &str, slot: Slot<'_>, value: &Spanned<DeValue<'_>>) {
+        self.store(field, name, slot, value);
+        self.look_for_secrets(name, value.get_ref());
+    }
+
+    /// Stores a value in a slot, or reports why not.
+    fn store(&mut self, field: u8, name: &str, slot: Slot<'_>, value: &Spanned<DeValue<'_>>) {
         let words = slot.words();
         let result = match (value.get_ref(), slot) {
             (DeValue::String(text), slot) => slot.set_text(text),
@@ -213,6 +250,14 @@ impl<E: Entry> EntryReader<'_, '_, E> {
                 self.fill_list(field, name, list, items);
                 Ok(())
             }
+            (DeValue::Array(items), Slot::Lines(lines)) => {
+                self.fill_lines(name, lines, items);
+                Ok(())
+            }
+            (DeValue::Table(pairs), Slot::Group(group)) => {
+                self.fill_group(field, name, group, pairs);
+                Ok(())
+            }
             (DeValue::Table(pairs), Slot::Table(table)) => {
                 self.fill_table(field, name, table, pairs);
                 Ok(())
@@ -223,7 +268,41 @@ impl<E: Entry> EntryReader<'_, '_, E> {
             let hint = value.get_ref().as_str().and_then(|text| did_you_mean(text, words));
             self.error_at(self.locator.locate(value.span().start), name, expected, hint);
         }
-        self.look_for_secrets(name, value.get_ref());
+    }
+
+    fn fill_lines(&mut self, name: &str, lines: &mut Vec<String>, items: &DeArray<'_>) {
+        let mut is_good = true;
+        for (at, item) in items.iter().enumerate() {
+            match item.get_ref().as_str().map(str::trim) {
+                Some(text) if !text.is_empty() => lines.push(text.to_owned()),
+                _ => {
+                    is_good = false;
+                    self.error(item.span().start, &format!("{name}[{}]", at + 1), "expected non-empty text");
+                }
+            }
+        }
+        if !is_good {
+            lines.clear();
+        }
+    }
+
+    /// Stores the values of a table of known fields.
+    fn fill_group(&mut self, field: u8, name: &str, group: &mut dyn Group, pairs: &DeTable<'_>) {
+        let known = group.fields();
+        for (key, value) in in_file_order(pairs) {
+            let start = key.span().start;
+            match known.position(key.get_ref()) {
+                Some(index) => {
+                    self.place(field, usize::from(index) + 1, start);
+                    self.store(field, &path(name, key.get_ref()), group.slot(index), value);
+                }
+                None if self.trust == Trust::Sound => {
+                    let hint = did_you_mean(key.get_ref(), known.names());
+                    self.warning(start, &path(name, key.get_ref()), "unknown key", hint);
+                }
+                None => {}
+            }
+        }
     }
 
     fn fill_list(&mut self, field: u8, name: &str, list: &mut Vec<String>, items: &DeArray<'_>) {
@@ -362,14 +441,14 @@ fn path(field: &str, key: &str) -> String {
     format!("{field}.{}", short(key, LONGEST_NAME))
 }
 
-fn did_you_mean(typed: &str, known: impl IntoIterator<Item = &'static str>) -> Option<String> {
+pub(super) fn did_you_mean(typed: &str, known: impl IntoIterator<Item = &'static str>) -> Option<String> {
     if typed.len() > LONGEST_NAME {
         return None;
     }
     closest(typed, known).map(|name| format!("did you mean `{name}`?"))
 }
 
-fn in_file_order<'t, 'i>(table: &'t DeTable<'i>) -> Vec<Pair<'t, 'i>> {
+pub(super) fn in_file_order<'t, 'i>(table: &'t DeTable<'i>) -> Vec<Pair<'t, 'i>> {
     let mut pairs: Vec<Pair<'t, 'i>> = table.iter().collect();
     pairs.sort_by_key(|(key, _)| key.span().start);
     pairs

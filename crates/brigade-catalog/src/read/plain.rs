@@ -2,7 +2,8 @@
 //!
 //! A plain piece is one header followed by lines `key = value` with known keys, each once, and valid values:
 //! single-line strings without escapes, booleans, decimal numbers, lists of such strings, and inline tables from bare
-//! keys to such strings. Anything else is left to the full reader. Giving up is always correct; guessing never is.
+//! keys to such strings. Tables of known fields may follow under their own headers. Anything else is left to the full
+//! reader. Giving up is always correct; guessing never is.
 
 use std::collections::HashSet;
 
@@ -10,6 +11,7 @@ use brigade_core::Place;
 use brigade_redact::is_secret_name;
 
 use super::entry::{Entry, Slot};
+use super::group::Group;
 use crate::fields::{KNOWN_HARNESSES, Shape, misspelt_effect};
 use crate::model::{FieldPlace, Level, Origin};
 
@@ -53,7 +55,8 @@ impl<'t> Reader<'t> {
         let mut seen = 0u64;
         let mut expected = 0;
         self.places.clear();
-        while cursor.next_statement()? {
+        let mut more = cursor.next_statement()?;
+        while more && cursor.peek() != Some(b'[') {
             let (line, column) = (cursor.line, cursor.column()?);
             let key = cursor.bare_key()?;
             let field = E::FIELDS.position_from(expected, key)?;
@@ -74,6 +77,7 @@ impl<'t> Reader<'t> {
                     })?;
                 }
                 slot @ Slot::Boolean(_) => slot.set_boolean(cursor.boolean()?).ok()?,
+                Slot::Group(group) => self.inline_group(&mut cursor, field, group)?,
                 slot @ (Slot::Seconds(_) | Slot::Port(_)) => {
                     let (number, is_integer) = cursor.number()?;
                     slot.set_number(number, is_integer).ok()?;
@@ -81,6 +85,18 @@ impl<'t> Reader<'t> {
                 slot => slot.set_text(cursor.string()?).ok()?,
             }
             cursor.end_line()?;
+            more = cursor.next_statement()?;
+        }
+        while more {
+            let field = self.group_header::<E>(&mut cursor)?;
+            if seen & (1 << field) != 0 {
+                return None;
+            }
+            seen |= 1 << field;
+            let Slot::Group(group) = entry.slot(field) else {
+                return None;
+            };
+            more = self.group(&mut cursor, field, group)?;
         }
         for (field, (_, shape)) in E::FIELDS.0.iter().enumerate() {
             if *shape == Shape::Required {
@@ -91,36 +107,92 @@ impl<'t> Reader<'t> {
             return None;
         }
         entry.set_origin(Origin::with_fields(level, place, self.places.as_slice().to_vec()));
-        Some(entry)
+        (entry.contradiction().is_none() && entry.pointless().is_none()).then_some(entry)
+    }
+
+    /// Reads the header of a table of known fields. Returns the field.
+    fn group_header<E: Entry>(&mut self, cursor: &mut Cursor<'t>) -> Option<u8> {
+        cursor.expect(b"[")?;
+        cursor.expect(E::KIND.as_bytes())?;
+        cursor.expect(b".")?;
+        let (line, column) = (cursor.line, cursor.column()?);
+        let field = E::FIELDS.position(cursor.bare_key()?)?;
+        self.places.push(FieldPlace { field, element: 0, line, column });
+        cursor.expect(b"]")?;
+        cursor.end_line()?;
+        Some(field)
+    }
+
+    /// Reads a table of known fields under its header. Returns whether anything follows.
+    fn group(&mut self, cursor: &mut Cursor<'t>, field: u8, group: &mut dyn Group) -> Option<bool> {
+        let mut seen = 0;
+        let mut more = cursor.next_statement()?;
+        while more && cursor.peek() != Some(b'[') {
+            self.group_field(cursor, field, group, &mut seen)?;
+            cursor.end_line()?;
+            more = cursor.next_statement()?;
+        }
+        Some(more)
+    }
+
+    /// Reads a table of known fields in braces.
+    fn inline_group(&mut self, cursor: &mut Cursor<'t>, field: u8, group: &mut dyn Group) -> Option<()> {
+        let mut seen = 0;
+        cursor.expect(b"{")?;
+        cursor.skip_blanks();
+        while cursor.peek() != Some(b'}') {
+            self.group_field(cursor, field, group, &mut seen)?;
+            cursor.skip_blanks();
+            cursor.after_pair()?;
+        }
+        cursor.expect(b"}")
+    }
+
+    /// Reads one field of a table of known fields.
+    fn group_field(
+        &mut self,
+        cursor: &mut Cursor<'t>,
+        field: u8,
+        group: &mut dyn Group,
+        seen: &mut u64,
+    ) -> Option<()> {
+        let (line, column) = (cursor.line, cursor.column()?);
+        let key = group.fields().position(cursor.bare_key()?)?;
+        if *seen & (1 << key) != 0 {
+            return None;
+        }
+        *seen |= 1 << key;
+        self.places.push(FieldPlace::new(field, usize::from(key) + 1, line as usize, column as usize));
+        cursor.skip_blanks();
+        cursor.expect(b"=")?;
+        cursor.skip_blanks();
+        match group.slot(key) {
+            Slot::Lines(lines) if cursor.peek() == Some(b'[') => cursor.strings(|text, _, _| {
+                lines.push(text.to_owned());
+                Some(())
+            }),
+            slot @ Slot::Amount(_) => {
+                let (number, is_integer) = cursor.number()?;
+                slot.set_number(number, is_integer).ok()
+            }
+            slot => slot.set_text(cursor.string()?).ok(),
+        }
     }
 
     fn list(&mut self, cursor: &mut Cursor<'t>, field: u8, key: &str, list: &mut Vec<String>) -> Option<()> {
-        cursor.expect(b"[")?;
-        loop {
-            cursor.skip_lines()?;
-            if cursor.peek() == Some(b']') {
-                break;
-            }
-            let (line, column) = (cursor.line, cursor.column()?);
-            let text = cursor.string()?.trim();
+        cursor.strings(|text, line, column| {
             let is_strange = match key {
                 "supported_harnesses" => !KNOWN_HARNESSES.contains(&text),
                 "effects" => misspelt_effect(text).is_some(),
                 _ => false,
             };
-            if text.is_empty() || is_strange {
+            if is_strange {
                 return None;
             }
             list.push(text.to_owned());
             self.places.push(FieldPlace::new(field, list.len(), line as usize, column as usize));
-            cursor.skip_lines()?;
-            match cursor.peek()? {
-                b',' => cursor.at += 1,
-                b']' => {}
-                _ => return None,
-            }
-        }
-        cursor.expect(b"]")
+            Some(())
+        })
     }
 
     fn table(
@@ -149,18 +221,7 @@ impl<'t> Reader<'t> {
             }
             self.keys.push((name, line, column));
             cursor.skip_blanks();
-            match cursor.peek()? {
-                b',' => {
-                    cursor.at += 1;
-                    cursor.skip_blanks();
-                    // The full reader decides about a trailing comma.
-                    if cursor.peek() == Some(b'}') {
-                        return None;
-                    }
-                }
-                b'}' => {}
-                _ => return None,
-            }
+            cursor.after_pair()?;
         }
         cursor.expect(b"}")?;
         self.keys.sort_unstable();
@@ -281,6 +342,44 @@ impl<'t> Cursor<'t> {
         }
         self.at = end + 1;
         Some(&self.text[start..end])
+    }
+
+    /// Reads a list of such strings that are not empty, with the line and column of each.
+    fn strings(&mut self, mut each: impl FnMut(&'t str, u32, u32) -> Option<()>) -> Option<()> {
+        self.expect(b"[")?;
+        loop {
+            self.skip_lines()?;
+            if self.peek() == Some(b']') {
+                break;
+            }
+            let (line, column) = (self.line, self.column()?);
+            let text = self.string()?.trim();
+            if text.is_empty() {
+                return None;
+            }
+            each(text, line, column)?;
+            self.skip_lines()?;
+            match self.peek()? {
+                b',' => self.at += 1,
+                b']' => {}
+                _ => return None,
+            }
+        }
+        self.expect(b"]")
+    }
+
+    /// Skips the comma between the pairs of an inline table.
+    fn after_pair(&mut self) -> Option<()> {
+        match self.peek()? {
+            b',' => {
+                self.at += 1;
+                self.skip_blanks();
+                // The full reader decides about a trailing comma.
+                (self.peek() != Some(b'}')).then_some(())
+            }
+            b'}' => Some(()),
+            _ => None,
+        }
     }
 
     fn boolean(&mut self) -> Option<bool> {

@@ -4,6 +4,8 @@ use toml::de::DeTable;
 use super::*;
 use crate::{ApprovalMode, Family, RiskClass};
 
+mod registry;
+
 fn parse(text: &str) -> Catalog {
     Catalog::parse("t.toml", Level::Project, text.as_bytes())
 }
@@ -383,7 +385,7 @@ fn runtimes_are_read_by_the_same_rules() {
 #[test]
 fn everyday_entries_are_read_by_the_plain_reader() {
     let mut reader = plain::Reader::default();
-    for text in [WHOLE.strip_prefix("# tools\n").unwrap(), SECOND] {
+    for text in [WHOLE.strip_prefix("# tools\n").unwrap(), SECOND, registry::REGISTERED] {
         assert!(reader.read::<Tool>(text, 1, "t.toml", Level::Project).is_some());
     }
 }
@@ -394,6 +396,7 @@ fn check_readers_agree(text: &[u8]) -> Result<(), TestCaseError> {
     let full = read::<Tool>("t.toml", Level::Project, text, Reader::FullOnly);
     prop_assert_eq!(plain.0, full.0);
     prop_assert_eq!(plain.1, full.1);
+    prop_assert_eq!(plain.2, full.2);
     Ok(())
 }
 
@@ -415,12 +418,28 @@ fn line() -> impl Strategy<Value = String> {
         "\"name\"",
         "projections.claude",
         "risk_class",
+        "aliases",
+        "version",
+        "availability",
+        "project_specific",
+        "install",
+        "check",
+        "command",
+        "kind",
+        "per_call",
     ]);
     let value = prop::sample::select(vec![
         "'a'",
         "\"b\"",
         "'script'",
+        "'cli'",
         "'always'",
+        "'>=1, <2'",
+        "{ check = 'which x', command = ['a', 'b'] }",
+        "{ command = 'a', docs = 'b', check = 'c' }",
+        "{ check = 'a', check = 'b' }",
+        "{ api_key = 'x', check = 'a' }",
+        "{ check = 1 }",
         "''",
         "' é '",
         "\"\\n\"",
@@ -468,6 +487,14 @@ fn line() -> impl Strategy<Value = String> {
         "[[tool]]",
         " [[ tool ]] # x",
         "[tool.projections]",
+        "[tool.source]",
+        "[tool.install]",
+        "[tool.cost]",
+        " [tool.cost] # c",
+        "[tool.install] x",
+        "[tool .install]",
+        "[registry]",
+        "schema = 1",
         "[other]",
         "",
         "# c",

@@ -1,7 +1,7 @@
 //! What is wrong with how a tool says it is called.
 
 use brigade_call::{FileFact, SchemaFact, Template, meant_in_schema};
-use brigade_catalog::{Family, SecretText, TextPurpose, Tool};
+use brigade_catalog::{Family, SecretText, TextPurpose, Tool, ToolSource};
 use brigade_core::{ConfigIssue, Place, closest};
 use brigade_policy::{LabelProblem, check_label};
 
@@ -54,10 +54,15 @@ pub(super) fn contract(tool: &Tool, files: Option<&ToolFiles>, found: &mut Vec<I
             say(IssueType::MissingMcpToolName, "mcp_tool_name", detail);
         }
     }
-    if !has_command && matches!(tool.family, Some(Family::Script | Family::Custom | Family::Mcp)) {
+    let is_of_harness = tool.source() == Some(ToolSource::Harness);
+    if !has_command
+        && !is_of_harness
+        && matches!(tool.family, Some(Family::Script | Family::Custom | Family::Mcp))
+    {
         say(IssueType::MissingCommand, "command", "command is not set");
     }
     let callable = match tool.family {
+        _ if is_of_harness => false,
         Some(Family::Script | Family::Custom | Family::Mcp | Family::Openapi | Family::Graphql) => true,
         Some(Family::Skill | Family::SlashCommand | Family::Superpower) | None => has_command,
     };

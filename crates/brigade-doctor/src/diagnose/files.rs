@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use brigade_call::{DirectoryFact, NO_HOME, ProgramFact};
-use brigade_catalog::Tool;
+use brigade_catalog::{Availability, Tool, ToolSource};
 use brigade_command::argv::Argv;
 use brigade_command::risk::{self, Risk};
 use brigade_core::text::short;
@@ -22,7 +22,10 @@ pub(super) fn files(tool: &Tool, files: &ToolFiles, now: Timestamp, found: &mut 
         let issue = Issue::of_tool(IssueType::MissingCwd, tool, "cwd", "cwd names no folder");
         found.push(issue.evidence(of_path("missing", tool.cwd.as_deref())));
     }
-    found.extend(file(IssueType::MissingSource, tool, "source_path", &tool.source_path, &files.source));
+    // The file of a skill is the skill.
+    if !may_be_missing(tool) || tool.source() != Some(ToolSource::Skill) {
+        found.extend(file(IssueType::MissingSource, tool, "source_path", &tool.source_path, &files.source));
+    }
     found.extend(file(
         IssueType::MissingManifest,
         tool,
@@ -73,6 +76,7 @@ pub(super) fn command(tool: &Tool, files: &ToolFiles, is_code_refused: bool, fou
         }
     };
     match &files.program {
+        ProgramFact::NotFound if may_be_missing(tool) => {}
         ProgramFact::NotFound => {
             let detail = not_found(argv.program());
             found.push(
@@ -88,7 +92,7 @@ pub(super) fn command(tool: &Tool, files: &ToolFiles, is_code_refused: bool, fou
         }
         ProgramFact::NotExecuted | ProgramFact::Found(_) => {}
     }
-    if let Some(script) = &files.missing_script {
+    if let Some(script) = files.missing_script.as_ref().filter(|_| !may_be_missing(tool)) {
         let detail =
             format!("the script `{}`, which the command runs, does not exist{}", shown(script), home(script));
         let issue = Issue::of_tool(IssueType::MissingCommand, tool, "command", detail);
@@ -115,6 +119,11 @@ pub(super) fn not_found(program: &str) -> String {
 /// Returns what to say behind a path that only a shell finds; empty for other paths.
 fn home(path: &str) -> String {
     if path.starts_with('~') { format!(": {NO_HOME}") } else { String::new() }
+}
+
+/// Returns whether the author expects that the tool is not on every host.
+fn may_be_missing(tool: &Tool) -> bool {
+    tool.availability == Some(Availability::Conditional)
 }
 
 /// Returns a name from a command or a file as it may be repeated: short, and without what looks like a secret.

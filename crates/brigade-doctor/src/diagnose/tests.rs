@@ -25,6 +25,8 @@ use crate::{
     top_issue,
 };
 
+mod registry;
+
 const HOUR: i64 = 3_600_000_000;
 
 fn now() -> Timestamp {
