@@ -32,7 +32,7 @@ pub use entry_text::FieldValue;
 pub use fields::{KNOWN_EFFECTS, KNOWN_HARNESSES, misspelt_effect};
 pub use model::{
     ApprovalMode, Availability, Catalog, Cost, Family, Install, InvalidSeconds, InvalidToolId,
-    InvalidVersion, Level, NoTool, Origin, RiskClass, Runtime, Runtimes, SCHEMA, Seconds, Settings,
+    InvalidVersion, Level, NoTool, Origin, Reads, RiskClass, Runtime, Runtimes, SCHEMA, Seconds, Settings,
     SourceDetail, Tool, ToolId, ToolSource, Transport, UnknownName, Version, VersionRequirement, label_key,
     same_label,
 };

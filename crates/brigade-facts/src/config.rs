@@ -1,12 +1,16 @@
 //! Reading the configuration.
 
-use brigade_catalog::{Catalog, Level};
-use brigade_core::{ConfigIssue, Hint, Place, Severity};
+use std::sync::OnceLock;
+
+use brigade_catalog::{Catalog, Level, NoTool, Reads, Tool};
+use brigade_core::{ConfigIssue, Hint, Json, Place, Severity};
 use brigade_fs::{FileKind, Fs, FsError, FsErrorKind};
 use brigade_policy::{ErrorLine, PolicyState};
+use brigade_profile::Offer;
 use brigade_projection::Claims;
 
 use crate::host::Host;
+use crate::rights::read_agents;
 
 /// The catalog's file.
 pub const CATALOG: &str = ".brigade/tools.toml";
@@ -25,13 +29,35 @@ pub struct Config {
     pub policy: PolicyState,
     /// Which tool projects to which path.
     pub claims: Claims,
+    /// What gateway.toml offers of MCP servers, once it was asked for.
+    offers: OnceLock<Vec<Offer>>,
 }
 
 impl Config {
     /// Puts together what was read.
     pub fn new(host: &Host<'_>, catalog: Catalog, policy: PolicyState) -> Config {
         let claims = Claims::of(&host.root(), catalog.tools());
-        Config { catalog, policy, claims }
+        Config { catalog, policy, claims, offers: OnceLock::new() }
+    }
+
+    /// Returns what gateway.toml offers of MCP servers. The file is read at the first time, and nothing in it counts
+    /// while it has an error.
+    pub fn offers(&self, host: &Host<'_>) -> &[Offer] {
+        self.offers.get_or_init(|| match read_agents(host.fs) {
+            Ok(agents) => Offer::all(&self.catalog, &agents.gateway),
+            Err(_) => Vec::new(),
+        })
+    }
+
+    /// Finds the entry that a call with these arguments uses: an enabled tool of the catalog, or what Brigade makes of
+    /// gateway.toml for `resource.read` and `prompt.get`, which entries of the catalog never replace.
+    ///
+    /// # Errors
+    /// Returns why there is none.
+    pub fn entry(&self, host: &Host<'_>, id: &str, args: &Json) -> Result<&Tool, NoTool> {
+        let Some(reads) = Reads::of_tool_id(id.trim()) else { return self.catalog.find(id) };
+        let offer = self.offers(host).iter().find(|offer| offer.reads == reads && offer.covers(args));
+        offer.map(|offer| &offer.entry).ok_or(NoTool::NotOffered { reads })
     }
 
     /// Returns the directories outside of the workspace that files of tools may lie in.

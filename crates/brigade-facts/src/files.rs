@@ -134,9 +134,17 @@ impl ToolReader<'_> {
         self.read(self.tool.source_path.as_deref(), SOURCE_LIMIT)
     }
 
-    /// Reads and compiles a schema.
-    pub fn schema(&self, path: Option<&str>) -> SchemaFact {
-        match self.document(path) {
+    /// Reads the schema of the arguments. An entry that Brigade made has one in the program.
+    pub fn input_schema(&self) -> Found {
+        match self.tool.reads {
+            Some(reads) => Found::Bytes(reads.input_schema().as_bytes().to_vec()),
+            None => self.document(self.tool.input_schema_path.as_deref()),
+        }
+    }
+
+    /// Reads and compiles the schema of the arguments.
+    pub fn compiled_input_schema(&self) -> SchemaFact {
+        match self.input_schema() {
             Found::Bytes(bytes) => compile_schema(&bytes),
             found => SchemaFact::File(found.fact()),
         }

@@ -8,14 +8,14 @@ use brigade_call::{
     Caller, CodeFacts, DirectoryFact, FileFact, PinFact, PlanFacts, ProgramFact, ProjectionFacts, SchemaFact,
     standing_blockers,
 };
-use brigade_catalog::{Family, Tool};
+use brigade_catalog::{Family, Reads, Tool};
 use brigade_core::parallel::in_parts;
 use brigade_core::{ConfigIssue, Json, Place, Severity};
 use brigade_fs::{Fs, FsError};
 use brigade_policy::{Blocker, CallFacts, Gate, PolicyDecision, RiskLevel, decide};
 use brigade_profile::{
     Agent, AgentToolRow, CostedTool, Facts, GatewayConfig, Hidden, ListedTool, ListingCosts, NameClashes,
-    NameStyle, Profiles, Rights, Shown, ToolTraits, gate, listed_name, listing_costs, visible,
+    NameStyle, Offer, Profiles, Rights, Shown, ToolTraits, gate, listed_name, listing_costs, visible,
 };
 use brigade_projection::summarise;
 
@@ -93,6 +93,31 @@ pub struct AgentTools {
     pub policy_tracked: bool,
     tools: Vec<AgentTool>,
     by_name: HashMap<String, usize>,
+    offers: Vec<AgentOffer>,
+    /// The entries of `resource.read` and `prompt.get`, which stand for all offers that they read.
+    readers: Vec<Tool>,
+}
+
+/// Resources or prompts of an MCP server that an agent may read.
+#[derive(Clone, Debug)]
+pub struct AgentOffer {
+    /// What is offered.
+    pub offer: Offer,
+    /// Whether a person approves each call.
+    pub gate: Gate,
+    /// The risk.
+    pub risk: RiskLevel,
+}
+
+/// What an agent would call.
+#[derive(Clone, Copy, Debug)]
+pub struct Callable<'a> {
+    /// The entry.
+    pub entry: &'a Tool,
+    /// Whether a person approves each call.
+    pub gate: Gate,
+    /// The risk.
+    pub risk: RiskLevel,
 }
 
 /// A tool that an agent is shown.
@@ -104,7 +129,7 @@ pub struct AgentTool {
     pub gate: Gate,
     /// The risk.
     pub risk: RiskLevel,
-    /// The position in the catalog.
+    /// The position in the catalog, or behind it in the readers.
     at: usize,
     input_schema: Arc<[u8]>,
     output_schema: Option<Arc<[u8]>>,
@@ -142,9 +167,26 @@ impl AgentTools {
         &self.tools
     }
 
-    /// Returns the catalog entry of a visible tool.
+    /// Returns the entry of a visible tool.
     pub fn entry(&self, tool: &AgentTool) -> &Tool {
-        &self.config.catalog.tools()[tool.at]
+        let catalog = self.config.catalog.tools();
+        catalog.get(tool.at).unwrap_or_else(|| &self.readers[tool.at - catalog.len()])
+    }
+
+    /// Returns the resources and prompts of MCP servers that the agent may read.
+    pub fn offers(&self) -> &[AgentOffer] {
+        &self.offers
+    }
+
+    /// Returns what a call of a visible tool with these arguments would call. `None` if the agent cannot see it.
+    pub fn callable(&self, id: &str, args: &Json) -> Option<Callable<'_>> {
+        if let Some(reads) = Reads::of_tool_id(id) {
+            let found =
+                self.offers.iter().find(|found| found.offer.reads == reads && found.offer.covers(args))?;
+            return Some(Callable { entry: &found.offer.entry, gate: found.gate, risk: found.risk });
+        }
+        let tool = self.find(id).filter(|tool| self.entry(tool).id.as_str() == id)?;
+        Some(Callable { entry: self.entry(tool), gate: tool.gate, risk: tool.risk })
     }
 
     /// Writes a visible tool as a client is shown it.
@@ -227,6 +269,7 @@ pub fn agent_tools(
 ) -> Result<AgentTools, FsError> {
     let policy_tracked = !config.policy.auto_approve().is_empty() && crate::tracked::policy_tracked(&host);
     let mut tools: Vec<AgentTool> = Vec::new();
+    let offers: Vec<AgentOffer>;
     {
         let looker = Looker::new(host, &config, &rights, names);
         let entries = config.catalog.tools();
@@ -234,10 +277,62 @@ pub fn agent_tools(
             range.filter_map(|at| looker.shown(at, &entries[at])).collect::<Vec<_>>()
         };
         in_parts(entries.len(), part, |mut part| tools.append(&mut part));
+        offers = config.offers(&host).iter().filter_map(|offer| looker.offered(offer)).collect();
     }
-    tools.sort_by(|a, b| config.catalog.tools()[a.at].id.cmp(&config.catalog.tools()[b.at].id));
-    let by_name = tools.iter().enumerate().map(|(at, tool)| (tool.name.clone(), at)).collect();
-    Ok(AgentTools { agent, rights, names, config, agents, policy_tracked, tools, by_name })
+    let mut readers = Vec::new();
+    for reads in Reads::ALL {
+        if let Some((reader, tool)) =
+            reader_of(reads, &offers, names, config.catalog.tools().len() + readers.len())
+        {
+            readers.push(reader);
+            tools.push(tool);
+        }
+    }
+    let mut shown = AgentTools {
+        agent,
+        rights,
+        names,
+        config,
+        agents,
+        policy_tracked,
+        tools: Vec::new(),
+        by_name: HashMap::new(),
+        offers,
+        readers,
+    };
+    tools.sort_by(|a, b| shown.entry(a).id.cmp(&shown.entry(b).id));
+    shown.by_name = tools.iter().enumerate().map(|(at, tool)| (tool.name.clone(), at)).collect();
+    shown.tools = tools;
+    Ok(shown)
+}
+
+/// Makes the one tool that reads everything of a kind that an agent is offered: with the effects of all offers, and the
+/// strictest gate.
+fn reader_of(reads: Reads, offers: &[AgentOffer], names: NameStyle, at: usize) -> Option<(Tool, AgentTool)> {
+    let offers: Vec<&AgentOffer> = offers.iter().filter(|found| found.offer.reads == reads).collect();
+    let first = offers.first()?;
+    let mut effects: Vec<String> =
+        offers.iter().flat_map(|found| found.offer.entry.effects.iter().cloned()).collect();
+    effects.sort();
+    effects.dedup();
+    let mut schema = crate::files::parse_json(reads.input_schema().as_bytes()).ok()?;
+    let servers: Vec<Json> = offers.iter().map(|found| Json::from(found.offer.server.as_str())).collect();
+    if let Json::Object(schema) = &mut schema
+        && let Some(Json::Object(properties)) = schema.get_mut("properties")
+        && let Some(Json::Object(server)) = properties.get_mut("server")
+    {
+        server.insert("enum".to_owned(), Json::from(servers));
+    }
+    let tool = AgentTool {
+        name: listed_name(reads.tool_id(), names),
+        gate: offers.iter().map(|found| found.gate).max().unwrap_or(first.gate),
+        risk: offers.iter().map(|found| found.risk).max().unwrap_or(first.risk),
+        at,
+        input_schema: Arc::from(schema.to_compact().into_bytes()),
+        output_schema: None,
+    };
+    let reader = Tool { effects, ..first.offer.entry.clone() };
+    Some((reader, tool))
 }
 
 /// Looks whether an agent sees one tool, and says why not.
@@ -297,6 +392,13 @@ impl<'h, 'c> Looker<'h, 'c> {
         })
     }
 
+    /// Returns an offer if the agent sees it.
+    fn offered(&self, offer: &Offer) -> Option<AgentOffer> {
+        let (against, _) = self.against(&offer.entry);
+        let gate = self.visible(&offer.entry, &against).ok()?;
+        Some(AgentOffer { offer: offer.clone(), gate, risk: ToolTraits::of(&offer.entry).risk })
+    }
+
     fn visible(&self, tool: &Tool, against: &[Blocker]) -> Result<Gate, Vec<Hidden>> {
         let facts = Facts {
             policy: self.config.policy.standing(),
@@ -314,7 +416,7 @@ impl<'h, 'c> Looker<'h, 'c> {
         let host = &self.facts.host;
         let reader = self.facts.reader(tool);
         let (directory, directory_fact) = reader.directory();
-        let input = reader.document(tool.input_schema_path.as_deref());
+        let input = reader.input_schema();
         let output = reader.document(tool.output_schema_path.as_deref());
         let input_schema = match &input {
             Found::Bytes(bytes) => compile_schema(bytes),

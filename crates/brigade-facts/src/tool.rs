@@ -67,6 +67,11 @@ impl<'h, 'c> FactReader<'h, 'c> {
         FactReader { host, config, outside: config.outside(), places, shared: Shared::default() }
     }
 
+    /// Returns the host that facts are read from.
+    pub fn host(&self) -> Host<'h> {
+        self.host
+    }
+
     /// Reads the files of one tool, those outside of the workspace only where the policy lists their directory.
     pub fn reader<'r>(&'r self, tool: &'r Tool) -> ToolReader<'r> {
         ToolReader { host: self.host, tool, outside: &self.outside }
@@ -107,7 +112,7 @@ impl<'h, 'c> FactReader<'h, 'c> {
         let (files, listed) = match depth {
             Depth::Plan => {
                 let files = ToolFiles {
-                    input_schema: Arc::new(reader.schema(tool.input_schema_path.as_deref())),
+                    input_schema: Arc::new(reader.compiled_input_schema()),
                     output_schema: Arc::new(SchemaFact::File(output.fact())),
                     ..entry
                 };
@@ -151,7 +156,7 @@ impl<'h, 'c> FactReader<'h, 'c> {
             manifest: manifest.fact(),
             schema: schema.fact(),
             schema_error: schema_json.as_ref().and_then(|json| json.as_ref().err().cloned()),
-            input_schema: shared.schemas.of(&reader.document(tool.input_schema_path.as_deref())),
+            input_schema: shared.schemas.of(&reader.input_schema()),
             output_schema: shared.schemas.of(output),
             health: health.fact(),
             health_modified: tool

@@ -1,6 +1,6 @@
 //! The results of calls as clients get them.
 
-use brigade::{AgentCall, Blocker, CallStatus, Error, Receipt};
+use brigade::{AgentCall, Blocker, CallStatus, Error, Reads, Receipt};
 use rmcp::model::{CallToolResult, ClientCapabilities, ErrorCode, ErrorData};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -52,6 +52,8 @@ pub(crate) struct Answer {
     pub(crate) meta: Map<String, Value>,
     /// The capabilities without which an upstream server does not take the call.
     pub(crate) lacking: Option<ClientCapabilities>,
+    /// The code of the error with which an upstream server answered.
+    pub(crate) upstream_code: Option<i32>,
 }
 
 impl About {
@@ -104,11 +106,35 @@ impl Answer {
         Answer::failed(about, lines.join("\n"))
     }
 
+    /// Returns whether what was asked for does not exist: the arguments are wrong, or the server says so.
+    pub(crate) fn is_wrong(&self) -> bool {
+        let is_unknown =
+            |code| matches!(ErrorCode(code), ErrorCode::RESOURCE_NOT_FOUND | ErrorCode::INVALID_PARAMS);
+        self.about.code.as_deref() == Some("invalid_arguments") || self.upstream_code.is_some_and(is_unknown)
+    }
+
+    /// Returns the text of the answer.
+    pub(crate) fn words(&self) -> String {
+        let texts = self.content.iter().filter_map(|block| block.get("text").and_then(Value::as_str));
+        texts.collect::<Vec<_>>().join("\n")
+    }
+
+    /// Returns which call the answer belongs to, and how it stands.
+    pub(crate) fn about_call(&self) -> Value {
+        serde_json::to_value(&self.about).expect("plain members are JSON")
+    }
+
+    /// Returns `_meta` of the result.
+    pub(crate) fn marks(&mut self) -> Map<String, Value> {
+        let mut meta = std::mem::take(&mut self.meta);
+        meta.insert(CALL.to_owned(), self.about_call());
+        meta
+    }
+
     /// Writes the result. Text beyond `limit` bytes is cut, and a line says where the rest is.
     pub(crate) fn finish(mut self, limit: usize) -> CallToolResult {
         self.cut(limit);
-        let mut meta = self.meta;
-        meta.insert(CALL.to_owned(), serde_json::to_value(&self.about).expect("plain members are JSON"));
+        let meta = self.marks();
         let mut result = json!({
             "resultType": "complete",
             "content": self.content,
@@ -133,16 +159,31 @@ impl Answer {
     }
 
     fn cut(&mut self, limit: usize) {
-        let mut left = limit;
-        let run = self.about.run_id.clone();
-        let mut is_cut = false;
-        for block in &mut self.content {
+        let mut content = std::mem::take(&mut self.content);
+        let texts = content.iter_mut().filter_map(|block| {
             let text = match block.get("type").and_then(Value::as_str) {
                 Some("text") => block.get_mut("text"),
                 Some("resource") => block.get_mut("resource").and_then(|inner| inner.get_mut("text")),
                 _ => None,
             };
-            let Some(Value::String(text)) = text else { continue };
+            match text {
+                Some(Value::String(text)) => Some(text),
+                _ => None,
+            }
+        });
+        self.cut_texts(texts, limit);
+        self.content = content;
+        // What does not fit as text does not fit a second time as data.
+        let size = self.structured.as_ref().map_or(0, |value| value.to_string().len());
+        if self.about.truncated && limit < size {
+            self.structured = None;
+        }
+    }
+
+    /// Cuts texts that are longer than `limit` bytes together.
+    pub(crate) fn cut_texts<'t>(&mut self, texts: impl Iterator<Item = &'t mut String>, limit: usize) {
+        let mut left = limit;
+        for text in texts {
             if text.len() <= left {
                 left -= text.len();
                 continue;
@@ -151,20 +192,12 @@ impl Answer {
             let total = text.len();
             text.truncate(end);
             left = 0;
-            let rest = match &run {
+            let rest = match &self.about.run_id {
                 Some(run) => format!("; `output.read` with run_id `{run}` reads on"),
                 None => String::new(),
             };
             text.push_str(&format!("\n[cut after {end} of {total} bytes{rest}]"));
-            is_cut = true;
-        }
-        if is_cut {
             self.about.truncated = true;
-            // What does not fit as text does not fit a second time as data.
-            let size = self.structured.as_ref().map_or(0, |value| value.to_string().len());
-            if limit < size {
-                self.structured = None;
-            }
         }
     }
 }
@@ -215,7 +248,13 @@ pub(crate) fn of_run(
         status => return not_completed(status, about, receipt, streams),
     }
     let mut answer = Answer { about, ..Answer::default() };
-    if let Some(Value::Object(mut upstream)) = streams.answer {
+    if let Some(reads) = Reads::of_tool_id(&call.call.tool_id) {
+        let mut upstream = streams.answer.unwrap_or_default();
+        let read = upstream.get_mut(reads.result()).map(Value::take);
+        let structured = json!({reads.result(): read.unwrap_or_else(|| json!([]))});
+        answer = answer.text(structured.to_string());
+        answer.structured = Some(structured);
+    } else if let Some(Value::Object(mut upstream)) = streams.answer {
         answer.is_error = upstream.get("isError") == Some(&Value::Bool(true));
         if let Some(Value::Object(meta)) = upstream.remove("_meta") {
             answer.meta = meta;
@@ -284,9 +323,10 @@ fn not_completed(status: &CallStatus, about: About, receipt: &Receipt, streams: 
         }
     }
     let error = receipt.mcp_response_error.as_ref().and_then(|error| serde_json::to_value(error).ok());
-    let lacking =
-        error.and_then(|error| serde_json::from_value(error).ok()).and_then(|error| lacking(&error));
-    Answer { lacking, ..Answer::failed(about.coded(code), text) }
+    let error: Option<ErrorData> = error.and_then(|error| serde_json::from_value(error).ok());
+    let upstream_code = error.as_ref().map(|error| error.code.0);
+    let lacking = error.and_then(|error| lacking(&error));
+    Answer { lacking, upstream_code, ..Answer::failed(about.coded(code), text) }
 }
 
 /// Returns the capabilities that a refusal asks for.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use brigade::Call;
 use brigade::profile::Confirm;
 use rmcp::model::{
-    CallToolRequestParams, ClientResult, ElicitRequest, InputRequest, InputRequiredResult, SealOptions,
+    ClientResult, ElicitRequest, InputRequest, InputRequiredResult, InputResponses, SealOptions,
     ServerRequest,
 };
 use rmcp::service::RequestContext;
@@ -125,7 +125,7 @@ impl Question {
         tool: &Shown,
         arguments: &Arguments,
         state: &str,
-        request: &CallToolRequestParams,
+        replies: Option<&InputResponses>,
     ) -> Result<Answer, ErrorData> {
         let wrong = || ErrorData::invalid_params("`requestState` is not one of this server", None);
         let state: State = gateway.states.open_json(state).map_err(|_| wrong())?;
@@ -142,7 +142,7 @@ impl Question {
         if !is_its || matches!(self, Question::None) {
             return Err(wrong());
         }
-        let reply = request.input_responses.as_ref().and_then(|replies| replies.get(KEY));
+        let reply = replies.and_then(|replies| replies.get(KEY));
         let reply = reply.cloned().unwrap_or_default();
         Ok(match decided(gateway, asker, tool, &call, &reply).await {
             Reply::Answer(answer) => *answer,

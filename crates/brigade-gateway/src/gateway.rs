@@ -16,6 +16,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::call::blocking;
+use crate::offers::Listings;
 use crate::turns::Turns;
 use crate::view::{Shown, View};
 
@@ -37,6 +38,8 @@ pub(crate) struct Gateway {
     /// Cancelled when the server ends.
     pub(crate) stop: CancellationToken,
     pub(crate) turns: Turns,
+    /// What MCP servers list besides their tools.
+    pub(crate) listings: Listings,
     /// Seals what a client brings back to a question. The key lives as long as the server.
     pub(crate) states: RequestStateCodec,
     /// The last good profiles and agents.
@@ -102,6 +105,7 @@ impl Gateway {
             terms,
             stop,
             turns: Turns::default(),
+            listings: Listings::default(),
             states,
             agents: RwLock::new(Arc::new(agents)),
             running: Mutex::default(),

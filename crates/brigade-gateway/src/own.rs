@@ -25,8 +25,8 @@ pub(crate) fn resources(view: &View) -> Vec<Value> {
 }
 
 /// The forms of resources that are not listed one by one.
-pub(crate) fn templates() -> Value {
-    json!([
+pub(crate) fn templates() -> Vec<Value> {
+    let templates = json!([
         {"uriTemplate": "brigade://tool/{id}", "name": "tool", "title": "How a tool is called",
          "mimeType": "text/markdown"},
         {"uriTemplate": "brigade://run/{run}", "name": "run", "title": "The receipt of a run",
@@ -35,7 +35,8 @@ pub(crate) fn templates() -> Value {
          "mimeType": "text/plain"},
         {"uriTemplate": "brigade://run/{run}/stderr", "name": "stderr", "title": "Standard error of a run",
          "mimeType": "text/plain"},
-    ])
+    ]);
+    templates.as_array().cloned().unwrap_or_default()
 }
 
 /// Reads a resource. `None` for what does not exist or belongs to another agent.
@@ -72,10 +73,10 @@ pub(crate) async fn read(gateway: &Arc<Gateway>, agent: &Arc<str>, view: &View, 
     .map(|(media, text)| json!({"uri": uri, "mimeType": media, "text": text}))
 }
 
-/// Lists the skills, slash commands and superpowers of the catalog.
-pub(crate) fn prompts(view: &View) -> Vec<Value> {
+/// Lists the skills, slash commands and superpowers of the catalog that are wanted.
+pub(crate) fn prompts(view: &View, is_wanted: &dyn Fn(&str) -> bool) -> Vec<Value> {
     let row = |prompt: &crate::view::Text| json!({"name": prompt.name, "title": prompt.title, "description": prompt.description});
-    view.prompts.iter().map(row).collect()
+    view.prompts.iter().filter(|prompt| is_wanted(&prompt.name)).map(row).collect()
 }
 
 /// Returns the text of a prompt.

@@ -5,24 +5,28 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use brigade::Reads;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ClientCapabilities, CustomRequest, CustomResult, DiscoverResult,
     ErrorCode, GetPromptRequestParams, GetPromptResponse, InitializeRequestParams, InitializeResult,
-    JsonObject, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ServerConfig,
-    SetLevelRequestParams, SubscriptionFilter,
+    InputRequiredResult, InputResponses, JsonObject, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams,
+    ReadResourceResponse, ServerConfig, SetLevelRequestParams, SubscriptionFilter,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
 
+use crate::answer::Answer;
 use crate::call::{Asked, Asker};
-use crate::confirm::Question;
+use crate::confirm::{Question, Reply};
 use crate::gateway::Gateway;
 use crate::http::Identity;
 use crate::listing;
+use crate::offers::Whose;
 use crate::own;
-use crate::view::Kind;
+use crate::reading::Read;
+use crate::view::{Kind, Shown};
 
 /// The revisions that are spoken.
 const REVISIONS: [ProtocolVersion; 5] = [
@@ -63,6 +67,90 @@ impl Session {
 
     async fn instructions(&self, agent: &Arc<str>) -> String {
         self.gateway.view(agent).await.instructions.clone()
+    }
+
+    /// Asks for a call, and for the word of the person in front of the client where that may decide.
+    async fn ask(
+        &self,
+        asker: &Asker,
+        asked: &Asking<'_>,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Outcome, ErrorData> {
+        let Asking { tool, arguments, state, replies } = *asked;
+        let question = Question::of(&self.gateway, &asker.agent, tool, context);
+        let late = is_late(context);
+        let done = |answer: Answer| match &answer.lacking {
+            // What the upstream server needs of its client is needed of ours.
+            Some(wanted) if late && !has(context.client_capabilities().as_ref(), wanted) => {
+                Err(ErrorData::missing_required_client_capability(wanted.clone()))
+            }
+            _ => Ok(Outcome::Answer(Box::new(answer))),
+        };
+        // The answer to a question that this client was asked before.
+        if let Some(state) = state {
+            let returned = question.returned(&self.gateway, asker, tool, arguments, state, replies);
+            return done(Box::pin(returned).await?);
+        }
+        match Box::pin(self.gateway.ask(asker, tool, Value::Object(arguments.clone()))).await {
+            Asked::Answer(answer) => done(*answer),
+            Asked::Pending(call, unknown) => {
+                match Box::pin(question.ask(&self.gateway, asker, tool, &call, arguments)).await {
+                    Reply::Required(required) => Ok(Outcome::Required(required)),
+                    Reply::Answer(answer) => done(*answer),
+                    Reply::None => done(self.gateway.as_it_stands(asker, &call, unknown.as_ref())),
+                }
+            }
+        }
+    }
+
+    /// Reads a resource or prompt of a server: a call of the tool for it.
+    async fn read(
+        &self,
+        read: &Read<'_>,
+        server: &str,
+        (state, replies): (Option<&str>, Option<&InputResponses>),
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Outcome, ErrorData> {
+        let asker = self.asker(context)?;
+        let view = self.gateway.view(&asker.agent).await;
+        let tool = view.reader(read.reads, server).ok_or_else(|| read.unknown(is_late(context)))?;
+        let asked = Asking { tool: &tool, arguments: &read.call(server), state, replies };
+        Box::pin(self.ask(&asker, &asked, context)).await
+    }
+
+    fn result<T: serde::de::DeserializeOwned>(
+        &self,
+        read: &Read<'_>,
+        answer: Answer,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<T, ErrorData> {
+        typed(read.finish(answer, self.gateway.max_result_bytes(), is_late(context))?)
+    }
+}
+
+/// What is asked for, and what came back with it.
+struct Asking<'a> {
+    tool: &'a Shown,
+    arguments: &'a Arguments,
+    /// The state of a question that was asked before.
+    state: Option<&'a str>,
+    /// The replies to it.
+    replies: Option<&'a InputResponses>,
+}
+
+/// What comes of a request.
+enum Outcome {
+    /// The result.
+    Answer(Box<Answer>),
+    /// A question that the client brings back with its reply.
+    Required(Box<InputRequiredResult>),
+}
+
+/// Refuses a cursor where everything is on one page.
+fn one_page(request: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
+    match request.and_then(|request| request.cursor) {
+        Some(_) => Err(ErrorData::invalid_params("the cursor is not one of this list", None)),
+        None => Ok(()),
     }
 }
 
@@ -164,54 +252,42 @@ impl ServerHandler for Session {
                 return Err(ErrorData::invalid_params("`tools.call` calls no tool of the gateway", None));
             }
         }
-        let question = Question::of(&self.gateway, &asker.agent, tool, &context);
-        let limit = self.gateway.max_result_bytes();
-        let late = is_late(&context);
-        let done = |answer: crate::answer::Answer| match &answer.lacking {
-            // What the upstream server needs of its client is needed of ours.
-            Some(wanted) if late && !has(context.client_capabilities().as_ref(), wanted) => {
-                Err(ErrorData::missing_required_client_capability(wanted.clone()))
-            }
-            _ => Ok(answer.finish(limit).into()),
+        let asked = Asking {
+            tool,
+            arguments: &arguments,
+            state: request.request_state.as_deref(),
+            replies: request.input_responses.as_ref(),
         };
-        // The answer to a question that this client was asked before.
-        if let Some(state) = &request.request_state {
-            let returned = question.returned(&self.gateway, &asker, tool, &arguments, state, &request);
-            let answer = Box::pin(returned).await?;
-            return done(answer);
-        }
-        match Box::pin(self.gateway.ask(&asker, tool, Value::Object(arguments.clone()))).await {
-            Asked::Answer(answer) => done(*answer),
-            Asked::Pending(call, unknown) => {
-                match Box::pin(question.ask(&self.gateway, &asker, tool, &call, &arguments)).await {
-                    crate::confirm::Reply::Required(required) => {
-                        Ok(CallToolResponse::InputRequired(*required))
-                    }
-                    crate::confirm::Reply::Answer(answer) => done(*answer),
-                    crate::confirm::Reply::None => {
-                        done(self.gateway.as_it_stands(&asker, &call, unknown.as_ref()))
-                    }
-                }
-            }
-        }
+        Ok(match Box::pin(self.ask(&asker, &asked, &context)).await? {
+            Outcome::Answer(answer) => answer.finish(self.gateway.max_result_bytes()).into(),
+            Outcome::Required(required) => CallToolResponse::InputRequired(*required),
+        })
     }
 
     async fn list_resources(
         &self,
-        _: Option<PaginatedRequestParams>,
+        request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
+        one_page(request)?;
         let agent = self.agent(&context.extensions)?;
         let view = self.gateway.view(&agent).await;
-        typed(json!({"resources": own::resources(&view)}))
+        let mut resources = own::resources(&view);
+        resources.extend(self.gateway.resources(&agent, &view).await);
+        typed(json!({"resources": resources}))
     }
 
     async fn list_resource_templates(
         &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        typed(json!({"resourceTemplates": own::templates()}))
+        one_page(request)?;
+        let agent = self.agent(&context.extensions)?;
+        let view = self.gateway.view(&agent).await;
+        let mut templates = own::templates();
+        templates.extend(self.gateway.templates(&agent, &view).await);
+        typed(json!({"resourceTemplates": templates}))
     }
 
     async fn read_resource(
@@ -221,24 +297,31 @@ impl ServerHandler for Session {
     ) -> Result<ReadResourceResponse, ErrorData> {
         let agent = self.agent(&context.extensions)?;
         let view = self.gateway.view(&agent).await;
-        match own::read(&self.gateway, &agent, &view, &request.uri).await {
-            Some(contents) => Ok(ReadResourceResponse::Complete(typed(json!({"contents": [contents]}))?)),
-            None => {
-                let code =
-                    if is_late(&context) { ErrorCode::INVALID_PARAMS } else { ErrorCode::RESOURCE_NOT_FOUND };
-                Err(ErrorData::new(code, "there is no such resource", None))
-            }
+        if let Some(contents) = own::read(&self.gateway, &agent, &view, &request.uri).await {
+            return Ok(ReadResourceResponse::Complete(typed(json!({"contents": [contents]}))?));
+        }
+        let read = Read { reads: Reads::Resource, name: &request.uri, arguments: None };
+        let returned = (request.request_state.as_deref(), request.input_responses.as_ref());
+        match self.gateway.whose(&agent, &view, read.reads, read.name).await {
+            Whose::Server(server) => match Box::pin(self.read(&read, &server, returned, &context)).await? {
+                Outcome::Answer(answer) => {
+                    Ok(ReadResourceResponse::Complete(self.result(&read, *answer, &context)?))
+                }
+                Outcome::Required(required) => Ok(ReadResourceResponse::InputRequired(*required)),
+            },
+            Whose::Own | Whose::Nobody => Err(read.unknown(is_late(&context))),
         }
     }
 
     async fn list_prompts(
         &self,
-        _: Option<PaginatedRequestParams>,
+        request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
+        one_page(request)?;
         let agent = self.agent(&context.extensions)?;
         let view = self.gateway.view(&agent).await;
-        typed(json!({"prompts": own::prompts(&view)}))
+        typed(json!({"prompts": self.gateway.prompts(&agent, &view).await}))
     }
 
     async fn get_prompt(
@@ -248,8 +331,21 @@ impl ServerHandler for Session {
     ) -> Result<GetPromptResponse, ErrorData> {
         let agent = self.agent(&context.extensions)?;
         let view = self.gateway.view(&agent).await;
-        let prompt = own::prompt(&self.gateway, &agent, &view, &request.name).await;
-        let prompt = prompt.ok_or_else(|| ErrorData::invalid_params("there is no such prompt", None))?;
+        let read = Read { reads: Reads::Prompt, name: &request.name, arguments: request.arguments.as_ref() };
+        let returned = (request.request_state.as_deref(), request.input_responses.as_ref());
+        let own = match self.gateway.whose(&agent, &view, read.reads, read.name).await {
+            Whose::Server(server) => {
+                return match Box::pin(self.read(&read, &server, returned, &context)).await? {
+                    Outcome::Answer(answer) => {
+                        Ok(GetPromptResponse::Complete(self.result(&read, *answer, &context)?))
+                    }
+                    Outcome::Required(required) => Ok(GetPromptResponse::InputRequired(*required)),
+                };
+            }
+            Whose::Own => own::prompt(&self.gateway, &agent, &view, &request.name).await,
+            Whose::Nobody => None,
+        };
+        let prompt = own.ok_or_else(|| read.unknown(is_late(&context)))?;
         Ok(GetPromptResponse::Complete(typed(prompt)?))
     }
 

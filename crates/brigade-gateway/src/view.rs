@@ -5,9 +5,9 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use brigade::profile::{ListedTool, ToolTraits, control_tools};
+use brigade::profile::{ListedTool, Offer, ToolTraits, control_tools};
 use brigade::schema::Schema;
-use brigade::{AgentConfig, AgentTools, Family, Gate, RiskLevel, Standing, Tool as Entry, Workspace};
+use brigade::{AgentConfig, AgentTools, Family, Gate, Reads, RiskLevel, Standing, Tool as Entry, Workspace};
 use rmcp::model::Tool;
 use serde_json::{Map, Value, json};
 
@@ -261,6 +261,28 @@ impl View {
     /// Returns the tool with this id.
     pub(crate) fn by_id(&self, id: &str) -> Option<&Shown> {
         self.by_name(id).filter(|tool| tool.id == id)
+    }
+
+    /// Returns the resources or prompts of servers that the agent may read.
+    pub(crate) fn offers(&self, reads: Reads) -> impl Iterator<Item = &Offer> {
+        let offers = self.shown.iter().flat_map(|shown| shown.offers());
+        offers.map(|found| &found.offer).filter(move |offer| offer.reads == reads)
+    }
+
+    /// Returns the tool that reads what a server offers, as far as it reads of this server.
+    pub(crate) fn reader(&self, reads: Reads, server: &str) -> Option<Shown> {
+        let tool = self.by_id(reads.tool_id())?;
+        let shown = self.shown.as_ref()?;
+        let is_its =
+            |found: &&brigade::AgentOffer| found.offer.reads == reads && found.offer.server == server;
+        let found = shown.offers().iter().find(is_its)?;
+        let effects = found.offer.entry.effects.clone();
+        Some(Shown { effects, risk: found.risk, gate: found.gate, ..tool.clone() })
+    }
+
+    /// Returns whether a text of the catalog has this name.
+    pub(crate) fn has_prompt(&self, name: &str) -> bool {
+        self.prompts.iter().any(|prompt| prompt.name == name)
     }
 
     /// Returns names that an unknown one may have meant.

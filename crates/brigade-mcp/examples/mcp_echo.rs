@@ -84,6 +84,7 @@ fn exchange(command: &[String]) -> (Duration, Duration) {
         server_id: "echo",
         tool_name: "echo",
         arguments: &arguments,
+        reads: None,
         pin: PinRule::None,
         listener: None,
     };

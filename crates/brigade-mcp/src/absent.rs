@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use brigade_catalog::Reads;
 use brigade_core::Json;
 use brigade_process::{Control, ProcessIdentity, Sink, Spec};
 use brigade_redact::Redactor;
@@ -24,6 +25,16 @@ pub(crate) fn list_tools(
     _spec: &Spec,
     _sink: &mut dyn Sink,
     _control: &Control,
+    _redactor: &Redactor,
+) -> Exchange {
+    refused()
+}
+
+pub(crate) fn list_offered(
+    _spec: &Spec,
+    _sink: &mut dyn Sink,
+    _control: &Control,
+    _reads: Reads,
     _redactor: &Redactor,
 ) -> Exchange {
     refused()

@@ -7,8 +7,9 @@ mod lines;
 mod link;
 mod message;
 mod pipes;
+mod reads;
 mod server;
 mod session;
 
 pub use server::Server;
-pub use session::{call_tool, list_tools};
+pub use session::{call_tool, list_offered, list_tools};

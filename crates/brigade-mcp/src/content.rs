@@ -33,9 +33,11 @@ pub struct McpAnswer {
 }
 
 impl McpAnswer {
-    /// Describes the result of `tools/call`.
+    /// Describes the result of `tools/call`, `resources/read` or `prompts/get`.
     pub fn of(result: &Json, redactor: &Redactor) -> McpAnswer {
-        let blocks = result.get("content").and_then(Json::as_array).unwrap_or_default();
+        let list = |name: &str| result.get(name).and_then(Json::as_array).unwrap_or_default();
+        let messages = list("messages").iter().filter_map(|message| message.get("content"));
+        let blocks: Vec<&Json> = list("content").iter().chain(list("contents")).chain(messages).collect();
         let content: Vec<Json> = blocks.iter().take(BLOCKS).map(|block| describe(block, redactor)).collect();
         let structured = result.get("structuredContent");
         let is_error = result.get("isError").and_then(Json::as_bool) == Some(true);
@@ -74,7 +76,7 @@ pub fn answer_in_log(log: &[u8], request: &McpRequestId, redactor: &Redactor) ->
         let Json::Object(members) = message.get("result")?.clone() else { return None };
         let shown = members.into_iter().map(|(name, value)| {
             let value = match name.as_str() {
-                "content" => Json::from(
+                "content" | "contents" | "messages" => Json::from(
                     value
                         .as_array()
                         .unwrap_or_default()
@@ -96,7 +98,7 @@ fn masked(block: &Json, redactor: &Redactor) -> Json {
     Json::object(members.iter().map(|(name, value)| {
         let value = match (name.as_str(), value) {
             ("data" | "blob" | "type" | "mimeType", value) => value.clone(),
-            ("resource", inner) => masked(inner, redactor),
+            ("resource" | "content", inner) => masked(inner, redactor),
             (_, Json::String(text)) => Json::from(redactor.redact_str(text)),
             (_, value) => redactor.redact_json(value),
         };
@@ -122,7 +124,9 @@ struct Block<'a> {
 }
 
 fn read(block: &Json) -> Block<'_> {
-    let kind = block.get("type").and_then(Json::as_str).unwrap_or("unknown");
+    let is_contents = block.get("uri").is_some() && block.get("type").is_none();
+    let kind = block.get("type").and_then(Json::as_str);
+    let kind = kind.unwrap_or(if is_contents { "resource" } else { "unknown" });
     // An embedded resource has its content one level down.
     let inner = if kind == "resource" { block.get("resource").unwrap_or(block) } else { block };
     let field = |key: &str| inner.get(key).and_then(Json::as_str);

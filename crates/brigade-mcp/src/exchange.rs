@@ -4,12 +4,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use brigade_catalog::Reads;
 use brigade_core::{Fingerprint, Json, Object};
 use brigade_process::Outcome;
 use brigade_redact::Redactor;
 use thiserror::Error;
 
 use super::content::McpAnswer;
+use super::offered::Offered;
 use super::pin::{ListedTool, Pin, PinChange};
 
 /// Keeps how a server lists a tool at its first use. Answers with the pin that someone else has kept meanwhile, which
@@ -80,6 +82,8 @@ pub struct McpRequest<'a> {
     pub tool_name: &'a str,
     /// The arguments, an object, sent as they are.
     pub arguments: &'a Json,
+    /// What is read of the server, if no tool is called.
+    pub reads: Option<Reads>,
     /// What its listing is compared with.
     pub pin: PinRule<'a>,
     /// What hears how far the server is.
@@ -198,6 +202,8 @@ pub struct Exchange {
     pub server: Option<Json>,
     /// Every tool that is listed.
     pub tools: Vec<ListedTool>,
+    /// What is listed besides tools, if that was asked for.
+    pub offered: Offered,
     /// The tool that was asked for, when it is listed once.
     pub tool: Option<ListedTool>,
     /// The pin that the tool was compared with; none at its first use, and when it did not come to that.

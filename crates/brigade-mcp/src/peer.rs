@@ -1,15 +1,16 @@
 //! The two requests to a server: list its tools, or call one of them.
 
 use brigade_call::VerifiedCall;
+use brigade_catalog::Reads;
 use brigade_core::Object;
 use brigade_exec::{Peer, Spoken, Talk, talk};
 use brigade_process::{Control, Sink, Spec};
 use brigade_redact::Redactor;
 
 #[cfg(not(feature = "client"))]
-use crate::absent::{call_tool, list_tools};
+use crate::absent::{call_tool, list_offered, list_tools};
 #[cfg(feature = "client")]
-use crate::client::{call_tool, list_tools};
+use crate::client::{call_tool, list_offered, list_tools};
 use crate::exchange::{Exchange, Listener, McpErrorKind, McpFault, McpRequest, PinRule};
 
 /// The family of tools that a server is asked for.
@@ -37,6 +38,7 @@ impl<'a> ToolCall<'a> {
                 server_id: server_id.unwrap_or_default(),
                 tool_name: contract.mcp_tool_name.as_deref().unwrap_or_default(),
                 arguments: plan.args(),
+                reads: Reads::of_tool_id(plan.tool_id()),
                 pin,
                 listener,
             },
@@ -61,15 +63,19 @@ impl Peer for ToolCall<'_> {
     }
 }
 
-/// A question for the tools of a server.
+/// A question for what a server lists: its tools, or what else is read of it.
 #[derive(Debug, Default)]
 struct Listing {
+    reads: Option<Reads>,
     exchange: Exchange,
 }
 
 impl Peer for Listing {
     fn speak(&mut self, spec: &Spec, sink: &mut dyn Sink, control: &Control, redactor: &Redactor) -> Spoken {
-        self.exchange = list_tools(spec, sink, control, redactor);
+        self.exchange = match self.reads {
+            Some(reads) => list_offered(spec, sink, control, reads, redactor),
+            None => list_tools(spec, sink, control, redactor),
+        };
         spoken(&mut self.exchange)
     }
 
@@ -78,11 +84,12 @@ impl Peer for Listing {
     }
 }
 
-/// Starts a server as a call would start it, asks for its tools, and ends it. Calls nothing.
+/// Starts a server as a call would start it, asks for its tools, and ends it. Calls nothing. With `reads`, it asks for
+/// that instead.
 ///
 /// The sink gets what the server writes, secrets included.
-pub fn list_live(server: &Talk<'_>, sink: &mut dyn Sink) -> Exchange {
-    let mut listing = Listing::default();
+pub fn list_live(server: &Talk<'_>, sink: &mut dyn Sink, reads: Option<Reads>) -> Exchange {
+    let mut listing = Listing { reads, exchange: Exchange::default() };
     let Spoken { outcome, problem } = talk(server, sink, &mut listing);
     let mut exchange = listing.exchange;
     exchange.outcome = outcome;

@@ -19,7 +19,7 @@ mod store;
 use std::time::Duration;
 
 use brigade_call::{Call, PinFact, VerifiedCall};
-use brigade_catalog::{Catalog, Family, Tool};
+use brigade_catalog::{Catalog, Family, Reads, Tool};
 use brigade_core::json::from_json;
 use brigade_core::{Clock, Dialect, Fingerprint, Json, Timestamp};
 use brigade_fs::{Fs, FsError, RelPath};
@@ -134,6 +134,10 @@ impl PinStore<'_> {
 
     /// Returns whose pin a call needs; none for what is no MCP call.
     pub fn of_call<'c>(&self, catalog: &'c Catalog, call: &Call) -> Result<Option<McpOfCall<'c>>, FsError> {
+        // Resources and prompts have no listing that a person reviews.
+        if Reads::of_tool_id(&call.tool_id).is_some() {
+            return Ok(None);
+        }
         let Some(named) = McpTool::of_contract(&call.family, &call.contract) else { return Ok(None) };
         // What the call was made of may be gone from the catalog, or be another tool by now.
         let tool = catalog.tool(&call.tool_id).filter(|tool| McpTool::of_tool(tool).as_ref() == Some(&named));

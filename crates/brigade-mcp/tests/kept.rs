@@ -80,8 +80,14 @@ fn call_with(
         Ok(())
     };
     let arguments = Json::parse(arguments).unwrap();
-    let request =
-        McpRequest { server_id: "kept", tool_name: tool, arguments: &arguments, pin, listener: None };
+    let request = McpRequest {
+        server_id: "kept",
+        tool_name: tool,
+        arguments: &arguments,
+        reads: None,
+        pin,
+        listener: None,
+    };
     let exchange = server.call_tool(&request, terms, &mut sink, &Redactor::new(&[]));
     (exchange, String::from_utf8(log).unwrap())
 }

@@ -90,6 +90,11 @@ pub enum Source<'a> {
     },
     /// Built into Brigade.
     Builtin,
+    /// Built into Brigade for what an MCP server offers besides its tools.
+    Offer {
+        /// The id of the server.
+        server: Option<&'a str>,
+    },
     /// The gateway's own, for listing tools and following calls.
     Control,
 }
@@ -135,10 +140,13 @@ impl<'a> ToolTraits<'a> {
     pub fn of(tool: &'a Tool) -> ToolTraits<'a> {
         ToolTraits {
             id: tool.id.as_str(),
-            source: Source::Catalog {
-                family: tool.family,
-                level: tool.origin.level,
-                server: tool.mcp_server_id.as_deref(),
+            source: match tool.reads {
+                Some(_) => Source::Offer { server: tool.mcp_server() },
+                None => Source::Catalog {
+                    family: tool.family,
+                    level: tool.origin.level,
+                    server: tool.mcp_server_id.as_deref(),
+                },
             },
             effects: &tool.effects,
             risk: risk_of(tool.risk_class, &tool.effects),
@@ -159,6 +167,7 @@ impl<'a> ToolTraits<'a> {
     pub fn sources(&self) -> impl Iterator<Item = &'a str> {
         let (first, family, level, server) = match self.source {
             Source::Builtin => ("builtin", None, None, None),
+            Source::Offer { server } => ("builtin", Some(Family::Mcp), None, server),
             Source::Control => ("gateway", None, None, None),
             Source::Catalog { family, level, server } => ("catalog", family, Some(level), server),
         };

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use brigade_call::{Call, Caller, Change, Plan, PlanFacts, Purpose, RuntimeFact, plan, verify};
+use brigade_catalog::Reads;
 use brigade_core::{Json, Timestamp};
 use brigade_facts::{Config, FactReader, ToolFacts};
 use brigade_fs::FsError;
@@ -76,6 +77,13 @@ impl<'a, 'c> Replanner<'a, 'c> {
 
     /// Plans a call with today's facts.
     fn plan(&mut self, tool_id: &str, args: &Json, caller: Caller) -> Result<Plan, NoPlan> {
+        // Which server such a call reads from depends on its arguments.
+        if Reads::of_tool_id(tool_id).is_some() {
+            let tool = self.config.entry(&self.reader.host(), tool_id, args);
+            let tool = tool.map_err(|error| NoPlan::NoTool(error.to_string()))?;
+            let facts = self.reader.plan(tool, caller)?.facts;
+            return Ok(plan(PlanFacts { args: Ok(args.clone()), ..facts }));
+        }
         if !self.facts.contains_key(tool_id) {
             let of_workspace = self.caller.clone();
             let facts = match self.read.get(tool_id) {

@@ -7,15 +7,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brigade_call::{ApprovedBy, Call, CallStatus, Plan, Receipt};
+use brigade_catalog::Reads;
 use brigade_core::{CallId, IdPrefix, Json, RunId, Timestamp, codes};
 use brigade_exec::log_text;
-use brigade_facts::{AgentTools, FactReader};
+use brigade_facts::{AgentOffer, AgentTools, FactReader};
 use brigade_mcp::answer_in_log;
 use brigade_policy::{Asked as RuleAsked, Blocker, covering};
 use brigade_profile::{AgentLimits, Outside, ToolTraits};
 use brigade_queue::{Calls as Which, OnDuplicate, Review, StoredCall, View};
 use brigade_redact::Redactor;
 use brigade_runtime::LogStream;
+use brigade_schema::Schema;
 
 use crate::calls;
 use crate::checkpoints::Checkpoints;
@@ -160,6 +162,7 @@ impl AgentCalls {
     /// # Errors
     /// Returns [`Refusal::Queue`] with every reason if the call is refused, and file errors.
     pub fn ask(&self, shown: &AgentTools, tool: &str, args: Json) -> Result<Asked, Error> {
+        check_offer(shown, tool, &args)?;
         self.check_context(shown, tool, &args)?;
         let limits = Limit::all(&shown.agent.limits);
         self.ask_under(tool, args, &limits, &|plan, view| self.rule(shown, plan, view))
@@ -167,8 +170,8 @@ impl AgentCalls {
 
     /// Refuses a call outside of what the agent's profiles limit the tool to.
     fn check_context(&self, shown: &AgentTools, tool: &str, args: &Json) -> Result<(), Error> {
-        let Some(entry) = shown.config.catalog.tool(tool) else { return Ok(()) };
-        let traits = ToolTraits::of(entry);
+        let Some(callable) = shown.callable(tool, args) else { return Ok(()) };
+        let traits = ToolTraits::of(callable.entry);
         let refused = |reason| {
             Err(Error::new(ErrorKind::Refused, "the profiles of the agent do not allow the call")
                 .because([reason]))
@@ -192,9 +195,8 @@ impl AgentCalls {
 
     /// Returns the rule that approves a planned call.
     fn rule(&self, shown: &AgentTools, plan: &Plan, view: &View<'_>) -> Option<ApprovedBy> {
-        let tool =
-            shown.find(plan.tool_id()).filter(|tool| shown.entry(tool).id.as_str() == plan.tool_id())?;
-        let entry = shown.entry(tool);
+        let tool = shown.callable(plan.tool_id(), plan.args())?;
+        let entry = tool.entry;
         let hour = Duration::from_secs(3600);
         let asked = RuleAsked {
             tool_id: plan.tool_id(),
@@ -523,6 +525,30 @@ impl AgentCalls {
         };
         found.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("there is no call {id}")))
     }
+}
+
+/// Refuses to read what the agent is not offered. What it may not see is refused like what does not exist.
+fn check_offer(shown: &AgentTools, tool: &str, args: &Json) -> Result<(), Error> {
+    let Some(reads) = Reads::of_tool_id(tool).filter(|_| shown.callable(tool, args).is_none()) else {
+        return Ok(());
+    };
+    let fault = |field: String, message: String| Blocker::new("invalid_args", message).field(field);
+    let schema = Json::parse(reads.input_schema()).map(|schema| schema.to_serde()).ok();
+    let schema = schema.and_then(|schema| Schema::compile_root(&schema).ok());
+    let violations = schema.iter().flat_map(|schema| schema.violations(&args.to_serde()));
+    let mut faults: Vec<Blocker> =
+        violations.map(|violation| fault(violation.path.to_string(), violation.to_string())).collect();
+    if faults.is_empty() {
+        let server = args.get("server").and_then(Json::as_str);
+        let is_its = |found: &AgentOffer| found.offer.reads == reads && Some(&*found.offer.server) == server;
+        let (what, argument) = match (shown.offers().iter().any(is_its), reads) {
+            (false, _) => ("server", "server"),
+            (true, Reads::Resource) => ("resource", reads.argument()),
+            (true, Reads::Prompt) => ("prompt", reads.argument()),
+        };
+        faults.push(fault(format!("$.{argument}"), format!("$.{argument}: there is no such {what}")));
+    }
+    Err(Error::new(ErrorKind::Refused, format!("`{tool}` has nothing to read")).because(faults))
 }
 
 /// Returns the rule that approves a planned call, if one does.

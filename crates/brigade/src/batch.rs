@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::io::BufRead;
 
 use brigade_call::{BatchLine, Plan, PlanFacts, plan};
+use brigade_catalog::Reads;
 use brigade_facts::FactReader;
 use brigade_queue::OnDuplicate;
 
@@ -94,6 +95,11 @@ fn plan_line<'c>(
     line: &[u8],
 ) -> Result<Plan, Error> {
     let BatchLine { tool_id, args } = BatchLine::parse(line)?;
+    // Which server such a call reads from depends on its arguments.
+    if Reads::of_tool_id(&tool_id).is_some() {
+        let tool = gather::entry(room, config, &tool_id, &args)?;
+        return Ok(gather::plan_call(room, config, tool, Ok(args), room.env.caller.clone())?.plan);
+    }
     if !facts.contains_key(&tool_id) {
         let tool = load::tool(&config.catalog, &tool_id)?;
         let reader = FactReader::new(gather::host(room), config);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use brigade_call::{
     ApprovedBy, BoundCode, Call, CallStatus, Caller, Plan, Preview, Step, shown_policy, shown_projections,
 };
+use brigade_catalog::Reads;
 use brigade_core::{Hint, IdPrefix, NextStep, Severity};
 use brigade_policy::{BlockerDetail, Failure, invalid};
 use brigade_projection::blocking;
@@ -245,7 +246,7 @@ impl CallList {
 /// Returns file errors.
 pub(crate) fn note_on_tool(room: &Room, id: &str) -> Result<Option<String>, Error> {
     let catalog = load::catalog(room)?;
-    if catalog.tool(id).is_some() {
+    if catalog.tool(id).is_some() || Reads::of_tool_id(id).is_some() {
         return Ok(None);
     }
     let failure = Failure::new(ErrorKind::NotFound, format!("no tool has the id `{}`", shown_id(id)));
@@ -399,7 +400,7 @@ fn asker(room: &Room, call: &Call) -> Caller {
 /// Plans a stored call again with its arguments and current facts.
 pub(crate) fn plan_again(room: &Room, call: &Call) -> Result<(Config, Planned), Error> {
     let config = gather::config(room)?;
-    let tool = load::tool(&config.catalog, &call.tool_id)?;
+    let tool = gather::entry(room, &config, &call.tool_id, &call.args)?;
     let planned = gather::plan_call(room, &config, tool, Ok(call.args.clone()), asker(room, call))?;
     Ok((config, planned))
 }

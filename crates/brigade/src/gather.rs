@@ -41,6 +41,16 @@ pub(crate) fn config(room: &Room) -> Result<Config, Error> {
     Ok(Config::new(&host(room), load::catalog(room)?, load::policy(room)))
 }
 
+/// Finds the entry that a call with these arguments uses.
+pub(crate) fn entry<'c>(
+    room: &Room,
+    config: &'c Config,
+    tool_id: &str,
+    args: &Json,
+) -> Result<&'c Tool, Error> {
+    Ok(config.entry(&host(room), tool_id, args)?)
+}
+
 /// Plans a call of a tool with arguments.
 pub(crate) fn plan_call(
     room: &Room,
@@ -70,7 +80,7 @@ pub(crate) fn plan_request(
     tool_id: &str,
     args: Result<Json, ArgsProblem>,
 ) -> Result<(Planned, Option<Error>), Error> {
-    let error = match load::tool(&config.catalog, tool_id) {
+    let error = match entry(room, config, tool_id, args.as_ref().unwrap_or(&Json::Null)) {
         Ok(tool) => return Ok((plan_call(room, config, tool, args, room.env.caller.clone())?, None)),
         Err(error) => error,
     };

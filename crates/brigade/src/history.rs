@@ -12,7 +12,6 @@ use brigade_queue::{
 use crate::calls;
 use crate::error::{Error, ErrorKind};
 use crate::gather;
-use crate::load;
 use crate::logs;
 use crate::refusal::Refusal;
 use crate::report::{
@@ -169,7 +168,7 @@ impl Runs {
             return Err(error.refusing(room, refused(None)));
         }
         let config = gather::config(room)?;
-        let tool = load::tool(&config.catalog, receipt.tool_id())
+        let tool = gather::entry(room, &config, receipt.tool_id(), &receipt.asked_args())
             .map_err(|error| error.missing(room, refused(None)))?;
         let planned =
             gather::plan_call(room, &config, tool, Ok(receipt.asked_args()), room.env.caller.clone())?;
@@ -281,7 +280,7 @@ fn shown_run(room: &Room, receipt: Receipt, next: Option<NextStep>) -> RunShowRe
 fn next_of_run(room: &Room, receipt: &Receipt) -> Option<NextStep> {
     let plan = || {
         let config = gather::config(room).ok()?;
-        let tool = load::tool(&config.catalog, &receipt.tool_id).ok()?;
+        let tool = gather::entry(room, &config, &receipt.tool_id, &receipt.asked_args()).ok()?;
         Some(
             gather::plan_call(room, &config, tool, Ok(receipt.asked_args()), room.env.caller.clone())
                 .ok()?

@@ -52,6 +52,7 @@ mod live;
 mod load;
 mod logs;
 mod observe;
+mod offers;
 mod packs;
 mod parity;
 mod pins;
@@ -84,15 +85,15 @@ pub use brigade_call::{
     ObservedAddress, ObservedDenial, OutputCompaction, Plan, PlanSummary, Preview, Receipt, RunInput,
     RuntimeHealth, RuntimeIssueRecord, RuntimeMetadata, RuntimeStatus, StartedCommand, UnboundFile,
 };
-pub use brigade_catalog::{Family, Tool, starter::StarterTools};
+pub use brigade_catalog::{Family, Reads, Tool, starter::StarterTools};
 pub use brigade_command as command;
 pub use brigade_core as core;
 pub use brigade_core::codes;
 pub use brigade_doctor::{Area, Closeout, InboxItem, InboxMetadata, IssueType, Remedy, Verdict};
 pub use brigade_exec::Progress;
-pub use brigade_facts::{AgentConfig, AgentTool, AgentTools, SourceFiles};
+pub use brigade_facts::{AgentConfig, AgentOffer, AgentTool, AgentTools, Callable, SourceFiles};
 pub use brigade_fs::{Fs, MemoryFs, Seen};
-pub use brigade_mcp::{Listener, McpProgress};
+pub use brigade_mcp::{Listener, McpProgress, Offered, OfferedArgument, OfferedPrompt, OfferedResource};
 pub use brigade_policy::{
     Access, Blocker, BlockerDetail, Diagnosis, ErrorLine, Failure, Fault, Gate, Label, PolicyDecision,
     PolicyRules, RiskLevel, SourceLine, Standing,

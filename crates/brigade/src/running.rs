@@ -155,7 +155,7 @@ fn verify_call(room: &Room, stored: StoredCall, checkpoints: &[Checkpoint]) -> R
     };
     let purpose = if checkpoints.is_empty() { Purpose::Run } else { Purpose::Resume(checkpoints) };
     let plan = planned.plan.clone();
-    let runtime = runtimes::runtime_of(room, &call.tool_id, &config);
+    let runtime = runtimes::runtime_of(room, &call, &config);
     Ok(match verify(call.clone(), plan, runtime, purpose, room.now()) {
         Ok(verified) => {
             planned.plan = verified.plan().clone();

@@ -7,7 +7,7 @@ mod logs;
 
 use std::sync::Arc;
 
-use brigade_call::{RuntimeFact, RuntimeIssueRecord, RuntimeStatus};
+use brigade_call::{Call, RuntimeFact, RuntimeIssueRecord, RuntimeStatus};
 use brigade_catalog::{Family, Level, Runtime, Runtimes as RuntimeFile, Tool, starter};
 use brigade_core::{ConfigIssue, NextStep, Severity, text::escape_terminal};
 use brigade_doctor::{config_record, needed_runtime, not_usable};
@@ -160,9 +160,11 @@ fn runtime_status(room: &Room, facts: &RuntimeFacts) -> RuntimeStatus {
 
 /// Checks the runtime of a call's tool. The health command of a required runtime is run. An optional runtime is only
 /// recorded and never blocks the call.
-pub(crate) fn runtime_of(room: &Room, tool_id: &str, config: &Config) -> RuntimeFact {
+pub(crate) fn runtime_of(room: &Room, call: &Call, config: &Config) -> RuntimeFact {
     // A call without its tool is refused elsewhere.
-    let Ok(tool) = config.catalog.find(tool_id) else { return RuntimeFact::NotNeeded };
+    let Ok(tool) = gather::entry(room, config, &call.tool_id, &call.args) else {
+        return RuntimeFact::NotNeeded;
+    };
     let is_required = tool.requires_runtime || tool.family == Some(Family::Mcp);
     if !is_required && tool.runtime_id.as_deref().is_none_or(str::is_empty) {
         return RuntimeFact::NotNeeded;

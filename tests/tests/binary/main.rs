@@ -55,6 +55,7 @@ mod secrets_edges;
 mod serve_calls;
 mod serve_common;
 mod serve_http;
+mod serve_reads;
 mod serve_rights;
 mod serve_stdio;
 mod slips;

@@ -7,7 +7,7 @@ use brigade_core::{ConfigIssue, ErrorKind, Explained, Hint, NextStep, Place, Sev
 use brigade_redact::Redactor;
 use thiserror::Error;
 
-use super::{Settings, Tool};
+use super::{Reads, Settings, Tool};
 
 /// The tools of a catalog file, and its issues.
 #[derive(Clone, Debug, Default)]
@@ -41,13 +41,21 @@ pub enum NoTool {
         /// The enabled tool with the most similar id.
         near: Option<String>,
     },
+    /// No MCP server offers what the arguments name.
+    #[error("gateway.toml offers no such thing to `{}`", .reads.tool_id())]
+    NotOffered {
+        /// What was to be read.
+        reads: Reads,
+    },
 }
 
 impl Explained for NoTool {
     fn kind(&self) -> ErrorKind {
         match self {
             NoTool::Unreadable(_) => ErrorKind::InvalidConfig,
-            NoTool::Disabled { .. } | NoTool::Unknown { .. } => ErrorKind::NotFound,
+            NoTool::Disabled { .. } | NoTool::Unknown { .. } | NoTool::NotOffered { .. } => {
+                ErrorKind::NotFound
+            }
         }
     }
 
@@ -55,7 +63,7 @@ impl Explained for NoTool {
         match self {
             NoTool::Unreadable(_) => None,
             NoTool::Disabled { .. } => Some(codes::TOOL_DISABLED),
-            NoTool::Unknown { .. } => Some(codes::TOOL_MISSING),
+            NoTool::Unknown { .. } | NoTool::NotOffered { .. } => Some(codes::TOOL_MISSING),
         }
     }
 
@@ -65,6 +73,14 @@ impl Explained for NoTool {
             NoTool::Disabled { place, .. } => {
                 let line = place.line.map_or_else(String::new, |line| format!(" at line {line}"));
                 vec![format!("set `enabled = true` in {}{line}", place.file).into()]
+            }
+            NoTool::NotOffered { reads } => {
+                let list = match reads {
+                    Reads::Resource => "resources",
+                    Reads::Prompt => "prompts",
+                };
+                let hint = format!("name it in `{list}` of its [[upstream]] in .brigade/tools/gateway.toml");
+                vec![hint.into()]
             }
             NoTool::Unknown { near: None, .. } => vec![NextStep::ListTools.into()],
             NoTool::Unknown { near: Some(near), .. } => vec![format!("did you mean `{near}`?").into()],

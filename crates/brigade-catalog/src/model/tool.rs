@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use brigade_core::Place;
 
 use super::{
-    ApprovalMode, Availability, Cost, Family, Install, InvalidToolId, Level, Origin, RiskClass, Seconds,
-    SourceDetail, ToolId, VersionRequirement,
+    ApprovalMode, Availability, Cost, Family, Install, InvalidToolId, Level, Origin, Reads, RiskClass,
+    Seconds, SourceDetail, ToolId, VersionRequirement,
 };
 use crate::fields::{self, FieldPath};
 
@@ -56,6 +56,8 @@ pub struct Tool {
     pub mcp_server_id: Option<String>,
     /// The name of the MCP tool on that server.
     pub mcp_tool_name: Option<String>,
+    /// What is read of that server instead. Absent in entries of files: Brigade makes such entries of them.
+    pub reads: Option<Reads>,
     /// The subject area of the tool.
     pub domain: Option<String>,
     /// How much the tool can do.
@@ -148,6 +150,7 @@ impl Tool {
             runtime_health_path: None,
             mcp_server_id: None,
             mcp_tool_name: None,
+            reads: None,
             domain: None,
             risk_class: None,
             approval_mode: None,
@@ -233,6 +236,44 @@ impl Tool {
             || !self.argument_template.is_empty()
             || self.approval_mode.is_some()
             || self.requires_runtime
+    }
+
+    /// Returns the name of the tool's MCP server: `mcp_server_id`, else `runtime_id`. `None` if it is no MCP tool.
+    pub fn mcp_server(&self) -> Option<&str> {
+        let named = |text: &'_ Option<String>| text.as_deref().is_some_and(|text| !text.is_empty());
+        let name = if named(&self.mcp_server_id) { &self.mcp_server_id } else { &self.runtime_id };
+        name.as_deref().filter(|name| self.family == Some(Family::Mcp) && !name.is_empty())
+    }
+
+    /// Returns the entry that reads resources or prompts of this entry's server. It starts the server in the same way,
+    /// and has the given effects.
+    #[must_use]
+    pub fn reading(&self, reads: Reads, effects: Vec<String>) -> Tool {
+        Tool {
+            id: reads.tool_id().parse().expect("ids in the program are valid"),
+            name: reads.title().to_owned(),
+            description: Some(reads.description().to_owned()),
+            family: Some(Family::Mcp),
+            enabled: true,
+            command: self.command.clone(),
+            auth_label: self.auth_label.clone(),
+            cwd: self.cwd.clone(),
+            runtime_id: self.runtime_id.clone(),
+            runtime_health_path: self.runtime_health_path.clone(),
+            mcp_server_id: self.mcp_server_id.clone(),
+            mcp_tool_name: Some(reads.method().to_owned()),
+            reads: Some(reads),
+            approval_mode: Some(ApprovalMode::OnRequest),
+            requires_runtime: self.requires_runtime,
+            timeout: self.timeout,
+            permissions: self.permissions.clone(),
+            effects,
+            env_labels: self.env_labels.clone(),
+            code: self.code.clone(),
+            data: self.data.clone(),
+            is_broken: self.is_broken,
+            ..Tool::bare(self.id.clone(), self.origin.clone())
+        }
     }
 
     /// Returns whether calls of this family can run: scripts and MCP tools.

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use brigade_catalog::Reads;
 use brigade_core::Json;
 use brigade_redact::Redactor;
 use rmcp::model::{
@@ -14,19 +15,24 @@ use rmcp::{ClientLifecycleMode, RoleClient, serve_client_with_lifecycle};
 
 use super::flight::Flight;
 use super::link::{LineTransport, Link};
+use super::reads;
 use crate::exchange::{Listener, McpErrorKind, McpFault, PinRule};
 use crate::pin::{ListedTool, Pin, PinChange};
 
 /// Pages of a list of tools.
-const PAGES: usize = 500;
+pub(super) const PAGES: usize = 500;
 
 /// Tools of a list.
-const TOOLS: usize = 20_000;
+pub(super) const TOOLS: usize = 20_000;
 
 /// The purpose of the conversation.
 pub(super) enum Goal<'a> {
     /// To list the tools.
     List,
+    /// To list what else is read of the server.
+    Offered(Reads),
+    /// To read it.
+    Read { reads: Reads, arguments: &'a Json, listener: Option<&'a Listener> },
     /// To call one.
     Call { tool_name: &'a str, arguments: &'a Json, pin: PinRule<'a>, listener: Option<&'a Listener> },
 }
@@ -57,6 +63,19 @@ impl Failure {
 /// Runs the conversation.
 pub(super) async fn converse(link: Arc<Link>, goal: Goal<'_>, redactor: &Redactor) -> Result<Said, Failure> {
     let peer = begin(&link, &ClientCapabilities::default()).await?;
+    match goal {
+        Goal::Offered(reads) => {
+            let offered = reads::offered(&peer, reads, redactor).await?;
+            link.known().offered = offered;
+            return Ok(Said::Listed);
+        }
+        Goal::Read { reads, arguments, listener } => {
+            let flight = Arc::new(reads::request(reads, arguments).heard_by(listener));
+            link.known().call = Some(flight.clone());
+            return reads::read(reads, &peer.ask(&flight).await?).map(Said::Answered);
+        }
+        Goal::List | Goal::Call { .. } => {}
+    }
     let tools = peer.list(redactor).await?;
     link.known().tools.clone_from(&tools);
     let Goal::Call { tool_name, arguments, pin, listener } = goal else {
@@ -311,6 +330,15 @@ impl Greeted {
 
 /// Reads the response to a call of a tool.
 pub(super) fn answered(response: &Json) -> Result<Json, Failure> {
+    let result = completed(response)?;
+    match malformed(&result) {
+        None => Ok(result),
+        Some(why) => Err(Failure::new(McpErrorKind::MalformedMessage, why)),
+    }
+}
+
+/// Reads a response that completes what was asked for.
+pub(super) fn completed(response: &Json) -> Result<Json, Failure> {
     if let Some(error) = response.get("error") {
         let message = format!("the call was answered with {}", spoken_json(error));
         let failure = Failure::new(McpErrorKind::JsonRpcError, message);
@@ -321,10 +349,7 @@ pub(super) fn answered(response: &Json) -> Result<Json, Failure> {
         return Err(Failure::new(McpErrorKind::MalformedMessage, "the result of the call is not an object"));
     }
     match result.get("resultType").and_then(Json::as_str) {
-        None | Some("complete") => match malformed(&result) {
-            None => Ok(result),
-            Some(why) => Err(Failure::new(McpErrorKind::MalformedMessage, why)),
-        },
+        None | Some("complete") => Ok(result),
         Some("input_required") => Err(Failure::new(
             McpErrorKind::UnsupportedAnswer,
             "the server wants more input before it completes the call",
@@ -348,7 +373,7 @@ fn malformed(result: &Json) -> Option<&'static str> {
     }
 }
 
-fn spoken_json(error: &Json) -> String {
+pub(super) fn spoken_json(error: &Json) -> String {
     let code = error.get("code").map(Json::to_compact).unwrap_or_default();
     let message = error.get("message").and_then(Json::as_str).unwrap_or("no message");
     format!("error {code}: {message}")

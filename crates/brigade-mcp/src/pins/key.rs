@@ -33,16 +33,6 @@ impl ServerCommand {
     }
 }
 
-/// Returns the name of a tool's server; none when it is no MCP tool of one.
-pub(crate) fn server_of(tool: &Tool) -> Option<&str> {
-    let name = |text: &'_ Option<String>| text.as_deref().is_some_and(|text| !text.is_empty());
-    if tool.family != Some(Family::Mcp) {
-        return None;
-    }
-    if name(&tool.mcp_server_id) { tool.mcp_server_id.as_deref() } else { tool.runtime_id.as_deref() }
-        .filter(|text| !text.is_empty())
-}
-
 /// One tool of one server.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct McpTool {
@@ -67,13 +57,13 @@ impl McpTool {
 
     /// Returns what a tool of the catalog asks for, by its names alone; none when it is no whole MCP tool.
     pub fn of_tool(tool: &Tool) -> Option<McpTool> {
-        let name = tool.mcp_tool_name.clone().filter(|text| !text.is_empty());
-        Some(McpTool { server: server_of(tool)?.to_owned(), tool: name?, variant: None })
+        let name = tool.mcp_tool_name.clone().filter(|text| !text.is_empty() && tool.reads.is_none());
+        Some(McpTool { server: tool.mcp_server()?.to_owned(), tool: name?, variant: None })
     }
 
     /// Returns whether a tool of the catalog asks for a tool of these names.
     fn has_names_of(&self, tool: &Tool) -> bool {
-        server_of(tool) == Some(&self.server) && tool.mcp_tool_name.as_ref() == Some(&self.tool)
+        tool.mcp_server() == Some(&self.server) && tool.mcp_tool_name.as_ref() == Some(&self.tool)
     }
 
     /// Returns what starts the servers of all entries that ask for a tool of these names.

@@ -15,7 +15,7 @@ use brigade_core::{Json, Object, Timestamp};
 use brigade_fs::{FileMode, FsError, RelPath};
 use serde::{Deserialize, Serialize};
 
-use super::key::{ServerCommand, has_own_place, server_file_name, server_of};
+use super::key::{ServerCommand, has_own_place, server_file_name};
 use super::store::PinRecord;
 use super::{PINS, PinStore, is_newer, parse, rel};
 
@@ -129,7 +129,7 @@ impl PinStore<'_> {
         first_time: FirstTime,
     ) -> Result<(), FsError> {
         let listed: BTreeSet<String> = names.map(str::to_owned).collect();
-        let Some(server) = server_of(tool).filter(|_| !listed.is_empty()) else { return Ok(()) };
+        let Some(server) = tool.mcp_server().filter(|_| !listed.is_empty()) else { return Ok(()) };
         let command = ServerCommand::of(tool);
         let variant = self.variant_of_server(catalog, server, command)?;
         let path = path_of(server, variant.as_deref());
@@ -195,7 +195,7 @@ impl PinStore<'_> {
         server: &str,
         own: ServerCommand,
     ) -> Result<Option<String>, FsError> {
-        let of_server = catalog.tools().iter().filter(|tool| server_of(tool) == Some(server));
+        let of_server = catalog.tools().iter().filter(|tool| tool.mcp_server() == Some(server));
         let all: Vec<ServerCommand> = of_server.map(ServerCommand::of).collect();
         let variant = own.variant();
         let is_there = self.fs.exists(&path_of(server, Some(&variant)))?;
@@ -239,7 +239,7 @@ fn path_of(server: &str, variant: Option<&str>) -> RelPath {
 }
 
 fn state(listing: Listing, catalog: &Catalog, pins: &[PinRecord]) -> ServerState {
-    let of_server = catalog.tools().iter().filter(|tool| server_of(tool) == Some(&listing.server));
+    let of_server = catalog.tools().iter().filter(|tool| tool.mcp_server() == Some(&listing.server));
     let in_catalog: BTreeSet<&str> = of_server.filter_map(|tool| tool.mcp_tool_name.as_deref()).collect();
     let of_server = pins.iter().filter(|pin| pin.tool.server == listing.server);
     let pinned: BTreeSet<&str> = of_server.map(|pin| pin.tool.tool.as_str()).collect();

@@ -102,6 +102,7 @@ impl Trial {
             server_id: "misbehaving",
             tool_name: self.tool,
             arguments: &self.arguments,
+            reads: None,
             pin: self.pin.as_ref().map_or(PinRule::None, PinRule::Holds),
             listener: self.listener.as_ref(),
         }

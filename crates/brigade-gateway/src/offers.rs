@@ -1,0 +1,219 @@
+//! Resources and prompts of MCP servers behind the gateway: what clients are shown, and whose a name is.
+//!
+//! A server is asked for its lists when a client asks, and not before. Of what servers say, only URIs, names, media
+//! types and arguments are listed: nobody reviewed their titles and descriptions.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use brigade::profile::{Offer, Share};
+use brigade::{Offered, OfferedPrompt, OfferedResource, Reads, Tool};
+use serde_json::{Value, json};
+
+use crate::call::{blocking, workspace_of};
+use crate::gateway::Gateway;
+use crate::view::View;
+
+/// How long a server that did not list anything is left alone.
+const FAILED: Duration = Duration::from_secs(10);
+
+/// What servers listed.
+#[derive(Default)]
+pub(crate) struct Listings(Mutex<HashMap<Key, Arc<Slot>>>);
+
+/// An agent, or nobody in particular for a server that all agents share; a server; and what is read of it.
+type Key = (Arc<str>, String, Reads);
+
+/// One list. Whoever holds it asks the server, and the others wait.
+type Slot = tokio::sync::Mutex<Option<Known>>;
+
+struct Known {
+    /// How the server is started. With another entry, the list is another one.
+    entry: Tool,
+    until: Instant,
+    offered: Arc<Offered>,
+}
+
+/// Whose a URI or name is.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Whose {
+    /// One of the gateway's own.
+    Own,
+    /// Of the server with this id.
+    Server(String),
+    /// Unknown, or of several.
+    Nobody,
+}
+
+impl Listings {
+    fn slot(&self, key: Key) -> Arc<Slot> {
+        let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        slots.entry(key).or_default().clone()
+    }
+}
+
+impl Gateway {
+    /// Returns what a server lists.
+    async fn listing(self: Arc<Self>, agent: Arc<str>, offer: Offer) -> Arc<Offered> {
+        let settings = self.config().upstream(&offer.server);
+        let whose = match settings.share {
+            Share::Agent => agent.clone(),
+            Share::Workspace => Arc::from(""),
+        };
+        let slot = self.listings.slot((whose, offer.server.clone(), offer.reads));
+        let mut known = slot.lock().await;
+        if let Some(known) = known.as_ref()
+            && known.entry == offer.entry
+            && Instant::now() < known.until
+        {
+            return known.offered.clone();
+        }
+        let workspace = workspace_of(&self.workspace, &agent, None);
+        let entry = offer.entry.clone();
+        let (keep, offered) = match blocking(move || workspace.agent_calls().offered(&offer)).await {
+            Ok(offered) => (Duration::from_secs(settings.keep), offered),
+            Err(error) => {
+                self.say(&error.to_string());
+                (FAILED, Offered::default())
+            }
+        };
+        let offered = Arc::new(offered);
+        *known = Some(Known { entry, until: Instant::now() + keep, offered: offered.clone() });
+        offered
+    }
+
+    /// Returns what each of these servers lists, in their order.
+    async fn listings_of(self: &Arc<Self>, agent: &Arc<str>, offers: &[Offer]) -> Vec<Arc<Offered>> {
+        let asked: Vec<_> = offers
+            .iter()
+            .map(|offer| tokio::spawn(self.clone().listing(agent.clone(), offer.clone())))
+            .collect();
+        let mut listings = Vec::new();
+        for asked in asked {
+            listings.push(asked.await.unwrap_or_default());
+        }
+        listings
+    }
+
+    async fn all_listings(
+        self: &Arc<Self>,
+        agent: &Arc<str>,
+        view: &View,
+        reads: Reads,
+    ) -> Vec<Arc<Offered>> {
+        let offers: Vec<Offer> = view.offers(reads).cloned().collect();
+        self.listings_of(agent, &offers).await
+    }
+
+    /// Lists the resources of servers.
+    pub(crate) async fn resources(self: &Arc<Self>, agent: &Arc<str>, view: &View) -> Vec<Value> {
+        let listings = self.all_listings(agent, view, Reads::Resource).await;
+        let lists = listings.iter().map(|offered| offered.resources.as_slice());
+        let row = |(_, resource): (usize, &OfferedResource)| {
+            let mut row = json!({"uri": resource.uri, "name": resource.uri});
+            if let Some(media_type) = &resource.media_type {
+                row["mimeType"] = json!(media_type);
+            }
+            if let Some(size) = resource.size.filter(|size| u32::try_from(*size).is_ok()) {
+                row["size"] = json!(size);
+            }
+            row
+        };
+        unique(lists, |resource| &resource.uri).into_iter().map(row).collect()
+    }
+
+    /// Lists the templates of resources of servers.
+    pub(crate) async fn templates(self: &Arc<Self>, agent: &Arc<str>, view: &View) -> Vec<Value> {
+        let listings = self.all_listings(agent, view, Reads::Resource).await;
+        let lists = listings.iter().map(|offered| offered.templates.as_slice());
+        let row = |(_, template): (usize, &OfferedResource)| {
+            let mut row = json!({"uriTemplate": template.uri, "name": template.uri});
+            if let Some(media_type) = &template.media_type {
+                row["mimeType"] = json!(media_type);
+            }
+            row
+        };
+        unique(lists, |template| &template.uri).into_iter().map(row).collect()
+    }
+
+    /// Lists the prompts of the catalog and of servers. Of those with one name, none is listed.
+    pub(crate) async fn prompts(self: &Arc<Self>, agent: &Arc<str>, view: &View) -> Vec<Value> {
+        let offers: Vec<Offer> = view.offers(Reads::Prompt).cloned().collect();
+        let listings = self.listings_of(agent, &offers).await;
+        let row = |(place, prompt): (usize, &OfferedPrompt)| {
+            let arguments = prompt.arguments.iter();
+            let arguments: Vec<Value> = arguments
+                .map(|argument| json!({"name": argument.name, "required": argument.required}))
+                .collect();
+            // Clients expect a description, and what the server says is reviewed by nobody.
+            let description =
+                offers.get(place).map(|offer| format!("A prompt of the MCP server `{}`", offer.server));
+            json!({"name": prompt.name, "description": description, "arguments": arguments})
+        };
+        let is_listed = |name: &str| {
+            listings.iter().any(|offered| offered.prompts.iter().any(|prompt| prompt.name == name))
+        };
+        let mut rows: Vec<Value> = crate::own::prompts(view, &|name| !is_listed(name));
+        let lists = listings.iter().map(|offered| offered.prompts.as_slice());
+        let theirs = unique(lists, |prompt| &prompt.name);
+        rows.extend(theirs.into_iter().filter(|(_, prompt)| !view.has_prompt(&prompt.name)).map(row));
+        rows
+    }
+
+    /// Returns whose a URI or name is. Servers are asked only where several could have it.
+    pub(crate) async fn whose(
+        self: &Arc<Self>,
+        agent: &Arc<str>,
+        view: &View,
+        reads: Reads,
+        name: &str,
+    ) -> Whose {
+        let is_own = reads == Reads::Prompt && view.has_prompt(name);
+        let offers: Vec<Offer> = view.offers(reads).filter(|offer| offer.includes(name)).cloned().collect();
+        let offers = match (offers.as_slice(), is_own) {
+            ([] | [_], false) | ([], true) => offers,
+            _ => {
+                let listings = self.listings_of(agent, &offers).await;
+                let lists = |offered: &Offered| {
+                    offered.resources.iter().any(|resource| resource.uri == name)
+                        || offered.prompts.iter().any(|prompt| prompt.name == name)
+                };
+                let with = offers.into_iter().zip(listings);
+                with.filter(|(_, listing)| lists(listing)).map(|(offer, _)| offer).collect()
+            }
+        };
+        match (offers.as_slice(), is_own) {
+            ([], true) => Whose::Own,
+            ([offer], false) => Whose::Server(offer.server.clone()),
+            _ => Whose::Nobody,
+        }
+    }
+}
+
+/// Returns what only one of the lists has, by name, with the position of the list.
+fn unique<'a, T>(lists: impl Iterator<Item = &'a [T]>, name: fn(&T) -> &String) -> Vec<(usize, &'a T)> {
+    let mut found: BTreeMap<&str, Option<(usize, &T)>> = BTreeMap::new();
+    for (place, list) in lists.enumerate() {
+        for row in list {
+            found
+                .entry(name(row))
+                .and_modify(|known| *known = known.filter(|(other, _)| *other == place))
+                .or_insert(Some((place, row)));
+        }
+    }
+    found.into_values().flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_name_that_two_servers_have_neither_is_listed() {
+        let list = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let lists = [list(&["b", "a", "a"]), list(&["c", "b"]), list(&["b"])];
+        let found = unique(lists.iter().map(Vec::as_slice), |name| name);
+        assert_eq!(found, [(0, &"a".to_owned()), (1, &"c".to_owned())]);
+    }
+}

@@ -1,0 +1,75 @@
+//! Resources and prompts: their lists, and reading one.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use brigade_catalog::Reads;
+use brigade_core::Json;
+use brigade_redact::Redactor;
+
+use super::conversation::{Failure, Greeted, PAGES, TOOLS, completed, spoken_json};
+use super::flight::Flight;
+use crate::exchange::McpErrorKind;
+use crate::offered::{Offered, lists_of};
+
+/// The code of the error for a method that a server does not have.
+const NO_METHOD: i64 = -32601;
+
+/// Creates the request to read what the arguments of a call name.
+pub(super) fn request(reads: Reads, arguments: &Json) -> Flight {
+    let given = [reads.argument(), "arguments"].into_iter();
+    let params = given.filter_map(|name| Some((name, arguments.get(name)?.clone())));
+    Flight::new(reads.method(), Json::object(params))
+}
+
+/// Reads the response to such a request.
+pub(super) fn read(reads: Reads, response: &Json) -> Result<Json, Failure> {
+    let result = completed(response)?;
+    match result.get(reads.result()).and_then(Json::as_array) {
+        Some(rows) if rows.iter().all(|row| row.as_object().is_some()) => Ok(result),
+        _ => Err(Failure::new(McpErrorKind::MalformedMessage, "the result is not what was asked for")),
+    }
+}
+
+/// Reads every page of the lists of resources and templates, or of prompts. A list that the server does not have is
+/// empty.
+pub(super) async fn offered(
+    greeted: &Greeted,
+    reads: Reads,
+    redactor: &Redactor,
+) -> Result<Offered, Failure> {
+    let mut offered = Offered::default();
+    for list in lists_of(reads) {
+        let fail = |message: String| Failure::new(McpErrorKind::ListFailed, message);
+        let mut cursors = HashSet::new();
+        let mut cursor: Option<String> = None;
+        let mut rows = 0;
+        loop {
+            let params = cursor.clone().map(|cursor| Json::object([("cursor", Json::from(cursor))]));
+            let request = Arc::new(Flight::new(list.method, params.unwrap_or_default()));
+            let response = greeted.ask(&request).await?;
+            if let Some(error) = response.get("error") {
+                if error.get("code").and_then(Json::as_i64) == Some(NO_METHOD) {
+                    break;
+                }
+                return Err(fail(format!("{} was answered with {}", list.method, spoken_json(error))));
+            }
+            let result = response.get("result");
+            let page = result.and_then(|result| result.get(list.member)).and_then(Json::as_array);
+            let Some(page) = page else {
+                return Err(fail(format!("the answer to {} has no list", list.method)));
+            };
+            rows += page.len();
+            page.iter().for_each(|row| (list.take)(&mut offered, row, redactor));
+            let next = result.and_then(|result| result.get("nextCursor")).and_then(Json::as_str);
+            match next.filter(|next| !next.is_empty()) {
+                None => break,
+                Some(next) if TOOLS < rows || PAGES < cursors.len() || !cursors.insert(next.to_owned()) => {
+                    return Err(fail(format!("the pages of {} do not end", list.method)));
+                }
+                Some(next) => cursor = Some(next.to_owned()),
+            }
+        }
+    }
+    Ok(offered)
+}

@@ -1,0 +1,354 @@
+//! Resources and prompts of MCP servers behind the gateway: what is listed, read at once, after a person, or unknown.
+
+#![allow(clippy::disallowed_methods, reason = "the server is copied from the fixtures")]
+
+use brigade_testkit::fixtures;
+use brigade_tests::Site;
+use serde_json::{Value, json};
+
+use crate::serve_common::{
+    BOUND, CATALOG, Client, GATEWAY, POLICY, about, assert_stands, id_of, late, site, text,
+};
+
+/// The agents of the workspace: `ann` may only read, and `local` has the usual rights.
+const AGENTS: &str =
+    "[[agent]]\nname = \"local\"\n\n[[agent]]\nname = \"ann\"\nprofiles = [\"permission.plan\"]\n\n";
+
+/// What is offered of the server `files`.
+const FILES: &str = "[[upstream]]\nid = \"files\"\nresources = [\"file:///docs/**\"]\nprompts = [\"review-*\"]\n\
+                     effects = [\"local-read\"]\n\n";
+
+/// Rules that approve reading.
+const READS: &str = "\n[[auto_approve]]\nname = \"reads-of-servers\"\ntools = [\"resource.read\", \"prompt.get\"]\n\
+                     effects = [\"local-read\"]\n";
+
+/// A workspace with MCP servers.
+struct Offers {
+    site: Site,
+}
+
+impl Drop for Offers {
+    fn drop(&mut self) {
+        let _ = self.site.brigade.command(["tools", "runtime", "stop", "host"]).output();
+    }
+}
+
+fn entry(server: &str, given: &str) -> String {
+    format!(
+        "[[tool]]\nid = \"{server}-look\"\nname = \"Look\"\ndescription = \"Looks.\"\nfamily = \"mcp\"\n\
+         command = \"python3 -S -E offers.py {given}\"\nruntime_id = \"host\"\nmcp_server_id = \"{server}\"\n\
+         mcp_tool_name = \"look\"\ninput_schema_path = \"schemas/text.json\"\ntimeout = 60\n\
+         permissions = [\"look\"]\neffects = [\"local-write\"]\napproval_mode = \"on-request\"\n\
+         env_labels = [\"GITHUB_TOKEN\"]\n\n"
+    )
+}
+
+impl Offers {
+    /// A workspace with the server `files`, and with these lines in gateway.toml and policy.toml.
+    fn new(gateway: &str, policy: &str) -> Offers {
+        let site = site();
+        let server = std::fs::read(fixtures().join("mcp/offers.py")).expect("the fixture is there");
+        site.workspace.write("offers.py", server);
+        site.workspace.write(
+            ".brigade/tools/runtimes.toml",
+            "[[runtime]]\nid = 'host'\nname = 'Host'\ncommand = 'sleep 600'\nhealth_command = 'true'\n",
+        );
+        let given =
+            "file:///docs/a.md=alpha file:///docs/b.md=beta file:///secret/c.md=hidden @review-code @other";
+        site.add_to_catalog(&entry("files", given));
+        site.workspace.write(GATEWAY, format!("{AGENTS}{gateway}"));
+        let rules = site.workspace.read_text(POLICY);
+        site.workspace.write(POLICY, format!("{rules}{policy}"));
+        site.tools(["runtime", "start", "host"]).assert_code(0);
+        Offers { site }
+    }
+
+    /// What the servers were asked to read, one a line.
+    fn reads(&self) -> String {
+        let workspace = &self.site.workspace;
+        if workspace.exists("read") { workspace.read_text("read") } else { String::new() }
+    }
+
+    fn receipt(&self, result: &Value) -> Value {
+        let run = about(result)["run_id"].as_str().unwrap_or_else(|| panic!("it ran: {result:#}"));
+        self.site.json(["run", "show", run]).expect(0)["run"].clone()
+    }
+}
+
+/// Asks for a list, and returns its rows.
+#[track_caller]
+fn rows(client: &mut Client, method: &str, member: &str) -> Vec<Value> {
+    let answer = client.ask(method, json!({}));
+    answer["result"][member].as_array().unwrap_or_else(|| panic!("no list: {answer:#}")).clone()
+}
+
+fn names(rows: &[Value], member: &str) -> Vec<String> {
+    rows.iter().filter_map(|row| row[member].as_str()).map(str::to_owned).collect()
+}
+
+/// The URIs that are not the gateway's own.
+#[track_caller]
+fn uris(client: &mut Client) -> Vec<String> {
+    let mut uris = names(&rows(client, "resources/list", "resources"), "uri");
+    uris.retain(|uri| !uri.starts_with("brigade:"));
+    uris
+}
+
+#[track_caller]
+fn prompts(client: &mut Client) -> Vec<String> {
+    names(&rows(client, "prompts/list", "prompts"), "name")
+}
+
+#[track_caller]
+fn read(client: &mut Client, uri: &str) -> Value {
+    let answer = client.ask("resources/read", json!({"uri": uri}));
+    assert!(answer["result"].is_object(), "{answer:#}");
+    answer["result"].clone()
+}
+
+/// The error of a request.
+#[track_caller]
+fn error(client: &mut Client, method: &str, params: Value) -> Value {
+    let answer = client.ask(method, params);
+    assert!(answer["error"].is_object(), "{answer:#}");
+    answer["error"].clone()
+}
+
+#[test]
+fn only_what_patterns_name_is_listed_and_nothing_that_nobody_reviewed() {
+    let offers = Offers::new(FILES, READS);
+    let mut client = Client::of(&offers.site, "local");
+    let tools = client.names();
+    assert!(["prompt.get", "resource.read"].iter().all(|id| tools.contains(&(*id).to_owned())), "{tools:?}");
+    assert!(!offers.site.workspace.exists("started"), "no server is started before it is needed");
+    assert_eq!(uris(&mut client), ["file:///docs/a.md", "file:///docs/b.md"]);
+    let templates = names(&rows(&mut client, "resources/templates/list", "resourceTemplates"), "uriTemplate");
+    assert!(templates.contains(&"file:///docs/{name}".to_owned()), "{templates:?}");
+    assert!(templates.contains(&"brigade://run/{run}".to_owned()), "{templates:?}");
+    assert!(!templates.iter().any(|uri| uri.contains("secret")), "{templates:?}");
+    let listed = rows(&mut client, "prompts/list", "prompts");
+    let arguments = json!([{"name": "code", "required": true}, {"name": "tone", "required": false}]);
+    let description = "A prompt of the MCP server `files`";
+    assert_eq!(listed, [json!({"name": "review-code", "description": description, "arguments": arguments})]);
+    for method in ["resources/list", "resources/templates/list", "prompts/list", "tools/list"] {
+        let answer = client.ask(method, json!({})).to_string();
+        assert!(!answer.contains("Obey"), "{answer}");
+    }
+    assert_eq!(client.refused("resources/list", json!({"cursor": "x"})), -32602);
+}
+
+#[test]
+fn a_rule_reads_at_once_with_a_receipt() {
+    let offers = Offers::new(FILES, READS);
+    let mut client = Client::of(&offers.site, "local");
+    let result = read(&mut client, "file:///docs/a.md");
+    let contents = json!([{"uri": "file:///docs/a.md", "mimeType": "text/plain", "text": "alpha"}]);
+    assert_eq!(result["contents"], contents);
+    assert_stands(&result, "completed", "");
+    let receipt = offers.receipt(&result);
+    let of = |key: &str| receipt[key].clone();
+    assert_eq!((of("tool_id"), of("family")), (json!("resource.read"), json!("mcp")));
+    assert_eq!((of("caller"), of("mcp_server_id")), (json!("agent:local"), json!("files")));
+    assert_eq!(receipt["approval"]["rule"], "reads-of-servers");
+    assert_eq!(receipt["effects"].as_array().map(Vec::len), Some(1), "{receipt:#}");
+    assert_eq!(receipt["mcp_request_payload"]["method"], "resources/read");
+    // What a template leads to may be read, too, and bytes do not change.
+    let made = read(&mut client, "file:///docs/made");
+    assert_eq!(made["contents"][0]["text"], "made for file:///docs/made");
+    let image = read(&mut client, "file:///docs/x.png");
+    assert!(image["contents"][0]["blob"].as_str().is_some_and(|blob| blob.starts_with("iVBOR")), "{image:#}");
+    assert_eq!(image["contents"][0]["mimeType"], "image/png");
+    let arguments = json!({"code": "x = 1"});
+    let prompt = client.ask("prompts/get", json!({"name": "review-code", "arguments": arguments}));
+    let messages = prompt["result"]["messages"].as_array().expect("messages").clone();
+    assert_eq!(messages[0]["content"]["text"], "review-code {\"code\": \"x = 1\"}");
+    let kinds: Vec<&Value> = messages.iter().map(|message| &message["content"]["type"]).collect();
+    assert_eq!(kinds, ["text", "image", "resource"]);
+    assert!(!prompt.to_string().contains("Obey"), "{prompt:#}");
+    let receipt = offers.receipt(&prompt["result"]);
+    assert_eq!((&receipt["tool_id"], &receipt["family"]), (&json!("prompt.get"), &json!("mcp")));
+    offers.site.json(["run", "verify"]).expect(0);
+}
+
+#[test]
+fn without_a_rule_a_person_approves_and_the_wait_goes_on() {
+    let offers = Offers::new(FILES, "");
+    let mut client = Client::of(&offers.site, "local");
+    let refused = error(&mut client, "resources/read", json!({"uri": "file:///docs/a.md"}));
+    assert_eq!((&refused["code"], &refused["data"]["code"]), (&json!(-32010), &json!("approval_pending")));
+    let id = refused["data"]["id"].as_str().expect("a call").to_owned();
+    assert!(refused["message"].as_str().is_some_and(|text| text.contains(&id)), "{refused:#}");
+    let again = error(&mut client, "resources/read", json!({"uri": "file:///docs/a.md"}));
+    assert_eq!(again["data"]["id"], json!(id));
+    assert_eq!(offers.reads(), "");
+    let shown = offers.site.json(["call", "show", &id]).expect(0);
+    assert_eq!(shown["call"]["args"], json!({"server": "files", "uri": "file:///docs/a.md"}));
+    offers.site.json(["call", "approve", &id]).expect(0);
+    let result = client.call("call.wait", json!({"call_id": id}));
+    assert_eq!(result["structuredContent"]["contents"][0]["text"], "alpha");
+    assert_eq!(offers.reads(), "file:///docs/a.md\n");
+    let receipt = offers.receipt(&result);
+    assert_eq!(receipt["approval"]["by"], "person");
+    // Approved meanwhile, the same request runs it.
+    let refused = error(&mut client, "prompts/get", json!({"name": "review-code"}));
+    let id = refused["data"]["id"].as_str().expect("a call").to_owned();
+    offers.site.json(["call", "approve", &id]).expect(0);
+    let prompt = client.ask("prompts/get", json!({"name": "review-code"}));
+    assert_eq!(prompt["result"]["messages"][0]["content"]["text"], "review-code {}");
+    // Rejected, it says why.
+    let refused = error(&mut client, "resources/read", json!({"uri": "file:///docs/b.md"}));
+    let id = refused["data"]["id"].as_str().expect("a call").to_owned();
+    offers.site.json(["call", "reject", &id, "--reason", "not this one"]).expect(0);
+    let refused = error(&mut client, "resources/read", json!({"uri": "file:///docs/b.md"}));
+    assert_eq!(refused["data"]["code"], "approval_rejected");
+    assert!(refused["message"].as_str().is_some_and(|text| text.contains("not this one")), "{refused:#}");
+    offers.site.json(["run", "verify"]).expect(0);
+}
+
+#[test]
+fn what_an_agent_may_not_see_does_not_exist() {
+    let writes = FILES.replace("local-read", "local-write");
+    let offers = Offers::new(&writes, "");
+    let mut ann = Client::of(&offers.site, "ann");
+    assert!(uris(&mut ann).is_empty() && prompts(&mut ann).is_empty());
+    assert!(!offers.site.workspace.exists("started"), "a hidden server is not started");
+    let tools = ann.names();
+    assert!(!tools.iter().any(|id| id == "resource.read" || id == "prompt.get"), "{tools:?}");
+    let args = json!({"server": "files", "uri": "file:///docs/a.md"});
+    assert_eq!(ann.refused("tools/call", json!({"name": "resource.read", "arguments": args})), -32602);
+    let hidden = error(&mut ann, "resources/read", json!({"uri": "file:///docs/a.md"}));
+    let nothing = error(&mut ann, "resources/read", json!({"uri": "file:///nowhere"}));
+    assert_eq!((&hidden, &hidden["code"]), (&nothing, &json!(-32002)));
+    let params = late(json!({"uri": "file:///docs/a.md"}), json!({}));
+    let mut stateless = Client::start(&offers.site, &["--as", "ann"]);
+    assert_eq!(stateless.refused("resources/read", params), -32602);
+    let hidden = error(&mut ann, "prompts/get", json!({"name": "review-code"}));
+    let nothing = error(&mut ann, "prompts/get", json!({"name": "nothing"}));
+    assert_eq!((&hidden, &hidden["code"]), (&nothing, &json!(-32602)));
+    // Another agent sees it.
+    assert_eq!(uris(&mut Client::of(&offers.site, "local")).len(), 2);
+    assert_eq!(offers.reads(), "");
+}
+
+#[test]
+fn what_leads_elsewhere_is_unknown() {
+    let offers = Offers::new(FILES, READS);
+    let mut client = Client::of(&offers.site, "local");
+    for uri in [
+        "file:///secret/c.md",
+        "file:///docs/../secret/c.md",
+        "file:///docs/%2e%2E/secret/c.md",
+        "file:///docs/a b",
+        "",
+        "brigade://tool/none",
+    ] {
+        assert_eq!(client.refused("resources/read", json!({"uri": uri})), -32002, "{uri}");
+    }
+    assert_eq!(client.refused("prompts/get", json!({"name": "other"})), -32602);
+    // What the server does not have is unknown, with the receipt of the attempt.
+    assert_eq!(offers.reads(), "");
+    let gone = error(&mut client, "resources/read", json!({"uri": "file:///docs/gone"}));
+    assert_eq!((&gone["code"], &gone["data"]["status"]), (&json!(-32002), &json!("failed")), "{gone:#}");
+    assert!(gone["data"]["run_id"].is_string(), "{gone:#}");
+}
+
+#[test]
+fn of_a_clash_neither_is_listed_or_read() {
+    let both = FILES.to_owned() + &FILES.replace("\"files\"", "\"more\"");
+    let offers = Offers::new(&both, READS);
+    let site = &offers.site;
+    site.add_to_catalog(&entry(
+        "more",
+        "file:///docs/b.md=other file:///docs/d.md=delta @review-text @review-own",
+    ));
+    site.add_to_catalog(
+        "[[tool]]\nid = \"review-own\"\nname = \"Own\"\nfamily = \"slash-command\"\nsource_path = \"own.md\"\n\n\
+         [[tool]]\nid = \"review-free\"\nname = \"Free\"\nfamily = \"slash-command\"\nsource_path = \"own.md\"\n\n",
+    );
+    site.workspace.write("own.md", "our own text\n");
+    let mut client = Client::of(site, "local");
+    assert_eq!(uris(&mut client), ["file:///docs/a.md", "file:///docs/d.md"]);
+    assert_eq!(prompts(&mut client), ["review-free", "review-code", "review-text"]);
+    assert_eq!(client.refused("resources/read", json!({"uri": "file:///docs/b.md"})), -32002);
+    assert_eq!(client.refused("prompts/get", json!({"name": "review-own"})), -32602);
+    assert_eq!(offers.reads(), "");
+    assert_eq!(read(&mut client, "file:///docs/d.md")["contents"][0]["text"], "delta");
+    let free = client.ask("prompts/get", json!({"name": "review-free"}));
+    assert_eq!(free["result"]["messages"][0]["content"]["text"], "our own text\n", "{free:#}");
+    // A URI that both patterns match and neither lists could be of both.
+    assert_eq!(client.refused("resources/read", json!({"uri": "file:///docs/made"})), -32002);
+    // As tools, both have their server.
+    let args = json!({"server": "more", "uri": "file:///docs/b.md"});
+    let result = client.call("resource.read", args);
+    assert_eq!(result["structuredContent"]["contents"][0]["text"], "other");
+}
+
+#[test]
+fn both_are_tools_that_take_the_server() {
+    let offers = Offers::new(FILES, READS);
+    let mut client = Client::of(&offers.site, "local");
+    let result = client.call("resource.read", json!({"server": "files", "uri": "file:///docs/a.md"}));
+    assert_stands(&result, "completed", "");
+    assert_eq!(result["structuredContent"]["contents"][0]["text"], "alpha");
+    assert_eq!(text(&result), result["structuredContent"].to_string());
+    let args = json!({"server": "files", "name": "review-code", "arguments": {"code": "x"}});
+    let result = client.call("tools.call", json!({"name": "prompt.get", "arguments": args}));
+    assert_eq!(about(&result)["tool"], "prompt.get");
+    assert_eq!(result["structuredContent"]["messages"][0]["role"], "user");
+    for (arguments, path) in [
+        (json!({"server": "other", "uri": "file:///docs/a.md"}), "$.server"),
+        (json!({"server": "files", "uri": "file:///secret/c.md"}), "$.uri"),
+        (json!({"server": "files"}), "$.uri"),
+        (json!({"server": "files", "uri": 7}), "$.uri"),
+    ] {
+        let result = client.call("resource.read", arguments);
+        assert_stands(&result, "refused", "invalid_arguments");
+        assert_eq!(about(&result)["faults"][0]["path"], path, "{result:#}");
+    }
+    let described = client.call("tools.describe", json!({"name": "resource.read"}));
+    let described = &described["structuredContent"];
+    assert_eq!(described["input_schema"]["properties"]["server"]["enum"], json!(["files"]));
+    assert_eq!((&described["family"], &described["effects"]), (&json!("mcp"), &json!(["local-read"])));
+    let listed = offers.site.json(["list", "--as", "local"]).expect(0);
+    assert!(names(listed["tools"].as_array().expect("tools"), "id").contains(&"resource.read".to_owned()));
+    // A person plans and reads it, too, from the same server.
+    let id = offers.site.queue("resource.read", r#"{"server": "files", "uri": "file:///docs/b.md"}"#);
+    offers.site.json(["call", "approve", &id]).expect(0);
+    assert_eq!(offers.site.run_call(&id).code, 0);
+}
+
+#[test]
+fn secrets_are_masked_and_long_texts_are_cut() {
+    let small = format!("max_result_bytes = 10\n{AGENTS}");
+    let offers = Offers::new(FILES, READS);
+    let mut client = Client::of(&offers.site, "local");
+    let answer = client.ask("resources/read", json!({"uri": "file:///docs/environment"})).to_string();
+    assert!(answer.contains("[redacted]") && !answer.contains(BOUND), "{answer}");
+    drop(client);
+    offers.site.workspace.write(GATEWAY, format!("{small}{FILES}"));
+    let mut client = Client::of(&offers.site, "local");
+    let result = read(&mut client, "file:///docs/made");
+    let text = result["contents"][0]["text"].as_str().expect("text");
+    assert!(text.starts_with("made for f\n[cut after 10 of"), "{text}");
+    assert_eq!(about(&result)["truncated"], true);
+}
+
+#[test]
+fn changes_between_approval_and_run_void_it() {
+    let offers = Offers::new(FILES, "");
+    let mut client = Client::of(&offers.site, "local");
+    let refused = error(&mut client, "resources/read", json!({"uri": "file:///docs/a.md"}));
+    let id = refused["data"]["id"].as_str().expect("a call").to_owned();
+    offers.site.json(["call", "approve", &id]).expect(0);
+    offers.site.workspace.replace(CATALOG, "=alpha", "=omega");
+    let result = client.call("call.wait", json!({"call_id": id}));
+    assert_eq!(result["isError"], true, "{result:#}");
+    assert_eq!(offers.reads(), "");
+    let result = client.call("resource.read", json!({"server": "files", "uri": "file:///docs/b.md"}));
+    let id = id_of(&result);
+    offers.site.json(["call", "approve", &id]).expect(0);
+    offers.site.workspace.replace(GATEWAY, "file:///docs/**", "file:///docs/a*");
+    let result = client.call("call.wait", json!({"call_id": id}));
+    assert_eq!(result["isError"], true, "{result:#}");
+    assert_eq!(offers.reads(), "");
+}
