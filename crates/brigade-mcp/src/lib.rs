@@ -40,6 +40,7 @@ mod content;
 mod exchange;
 mod import;
 mod live;
+mod offered;
 mod pin;
 
 #[cfg(not(feature = "client"))]
@@ -65,6 +66,7 @@ pub use exchange::{
 };
 pub use import::{import_ids, import_tool, imported_tool, stored_schema, wanted};
 pub use live::{Against, Comparison};
+pub use offered::{Offered, OfferedArgument, OfferedPrompt, OfferedResource};
 pub use peer::{ToolCall, list_live};
 pub use pin::{ListedTool, Pin, PinChange, PinChangeKind, PinError, diff};
 pub use pins::{

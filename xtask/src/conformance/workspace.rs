@@ -29,6 +29,29 @@ command = "python3 -S -E server.py"
 timeout = 20
 "#;
 
+/// Rules that approve reading resources and prompts, but for the prompt about which the gateway asks.
+const READS: &str = r#"
+[[auto_approve]]
+name = "resources"
+effects = ["local-read"]
+tools = ["resource.read"]
+
+[[auto_approve]]
+name = "prompts"
+effects = ["local-read"]
+tools = ["prompt.get"]
+arguments = { name = "test_prompt_*" }
+"#;
+
+/// What is passed on of the server besides its tools.
+const UPSTREAM: &str = r#"
+[[upstream]]
+id = "server"
+resources = ["test://**"]
+prompts = ["test_*"]
+effects = ["local-read"]
+"#;
+
 /// A text of the catalog is a prompt.
 const PROMPT: &str = r#"
 [[tool]]
@@ -87,7 +110,7 @@ impl Workspace {
         let covered: Vec<&String> = names.iter().filter(|name| !asked(name)).collect();
         let rule =
             format!("[[auto_approve]]\nname = \"suite\"\neffects = [\"local-read\"]\ntools = {covered:?}\n");
-        let policy = format!("{POLICY}{rule}");
+        let policy = format!("{POLICY}{rule}{READS}");
         workspace.write(".brigade/tools/policy.toml", &policy)?;
         workspace.tools(&["runtime", "start", "server"])?;
         Ok(workspace)
@@ -126,7 +149,7 @@ impl Workspace {
         let port = port.map_err(|error| Failure::new(format!("no port is free: {error}")))?.port();
         let config = format!(
             "[http]\nallowed_origins = [\"http://127.0.0.1:{port}\", \"http://localhost:{port}\"]\n\n\
-             [[agent]]\nname = \"local\"\nconfirm = \"elicitation\"\nconfirm_risk = \"low\"\n"
+             [[agent]]\nname = \"local\"\nconfirm = \"elicitation\"\nconfirm_risk = \"low\"\n{UPSTREAM}"
         );
         self.write(".brigade/tools/gateway.toml", &config)?;
         let address = format!("127.0.0.1:{port}");
