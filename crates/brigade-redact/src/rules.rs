@@ -12,7 +12,7 @@ mod web;
 use super::anchors::Anchor;
 use super::name::{NameKind, classify};
 use super::shape::SecretKind;
-use super::swallow::{Pem, Swallow, is_private_key_header};
+use super::swallow::{Swallow, is_private_key_header};
 use super::window::{More, Window};
 
 use method::{auth_value, is_auth_name};
@@ -54,13 +54,13 @@ pub(super) fn find(anchor: Anchor, window: Window<'_>, at: usize) -> Result<Opti
         Anchor::Pem => {
             let Some(start) = at.checked_sub(4) else { return Ok(None) };
             let found = is_private_key_header(window, start)?;
-            let swallow = Swallow::Pem(Pem::default());
+            let swallow = Swallow::pem();
             Ok(found.then_some(Found { start, swallow, kind: SecretKind::PrivateKey }))
         }
         Anchor::Ssh2 => {
             let Some(start) = at.checked_sub(11) else { return Ok(None) };
             let found = is_private_key_header(window, start)?;
-            let swallow = Swallow::Pem(Pem::default());
+            let swallow = Swallow::pem();
             Ok(found.then_some(Found { start, swallow, kind: SecretKind::PrivateKey }))
         }
         Anchor::Cookie => web::cookie(window, at),
@@ -142,6 +142,10 @@ fn field(window: Window<'_>, anchor: usize) -> Result<Option<Field<'_>>, More> {
     }
     let sign = window.skip_colours(window.skip(after_name, 32, is_blank)?)?;
     let gap = after_name != sign;
+    // `/etc/passwd`: names a file in a message.
+    if is_quoted && window.at(sign)? == Some(b':') && ends_a_path(before) {
+        return Ok(None);
+    }
     let around = Name { name, before, is_quoted, gap };
     let Some((separator, separator_end)) = separator(window, sign, &around)? else { return Ok(None) };
     let mut value = window.skip_colours(separator_end)?;
@@ -160,6 +164,17 @@ fn field(window: Window<'_>, anchor: usize) -> Result<Option<Field<'_>>, More> {
         first_in_line: !is_quoted && is_first_in_line(before),
     }))
 }
+
+/// Returns whether the text before a quoted name is the rest of an absolute path in backquotes.
+fn ends_a_path(before: &[u8]) -> bool {
+    let quoted =
+        before.iter().rev().take(LONGEST_PATH).take_while(|byte| !matches!(byte, b'`' | b'\n')).count();
+    let (rest, path) = before.split_at(before.len() - quoted);
+    rest.last() == Some(&b'`') && path.first() == Some(&b'/') && path.last() == Some(&b'/')
+}
+
+/// The maximum length of the path before a name.
+const LONGEST_PATH: usize = LOOKBEHIND - LONGEST_NAME - 16;
 
 /// Finds the start and end of the name around an anchor, or `None` if it is too long.
 fn name_around(window: Window<'_>, anchor: usize) -> Result<Option<(usize, usize)>, More> {

@@ -13,7 +13,7 @@ const END_LOOKAHEAD: usize = 64;
 const MULTI_LINE_LIMIT: usize = 64 * 1024;
 
 /// A value whose end is not found yet.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Swallow {
     /// A fixed number of bytes.
     Fixed(usize),
@@ -45,7 +45,12 @@ pub(super) enum Swallow {
         seen: usize,
     },
     /// A PEM block.
-    Pem(Pem),
+    Pem {
+        /// The position in it.
+        pem: Pem,
+        /// The value that the block is a part of.
+        within: Option<Box<Swallow>>,
+    },
 }
 
 /// The position in a PEM block.
@@ -68,9 +73,26 @@ enum Step {
     Last(usize),
     /// The value continues as another kind.
     Become(Swallow),
+    /// This many bytes belong to the value, which then continues as another kind.
+    TakeAndBecome(usize, Swallow),
+}
+
+/// The result of one step in a PEM block.
+enum PemStep {
+    /// This many bytes belong to the block.
+    Take(usize),
+    /// This many bytes belong to the block, which ends there.
+    End(usize),
+    /// Other text follows after this many bytes, without an end of the block.
+    CutOff(usize),
 }
 
 impl Swallow {
+    /// Creates a PEM block that is a secret of its own.
+    pub(super) fn pem() -> Swallow {
+        Swallow::Pem { pem: Pem::default(), within: None }
+    }
+
     /// Consumes bytes that certainly belong to the value. Returns the position after them, and whether the value ends
     /// there.
     pub(super) fn advance(&mut self, window: Window<'_>, from: usize) -> (usize, bool) {
@@ -80,6 +102,10 @@ impl Swallow {
                 Ok(Step::Take(count)) => position += count,
                 Ok(Step::Last(count)) => return (position + count, true),
                 Ok(Step::Become(other)) => *self = other,
+                Ok(Step::TakeAndBecome(count, other)) => {
+                    position += count;
+                    *self = other;
+                }
                 Err(More) => return (position, false),
             }
         }
@@ -87,15 +113,17 @@ impl Swallow {
 
     fn step(&mut self, window: Window<'_>, at: usize) -> Result<Step, More> {
         let Some(byte) = window.at(at)? else { return Ok(Step::Last(0)) };
-        if !matches!(self, Swallow::Fixed(_) | Swallow::Class(..) | Swallow::Pem(_)) {
+        if !matches!(self, Swallow::Fixed(_) | Swallow::Class(..) | Swallow::Pem { .. }) {
             // A secret that is already masked is one piece.
             if byte == b'[' && window.has_mark(at)? {
                 return Ok(Step::Take(MARK.len()));
             }
         }
-        let may_become_key = !matches!(self, Swallow::Fixed(_) | Swallow::Pem(_));
+        let may_become_key = !matches!(self, Swallow::Fixed(_) | Swallow::Pem { .. });
         if may_become_key && byte == b'-' && is_private_key_header(window, at)? {
-            return Ok(Step::Become(Swallow::Pem(Pem::default())));
+            // Bytes of a class have an end of their own.
+            let within = (!matches!(self, Swallow::Class(..))).then(|| Box::new(self.clone()));
+            return Ok(Step::Become(Swallow::Pem { pem: Pem::default(), within }));
         }
         match self {
             Swallow::Fixed(0) => Ok(Step::Last(0)),
@@ -119,7 +147,12 @@ impl Swallow {
                 Ok(Step::Take(1))
             }
             Swallow::List { open, seen } => list(window, at, byte, open, seen),
-            Swallow::Pem(pem) => pem.step(window, at, byte),
+            Swallow::Pem { pem, within } => Ok(match (pem.step(window, at, byte)?, within) {
+                // What follows the block directly is the rest of the value.
+                (PemStep::End(count), Some(within)) => Step::TakeAndBecome(count, (**within).clone()),
+                (PemStep::End(count), None) | (PemStep::CutOff(count), _) => Step::Last(count),
+                (PemStep::Take(count), _) => Step::Take(count),
+            }),
         }
     }
 }
@@ -246,20 +279,20 @@ pub(super) fn is_private_key_header(window: Window<'_>, at: usize) -> Result<boo
 }
 
 impl Pem {
-    fn step(&mut self, window: Window<'_>, at: usize, byte: u8) -> Result<Step, More> {
+    fn step(&mut self, window: Window<'_>, at: usize, byte: u8) -> Result<PemStep, More> {
         /// After more lines than this without key data, the block was cut off and other text follows.
         const FOREIGN_LINES: usize = 4;
         if byte == b'-' && self.seen != 0 && window.has(at, b"---- END SSH2 ")? {
             let end = window.skip(at + 14, 48, |b| b.is_ascii_uppercase() || b == b' ')?;
             if window.has(end, b"----")? {
-                return Ok(Step::Last(end + 4 - at));
+                return Ok(PemStep::End(end + 4 - at));
             }
         }
         if byte == b'-' && self.seen != 0 && window.has(at, b"-----END ")? {
             let end =
                 window.skip(at + 9, 48, |b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b' ')?;
             if window.has(end, b"-----")? {
-                return Ok(Step::Last(end + 5 - at));
+                return Ok(PemStep::End(end + 5 - at));
             }
         }
         self.seen += 1;
@@ -273,7 +306,7 @@ impl Pem {
             (self.run, self.longest, self.line) = (0, 0, 0);
         }
         let cut_off = self.foreign == FOREIGN_LINES || MULTI_LINE_LIMIT <= self.seen;
-        Ok(if cut_off { Step::Last(1) } else { Step::Take(1) })
+        Ok(if cut_off { PemStep::CutOff(1) } else { PemStep::Take(1) })
     }
 }
 

@@ -216,6 +216,40 @@ fn a_terminal_colour_around_a_field_changes_nothing() {
     );
 }
 
+/// Issue 12: the text behind the key was left over, and masked by the next pass.
+#[test]
+fn what_follows_a_key_in_a_value_is_the_rest_of_the_value() {
+    for (text, expect) in [
+        ("password=-----BEGIN RSA PRIVATE KEY--------- END SSH2 PRIVATE KEY ----#", "password=[redacted]"),
+        (
+            "password=-----BEGIN RSA PRIVATE KEY-----\nab\n-----END RSA PRIVATE KEY-----x y",
+            "password=[redacted] y",
+        ),
+        (
+            "password: \"-----BEGIN PRIVATE KEY-----ab-----END PRIVATE KEY-----x\", a",
+            "password: \"[redacted]\", a",
+        ),
+        ("-----BEGIN PRIVATE KEY-----ab-----END PRIVATE KEY-----# rest", "[redacted]# rest"),
+    ] {
+        let once = rules().redact_str(text);
+        assert_eq!(once, expect);
+        assert_eq!(rules().redact_str(&once), expect);
+        assert_eq!(byte_by_byte(&rules(), text), expect);
+    }
+}
+
+/// Issue 13: of an error about `--target /etc/passwd`, the reason was masked.
+#[test]
+fn the_path_in_a_message_is_no_name_of_a_value() {
+    let message = "cannot open `/etc/passwd`: a part of this path is not a directory";
+    assert_eq!(rules().redact_str(message), message);
+    assert_eq!(byte_by_byte(&rules(), message), message);
+    for text in ["`passwd`: hunter2EXAMPLE", "`a/passwd`: hunter2EXAMPLE", "\"/etc/passwd\": hunter2EXAMPLE"]
+    {
+        assert!(!rules().redact_str(text).contains("hunter2"), "{text}");
+    }
+}
+
 #[test]
 fn an_endless_value_or_line_needs_no_memory() {
     for text in [

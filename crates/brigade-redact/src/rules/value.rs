@@ -60,7 +60,7 @@ fn quoted(window: Window<'_>, at: usize, field: &Field<'_>) -> Result<Option<Opt
         return Ok(Some(found_unless(false, start + 2, Swallow::Triple { quote, seen: 0 })));
     }
     let swallow = Swallow::Quoted { quote, slashes: open - letters.min(open) };
-    let text = beginning(window, start, LOOKED_AT, swallow)?;
+    let text = beginning(window, start, LOOKED_AT, swallow.clone())?;
     if is_harmless_word(text, field) || (quote == b'`' && text.len() < 2) {
         return Ok(Some(None));
     }
