@@ -51,7 +51,7 @@ pub fn diagnose(mut snapshot: Snapshot<'_>) -> Vec<Issue> {
     queue::checkpoints(snapshot, &mut found);
     state::state(snapshot, &mut found);
     clients::clients(snapshot, &mut found);
-    switching::switching(snapshot, &tools, &mut found);
+    switching::switching(snapshot, &tools, of_tools.switching, &mut found);
     tell_apart(&mut found);
     found
 }
@@ -76,6 +76,7 @@ pub fn diagnose_tool(state: &ToolState<'_>, now: Timestamp, found: &mut ToolIssu
         let is_refused =
             state.policy.as_ref().is_some_and(|facts| facts.state.refuses_inline_code().is_some());
         files::command(tool, files, is_refused, &mut found.own);
+        switching::arguments(tool, files, &mut found.switching);
     }
     projections::projections(tool, state.projections, &mut found.own);
     if let Some(files) = state.files {

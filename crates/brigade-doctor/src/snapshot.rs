@@ -148,6 +148,8 @@ pub struct ToolIssues {
     pub(crate) own: Vec<Issue>,
     /// Refusals by the policy.
     pub(crate) policy: Vec<Issue>,
+    /// Arguments that v0.30 writes in another way, for workspaces that it was used in.
+    pub(crate) switching: Vec<Issue>,
 }
 
 impl ToolIssues {
@@ -155,6 +157,7 @@ impl ToolIssues {
     pub fn append(&mut self, mut next: ToolIssues) {
         self.own.append(&mut next.own);
         self.policy.append(&mut next.policy);
+        self.switching.append(&mut next.switching);
     }
 }
 

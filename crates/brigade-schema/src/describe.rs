@@ -54,6 +54,19 @@ impl Property<'_> {
         self.node.is_some_and(is_fixed)
     }
 
+    /// Returns the types that the schema names; every type if it names none.
+    pub fn types(&self) -> TypeSet {
+        let mut next = self.node;
+        for _ in 0..DEEPEST {
+            let Some(node) = next.map(|id| self.schema.node(id)) else { break };
+            if node.types != TypeSet::ANY {
+                return node.types;
+            }
+            next = node.reference;
+        }
+        TypeSet::ANY
+    }
+
     /// Describes the allowed values in a few words: `string`, `array of integer`, `one of "a", "b"`.
     pub fn describe_type(&self) -> String {
         self.node.map_or_else(|| "any".to_owned(), |node| describe_type(self.schema, node))

@@ -86,7 +86,7 @@ impl TypeSet {
     /// No type, as in the schema `false`.
     pub(crate) const NONE: TypeSet = TypeSet(0);
     /// Every type, as in a schema without `type`.
-    pub(crate) const ANY: TypeSet = TypeSet(0b111_1111);
+    pub const ANY: TypeSet = TypeSet(0b111_1111);
 
     /// Returns whether the name is listed. [`JsonType::Number`] alone does not list [`JsonType::Integer`].
     pub fn lists(self, kind: JsonType) -> bool {

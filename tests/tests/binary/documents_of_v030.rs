@@ -23,6 +23,18 @@ fn doctor_names_what_behaves_differently_in_a_workspace_of_v030() {
         "sh bin/tool.sh",
         "timeout = 0\nargument_template = { path = \"--path {path}\" }\n",
     ));
+    site.add_to_catalog(
+        &Site::entry(
+            "flag",
+            "sh bin/tool.sh",
+            "timeout = 5\nargument_template = { all = \"{all}\", path = \"{path}\" }\n",
+        )
+        .replace("schemas/tool.json", "schemas/flag.json"),
+    );
+    site.workspace.write(
+        "schemas/flag.json",
+        r#"{"type":"object","properties":{"all":{"type":"boolean"},"path":{"type":"string"}}}"#,
+    );
     let catalog = site.workspace.read_text(".brigade/tools.toml").replace("timeout = 0\n", "");
     site.workspace.write(".brigade/tools.toml", catalog);
     let differences = || -> Vec<String> {
@@ -45,7 +57,14 @@ fn doctor_names_what_behaves_differently_in_a_workspace_of_v030() {
     site.workspace.write(".brigade/tools/calls.jsonl", format!("{call}\n"));
     assert_eq!(
         differences(),
-        ["switch_approvals -", "switch_timeout split", "switch_arguments split", "switch_environment -"]
+        [
+            "switch_approvals -",
+            "switch_timeout split",
+            "switch_arguments split",
+            // The other argument of the tool is a string.
+            "switch_arguments flag",
+            "switch_environment -"
+        ]
     );
     // Once the calls are adopted, the approvals are left.
     site.json(["state", "compact"]).expect(0);

@@ -4,10 +4,17 @@ use brigade_call::{ADOPTED_STATUS, CallStatus};
 use brigade_catalog::{Family, Tool};
 use brigade_core::{Json, Place};
 use brigade_policy::DEFAULT_TIMEOUT_SECONDS;
+use brigade_schema::{JsonType, TypeSet};
 
-use crate::{Issue, IssueType, Snapshot};
+use crate::{Issue, IssueType, Snapshot, ToolFiles};
 
-pub(super) fn switching(snapshot: &Snapshot<'_>, tools: &[&Tool], found: &mut Vec<Issue>) {
+/// Lists what behaves differently. `arguments` are the differences that [`arguments`] found.
+pub(super) fn switching(
+    snapshot: &Snapshot<'_>,
+    tools: &[&Tool],
+    arguments: Vec<Issue>,
+    found: &mut Vec<Issue>,
+) {
     let was_approved = Json::from(CallStatus::Approved.as_str());
     let approved = snapshot.calls.iter().map(|state| state.call);
     let approved = approved
@@ -46,11 +53,34 @@ pub(super) fn switching(snapshot: &Snapshot<'_>, tools: &[&Tool], found: &mut Ve
             );
         }
     }
+    found.extend(arguments);
     if let Some(state) = policy.filter(|_| 0 < count) {
         let tools = if count == 1 { "tool gets" } else { "tools get" };
         let detail = format!("{count} {tools} only the usual variables and the labels of their entries");
         let place = Place::file(state.file());
         found.push(Issue::new(IssueType::SwitchEnvironment, detail).at(place));
+    }
+}
+
+/// Lists the arguments whose values v0.30 writes as Python does: booleans, lists and objects.
+pub(super) fn arguments(tool: &Tool, files: &ToolFiles, found: &mut Vec<Issue>) {
+    let is_called = tool.is_executable() && tool.command.is_some() && tool.family != Some(Family::Mcp);
+    let Some(schema) = files.input_schema.schema().filter(|_| is_called) else { return };
+    for (name, template) in &tool.argument_template {
+        // Templates that are split are listed already.
+        let Some(property) = schema.property(name).filter(|_| !is_split(template)) else { continue };
+        let types = property.types();
+        let (json, python) = match (types == TypeSet::ANY, types) {
+            (true, _) => continue,
+            (_, types) if types.lists(JsonType::Boolean) => ("`true`", "`True`"),
+            (_, types) if types.lists(JsonType::Array) => (r#"`["a","b"]`"#, r#"`["a", "b"]`"#),
+            (_, types) if types.lists(JsonType::Object) => (r#"`{"a":1}`"#, r#"`{"a": 1}`"#),
+            _ => continue,
+        };
+        let field = format!("argument_template.{name}");
+        let detail = format!("the value of {field} is written like {json}, and v0.30 writes {python}");
+        let issue = Issue::of_tool(IssueType::SwitchArguments, tool, &field, detail).subject(field.clone());
+        found.push(issue);
     }
 }
 

@@ -1,5 +1,6 @@
 //! Closeouts, built-in tools and harnesses.
 
+use brigade::core::NextStep;
 use brigade::{CloseoutReport, DefaultsReport, HarnessListReport, HarnessReport, ParityReport};
 
 use super::super::catalog::config_errors;
@@ -47,6 +48,12 @@ impl View for DefaultsReport {
         config_errors(&self.errors, page);
         for conflict in &self.conflicts {
             page.error(brigade::codes::ENTRY_EXISTS, &format!("{}: {}", conflict.tool_id, conflict.detail));
+        }
+        if let Some(first) = self.conflicts.first() {
+            page.data.field("would add", listed(&self.added));
+            page.data.field("would update", listed(&self.updated));
+            page.note("nothing was written");
+            page.next_step(&NextStep::ShowTool(first.tool_id.clone()));
         }
         if !self.valid || !self.conflicts.is_empty() {
             return;
