@@ -108,7 +108,7 @@ pub struct ObservedCounts {
     pub read: u64,
     /// Files executed.
     pub executed: u64,
-    /// Files opened for writing.
+    /// Files opened for writing, truncated, removed, renamed, linked or made.
     pub written: u64,
     /// Sockets connected or bound.
     pub connected: u64,

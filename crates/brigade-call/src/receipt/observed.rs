@@ -37,7 +37,7 @@ pub struct RunObserved {
     /// What was executed in the workspace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub executed: Option<Vec<ObservedFile>>,
-    /// What was opened for writing in the workspace.
+    /// What was opened for writing, truncated, removed, renamed, linked or made in the workspace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<Vec<ObservedFile>>,
     /// The addresses that sockets were connected or bound to.
