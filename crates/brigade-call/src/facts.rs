@@ -64,11 +64,16 @@ pub struct PlanFacts<'f> {
 pub enum ArgsProblem {
     /// They were given both inline and in a file.
     GivenTwice,
-    /// The file cannot be read; the text says why.
-    Unreadable(String),
+    /// The file cannot be read.
+    Unreadable {
+        /// Which file, and why.
+        why: String,
+        /// The file that was probably meant, if there is one.
+        meant: Option<String>,
+    },
     /// They are not JSON.
     NotJson {
-        /// The file, when they come from one.
+        /// The file, when they come from one; without file and text, they come from standard input.
         file: Option<String>,
         /// What is wrong, and where.
         error: JsonError,

@@ -295,13 +295,23 @@ fn usable_args<'f>(facts: &'f PlanFacts<'_>, blockers: &mut Vec<Blocker>) -> Opt
         Err(ArgsProblem::GivenTwice) => {
             Blocker::new("invalid_args", "arguments were given inline and in a file").hint("give only one")
         }
-        Err(ArgsProblem::Unreadable(why)) => {
-            let why = Redactor::new(&[]).redact_str(why);
-            Blocker::new("invalid_args", format!("the file of arguments cannot be read: {why}"))
+        Err(ArgsProblem::Unreadable { why, meant }) => {
+            let redactor = Redactor::new(&[]);
+            let why = redactor.redact_str(why);
+            let blocker =
+                Blocker::new("invalid_args", format!("the file of arguments cannot be read: {why}"));
+            match meant {
+                Some(meant) => blocker.hint(typed::did_you_mean(&redactor.redact_str(meant))),
+                None => blocker,
+            }
         }
         Err(ArgsProblem::NotJson { file, error, text }) => {
             let file = file.as_deref().map(|file| Redactor::new(&[]).redact_str(file));
-            let source = file.as_deref().unwrap_or("--args");
+            let source = match (&file, &text) {
+                (Some(file), _) => file.as_str(),
+                (None, Some(_)) => "--args",
+                (None, None) => "standard input",
+            };
             let blocker = Blocker::new("invalid_args", format!("{source}, {error}").replace('\n', " "));
             match file {
                 Some(file) => blocker.at(Place::at(file.as_str(), error.line, error.column)),

@@ -8,6 +8,7 @@ use brigade_core::{Json, Object};
 use brigade_facts::{DOCUMENT_LIMIT, parse_json};
 
 use crate::attest;
+use crate::near::near_path;
 use crate::room::Room;
 
 /// The source of a call's arguments.
@@ -17,6 +18,8 @@ pub enum ArgsSource {
     None,
     /// A JSON text.
     Inline(String),
+    /// A JSON text that was read from standard input.
+    StandardInput(String),
     /// A JSON file.
     File(PathBuf),
     /// Both were given, which is reported like any other invalid arguments.
@@ -41,15 +44,22 @@ pub(crate) fn args(room: &Room, source: &ArgsSource) -> Result<Json, ArgsProblem
             error,
             text: Some(text.clone()),
         }),
+        ArgsSource::StandardInput(text) => {
+            Json::parse(text).map_err(|error| ArgsProblem::NotJson { file: None, error, text: None })
+        }
         ArgsSource::File(path) => args_file(room, path),
     }
 }
 
 fn args_file(room: &Room, path: &Path) -> Result<Json, ArgsProblem> {
+    let typed = path;
     let path = attest::typed_path(room, path);
     let bytes = room.fs.read_outside(&path, DOCUMENT_LIMIT).map_err(|error| {
         let shown = path.display().to_string();
-        ArgsProblem::Unreadable(format!("`{}`: {}", escape_terminal(&shown), error.kind))
+        ArgsProblem::Unreadable {
+            why: format!("`{}`: {}", escape_terminal(&shown), error.kind),
+            meant: error.is_not_found().then(|| near_path(typed, &path)).flatten(),
+        }
     })?;
     parse_json(&bytes).map_err(|error| ArgsProblem::NotJson {
         file: Some(path.display().to_string()),

@@ -51,6 +51,7 @@ mod inbox;
 mod live;
 mod load;
 mod logs;
+mod near;
 mod observe;
 mod offers;
 mod packs;

@@ -80,7 +80,19 @@ impl Runs {
     }
 }
 
+/// The word for the run that finished last, unless a run has an id that begins so.
+const LATEST: &str = "latest";
+
 /// Finds a finished or running run.
 pub(crate) fn meant_run(room: &Room, prefix: &IdPrefix) -> Result<MeantRun, Error> {
-    Ok(room.queue().read()?.the_run(prefix)?)
+    let view = room.queue().read()?;
+    let found = view.the_run(prefix);
+    let is_unknown = found.as_ref().is_err_and(|failure| failure.kind() == ErrorKind::NotFound);
+    if prefix.as_str() != LATEST || !is_unknown {
+        return Ok(found?);
+    }
+    match view.receipts(1)?.receipts.into_iter().next() {
+        Some(newest) => Ok(view.the_run(&IdPrefix::new(newest.receipt.id()))?),
+        None => Ok(found?),
+    }
 }

@@ -14,9 +14,11 @@ use brigade_fs::{DiskFs, FileMode, FsErrorKind, RelPath};
 use brigade_redact::Redactor;
 use brigade_upkeep::{OpenPack, PACKS, archive_pack, find_pack, packs, store_pack};
 
+use crate::attest::typed_path;
 use crate::calls::telling_values;
 use crate::catalog::Tools;
 use crate::error::{Error, ErrorKind};
+use crate::near::with_near_path;
 use crate::projections::Projections;
 use crate::report::{
     CatalogReport, PackArchiveReport, PackBuildReport, PackImportReport, PackListReport, PackShowReport,
@@ -223,8 +225,9 @@ impl Packs {
             let inside = RelPath::try_from(inside).map_err(|error| not_a_pack(error.to_string()))?;
             return OpenPack::open(files.clone(), inside).map_err(not_a_pack);
         }
-        let disk =
-            DiskFs::open(&self.room.env.expand(folder)).map_err(|error| not_a_pack(error.kind.to_string()));
+        let path = typed_path(&self.room, folder);
+        let disk = DiskFs::open(&path)
+            .map_err(|error| with_near_path(not_a_pack(error.kind.to_string()), folder, &path));
         OpenPack::open(Arc::new(disk?), RelPath::root()).map_err(not_a_pack)
     }
 

@@ -17,6 +17,7 @@ use crate::env::Env;
 use crate::error::{Error, ErrorKind};
 use crate::history::Runs;
 use crate::inbox::Inbox;
+use crate::near::with_near_path;
 use crate::packs::Packs;
 use crate::parity::Parity;
 use crate::pins::Pins;
@@ -48,8 +49,9 @@ impl Workspace {
         let fs: Arc<dyn Fs> = match &env.files {
             Some(files) => files.clone(),
             None => Arc::new(DiskFs::open(&env.expand(target)).map_err(|error| {
-                Error::new(ErrorKind::Usage, format!("the target cannot be used: {error}"))
-                    .coded(codes::TARGET_UNUSABLE)
+                let unusable = Error::new(ErrorKind::Usage, format!("the target cannot be used: {error}"))
+                    .coded(codes::TARGET_UNUSABLE);
+                with_near_path(unusable, target, &env.expand(target))
             })?),
         };
         Ok(Workspace::over(fs, env))

@@ -246,3 +246,87 @@ fn help_is_also_a_word() {
     word.assert_code(0);
     assert_eq!(word.stdout_text(), site.tools(["call", "--help"]).stdout_text());
 }
+
+#[test]
+fn broken_arguments_are_placed_wherever_they_come_from() {
+    let site = site();
+    let text = "{\"path\": \"a\",\n  }";
+    site.workspace.write("args.json", text);
+    let file = site.workspace.join("args.json");
+    let file = file.to_str().unwrap();
+    let said = |words: &[&str], input: &str| {
+        let run = site.brigade.clone().input(input).run(words);
+        run.assert_code(1);
+        format!("{}{}", run.stdout_text(), run.stderr_text())
+    };
+    let from_file = said(&["tools", "call", "plan", "tool", "--args-json", file], "");
+    assert!(from_file.contains("args.json, line 2, column 3: expected"), "{from_file}");
+    let from_input = said(&["tools", "call", "plan", "tool", "--args-json", "-"], text);
+    assert!(from_input.contains("standard input, line 2, column 3: expected"), "{from_input}");
+    let typed = said(&["tools", "call", "plan", "tool", "--args", text], "");
+    assert!(typed.contains("--args, line 2, column 3: expected"), "{typed}");
+}
+
+#[test]
+fn a_file_beside_a_missing_one_is_proposed() {
+    let site = site();
+    site.workspace.write("args.json", "{\"path\": \"a\"}");
+    let plan = site.json(["call", "plan", "tool", "--args-json", "agrs.json"]).expect(1);
+    assert_eq!(plan["blocker_details"][0]["hint"], "did you mean `args.json`?", "{plan:#}");
+    site.workspace.write("packs/first/readme.md", "");
+    let import = site.tools(["pack", "import", "packs/frist"]);
+    import.assert_code(2);
+    assert!(import.stderr_text().ends_with("help: did you mean `packs/first`?\n"), "{import}");
+    let target = site.tools(["list", "--target", "packs/frist"]);
+    target.assert_code(2);
+    assert!(target.stderr_text().ends_with("help: did you mean `packs/first`?\n"), "{target}");
+}
+
+/// As in v0.30, whose parser did the same.
+#[test]
+fn of_arguments_that_are_given_twice_the_last_ones_count() {
+    let site = site();
+    let plan = site.json(["call", "plan", "tool", "--args", "{", "--args", r#"{"path":"a"}"#]).expect(0);
+    assert_eq!(plan["plan"]["args"], json!({"path": "a"}), "{plan:#}");
+}
+
+#[test]
+fn a_path_that_ends_like_the_name_of_a_secret_is_shown_with_the_reason() {
+    let site = site();
+    let run = site.tools(["list", "--target", "/etc/passwd"]);
+    run.assert_code(2);
+    let said = run.stderr_text();
+    assert!(said.contains("`/etc/passwd`: a part of this path is not a directory"), "{said}");
+    assert!(!said.contains("[redacted]"), "{said}");
+}
+
+#[test]
+fn latest_is_the_run_that_finished_last() {
+    let site = site();
+    site.json(["run", "show", "latest"]).expect(1);
+    for path in ["a", "b"] {
+        let id = site.approved("tool", &json!({"path": path}).to_string());
+        site.run_call(&id).expect(0);
+    }
+    let newest = site.json(["run", "latest"]).expect(0)["run"]["id"].clone();
+    assert_eq!(site.json(["run", "show", "latest"]).expect(0)["run"]["id"], newest);
+    assert_eq!(site.tools(["run", "show", "latest", "--log", "stdout"]).stdout_text(), "ran\n");
+    site.tools(["run", "export", "latest"]).assert_code(0);
+    site.json(["run", "replay", "latest"]).expect(0);
+}
+
+/// Issue 13: as text, only the conflict was said, and not what else there was to add.
+#[test]
+fn a_conflict_of_the_built_in_tools_says_what_would_be_added() {
+    let site = Site::empty();
+    site.json(["init", "--empty"]).expect(0);
+    site.add_to_catalog(&Site::entry("simplify", "sh bin/tool.sh", ""));
+    let before = site.workspace.read_text(".brigade/tools.toml");
+    let run = site.tools(["defaults"]);
+    run.assert_code(1);
+    assert!(run.stdout_text().contains("would add:     superpowers, frontend, antislop\n"), "{run}");
+    let said = run.stderr_text();
+    assert!(said.contains("error[entry_exists]: simplify: "), "{run}");
+    assert!(said.ends_with("note: nothing was written\nhelp: brigade tools show simplify\n"), "{run}");
+    assert_eq!(site.workspace.read_text(".brigade/tools.toml"), before);
+}

@@ -120,7 +120,7 @@ fn arguments_are_one_object() {
         (Ok(json("[1]")), None),
         (Ok(json("null")), None),
         (Err(ArgsProblem::GivenTwice), None),
-        (Err(ArgsProblem::Unreadable("permission denied".to_owned())), None),
+        (Err(ArgsProblem::Unreadable { why: "permission denied".to_owned(), meant: None }), None),
         (Err(not_json(None)), None),
         (Err(not_json(Some("args.json"))), Some(Place::at("args.json", 3, 7))),
     ] {

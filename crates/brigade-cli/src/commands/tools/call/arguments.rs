@@ -13,7 +13,7 @@ const LIMIT: u64 = 16 << 20;
 
 #[derive(Args, Debug)]
 pub(super) struct CallArguments {
-    /// Arguments of the call, as a JSON object
+    /// Arguments of the call, as a JSON object; given twice, the last one counts
     #[arg(long, value_name = "JSON")]
     args: Option<String>,
 
@@ -28,7 +28,9 @@ impl CallArguments {
         match (&self.args, &self.args_json) {
             (Some(_), Some(_)) => Ok(ArgsSource::Both),
             (Some(text), None) => Ok(ArgsSource::Inline(text.clone())),
-            (None, Some(file)) if file.as_os_str() == "-" => standard_input(output).map(ArgsSource::Inline),
+            (None, Some(file)) if file.as_os_str() == "-" => {
+                standard_input(output).map(ArgsSource::StandardInput)
+            }
             (None, Some(file)) => Ok(ArgsSource::File(file.clone())),
             (None, None) => Ok(ArgsSource::None),
         }

@@ -12,7 +12,7 @@ use crate::session::Session;
 /// A receipt that `run verify` rejects is not exported.
 #[derive(Args, Debug)]
 pub(crate) struct ExportArgs {
-    /// Id of the run, or a unique prefix
+    /// Id of the run, a unique prefix, or latest
     run: IdPrefix,
 
     /// Format of the envelope: dsse is a DSSE envelope with an in-toto statement

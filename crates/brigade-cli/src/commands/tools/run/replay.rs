@@ -9,7 +9,7 @@ use crate::session::Session;
 /// Queue a new call with the arguments of a previous run
 #[derive(Args, Debug)]
 pub(crate) struct ReplayArgs {
-    /// Id of the run, or a unique prefix
+    /// Id of the run, a unique prefix, or latest
     run: IdPrefix,
 }
 

@@ -16,7 +16,7 @@ use crate::session::Session;
 /// --json, at most the last MiB is shown and secrets are masked.
 #[derive(Args, Debug)]
 pub(crate) struct ShowArgs {
-    /// Id of the run, or a unique prefix
+    /// Id of the run, a unique prefix, or latest
     run: IdPrefix,
 
     /// Show this log instead of the receipt, also during the run

@@ -1,0 +1,56 @@
+//! The file that a mistyped path probably means.
+
+use std::path::Path;
+
+use brigade_core::closest;
+use brigade_fs::{DiskFs, Fs as _, RelPath};
+
+use crate::error::Error;
+
+/// How many names of a directory are compared.
+const COMPARED: usize = 1_000;
+
+/// Returns the path of the file beside a missing one whose name is most like it. `typed` is the path as it was typed,
+/// and `path` where it leads.
+pub(crate) fn near_path(typed: &Path, path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_str()?;
+    let parent = path.parent()?;
+    let folder = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+    let folder = DiskFs::open(folder).ok()?;
+    let (entries, _) = folder.list_some(&RelPath::root(), COMPARED).ok()?;
+    let near = closest(name, entries.iter().map(|entry| entry.name.as_str()))?;
+    (near != name).then(|| typed.with_file_name(near).display().to_string())
+}
+
+/// Adds the file that was probably meant to the error about a missing one.
+pub(crate) fn with_near_path(error: Error, typed: &Path, path: &Path) -> Error {
+    match near_path(typed, path) {
+        Some(near) => error.hint(meant(&near)),
+        None => error,
+    }
+}
+
+/// Asks for a path.
+fn meant(path: &str) -> String {
+    format!("did you mean `{}`?", brigade_core::text::escape_terminal(path))
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "the test makes the files")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_beside_a_missing_one_is_found_by_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["args.json", "other.txt"] {
+            std::fs::write(folder.path().join(name), "{}").unwrap();
+        }
+        let near = |typed: &str| near_path(Path::new(typed), &folder.path().join(typed));
+        assert_eq!(near("agrs.json").as_deref(), Some("args.json"));
+        assert_eq!(near("./args.jsn").as_deref(), Some("./args.json"));
+        assert_eq!(near("nothing-like-it"), None);
+        assert_eq!(near("no/args.json"), None);
+        assert_eq!(near("args.json"), None);
+    }
+}
