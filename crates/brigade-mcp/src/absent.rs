@@ -9,6 +9,7 @@ use brigade_process::{Control, ProcessIdentity, Sink, Spec};
 use brigade_redact::Redactor;
 
 use crate::exchange::{Exchange, McpErrorKind, McpFault, McpRequest};
+use crate::offered::Offered;
 use crate::server::{Farewell, RequestTerms, ServerEnd, ServerRequest, ServerStart};
 
 pub(crate) fn call_tool(
@@ -45,6 +46,20 @@ const REFUSED: &str = "this build does not speak to MCP servers";
 fn refused() -> Exchange {
     let message = REFUSED.to_owned();
     Exchange { fault: Some(McpFault { kind: McpErrorKind::NotStarted, message }), ..Exchange::default() }
+}
+
+/// What a kept server lists besides its tools.
+#[derive(Debug)]
+pub struct OfferedNow {
+    /// The lists.
+    pub offered: Offered,
+}
+
+impl OfferedNow {
+    /// Returns that nothing changed.
+    pub fn has_changed(&self) -> bool {
+        false
+    }
 }
 
 /// A server that is kept. This build speaks to none.
@@ -103,5 +118,18 @@ impl Server {
         _redactor: &Redactor,
     ) -> (Exchange, Option<Json>) {
         (refused(), None)
+    }
+
+    /// Refuses.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn offered(
+        &self,
+        _reads: Reads,
+        _terms: &RequestTerms,
+        _redactor: &Redactor,
+    ) -> Result<OfferedNow, McpFault> {
+        Err(McpFault { kind: McpErrorKind::NotStarted, message: REFUSED.to_owned() })
     }
 }

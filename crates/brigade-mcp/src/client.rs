@@ -11,5 +11,6 @@ mod reads;
 mod server;
 mod session;
 
+pub use reads::OfferedNow;
 pub use server::Server;
 pub use session::{call_tool, list_offered, list_tools};

@@ -55,11 +55,11 @@ mod rows;
 mod server;
 
 #[cfg(not(feature = "client"))]
-pub use absent::Server;
+pub use absent::{OfferedNow, Server};
 pub use asking::{Asking, Silence};
 pub use build::refusal_of_build;
 #[cfg(feature = "client")]
-pub use client::{Server, call_tool, list_offered, list_tools};
+pub use client::{OfferedNow, Server, call_tool, list_offered, list_tools};
 pub use content::{McpAnswer, answer_in_log};
 pub use exchange::{
     Exchange, KeepPin, Listener, McpErrorKind, McpFault, McpProgress, McpRequest, PinRule, ServerExit,

@@ -15,10 +15,11 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use brigade_catalog::Reads;
 use brigade_core::Json;
 use brigade_mcp::{
-    Exchange, Farewell, Listener, McpErrorKind, McpLog, McpRequest, Pin, PinRule, Question, Reply,
-    RequestTerms, Requester, Server, ServerEnd, ServerStart, ServerWatcher,
+    Exchange, Farewell, Listener, McpErrorKind, McpLog, McpRequest, OfferedNow, Pin, PinRule, Question,
+    Reply, RequestTerms, Requester, Server, ServerEnd, ServerStart, ServerWatcher,
 };
 use brigade_process::{CancelToken, Enforcement, ProcessIdentity, Program, Sink, Spec, Stream};
 use brigade_redact::Redactor;
@@ -44,8 +45,12 @@ struct Kept {
 }
 
 fn start(features: &[&str]) -> Kept {
+    start_script("kept.py", features)
+}
+
+fn start_script(script: &str, features: &[&str]) -> Kept {
     let folder = tempfile::tempdir().unwrap();
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/mcp/kept.py");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/mcp").join(script);
     let mut spec = Spec::new(Program::at(python()), folder.path());
     spec.argv = vec![python().into(), "-S".into(), "-E".into(), script.into()];
     spec.argv.extend(features.iter().map(Into::into));
@@ -297,4 +302,41 @@ impl Sink for Refusing {
     fn about_to_start(&mut self) -> io::Result<()> {
         Err(io::Error::other("not started: it changed"))
     }
+}
+
+#[test]
+fn resources_and_prompts_are_listed_and_read_by_one_process() {
+    let kept = start_script("offers.py", &["file:///a=alpha", "file:///b=beta", "@review"]);
+    let masks = Redactor::new(&[]);
+    let listed = |reads| kept.server.offered(reads, &terms(), &masks).unwrap();
+    let resources = listed(Reads::Resource);
+    let uris = |now: &OfferedNow| -> Vec<String> {
+        now.offered.resources.iter().map(|resource| resource.uri.clone()).collect()
+    };
+    assert_eq!(uris(&resources), ["file:///a", "file:///b"]);
+    assert_eq!(listed(Reads::Prompt).offered.prompts[0].name, "review");
+    assert!(!resources.has_changed());
+    let read = |uri: &str| {
+        let arguments = Json::parse(&format!(r#"{{"server": "offers", "uri": "{uri}"}}"#)).unwrap();
+        let request = McpRequest {
+            server_id: "offers",
+            tool_name: "resources/read",
+            arguments: &arguments,
+            reads: Some(Reads::Resource),
+            pin: PinRule::None,
+            listener: None,
+        };
+        kept.server.call_tool(&request, &terms(), &mut |_: Stream, _: &[u8]| Ok(()), &masks)
+    };
+    let exchange = read("file:///a");
+    assert_eq!(exchange.fault, None);
+    assert!(exchange.answer.unwrap().summary.ends_with("alpha"));
+    assert!(!exchange.request.unwrap().to_compact().contains("offers"), "the server id is not sent");
+    assert_eq!(kind(&read("file:///gone")), Some(McpErrorKind::JsonRpcError));
+    // What it lists changes, and it says so.
+    assert_eq!(read("file:///add").fault, None);
+    assert!(resources.has_changed());
+    assert_eq!(uris(&listed(Reads::Resource)).len(), 3);
+    kept.end();
+    assert!(kept.server.offered(Reads::Prompt, &terms(), &masks).is_err());
 }

@@ -58,7 +58,7 @@ pub(super) enum Asked {
 }
 
 impl Session {
-    async fn greeted(&self) -> Result<Arc<Greeted>, Failure> {
+    pub(super) async fn greeted(&self) -> Result<Arc<Greeted>, Failure> {
         let mut greeted = self.greeted.clone();
         let gone = || Failure::new(McpErrorKind::ServerEnded, "the server ended before it had begun");
         let known = greeted.wait_for(Option::is_some).await.map_err(|_| gone())?;
@@ -288,8 +288,9 @@ async fn greet(
         session.fail(failure);
     }
     if let Some(greeted) = late {
-        // Without a handshake, a server says that its list changed only to those who listen.
-        let filter = Json::object([("toolsListChanged", Json::from(true))]);
+        // Without a handshake, a server says that its lists changed only to those who listen.
+        let lists = ["toolsListChanged", "resourcesListChanged", "promptsListChanged"];
+        let filter = Json::object(lists.map(|list| (list, Json::from(true))));
         let params = Json::object([("notifications", filter)]);
         let _ = greeted.ask(&Arc::new(Flight::new("subscriptions/listen", params))).await;
     }

@@ -49,6 +49,8 @@ pub(super) struct Known {
     flights: BTreeMap<i64, Arc<Flight>>,
     /// How often the server said that its list of tools changed.
     pub(super) changes: u64,
+    /// How often it said so of its resources or prompts.
+    pub(super) offer_changes: u64,
     /// Messages of any kind.
     pub(super) heard: u64,
     answers: HashMap<i64, Json>,
@@ -165,6 +167,9 @@ impl Link {
         match message.get("method").and_then(Json::as_str) {
             Some("notifications/progress") => self.progress(message),
             Some("notifications/tools/list_changed") => self.known().changes += 1,
+            Some("notifications/resources/list_changed" | "notifications/prompts/list_changed") => {
+                self.known().offer_changes += 1;
+            }
             Some("notifications/message") => {
                 let member = |name: &str| params.and_then(|params| params.get(name));
                 let text = |name: &str| member(name).and_then(Json::as_str).map(str::to_owned);

@@ -9,11 +9,61 @@ use brigade_redact::Redactor;
 
 use super::conversation::{Failure, Greeted, PAGES, TOOLS, completed, spoken_json};
 use super::flight::Flight;
-use crate::exchange::McpErrorKind;
+use super::link::Link;
+use super::server::{Server, Telling};
+use super::session::clean;
+use crate::exchange::{McpErrorKind, McpFault};
 use crate::offered::{Offered, lists_of};
+use crate::server::RequestTerms;
 
 /// The code of the error for a method that a server does not have.
 const NO_METHOD: i64 = -32601;
+
+/// What a kept server lists besides its tools.
+pub struct OfferedNow {
+    /// The lists.
+    pub offered: Offered,
+    link: Arc<Link>,
+    /// How often the server had said that a list changed.
+    changes: u64,
+}
+
+impl OfferedNow {
+    /// Returns whether the server said since that a list changed. One that has ended says nothing.
+    pub fn has_changed(&self) -> bool {
+        self.changes < self.link.known().offer_changes
+    }
+}
+
+impl Server {
+    /// Lists resources and templates, or prompts.
+    ///
+    /// Blocks.
+    ///
+    /// # Errors
+    /// Fails if the server does not list them within the limits.
+    pub fn offered(
+        &self,
+        reads: Reads,
+        terms: &RequestTerms,
+        redactor: &Redactor,
+    ) -> Result<OfferedNow, McpFault> {
+        let masks = redactor.clone();
+        let listed = self.within(&Telling::new(self, terms, redactor), move |session| async move {
+            let greeted = session.greeted().await?;
+            let changes = session.link.known().offer_changes;
+            let offered = offered(&greeted, reads, &masks).await?;
+            Ok(OfferedNow { offered, link: session.link.clone(), changes })
+        });
+        listed.map_err(|failure| {
+            let message = match failure.fault.message.as_str() {
+                "" => "the server did not list what it has in time",
+                message => message,
+            };
+            McpFault { message: clean(message, redactor), ..failure.fault }
+        })
+    }
+}
 
 /// Creates the request to read what the arguments of a call name.
 pub(super) fn request(reads: Reads, arguments: &Json) -> Flight {

@@ -16,6 +16,7 @@ use tokio::sync::watch;
 use super::conversation::{Failure, answered, compare, pin_of, the_tool};
 use super::flight::Flight;
 use super::kept::{Asked, Job, Listed, Session, keep};
+use super::reads;
 use super::session::clean;
 use crate::content::McpAnswer;
 use crate::exchange::{Exchange, McpErrorKind, McpFault, McpRequest};
@@ -136,7 +137,7 @@ impl Server {
         state.ended.clone()
     }
 
-    /// Calls a tool. The listing is compared with the pin, then the sink looks a last time, then the call is sent. The
+    /// Calls a tool, or reads what the request names instead. The listing is compared with the pin, then the sink looks a last time, then the call is sent. The
     /// sink gets the response in one line.
     ///
     /// Blocks. Never fails: whatever goes wrong is in the exchange.
@@ -149,6 +150,11 @@ impl Server {
     ) -> Exchange {
         let mut telling = Telling::new(self, terms, redactor);
         let mut call = || -> Result<Json, Failure> {
+            if let Some(reads) = request.reads {
+                let flight = reads::request(reads, request.arguments);
+                let response = self.send(&mut telling, flight, None, sink)?;
+                return reads::read(reads, &response.unwrap_or_default());
+            }
             for _ in 0..LOOKS {
                 let listed = self.listed(&telling)?;
                 telling.exchange.tools.clone_from(&listed.tools);
@@ -283,7 +289,7 @@ impl Server {
     }
 
     /// Does something on the thread of the server, within the limits of the request, and waits for it.
-    fn within<T: Send + 'static, F: Future<Output = Result<T, Failure>> + Send + 'static>(
+    pub(super) fn within<T: Send + 'static, F: Future<Output = Result<T, Failure>> + Send + 'static>(
         &self,
         telling: &Telling<'_>,
         work: impl FnOnce(Arc<Session>) -> F + Send + 'static,
@@ -324,7 +330,7 @@ impl Drop for Server {
 }
 
 /// What is known of one request, as it becomes known.
-struct Telling<'a> {
+pub(super) struct Telling<'a> {
     server: &'a Server,
     terms: &'a RequestTerms,
     redactor: &'a Redactor,
@@ -336,7 +342,7 @@ struct Telling<'a> {
 }
 
 impl<'a> Telling<'a> {
-    fn new(server: &'a Server, terms: &'a RequestTerms, redactor: &'a Redactor) -> Telling<'a> {
+    pub(super) fn new(server: &'a Server, terms: &'a RequestTerms, redactor: &'a Redactor) -> Telling<'a> {
         let started = Instant::now();
         let deadline = terms.timeout.and_then(|timeout| started.checked_add(timeout));
         let (check_gap, captured) = (None, Captured::default());
