@@ -109,11 +109,11 @@ pub struct Files {
 }
 
 impl Files {
-    const fn same(paths: &'static [&'static str], grade: Grade) -> Files {
+    pub(crate) const fn same(paths: &'static [&'static str], grade: Grade) -> Files {
         Files { linux: paths, macos: paths, windows: paths, moved_by: None, grade }
     }
 
-    const fn moved_by(self, variable: &'static str, directory: &'static str) -> Files {
+    pub(crate) const fn moved_by(self, variable: &'static str, directory: &'static str) -> Files {
         Files { moved_by: Some((variable, directory)), ..self }
     }
 
@@ -130,17 +130,23 @@ impl Files {
             Platform::MacOs => self.macos,
             Platform::Windows => self.windows,
         };
-        let moved = self.moved_by.and_then(|(name, directory)| Some((variable(name)?, directory)));
-        let moved = moved.filter(|(to, _)| Path::new(to).is_absolute());
-        let place = |path: &&str| match &moved {
-            Some((to, directory)) => match Path::new(path).strip_prefix(directory) {
-                Ok(rest) => Path::new(to).join(rest),
-                Err(_) => PathBuf::from(path),
-            },
-            None => PathBuf::from(path),
-        };
-        paths.iter().map(place).collect()
+        paths.iter().map(|path| moved(path, self.moved_by, &variable)).collect()
     }
+}
+
+/// Returns a path of the table, in another directory if its variable names an absolute one.
+pub(crate) fn moved(
+    path: &str,
+    moved_by: Option<(&str, &str)>,
+    variable: impl Fn(&str) -> Option<String>,
+) -> PathBuf {
+    let moved = moved_by.and_then(|(name, directory)| Some((variable(name)?, directory)));
+    let moved = moved.filter(|(to, _)| Path::new(to).is_absolute());
+    let inside = |(to, directory): (String, &str)| {
+        let rest = Path::new(path).strip_prefix(directory).ok()?;
+        Some(if rest.as_os_str().is_empty() { PathBuf::from(to) } else { Path::new(&to).join(rest) })
+    };
+    moved.and_then(inside).unwrap_or_else(|| PathBuf::from(path))
 }
 
 /// A program that can use MCP servers, and how to enter one.

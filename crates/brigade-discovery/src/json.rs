@@ -204,7 +204,7 @@ impl<'a> Document<'a> {
 }
 
 /// Returns whether an object holds servers, and is not a server itself.
-fn holds_servers(root: &PlacedObject<'_>, object: &PlacedObject<'_>) -> bool {
+pub(crate) fn holds_servers(root: &PlacedObject<'_>, object: &PlacedObject<'_>) -> bool {
     let has_type = |member: &PlacedMember<'_>| {
         root.inner(member).is_some_and(|inner| inner.all("type").next().is_some())
     };

@@ -1,8 +1,26 @@
-//! Agent programs, where they keep MCP servers, and edits of one entry in place.
+//! Agent programs: what they can use, as their files say, and edits of one entry in place.
 //!
-//! Owns the table of [programs](Program) and of [clients](Client): files per platform, format, container and spelling;
-//! reading the servers of such a file; the [edits](put) that add, change or remove the entry `brigade` and keep every
-//! other byte. Knows no disk, no tools and no calls.
+//! Owns the tables of [programs](Program), [harnesses](Harness) and [clients](Client): files per platform, format,
+//! container and spelling. Reads [servers](read_config), [skills](read_skill) and [commands](read_command) of these
+//! files: bytes in, [entries](DiscoveredEntry) and [issues](DiscoveryIssue) out, without any secret value. [Edits](put)
+//! add, change or remove the entry `brigade` and keep every other byte. Knows no disk, no tools and no calls.
+//!
+//! ```
+//! use brigade_discovery::{Source, harness, read_config};
+//!
+//! let cursor = harness("cursor").expect("it is in the table");
+//! let config = cursor.configs()[0];
+//! let source =
+//!     Source { harness: cursor, extent: config.extent, path: "/home/me/.cursor/mcp.json", workspace: "/work" };
+//! let file = br#"{"mcpServers": {"github": {"command": "npx", "args": ["-y", "x"], "env": {"TOKEN": "ghp_x"}}}}"#;
+//! let reading = read_config(&source, &config, file);
+//! let entry = &reading.entries[0];
+//! assert_eq!((entry.id.as_str(), entry.env_labels.as_slice()), ("mcp:github", ["TOKEN".to_owned()].as_slice()));
+//! assert_eq!(entry.origins[0].reference, "mcp:github@cursor/user");
+//! assert_eq!(entry.literal_secrets, ["env.TOKEN"]);
+//! ```
+//!
+//! An entry is written into a file, and taken out again:
 //!
 //! ```
 //! use brigade_discovery::{Connection, Traces, client, put, take};
@@ -27,15 +45,30 @@ mod client;
 mod connected;
 mod edit;
 mod entry;
+mod found;
+mod harness;
+mod inventory;
 mod json;
 mod program;
+mod read;
+mod remembered;
 mod servers;
+mod skill;
+mod spelling;
 mod toml;
+mod variables;
+mod yaml;
 
 pub use client::{Client, Files, Format, Grade, Platform, Scope, Transport, client, clients};
 pub use connected::{Connected, ConnectedEntry, NotRead};
 pub use edit::{At, Put, Refused, Taken, Traces, put, take};
 pub use entry::{Connection, Entry, NAME, TOKEN_VARIABLE, holds, token_variable};
+pub use found::{DiscoveredEntry, DiscoveryIssue, EntryOrigin, FileState, HarnessFiles, IssueCode};
+pub use harness::{Config, Extent, Harness, Holds, Place, Shelf, Syntax, harness, harnesses};
+pub use inventory::{Inventory, natives};
 pub use program::{Program, program, programs};
+pub use read::{MOST_ENTRIES, Reading, Source, read_config};
+pub use remembered::{ChangedEntry, Difference, NotRemembered, Remembered};
 pub use servers::{Server, servers};
+pub use skill::{COMMAND_LIMIT, SkillFile, read_command, read_skill};
 pub use toml::{json_of, to_toml};

@@ -40,7 +40,11 @@ programs! {
     CRUSH = "crush", "Crush", ["crush"];
     VSCODE = "vscode", "Visual Studio Code", ["code"];
     WINDSURF = "windsurf", "Windsurf", ["windsurf"];
-    ZED = "zed", "Zed", ["zed"];
+    ZED = "zed", "Zed", ["zed", "zeditor"];
+    CLAUDE_DESKTOP = "claude-desktop", "Claude Desktop", ["claude-desktop"];
+    CLINE = "cline", "Cline", ["cline"];
+    FACTORY = "factory", "Factory", ["droid"];
+    CLAWDBOT = "clawdbot", "Clawdbot", ["clawdbot"];
 }
 
 /// Returns every program of the table.
@@ -63,6 +67,8 @@ mod tests {
     fn labels_are_unique_words() {
         let labels: BTreeSet<&str> = PROGRAMS.iter().map(|program| program.label).collect();
         assert_eq!(labels.len(), PROGRAMS.len());
-        assert!(labels.iter().all(|label| label.bytes().all(|byte| byte.is_ascii_lowercase())));
+        assert!(
+            labels.iter().all(|label| label.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-'))
+        );
     }
 }

@@ -1,0 +1,249 @@
+//! What is found in the files of harnesses: entries, where they come from, and issues.
+
+use brigade_core::json::to_json;
+use brigade_core::{Fingerprint, Json, Number, Object};
+use serde::{Deserialize, Serialize};
+
+/// A tool source that some harness knows. It is a description; nothing of it can be called.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct DiscoveredEntry {
+    /// `mcp:NAME`, `skill:NAME` or `harness:HARNESS.TOOL`; where definitions of one name differ, the `ref` of the first
+    /// origin.
+    pub id: String,
+    /// `mcp`, `skill` or `harness`.
+    pub source: String,
+    /// `mcp`, `skill`, `slash-command` or `custom`.
+    pub family: String,
+    /// The name in the files.
+    pub name: String,
+    /// What it says about itself, without secrets.
+    pub description: Option<String>,
+    /// `stdio`, `http` or `sse`; absent for other sources than `mcp`.
+    pub transport: Option<String>,
+    /// The words that start the server, without secrets.
+    pub command: Vec<String>,
+    /// The directory in which the server starts.
+    pub cwd: Option<String>,
+    /// The names of the environment variables that it is given.
+    pub env_labels: Vec<String>,
+    /// The names of the headers that it is sent.
+    pub header_names: Vec<String>,
+    /// The host of its URL, with the port if one is written.
+    pub url_host: Option<String>,
+    /// Whether some origin has it switched on.
+    pub enabled: bool,
+    /// The timeout in seconds.
+    pub timeout: Option<Number>,
+    /// The only tools that are offered; empty: all.
+    pub tools_allowed: Vec<String>,
+    /// Tools that are not offered.
+    pub tools_denied: Vec<String>,
+    /// References that the harness would expand or include, without default values.
+    pub unresolved: Vec<String>,
+    /// Keys that this version does not know.
+    pub unknown_keys: Vec<String>,
+    /// Keys whose values are secrets written in the file.
+    pub literal_secrets: Vec<String>,
+    /// The fingerprint of the definition, without any value of the environment or of headers.
+    pub fingerprint: Fingerprint,
+    /// The tool or runtime that was registered from it; `brigade` for the entry of our own gateway.
+    pub registered_as: Option<String>,
+    /// Where it is defined, in the order of the harnesses.
+    pub origins: Vec<EntryOrigin>,
+}
+
+/// A place where an entry is defined.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct EntryOrigin {
+    /// `ID@HARNESS/SCOPE`; `#2` and so on follows where one file or scope has a name again.
+    #[serde(rename = "ref")]
+    pub reference: String,
+    /// The harness.
+    pub harness: String,
+    /// `user`, `local`, `project` or `system`.
+    pub scope: String,
+    /// The file, absolute.
+    pub path: String,
+    /// The keys that lead to it.
+    pub key_path: Option<String>,
+    /// The line, from 1.
+    pub line: Option<usize>,
+    /// Whether it is switched on there.
+    pub enabled: bool,
+}
+
+/// Names the members in which two entries differ.
+pub(crate) fn changed_members(before: &DiscoveredEntry, after: &DiscoveredEntry) -> Vec<String> {
+    if before == after {
+        return Vec::new();
+    }
+    let members = |entry| match to_json(entry) {
+        Ok(Json::Object(members)) => members,
+        _ => Object::new(),
+    };
+    let (before, after) = (members(before), members(after));
+    after.into_iter().filter(|(key, value)| before.get(key) != Some(value)).map(|(key, _)| key).collect()
+}
+
+/// Returns the id of an entry whose name has one definition.
+pub(crate) fn plain_id(source: &str, name: &str) -> String {
+    format!("{source}:{name}")
+}
+
+/// A harness, and what was looked at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct HarnessFiles {
+    /// The label of the harness.
+    pub harness: String,
+    /// Its name for people.
+    pub title: String,
+    /// Whether its program is on PATH, or its directory is there.
+    pub found: bool,
+    /// The files and directories that were looked at.
+    pub files: Vec<FileState>,
+}
+
+/// A file or directory that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct FileState {
+    /// The path, absolute.
+    pub path: String,
+    /// `user`, `local`, `project` or `system`.
+    pub scope: String,
+    /// What it says: `mcp` or `skill`.
+    pub source: String,
+    /// `read`, `absent`, `broken`, `unreadable` or `not-evaluated`.
+    pub status: String,
+    /// How many entries it has.
+    pub entry_count: usize,
+    /// Where it is broken: the line, from 1.
+    pub line: Option<usize>,
+    /// Where it is broken: the column, from 1.
+    pub column: Option<usize>,
+}
+
+/// Something about a file or an entry that people should know.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct DiscoveryIssue {
+    /// What is wrong, as a word that never changes its meaning.
+    pub code: String,
+    /// `error`, `warning` or `info`.
+    pub severity: String,
+    /// The problem, as a sentence without a final period.
+    pub message: String,
+    /// The harness.
+    pub harness: Option<String>,
+    /// The file, absolute.
+    pub path: Option<String>,
+    /// The line, from 1.
+    pub line: Option<usize>,
+    /// The column, from 1.
+    pub column: Option<usize>,
+    /// The id of the entry, as it would be without other definitions.
+    pub entry_id: Option<String>,
+    /// The origins that the issue is about.
+    pub refs: Vec<String>,
+}
+
+/// What an issue is about: its code and severity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IssueCode {
+    /// The file cannot be read as what it is.
+    FileInvalid,
+    /// No plain file, no right to read it, too large, or a link out of the workspace.
+    FileUnreadable,
+    /// The file has what its program may not read.
+    FileLoose,
+    /// There are more entries than are read.
+    TooMany,
+    /// Definitions of one name differ.
+    DefinitionsDiffer,
+    /// A server that is no object.
+    ServerInvalid,
+    /// A server that says neither a command nor a URL.
+    ServerWithoutCommand,
+    /// A server with both a command and a URL.
+    ServerAmbiguous,
+    /// A server whose type is missing, or is none that is known.
+    TypeUnclear,
+    /// A command with its words in one text.
+    CommandInOneText,
+    /// A field that has another form than it should.
+    FieldInvalid,
+    /// A key that stands twice.
+    KeyTwice,
+    /// A name that its format does not allow, or that differs from its directory.
+    NameUnusual,
+    /// A skill without readable front matter.
+    FrontMatter,
+    /// A secret stands in the file.
+    LiteralSecret,
+    /// The cache of what was found last is damaged.
+    CacheDamaged,
+}
+
+impl IssueCode {
+    /// Returns the code.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            IssueCode::FileInvalid => "client_file_invalid",
+            IssueCode::FileUnreadable => "client_file_unreadable",
+            IssueCode::FileLoose => "client_file_loose",
+            IssueCode::TooMany => "too_many_entries",
+            IssueCode::DefinitionsDiffer => "definitions_differ",
+            IssueCode::ServerInvalid => "server_invalid",
+            IssueCode::ServerWithoutCommand => "server_without_command",
+            IssueCode::ServerAmbiguous => "server_ambiguous",
+            IssueCode::TypeUnclear => "server_type_unclear",
+            IssueCode::CommandInOneText => "command_in_one_text",
+            IssueCode::FieldInvalid => "field_invalid",
+            IssueCode::KeyTwice => "duplicate_key",
+            IssueCode::NameUnusual => "name_unusual",
+            IssueCode::FrontMatter => "front_matter_invalid",
+            IssueCode::LiteralSecret => "literal_secret",
+            IssueCode::CacheDamaged => "discovered_cache_damaged",
+        }
+    }
+
+    /// Returns the severity.
+    pub const fn severity(self) -> &'static str {
+        match self {
+            IssueCode::FileInvalid | IssueCode::FileUnreadable => "error",
+            IssueCode::FileLoose
+            | IssueCode::TooMany
+            | IssueCode::DefinitionsDiffer
+            | IssueCode::ServerInvalid
+            | IssueCode::ServerWithoutCommand
+            | IssueCode::ServerAmbiguous
+            | IssueCode::CommandInOneText
+            | IssueCode::FieldInvalid
+            | IssueCode::KeyTwice
+            | IssueCode::FrontMatter
+            | IssueCode::LiteralSecret
+            | IssueCode::CacheDamaged => "warning",
+            IssueCode::TypeUnclear | IssueCode::NameUnusual => "info",
+        }
+    }
+}
+
+impl DiscoveryIssue {
+    /// Creates an issue without a place.
+    pub fn new(code: IssueCode, message: impl Into<String>) -> DiscoveryIssue {
+        DiscoveryIssue {
+            code: code.as_str().to_owned(),
+            severity: code.severity().to_owned(),
+            message: message.into(),
+            harness: None,
+            path: None,
+            line: None,
+            column: None,
+            entry_id: None,
+            refs: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! The table of harnesses: which files of an agent program say what it can use.
+//!
+//! A harness that is also a [client](crate::Client) has its MCP files there; this table adds the others, and the
+//! directories of skills and commands. Files whose place is not confirmed are read when they are there.
+
+mod table;
+
+use crate::client::{Client, Files, Format, Scope, client, moved};
+use crate::program::Program;
+use crate::spelling::Spelling;
+use table::HARNESSES;
+
+/// For whom a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Extent {
+    /// The user, in all workspaces.
+    User,
+    /// The user, in one workspace.
+    Local,
+    /// Everybody in the workspace.
+    Project,
+    /// Everybody on the machine.
+    System,
+}
+
+impl Extent {
+    /// Returns the word in reports.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Extent::User => "user",
+            Extent::Local => "local",
+            Extent::Project => "project",
+            Extent::System => "system",
+        }
+    }
+
+    /// Returns whether a request for the files of a scope means this one. What is local counts as the workspace's, and
+    /// what is the machine's as the user's.
+    pub fn is_of(self, scope: Scope) -> bool {
+        let is_project = matches!(self, Extent::Local | Extent::Project);
+        is_project == (scope == Scope::Project)
+    }
+}
+
+/// The syntax of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Syntax {
+    /// One of the forms of JSON. All are read with comments and trailing commas; those that the program itself may not
+    /// read are an issue.
+    Json(Format),
+    /// TOML.
+    Toml,
+    /// YAML.
+    Yaml,
+}
+
+/// What stands at a path of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A file.
+    File,
+    /// A directory of files with these endings.
+    Directory(&'static [&'static str]),
+    /// A program that would have to run to say something.
+    Program,
+}
+
+/// The key of the workspace's own path, in the table.
+pub(crate) const WORKSPACE: &str = "<workspace>";
+
+/// The keys that lead to the servers of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ways {
+    /// One key.
+    Key(&'static str),
+    /// One of these ways, each of several keys.
+    Keys(&'static [&'static [&'static str]]),
+}
+
+impl Ways {
+    /// Returns the ways, with the path of a workspace in place of its mark.
+    pub(crate) fn in_workspace(self, workspace: &str) -> Vec<Vec<&str>> {
+        let key = |key: &'static str| if key == WORKSPACE { workspace } else { key };
+        match self {
+            Ways::Key(only) => vec![vec![key(only)]],
+            Ways::Keys(ways) => ways.iter().map(|way| way.iter().map(|step| key(step)).collect()).collect(),
+        }
+    }
+}
+
+/// A file with MCP servers, or a directory of such files.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// For whom it is.
+    pub extent: Extent,
+    /// Where it is.
+    pub files: Files,
+    /// What stands there.
+    pub place: Place,
+    pub(crate) syntax: Syntax,
+    pub(crate) ways: Ways,
+    /// A key below the container that holds the servers in a later form of the file.
+    pub(crate) nested: Option<&'static str>,
+    pub(crate) spelling: &'static Spelling,
+}
+
+impl Config {
+    /// Returns how many bytes of the file are read at most.
+    ///
+    /// JSON is read without building a tree of the file. The others are, so a larger file is refused.
+    pub fn limit(&self) -> u64 {
+        match self.syntax {
+            Syntax::Json(_) => 16 << 20,
+            Syntax::Toml | Syntax::Yaml => 1 << 20,
+        }
+    }
+}
+
+/// A directory with skills or commands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shelf {
+    /// For whom it is.
+    pub extent: Extent,
+    /// Its path: in the workspace, or beginning with `~/`; empty if only a variable names it.
+    pub path: &'static str,
+    /// A variable that names another directory, and the directory that it replaces.
+    pub moved_by: Option<(&'static str, &'static str)>,
+    /// What is in it.
+    pub holds: Holds,
+}
+
+/// What a directory of the table holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holds {
+    /// Directories with a `SKILL.md`.
+    Skills,
+    /// Commands as Markdown, in directories of any depth.
+    Commands,
+    /// Commands as TOML, in directories of any depth.
+    TomlCommands,
+}
+
+/// An agent program, and where it keeps what it can use.
+#[derive(Clone, Copy, Debug)]
+pub struct Harness {
+    /// The program.
+    pub program: Program,
+    /// Directories that show that the program is here.
+    pub folders: &'static [&'static str],
+    /// Directories with skills and commands.
+    pub shelves: &'static [Shelf],
+    /// The names of its own tools, as its documentation has them; empty if the list is not confirmed.
+    pub natives: &'static [&'static str],
+    /// Whether it is shown only where it is found: a home of skills, but no agent program of the table.
+    pub is_guest: bool,
+    more: &'static [Config],
+    spelling: &'static Spelling,
+}
+
+impl Harness {
+    /// Returns the label.
+    pub fn label(&self) -> &'static str {
+        self.program.label
+    }
+
+    /// Returns the files with MCP servers: those of the user before those of the workspace.
+    pub fn configs(&self) -> Vec<Config> {
+        let known = client(self.label());
+        let of_client = known.into_iter().flat_map(|client| of_client(client, self.spelling));
+        let mut configs: Vec<Config> = of_client.chain(self.more.iter().copied()).collect();
+        configs.sort_by_key(|config| config.extent);
+        configs
+    }
+}
+
+/// Returns the files that are in the table of clients.
+fn of_client(client: &'static Client, spelling: &'static Spelling) -> impl Iterator<Item = Config> {
+    let syntax = match client.format {
+        Format::Toml => Syntax::Toml,
+        json => Syntax::Json(json),
+    };
+    let files = [(Extent::User, client.user), (Extent::Project, client.project)];
+    let files = files.into_iter().filter_map(|(extent, files)| Some((extent, files?)));
+    files.map(move |(extent, files)| Config {
+        extent,
+        files,
+        place: Place::File,
+        syntax,
+        ways: Ways::Key(client.container),
+        nested: client.nested,
+        spelling,
+    })
+}
+
+/// Returns every harness, in the order of reports.
+pub fn harnesses() -> &'static [Harness] {
+    HARNESSES
+}
+
+/// Returns a harness by its label.
+pub fn harness(label: &str) -> Option<&'static Harness> {
+    HARNESSES.iter().find(|harness| harness.label() == label)
+}
+
+impl Shelf {
+    /// Returns the path: in the workspace, absolute, or beginning with `~/`. `None` if no variable names it.
+    pub fn path(&self, variable: impl Fn(&str) -> Option<String>) -> Option<std::path::PathBuf> {
+        let moved = moved(self.path, self.moved_by, variable);
+        (!moved.as_os_str().is_empty()).then_some(moved)
+    }
+
+    const fn moved_by(self, variable: &'static str, directory: &'static str) -> Shelf {
+        Shelf { moved_by: Some((variable, directory)), ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_seventeen_are_there_in_their_order() {
+        let labels: Vec<&str> =
+            harnesses().iter().filter(|harness| !harness.is_guest).map(Harness::label).collect();
+        assert_eq!(
+            labels,
+            [
+                "claude",
+                "claude-desktop",
+                "codex",
+                "cursor",
+                "vscode",
+                "copilot",
+                "opencode",
+                "gemini",
+                "qwen",
+                "windsurf",
+                "zed",
+                "goose",
+                "continue",
+                "amp",
+                "crush",
+                "cline",
+                "factory"
+            ]
+        );
+        for label in labels {
+            assert!(!harness(label).unwrap().configs().is_empty(), "{label}");
+        }
+    }
+
+    #[test]
+    fn paths_begin_where_their_scope_says() {
+        for harness in harnesses() {
+            for config in harness.configs() {
+                let files = &config.files;
+                for path in files.linux.iter().chain(files.macos) {
+                    let is_right = match config.extent {
+                        Extent::User | Extent::Local => path.starts_with("~/"),
+                        Extent::Project => !path.starts_with(['~', '/']),
+                        Extent::System => path.starts_with('/'),
+                    };
+                    assert!(is_right, "{} {path}", harness.label());
+                }
+            }
+            for shelf in harness.shelves {
+                let is_of_user = shelf.path.starts_with('~') || shelf.path.is_empty();
+                assert_eq!(is_of_user, shelf.extent == Extent::User, "{}", shelf.path);
+            }
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! One view of many files: entries with several origins, and names with several definitions.
+
+use std::collections::HashMap;
+
+use brigade_core::Fingerprint;
+
+use crate::found::{DiscoveredEntry, DiscoveryIssue, EntryOrigin, IssueCode, changed_members};
+use crate::harness::{Extent, Harness};
+
+/// What all files say, file by file, until it is [finished](Inventory::finish).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Inventory {
+    /// Definitions in the order in which they were found.
+    entries: Vec<DiscoveredEntry>,
+    /// The places of definitions, by the id that they share.
+    by_id: HashMap<String, Vec<usize>>,
+    references: HashMap<String, usize>,
+}
+
+impl Inventory {
+    /// Adds an entry with its origin. One definition in several places is one entry.
+    pub fn add(&mut self, mut entry: DiscoveredEntry) {
+        for origin in &mut entry.origins {
+            let count = self.references.entry(origin.reference.clone()).or_insert(0);
+            *count += 1;
+            if 1 < *count {
+                origin.reference = format!("{}#{count}", origin.reference);
+            }
+        }
+        let places = self.by_id.entry(entry.id.clone()).or_default();
+        let same = places.iter().find(|place| self.entries[**place].fingerprint == entry.fingerprint);
+        match same {
+            Some(place) => merge(&mut self.entries[*place], entry),
+            None => {
+                places.push(self.entries.len());
+                self.entries.push(entry);
+            }
+        }
+    }
+
+    /// Returns the entries by source and name, and an issue for each name whose definitions differ.
+    pub fn finish(mut self) -> (Vec<DiscoveredEntry>, Vec<DiscoveryIssue>) {
+        let mut issues = Vec::new();
+        let mut several: Vec<(String, Vec<usize>)> =
+            self.by_id.into_iter().filter(|(_, places)| 1 < places.len()).collect();
+        several.sort_unstable();
+        for (id, places) in several {
+            for place in &places {
+                if let Some(origin) = self.entries[*place].origins.first() {
+                    self.entries[*place].id = origin.reference.clone();
+                }
+            }
+            let entries = || places.iter().map(|place| &self.entries[*place]);
+            let refs: Vec<String> =
+                entries().flat_map(|entry| &entry.origins).map(|origin| origin.reference.clone()).collect();
+            let first = entries().next().and_then(|entry| entry.origins.first());
+            let fields = differing(&entries().collect::<Vec<_>>());
+            let message = format!("the name has {} definitions, which differ in {fields}", places.len());
+            issues.push(DiscoveryIssue {
+                harness: first.map(|origin| origin.harness.clone()),
+                path: first.map(|origin| origin.path.clone()),
+                line: first.and_then(|origin| origin.line),
+                entry_id: Some(id),
+                refs,
+                ..DiscoveryIssue::new(IssueCode::DefinitionsDiffer, message)
+            });
+        }
+        self.entries.sort_by(|left, right| {
+            (&left.source, &left.name, &left.id).cmp(&(&right.source, &right.name, &right.id))
+        });
+        (self.entries, issues)
+    }
+}
+
+/// The members that belong to a definition.
+const DEFINITION: &[&str] = &[
+    "command",
+    "cwd",
+    "env_labels",
+    "family",
+    "header_names",
+    "timeout",
+    "tools_allowed",
+    "tools_denied",
+    "transport",
+    "url_host",
+];
+
+/// Names the members in which definitions differ.
+fn differing(entries: &[&DiscoveredEntry]) -> String {
+    let mut names: Vec<String> =
+        entries.windows(2).flat_map(|pair| changed_members(pair[0], pair[1])).collect();
+    names.retain(|name| DEFINITION.contains(&name.as_str()));
+    names.sort_unstable();
+    names.dedup();
+    if names.is_empty() { "their content".to_owned() } else { names.join(", ") }
+}
+
+/// Adds another place of the same definition.
+fn merge(known: &mut DiscoveredEntry, other: DiscoveredEntry) {
+    known.enabled |= other.enabled;
+    known.description = known.description.take().or(other.description);
+    known.registered_as = known.registered_as.take().or(other.registered_as);
+    let both = |known: &mut Vec<String>, others: Vec<String>| {
+        for other in others {
+            if !known.contains(&other) {
+                known.push(other);
+            }
+        }
+    };
+    both(&mut known.unresolved, other.unresolved);
+    both(&mut known.unknown_keys, other.unknown_keys);
+    both(&mut known.literal_secrets, other.literal_secrets);
+    known.origins.extend(other.origins);
+}
+
+/// Returns the own tools of a harness, as its documentation names them. `path` is what shows that the harness is here.
+pub fn natives(harness: &'static Harness, path: &str) -> Vec<DiscoveredEntry> {
+    let label = harness.label();
+    let native = |tool: &&str| {
+        let id = format!("harness:{label}.{tool}");
+        let origin = EntryOrigin {
+            reference: format!("{id}@{label}/{}", Extent::User.as_str()),
+            harness: label.to_owned(),
+            scope: Extent::User.as_str().to_owned(),
+            path: path.to_owned(),
+            key_path: None,
+            line: None,
+            enabled: true,
+        };
+        DiscoveredEntry {
+            id,
+            source: "harness".to_owned(),
+            family: "custom".to_owned(),
+            name: (*tool).to_owned(),
+            description: Some(format!("A tool of {} itself, from its documentation", harness.program.title)),
+            transport: None,
+            command: Vec::new(),
+            cwd: None,
+            env_labels: Vec::new(),
+            header_names: Vec::new(),
+            url_host: None,
+            enabled: true,
+            timeout: None,
+            tools_allowed: Vec::new(),
+            tools_denied: Vec::new(),
+            unresolved: Vec::new(),
+            unknown_keys: Vec::new(),
+            literal_secrets: Vec::new(),
+            fingerprint: Fingerprint::builder("brigade.discovered-native.v1")
+                .text("harness", label)
+                .text("tool", *tool)
+                .finish(),
+            registered_as: None,
+            origins: vec![origin],
+        }
+    };
+    harness.natives.iter().map(native).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Source, harness, read_config};
+
+    fn add(inventory: &mut Inventory, label: &str, path: &str, text: &str) {
+        let harness = harness(label).unwrap();
+        let config = harness.configs()[0];
+        let source = Source { harness, extent: config.extent, path, workspace: "/w" };
+        let reading = read_config(&source, &config, format!("{{\"mcpServers\": {text}}}").as_bytes());
+        reading.entries.into_iter().for_each(|entry| inventory.add(entry));
+    }
+
+    fn ids(entries: &[DiscoveredEntry]) -> Vec<(&str, Vec<&str>)> {
+        let refs = |entry: &DiscoveredEntry| entry.origins.len();
+        entries
+            .iter()
+            .map(|entry| {
+                assert!(0 < refs(entry));
+                let refs = entry.origins.iter().map(|origin| origin.reference.as_str());
+                (entry.id.as_str(), refs.collect())
+            })
+            .collect()
+    }
+
+    #[test]
+    fn one_definition_is_one_entry() {
+        let mut inventory = Inventory::default();
+        add(
+            &mut inventory,
+            "cursor",
+            "/a",
+            r#"{"x": {"command": "x", "env": {"A": "1"}, "disabled": true}}"#,
+        );
+        add(&mut inventory, "claude-desktop", "/b", r#"{"x": {"command": "x", "env": {"A": "${B}"}}}"#);
+        let (entries, issues) = inventory.finish();
+        assert_eq!(ids(&entries), [("mcp:x", vec!["mcp:x@cursor/user", "mcp:x@claude-desktop/user"])]);
+        assert_eq!((entries[0].enabled, entries[0].origins[0].enabled), (true, false));
+        assert_eq!((entries[0].unresolved.as_slice(), issues), (["${B}".to_owned()].as_slice(), vec![]));
+    }
+
+    #[test]
+    fn definitions_that_differ_are_entries_of_their_own() {
+        let mut inventory = Inventory::default();
+        add(&mut inventory, "cursor", "/a", r#"{"x": {"command": "x"}, "b": {"command": "b"}}"#);
+        add(&mut inventory, "windsurf", "/b", r#"{"x": {"command": "x"}}"#);
+        add(&mut inventory, "windsurf", "/c", r#"{"x": {"command": "y", "args": ["z"]}}"#);
+        let (entries, issues) = inventory.finish();
+        assert_eq!(
+            ids(&entries),
+            [
+                ("mcp:b", vec!["mcp:b@cursor/user"]),
+                ("mcp:x@cursor/user", vec!["mcp:x@cursor/user", "mcp:x@windsurf/user"]),
+                ("mcp:x@windsurf/user#2", vec!["mcp:x@windsurf/user#2"]),
+            ]
+        );
+        assert_eq!((issues.len(), issues[0].code.as_str()), (1, "definitions_differ"));
+        assert_eq!(issues[0].message, "the name has 2 definitions, which differ in command");
+        assert_eq!((issues[0].entry_id.as_deref(), issues[0].refs.len()), (Some("mcp:x"), 3));
+    }
+
+    #[test]
+    fn tools_of_harnesses_are_named_after_them() {
+        let entries = natives(harness("gemini").unwrap(), "/usr/bin/gemini");
+        assert_eq!((entries[0].id.as_str(), entries[0].name.as_str()), ("harness:gemini.glob", "glob"));
+        assert_eq!(entries[0].origins[0].reference, "harness:gemini.glob@gemini/user");
+        assert!(natives(harness("codex").unwrap(), "/usr/bin/codex").is_empty());
+    }
+}

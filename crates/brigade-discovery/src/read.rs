@@ -1,0 +1,455 @@
+//! Reading the files of harnesses: bytes in, entries and issues out.
+
+use brigade_core::json::{PlacedMember, PlacedObject};
+use brigade_core::text::escape_terminal;
+use brigade_core::{Dialect, Json, JsonErrorKind, Object};
+use brigade_redact::Redactor;
+use toml_edit::Document;
+
+use crate::client::Format;
+use crate::edit::{At, Refused, at, decode, is_blank};
+use crate::found::{DiscoveredEntry, DiscoveryIssue, EntryOrigin, IssueCode, plain_id};
+use crate::harness::{Config, Extent, Harness, Syntax};
+use crate::json::holds_servers;
+use crate::spelling::read_server;
+use crate::toml::json_of;
+use crate::yaml::{self, Node, Value, YamlError};
+
+/// The most entries of a file.
+pub const MOST_ENTRIES: usize = 2_000;
+
+/// The longest name of an entry.
+pub(crate) const LONGEST_NAME: usize = 256;
+
+/// A file, and who reads it.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'s> {
+    /// The harness.
+    pub harness: &'static Harness,
+    /// For whom the file is.
+    pub extent: Extent,
+    /// The file, absolute.
+    pub path: &'s str,
+    /// The workspace, absolute.
+    pub workspace: &'s str,
+}
+
+/// What a file says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reading {
+    /// Where the file is not what it should be; `None` if it could be read.
+    pub broken: Option<At>,
+    /// The entries, each with its origin.
+    pub entries: Vec<DiscoveredEntry>,
+    /// What people should know.
+    pub issues: Vec<DiscoveryIssue>,
+}
+
+impl Source<'_> {
+    /// Creates an issue of this file.
+    pub fn issue(&self, code: IssueCode, message: impl Into<String>, at: Option<At>) -> DiscoveryIssue {
+        DiscoveryIssue {
+            harness: Some(self.harness.label().to_owned()),
+            path: Some(self.path.to_owned()),
+            line: at.map(|at| at.line),
+            column: at.map(|at| at.column),
+            ..DiscoveryIssue::new(code, message)
+        }
+    }
+
+    pub(crate) fn origin(
+        &self,
+        id: &str,
+        key_path: Option<String>,
+        line: Option<usize>,
+        enabled: bool,
+    ) -> EntryOrigin {
+        let (harness, scope) = (self.harness.label(), self.extent.as_str());
+        EntryOrigin {
+            reference: format!("{id}@{harness}/{scope}"),
+            harness: harness.to_owned(),
+            scope: scope.to_owned(),
+            path: self.path.to_owned(),
+            key_path,
+            line,
+            enabled,
+        }
+    }
+
+    /// Creates a reading of a file that is not what it should be.
+    pub(crate) fn broken(&self, at: At, message: &str) -> Reading {
+        let issue = self.issue(IssueCode::FileInvalid, message, Some(at));
+        Reading { broken: Some(at), entries: Vec::new(), issues: vec![issue] }
+    }
+}
+
+/// A server as it stands in a file.
+struct Placed {
+    name: String,
+    value: Json,
+    at: At,
+    has_twice: bool,
+    key_path: String,
+}
+
+/// What was found in a file before it is spelt out.
+#[derive(Default)]
+struct Servers {
+    servers: Vec<Placed>,
+    left_out: usize,
+    allowed: Option<Vec<String>>,
+    excluded: Vec<String>,
+    issues: Vec<(IssueCode, String, At)>,
+}
+
+/// Why a file is not read.
+struct Broken(At, String);
+
+impl From<Refused> for Broken {
+    fn from(refused: Refused) -> Broken {
+        Broken(refused.at().unwrap_or(At { line: 1, column: 1 }), refused.to_string())
+    }
+}
+
+/// Reads the servers of a file.
+pub fn read_config(source: &Source<'_>, config: &Config, bytes: &[u8]) -> Reading {
+    match servers(source, config, bytes) {
+        Ok(servers) => spell(source, config, servers),
+        Err(Broken(at, message)) => source.broken(at, &message),
+    }
+}
+
+fn servers(source: &Source<'_>, config: &Config, bytes: &[u8]) -> Result<Servers, Broken> {
+    let text = decode(bytes)?;
+    if is_blank(text) {
+        return Ok(Servers::default());
+    }
+    match config.syntax {
+        Syntax::Json(format) => of_json(source, config, text, format),
+        Syntax::Toml => of_toml(source, config, text),
+        Syntax::Yaml => of_yaml(source, config, text),
+    }
+}
+
+fn spell(source: &Source<'_>, config: &Config, found: Servers) -> Reading {
+    let redactor = Redactor::new(&[]);
+    let mut reading = Reading::default();
+    reading
+        .issues
+        .extend(found.issues.into_iter().map(|(code, message, at)| source.issue(code, message, Some(at))));
+    if 0 < found.left_out {
+        let message = format!("{} entries are not read; {MOST_ENTRIES} are", found.left_out);
+        reading.issues.push(source.issue(IssueCode::TooMany, message, None));
+    }
+    let count = found.servers.len();
+    for (index, placed) in found.servers.iter().enumerate() {
+        let id = plain_id("mcp", &placed.name);
+        let issue = |code: IssueCode, message: String| DiscoveryIssue {
+            entry_id: Some(id.clone()),
+            ..source.issue(code, message, Some(placed.at))
+        };
+        if placed.name.is_empty() || LONGEST_NAME < placed.name.len() {
+            let message = "the name of the server is empty or too long".to_owned();
+            let issue = source.issue(IssueCode::ServerInvalid, message, Some(placed.at));
+            reading.issues.push(issue);
+            continue;
+        }
+        // Of a name that stands twice, programs read the last.
+        let is_last = count < 2 || !found.servers[index + 1..].iter().any(|later| later.name == placed.name);
+        if !is_last {
+            let message = "the name stands again below, and only the last one counts".to_owned();
+            reading.issues.push(issue(IssueCode::KeyTwice, message));
+            continue;
+        }
+        if placed.has_twice {
+            reading.issues.push(issue(IssueCode::KeyTwice, "a key of the server stands twice".to_owned()));
+        }
+        if escape_terminal(&placed.name) != placed.name {
+            let message = "the name has characters that are not shown".to_owned();
+            reading.issues.push(issue(IssueCode::NameUnusual, message));
+        }
+        let read = read_server(config.spelling, &placed.name, &placed.value, &redactor);
+        reading.issues.extend(read.troubles.into_iter().map(|(code, message)| issue(code, message)));
+        let Some(mut entry) = read.entry else { continue };
+        let is_listed = found.allowed.as_ref().is_none_or(|allowed| allowed.contains(&entry.name));
+        entry.enabled &= is_listed && !found.excluded.contains(&entry.name);
+        let origin = source.origin(&id, Some(placed.key_path.clone()), Some(placed.at.line), entry.enabled);
+        entry.origins.push(origin);
+        reading.entries.push(entry);
+    }
+    reading
+}
+
+/// Joins keys to a path; what is no plain word is quoted.
+fn key_path(way: &[&str], name: &str) -> String {
+    let mut path = String::new();
+    for key in way.iter().chain([&name]) {
+        let is_plain = !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
+        if is_plain {
+            path.push_str(if path.is_empty() { "" } else { "." });
+            path.push_str(key);
+        } else {
+            path.push_str(&format!("[{}]", Json::from(*key).to_compact()));
+        }
+    }
+    path
+}
+
+/// The places of a text, for many questions in a row.
+struct Lines<'t> {
+    text: &'t str,
+    starts: Vec<usize>,
+}
+
+impl<'t> Lines<'t> {
+    fn of(text: &'t str) -> Lines<'t> {
+        let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        Lines { text, starts: std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect() }
+    }
+
+    fn at(&self, byte: usize) -> At {
+        let line = self.starts.partition_point(|start| *start <= byte);
+        let before = &self.text[self.starts[line - 1]..byte];
+        // Characters are not counted in lines that no person reads.
+        let column = if before.len() < 10_000 {
+            before.trim_start_matches('\u{feff}').chars().count()
+        } else {
+            before.len()
+        };
+        At { line, column: column + 1 }
+    }
+}
+
+fn of_json(source: &Source<'_>, config: &Config, text: &str, format: Format) -> Result<Servers, Broken> {
+    let broken = |error: brigade_core::JsonError| {
+        Broken(At { line: error.line, column: error.column }, error.kind.to_string())
+    };
+    let mut found = Servers::default();
+    let plain = text.trim_start_matches('\u{feff}');
+    let strict = match format {
+        Format::Json => Some(PlacedObject::parse(plain.as_bytes(), Dialect::Strict)),
+        Format::JsonWithComments | Format::JsonWithCommas | Format::Toml => None,
+    };
+    let root = match strict {
+        Some(Ok(root)) => root,
+        strict => {
+            let root = PlacedObject::parse(plain.as_bytes(), Dialect::WithComments).map_err(broken)?;
+            if let Some(Err(error)) = strict {
+                let message = "the file has comments or trailing commas, which its program may not read";
+                let at = At { line: error.line, column: error.column };
+                found.issues.push((IssueCode::FileLoose, message.to_owned(), at));
+            } else if format == Format::JsonWithComments && root.has_trailing_comma {
+                let message = "the file has trailing commas, which its program may not read";
+                found.issues.push((IssueCode::FileLoose, message.to_owned(), At { line: 1, column: 1 }));
+            }
+            root
+        }
+    };
+    let lines = Lines::of(plain);
+    for way in config.ways.in_workspace(source.workspace) {
+        let Some((shelf, way)) = shelf(&root, &way, config.nested, &lines, &mut found)? else { continue };
+        found.left_out += shelf.members.len().saturating_sub(MOST_ENTRIES);
+        for member in shelf.members.iter().take(MOST_ENTRIES) {
+            let (value, has_twice) = value(&shelf, plain, member);
+            found.servers.push(Placed {
+                name: member.key.clone().into_owned(),
+                value,
+                at: lines.at(member.key_at.start),
+                has_twice,
+                key_path: key_path(&way, &member.key),
+            });
+        }
+    }
+    if let Some(lists) = config.spelling.lists
+        && let Some(member) = root.all(lists).last()
+    {
+        let (value, _) = value(&root, plain, member);
+        read_lists(&value, &mut found);
+    }
+    Ok(found)
+}
+
+/// Finds the object of the servers, and the keys on its way.
+fn shelf<'a, 'w>(
+    root: &PlacedObject<'a>,
+    way: &[&'w str],
+    nested: Option<&'static str>,
+    lines: &Lines<'_>,
+    found: &mut Servers,
+) -> Result<Option<(PlacedObject<'a>, Vec<&'w str>)>, Broken> {
+    let mut object = root.clone();
+    let mut way = way.to_vec();
+    for key in &way {
+        let mut members: Vec<&PlacedMember<'a>> = object.all(key).collect();
+        let Some(member) = members.pop() else { return Ok(None) };
+        for earlier in members {
+            let message = "the key stands again below, and only the last one counts".to_owned();
+            found.issues.push((IssueCode::KeyTwice, message, lines.at(earlier.key_at.start)));
+        }
+        let text = &lines.text[member.value_at.clone()];
+        match object.inner(member) {
+            Some(inner) => object = inner,
+            None if text == "null" => return Ok(None),
+            None => {
+                let shown = escape_terminal(key);
+                return Err(Broken(lines.at(member.value_at.start), format!("`{shown}` is not an object")));
+            }
+        }
+    }
+    if let Some(nested) = nested
+        && let Some(member) = object.all(nested).last()
+        && let Some(inner) = object.inner(member)
+        && holds_servers(root, &inner)
+    {
+        way.push(nested);
+        return Ok(Some((inner, way)));
+    }
+    Ok(Some((object, way)))
+}
+
+/// Returns the value of a member, and whether a key stands twice in it. The last one counts.
+fn value(object: &PlacedObject<'_>, text: &str, member: &PlacedMember<'_>) -> (Json, bool) {
+    let bytes = &text.as_bytes()[member.value_at.clone()];
+    match Json::parse_bytes(bytes, Dialect::WithComments) {
+        Ok(value) => (value, false),
+        Err(error) if error.kind == JsonErrorKind::DuplicateKey => {
+            let inner = object.inner(member);
+            let members = inner.iter().flat_map(|inner| {
+                inner
+                    .members
+                    .iter()
+                    .map(move |member| (member.key.clone().into_owned(), value(inner, text, member).0))
+            });
+            (Json::Object(members.collect::<Object>()), true)
+        }
+        Err(_) => (Json::Null, false),
+    }
+}
+
+fn read_lists(value: &Json, found: &mut Servers) {
+    let names = |key: &str| -> Option<Vec<String>> {
+        let names = value.get(key)?.as_array()?.iter();
+        Some(names.filter_map(Json::as_str).map(str::to_owned).collect())
+    };
+    found.allowed = names("allowed");
+    found.excluded = names("excluded").unwrap_or_default();
+}
+
+fn of_toml(source: &Source<'_>, config: &Config, text: &str) -> Result<Servers, Broken> {
+    let document = Document::parse(text).map_err(|error| {
+        Broken(at(text, error.span().map_or(0, |span| span.start)), "not valid TOML".to_owned())
+    })?;
+    let mut found = Servers::default();
+    for way in config.ways.in_workspace(source.workspace) {
+        let mut item = document.as_item();
+        for key in &way {
+            match item.get(key) {
+                Some(inner) => item = inner,
+                None => return Ok(found),
+            }
+        }
+        let lines = Lines::of(text);
+        let Some(table) = item.as_table_like() else {
+            let at = lines.at(item.span().map_or(0, |span| span.start));
+            return Err(Broken(at, format!("`{}` is not a table", way.join("."))));
+        };
+        found.left_out += table.len().saturating_sub(MOST_ENTRIES);
+        for (name, item) in table.iter().take(MOST_ENTRIES) {
+            let key = table.key(name).and_then(toml_edit::Key::span);
+            found.servers.push(Placed {
+                name: name.to_owned(),
+                value: json_of(item),
+                at: lines.at(key.or_else(|| item.span()).map_or(0, |span| span.start)),
+                has_twice: false,
+                key_path: key_path(&way, name),
+            });
+        }
+    }
+    Ok(found)
+}
+
+impl From<YamlError> for Broken {
+    fn from(error: YamlError) -> Broken {
+        let (at, message) = match error {
+            YamlError::Invalid(at) => (at, "not valid YAML"),
+            YamlError::TooDeep(at) => (at, "nested too deep"),
+            YamlError::TooLong(at) => (at, "the line is too long"),
+            YamlError::TooMany(at) => (at, "too many values"),
+            YamlError::Alias(at) => (at, "an alias of nothing, or of what it is in"),
+        };
+        Broken(at, message.to_owned())
+    }
+}
+
+impl YamlError {
+    /// Returns where a text cannot be read, and why.
+    pub(crate) fn told(self) -> (At, String) {
+        let Broken(at, message) = self.into();
+        (at, message)
+    }
+}
+
+fn of_yaml(source: &Source<'_>, config: &Config, text: &str) -> Result<Servers, Broken> {
+    let mut found = Servers::default();
+    let Some(root) = yaml::parse(text)? else { return Ok(found) };
+    if !matches!(root.value, Value::Map(_)) {
+        return Err(Broken(root.at, "the file is not a map".to_owned()));
+    }
+    for way in config.ways.in_workspace(source.workspace) {
+        let Some(node) = way.iter().try_fold(&root, |node, key| node.get(key)) else { continue };
+        match &node.value {
+            Value::Map(members) => {
+                found.left_out += members.len().saturating_sub(MOST_ENTRIES);
+                for (key, value) in members.iter().take(MOST_ENTRIES) {
+                    found.servers.push(Placed {
+                        name: key.text.clone(),
+                        value: value.to_json(),
+                        at: key.at,
+                        has_twice: has_twice(value),
+                        key_path: key_path(&way, &key.text),
+                    });
+                }
+            }
+            Value::List(items) => {
+                found.left_out += items.len().saturating_sub(MOST_ENTRIES);
+                for (index, item) in items.iter().take(MOST_ENTRIES).enumerate() {
+                    of_item(&way, index, item, &mut found);
+                }
+            }
+            Value::Scalar(Json::Null) => {}
+            Value::Scalar(_) => {
+                return Err(Broken(node.at, format!("`{}` is neither a map nor a list", way.join("."))));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Reads a server of a list, which has its name inside.
+fn of_item(way: &[&str], index: usize, item: &Node, found: &mut Servers) {
+    let name = item.get("name").map(Node::to_json);
+    let Some(name) = name.as_ref().and_then(Json::as_str) else {
+        let message = match item.get("uses") {
+            Some(_) => "the server is included from elsewhere, which is not read",
+            None => "the server has no name",
+        };
+        found.issues.push((IssueCode::ServerWithoutCommand, message.to_owned(), item.at));
+        return;
+    };
+    found.servers.push(Placed {
+        name: name.to_owned(),
+        value: item.to_json(),
+        at: item.at,
+        has_twice: has_twice(item),
+        key_path: format!("{}[{index}]", way.join(".")),
+    });
+}
+
+fn has_twice(node: &Node) -> bool {
+    let Value::Map(members) = &node.value else { return false };
+    let mut seen = std::collections::HashSet::new();
+    members.iter().any(|(key, _)| !seen.insert(&key.text))
+}
+
+#[cfg(test)]
+mod tests;

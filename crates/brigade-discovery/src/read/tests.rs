@@ -1,0 +1,324 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::harness;
+
+const SECRET: &str = "hunter2EXAMPLE";
+
+/// Reads a text as the first file of a harness with this syntax.
+fn read_in(label: &str, extent: Extent, text: &[u8]) -> Reading {
+    let harness = harness(label).unwrap();
+    let config = harness.configs().into_iter().find(|config| config.extent == extent).unwrap();
+    let source = Source { harness, extent, path: "/f", workspace: "/w" };
+    read_config(&source, &config, text)
+}
+
+fn read(label: &str, text: &str) -> Reading {
+    read_in(label, Extent::User, text.as_bytes())
+}
+
+/// Reads the only server of a text.
+#[track_caller]
+fn only(label: &str, text: &str) -> DiscoveredEntry {
+    let reading = read(label, text);
+    assert_eq!(reading.entries.len(), 1, "{reading:?}");
+    reading.entries.into_iter().next().unwrap()
+}
+
+fn codes(reading: &Reading) -> Vec<(&str, usize)> {
+    reading.issues.iter().map(|issue| (issue.code.as_str(), issue.line.unwrap_or(0))).collect()
+}
+
+/// The entry of one server in the usual form.
+fn server(members: &str) -> DiscoveredEntry {
+    only("cursor", &format!(r#"{{"mcpServers": {{"a": {{{members}}}}}}}"#))
+}
+
+/// The codes of the issues of one server in the usual form.
+fn troubles(label: &str, value: &str) -> Vec<String> {
+    let reading = read(label, &format!(r#"{{"mcpServers": {{"a": {value}}}}}"#));
+    reading.issues.iter().map(|issue| issue.code.clone()).collect()
+}
+
+#[test]
+fn commands_are_words() {
+    assert_eq!(server(r#""command": "npx", "args": ["-y", 1, true]"#).command, ["npx", "-y", "1", "true"]);
+    assert_eq!(server(r#""command": "npx -y x", "args": ["z"]"#).command, ["npx", "-y", "x", "z"]);
+    assert_eq!(server(r#""command": "/My Apps/x""#).command, ["/My Apps/x"]);
+    assert_eq!(server(r#""command": "npx", "args": "-y x""#).command, ["npx", "-y", "x"]);
+    assert_eq!(server(r#""command": ["a", "b c"]"#).command, ["a", "b c"]);
+    assert_eq!(troubles("cursor", r#"{"command": "npx -y x"}"#), ["command_in_one_text"]);
+    assert_eq!(troubles("cursor", r#"{"command": "npx", "args": "x"}"#), ["field_invalid"]);
+    assert_eq!(troubles("cursor", r#"{"command": 5, "url": "https://h/"}"#), ["field_invalid"]);
+}
+
+#[test]
+fn what_is_no_server_is_an_issue_and_no_entry() {
+    for value in ["null", "\"npx\"", "[]", "5"] {
+        assert_eq!(troubles("cursor", value), ["server_invalid"], "{value}");
+    }
+    for value in ["{}", r#"{"command": ""}"#, r#"{"args": ["x"]}"#, r#"{"url": ""}"#, r#"{"type": "stdio"}"#]
+    {
+        let reading = read("cursor", &format!("{{\"mcpServers\": {{\n\"a\": {value}}}}}"));
+        assert_eq!(
+            (codes(&reading), reading.entries.len()),
+            (vec![("server_without_command", 2)], 0),
+            "{value}"
+        );
+        assert_eq!(reading.issues[0].entry_id.as_deref(), Some("mcp:a"));
+    }
+    let both = read("cursor", r#"{"mcpServers": {"a": {"command": "x", "url": "https://h/"}}}"#);
+    assert_eq!(
+        (codes(&both), both.entries[0].transport.as_deref()),
+        (vec![("server_ambiguous", 1)], Some("stdio"))
+    );
+}
+
+#[test]
+fn names_may_be_anything() {
+    let text = "{\"mcpServers\": {\n\"a/b c.d\": {\"command\": \"x\"},\n\"e\\u001b[2J\": {\"command\": \"y\"},\n\
+                \"f\": {\"command\": \"old\"},\n\"f\": {\"command\": \"new\", \"command\": \"newer\"},\n\"\": {}}}";
+    let reading = read("cursor", text);
+    let found: Vec<(&str, &str)> =
+        reading.entries.iter().map(|entry| (entry.id.as_str(), entry.command[0].as_str())).collect();
+    assert_eq!(found, [("mcp:a/b c.d", "x"), ("mcp:e\u{1b}[2J", "y"), ("mcp:f", "newer")]);
+    assert_eq!(
+        codes(&reading),
+        [("name_unusual", 3), ("duplicate_key", 4), ("duplicate_key", 5), ("server_invalid", 6)]
+    );
+    assert_eq!(reading.entries[0].origins[0].key_path.as_deref(), Some(r#"mcpServers["a/b c.d"]"#));
+    assert_eq!(reading.entries[2].origins[0].key_path.as_deref(), Some("mcpServers.f"));
+}
+
+#[test]
+fn values_are_never_kept() {
+    let text = format!(
+        r#"{{"mcpServers": {{"a": {{
+            "command": "docker", "args": ["run", "-e", "PLAIN={SECRET}", "--env=API_KEY={SECRET}", "--token", "{SECRET}",
+                "https://me:{SECRET}@h.example/{SECRET}?{SECRET}#x", "postgresql://u:{SECRET}@h/{SECRET}",
+                "git+https://{SECRET}@github.com/a/b?{SECRET}", "${{API_KEY:-{SECRET}}}"],
+            "env": {{"PLAIN": "{SECRET}", "API_KEY": "{SECRET}", "REF": "${{X:-{SECRET}}}", "N": 5}},
+            "headers": {{"Authorization": "Bearer {SECRET}", "X-Plain": "{SECRET}"}},
+            "url": "https://me:{SECRET}@h.example:8443/{SECRET}?api_key={SECRET}",
+            "auth": {{"client_secret": "{SECRET}"}}, "type": "stdio"
+        }}}}}}"#
+    );
+    let reading = read("cursor", &text);
+    let entry = &reading.entries[0];
+    assert!(!format!("{reading:?}").contains(SECRET), "{reading:?}");
+    assert_eq!(entry.env_labels, ["API_KEY", "N", "PLAIN", "REF"]);
+    assert_eq!(entry.header_names, ["Authorization", "X-Plain"]);
+    assert_eq!(entry.url_host.as_deref(), Some("h.example:8443"));
+    assert_eq!(
+        entry.command[..9],
+        [
+            "docker",
+            "run",
+            "-e",
+            "PLAIN=[redacted]",
+            "--env=API_KEY=[redacted]",
+            "--token",
+            "[redacted]",
+            "https://h.example/[redacted]",
+            "postgresql://h/[redacted]"
+        ]
+    );
+    assert_eq!(entry.command[9], "git+https://github.com/a/b");
+    for key in
+        ["auth.client_secret", "env.API_KEY", "headers.Authorization", "url", "command[4]", "command[6]"]
+    {
+        assert!(
+            entry.literal_secrets.iter().any(|found| found == key),
+            "{key} in {:?}",
+            entry.literal_secrets
+        );
+    }
+    assert!(!entry.literal_secrets.contains(&"env.PLAIN".to_owned()), "{:?}", entry.literal_secrets);
+    assert_eq!(entry.unknown_keys, ["auth"]);
+    // Nothing of a value is in the fingerprint.
+    let other = read("cursor", &text.replace(SECRET, "correct4EXAMPLE"));
+    assert_eq!(other.entries[0].fingerprint, entry.fingerprint);
+    let other = read("cursor", &text.replace("h.example:8443", "i.example"));
+    assert_ne!(other.entries[0].fingerprint, entry.fingerprint);
+}
+
+#[test]
+fn references_are_listed() {
+    let entry = server(
+        r#""command": "${BIN}", "args": ["$HOME/x", "{env:Y}"], "envFile": ".env",
+           "env": {"A": "${input:key}", "PASSWORD": "$(pass show x)", "TOKEN": "${T}"}"#,
+    );
+    assert_eq!(entry.unresolved, ["${BIN}", "$HOME", "{env:Y}", "${input:key}", "$(…)", "${T}", "envFile"]);
+    assert_eq!(entry.literal_secrets, [] as [&str; 0]);
+    let spelt = |word: &str| server(&format!(r#""command": "{word}""#)).fingerprint;
+    assert_eq!(spelt("${env:X}"), spelt("${X}"));
+}
+
+#[test]
+fn each_harness_has_its_own_keys() {
+    let entry = only("windsurf", r#"{"mcpServers": {"a": {"serverUrl": "https://h/x", "disabled": true}}}"#);
+    assert_eq!((entry.url_host.as_deref(), entry.enabled), (Some("h"), false));
+    let entry = only("gemini", r#"{"mcpServers": {"a": {"url": "https://h/x", "timeout": 1500}}}"#);
+    assert_eq!((entry.transport.as_deref(), entry.timeout.unwrap().as_f64()), (Some("sse"), 1.5));
+    let entry = only("gemini", r#"{"mcpServers": {"a": {"httpUrl": "https://h/x", "timeout": 600000}}}"#);
+    assert_eq!((entry.transport.as_deref(), entry.timeout.unwrap().as_i64()), (Some("http"), Some(600)));
+    let entry = only("crush", r#"{"mcp": {"a": {"type": "stdio", "command": "x", "timeout": 120}}}"#);
+    assert_eq!(entry.timeout.unwrap().as_i64(), Some(120));
+    let entry =
+        only("codex", "[mcp_servers.a]\ncommand = 'x'\nheaders = { H = 'v' }\nbearer_token = 'abc'\n");
+    assert_eq!(
+        (entry.header_names.len(), entry.unknown_keys),
+        (0, vec!["bearer_token".to_owned(), "headers".to_owned()])
+    );
+    assert_eq!(entry.literal_secrets, ["bearer_token"]);
+    let entry = only("opencode", r#"{"mcp": {"servers": {"a": {"type": "local", "command": ["x", "y"]}}}}"#);
+    assert_eq!(
+        (entry.command.join(" "), entry.origins[0].key_path.as_deref()),
+        ("x y".to_owned(), Some("mcp.servers.a"))
+    );
+    let entry = only("opencode", r#"{"mcp": {"servers": {"type": "local", "command": ["x"]}}}"#);
+    assert_eq!(entry.id, "mcp:servers");
+    let entry =
+        only("amp", r#"{"amp.mcpServers": {"a": {"command": "x"}}, "mcpServers": {"b": {"command": "y"}}}"#);
+    assert_eq!(entry.origins[0].key_path.as_deref(), Some(r#"["amp.mcpServers"].a"#));
+    let entry = only(
+        "goose",
+        "config:\n  extensions:\n    a:\n      type: stdio\n      cmd: x\n    b: {type: platform}\n",
+    );
+    assert_eq!((entry.id.as_str(), entry.origins[0].line), ("mcp:a", Some(3)));
+    let entry =
+        only("copilot", r#"{"mcpServers": {"a": {"type": "local", "command": "x", "tools": ["*"]}}}"#);
+    assert_eq!(entry.tools_allowed, [] as [&str; 0]);
+    let entry = only(
+        "zed",
+        r#"{"context_servers": {"a": {"command": {"path": "p", "args": ["q"], "env": {"E": "f"}}}}}"#,
+    );
+    assert_eq!((entry.command.join(" "), entry.env_labels), ("p q".to_owned(), vec!["E".to_owned()]));
+    assert_eq!(troubles("claude", r#"{"url": "https://h/"}"#), ["server_type_unclear"]);
+    assert_eq!(troubles("cursor", r#"{"url": "https://h/"}"#), [] as [&str; 0]);
+    assert_eq!(
+        troubles("cursor", r#"{"url": "https://h/", "type": "carrier-pigeon"}"#),
+        ["server_type_unclear"]
+    );
+}
+
+#[test]
+fn lists_of_a_file_switch_servers() {
+    let text = r#"{"mcp": {"allowed": ["a", "b"], "excluded": ["b"]},
+        "mcpServers": {"a": {"command": "x"}, "b": {"command": "x"}, "c": {"command": "x"}}}"#;
+    let enabled: Vec<bool> = read("qwen", text).entries.iter().map(|entry| entry.enabled).collect();
+    assert_eq!(enabled, [true, false, false]);
+}
+
+#[test]
+fn local_servers_are_those_of_this_workspace() {
+    let text = br#"{"mcpServers": {"u": {"command": "x"}}, "projects": {
+        "/w": {"mcpServers": {"l": {"command": "y"}}}, "/w/inner": {"mcpServers": {"z": {"command": "z"}}}, "/v": null}}"#;
+    let reading = read_in("claude", Extent::Local, text);
+    assert_eq!(reading.entries[0].origins[0].reference, "mcp:l@claude/local");
+    assert_eq!(reading.entries[0].origins[0].key_path.as_deref(), Some(r#"projects["/w"].mcpServers.l"#));
+    assert_eq!((reading.entries.len(), reading.issues.len()), (1, 0));
+    assert_eq!(read_in("claude", Extent::Local, b"{}").entries, []);
+}
+
+#[test]
+fn our_own_entry_is_known() {
+    let args = r#""args": ["serve", "--stdio", "--as", "a", "--target", "/w"]"#;
+    let of = |name: &str, command: &str| {
+        let text = format!(r#"{{"mcpServers": {{"{name}": {{"command": "{command}", {args}}}}}}}"#);
+        only("cursor", &text).registered_as
+    };
+    assert_eq!(of("brigade", "/opt/brigade").as_deref(), Some("brigade"));
+    assert_eq!((of("other", "brigade"), of("brigade", "npx")), (None, None));
+}
+
+#[test]
+fn broken_files_have_a_place_and_no_quote() {
+    let check = |label: &str, text: &[u8], place: (usize, usize)| {
+        let reading = read_in(label, Extent::User, text);
+        let at = reading.broken.unwrap_or_else(|| panic!("{label} is read: {reading:?}"));
+        assert_eq!((at.line, at.column), place, "{label}");
+        assert_eq!((reading.entries.len(), codes(&reading)), (0, vec![("client_file_invalid", place.0)]));
+        assert!(!reading.issues[0].message.contains(SECRET), "{reading:?}");
+    };
+    check("cursor", format!("{{\"a\": 1,\n  \"b\": {SECRET}}}").as_bytes(), (2, 8));
+    check("cursor", b"\xff\xfe{\x00}\x00", (1, 1));
+    check("cursor", b"{\n\"a\": \"\xff\"}", (2, 7));
+    check("cursor", b"{\"mcpServers\": [1]}", (1, 16));
+    check("codex", format!("a = 1\nb = {SECRET}").as_bytes(), (2, 5));
+    check("codex", b"mcp_servers = 5", (1, 15));
+    check("goose", format!("a: 1\nb: [{SECRET}\n").as_bytes(), (3, 1));
+    check("goose", b"- 1", (1, 1));
+    check("continue", b"mcpServers: yes", (1, 13));
+    for label in ["cursor", "codex", "goose"] {
+        for text in ["", "\u{feff}", "\n\n"] {
+            assert_eq!(read(label, text), Reading::default(), "{label}");
+        }
+    }
+}
+
+#[test]
+fn comments_where_a_program_has_none_are_told() {
+    let text = "\u{feff}{ // mine\n\"mcpServers\": {\"a\": {\"command\": \"x\",}}}";
+    let reading = read("cursor", text);
+    assert_eq!(
+        (codes(&reading), reading.entries.len(), reading.broken),
+        (vec![("client_file_loose", 1)], 1, None)
+    );
+    let zed = text.replace("mcpServers", "context_servers");
+    assert_eq!(codes(&read("zed", &zed)), []);
+    assert_eq!(codes(&read("gemini", text)), [("client_file_loose", 1)]);
+    assert_eq!(codes(&read("gemini", &text.replace(",}", "}"))), []);
+    let plain = "\u{feff}{\"mcpServers\": {\"a\": {\"command\": \"x\"}}}";
+    assert_eq!(codes(&read("cursor", plain)), []);
+}
+
+#[test]
+fn hostile_files_end_soon() {
+    let deep = |open: &str| format!("{{\"mcpServers\": {}", open.repeat(10 << 20 >> 3));
+    assert!(read("cursor", &deep("[")).broken.is_some());
+    assert!(read("cursor", &deep("{\"a\":")).broken.is_some());
+    assert!(read("codex", &format!("a = {}", "[".repeat(1 << 19))).broken.is_some());
+    assert!(read("codex", &format!("[{}]", vec!["a"; 1 << 18].join("."))).entries.is_empty());
+    assert!(read("codex", &format!("{} = 1", vec!["mcp_servers"; 1 << 15].join("."))).entries.is_empty());
+    assert!(read("goose", &"[".repeat(1 << 19)).broken.is_some());
+    let keys: String = (0..20_000).map(|index| format!("k{index}: &a{index} {{b: 1}}\n")).collect();
+    assert_eq!(read("goose", &keys).entries, []);
+    let many: String = (0..5_000).map(|index| format!("\"s{index}\": {{\"command\": \"x\"}},")).collect();
+    let many = read("zed", &format!("{{\"context_servers\": {{{many}}}}}"));
+    assert_eq!((many.entries.len(), codes(&many)), (MOST_ENTRIES, vec![("too_many_entries", 0)]));
+    let wide: String = (0..50_000).map(|index| format!("\"k{index}\": 1,")).collect();
+    let wide = read("zed", &format!("{{\"context_servers\": {{\"a\": {{{wide} \"command\": \"x\"}}}}}}"));
+    assert_eq!(wide.entries.len(), 1);
+    let long = server(&format!(r#""command": "x", "args": ["{}"]"#, "y".repeat(1 << 20)));
+    assert!(long.command[1].len() < 10_000);
+}
+
+proptest! {
+    #[test]
+    fn arbitrary_bytes_never_panic(bytes in any::<Vec<u8>>(), text in "[\\[\\]{}:,\"&*a-c \n#!|>'-]{0,60}") {
+        for label in ["cursor", "codex", "goose", "continue", "zed"] {
+            let _ = read_in(label, Extent::User, &bytes);
+            let _ = read_in(label, Extent::User, text.as_bytes());
+            let _ = read_in(label, Extent::User, format!("mcpServers:\n- name: {text}").as_bytes());
+        }
+    }
+
+    #[test]
+    fn planted_values_never_show(
+        key in "[a-zA-Z_]{1,12}",
+        before in "[a-z=:/@?&#${} -]{0,8}",
+        after in "[a-z=:/@?&#$ -]{0,8}",
+    ) {
+        let value = Json::from(format!("{before}Zq9{SECRET}{after}")).to_compact();
+        let text = format!(
+            r#"{{"mcpServers": {{"s": {{"command": "x", "url": {value}, "env": {{"{key}": {value}}}, "headers": {{"{key}": {value}}}}}}}}}"#
+        );
+        for label in ["cursor", "gemini", "claude", "copilot"] {
+            let shown = format!("{:?}", read(label, &text));
+            // The host of a URL is shown.
+            let host = crate::spelling::host_of(&format!("{before}Zq9{SECRET}{after}")).unwrap_or_default();
+            prop_assert!(host.contains("zq9") || !shown.contains(SECRET), "{}", shown);
+        }
+    }
+}

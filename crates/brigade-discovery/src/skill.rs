@@ -1,0 +1,321 @@
+//! Reading skills and commands: front matter, and what their bodies would run.
+
+use brigade_core::text::escape_terminal;
+use brigade_core::{Fingerprint, Json};
+use brigade_redact::{Redactor, looks_secret_value};
+use toml_edit::Document;
+
+use crate::edit::{At, at, decode};
+use crate::found::{DiscoveredEntry, DiscoveryIssue, IssueCode, plain_id};
+use crate::read::{LONGEST_NAME, Reading, Source};
+use crate::toml::json_of;
+use crate::yaml;
+
+/// How many bytes of a skill or command are read at most.
+pub const COMMAND_LIMIT: u64 = 1 << 20;
+
+/// The longest description that is taken.
+const LONGEST: usize = 2_000;
+
+/// Keys of the front matter that are known, besides those with a place in an entry.
+const KNOWN: &[&str] = &[
+    "name",
+    "description",
+    "allowed-tools",
+    "license",
+    "compatibility",
+    "metadata",
+    "prompt",
+    "argument-hint",
+    "model",
+    "disable-model-invocation",
+    "user-invocable",
+    "version",
+];
+
+/// A file with a skill or a command.
+#[derive(Clone, Copy, Debug)]
+pub struct SkillFile<'s> {
+    /// Who reads it, and where it is.
+    pub source: Source<'s>,
+    /// The name of its directory; of a command, its path without the ending and with `:` between names.
+    pub name: &'s str,
+}
+
+/// Front matter and what follows it.
+struct Split<'t> {
+    front: Option<&'t str>,
+    body: &'t str,
+}
+
+fn split(text: &str) -> Split<'_> {
+    let text = text.trim_start_matches('\u{feff}');
+    let is_rule = |line: &str| line.trim_end() == "---";
+    let mut lines = text.split_inclusive('\n');
+    let Some(first) = lines.next().filter(|line| is_rule(line)) else {
+        return Split { front: None, body: text };
+    };
+    let start = first.len();
+    let mut end = start;
+    for line in lines {
+        if is_rule(line) {
+            return Split { front: Some(&text[start..end]), body: &text[end + line.len()..] };
+        }
+        end += line.len();
+    }
+    // It never ends, so all of it is front matter.
+    Split { front: Some(&text[start..]), body: "" }
+}
+
+/// Reads a `SKILL.md`. A skill is listed even if its front matter cannot be read.
+pub fn read_skill(file: &SkillFile<'_>, bytes: &[u8]) -> Reading {
+    let text = match decode(bytes) {
+        Ok(text) => text,
+        Err(refused) => return undecoded(file, &refused),
+    };
+    let mut reading = Reading::default();
+    let split = split(text);
+    let front = front_matter(file, split.front, &mut reading);
+    if split.front.is_none() {
+        let message = "the skill has no front matter, so it has no name and description of its own";
+        reading.issues.push(file.source.issue(
+            IssueCode::FrontMatter,
+            message,
+            Some(At { line: 1, column: 1 }),
+        ));
+    }
+    let name = front.get("name").and_then(Json::as_str).map(str::trim).filter(|name| !name.is_empty());
+    if let Some(name) = name {
+        let is_usual =
+            name.len() <= 64 && name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'));
+        if !is_usual || name != file.name {
+            let message = if is_usual {
+                "the name is not that of the directory"
+            } else {
+                "the name is not 1 to 64 of a-z, 0-9 and `-`"
+            };
+            let id = plain_id("skill", name);
+            let issue = file.source.issue(IssueCode::NameUnusual, message, Some(At { line: 1, column: 1 }));
+            reading.issues.push(DiscoveryIssue { entry_id: Some(id), ..issue });
+        }
+    }
+    let name = name.unwrap_or(file.name).to_owned();
+    push(file, &name, "skill", &front, split.body, bytes, &mut reading);
+    reading
+}
+
+/// Reads a command: Markdown with or without front matter, or TOML.
+pub fn read_command(file: &SkillFile<'_>, is_toml: bool, bytes: &[u8]) -> Reading {
+    let text = match decode(bytes) {
+        Ok(text) => text,
+        Err(refused) => return undecoded(file, &refused),
+    };
+    let mut reading = Reading::default();
+    if is_toml {
+        let document = match Document::parse(text) {
+            Ok(document) => document,
+            Err(error) => {
+                let at = at(text, error.span().map_or(0, |span| span.start));
+                return file.source.broken(at, "not valid TOML");
+            }
+        };
+        let front = json_of(document.as_item());
+        let body = front.get("prompt").and_then(Json::as_str).unwrap_or_default().to_owned();
+        push(file, file.name, "slash-command", &front, &body, bytes, &mut reading);
+        return reading;
+    }
+    let split = split(text);
+    let front = front_matter(file, split.front, &mut reading);
+    push(file, file.name, "slash-command", &front, split.body, bytes, &mut reading);
+    reading
+}
+
+fn undecoded(file: &SkillFile<'_>, refused: &crate::Refused) -> Reading {
+    file.source.broken(refused.at().unwrap_or(At { line: 1, column: 1 }), &refused.to_string())
+}
+
+/// Reads front matter; what is no map is an issue.
+fn front_matter(file: &SkillFile<'_>, front: Option<&str>, reading: &mut Reading) -> Json {
+    let Some(front) = front else { return Json::Null };
+    let (at, message) = match yaml::parse(front) {
+        Ok(Some(node)) => match node.to_json() {
+            front @ Json::Object(_) => return front,
+            _ => (node.at, "the front matter is not a map".to_owned()),
+        },
+        Ok(None) => return Json::Null,
+        Err(error) => error.told(),
+    };
+    // The first line of the front matter is the second one of the file.
+    let at = At { line: at.line + 1, ..at };
+    reading.broken = Some(at);
+    reading.issues.push(file.source.issue(
+        IssueCode::FileInvalid,
+        format!("front matter: {message}"),
+        Some(at),
+    ));
+    Json::Null
+}
+
+fn push(
+    file: &SkillFile<'_>,
+    name: &str,
+    family: &str,
+    front: &Json,
+    body: &str,
+    bytes: &[u8],
+    reading: &mut Reading,
+) {
+    if name.is_empty() || LONGEST_NAME < name.len() {
+        let message = "the name is empty or too long";
+        reading.issues.push(file.source.issue(IssueCode::NameUnusual, message, None));
+        return;
+    }
+    let id = plain_id("skill", name);
+    if escape_terminal(name) != name {
+        let message = "the name has characters that are not shown";
+        let issue = file.source.issue(IssueCode::NameUnusual, message, None);
+        reading.issues.push(DiscoveryIssue { entry_id: Some(id.clone()), ..issue });
+    }
+    let redactor = Redactor::new(&[]);
+    let shown = |text: &str| redactor.redact_str(&text.chars().take(LONGEST).collect::<String>());
+    let description = front.get("description").and_then(Json::as_str).map(|text| shown(text.trim()));
+    let tools_allowed = front.get("allowed-tools").map(tool_names).unwrap_or_default();
+    let unknown = front.as_object().into_iter().flatten().filter(|(key, _)| !KNOWN.contains(&key.as_str()));
+    let unknown_keys: Vec<String> =
+        unknown.map(|(key, _)| key.clone()).filter(|key| looks_secret_value(key).is_none()).collect();
+    let mut unresolved = Vec::new();
+    if body.contains("!`") {
+        unresolved.push("!`…`".to_owned());
+    }
+    if body.contains("!{") {
+        unresolved.push("!{…}".to_owned());
+    }
+    let origin = file.source.origin(&id, None, Some(1), true);
+    reading.entries.push(DiscoveredEntry {
+        id,
+        source: "skill".to_owned(),
+        family: family.to_owned(),
+        name: name.to_owned(),
+        description,
+        transport: None,
+        command: Vec::new(),
+        cwd: None,
+        env_labels: Vec::new(),
+        header_names: Vec::new(),
+        url_host: None,
+        enabled: true,
+        timeout: None,
+        tools_allowed: tools_allowed.iter().map(|name| shown(name)).collect(),
+        tools_denied: Vec::new(),
+        unresolved,
+        unknown_keys,
+        literal_secrets: Vec::new(),
+        fingerprint: Fingerprint::builder("brigade.discovered-skill.v1")
+            .text("family", family)
+            .text("content", Fingerprint::of_bytes(bytes).to_hex().as_str())
+            .finish(),
+        registered_as: None,
+        origins: vec![origin],
+    });
+}
+
+/// Reads a list of tools: words, words with commas, or a list. Parentheses keep what is in them together.
+fn tool_names(value: &Json) -> Vec<String> {
+    match value {
+        Json::Array(items) => items.iter().filter_map(Json::as_str).map(str::to_owned).collect(),
+        Json::String(text) => {
+            let mut depth = 0_usize;
+            let has_comma = text.chars().any(|c| {
+                depth = depth.saturating_add(usize::from(c == '(')).saturating_sub(usize::from(c == ')'));
+                c == ',' && depth == 0
+            });
+            let mut depth = 0_usize;
+            let names = text.split(|c: char| {
+                depth = depth.saturating_add(usize::from(c == '(')).saturating_sub(usize::from(c == ')'));
+                depth == 0 && if has_comma { c == ',' } else { c.is_whitespace() }
+            });
+            names.map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
+        }
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::Object(_) => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Extent, harness};
+
+    fn file(name: &str) -> SkillFile<'_> {
+        let harness = harness("claude").unwrap();
+        SkillFile { source: Source { harness, extent: Extent::User, path: "/s", workspace: "/w" }, name }
+    }
+
+    fn codes(reading: &Reading) -> Vec<(&str, usize)> {
+        reading.issues.iter().map(|issue| (issue.code.as_str(), issue.line.unwrap_or(0))).collect()
+    }
+
+    #[test]
+    fn front_matter_says_what_a_skill_is() {
+        let text = "\u{feff}---\nname: pdf\ndescription: Fills forms\nallowed-tools: Bash(git add:*, x), Read\nlicense: MIT\n\
+                    color: red\n---\n# Title\n---\n";
+        let reading = read_skill(&file("pdf"), text.as_bytes());
+        let entry = &reading.entries[0];
+        assert_eq!(
+            (entry.id.as_str(), entry.family.as_str(), codes(&reading)),
+            ("skill:pdf", "skill", vec![])
+        );
+        assert_eq!(entry.description.as_deref(), Some("Fills forms"));
+        assert_eq!(entry.tools_allowed, ["Bash(git add:*, x)", "Read"]);
+        assert_eq!(entry.unknown_keys, ["color"]);
+        assert_eq!(entry.origins[0].reference, "skill:pdf@claude/user");
+        let changed = read_skill(&file("pdf"), text.replace("Title", "Other").as_bytes());
+        assert_ne!(changed.entries[0].fingerprint, entry.fingerprint);
+    }
+
+    #[test]
+    fn lists_of_tools_have_three_forms() {
+        let of = |text: &str| tool_names(&yaml::parse(text).unwrap().unwrap().to_json());
+        assert_eq!(of("Read Bash(git diff:*) Grep"), ["Read", "Bash(git diff:*)", "Grep"]);
+        assert_eq!(of("Read, Grep,Bash(a b)"), ["Read", "Grep", "Bash(a b)"]);
+        assert_eq!(of("[Read, 'Bash(a, b)']"), ["Read", "Bash(a, b)"]);
+        assert_eq!(of("5"), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn unusual_skills_are_listed_and_told() {
+        let of = |text: &str| {
+            let reading = read_skill(&file("dir"), text.as_bytes());
+            let codes =
+                codes(&reading).iter().map(|(code, line)| format!("{code}:{line}")).collect::<Vec<_>>();
+            (reading.entries[0].name.clone(), codes.join(" "), reading.broken.is_some())
+        };
+        let row = |name: &str, codes: &str, broken| (name.to_owned(), codes.to_owned(), broken);
+        assert_eq!(of("---\nname: My Skill\n---\n"), row("My Skill", "name_unusual:1", false));
+        assert_eq!(of("---\nname: other\n---\n"), row("other", "name_unusual:1", false));
+        assert_eq!(of("# no front matter"), row("dir", "front_matter_invalid:1", false));
+        assert_eq!(of("---\ndescription: a: b\n---\n"), row("dir", "client_file_invalid:2", true));
+        assert_eq!(of("---\n- a\n---\n"), row("dir", "client_file_invalid:2", true));
+        assert_eq!(of("---\nname: dir\ndescription: never ends\n"), row("dir", "", false));
+        assert_eq!(of("---\nname: [a\n---\n").0, "dir");
+    }
+
+    #[test]
+    fn commands_say_that_they_run_something() {
+        let entry = |text: &str, is_toml| {
+            let reading = read_command(&file("git:commit"), is_toml, text.as_bytes());
+            reading.entries.into_iter().next().unwrap()
+        };
+        let plain = entry("Say hello to $1.\n", false);
+        assert_eq!((plain.id.as_str(), plain.family.as_str()), ("skill:git:commit", "slash-command"));
+        assert_eq!((plain.description, plain.unresolved), (None, vec![]));
+        let shell = entry("---\ndescription: Diff\nallowed-tools: Read\n---\n!`git diff`\n", false);
+        assert_eq!((shell.description.as_deref(), shell.unresolved), (Some("Diff"), vec!["!`…`".to_owned()]));
+        let toml = entry("description = 'Writes'\nprompt = '!{git diff}'\n", true);
+        assert_eq!((toml.description.as_deref(), toml.unresolved), (Some("Writes"), vec!["!{…}".to_owned()]));
+        let broken = read_command(&file("x"), true, b"\nprompt = hunter2EXAMPLE");
+        assert_eq!((codes(&broken), broken.entries.len()), (vec![("client_file_invalid", 2)], 0));
+        assert!(!format!("{broken:?}").contains("hunter2"));
+        let secret = entry("---\ndescription: uses token=hunter2EXAMPLE\n---\n", false);
+        assert_eq!(secret.description.as_deref(), Some("uses token=[redacted]"));
+    }
+}

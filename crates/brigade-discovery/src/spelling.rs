@@ -1,0 +1,691 @@
+//! How each harness spells a server, and reading one.
+
+use brigade_core::{Fingerprint, Json, Number, Object};
+use brigade_redact::{
+    MARK, Redactor, is_secret_field, is_secret_name, looks_secret_value, secret_fields, secret_words,
+};
+
+use crate::entry::{NAME, is_ours};
+use crate::found::{DiscoveredEntry, IssueCode, plain_id};
+use crate::variables::{References, references};
+
+/// The transport of a URL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Remote {
+    /// As the type says, else streamable HTTP.
+    ByType,
+    Http,
+    Sse,
+}
+
+/// The unit of a timeout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unit {
+    Seconds,
+    Milliseconds,
+}
+
+/// When a server must say its type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Typed {
+    Never,
+    Remote,
+    Always,
+}
+
+/// The keys of a server. `type`, `args`, `cwd`, `enabled`, `disabled` and `description` mean the same everywhere.
+#[derive(Debug)]
+pub(crate) struct Spelling {
+    command: &'static str,
+    /// A map with values.
+    env: &'static str,
+    /// Lists of names, or of tables with a name.
+    env_names: &'static [&'static str],
+    urls: &'static [(&'static str, Remote)],
+    /// Maps with values; a second key is one level deeper.
+    headers: &'static [(&'static str, Option<&'static str>)],
+    /// A map of headers to variables.
+    header_variables: Option<&'static str>,
+    /// A key with the variable of the bearer token.
+    bearer_variable: Option<&'static str>,
+    timeouts: &'static [(&'static str, Unit)],
+    allowed: Option<&'static str>,
+    denied: Option<&'static str>,
+    /// Keys that name other files.
+    includes: &'static [&'static str],
+    /// Known keys that say nothing about the definition.
+    beside: &'static [&'static str],
+    typed: Typed,
+    /// Types that are no servers.
+    skipped: &'static [&'static str],
+    /// An object of the file with lists of the servers that are on and off.
+    pub(crate) lists: Option<&'static str>,
+}
+
+const BASE: Spelling = Spelling {
+    command: "command",
+    env: "env",
+    env_names: &[],
+    urls: &[("url", Remote::ByType)],
+    headers: &[("headers", None)],
+    header_variables: None,
+    bearer_variable: None,
+    timeouts: &[],
+    allowed: None,
+    denied: None,
+    includes: &["envFile"],
+    beside: &[],
+    typed: Typed::Never,
+    skipped: &[],
+    lists: None,
+};
+
+pub(crate) const COMMON: Spelling = Spelling { beside: &["alwaysAllow", "autoApprove"], ..BASE };
+pub(crate) const CLAUDE: Spelling = Spelling { typed: Typed::Remote, ..BASE };
+pub(crate) const VSCODE: Spelling =
+    Spelling { typed: Typed::Always, beside: &["dev", "gallery", "version"], ..BASE };
+pub(crate) const COPILOT: Spelling = Spelling { allowed: Some("tools"), ..BASE };
+pub(crate) const CODEX: Spelling = Spelling {
+    env_names: &["env_vars"],
+    headers: &[("http_headers", None)],
+    header_variables: Some("env_http_headers"),
+    bearer_variable: Some("bearer_token_env_var"),
+    timeouts: &[
+        ("tool_timeout_sec", Unit::Seconds),
+        ("startup_timeout_sec", Unit::Seconds),
+        ("startup_timeout_ms", Unit::Milliseconds),
+    ],
+    allowed: Some("enabled_tools"),
+    denied: Some("disabled_tools"),
+    includes: &[],
+    beside: &["required"],
+    ..BASE
+};
+pub(crate) const OPENCODE: Spelling = Spelling {
+    env: "environment",
+    timeouts: &[("timeout", Unit::Milliseconds)],
+    includes: &[],
+    beside: &["oauth"],
+    typed: Typed::Always,
+    ..BASE
+};
+pub(crate) const GEMINI: Spelling = Spelling {
+    urls: &[("httpUrl", Remote::Http), ("url", Remote::Sse)],
+    timeouts: &[("timeout", Unit::Milliseconds)],
+    allowed: Some("includeTools"),
+    denied: Some("excludeTools"),
+    includes: &[],
+    beside: &["trust", "oauth", "authProviderType"],
+    lists: Some("mcp"),
+    ..BASE
+};
+pub(crate) const WINDSURF: Spelling = Spelling {
+    urls: &[("serverUrl", Remote::ByType), ("url", Remote::ByType)],
+    denied: Some("disabledTools"),
+    ..COMMON
+};
+pub(crate) const ZED: Spelling = Spelling { beside: &["source", "settings"], includes: &[], ..BASE };
+pub(crate) const GOOSE: Spelling = Spelling {
+    command: "cmd",
+    env: "envs",
+    env_names: &["env_keys"],
+    urls: &[("uri", Remote::ByType)],
+    timeouts: &[("timeout", Unit::Seconds)],
+    allowed: Some("available_tools"),
+    includes: &[],
+    beside: &["name", "display_name", "bundled"],
+    skipped: &["builtin", "platform", "frontend", "inline_python"],
+    ..BASE
+};
+pub(crate) const CONTINUE: Spelling = Spelling {
+    headers: &[("requestOptions", Some("headers"))],
+    includes: &[],
+    beside: &["name", "connectionTimeout"],
+    ..BASE
+};
+pub(crate) const AMP: Spelling = Spelling { allowed: Some("includeTools"), ..COMMON };
+pub(crate) const CRUSH: Spelling = Spelling {
+    timeouts: &[("timeout", Unit::Seconds)],
+    denied: Some("disabled_tools"),
+    includes: &[],
+    typed: Typed::Always,
+    ..BASE
+};
+pub(crate) const CLINE: Spelling = Spelling {
+    timeouts: &[("timeout", Unit::Seconds)],
+    beside: &["autoApprove", "remoteConfigured"],
+    ..BASE
+};
+
+/// What else a server has that its harness reads.
+const EVERYWHERE: &[&str] = &["type", "args", "cwd", "enabled", "disabled", "description"];
+
+/// The longest text that is taken from a file.
+const LONGEST: usize = 2_000;
+
+/// The most elements of a list of an entry.
+const MOST: usize = 1_000;
+
+/// What was read of a server: an entry without id and origins, unless it is none, and what is wrong.
+pub(crate) struct Read {
+    pub(crate) entry: Option<DiscoveredEntry>,
+    pub(crate) troubles: Vec<(IssueCode, String)>,
+}
+
+struct Reader<'r> {
+    spelling: &'static Spelling,
+    members: &'r Object,
+    redactor: &'r Redactor,
+    troubles: Vec<(IssueCode, String)>,
+    unresolved: Vec<String>,
+    literal_secrets: Vec<String>,
+}
+
+/// Reads a server.
+pub(crate) fn read_server(
+    spelling: &'static Spelling,
+    name: &str,
+    value: &Json,
+    redactor: &Redactor,
+) -> Read {
+    let Json::Object(members) = value else {
+        let trouble = (IssueCode::ServerInvalid, "the server is not an object".to_owned());
+        return Read { entry: None, troubles: vec![trouble] };
+    };
+    let kind = members.get("type").and_then(Json::as_str);
+    if kind.is_some_and(|kind| spelling.skipped.contains(&kind)) {
+        return Read { entry: None, troubles: Vec::new() };
+    }
+    let mut reader = Reader {
+        spelling,
+        members,
+        redactor,
+        troubles: Vec::new(),
+        unresolved: Vec::new(),
+        literal_secrets: Vec::new(),
+    };
+    let entry = reader.entry(name, kind, is_ours(value) && name == NAME);
+    Read { entry, troubles: reader.troubles }
+}
+
+impl Reader<'_> {
+    fn trouble(&mut self, code: IssueCode, message: impl Into<String>) {
+        self.troubles.push((code, message.into()));
+    }
+
+    fn entry(&mut self, name: &str, kind: Option<&str>, is_own: bool) -> Option<DiscoveredEntry> {
+        let words = self.words();
+        let url = self.spelling.urls.iter().find_map(|(key, remote)| {
+            let url = self.members.get(*key)?.as_str()?;
+            (!url.is_empty()).then_some((*key, url, *remote))
+        });
+        let transport = self.transport(kind, !words.is_empty(), url.map(|(.., remote)| remote))?;
+        let command = self.shown_words(words);
+        let url_host = url.and_then(|(key, url, _)| {
+            self.note(references(url).found);
+            if looks_secret_value(url).is_some() || has_secret_query(url) {
+                self.literal_secrets.push(key.to_owned());
+            }
+            host_of(url)
+        });
+        let env_labels = self.env_labels();
+        let header_names = self.header_names();
+        let timeout = self.timeout();
+        let tools_allowed: Vec<String> = self.names(self.spelling.allowed);
+        let tools_allowed = if tools_allowed == ["*"] { Vec::new() } else { tools_allowed };
+        let tools_denied = self.names(self.spelling.denied);
+        let cwd = self.text("cwd").map(|cwd| {
+            self.note(references(&cwd).found);
+            self.redactor.redact_str(&cwd)
+        });
+        let description = self.text("description").map(|text| self.redactor.redact_str(&cut(&text)));
+        let enabled = self.enabled();
+        let unknown_keys = self.unknown_keys();
+        for include in self.spelling.includes {
+            if self.members.contains_key(*include) {
+                self.unresolved.push((*include).to_owned());
+            }
+        }
+        let fingerprint = Fingerprint::builder("brigade.discovered-server.v1")
+            .text("transport", transport)
+            .list("command", command.iter().map(|word| common_form(word)))
+            .text("cwd", cwd.as_deref())
+            .list("env", sorted(&env_labels))
+            .list("headers", sorted(&header_names).iter().map(|name| name.to_ascii_lowercase()))
+            .text("host", url_host.as_deref())
+            .text("timeout", timeout.as_ref().map(Number::as_str))
+            .list("allowed", sorted(&tools_allowed))
+            .list("denied", sorted(&tools_denied))
+            .finish();
+        dedup(&mut self.unresolved);
+        dedup(&mut self.literal_secrets);
+        if !self.literal_secrets.is_empty() {
+            let keys = self.literal_secrets.join(", ");
+            self.trouble(
+                IssueCode::LiteralSecret,
+                format!("secrets stand in the file ({keys}); bind them through env_bindings of the policy"),
+            );
+        }
+        Some(DiscoveredEntry {
+            id: plain_id("mcp", name),
+            source: "mcp".to_owned(),
+            family: "mcp".to_owned(),
+            name: name.to_owned(),
+            description,
+            transport: Some(transport.to_owned()),
+            command,
+            cwd,
+            env_labels,
+            header_names,
+            url_host,
+            enabled,
+            timeout,
+            tools_allowed,
+            tools_denied,
+            unresolved: std::mem::take(&mut self.unresolved),
+            unknown_keys,
+            literal_secrets: std::mem::take(&mut self.literal_secrets),
+            fingerprint,
+            registered_as: is_own.then(|| NAME.to_owned()),
+            origins: Vec::new(),
+        })
+    }
+
+    /// Decides how the server is reached; `None` if it does not say.
+    fn transport(
+        &mut self,
+        kind: Option<&str>,
+        has_command: bool,
+        url: Option<Remote>,
+    ) -> Option<&'static str> {
+        let of_kind = match kind {
+            Some("stdio" | "local") => Some("stdio"),
+            Some("http" | "streamable-http" | "streamable_http" | "streamableHttp" | "remote") => {
+                Some("http")
+            }
+            Some("sse") => Some("sse"),
+            Some(_) | None => None,
+        };
+        let of_url = match url {
+            Some(Remote::Sse) => Some("sse"),
+            Some(Remote::Http) => Some("http"),
+            Some(Remote::ByType) => of_kind.filter(|kind| *kind != "stdio").or(Some("http")),
+            None => None,
+        };
+        if has_command && url.is_some() {
+            self.trouble(IssueCode::ServerAmbiguous, "the server has both a command and a URL");
+        }
+        let transport = match (has_command, of_url) {
+            (true, Some(remote)) if of_kind.is_some_and(|kind| kind != "stdio") => Some(remote),
+            (true, _) => Some("stdio"),
+            (false, remote) => remote,
+        };
+        let Some(transport) = transport else {
+            self.trouble(IssueCode::ServerWithoutCommand, "the server says neither a command nor a URL");
+            return None;
+        };
+        let is_needed = match self.spelling.typed {
+            Typed::Never => false,
+            Typed::Remote => transport != "stdio",
+            Typed::Always => true,
+        };
+        if kind.is_some() && of_kind.is_none() {
+            self.trouble(IssueCode::TypeUnclear, "the `type` of the server is none that is known");
+        } else if kind.is_none() && is_needed {
+            self.trouble(IssueCode::TypeUnclear, "the server has no `type`, which its program asks for");
+        } else if of_kind.is_some_and(|kind| (kind == "stdio") != (transport == "stdio")) {
+            self.trouble(IssueCode::TypeUnclear, "the `type` of the server does not suit its other keys");
+        }
+        Some(transport)
+    }
+
+    /// Returns the command line as it stands there.
+    fn words(&mut self) -> Vec<String> {
+        let mut words = Vec::new();
+        let mut arguments = self.members.get("args");
+        match self.members.get(self.spelling.command) {
+            Some(Json::String(text)) if is_line(text) => {
+                self.trouble(IssueCode::CommandInOneText, "the command has its words in one text");
+                words.extend(text.split_whitespace().map(str::to_owned));
+            }
+            Some(Json::String(text)) => words.extend((!text.trim().is_empty()).then(|| text.clone())),
+            Some(Json::Array(items)) => {
+                for item in items.iter().take(MOST) {
+                    match word(item) {
+                        Some(word) => words.push(word),
+                        None => self.trouble(IssueCode::FieldInvalid, "a word of the command is not a text"),
+                    }
+                }
+            }
+            Some(Json::Object(inner)) => {
+                words.extend(inner.get("path").and_then(Json::as_str).map(str::to_owned));
+                arguments = arguments.or(inner.get("args"));
+            }
+            Some(Json::Null) | None => {}
+            Some(Json::Bool(_) | Json::Number(_)) => {
+                self.trouble(IssueCode::FieldInvalid, "`command` is not a text");
+            }
+        }
+        if words.is_empty() {
+            return words;
+        }
+        match arguments {
+            Some(Json::Array(items)) => {
+                for item in items.iter().take(MOST) {
+                    match word(item) {
+                        Some(word) => words.push(word),
+                        None => self.trouble(IssueCode::FieldInvalid, "an element of `args` is not a text"),
+                    }
+                }
+            }
+            Some(Json::String(text)) => {
+                self.trouble(IssueCode::FieldInvalid, "`args` is a text and not a list");
+                words.extend(text.split_whitespace().map(str::to_owned));
+            }
+            Some(Json::Null) | None => {}
+            Some(_) => self.trouble(IssueCode::FieldInvalid, "`args` is not a list"),
+        }
+        words
+    }
+
+    /// Masks what is secret in a command line, and notes the references in it.
+    fn shown_words(&mut self, words: Vec<String>) -> Vec<String> {
+        let found: Vec<References> = words.iter().map(|word| references(word)).collect();
+        for index in secret_words(&words) {
+            if found[index].is_literal() {
+                self.literal_secrets.push(format!("command[{index}]"));
+            }
+        }
+        let shown: Vec<String> = found.iter().map(|found| found.shown.clone()).collect();
+        for found in found {
+            self.note(found.found);
+        }
+        let masked = self.redactor.redact_argv(&shown);
+        let mut result: Vec<String> = Vec::with_capacity(words.len());
+        let is_env_program = |word: &str| word.rsplit('/').next() == Some("env");
+        let mut takes_values = words.first().is_some_and(|word| is_env_program(word));
+        for (index, masked) in masked.iter().enumerate() {
+            let word = &words[index];
+            let after_flag =
+                index.checked_sub(1).is_some_and(|before| ["-e", "--env"].contains(&words[before].as_str()));
+            let flag = word.strip_prefix("--env=").or_else(|| word.strip_prefix("-e="));
+            let assignment =
+                if 0 < index && (after_flag || takes_values) { Some(word.as_str()) } else { flag };
+            let shown = match assignment.and_then(|text| text.split_once('=')) {
+                Some((name, value)) if is_variable(name) && !value.is_empty() => {
+                    let found = references(value);
+                    if is_secret(name, value, &found) {
+                        self.literal_secrets.push(format!("command[{index}]"));
+                    }
+                    let start = &word[..word.len() - value.len()];
+                    let is_reference = !found.is_literal();
+                    if is_reference { found_as(start, &found) } else { format!("{start}{MARK}") }
+                }
+                _ => without_path(masked.as_str()),
+            };
+            takes_values &= index == 0 || assignment.is_some_and(|text| text.contains('='));
+            result.push(cut(&shown));
+        }
+        result
+    }
+
+    fn env_labels(&mut self) -> Vec<String> {
+        let mut labels = Vec::new();
+        self.value_names(self.members.get(self.spelling.env), self.spelling.env, &mut labels);
+        if let Some(Json::Object(command)) = self.members.get(self.spelling.command) {
+            self.value_names(command.get("env"), "env", &mut labels);
+        }
+        for key in self.spelling.env_names {
+            for item in self.members.get(*key).and_then(Json::as_array).into_iter().flatten().take(MOST) {
+                let name = item.as_str().or_else(|| item.get("name").and_then(Json::as_str));
+                self.variable_name(name, key, &mut labels);
+            }
+        }
+        if let Some(key) = self.spelling.bearer_variable
+            && let Some(value) = self.members.get(key)
+        {
+            self.variable_name(value.as_str(), key, &mut labels);
+        }
+        if let Some(key) = self.spelling.header_variables {
+            for value in self.members.get(key).and_then(Json::as_object).into_iter().flat_map(Object::values)
+            {
+                self.variable_name(value.as_str(), key, &mut labels);
+            }
+        }
+        dedup(&mut labels);
+        labels
+    }
+
+    /// Takes the name of a variable that stands in a value. What is no name is not shown.
+    fn variable_name(&mut self, name: Option<&str>, key: &str, labels: &mut Vec<String>) {
+        match name {
+            Some(name) if is_variable(name) && looks_secret_value(name).is_none() => {
+                labels.push(name.to_owned());
+            }
+            _ => {
+                self.trouble(IssueCode::FieldInvalid, format!("`{key}` has something that names no variable"))
+            }
+        }
+    }
+
+    fn header_names(&mut self) -> Vec<String> {
+        let mut names = Vec::new();
+        for (key, inner) in self.spelling.headers {
+            let value = self.members.get(*key);
+            let value = match inner {
+                Some(inner) => value.and_then(|value| value.get(inner)),
+                None => value,
+            };
+            self.value_names(value, inner.unwrap_or(key), &mut names);
+        }
+        if let Some(key) = self.spelling.header_variables {
+            let variables = self.members.get(key).and_then(Json::as_object);
+            names.extend(variables.into_iter().flat_map(Object::keys).map(|name| shown_key(name)));
+        }
+        let has_bearer = self.spelling.bearer_variable.is_some_and(|key| self.members.contains_key(key));
+        if has_bearer && !names.iter().any(|name| name.eq_ignore_ascii_case("authorization")) {
+            names.push("Authorization".to_owned());
+        }
+        dedup(&mut names);
+        names
+    }
+
+    /// Takes the keys of a map, and looks at the values without keeping them.
+    fn value_names(&mut self, map: Option<&Json>, key: &str, names: &mut Vec<String>) {
+        let members = match map {
+            Some(Json::Object(members)) => members,
+            Some(Json::Null) | None => return,
+            Some(_) => return self.trouble(IssueCode::FieldInvalid, format!("`{key}` is not an object")),
+        };
+        for (name, value) in members.iter().take(MOST) {
+            let shown = shown_key(name);
+            if let Some(text) = value.as_str() {
+                let found = references(text);
+                if is_secret(name, text, &found) {
+                    self.literal_secrets.push(format!("{key}.{shown}"));
+                }
+                self.note(found.found);
+            }
+            names.push(shown);
+        }
+    }
+
+    fn timeout(&mut self) -> Option<Number> {
+        for (key, unit) in self.spelling.timeouts {
+            let Some(value) = self.members.get(*key) else { continue };
+            let seconds =
+                value.as_f64().filter(|value| value.is_finite() && 0.0 <= *value).map(|value| match unit {
+                    Unit::Seconds => value,
+                    Unit::Milliseconds => value / 1000.0,
+                });
+            let Some(seconds) = seconds else {
+                self.trouble(IssueCode::FieldInvalid, format!("`{key}` is not a number"));
+                continue;
+            };
+            let is_whole = seconds.fract() == 0.0 && seconds < 1e15;
+            return Some(if is_whole { Number::from(seconds as i64) } else { Number::from(seconds) });
+        }
+        None
+    }
+
+    fn enabled(&mut self) -> bool {
+        let truth = |key: &str| self.members.get(key).map(|value| value.as_bool());
+        match (truth("enabled"), truth("disabled")) {
+            (Some(None), _) | (_, Some(None)) => {
+                self.trouble(IssueCode::FieldInvalid, "`enabled` or `disabled` is neither true nor false");
+                true
+            }
+            (Some(Some(enabled)), disabled) => enabled && disabled != Some(Some(true)),
+            (None, disabled) => disabled != Some(Some(true)),
+        }
+    }
+
+    fn names(&mut self, key: Option<&'static str>) -> Vec<String> {
+        let Some(key) = key else { return Vec::new() };
+        match self.members.get(key) {
+            Some(Json::Array(items)) => items
+                .iter()
+                .take(MOST)
+                .filter_map(Json::as_str)
+                .map(|name| cut(&self.redactor.redact_str(name)))
+                .collect(),
+            Some(Json::Null) | None => Vec::new(),
+            Some(_) => {
+                self.trouble(IssueCode::FieldInvalid, format!("`{key}` is not a list"));
+                Vec::new()
+            }
+        }
+    }
+
+    fn text(&self, key: &str) -> Option<String> {
+        self.members.get(key).and_then(Json::as_str).map(cut)
+    }
+
+    fn unknown_keys(&mut self) -> Vec<String> {
+        let spelling = self.spelling;
+        let is_known = |key: &str| {
+            EVERYWHERE.contains(&key)
+                || [spelling.command, spelling.env].contains(&key)
+                || spelling.env_names.contains(&key)
+                || spelling.urls.iter().any(|(url, _)| *url == key)
+                || spelling.headers.iter().any(|(header, _)| *header == key)
+                || [spelling.header_variables, spelling.bearer_variable, spelling.allowed, spelling.denied]
+                    .contains(&Some(key))
+                || spelling.timeouts.iter().any(|(timeout, _)| *timeout == key)
+                || spelling.includes.contains(&key)
+        };
+        let mut unknown = Vec::new();
+        for (key, value) in self.members.iter().filter(|(key, _)| !is_known(key)) {
+            let shown = shown_key(key);
+            let whole = Json::object([(key.clone(), value.clone())]);
+            self.literal_secrets.extend(secret_fields(&whole).iter().map(|path| path.replacen("$.", "", 1)));
+            if !spelling.beside.contains(&key.as_str()) && unknown.len() < MOST {
+                unknown.push(shown);
+            }
+        }
+        unknown
+    }
+
+    fn note(&mut self, found: Vec<String>) {
+        self.unresolved.extend(found);
+    }
+}
+
+/// Returns whether a value of the environment or of a header is a secret that stands there itself.
+fn is_secret(name: &str, value: &str, found: &References) -> bool {
+    let is_auth =
+        ["authorization", "proxy-authorization", "cookie"].contains(&name.to_ascii_lowercase().as_str());
+    let by_name = is_secret_field(name, value) || is_auth;
+    found.is_literal() && (by_name || looks_secret_value(value).is_some())
+}
+
+/// Returns whether a text is a command line rather than a program whose path has a space.
+fn is_line(text: &str) -> bool {
+    let text = text.trim();
+    let is_path =
+        text.starts_with(['/', '~', '.', '$', '{', '"', '\'']) || text[..text.len().min(3)].ends_with(":\\");
+    text.contains(char::is_whitespace) && !is_path
+}
+
+fn word(item: &Json) -> Option<String> {
+    match item {
+        Json::String(text) => Some(text.clone()),
+        Json::Number(_) | Json::Bool(_) => Some(item.to_compact()),
+        Json::Null | Json::Array(_) | Json::Object(_) => None,
+    }
+}
+
+/// Returns whether a text is the name of an environment variable.
+fn is_variable(name: &str) -> bool {
+    name.len() <= 128
+        && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+fn found_as(start: &str, found: &References) -> String {
+    format!("{start}{}", found.shown)
+}
+
+/// Returns a key for people; one that looks like a secret itself is masked.
+fn shown_key(key: &str) -> String {
+    if looks_secret_value(key).is_some() { MARK.to_owned() } else { cut(key) }
+}
+
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(LONGEST) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}
+
+/// Returns the host of a URL in small letters, with the port if one is written; `None` if it is not a plain host.
+pub(crate) fn host_of(url: &str) -> Option<String> {
+    let (_, rest) = url.trim().split_once("://")?;
+    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let is_plain = !host.is_empty()
+        && host.len() <= 260
+        && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_:[]".contains(&byte));
+    is_plain.then(|| host.to_ascii_lowercase())
+}
+
+/// Returns whether a member of the query of a URL is a secret by its name.
+fn has_secret_query(url: &str) -> bool {
+    let query = url.split_once('?').map_or("", |(_, query)| query);
+    let mut members = query.split(['&', ';', '#']).filter_map(|member| member.split_once('='));
+    members.any(|(name, value)| (is_secret_name(name) || name == "key") && references(value).is_literal())
+}
+
+/// Cuts user, path and query off a URL in a word. Those of packages (`git+https://…`) and files keep their path.
+fn without_path(word: &str) -> String {
+    let Some(at) = word.find("://") else { return word.to_owned() };
+    let start =
+        word[..at].rfind(|c: char| !c.is_ascii_alphanumeric() && !"+.-".contains(c)).map_or(0, |end| end + 1);
+    let scheme = &word[start..at];
+    let rest = &word[at + 3..];
+    let authority = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let host = rest[..authority].rsplit('@').next().unwrap_or_default();
+    let before = &word[..at + 3];
+    if scheme == "file" || scheme.starts_with("git+") || scheme == "git" {
+        let path = rest[authority..].split(['?', '#']).next().unwrap_or_default();
+        return format!("{before}{host}{path}");
+    }
+    let has_more = !matches!(&rest[authority..], "" | "/");
+    format!("{before}{host}{}", if has_more { format!("/{MARK}") } else { String::new() })
+}
+
+/// Returns a word with the references of all harnesses in one form.
+fn common_form(word: &str) -> String {
+    word.replace("${env:", "${").replace("{env:", "${").replace("$${", "${")
+}
+
+fn sorted(names: &[String]) -> Vec<String> {
+    let mut names = names.to_vec();
+    names.sort_unstable();
+    names
+}
+
+fn dedup(names: &mut Vec<String>) {
+    let mut seen = std::collections::HashSet::new();
+    names.retain(|name| seen.insert(name.clone()));
+}

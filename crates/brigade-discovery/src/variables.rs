@@ -1,0 +1,199 @@
+//! References that a harness would expand: found, named, and left as they are.
+//!
+//! Nothing is expanded. A name is shown only if it is a plain one, since what stands around it may be a secret.
+
+use brigade_redact::{MARK, is_secret_name};
+
+/// Words before a colon that are kinds of references, and not names of variables.
+const KINDS: &[&str] = &["env", "file", "input", "config", "command", "secrets"];
+
+/// What references a text holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct References {
+    /// The references, as they are written; without default values.
+    pub(crate) found: Vec<String>,
+    /// The text without them. Default values stay.
+    pub(crate) rest: String,
+    /// The text, with default values of secret variables masked.
+    pub(crate) shown: String,
+}
+
+impl References {
+    /// Returns whether the text says something itself, besides references, separators and the name of a scheme.
+    pub(crate) fn is_literal(&self) -> bool {
+        if self.found.is_empty() {
+            return !self.rest.trim().is_empty();
+        }
+        let words = self.rest.split(|c: char| !c.is_alphanumeric());
+        let scheme = |word: &&str| {
+            !["bearer", "basic", "token", "apikey"].contains(&word.to_ascii_lowercase().as_str())
+        };
+        4 <= words.filter(scheme).map(|word| word.chars().count()).sum::<usize>()
+    }
+}
+
+/// Finds the references of a text.
+pub(crate) fn references(text: &str) -> References {
+    let mut result = References::default();
+    let mut at = 0;
+    while let Some(next) = text[at..].find(['$', '{']).map(|found| at + found) {
+        let before = &text[at..next];
+        result.rest.push_str(before);
+        result.shown.push_str(before);
+        let rest = &text[next..];
+        let length = match reference(rest, text[..next].chars().next_back()) {
+            Some((reference, length)) => {
+                let whole = &rest[..length];
+                match reference.default {
+                    Some(default) if is_secret_name(&reference.name) && !default.is_empty() => {
+                        result.shown.push_str(&whole.replacen(default, MARK, 1));
+                    }
+                    Some(_) | None => result.shown.push_str(whole),
+                }
+                result.rest.push_str(reference.default.unwrap_or_default());
+                result.found.push(reference.shown);
+                length
+            }
+            None => {
+                result.rest.push_str(&rest[..1]);
+                result.shown.push_str(&rest[..1]);
+                1
+            }
+        };
+        at = next + length;
+    }
+    result.rest.push_str(&text[at..]);
+    result.shown.push_str(&text[at..]);
+    result
+}
+
+struct Reference<'t> {
+    shown: String,
+    name: String,
+    default: Option<&'t str>,
+}
+
+/// Reads the reference that a text begins with, and its length.
+fn reference(text: &str, before: Option<char>) -> Option<(Reference<'_>, usize)> {
+    let plain = |shown: String| Reference { shown, name: String::new(), default: None };
+    if let Some(inner) = text.strip_prefix("${{") {
+        let end = inner.find("}}")?;
+        let name = inner[..end].trim();
+        let shown = if is_path_like(name) { format!("${{{{ {name} }}}}") } else { "${{ … }}".to_owned() };
+        return Some((plain(shown), 3 + end + 2));
+    }
+    if let Some(inner) = text.strip_prefix("${") {
+        let end = inner.find('}')?;
+        return Some((braced(&inner[..end]), 2 + end + 1));
+    }
+    if let Some(inner) = text.strip_prefix("$(") {
+        return Some((plain("$(…)".to_owned()), 2 + closing(inner)));
+    }
+    if let Some(inner) = text.strip_prefix('{') {
+        let end = inner.find('}')?;
+        let (kind, name) = inner[..end].split_once(':')?;
+        let is_known = ["env", "file"].contains(&kind) && is_path_like(name);
+        return is_known.then(|| (plain(format!("{{{kind}:{name}}}")), end + 2));
+    }
+    let inner = text.strip_prefix('$')?;
+    let length = inner.find(|c: char| !matches!(c, 'A'..='Z' | '0'..='9' | '_')).unwrap_or(inner.len());
+    let starts_word = before.is_none_or(|c| c.is_whitespace() || "=:/\"',".contains(c));
+    let ends_word =
+        inner[length..].chars().next().is_none_or(|c| c.is_whitespace() || "/:\"',.@".contains(c));
+    let is_name = inner.starts_with(|c: char| c.is_ascii_uppercase() || c == '_');
+    (is_name && starts_word && ends_word).then(|| (plain(text[..=length].to_owned()), length + 1))
+}
+
+/// Reads what is between `${` and `}`.
+fn braced(inner: &str) -> Reference<'_> {
+    let length = inner.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(inner.len());
+    let (word, rest) = inner.split_at(length);
+    let is_name = word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    if !is_name {
+        return Reference { shown: "${…}".to_owned(), name: String::new(), default: Some(inner) };
+    }
+    if KINDS.contains(&word)
+        && let Some(name) = rest.strip_prefix(':')
+        && !name.starts_with('-')
+    {
+        let (name, default) = name.split_once(":-").map_or((name, None), |(name, text)| (name, Some(text)));
+        let shown =
+            if is_path_like(name) { format!("${{{word}:{name}}}") } else { format!("${{{word}:…}}") };
+        return Reference { shown, name: name.to_owned(), default };
+    }
+    let default = rest.trim_start_matches([':', '-', '=', '?', '+']);
+    let default = (!rest.is_empty()).then_some(default);
+    Reference { shown: format!("${{{word}}}"), name: word.to_owned(), default }
+}
+
+/// Returns whether a text can be a name or a path, and not a sentence or a value with other characters.
+fn is_path_like(text: &str) -> bool {
+    (1..=100).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-/~ ".contains(&byte))
+}
+
+/// Returns the bytes up to the parenthesis that closes, with it.
+fn closing(inner: &str) -> usize {
+    let mut open = 1_usize;
+    for (at, byte) in inner.bytes().enumerate() {
+        match byte {
+            b'(' => open += 1,
+            b')' => open -= 1,
+            _ => {}
+        }
+        if open == 0 {
+            return at + 1;
+        }
+    }
+    inner.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, found: &[&str], rest: &str) {
+        let references = references(text);
+        assert_eq!(
+            (
+                references.found.iter().map(String::as_str).collect::<Vec<_>>().as_slice(),
+                references.rest.as_str()
+            ),
+            (found, rest)
+        );
+    }
+
+    #[test]
+    fn references_are_named_and_not_expanded() {
+        check("plain $5 {x} pa$Word {\"a\": 1}", &[], "plain $5 {x} pa$Word {\"a\": 1}");
+        check("Bearer ${TOKEN}", &["${TOKEN}"], "Bearer ");
+        check("${env:A}/${input:api-key}", &["${env:A}", "${input:api-key}"], "/");
+        check("{env:A} {file:~/x}", &["{env:A}", "{file:~/x}"], " ");
+        check("$HOME/x $lower a$B", &["$HOME"], "/x $lower a$B");
+        check("${{ secrets.KEY }}", &["${{ secrets.KEY }}"], "");
+        check("$(pass show (a) b)c", &["$(…)"], "c");
+        check("${X:-some default}", &["${X}"], "some default");
+        check("${env:X:-d}", &["${env:X}"], "d");
+        check("${workspaceFolder}/a", &["${workspaceFolder}"], "/a");
+        check("${a", &[], "${a");
+    }
+
+    #[test]
+    fn values_are_not_shown_as_names() {
+        check("${!x y}", &["${…}"], "!x y");
+        check("${env:a=b}", &["${env:…}"], "");
+        check("${{ a; b }}", &["${{ … }}"], "");
+        assert_eq!(references("--k=${API_KEY:-hunter2}").shown, "--k=${API_KEY:-[redacted]}");
+        assert_eq!(references("${PORT:-80}").shown, "${PORT:-80}");
+    }
+
+    #[test]
+    fn a_text_of_references_alone_is_no_literal() {
+        let is_literal = |text: &str| references(text).is_literal();
+        assert!(
+            !is_literal("Bearer ${T}") && !is_literal("${A}:${B}") && !is_literal("") && !is_literal("$T")
+        );
+        assert!(is_literal("hunter2") && is_literal("${USER}:hunter2") && is_literal("${T:-hunter2}"));
+    }
+}

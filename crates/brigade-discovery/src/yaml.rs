@@ -1,0 +1,232 @@
+//! YAML as values with places, from the events of a parser.
+//!
+//! Depth, length of lines and the number of values are bounded, also where aliases repeat them. Only the first document
+//! of a text is read. Scalars are those of the core schema; tags are ignored, and `<<` is an ordinary key.
+
+use std::collections::HashMap;
+
+use brigade_core::{Json, Object};
+use saphyr_parser::{Event, Marker, Parser, ScalarStyle};
+
+use crate::edit::At;
+
+/// The deepest nesting that is read.
+const DEPTH: usize = 64;
+
+/// The most values of a text, with those that aliases repeat.
+const VALUES: usize = 100_000;
+
+/// The longest line. The parser looks ahead to the end of a line.
+const LINE: usize = 64 << 10;
+
+/// Why a text is not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum YamlError {
+    Invalid(At),
+    TooDeep(At),
+    TooLong(At),
+    TooMany(At),
+    Alias(At),
+}
+
+/// A value and where it begins.
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    pub(crate) at: At,
+    pub(crate) value: Value,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Value {
+    Scalar(Json),
+    List(Vec<Node>),
+    Map(Vec<(Key, Node)>),
+}
+
+/// A key and where it stands.
+#[derive(Clone, Debug)]
+pub(crate) struct Key {
+    pub(crate) text: String,
+    pub(crate) at: At,
+}
+
+impl Node {
+    /// Returns the value of the last member with a key.
+    pub(crate) fn get(&self, key: &str) -> Option<&Node> {
+        let Value::Map(members) = &self.value else { return None };
+        members.iter().rev().find(|(member, _)| member.text == key).map(|(_, value)| value)
+    }
+
+    /// Converts to a value without places. Of equal keys the last one counts.
+    pub(crate) fn to_json(&self) -> Json {
+        match &self.value {
+            Value::Scalar(json) => json.clone(),
+            Value::List(items) => Json::Array(items.iter().map(Node::to_json).collect()),
+            Value::Map(members) => {
+                let members = members.iter().map(|(key, value)| (key.text.clone(), value.to_json()));
+                Json::Object(members.collect::<Object>())
+            }
+        }
+    }
+
+    fn values(&self) -> usize {
+        match &self.value {
+            Value::Scalar(_) => 1,
+            Value::List(items) => 1 + items.iter().map(Node::values).sum::<usize>(),
+            Value::Map(members) => 1 + members.iter().map(|(_, value)| value.values()).sum::<usize>(),
+        }
+    }
+}
+
+/// A list or map that is not closed yet.
+struct Open {
+    at: At,
+    anchor: usize,
+    key: Option<Key>,
+    value: Value,
+}
+
+/// Reads the first document of a text; `None` if it is empty.
+pub(crate) fn parse(text: &str) -> Result<Option<Node>, YamlError> {
+    let text = text.trim_start_matches('\u{feff}');
+    if let Some(line) = text.lines().position(|line| LINE < line.len()) {
+        return Err(YamlError::TooLong(At { line: line + 1, column: 1 }));
+    }
+    let mut anchors: HashMap<usize, Node> = HashMap::new();
+    let mut open: Vec<Open> = Vec::new();
+    let mut values = 0;
+    for event in Parser::new_from_str(text) {
+        let (event, span) = event.map_err(|error| YamlError::Invalid(place(error.marker())))?;
+        let at = place(&span.start);
+        let (node, anchor) = match event {
+            Event::Scalar(scalar, style, anchor, _) => {
+                let json = if style == ScalarStyle::Plain { plain(&scalar) } else { Json::from(&*scalar) };
+                (Node { at, value: Value::Scalar(json) }, anchor)
+            }
+            Event::Alias(anchor) => {
+                let node = anchors.get(&anchor).ok_or(YamlError::Alias(at))?;
+                values += node.values();
+                if VALUES < values {
+                    return Err(YamlError::TooMany(at));
+                }
+                (Node { at, ..node.clone() }, 0)
+            }
+            Event::SequenceStart(anchor, _) | Event::MappingStart(anchor, _) => {
+                if DEPTH <= open.len() {
+                    return Err(YamlError::TooDeep(at));
+                }
+                let is_list = matches!(event, Event::SequenceStart(..));
+                let value = if is_list { Value::List(Vec::new()) } else { Value::Map(Vec::new()) };
+                open.push(Open { at, anchor, key: None, value });
+                continue;
+            }
+            Event::SequenceEnd | Event::MappingEnd => {
+                let Some(Open { at, anchor, value, .. }) = open.pop() else { continue };
+                (Node { at, value }, anchor)
+            }
+            Event::DocumentEnd | Event::StreamEnd => break,
+            Event::Nothing | Event::StreamStart | Event::DocumentStart(_) => continue,
+        };
+        values += 1;
+        if VALUES < values {
+            return Err(YamlError::TooMany(at));
+        }
+        if 0 < anchor {
+            anchors.insert(anchor, node.clone());
+        }
+        match open.last_mut() {
+            None => return Ok(Some(node)),
+            Some(Open { value: Value::List(items), .. }) => items.push(node),
+            Some(Open { value: Value::Map(members), key, .. }) => match key.take() {
+                Some(key) => members.push((key, node)),
+                None => *key = Some(Key { at: node.at, text: key_text(&node) }),
+            },
+            Some(Open { value: Value::Scalar(_), .. }) => {}
+        }
+    }
+    Ok(None)
+}
+
+fn place(marker: &Marker) -> At {
+    At { line: marker.line().max(1), column: marker.col() + 1 }
+}
+
+fn key_text(node: &Node) -> String {
+    match &node.value {
+        Value::Scalar(Json::String(text)) => text.clone(),
+        Value::Scalar(other) => other.to_compact(),
+        Value::List(_) | Value::Map(_) => "?".to_owned(),
+    }
+}
+
+/// Reads a scalar without quotes.
+fn plain(text: &str) -> Json {
+    match text {
+        "" | "~" | "null" | "Null" | "NULL" => Json::Null,
+        "true" | "True" | "TRUE" => Json::Bool(true),
+        "false" | "False" | "FALSE" => Json::Bool(false),
+        _ => {
+            let is_number = text.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+            // Numbers that JSON writes in the same way; others stay texts.
+            let number = is_number.then(|| Json::parse(text).ok()).flatten();
+            match number {
+                Some(number @ Json::Number(_)) => number,
+                _ => Json::from(text),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn json(text: &str) -> String {
+        parse(text).unwrap().map_or_else(String::new, |node| node.to_json().to_compact())
+    }
+
+    #[track_caller]
+    fn refused(text: &str, expect: YamlError) {
+        assert_eq!(parse(text).unwrap_err(), expect);
+    }
+
+    fn at(line: usize, column: usize) -> At {
+        At { line, column }
+    }
+
+    #[test]
+    fn values_are_those_of_the_core_schema() {
+        let text = "\u{feff}a: 1\nb: [x, 'true', true, ~, 1.5, 012, \"2\"]\nc: {d: }\n# end\n";
+        assert_eq!(json(text), r#"{"a":1,"b":["x","true",true,null,1.5,"012","2"],"c":{"d":null}}"#);
+        assert_eq!(json("a: 1\na: 2\n---\nb: 3\n"), r#"{"a":2}"#);
+        assert_eq!(
+            json("a: &x {b: 1}\nc: *x\nd: {<<: *x}"),
+            r#"{"a":{"b":1},"c":{"b":1},"d":{"<<":{"b":1}}}"#
+        );
+        assert_eq!((json(""), json("# only\n")), (String::new(), String::new()));
+    }
+
+    #[test]
+    fn places_are_lines_and_columns() {
+        let node = parse("a:\n  b: c\n").unwrap().unwrap();
+        let Value::Map(members) = &node.value else { panic!() };
+        let Value::Map(inner) = &members[0].1.value else { panic!() };
+        assert_eq!((members[0].0.at, inner[0].0.at, inner[0].1.at), (at(1, 1), at(2, 3), at(2, 6)));
+    }
+
+    #[test]
+    fn hostile_texts_are_refused() {
+        refused("a: [", YamlError::Invalid(at(2, 1)));
+        assert!(matches!(parse(&"[".repeat(100_000)), Err(YamlError::TooLong(_))));
+        assert!(matches!(parse(&"[\n".repeat(100_000)), Err(YamlError::Invalid(_) | YamlError::TooDeep(_))));
+        assert!(matches!(parse(&"- ".repeat(10_000)), Err(YamlError::TooDeep(_))));
+        assert!(matches!(parse("a: *x"), Err(YamlError::Invalid(_) | YamlError::Alias(_))));
+        assert!(matches!(parse("a: &x [*x]"), Err(YamlError::Invalid(_) | YamlError::Alias(_))));
+        let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
+        for level in 1..12 {
+            let list = vec![format!("*a{}", level - 1); 9].join(", ");
+            bomb.push_str(&format!("a{level}: &a{level} [{list}]\n"));
+        }
+        assert!(matches!(parse(&bomb), Err(YamlError::TooMany(_))));
+    }
+}
