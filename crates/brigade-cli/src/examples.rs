@@ -53,6 +53,15 @@ const TABLE: &[Examples] = &[
             ("brigade tools connect codex --remove", "Remove it"),
         ],
     ),
+    (
+        "tools",
+        "discover",
+        &[
+            ("brigade tools discover", "List what all agent programs have"),
+            ("brigade tools discover --harness cursor --source mcp", "Only the MCP servers of Cursor"),
+            ("brigade tools discover --scope project --json", "What the files of this workspace say"),
+        ],
+    ),
     ("tools", "show", &[("brigade tools show count-words", "Show a tool and its projections")]),
     ("tools", "search", &[("brigade tools search json", "Search all tools for a word")]),
     (

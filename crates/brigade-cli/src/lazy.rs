@@ -3,7 +3,7 @@
 //! Building the whole command tree takes longer than most commands run. So a group is built when its name has been
 //! parsed, or for help, completions and manual pages.
 
-use clap::{ArgMatches, Command, Error, FromArgMatches, Subcommand};
+use clap::{ArgMatches, Args, Command, Error, FromArgMatches, Subcommand};
 
 use crate::examples;
 
@@ -24,6 +24,16 @@ impl<T: FromArgMatches> FromArgMatches for Lazy<T> {
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
         self.0.update_from_arg_matches(matches)
+    }
+}
+
+impl<T: Args> Args for Lazy<T> {
+    fn augment_args(command: Command) -> Command {
+        command.defer(|command| examples::attach(T::augment_args(command)))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        command.defer(|command| examples::attach(T::augment_args_for_update(command)))
     }
 }
 

@@ -40,6 +40,7 @@ fn outside(command: &Command) -> Outside {
         },
         Command::Tools(command) => match &command.0 {
             Tools::Init(_) | Tools::Defaults(_) | Tools::Keys(_) | Tools::Harness(_) => O::Works,
+            Tools::Discover(_) => O::Works,
             Tools::Policy(command) if matches!(command.0, policy::Policy::Init(_)) => O::Works,
             Tools::Runtime(command) if matches!(command.0, runtime::Runtime::Init(_)) => O::Works,
             Tools::Pack(command) if matches!(command.0, pack::Pack::Import(_)) => O::Works,
@@ -51,6 +52,7 @@ fn outside(command: &Command) -> Outside {
             Tools::Pack(command) if matches!(command.0, pack::Pack::List(_)) => O::ShowsNothing,
             Tools::Run(command) if matches!(command.0, run::Run::Verify(_)) => O::Fails,
             Tools::State(_) | Tools::Pins(_) | Tools::Observe(_) | Tools::Connect(_) => O::Fails,
+            Tools::Sync(arguments) if arguments.0.command.is_none() => O::Fails,
             Tools::Agent(_) | Tools::Profile(_) | Tools::Cost(_) => O::Fails,
             _ => O::FailsAsText,
         },

@@ -60,6 +60,7 @@ mod pins;
 mod policies;
 mod projections;
 mod refusal;
+mod registry;
 mod report;
 mod request;
 mod room;
@@ -125,6 +126,10 @@ pub use logs::LogReach;
 pub use observe::Declare;
 pub use projections::{ApplyRequest, Selection, SyncRequest};
 pub use refusal::{Refusal, RunRefusal};
+pub use registry::{
+    ChangedEntry, DiscoverRequest, DiscoverSource, DiscoveredEntry, DiscoveryIssue, EntryOrigin, FileState,
+    HarnessFiles, Registry, harness_labels,
+};
 pub use report::*;
 pub use request::{Blocked, Request};
 pub use running::RunTarget;

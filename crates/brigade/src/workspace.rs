@@ -23,6 +23,7 @@ use crate::parity::Parity;
 use crate::pins::Pins;
 use crate::policies::Policies;
 use crate::projections::Projections;
+use crate::registry::Registry;
 use crate::room::{Room, rel};
 use crate::runtimes::Runtimes;
 use crate::sample::{NewFile, make_folder, write_files};
@@ -179,6 +180,11 @@ impl Workspace {
     /// Returns the operations on agent programs that use the workspace.
     pub fn clients(&self) -> Clients {
         Clients { room: self.room.clone() }
+    }
+
+    /// Returns the operations on the tools of other agent programs.
+    pub fn registry(&self) -> Registry {
+        Registry { room: self.room.clone() }
     }
 
     /// Returns the operations on runtimes.

@@ -22,6 +22,7 @@ mod cli_output;
 mod cli_usage;
 mod closed_reads;
 mod connect;
+mod discover;
 mod doctor_faults;
 mod doctor_health;
 mod documents_of_v030;

@@ -9,6 +9,7 @@ mod contracts;
 mod cost;
 mod defaults;
 mod describe;
+mod discover;
 mod doctor;
 mod harness;
 mod import;
@@ -28,7 +29,7 @@ pub(crate) mod runtime;
 mod search;
 mod show;
 mod state;
-mod sync;
+pub(crate) mod sync;
 
 use brigade::Exit;
 use clap::Subcommand;
@@ -54,6 +55,7 @@ pub(crate) enum Tools {
     Doctor(doctor::DoctorArgs),
     ImportIssues(import_issues::ImportIssuesArgs),
     Connect(connect::ConnectArgs),
+    Discover(discover::DiscoverArgs),
     /// Plan, queue, review and run calls
     #[command(subcommand)]
     Call(Lazy<call::Call>),
@@ -78,9 +80,12 @@ pub(crate) enum Tools {
     /// if it is verified to belong to the runtime.
     #[command(subcommand)]
     Runtime(Lazy<runtime::Runtime>),
-    /// Write projections only when explicitly confirmed
-    #[command(subcommand)]
-    Sync(Lazy<sync::Sync>),
+    /// Remember the tools of agent programs, or write projections with plan and apply
+    ///
+    /// Without a subcommand, does what `brigade tools discover` does, compares with .brigade/tools/discovered.json and
+    /// writes that file if something changed. The subcommands plan and apply concern projections, and write them only
+    /// when explicitly confirmed.
+    Sync(Lazy<sync::SyncArgs>),
     /// Review differences between harnesses
     #[command(subcommand)]
     Parity(Lazy<parity::Parity>),
@@ -128,6 +133,7 @@ pub(crate) fn run(command: &Tools, session: &Session<'_>, output: &mut Output<'_
         Tools::Apply(arguments) => output.finish(apply::run(session, arguments, output)),
         Tools::ImportIssues(arguments) => output.finish(import_issues::run(session, arguments)),
         Tools::Connect(arguments) => output.finish(connect::run(session, arguments)),
+        Tools::Discover(arguments) => output.finish(discover::run(session, arguments)),
         Tools::Doctor(arguments) => doctor::run(session, arguments, output),
         Tools::Call(command) => call::run(&command.0, session, output),
         Tools::Run(command) => run::run(&command.0, session, output),

@@ -10,6 +10,7 @@ mod mcp;
 mod packs;
 mod policy;
 mod projections;
+mod registry;
 mod runs;
 mod runtimes;
 mod setup;

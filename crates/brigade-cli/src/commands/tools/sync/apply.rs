@@ -8,6 +8,8 @@ use crate::output::Output;
 use crate::session::Session;
 
 /// Write projections; needs both --write and --force
+///
+/// Concerns projections only; `brigade tools sync` without more remembers the tools of agent programs.
 #[derive(Args, Debug)]
 pub(crate) struct ApplyArgs {
     /// Id of the tool

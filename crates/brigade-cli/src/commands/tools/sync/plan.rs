@@ -6,6 +6,8 @@ use clap::Args;
 use crate::session::Session;
 
 /// Show which projections a sync would write
+///
+/// Concerns projections only; `brigade tools sync` without more remembers the tools of agent programs.
 #[derive(Args, Debug)]
 pub(crate) struct PlanArgs {
     /// Id of the tool [default: all tools]

@@ -1,0 +1,137 @@
+//! Tools of other agent programs.
+
+use brigade::{DiscoveredEntry, DiscoveryIssue, DiscoveryReport, RegistrySyncReport};
+
+use crate::render::page::Page;
+use crate::render::table::{Fit, Table};
+use crate::render::text::{Text, Tone};
+use crate::render::{View, when};
+
+impl View for DiscoveryReport {
+    fn show(&self, page: &mut Page) {
+        let found: Vec<&str> = self
+            .harnesses
+            .iter()
+            .filter(|harness| harness.found)
+            .map(|harness| harness.harness.as_str())
+            .collect();
+        let found = if found.is_empty() { "none".to_owned() } else { found.join(", ") };
+        page.data.field("harnesses here", found);
+        page.data.field("entries", self.entry_count.to_string());
+        page.data.field("issues", self.issue_count.to_string());
+        let listed = || self.entries.iter().filter(|entry| entry.source != "harness");
+        if listed().next().is_some() {
+            let mut table = Table::new([
+                ("entry", Fit::Whole),
+                ("on", Fit::Whole),
+                ("runs", Fit::Cut),
+                ("where", Fit::Cut),
+            ]);
+            for entry in listed() {
+                let on = if entry.enabled { "yes" } else { "no" };
+                table.row([
+                    Text::new(Tone::Strong, &entry.id),
+                    Text::from(on),
+                    Text::from(runs(entry)),
+                    Text::from(places(entry)),
+                ]);
+            }
+            page.data.gap();
+            page.data.table(table);
+        }
+        for harness in self.harnesses.iter().filter(|harness| harness.found) {
+            let is_own = |entry: &&DiscoveredEntry| {
+                entry.source == "harness"
+                    && entry.origins.iter().any(|origin| origin.harness == harness.harness)
+            };
+            let own: Vec<&str> =
+                self.entries.iter().filter(is_own).map(|entry| entry.name.as_str()).collect();
+            if !own.is_empty() {
+                page.note(&format!("{} has tools of its own: {}", harness.title, own.join(", ")));
+            }
+        }
+        for file in self.harnesses.iter().flat_map(|harness| &harness.files) {
+            if file.status == "not-evaluated" {
+                page.note(&format!("{} is a program, and is not evaluated", file.path));
+            }
+        }
+        show_issues(&self.issues, page);
+        page.next("brigade tools sync");
+    }
+}
+
+/// Says what an entry runs or reaches, in one line.
+fn runs(entry: &DiscoveredEntry) -> String {
+    match (&entry.url_host, entry.transport.as_deref()) {
+        (Some(host), Some("http" | "sse")) => host.clone(),
+        _ if !entry.command.is_empty() => entry.command.join(" "),
+        _ => entry.description.clone().unwrap_or_default(),
+    }
+}
+
+fn places(entry: &DiscoveredEntry) -> String {
+    let mut places: Vec<String> = Vec::new();
+    for origin in &entry.origins {
+        let place = format!("{}/{}", origin.harness, origin.scope);
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
+    places.join(", ")
+}
+
+fn show_issues(issues: &[DiscoveryIssue], page: &mut Page) {
+    if issues.is_empty() {
+        return;
+    }
+    page.data.gap();
+    for issue in issues {
+        let tone = match issue.severity.as_str() {
+            "error" => Tone::Bad,
+            "warning" => Tone::Warning,
+            _ => Tone::Faint,
+        };
+        let mut text = Text::new(tone, &issue.code);
+        if let Some(id) = &issue.entry_id {
+            text = text.then(Tone::Strong, &format!(" {id}"));
+        }
+        page.data.line(text.then(Tone::Plain, &format!(": {}", issue.message)));
+        if !issue.refs.is_empty() {
+            page.data.indented(4, Text::new(Tone::Faint, &issue.refs.join(", ")));
+        } else if let Some(path) = &issue.path {
+            let place = [issue.line, issue.column].into_iter().flatten();
+            let place = place.fold(path.clone(), |place, number| format!("{place}:{number}"));
+            page.data.indented(4, Text::new(Tone::Faint, &place));
+        }
+    }
+}
+
+impl View for RegistrySyncReport {
+    fn show(&self, page: &mut Page) {
+        page.data.field("cache", Text::new(Tone::Accent, &self.cache_path));
+        page.data.field_if("made", self.made_at.map(|at| when::at(at, page.now)));
+        page.data.field("entries", self.entry_count.to_string());
+        let state = match (self.written, self.dry_run) {
+            (true, _) => "written",
+            (false, true) => "nothing was written",
+            (false, false) => "unchanged",
+        };
+        page.data.field("state", state);
+        if !(self.added.is_empty() && self.changed.is_empty() && self.removed.is_empty()) {
+            let mut table = Table::new([("change", Fit::Whole), ("entry", Fit::Whole), ("fields", Fit::Cut)]);
+            for id in &self.added {
+                table.row([Text::new(Tone::Good, "added"), Text::from(id), Text::default()]);
+            }
+            for changed in &self.changed {
+                let fields = changed.fields.join(", ");
+                table.row([Text::new(Tone::Warning, "changed"), Text::from(&changed.id), Text::from(fields)]);
+            }
+            for id in &self.removed {
+                table.row([Text::new(Tone::Bad, "removed"), Text::from(id), Text::default()]);
+            }
+            page.data.gap();
+            page.data.table(table);
+        }
+        show_issues(&self.issues, page);
+    }
+}

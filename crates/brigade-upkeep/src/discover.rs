@@ -1,0 +1,262 @@
+//! Looks at the files of agent programs, and reads what they can use. Starts nothing, and writes nothing.
+
+mod folders;
+mod machine;
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use brigade_discovery::{
+    At, Config, DiscoveredEntry, DiscoveryIssue, Extent, FileState, Harness, HarnessFiles, Inventory,
+    IssueCode, Place, Reading, Scope, Source, harnesses, natives, read_config,
+};
+
+pub use machine::Machine;
+use machine::{Looked, Spot};
+
+/// What to look for. `None` and an empty list mean everything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Look {
+    /// The labels of harnesses.
+    pub harnesses: Vec<String>,
+    /// The source of entries.
+    pub source: Option<LookFor>,
+    /// Whose files.
+    pub scope: Option<Scope>,
+}
+
+/// A source of entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LookFor {
+    /// MCP servers.
+    Mcp,
+    /// Skills and commands.
+    Skills,
+    /// What only a harness can run.
+    Natives,
+}
+
+impl LookFor {
+    /// Returns the word in reports.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            LookFor::Mcp => "mcp",
+            LookFor::Skills => "skill",
+            LookFor::Natives => "harness",
+        }
+    }
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Discovered {
+    /// The harnesses that were looked at.
+    pub harnesses: Vec<HarnessFiles>,
+    /// The entries.
+    pub entries: Vec<DiscoveredEntry>,
+    /// What people should know.
+    pub issues: Vec<DiscoveryIssue>,
+}
+
+/// Looks at the files of harnesses.
+pub fn discover(machine: &Machine<'_>, look: &Look) -> Discovered {
+    let mut hunt = Hunt {
+        machine,
+        look,
+        inventory: Inventory::default(),
+        issues: Vec::new(),
+        told: HashSet::new(),
+        rows: Vec::new(),
+        last: None,
+    };
+    let mut found = Vec::new();
+    let is_wanted = |harness: &&Harness| {
+        look.harnesses.is_empty() || look.harnesses.iter().any(|label| label == harness.label())
+    };
+    for harness in harnesses().iter().filter(is_wanted) {
+        let shown_by = hunt.shown_by(harness);
+        if harness.is_guest && shown_by.is_none() && look.harnesses.is_empty() {
+            continue;
+        }
+        hunt.harness(harness, shown_by.as_deref());
+        found.push(HarnessFiles {
+            harness: harness.label().to_owned(),
+            title: harness.program.title.to_owned(),
+            found: shown_by.is_some(),
+            files: std::mem::take(&mut hunt.rows),
+        });
+    }
+    let Hunt { inventory, mut issues, .. } = hunt;
+    let (entries, differing) = inventory.finish();
+    issues.extend(differing);
+    Discovered { harnesses: found, entries, issues }
+}
+
+/// One look at all files.
+struct Hunt<'h> {
+    machine: &'h Machine<'h>,
+    look: &'h Look,
+    inventory: Inventory,
+    issues: Vec<DiscoveryIssue>,
+    /// Issues that were told: one file may be that of several harnesses.
+    told: HashSet<DiscoveryIssue>,
+    rows: Vec<FileState>,
+    /// The file that was read last: some have parts for two scopes.
+    last: Option<(PathBuf, Looked)>,
+}
+
+impl Hunt<'_> {
+    /// Returns what shows that a harness is here: its program, or a directory of it.
+    fn shown_by(&self, harness: &Harness) -> Option<PathBuf> {
+        let program = harness.program.commands.iter().find_map(|name| self.machine.program(name));
+        program.or_else(|| {
+            let folders =
+                harness.folders.iter().filter_map(|folder| self.machine.absolute(Path::new(folder)));
+            folders.into_iter().find(|folder| self.machine.is_folder(folder))
+        })
+    }
+
+    fn is_wanted(&self, source: LookFor, extent: Extent) -> bool {
+        self.look.source.is_none_or(|wanted| wanted == source)
+            && self.look.scope.is_none_or(|scope| extent.is_of(scope))
+    }
+
+    fn harness(&mut self, harness: &'static Harness, shown_by: Option<&Path>) {
+        let mut seen: HashSet<(PathBuf, Extent)> = HashSet::new();
+        for config in harness.configs() {
+            if self.is_wanted(LookFor::Mcp, config.extent) {
+                self.config(harness, &config, &mut seen);
+            }
+        }
+        self.folders(harness);
+        if let Some(path) = shown_by.filter(|_| self.is_wanted(LookFor::Natives, Extent::User)) {
+            for entry in natives(harness, &path.display().to_string()) {
+                self.inventory.add(entry);
+            }
+        }
+    }
+
+    fn config(&mut self, harness: &'static Harness, config: &Config, seen: &mut HashSet<(PathBuf, Extent)>) {
+        let paths = config
+            .files
+            .paths(brigade_discovery::Platform::of_this_build(), |name| self.machine.variable(name));
+        for path in paths {
+            let Some(spot) = self.machine.spot(&path, config.extent) else { continue };
+            // Where the home directory is the workspace, its files are those of the user.
+            let is_of_user = seen.contains(&(spot.path.clone(), Extent::User));
+            if config.extent == Extent::Project && is_of_user {
+                continue;
+            }
+            match config.place {
+                Place::File => {
+                    if seen.insert((spot.path.clone(), config.extent)) {
+                        self.file(harness, config, &spot);
+                    }
+                }
+                Place::Program => self.program(config, &spot),
+                Place::Directory(endings) => {
+                    let is_new = seen.insert((spot.path.clone(), config.extent));
+                    self.directory(harness, config, &spot, endings, is_new);
+                }
+            }
+        }
+    }
+
+    fn directory(
+        &mut self,
+        harness: &'static Harness,
+        config: &Config,
+        spot: &Spot,
+        endings: &[&str],
+        is_new: bool,
+    ) {
+        let listed = match self.machine.list(spot) {
+            Ok(Some(listed)) => listed,
+            Ok(None) if is_new => {
+                return self.row(&spot.path, config.extent, LookFor::Mcp, "absent", 0, None);
+            }
+            Err(why) if is_new => {
+                let source = source(harness, config.extent, &spot.shown, &self.machine.workspace);
+                return self.unreadable(&source, &spot.path, LookFor::Mcp, why);
+            }
+            Ok(None) | Err(_) => return,
+        };
+        for name in listed.names.iter().filter(|name| endings.iter().any(|ending| name.ends_with(ending))) {
+            if let Some(file) = spot.inner(name) {
+                self.file(harness, config, &file);
+            }
+        }
+    }
+
+    /// Notes a file that would have to run to say something.
+    fn program(&mut self, config: &Config, spot: &Spot) {
+        let status = if self.machine.exists(&spot.path) { "not-evaluated" } else { "absent" };
+        self.row(&spot.path, config.extent, LookFor::Mcp, status, 0, None);
+    }
+
+    fn file(&mut self, harness: &'static Harness, config: &Config, spot: &Spot) {
+        let workspace = self.machine.workspace.clone();
+        let source = source(harness, config.extent, &spot.shown, &workspace);
+        let looked = match self.last.take() {
+            Some((path, looked)) if path == spot.path => looked,
+            _ => self.machine.read(spot, config.limit()),
+        };
+        match &looked {
+            Looked::Absent => self.row(&spot.path, config.extent, LookFor::Mcp, "absent", 0, None),
+            Looked::Unreadable(why) => self.unreadable(&source, &spot.path, LookFor::Mcp, why.clone()),
+            Looked::Read { bytes, .. } => {
+                let reading = read_config(&source, config, bytes);
+                let (count, broken) = (reading.entries.len(), reading.broken);
+                let status = if broken.is_some() { "broken" } else { "read" };
+                self.row(&spot.path, config.extent, LookFor::Mcp, status, count, broken);
+                self.take(reading);
+            }
+        }
+        self.last = Some((spot.path.clone(), looked));
+    }
+
+    fn take(&mut self, reading: Reading) {
+        for entry in reading.entries {
+            self.inventory.add(entry);
+        }
+        for issue in reading.issues {
+            self.tell(issue);
+        }
+    }
+
+    fn tell(&mut self, issue: DiscoveryIssue) {
+        let key = DiscoveryIssue { harness: None, ..issue.clone() };
+        if self.told.insert(key) {
+            self.issues.push(issue);
+        }
+    }
+
+    fn unreadable(&mut self, source: &Source<'_>, path: &Path, what: LookFor, why: String) {
+        self.row(path, source.extent, what, "unreadable", 0, None);
+        self.tell(source.issue(IssueCode::FileUnreadable, why, None));
+    }
+
+    fn row(
+        &mut self,
+        path: &Path,
+        extent: Extent,
+        source: LookFor,
+        status: &str,
+        entry_count: usize,
+        at: Option<At>,
+    ) {
+        self.rows.push(FileState {
+            path: path.display().to_string(),
+            scope: extent.as_str().to_owned(),
+            source: source.as_str().to_owned(),
+            status: status.to_owned(),
+            entry_count,
+            line: at.map(|at| at.line),
+            column: at.map(|at| at.column),
+        });
+    }
+}
+
+fn source<'s>(harness: &'static Harness, extent: Extent, path: &'s str, workspace: &'s str) -> Source<'s> {
+    Source { harness, extent, path, workspace }
+}

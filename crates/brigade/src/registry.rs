@@ -1,0 +1,115 @@
+//! Tools of other agent programs: found, and remembered.
+
+use std::sync::Arc;
+
+use brigade_core::text::escape_terminal;
+use brigade_core::{closest, codes};
+pub use brigade_discovery::{
+    ChangedEntry, DiscoveredEntry, DiscoveryIssue, EntryOrigin, FileState, HarnessFiles,
+};
+use brigade_discovery::{IssueCode, NotRemembered, Remembered, harness, harnesses};
+use brigade_upkeep::{DISCOVERED, Discovered, Machine, Memory, discover, remember, remembered};
+pub use brigade_upkeep::{Look as DiscoverRequest, LookFor as DiscoverSource};
+
+use crate::error::{Error, ErrorKind};
+use crate::report::{DiscoveryReport, RegistrySyncReport, Report as _};
+use crate::room::Room;
+
+/// Operations on the tools of other agent programs. None of them starts a program or opens a connection.
+#[derive(Clone)]
+pub struct Registry {
+    pub(crate) room: Arc<Room>,
+}
+
+impl Registry {
+    /// Reads the files of agent programs. Writes nothing.
+    ///
+    /// # Errors
+    /// Returns [`ErrorKind::Usage`] for an unknown harness. A file that cannot be read is an issue of the report.
+    pub fn discover(&self, request: &DiscoverRequest) -> Result<DiscoveryReport, Error> {
+        if let Some(unknown) = request.harnesses.iter().find(|label| harness(label).is_none()) {
+            return Err(unknown_harness(unknown));
+        }
+        let Discovered { harnesses, entries, issues } = self.look(request);
+        Ok(DiscoveryReport {
+            schema: DiscoveryReport::SCHEMA,
+            target: self.room.target(),
+            harnesses,
+            entry_count: entries.len(),
+            entries,
+            issue_count: issues.len(),
+            issues,
+        })
+    }
+
+    /// Compares what the files of agent programs say with the cache, and writes the cache if something changed.
+    ///
+    /// A damaged cache is replaced.
+    ///
+    /// # Errors
+    /// Returns [`ErrorKind::Refused`] if a newer version wrote the cache, and file errors.
+    pub fn sync(&self, dry_run: bool) -> Result<RegistrySyncReport, Error> {
+        let room = &self.room;
+        let Discovered { entries, mut issues, .. } = self.look(&DiscoverRequest::default());
+        let nothing = || Remembered::new(room.now(), Vec::new(), Vec::new());
+        let memory = remembered(&*room.fs)?;
+        let is_damaged = memory == Memory::Unfit(NotRemembered::Damaged);
+        let (before, is_new) = match memory {
+            Memory::Found(found) => (*found, false),
+            Memory::Nothing | Memory::Unfit(NotRemembered::Damaged) => (nothing(), true),
+            Memory::Unfit(NotRemembered::Newer) => {
+                let message = format!("`{DISCOVERED}`: {}", NotRemembered::Newer);
+                let error = Error::new(ErrorKind::Refused, message).coded(codes::NEWER_VERSION);
+                return Err(error.hint("delete the file; it is only a cache"));
+            }
+        };
+        let difference = before.compare(&entries);
+        let is_changed = is_new || before.entries != entries || before.issues != issues;
+        let written = is_changed && !dry_run;
+        let entry_count = entries.len();
+        let mut made_at = (!is_new).then_some(before.made_at);
+        if written {
+            let now = room.now();
+            remember(&*room.fs, &Remembered::new(now, entries, issues.clone()))?;
+            made_at = Some(now);
+        }
+        if is_damaged {
+            let what = if written { "was damaged, and is replaced" } else { "is damaged" };
+            let issue = DiscoveryIssue::new(IssueCode::CacheDamaged, format!("the cache {what}"));
+            issues.insert(0, DiscoveryIssue { path: Some(room.absolute(DISCOVERED)), ..issue });
+        }
+        Ok(RegistrySyncReport {
+            schema: RegistrySyncReport::SCHEMA,
+            target: room.target(),
+            cache_path: room.absolute(DISCOVERED),
+            made_at,
+            dry_run,
+            written,
+            added: difference.added,
+            changed: difference.changed,
+            removed: difference.removed,
+            unchanged_count: difference.unchanged,
+            entry_count,
+            issues,
+        })
+    }
+
+    fn look(&self, request: &DiscoverRequest) -> Discovered {
+        let room = &self.room;
+        discover(&Machine::new(&*room.fs, &room.env.environment), request)
+    }
+}
+
+/// Returns the labels of all harnesses that can be looked at.
+pub fn harness_labels() -> impl Iterator<Item = &'static str> {
+    harnesses().iter().map(|harness| harness.label())
+}
+
+fn unknown_harness(name: &str) -> Error {
+    let error = Error::new(ErrorKind::Usage, format!("no harness `{}` is known", escape_terminal(name)));
+    let error = error.coded(codes::HARNESS_MISSING);
+    match closest(name, harness_labels()) {
+        Some(near) => error.hint(format!("did you mean `{near}`?")),
+        None => error.hint(format!("known are {}", harness_labels().collect::<Vec<_>>().join(", "))),
+    }
+}

@@ -1,0 +1,450 @@
+//! What is found in the files of agent programs, and what is remembered of it.
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests make files, pipes and links in a home directory, and look at modes"
+)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+
+use brigade_testkit::fixtures;
+use brigade_tests::Site;
+use serde_json::{Value, json};
+
+const CACHE: &str = ".brigade/tools/discovered.json";
+
+/// Values of the fixtures that no output may have.
+const SECRETS: &[&str] = &[
+    "hunter2EXAMPLE",
+    "ghp_abcdefghijklmnopqrstuvwxyz0123456789",
+    "0123456789abcdefEXAMPLE",
+    "YOUR-API-KEY",
+    "us-east-1",
+    "a value",
+    "/path/to/key",
+    "team=1",
+];
+
+/// Makes a workspace and a home with the files of all harnesses.
+fn everything() -> Site {
+    let site = Site::empty();
+    site.workspace.write(".brigade/tools.toml", "");
+    let files = fixtures().join("harnesses");
+    copy(&files.join("home"), site.workspace.home());
+    copy(&files.join("workspace"), site.workspace.path());
+    let claude = site.workspace.home().join(".claude.json");
+    let text = fs::read_to_string(&claude).unwrap();
+    let root = site.workspace.path().display().to_string();
+    fs::write(&claude, text.replace("WORKSPACE", &root)).unwrap();
+    site
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+fn write(path: &Path, bytes: impl AsRef<[u8]>) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, bytes).unwrap();
+}
+
+fn home(site: &Site, path: &str) -> PathBuf {
+    site.workspace.home().join(path)
+}
+
+#[track_caller]
+fn discover(site: &Site, words: &str) -> Value {
+    site.json(["discover"].into_iter().chain(words.split_whitespace())).expect(0)
+}
+
+#[track_caller]
+fn sync(site: &Site, words: &str) -> Value {
+    site.json(["sync"].into_iter().chain(words.split_whitespace())).expect(0)
+}
+
+fn list<'d>(document: &'d Value, key: &str) -> &'d [Value] {
+    document[key].as_array().unwrap_or_else(|| panic!("`{key}` is no list in {document}"))
+}
+
+fn texts(document: &Value, key: &str) -> Vec<String> {
+    list(document, key).iter().map(|text| text.as_str().unwrap().to_owned()).collect()
+}
+
+fn ids(document: &Value) -> Vec<String> {
+    list(document, "entries").iter().map(|entry| entry["id"].as_str().unwrap().to_owned()).collect()
+}
+
+#[track_caller]
+fn entry<'d>(document: &'d Value, id: &str) -> &'d Value {
+    let found = list(document, "entries").iter().find(|entry| entry["id"] == id);
+    found.unwrap_or_else(|| panic!("no `{id}` in {:?}", ids(document)))
+}
+
+/// The codes of issues, with the end of the path and the line.
+fn issues(document: &Value) -> Vec<(String, String, u64)> {
+    let row = |issue: &Value| {
+        let path = issue["path"].as_str().unwrap_or_default();
+        let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy().into_owned();
+        (issue["code"].as_str().unwrap().to_owned(), name, issue["line"].as_u64().unwrap_or(0))
+    };
+    list(document, "issues").iter().map(row).collect()
+}
+
+/// Returns the status of a file by its harness and the end of its path.
+#[track_caller]
+fn status(document: &Value, harness: &str, end: &str) -> String {
+    let of = list(document, "harnesses").iter().find(|row| row["harness"] == harness).unwrap();
+    let files = list(of, "files").iter();
+    let file = files.clone().find(|file| file["path"].as_str().unwrap().ends_with(end));
+    file.unwrap_or_else(|| panic!("no {end} in {of}"))["status"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn every_harness_is_read_in_its_own_format() {
+    let site = everything();
+    let found = discover(&site, "");
+    let mut counts: BTreeMap<(String, String), u64> = BTreeMap::new();
+    for harness in list(&found, "harnesses") {
+        for file in list(harness, "files").iter().filter(|file| file["source"] == "mcp") {
+            let key = [&harness["harness"], &file["scope"]].map(|text| text.as_str().unwrap().to_owned());
+            *counts.entry(key.into()).or_default() += file["entry_count"].as_u64().unwrap();
+        }
+    }
+    let expect = [
+        ("amp", "project", 1),
+        ("amp", "user", 2),
+        ("claude", "local", 1),
+        ("claude", "project", 1),
+        ("claude", "user", 2),
+        ("claude-desktop", "user", 2),
+        ("cline", "user", 2),
+        ("codex", "project", 1),
+        ("codex", "user", 2),
+        ("continue", "project", 2),
+        ("continue", "user", 2),
+        ("copilot", "project", 1),
+        ("copilot", "user", 2),
+        ("crush", "project", 1),
+        ("crush", "user", 2),
+        ("cursor", "project", 1),
+        ("cursor", "user", 2),
+        ("factory", "project", 1),
+        ("factory", "user", 2),
+        ("gemini", "project", 1),
+        ("gemini", "user", 3),
+        ("goose", "user", 2),
+        ("opencode", "project", 2),
+        ("opencode", "user", 2),
+        ("qwen", "project", 2),
+        ("qwen", "user", 1),
+        ("vscode", "project", 1),
+        ("vscode", "user", 2),
+        ("windsurf", "project", 1),
+        ("windsurf", "user", 2),
+        ("zed", "project", 1),
+        ("zed", "user", 3),
+    ];
+    let expect = expect.map(|(harness, scope, count)| ((harness.to_owned(), scope.to_owned()), count));
+    counts.retain(|_, count| *count != 0);
+    assert_eq!(counts, BTreeMap::from(expect));
+    for harness in list(&found, "harnesses") {
+        assert_eq!(harness["found"], true, "{harness}");
+        for file in list(harness, "files") {
+            assert!(Path::new(file["path"].as_str().unwrap()).is_absolute(), "{file}");
+            assert!(
+                ["read", "absent", "not-evaluated"].contains(&file["status"].as_str().unwrap()),
+                "{file}"
+            );
+        }
+    }
+    assert_eq!(status(&found, "crush", "/crushrc"), "not-evaluated");
+}
+
+#[test]
+fn entries_say_what_the_files_say() {
+    let site = everything();
+    let found = discover(&site, "");
+    let context7 = entry(&found, "mcp:context7@codex/user");
+    assert_eq!(context7["command"], json!(["npx", "-y", "@upstash/context7-mcp"]));
+    assert_eq!(context7["env_labels"], json!(["MY_ENV_VAR", "LOCAL_TOKEN", "REMOTE_TOKEN"]));
+    assert_eq!((&context7["timeout"], &context7["tools_denied"]), (&json!(45.5), &json!(["slow"])));
+    let origin = &context7["origins"][0];
+    assert_eq!(
+        (&origin["ref"], &origin["key_path"], &origin["line"]),
+        (&json!("mcp:context7@codex/user"), &json!("mcp_servers.context7"), &json!(8))
+    );
+    let figma = entry(&found, "mcp:figma@codex/user");
+    assert_eq!((&figma["url_host"], &figma["enabled"]), (&json!("mcp.figma.com"), &json!(false)));
+    assert_eq!(figma["header_names"], json!(["X-Figma-Region", "X-Trace", "Authorization"]));
+    assert_eq!(figma["env_labels"], json!(["FIGMA_OAUTH_TOKEN", "TRACE_ID"]));
+    // One definition in two harnesses, although each writes the variable in its own way.
+    let github = entry(&found, "mcp:github@claude/user");
+    let refs: Vec<&Value> = list(github, "origins").iter().map(|origin| &origin["ref"]).collect();
+    assert_eq!(refs, ["mcp:github@claude/user", "mcp:github@cursor/user"]);
+    assert_eq!(github["unresolved"], json!(["${GITHUB_TOKEN}", "${env:GITHUB_TOKEN}"]));
+    let python = entry(&found, "mcp:pythonTools@gemini/user");
+    assert_eq!((&python["timeout"], &python["cwd"]), (&json!(15), &json!("./mcp-servers/python")));
+    assert_eq!(python["unresolved"], json!(["${EXTERNAL_API_KEY}", "$DB_CONNECTION_STRING"]));
+    assert_eq!(entry(&found, "mcp:streaming@gemini/user")["enabled"], false);
+    assert_eq!(entry(&found, "mcp:streaming@gemini/user")["timeout"], json!(0.5));
+    assert_eq!(entry(&found, "mcp:local-db")["literal_secrets"], json!(["env.DB_PASSWORD"]));
+    let pdf = entry(&found, "skill:pdf-tools");
+    assert_eq!(
+        (&pdf["family"], &pdf["tools_allowed"]),
+        (&json!("skill"), &json!(["Bash(pdftotext:*)", "Read"]))
+    );
+    assert_eq!(entry(&found, "skill:git:commit")["unresolved"], json!(["!{…}"]));
+    let native = entry(&found, "harness:claude.Bash");
+    assert_eq!((&native["source"], &native["family"]), (&json!("harness"), &json!("custom")));
+    assert!(!found.to_string().contains("not-ours"));
+    let keys: Vec<&String> = context7.as_object().unwrap().keys().collect();
+    for key in "id source family name description transport command cwd env_labels header_names url_host enabled timeout \
+                tools_allowed tools_denied unresolved unknown_keys literal_secrets fingerprint registered_as origins"
+        .split_whitespace()
+    {
+        assert!(keys.iter().any(|found| *found == key), "{key}");
+    }
+    assert_eq!(found["entry_count"], list(&found, "entries").len());
+    assert_eq!(found["issue_count"], list(&found, "issues").len());
+}
+
+#[test]
+fn no_value_is_shown_or_stored() {
+    let site = everything();
+    let written = sync(&site, "");
+    assert_eq!(written["written"], true);
+    let cache = site.workspace.read_text(CACHE);
+    let text = site.tools(["discover"]);
+    let all = [discover(&site, "").to_string(), written.to_string(), cache, text.to_string()];
+    for secret in SECRETS {
+        for (index, text) in all.iter().enumerate() {
+            assert!(!text.contains(secret), "{secret} in {index}");
+        }
+    }
+    let differ = issues(&discover(&site, ""));
+    assert!(differ.iter().any(|(code, ..)| code == "definitions_differ"), "{differ:?}");
+}
+
+#[test]
+fn filters_choose_what_is_read() {
+    let site = everything();
+    let cursor = discover(&site, "--harness cursor --harness zed --source mcp");
+    let labels: Vec<&Value> = list(&cursor, "harnesses").iter().map(|row| &row["harness"]).collect();
+    assert_eq!(labels, ["cursor", "zed"]);
+    assert_eq!(
+        ids(&cursor),
+        [
+            "mcp:figma",
+            "mcp:github",
+            "mcp:local-mcp-server",
+            "mcp:older",
+            "mcp:postgres",
+            "mcp:remote-mcp-server",
+            "mcp:zed-server"
+        ]
+    );
+    assert_eq!(
+        ids(&discover(&site, "--scope project --source mcp --harness claude")),
+        ["mcp:local-db", "mcp:tickets"]
+    );
+    assert_eq!(
+        ids(&discover(&site, "--scope user --source mcp --harness claude")),
+        ["mcp:filesystem", "mcp:github"]
+    );
+    assert_eq!(ids(&discover(&site, "--source skill --harness factory")), [] as [&str; 0]);
+    assert!(ids(&discover(&site, "--source harness")).iter().all(|id| id.starts_with("harness:")));
+    let unknown = site.tools(["discover", "--harness", "emacs", "--json"]);
+    unknown.assert_code(2);
+}
+
+#[test]
+fn a_home_without_harnesses_has_seventeen_that_are_not_found() {
+    let site = Site::empty();
+    let found = discover(&site, "");
+    let rows = list(&found, "harnesses");
+    assert_eq!((rows.len(), &found["entry_count"]), (17, &json!(0)));
+    assert!(rows.iter().all(|row| row["found"] == false), "{rows:?}");
+    assert!(!site.workspace.exists(".brigade"));
+    let refused = site.json(["sync"]);
+    let refused = refused.expect(1);
+    assert_eq!(refused["code"], "workspace_missing");
+    assert!(!site.workspace.exists(".brigade"));
+    // A program on PATH is enough.
+    site.write_program("bin/crush", "#!/bin/sh\nexit 1\n");
+    let brigade = site.brigade.clone().env("PATH", site.workspace.join("bin"));
+    let found = brigade.run(["tools", "discover", "--json", "--harness", "crush"]);
+    assert_eq!(found.json()["harnesses"][0]["found"], true);
+}
+
+#[test]
+fn a_hostile_file_hides_nothing_else() {
+    let site = Site::empty();
+    site.workspace.write(".brigade/tools.toml", "");
+    write(&home(&site, ".cursor/mcp.json"), r#"{"mcpServers": {"good": {"command": "good"}}}"#);
+    let make_pipe = std::process::Command::new("mkfifo").arg(home(&site, "pipe")).status().unwrap();
+    assert!(make_pipe.success());
+    fs::create_dir_all(home(&site, ".codex")).unwrap();
+    fs::rename(home(&site, "pipe"), home(&site, ".codex/config.toml")).unwrap();
+    fs::create_dir_all(home(&site, ".copilot")).unwrap();
+    symlink("/dev/zero", home(&site, ".copilot/mcp-config.json")).unwrap();
+    fs::create_dir_all(home(&site, ".qwen")).unwrap();
+    symlink("settings.json", home(&site, ".qwen/settings.json")).unwrap();
+    fs::create_dir_all(home(&site, ".factory/mcp.json")).unwrap();
+    write(
+        &home(&site, ".config/zed/settings.json"),
+        "{\"context_servers\": ".to_owned() + &"[".repeat(10 << 20),
+    );
+    let aliases: String =
+        (1..40).map(|level| format!("a{level}: &a{level} [*a{0}, *a{0}]\n", level - 1)).collect();
+    write(&home(&site, ".config/goose/config.yaml"), format!("a0: &a0 [x, x]\n{aliases}extensions: *a39\n"));
+    write(
+        &home(&site, ".gemini/settings.json"),
+        "{\n  // x\n  \"mcpServers\": {\n    \"g\": hunter2EXAMPLE\n",
+    );
+    write(
+        &home(&site, ".codeium/windsurf/mcp_config.json"),
+        "{\"mcpServers\": {\"evil\\u001b[2J\\u202e\": {\"command\": \"x\"}, \"none\": {}}}",
+    );
+    write(&home(&site, "secret.json"), r#"{"mcpServers": {"stolen": {"command": "stolen"}}}"#);
+    fs::create_dir_all(site.workspace.join(".cursor")).unwrap();
+    symlink(home(&site, "secret.json"), site.workspace.join(".cursor/mcp.json")).unwrap();
+    symlink(site.workspace.home(), site.workspace.join(".factory")).unwrap();
+    fs::create_dir_all(home(&site, ".claude/commands/a")).unwrap();
+    symlink(".", home(&site, ".claude/commands/a/again")).unwrap();
+    write(&home(&site, ".claude/commands/a/b.md"), "x");
+    let found = discover(&site, "");
+    assert!(!found.to_string().contains("stolen") && !found.to_string().contains("hunter2"));
+    let listed: Vec<String> = ids(&found).into_iter().filter(|id| !id.starts_with("harness:")).collect();
+    assert_eq!(listed, ["mcp:evil\u{1b}[2J\u{202e}", "mcp:good", "skill:a:b"]);
+    for (harness, end, expect) in [
+        ("codex", ".codex/config.toml", "unreadable"),
+        ("copilot", "mcp-config.json", "unreadable"),
+        ("qwen", ".qwen/settings.json", "unreadable"),
+        ("factory", "home/.factory/mcp.json", "unreadable"),
+        ("zed", "zed/settings.json", "broken"),
+        ("goose", "config.yaml", "broken"),
+        ("gemini", "home/.gemini/settings.json", "broken"),
+        ("cursor", "workspace/.cursor/mcp.json", "unreadable"),
+        ("cursor", "home/.cursor/mcp.json", "read"),
+    ] {
+        assert_eq!(status(&found, harness, end), expect, "{harness} {end}");
+    }
+    let told = issues(&found);
+    for expect in
+        [("client_file_invalid", "settings.json", 4), ("server_without_command", "mcp_config.json", 1)]
+    {
+        assert!(
+            told.iter().any(|(code, name, line)| (code.as_str(), name.as_str(), *line) == expect),
+            "{told:?}"
+        );
+    }
+    let text = site.tools(["discover"]);
+    text.assert_code(0);
+    assert!(text.stdout_text().contains("mcp:evil\\u{1b}[2J\\u{202e}"), "{text}");
+}
+
+#[test]
+fn a_skill_that_links_reach_counts_once() {
+    let site = Site::empty();
+    write(&home(&site, "dotfiles/review/SKILL.md"), "---\nname: review\ndescription: Reviews\n---\n");
+    for folder in [".claude/skills", ".cursor/skills", ".codex/skills", ".agents/skills"] {
+        fs::create_dir_all(home(&site, folder)).unwrap();
+        symlink(home(&site, "dotfiles/review"), home(&site, folder).join("review")).unwrap();
+    }
+    let found = discover(&site, "--source skill");
+    assert_eq!(ids(&found), ["skill:review"]);
+    let refs: Vec<&str> = list(entry(&found, "skill:review"), "origins")
+        .iter()
+        .map(|origin| origin["ref"].as_str().unwrap())
+        .collect();
+    assert_eq!(refs.iter().filter(|reference| reference.ends_with("@codex/user")).count(), 1, "{refs:?}");
+    assert!(refs.contains(&"skill:review@claude/user") && refs.contains(&"skill:review@cursor/user"));
+    assert_eq!(found["issue_count"], 0);
+}
+
+#[test]
+fn our_own_entry_is_listed_as_ours() {
+    let site = Site::empty();
+    site.workspace.write(".brigade/tools.toml", "");
+    site.workspace.write(".brigade/tools/gateway.toml", "[[agent]]\nname = 'local'\n");
+    for client in ["cursor", "codex", "vscode", "opencode"] {
+        site.json(["connect", client, "--write"]).expect(0);
+    }
+    let found = discover(&site, "--source mcp");
+    for entry in list(&found, "entries") {
+        assert_eq!((&entry["name"], &entry["registered_as"]), (&json!("brigade"), &json!("brigade")));
+    }
+    let origins: usize = list(&found, "entries").iter().map(|entry| list(entry, "origins").len()).sum();
+    assert_eq!((list(&found, "entries").len(), origins), (1, 4), "{found}");
+}
+
+#[test]
+fn sync_writes_what_changed_and_nothing_else() {
+    let site = Site::empty();
+    site.workspace.write(".brigade/tools.toml", "");
+    let file = home(&site, ".cursor/mcp.json");
+    write(&file, r#"{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}}}"#);
+    let planned = sync(&site, "--dry-run");
+    assert_eq!((&planned["written"], &planned["dry_run"]), (&json!(false), &json!(true)));
+    assert_eq!(texts(&planned, "added"), ["mcp:a", "mcp:b"]);
+    assert!(!site.workspace.exists(CACHE));
+    let first = sync(&site, "");
+    assert_eq!((&first["written"], &first["entry_count"]), (&json!(true), &json!(2)));
+    let cache = site.workspace.join(CACHE);
+    assert_eq!(first["cache_path"], cache.display().to_string());
+    let metadata = fs::metadata(&cache).unwrap();
+    assert_eq!(metadata.permissions().mode() & 0o777, 0o600);
+    let second = sync(&site, "");
+    assert_eq!((&second["written"], &second["unchanged_count"]), (&json!(false), &json!(2)));
+    let again = fs::metadata(&cache).unwrap();
+    assert_eq!((again.ino(), again.modified().unwrap()), (metadata.ino(), metadata.modified().unwrap()));
+    write(&file, r#"{"mcpServers": {"a": {"command": "a", "args": ["x"]}, "c": {"command": "c"}}}"#);
+    let third = sync(&site, "");
+    assert_eq!(
+        (texts(&third, "added"), texts(&third, "removed")),
+        (vec!["mcp:c".to_owned()], vec!["mcp:b".to_owned()])
+    );
+    assert_eq!(third["changed"], json!([{"id": "mcp:a", "fields": ["command", "fingerprint"]}]));
+    // The projections are still synced by the same name.
+    site.json(["sync", "plan"]).expect(0);
+    let help = |words: &[&str]| site.tools(words.iter().copied()).stdout_text();
+    assert!(help(&["sync", "--help"]).contains("plan"));
+    assert!(help(&["sync", "plan", "--help"]).contains("brigade tools sync"));
+}
+
+#[test]
+fn a_damaged_cache_is_replaced_and_a_newer_one_is_left() {
+    let site = Site::empty();
+    site.workspace.write(".brigade/tools.toml", "");
+    write(&home(&site, ".cursor/mcp.json"), r#"{"mcpServers": {"a": {"command": "a"}}}"#);
+    for damaged in ["", "{", "[]", "{\"schema\": \"brigade.discovered.v1\"}"] {
+        site.workspace.write(CACHE, damaged);
+        let told = sync(&site, "--dry-run");
+        assert_eq!(issues(&told)[0].0, "discovered_cache_damaged");
+        assert_eq!(site.workspace.read_text(CACHE), damaged);
+        let synced = sync(&site, "");
+        assert_eq!(
+            (&synced["written"], issues(&synced)[0].0.as_str()),
+            (&json!(true), "discovered_cache_damaged")
+        );
+        assert_eq!(issues(&sync(&site, "")), []);
+    }
+    let newer = r#"{"schema": "brigade.discovered.v2"}"#;
+    site.workspace.write(CACHE, newer);
+    site.json(["sync"]).refused("newer version");
+    assert_eq!(site.workspace.read_text(CACHE), newer);
+    fs::remove_file(site.workspace.join(CACHE)).unwrap();
+    assert_eq!(sync(&site, "")["written"], true);
+}
