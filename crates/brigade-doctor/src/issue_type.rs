@@ -411,6 +411,12 @@ issue_types! {
         ClientBypassesGateway = "client_bypasses_gateway", Warning, "A client also starts a server of the catalog itself",
             "Such calls are not planned, approved or receipted. Remove the server from the client's file; the gateway offers its tools.",
             Remedy::Edit;
+        DefinitionsDiffer = "definitions_differ", Warning, "A name has several definitions in the files of agent programs",
+            "The same MCP server, skill or command is not the same in each program. Make the definitions alike, or rename one; `tools discover` shows them. Found at the last `tools sync`.",
+            Remedy::Edit;
+        ClientLiteralSecret = "client_literal_secret", Warning, "A secret stands in the file of an agent program",
+            "Remove it there, and bind it through `env_bindings` of the policy for the tool that needs it. Found at the last `tools sync`.",
+            Remedy::Edit;
         SwitchApprovals = "switch_approvals", Info, "Calls that v0.30 approved",
             "An approval of v0.30 does not cover the program and its files. Approve the calls again.", Remedy::Step(NextStep::ListCalls);
         SwitchArguments = "switch_arguments", Info, "A template that v0.30 splits into words",

@@ -447,11 +447,31 @@ pub enum ClientProblem {
     OtherTarget,
     /// The file cannot be read; the text says why.
     Unreadable(String),
+    /// A name has several definitions in the files of clients.
+    Differs {
+        /// The name, with its source.
+        id: String,
+        /// The places of the definitions.
+        refs: Vec<String>,
+        /// When that was found.
+        found_at: Timestamp,
+    },
+    /// Secrets stand in an entry.
+    LiteralSecrets {
+        /// The entry.
+        id: String,
+        /// The keys of the secrets.
+        keys: Vec<String>,
+        /// When that was found.
+        found_at: Timestamp,
+    },
     /// Another entry starts a server of the catalog.
     Bypass {
         /// The name of that entry.
         server: String,
         /// A tool of that server.
         tool_id: String,
+        /// When that was found, if it was not just now.
+        found_at: Option<Timestamp>,
     },
 }

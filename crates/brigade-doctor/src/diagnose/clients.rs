@@ -1,6 +1,6 @@
 //! Files of clients: entries that are not as they were written, and servers that are started past the gateway.
 
-use brigade_core::{NextStep, Place};
+use brigade_core::{NextStep, Place, Timestamp};
 
 use crate::{ClientProblem, ClientState, Issue, IssueType, Snapshot};
 
@@ -41,9 +41,22 @@ fn issue(state: &ClientState) -> Issue {
         ClientProblem::Unreadable(why) => {
             (IssueType::ClientEntryStale, format!("{file}: {why}"), "unreadable")
         }
-        ClientProblem::Bypass { server, tool_id } => (
+        ClientProblem::Differs { id, refs, found_at } => (
+            IssueType::DefinitionsDiffer,
+            format!("{id} is defined differently in {}{}", refs.join(", "), as_of(*found_at)),
+            id.as_str(),
+        ),
+        ClientProblem::LiteralSecrets { id, keys, found_at } => (
+            IssueType::ClientLiteralSecret,
+            format!("{file}: {id} has secrets ({}){}", keys.join(", "), as_of(*found_at)),
+            id.as_str(),
+        ),
+        ClientProblem::Bypass { server, tool_id, found_at } => (
             IssueType::ClientBypassesGateway,
-            format!("{file}: the entry `{server}` starts the server of `{tool_id}`"),
+            format!(
+                "{file}: the entry `{server}` starts the server of `{tool_id}`{}",
+                found_at.map(as_of).unwrap_or_default()
+            ),
             server.as_str(),
         ),
     };
@@ -54,7 +67,7 @@ fn issue(state: &ClientState) -> Issue {
     let issue = Issue::new(kind, detail);
     let subject = format!("{} {}", state.client, state.noted);
     let issue = issue.subject(subject.trim()).evidence(evidence).at(place);
-    if kind == IssueType::ClientBypassesGateway {
+    if kind != IssueType::ClientEntryStale {
         return issue;
     }
     let other_fix = if state.client.is_empty() {
@@ -70,10 +83,13 @@ fn issue(state: &ClientState) -> Issue {
     Issue { other_fix: Some(other_fix), ..issue.object(state.client.as_str()) }
 }
 
+/// Says when a problem was found; the cache may be old.
+fn as_of(found_at: Timestamp) -> String {
+    format!(" (found at {found_at})")
+}
+
 #[cfg(test)]
 mod tests {
-    use brigade_core::Timestamp;
-
     use super::*;
     use crate::diagnose;
 
@@ -89,7 +105,11 @@ mod tests {
             line: None,
             problem,
         };
-        let bypass = ClientProblem::Bypass { server: "files".to_owned(), tool_id: "read-file".to_owned() };
+        let bypass = ClientProblem::Bypass {
+            server: "files".to_owned(),
+            tool_id: "read-file".to_owned(),
+            found_at: None,
+        };
         let clients = vec![state(ClientProblem::EntryGone), ClientState { line: Some(3), ..state(bypass) }];
         let issues = diagnose(Snapshot { clients, ..Snapshot::new(Timestamp::from_unix_micros(0)) });
         let codes: Vec<&str> = issues.iter().map(|issue| issue.kind.code()).collect();

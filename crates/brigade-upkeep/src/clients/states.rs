@@ -4,12 +4,18 @@ use std::path::Path;
 
 use brigade_catalog::{Catalog, Family};
 use brigade_command::{Argv, find_program};
-use brigade_discovery::{Client, ConnectedEntry, NAME, Scope, Server, client, holds, servers};
+use brigade_discovery::{
+    Client, ConnectedEntry, DiscoveredEntry, EntryOrigin, IssueCode, NAME, Scope, Server, client, holds,
+    servers,
+};
 use brigade_doctor::{ClientProblem, ClientState};
 use brigade_facts::{is_program, read_agents};
 
+use brigade_redact::MARK;
+
 use super::file::ClientFile;
 use super::{CONNECTED, Clients};
+use crate::remember::{Memory, remembered};
 
 /// Lists what is wrong with the entries of `connected.json`, and which servers of the catalog the same files start.
 /// Reads only the files that are noted there.
@@ -34,7 +40,84 @@ pub(crate) fn client_states(clients: &Clients<'_>, catalog: &Catalog) -> Vec<Cli
     let agents = read_agents(clients.fs).ok();
     let is_gone = |agent: &str| agents.as_ref().is_some_and(|agents| agents.gateway.agent(agent).is_none());
     let of_entry = |entry: &ConnectedEntry| states(clients, catalog, entry, is_gone(&entry.agent));
-    connected.entries.iter().flat_map(of_entry).collect()
+    let mut states: Vec<ClientState> = connected.entries.iter().flat_map(of_entry).collect();
+    let labels: Vec<&str> = connected.entries.iter().map(|entry| entry.client.as_str()).collect();
+    for state in remembered_states(clients, catalog, &labels) {
+        let is_same = |known: &ClientState| {
+            known.client == state.client
+                && match (&known.problem, &state.problem) {
+                    (ClientProblem::Bypass { server, .. }, ClientProblem::Bypass { server: other, .. }) => {
+                        server == other
+                    }
+                    _ => false,
+                }
+        };
+        if !states.iter().any(is_same) {
+            states.push(state);
+        }
+    }
+    states
+}
+
+/// Lists what the cache of `tools sync` says about the files of agent programs. The files are not read. A cache that
+/// cannot be read says nothing: `sync` reports that.
+fn remembered_states(clients: &Clients<'_>, catalog: &Catalog, connected: &[&str]) -> Vec<ClientState> {
+    let Ok(Memory::Found(found)) = remembered(clients.fs) else { return Vec::new() };
+    let found_at = found.made_at;
+    let state = |harness: &str, scope: &str, path: &str, line: Option<usize>, problem: ClientProblem| {
+        let inside = Path::new(path).strip_prefix(clients.fs.root()).ok();
+        let in_home = clients.home().and_then(|home| Path::new(path).strip_prefix(home).ok());
+        let file = inside.unwrap_or(Path::new(path)).display().to_string();
+        let noted = in_home.filter(|_| inside.is_none()).map(|rest| format!("~/{}", rest.display()));
+        ClientState {
+            client: harness.to_owned(),
+            scope: scope.to_owned(),
+            transport: String::new(),
+            agent: String::new(),
+            noted: noted.unwrap_or_else(|| file.clone()),
+            file,
+            line,
+            problem,
+        }
+    };
+    let mut states = Vec::new();
+    for issue in &found.issues {
+        let (Some(harness), Some(path), Some(id)) = (&issue.harness, &issue.path, &issue.entry_id) else {
+            continue;
+        };
+        let id = id.clone();
+        let problem = if issue.code == IssueCode::DefinitionsDiffer.as_str() {
+            ClientProblem::Differs { id, refs: issue.refs.clone(), found_at }
+        } else if issue.code == IssueCode::LiteralSecret.as_str() {
+            let is_there = |origin: &EntryOrigin| {
+                origin.path == *path && origin.line == issue.line && origin.harness == *harness
+            };
+            let entry = found.entries.iter().find(|entry| entry.origins.iter().any(is_there));
+            let keys = entry.map(|entry| entry.literal_secrets.clone()).unwrap_or_default();
+            ClientProblem::LiteralSecrets { id, keys, found_at }
+        } else {
+            continue;
+        };
+        states.push(state(harness, "", path, issue.line, problem));
+    }
+    let has_entry = |label: &str| {
+        let is_ours = |entry: &DiscoveredEntry| entry.registered_as.as_deref() == Some(NAME);
+        let ours = found.entries.iter().filter(|entry| is_ours(entry));
+        connected.contains(&label)
+            || ours.flat_map(|entry| &entry.origins).any(|origin| origin.harness == label)
+    };
+    for entry in found.entries.iter().filter(|entry| entry.registered_as.is_none()) {
+        let tool_id = if entry.command.is_empty() { None } else { started_with(catalog, &entry.command) };
+        for origin in &entry.origins {
+            let (harness, scope) = (origin.harness.as_str(), origin.scope.as_str());
+            let state = |problem| state(harness, scope, &origin.path, origin.line, problem);
+            if let Some(tool_id) = tool_id.clone().filter(|_| origin.enabled && has_entry(harness)) {
+                let (server, found_at) = (entry.name.clone(), Some(found_at));
+                states.push(state(ClientProblem::Bypass { server, tool_id, found_at }));
+            }
+        }
+    }
+    states
 }
 
 fn states(
@@ -85,7 +168,7 @@ fn states(
         problem.into_iter().map(|problem| state(shown.clone(), own_line, problem)).collect();
     for server in found.iter().filter(|server| server.name != NAME) {
         if let Some(tool_id) = started_by(catalog, server) {
-            let problem = ClientProblem::Bypass { server: server.name.clone(), tool_id };
+            let problem = ClientProblem::Bypass { server: server.name.clone(), tool_id, found_at: None };
             states.push(state(shown.clone(), Some(server.at.line), problem));
         }
     }
@@ -107,6 +190,24 @@ fn outdated(clients: &Clients<'_>, server: &Server) -> Option<ClientProblem> {
     }
     let target = words.iter().position(|word| word == "--target").and_then(|at| words.get(at + 1));
     target.filter(|target| Path::new(target) != root).map(|_| ClientProblem::OtherTarget)
+}
+
+/// Returns the tool of the catalog whose server starts with these words, of which some may be masked.
+fn started_with(catalog: &Catalog, words: &[String]) -> Option<String> {
+    let name = |word: &str| word.rsplit('/').next().unwrap_or_default().to_owned();
+    let starts = |command: &str| {
+        Argv::parse(command).is_ok_and(|argv| {
+            let pairs = || words.iter().zip(argv.words()).enumerate();
+            words.len() == argv.words().len()
+                && pairs().all(|(index, (shown, word))| match index {
+                    0 => name(shown) == name(word),
+                    _ => shown == word || shown.contains(MARK),
+                })
+        })
+    };
+    let mut tools = catalog.tools().iter().filter(|tool| tool.enabled && tool.family == Some(Family::Mcp));
+    let tool = tools.find(|tool| tool.command.as_deref().is_some_and(starts))?;
+    Some(tool.id.as_str().to_owned())
 }
 
 /// Returns the tool of the catalog whose server an entry starts.
