@@ -216,10 +216,12 @@ mod linux {
     const FOLDER: OFlags =
         OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-    /// A directory on the current path, and the number of removals when it was entered.
+    /// A directory on the current path, the number of removals when it was entered, and how many of its directories
+    /// cannot be removed. Those come first, because each is the first one left when it is found.
     struct Level {
         folder: OwnedFd,
         removed: u64,
+        stuck: usize,
     }
 
     pub(super) fn remove(disposal: &Disposal) {
@@ -270,15 +272,15 @@ mod linux {
     fn empty(top: &OwnedFd, device: u64, round: u32) -> Left {
         let Ok(first) = top.try_clone() else { return Left::Something };
         let mut levels: [Option<Level>; DEEPEST] = [const { None }; DEEPEST];
-        levels[0] = Some(Level { folder: first, removed: 0 });
+        levels[0] = Some(Level { folder: first, removed: 0, stuck: 0 });
         let (mut depth, mut removed) = (0usize, 0u64);
         loop {
             let Some(level) = &levels[depth] else { return Left::Nothing };
             let before = removed;
-            match pass(&level.folder, device, &mut removed) {
+            match pass(&level.folder, device, level.stuck, &mut removed) {
                 Some(deeper) if depth + 1 < DEEPEST => {
                     depth += 1;
-                    levels[depth] = Some(Level { folder: deeper, removed });
+                    levels[depth] = Some(Level { folder: deeper, removed, stuck: 0 });
                 }
                 Some(_) => {
                     return if bring_up(top, &level.folder, round).is_some() {
@@ -289,11 +291,15 @@ mod linux {
                 }
                 // A listing that changes while it is read may miss entries.
                 None if before != removed => {}
-                // A directory that could not be emptied would be entered forever.
-                None if depth == 0 || removed == level.removed => return Left::Something,
+                None if depth == 0 => return Left::Something,
                 None => {
+                    // A directory of which nothing can be removed would be entered forever.
+                    let is_stuck = removed == level.removed;
                     levels[depth] = None;
                     depth -= 1;
+                    if let Some(around) = levels[depth].as_mut().filter(|_| is_stuck) {
+                        around.stuck += 1;
+                    }
                 }
             }
         }
@@ -339,8 +345,9 @@ mod linux {
         std::ffi::CStr::from_bytes_until_nul(buffer).ok()
     }
 
-    /// Removes what it can in a directory, and returns the first directory in it that is not empty.
-    fn pass(folder: &OwnedFd, device: u64, removed: &mut u64) -> Option<OwnedFd> {
+    /// Removes what it can in a directory, and returns the first directory in it that is not empty. The first `stuck`
+    /// ones are passed over.
+    fn pass(folder: &OwnedFd, device: u64, mut stuck: usize, removed: &mut u64) -> Option<OwnedFd> {
         let _ = rustix::fs::seek(folder, rustix::fs::SeekFrom::Start(0));
         let mut buffer = [MaybeUninit::uninit(); 8192];
         let mut entries = RawDir::new(folder.as_fd(), &mut buffer);
@@ -360,7 +367,10 @@ mod linux {
                         if let Ok(deeper) = deeper
                             && is_here(&deeper)
                         {
-                            return Some(deeper);
+                            if stuck == 0 {
+                                return Some(deeper);
+                            }
+                            stuck -= 1;
                         }
                     }
                     Err(_) => {}
@@ -417,7 +427,10 @@ mod tests {
 
         let folder = PrivateFolder::create_in(around.path()).unwrap();
         let path = folder.path().to_owned();
-        fs::create_dir(path.join("sub")).unwrap();
+        for name in ["a", "b", "sub", "sub/a", "y", "z"] {
+            fs::create_dir(path.join(name)).unwrap();
+            fs::write(path.join(name).join("file"), "x").unwrap();
+        }
         fs::write(path.join("sub/kept"), "x").unwrap();
         let file = fs::File::open(path.join("sub/kept")).unwrap();
         if rustix::fs::ioctl_setflags(&file, rustix::fs::IFlags::IMMUTABLE).is_err() {
@@ -428,6 +441,11 @@ mod tests {
         rustix::fs::ioctl_setflags(&file, rustix::fs::IFlags::empty()).unwrap();
         assert_eq!(left.as_deref(), Some(path.as_path()));
         assert!(path.join("sub/kept").exists());
+        // What is beside it goes nevertheless, wherever it is listed.
+        let names = |folder: &Path| -> Vec<_> {
+            fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect()
+        };
+        assert_eq!((names(&path), names(&path.join("sub"))), (vec!["sub".into()], vec!["kept".into()]));
     }
 
     #[test]
