@@ -297,9 +297,10 @@ pub(crate) fn long_values<'a>(args: &'a [String], option: &str) -> Vec<&'a str> 
     args.iter().enumerate().filter_map(value).collect()
 }
 
-/// Tells whether a word, without a value after `=`, is a long option or a prefix of it.
+/// Tells whether a word, without a value after `=`, is a long option or a prefix of it. Some names have one dash.
 pub(crate) fn is_long(word: &str, name: &str) -> bool {
-    2 < word.len() && word.starts_with("--") && name.starts_with(word)
+    let has_dashes = word.starts_with("--") || (word.starts_with('-') && !name.starts_with("--"));
+    2 < word.len() && has_dashes && name.starts_with(word)
 }
 
 /// Returns the last part of a program's path, in lower case and without `.exe`.

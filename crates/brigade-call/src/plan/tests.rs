@@ -382,6 +382,11 @@ fn an_argument_is_no_code() {
         "awk -f",
         "make -sf",
         "make --makef",
+        "parallel -a",
+        "parallel --arg-file",
+        "gdb -x",
+        "gdb -batch --command",
+        "gdb -command",
     ] {
         let mut case = Case::new();
         case.set("command", &format!("'{command}'"));
@@ -400,6 +405,8 @@ fn an_argument_is_no_code() {
         "coverage report",
         "awk -f a.awk",
         "make -f Makefile",
+        "parallel -a jobs.txt",
+        "gdb -x a.gdb",
         "ls",
         "docker run image",
         "git status",
