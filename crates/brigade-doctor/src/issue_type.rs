@@ -141,6 +141,9 @@ issue_types! {
             "Agents are not shown the entry, because it would stand in for a tool of Brigade. Give it another id.", Remedy::Edit;
         ToolNameClash = "tool_name_clash", Warning, "Tools that agents would be shown under one name",
             "None of them is listed with this spelling of names. Give one another id.", Remedy::Edit;
+        OfferClash = "offer_clash", Warning, "A resource or prompt that several MCP servers have",
+            "Agents are shown none of them, and read them only with `resource.read` or `prompt.get`, which take the server. Narrow the patterns of one `[[upstream]]` in gateway.toml.",
+            Remedy::Edit;
         AmbiguousLabel = "ambiguous_label", Warning, "A capability with the name of a permission or effect",
             "Capabilities say what a tool is good for; permissions and effects say what it needs and does. Use different words.", Remedy::Edit;
         UnsafeAuthFields = "unsafe_auth_fields", Warning, "A field seems to hold a secret",

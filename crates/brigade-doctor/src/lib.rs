@@ -58,7 +58,7 @@ pub use sarif::{
     SarifRegion, SarifResult, SarifRule, SarifRun, SarifTags, SarifText, SarifTool, sarif,
 };
 pub use snapshot::{
-    BrokenFile, CallState, CheckpointState, ClientProblem, ClientState, ConfigFile, FoundRuntimes,
+    BrokenFile, CallState, CheckpointState, ClientProblem, ClientState, ConfigFile, FoundRuntimes, OfferedBy,
     PinProblem, PinState, PolicyFacts, Quarantine, RunState, RunnerState, Snapshot, ToolFiles, ToolIssues,
     ToolState, asks,
 };

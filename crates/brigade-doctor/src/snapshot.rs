@@ -31,6 +31,8 @@ pub struct Snapshot<'a> {
     pub gateway: Vec<ConfigIssue>,
     /// The first rule that approves calls, if git tracks the policy.
     pub policy_tracked: Option<Place>,
+    /// What servers of gateway.toml listed last besides their tools.
+    pub offered: Vec<OfferedBy>,
     /// The pins of MCP tools that do not match.
     pub pins: Vec<PinState>,
     /// The calls in the queue.
@@ -78,6 +80,7 @@ impl<'a> Snapshot<'a> {
             policy: None,
             gateway: Vec::new(),
             policy_tracked: None,
+            offered: Vec::new(),
             pins: Vec::new(),
             calls: Vec::new(),
             unreadable: Vec::new(),
@@ -95,6 +98,21 @@ impl<'a> Snapshot<'a> {
             clients: Vec::new(),
         }
     }
+}
+
+/// What a server listed last besides its tools, as far as gateway.toml offers it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OfferedBy {
+    /// The server.
+    pub server: String,
+    /// The place of its entry in gateway.toml.
+    pub place: Place,
+    /// URIs of resources.
+    pub resources: Vec<String>,
+    /// Templates of URIs.
+    pub templates: Vec<String>,
+    /// Names of prompts.
+    pub prompts: Vec<String>,
 }
 
 /// A configuration file.

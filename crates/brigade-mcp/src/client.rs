@@ -5,6 +5,7 @@ mod flight;
 mod kept;
 mod lines;
 mod link;
+mod lists;
 mod message;
 mod pipes;
 mod reads;

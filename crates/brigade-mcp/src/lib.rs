@@ -66,7 +66,7 @@ pub use exchange::{
 };
 pub use import::{import_ids, import_tool, imported_tool, stored_schema, wanted};
 pub use live::{Against, Comparison};
-pub use offered::{Offered, OfferedArgument, OfferedPrompt, OfferedResource};
+pub use offered::{Offered, OfferedArgument, OfferedNames, OfferedPrompt, OfferedResource};
 pub use peer::{ToolCall, list_live};
 pub use pin::{ListedTool, Pin, PinChange, PinChangeKind, PinError, diff};
 pub use pins::{

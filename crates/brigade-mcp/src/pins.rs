@@ -31,6 +31,7 @@ use crate::build::refusal_of_build;
 use crate::exchange::{Exchange, McpErrorKind};
 use crate::pin::{ListedTool, Pin};
 
+pub(crate) use key::server_file_name;
 pub use key::{McpTool, ServerCommand};
 pub use servers::{FirstTime, Listing, ServerState, sentence};
 pub use store::{PinRecord, PinTrouble};

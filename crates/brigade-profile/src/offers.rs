@@ -1,7 +1,7 @@
 //! What gateway.toml offers of MCP servers besides their tools: resources and prompts.
 
 use brigade_catalog::{Catalog, Family, Reads, Tool};
-use brigade_core::{Glob, Json};
+use brigade_core::{Glob, Json, Place};
 
 use crate::gateway::{GatewayConfig, Upstream};
 
@@ -17,6 +17,8 @@ pub struct Offer {
     pub entry: Tool,
     /// What is read.
     pub reads: Reads,
+    /// The place in gateway.toml.
+    pub place: Place,
     /// Patterns for the URIs or names.
     patterns: Vec<Glob>,
 }
@@ -37,6 +39,7 @@ impl Offer {
                 server: upstream.id.clone(),
                 entry: tool.reading(reads, upstream.effects.clone()),
                 reads,
+                place: upstream.place.clone(),
                 patterns: patterns.clone(),
             };
             let both = [(Reads::Resource, &upstream.resources), (Reads::Prompt, &upstream.prompts)];

@@ -2,14 +2,14 @@
 
 use brigade_apply::find_orphans;
 use brigade_call::{CALLS, RUNS};
-use brigade_catalog::Tool;
+use brigade_catalog::{Reads, Tool};
 use brigade_core::{ConfigIssue, Place, Timestamp};
 use brigade_doctor::{
-    CallState, CheckpointState, ClientState, ConfigFile, Issue, PinState, PolicyFacts, RunnerState, Snapshot,
-    ToolIssues, diagnose,
+    CallState, CheckpointState, ClientState, ConfigFile, Issue, OfferedBy, PinState, PolicyFacts,
+    RunnerState, Snapshot, ToolIssues, diagnose,
 };
-use brigade_facts::{CATALOG, Config, Places, SummaryFacts, policy_tracked, read_agents};
-use brigade_mcp::PinStore;
+use brigade_facts::{CATALOG, Config, Host, Places, SummaryFacts, policy_tracked, read_agents};
+use brigade_mcp::{OfferedNames, PinStore};
 use brigade_projection::Orphan;
 use brigade_runtime::{Checks, RuntimeFacts};
 
@@ -111,6 +111,7 @@ pub struct Survey<'c> {
     clients: Vec<ClientState>,
     gateway: Vec<ConfigIssue>,
     policy_tracked: Option<Place>,
+    offered: Vec<OfferedBy>,
 }
 
 impl<'c> Survey<'c> {
@@ -166,6 +167,7 @@ impl<'c> Survey<'c> {
         Ok(Survey {
             gateway: read_agents(fs).err().unwrap_or_default(),
             policy_tracked,
+            offered: offered(host, config),
             now: site.now(),
             config,
             is_catalog_there: fs.exists(&rel(CATALOG))?,
@@ -213,6 +215,7 @@ impl<'c> Survey<'c> {
             policy: Some(PolicyFacts { state: &self.config.policy, environment: &is_set }),
             gateway: self.gateway.clone(),
             policy_tracked: self.policy_tracked.clone(),
+            offered: self.offered.clone(),
             pins: self.pins.clone(),
             calls: calls.collect(),
             unreadable: history.unreadable.clone(),
@@ -235,4 +238,29 @@ impl<'c> Survey<'c> {
     pub fn runtime_facts(&self) -> &[RuntimeFacts] {
         self.runtimes.as_ref().map(|found| found.facts.as_slice()).unwrap_or_default()
     }
+}
+
+/// Returns what the servers of gateway.toml listed last and still offer.
+fn offered(host: Host<'_>, config: &Config) -> Vec<OfferedBy> {
+    let mut all: Vec<OfferedBy> = Vec::new();
+    for offer in config.offers(&host) {
+        let names = OfferedNames::read(host.fs, &offer.server);
+        let still = |names: Vec<String>| names.into_iter().filter(|name| offer.includes(name)).collect();
+        let mut by = OfferedBy {
+            server: offer.server.clone(),
+            place: offer.place.clone(),
+            resources: Vec::new(),
+            templates: Vec::new(),
+            prompts: Vec::new(),
+        };
+        match offer.reads {
+            Reads::Resource => {
+                by.resources = still(names.resources);
+                by.templates = still(names.templates);
+            }
+            Reads::Prompt => by.prompts = still(names.prompts),
+        }
+        all.push(by);
+    }
+    all
 }

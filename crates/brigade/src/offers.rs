@@ -1,7 +1,7 @@
 //! What MCP servers offer an agent besides their tools.
 
 use brigade_core::codes;
-use brigade_mcp::Offered;
+use brigade_mcp::{Offered, OfferedNames};
 use brigade_profile::Offer;
 
 use crate::agent_calls::AgentCalls;
@@ -25,6 +25,8 @@ impl AgentCalls {
         resources.retain(|resource| offer.includes(&resource.uri));
         templates.retain(|template| offer.includes(&template.uri));
         prompts.retain(|prompt| offer.includes(&prompt.name));
-        Ok(Offered { resources, templates, prompts })
+        let offered = Offered { resources, templates, prompts };
+        OfferedNames::keep(&*room.fs, &offer.server, offer.reads, &offered);
+        Ok(offered)
     }
 }

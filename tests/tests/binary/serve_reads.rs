@@ -277,6 +277,14 @@ fn of_a_clash_neither_is_listed_or_read() {
     assert_eq!(free["result"]["messages"][0]["content"]["text"], "our own text\n", "{free:#}");
     // A URI that both patterns match and neither lists could be of both.
     assert_eq!(client.refused("resources/read", json!({"uri": "file:///docs/made"})), -32002);
+    // The doctor says so of what was listed, and starts no server.
+    let doctor = site.json(["doctor"]).json;
+    let issues = doctor["issues"].as_array().expect("issues");
+    let clashes: Vec<&Value> = issues.iter().filter(|issue| issue["issue_type"] == "offer_clash").collect();
+    let details: Vec<String> = names(&clashes.into_iter().cloned().collect::<Vec<_>>(), "detail");
+    let lists = |whose: &str| details.iter().any(|detail| detail.ends_with(whose));
+    assert!(lists("`file:///docs/b.md` is listed by the server `files` and the server `more`"), "{doctor:#}");
+    assert!(lists("prompt `review-own` is listed by the server `more` and the catalog"), "{doctor:#}");
     // As tools, both have their server.
     let args = json!({"server": "more", "uri": "file:///docs/b.md"});
     let result = client.call("resource.read", args);

@@ -1,13 +1,13 @@
 //! What keeps agents from being served, or a tool from being shown to any of them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use brigade_catalog::Tool;
+use brigade_catalog::{Family, Tool};
 use brigade_core::{ConfigIssue, Place};
 use brigade_profile::{NameClashes, NameStyle, is_reserved};
 
 use super::config;
-use crate::{Issue, IssueType, Snapshot};
+use crate::{Issue, IssueType, OfferedBy, Snapshot};
 
 pub(super) fn agents(snapshot: &Snapshot<'_>, tools: &[&Tool], found: &mut Vec<Issue>) {
     found.extend(snapshot.gateway.iter().map(gateway));
@@ -15,6 +15,7 @@ pub(super) fn agents(snapshot: &Snapshot<'_>, tools: &[&Tool], found: &mut Vec<I
         tracked(place, found);
     }
     names(tools, found);
+    offers(snapshot, tools, found);
 }
 
 fn gateway(issue: &ConfigIssue) -> Issue {
@@ -59,6 +60,37 @@ fn names(tools: &[&Tool], found: &mut Vec<Issue>) {
             let detail = format!("agents would be shown it as `{name}`{when}, like {}", others.join(", "));
             let issue = Issue::of_tool(IssueType::ToolNameClash, tool, "id", detail);
             found.push(issue.subject(name.clone()).evidence(ids.join(" ")));
+        }
+    }
+}
+
+/// Resources and prompts that agents are not shown, because several servers have them, or the catalog, too.
+fn offers(snapshot: &Snapshot<'_>, tools: &[&Tool], found: &mut Vec<Issue>) {
+    type Names = fn(&OfferedBy) -> &[String];
+    let kinds: [(&str, Names); 3] = [
+        ("resource", |offered| &offered.resources),
+        ("template", |offered| &offered.templates),
+        ("prompt", |offered| &offered.prompts),
+    ];
+    let is_prompt =
+        |tool: &Tool| matches!(tool.family, Some(Family::Skill | Family::SlashCommand | Family::Superpower));
+    for (kind, names) in kinds {
+        let mut servers: BTreeMap<&str, Vec<&OfferedBy>> = BTreeMap::new();
+        for offered in &snapshot.offered {
+            let names: BTreeSet<&str> = names(offered).iter().map(String::as_str).collect();
+            names.into_iter().for_each(|name| servers.entry(name).or_default().push(offered));
+        }
+        for (name, servers) in servers {
+            let is_own = kind == "prompt" && tools.iter().any(|tool| is_prompt(tool) && tool.id == name);
+            let mut whose: Vec<String> =
+                servers.iter().map(|offered| format!("the server `{}`", offered.server)).collect();
+            if is_own {
+                whose.push("the catalog".to_owned());
+            }
+            let (Some(first), [_, _, ..]) = (servers.first(), whose.as_slice()) else { continue };
+            let detail = format!("the {kind} `{name}` is listed by {}", whose.join(" and "));
+            let issue = Issue::new(IssueType::OfferClash, detail).subject(name).at(first.place.clone());
+            found.push(Issue { tool_id: None, ..issue.evidence(whose.join(" ")) });
         }
     }
 }

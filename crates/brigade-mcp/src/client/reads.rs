@@ -10,10 +10,11 @@ use brigade_redact::Redactor;
 use super::conversation::{Failure, Greeted, PAGES, TOOLS, completed, spoken_json};
 use super::flight::Flight;
 use super::link::Link;
+use super::lists::lists_of;
 use super::server::{Server, Telling};
 use super::session::clean;
 use crate::exchange::{McpErrorKind, McpFault};
-use crate::offered::{Offered, lists_of};
+use crate::offered::Offered;
 use crate::server::RequestTerms;
 
 /// The code of the error for a method that a server does not have.

@@ -1,0 +1,109 @@
+//! What a server listed last besides its tools, for a diagnosis that starts no server.
+//!
+//! A file for each server, in `.brigade/tools/runtime/offered/`. It is a cache: without it, nothing is known.
+
+use brigade_catalog::Reads;
+use brigade_core::json::{from_json, to_json};
+use brigade_core::{Dialect, Json};
+use brigade_fs::{Fs, RelPath};
+use serde::{Deserialize, Serialize};
+
+use super::Offered;
+use crate::pins::server_file_name;
+
+/// The directory of the files.
+const OFFERED: &str = ".brigade/tools/runtime/offered";
+
+/// The schema id of a file.
+const SCHEMA: &str = "brigade.offered.v1";
+
+/// The largest file that is read.
+const LIMIT: u64 = 16 << 20;
+
+/// The URIs and names that a server listed last and gateway.toml offers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OfferedNames {
+    schema: String,
+    /// The server.
+    pub server: String,
+    /// URIs of resources.
+    #[serde(default)]
+    pub resources: Vec<String>,
+    /// Templates of URIs.
+    #[serde(default)]
+    pub templates: Vec<String>,
+    /// Names of prompts.
+    #[serde(default)]
+    pub prompts: Vec<String>,
+}
+
+impl OfferedNames {
+    /// Reads what a server listed last. Nothing, if that is not known.
+    pub fn read(fs: &dyn Fs, server: &str) -> OfferedNames {
+        let bytes = path(server).and_then(|path| fs.read(&path, LIMIT).ok());
+        let json = bytes.and_then(|bytes| Json::parse_bytes(&bytes, Dialect::Strict).ok());
+        let names: Option<OfferedNames> = json.and_then(|json| from_json(&json).ok());
+        let names = names.filter(|names| names.schema == SCHEMA && names.server == server);
+        let nothing = || OfferedNames { schema: SCHEMA.to_owned(), ..OfferedNames::default() };
+        OfferedNames { server: server.to_owned(), ..names.unwrap_or_else(nothing) }
+    }
+
+    /// Keeps what a server listed now. A write error is ignored: the next list is kept again.
+    pub fn keep(fs: &dyn Fs, server: &str, reads: Reads, offered: &Offered) {
+        let before = OfferedNames::read(fs, server);
+        let uris = |rows: &[super::OfferedResource]| rows.iter().map(|row| row.uri.clone()).collect();
+        let now = match reads {
+            Reads::Resource => OfferedNames {
+                resources: uris(&offered.resources),
+                templates: uris(&offered.templates),
+                ..before.clone()
+            },
+            Reads::Prompt => OfferedNames {
+                prompts: offered.prompts.iter().map(|prompt| prompt.name.clone()).collect(),
+                ..before.clone()
+            },
+        };
+        let Some(path) = path(server).filter(|_| now != before) else { return };
+        let text = to_json(&now).map(|json| json.to_pretty()).unwrap_or_default();
+        if let Ok(folder) = OFFERED.parse() {
+            let _ = fs.create_dir_all(&folder).and_then(|()| fs.write_cache(&path, text.as_bytes()));
+        }
+    }
+}
+
+fn path(server: &str) -> Option<RelPath> {
+    let folder: RelPath = OFFERED.parse().ok()?;
+    folder.join(&server_file_name(server, None)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_fs::MemoryFs;
+
+    use super::*;
+    use crate::offered::{OfferedPrompt, OfferedResource};
+
+    #[test]
+    fn what_was_listed_of_each_kind_is_kept() {
+        let fs = MemoryFs::new();
+        let uri = |uri: &str| OfferedResource { uri: uri.to_owned(), media_type: None, size: None };
+        let prompt = OfferedPrompt { name: "review".to_owned(), arguments: Vec::new() };
+        let resources = vec![uri("file:///a")];
+        let offered = Offered { resources, templates: vec![uri("file:///{a}")], prompts: Vec::new() };
+        assert_eq!(OfferedNames::read(&fs, "a/b").resources, Vec::<String>::new());
+        OfferedNames::keep(&fs, "a/b", Reads::Resource, &offered);
+        OfferedNames::keep(
+            &fs,
+            "a/b",
+            Reads::Prompt,
+            &Offered { prompts: vec![prompt], ..Offered::default() },
+        );
+        let names = OfferedNames::read(&fs, "a/b");
+        assert_eq!(
+            (names.resources, names.templates),
+            (vec!["file:///a".to_owned()], vec!["file:///{a}".to_owned()])
+        );
+        assert_eq!(names.prompts, ["review"]);
+        assert_eq!(OfferedNames::read(&fs, "a_b").prompts, Vec::<String>::new());
+    }
+}
