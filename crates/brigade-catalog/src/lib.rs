@@ -21,19 +21,25 @@
 pub mod edit;
 mod entry_text;
 mod fields;
+mod find;
 mod model;
 pub mod pack;
+mod presence;
 mod read;
+mod search;
 mod secrets;
 pub mod source;
 pub mod starter;
 
 pub use entry_text::FieldValue;
 pub use fields::{KNOWN_EFFECTS, KNOWN_HARNESSES, misspelt_effect};
+pub use find::{Candidate, FindQuery, HarnessTools, Quantity, candidates, gaps, rank};
 pub use model::{
     ApprovalMode, Availability, Catalog, Cost, Family, Install, InvalidSeconds, InvalidToolId,
     InvalidVersion, Level, NoTool, Origin, Reads, RiskClass, Runtime, Runtimes, SCHEMA, Seconds, Settings,
     SourceDetail, Tool, ToolId, ToolSource, Transport, UnknownName, Version, VersionRequirement, label_key,
     same_label,
 };
+pub use presence::{Answer, Need, Observed, PathTest, Presence, Reason, RunsIn, ToolState, needs, presence};
+pub use search::{Match, MatchKind, SearchText};
 pub use secrets::{SecretText, TextPurpose};

@@ -11,6 +11,7 @@ mod settings;
 mod tool;
 mod version;
 
+pub(crate) use catalog::fold;
 pub use catalog::{Catalog, NoTool};
 pub use detail::{Cost, Install, SourceDetail, label_key, same_label};
 pub use names::{ApprovalMode, Availability, Family, RiskClass, ToolSource, Transport, UnknownName};

@@ -66,6 +66,18 @@ const TABLE: &[Examples] = &[
     ("tools", "search", &[("brigade tools search json", "Search all tools for a word")]),
     (
         "tools",
+        "find",
+        &[
+            (
+                "brigade tools find --capability \"parse yaml\"",
+                "Show which tools can do it, and which can be called",
+            ),
+            ("brigade tools find --category data --available", "Leave out tools that are not there"),
+        ],
+    ),
+    ("tools", "stats", &[("brigade tools stats", "Count the runs of every tool")]),
+    (
+        "tools",
         "describe",
         &[
             ("brigade tools describe count-words", "Show its arguments, examples and effects"),

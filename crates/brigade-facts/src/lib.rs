@@ -43,6 +43,7 @@ mod lines;
 mod named;
 mod places;
 mod plan;
+mod presence;
 mod report;
 mod rights;
 mod seen;
@@ -59,6 +60,7 @@ pub use host::{Host, bound_values};
 pub use lines::SourceFiles;
 pub use places::{Places, Spot};
 pub use plan::{PlanInput, StartInput};
+pub use presence::PresenceReader;
 pub use report::{
     ArgumentDescription, Contract, ContractHealth, DescribedTool, McpSummary, Origin, ToolLine, ToolSummary,
 };

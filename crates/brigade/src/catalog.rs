@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use brigade_catalog::{Catalog, Tool};
+use brigade_catalog::{Catalog, Level, Tool};
 use brigade_core::NextStep;
 use brigade_doctor::{ConfigFile, Issue, PinState, Snapshot, diagnose};
-use brigade_facts::{Depth, FactReader, ToolFacts, ToolReader, parse_json};
+use brigade_facts::{ToolFacts, ToolReader, parse_json};
 use brigade_policy::ErrorLine;
 use brigade_upkeep::{Keep, examine, pin_states};
 
 use crate::error::Error;
+use crate::finding::{ListFilter, notes};
 use crate::gather;
 use crate::gather::Config;
 use crate::load;
@@ -18,7 +19,7 @@ use crate::pins;
 use crate::refusal::Refusal;
 use crate::report::{
     ArgumentDescription, Contract, ContractHealth, ContractsReport, DescribeReport, DescribedTool,
-    IssueReport, Report as _, SearchReport, ShowReport, ToolLine, ToolLinesReport, ToolSummary, Unfilled,
+    IssueReport, Report as _, ToolLine, ToolLinesReport, ToolSummary, Unfilled,
 };
 use crate::room::{CATALOG, Room};
 
@@ -34,13 +35,37 @@ impl Tools {
     /// # Errors
     /// Returns file errors.
     pub fn lines(&self) -> Result<ToolLinesReport, Error> {
-        let catalog = load::catalog(&self.room)?;
+        Ok(self.lines_of_all(&load::catalog(&self.room)?))
+    }
+
+    /// Lists the enabled tools that fit. Reads other files only to see whether tools are there.
+    ///
+    /// # Errors
+    /// Returns file errors.
+    pub fn lines_of(&self, filter: &ListFilter) -> Result<ToolLinesReport, Error> {
+        if filter.is_empty() {
+            return self.lines();
+        }
+        let config = gather::config(&self.room)?;
+        let places = filter.places(&self.room, &config)?;
+        let lines = places.into_iter().map(|place| ToolLine::of(&config.catalog.tools()[place])).collect();
         Ok(ToolLinesReport {
+            tools: lines,
+            next: NextStep::ListTools,
+            discovered: filter.level.filter(|level| *level == Level::Discovered).map(|_| Vec::new()),
+            ..self.lines_of_all(&config.catalog)
+        })
+    }
+
+    fn lines_of_all(&self, catalog: &Catalog) -> ToolLinesReport {
+        ToolLinesReport {
             schema: ToolLinesReport::SCHEMA,
             target: self.room.target(),
             config_path: self.room.absolute(CATALOG),
             valid: catalog.is_valid(),
-            errors: load::errors_of(&catalog),
+            errors: load::errors_of(catalog),
+            notes: notes(catalog),
+            discovered: None,
             tools: catalog.tools().iter().filter(|tool| tool.enabled).map(ToolLine::of).collect(),
             next: {
                 let mut hints = catalog.issues().iter().filter_map(|issue| issue.hint.as_ref());
@@ -51,49 +76,7 @@ impl Tools {
                     (false, false) => NextStep::Diagnose,
                 }
             },
-        })
-    }
-
-    /// Shows one tool and its projections. The tool may be disabled.
-    ///
-    /// # Errors
-    /// Returns [`Refusal::Tool`] if no tool has this id, and file errors.
-    pub fn show(&self, id: &str) -> Result<ShowReport, Error> {
-        let config = gather::config(&self.room)?;
-        let tool = load::any_tool(&config.catalog, id);
-        let tool = tool.map_err(|error| error.refusing(&self.room, Refusal::Tool))?;
-        Ok(ShowReport {
-            schema: ShowReport::SCHEMA,
-            target: self.room.target(),
-            config_path: self.room.absolute(CATALOG),
-            tool: summary_of(
-                &self.room,
-                &FactReader::new(gather::host(&self.room), &config).read(tool, Depth::Summary),
-            ),
-            error: Unfilled::default(),
-        })
-    }
-
-    /// Finds enabled tools with a text in id, name, family or description, ignoring case.
-    ///
-    /// # Errors
-    /// Returns file errors.
-    pub fn search(&self, query: &str) -> Result<SearchReport, Error> {
-        let config = gather::config(&self.room)?;
-        let found: Vec<&Tool> =
-            config.catalog.search(query).into_iter().filter(|tool| tool.enabled).collect();
-        let matches: Vec<ToolSummary> = FactReader::new(gather::host(&self.room), &config)
-            .read_all(&found)
-            .into_iter()
-            .map(|read| summary_of(&self.room, &read))
-            .collect();
-        Ok(SearchReport {
-            schema: SearchReport::SCHEMA,
-            target: self.room.target(),
-            query: query.to_owned(),
-            match_count: matches.len(),
-            matches,
-        })
+        }
     }
 
     /// Describes the contract of a tool. The tool may be disabled, because review comes before enabling.
@@ -203,7 +186,7 @@ pub(crate) fn shown_issue(room: &Room, issue: &Issue) -> IssueReport {
     IssueReport::of(issue, |path| room.absolute(path), |step| room.words(step))
 }
 
-fn summary_of(room: &Room, read: &ToolFacts<'_>) -> ToolSummary {
+pub(crate) fn summary_of(room: &Room, read: &ToolFacts<'_>) -> ToolSummary {
     ToolSummary::of(read.tool, &read.summary(), |path| room.absolute(path))
 }
 

@@ -4,7 +4,7 @@ mod sarif;
 
 use std::sync::Arc;
 
-use brigade_catalog::Catalog;
+use brigade_catalog::{Catalog, Level};
 use brigade_core::NextStep;
 pub use brigade_doctor::DoctorRequest;
 use brigade_doctor::{Area, Issue, Quieted, quiet, top_issue};
@@ -17,6 +17,7 @@ use crate::catalog;
 use crate::catalog::Tools;
 use crate::error::{Error, ErrorKind};
 use crate::exit::Exit;
+use crate::finding::ListFilter;
 use crate::gather;
 use crate::load;
 use crate::parity;
@@ -33,8 +34,16 @@ impl Tools {
     /// # Errors
     /// Returns file errors.
     pub fn list(&self) -> Result<CatalogReport, Error> {
+        self.list_of(&ListFilter::default())
+    }
+
+    /// Lists the tools that fit, and otherwise what [`Tools::list`] does.
+    ///
+    /// # Errors
+    /// Returns file errors.
+    pub fn list_of(&self, filter: &ListFilter) -> Result<CatalogReport, Error> {
         let parts = Parts { health: Checks::Skip, ledger: Ledger::Trust, clients: false, ..Parts::all() };
-        catalog_report(&self.room, &parts, &DoctorRequest::default())
+        catalog_report(&self.room, &parts, &DoctorRequest::default(), filter)
     }
 }
 
@@ -53,7 +62,7 @@ impl Doctor {
     /// Returns [`ErrorKind::Usage`] for an unknown area, type, tool or runtime, and file errors.
     pub fn check(&self, request: &DoctorRequest) -> Result<CatalogReport, Error> {
         request.check()?;
-        catalog_report(&self.room, &Parts::all(), request)
+        catalog_report(&self.room, &Parts::all(), request, &ListFilter::default())
     }
 
     /// Fixes what needs no decision. Narrows file modes that are too open, removes pid files of ended processes and
@@ -126,8 +135,14 @@ impl Policies {
     }
 }
 
-fn catalog_report(room: &Room, parts: &Parts, request: &DoctorRequest) -> Result<CatalogReport, Error> {
+fn catalog_report(
+    room: &Room,
+    parts: &Parts,
+    request: &DoctorRequest,
+    filter: &ListFilter,
+) -> Result<CatalogReport, Error> {
     let config = gather::config(room)?;
+    let wanted = if filter.is_empty() { None } else { Some(filter.places(room, &config)?) };
     let site = room.site(&config);
     let mut survey = Survey::read(&site, parts)?;
     let mut found = survey.diagnose(&site);
@@ -150,15 +165,18 @@ fn catalog_report(room: &Room, parts: &Parts, request: &DoctorRequest) -> Result
         catalog::shown_issues(room, &quieted),
         catalog::shown_issues(room, &changed),
     );
+    let (valid, errors) = (config.catalog.is_valid(), load::errors_of(&config.catalog));
     let facts = survey.summaries;
+    let tools = tool_rows(room, config.catalog, facts, wanted);
     Ok(CatalogReport {
         schema: CatalogReport::SCHEMA,
         target: room.target(),
         config_path: room.absolute(CATALOG),
-        valid: config.catalog.is_valid(),
-        errors: load::errors_of(&config.catalog),
-        tool_count: facts.len(),
-        tools: tool_rows(room, config.catalog, facts),
+        valid,
+        errors,
+        tool_count: tools.len(),
+        tools,
+        discovered: filter.level.filter(|level| *level == Level::Discovered).map(|_| Vec::new()),
         raw_issue_count: raw_issues.len(),
         raw_issues,
         issue_count: issues.len(),
@@ -179,13 +197,23 @@ fn issue_rows(room: &Room, issues: Vec<Issue>) -> Rows<IssueReport> {
     Rows::new(issues.len(), move |index| IssueReport::of(&issues[index], &absolute, &words))
 }
 
-/// Summarizes the enabled tools. The facts have the same order.
-fn tool_rows(room: &Room, catalog: Catalog, facts: Vec<SummaryFacts>) -> Rows<ToolSummary> {
+/// Summarizes the enabled tools, or those at the wanted positions. The facts are those of all enabled ones, in order.
+fn tool_rows(
+    room: &Room,
+    catalog: Catalog,
+    facts: Vec<SummaryFacts>,
+    wanted: Option<Vec<usize>>,
+) -> Rows<ToolSummary> {
     let absolute = room.absolute_paths();
     let tools = catalog.tools().iter().enumerate().filter(|(_, tool)| tool.enabled);
-    let places: Vec<usize> = tools.map(|(place, _)| place).collect();
-    Rows::new(facts.len(), move |index| {
-        ToolSummary::of(&catalog.tools()[places[index]], &facts[index], &absolute)
+    let mut rows: Vec<(usize, SummaryFacts)> = tools.map(|(place, _)| place).zip(facts).collect();
+    if let Some(wanted) = wanted {
+        // Both are in the order of the catalog.
+        rows.retain(|(place, _)| wanted.binary_search(place).is_ok());
+    }
+    Rows::new(rows.len(), move |index| {
+        let (place, facts) = &rows[index];
+        ToolSummary::of(&catalog.tools()[*place], facts, &absolute)
     })
 }
 

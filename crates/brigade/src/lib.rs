@@ -44,6 +44,7 @@ mod doctor;
 mod env;
 mod error;
 mod exit;
+mod finding;
 mod gather;
 mod history;
 mod import_mcp;
@@ -87,7 +88,9 @@ pub use brigade_call::{
     ObservedAddress, ObservedDenial, OutputCompaction, Plan, PlanSummary, Preview, Receipt, RunInput,
     RuntimeHealth, RuntimeIssueRecord, RuntimeMetadata, RuntimeStatus, StartedCommand, UnboundFile,
 };
-pub use brigade_catalog::{Family, Reads, Tool, starter::StarterTools};
+pub use brigade_catalog::{
+    Family, FindQuery, Level, Quantity, Reads, Tool, ToolSource, starter::StarterTools,
+};
 pub use brigade_command as command;
 pub use brigade_core as core;
 pub use brigade_core::codes;
@@ -119,6 +122,7 @@ pub use doctor::DoctorRequest;
 pub use env::{DEFAULT_LOCK_TIMEOUT, Env};
 pub use error::{Error, ErrorKind};
 pub use exit::Exit;
+pub use finding::ListFilter;
 pub use history::RunFilter;
 pub use import_mcp::ImportMcpRequest;
 pub use inbox::{InboxFilter, InboxStep};

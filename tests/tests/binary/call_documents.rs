@@ -230,7 +230,9 @@ fn numbers_are_exact_on_the_way() {
 #[test]
 fn a_described_tool_has_the_keys_of_its_summary_and_of_its_contract() {
     let site = Site::fixture("repo-tools");
-    let shown = site.json(["show", "count-words"]).expect(0)["tool"].clone();
+    let listed = site.json(["list"]).expect(0)["tools"].clone();
+    let is_it = |tool: &&serde_json::Value| tool["id"] == "count-words";
+    let shown = listed.as_array().unwrap().iter().find(is_it).unwrap().clone();
     let described = site.json(["describe", "count-words"]).expect(0)["tool"].clone();
     for part in [&shown, &shown["contract"]] {
         for (key, value) in part.as_object().unwrap() {

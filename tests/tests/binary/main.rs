@@ -42,6 +42,7 @@ mod observed_inputs;
 mod packs;
 mod projections_workflow;
 mod readme_tour;
+mod registry_find;
 mod regressions;
 mod release_and_receipts;
 mod run_isolation;

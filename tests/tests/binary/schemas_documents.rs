@@ -135,6 +135,8 @@ fn a_whole_way_names_every_schema() {
     json("tools list");
     json("tools show tool");
     json("tools search tool");
+    json("tools find --source script");
+    json("tools stats");
     json("tools describe tool");
     json("tools contracts");
     json("tools policy show");

@@ -165,26 +165,10 @@ impl Catalog {
     pub fn is_valid(&self) -> bool {
         self.issues.iter().all(|issue| issue.severity != Severity::Error)
     }
-
-    /// Returns the tools whose id, name, family or description contains the text, ignoring case.
-    ///
-    /// An empty query finds nothing.
-    pub fn search(&self, query: &str) -> Vec<&Tool> {
-        let query = fold(query.trim());
-        if query.is_empty() {
-            return Vec::new();
-        }
-        let matches = |tool: &&Tool| {
-            let family = tool.family.map_or("", |family| family.as_str());
-            let description = tool.description.as_deref().unwrap_or("");
-            fold(&[tool.id.as_str(), &tool.name, family, description].join(" ")).contains(&query)
-        };
-        self.tools.iter().filter(matches).collect()
-    }
 }
 
 /// Folds case for searching: `ẞ`, `ß` and `ss` are equal, as are the forms of sigma.
-pub(super) fn fold(text: &str) -> String {
+pub(crate) fn fold(text: &str) -> String {
     text.to_lowercase().to_uppercase().to_lowercase()
 }
 
@@ -203,25 +187,6 @@ mod tests {
             vec![tool("b", "Straße", "Last one"), tool("a", "First", "Übung"), tool("b", "Again", "")],
             vec![],
         )
-    }
-
-    #[track_caller]
-    fn check(query: &str, expect: &[&str]) {
-        let catalog = catalog();
-        let names: Vec<_> = catalog.search(query).into_iter().map(|tool| tool.name.as_str()).collect();
-        assert_eq!(names, expect, "{query}");
-    }
-
-    #[test]
-    fn search_compares_id_name_family_and_description_ignoring_case() {
-        check("STRASSE", &["Straße"]);
-        check("übUNG", &["First"]);
-        check("slash-", &["Straße", "First", "Again"]);
-        check("first slash", &["First"]);
-        check("a first", &["First"]);
-        check("nothing", &[]);
-        check("", &[]);
-        check("  ", &[]);
     }
 
     #[test]

@@ -1,6 +1,10 @@
 //! The origin of an entry.
 
+use std::str::FromStr;
+
 use brigade_core::Place;
+
+use super::UnknownName;
 
 /// The layer of the catalog that an entry belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -14,6 +18,9 @@ pub enum Level {
 }
 
 impl Level {
+    /// All levels, nearest first.
+    pub const ALL: &'static [Level] = &[Level::Project, Level::User, Level::Discovered];
+
     /// Returns `project`, `user` or `discovered`.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -21,6 +28,15 @@ impl Level {
             Level::User => "user",
             Level::Discovered => "discovered",
         }
+    }
+}
+
+impl FromStr for Level {
+    type Err = UnknownName;
+
+    fn from_str(word: &str) -> Result<Level, UnknownName> {
+        let level = Level::ALL.iter().find(|level| level.as_str() == word).copied();
+        level.ok_or(UnknownName { expected: "project, user, discovered" })
     }
 }
 

@@ -11,6 +11,7 @@ mod defaults;
 mod describe;
 mod discover;
 mod doctor;
+mod find;
 mod harness;
 mod import;
 mod import_issues;
@@ -29,6 +30,7 @@ pub(crate) mod runtime;
 mod search;
 mod show;
 mod state;
+mod stats;
 pub(crate) mod sync;
 
 use brigade::Exit;
@@ -44,8 +46,11 @@ pub(crate) enum Tools {
     Init(init::InitArgs),
     Defaults(defaults::DefaultsArgs),
     List(list::ListArgs),
+    #[command(visible_alias = "info")]
     Show(show::ShowArgs),
     Search(search::SearchArgs),
+    Find(find::FindArgs),
+    Stats(stats::StatsArgs),
     Describe(describe::DescribeArgs),
     Contracts(contracts::ContractsArgs),
     Cost(cost::CostArgs),
@@ -124,6 +129,8 @@ pub(crate) fn run(command: &Tools, session: &Session<'_>, output: &mut Output<'_
         Tools::List(arguments) => list::run(session, arguments, output),
         Tools::Show(arguments) => output.finish(show::run(session, arguments)),
         Tools::Search(arguments) => output.finish(search::run(session, arguments)),
+        Tools::Find(arguments) => output.finish(find::run(session, arguments)),
+        Tools::Stats(arguments) => output.finish(stats::run(session, arguments)),
         Tools::Describe(arguments) => output.finish(describe::run(session, arguments)),
         Tools::Contracts(arguments) => output.finish(contracts::run(session, arguments)),
         Tools::Cost(arguments) => output.finish(cost::run(session, arguments)),

@@ -6,6 +6,7 @@ mod catalog;
 mod checkpoints;
 mod clients;
 mod doctor;
+mod finding;
 mod mcp;
 mod packs;
 mod policy;

@@ -11,7 +11,7 @@ pub use brigade_upkeep::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{IssueReport, LiveReport, Report, Rows, SchemaId, Unfilled};
+use super::{IssueReport, LiveReport, Report, Rows, SchemaId, ShownTool, Suggestion, Unfilled};
 use crate::exit::Exit;
 
 /// `tools list` and `tools doctor`: the catalog, its health, and counts of calls, runs, checkpoints and runtimes.
@@ -35,6 +35,9 @@ pub struct CatalogReport {
     pub tools: Rows<ToolSummary>,
     /// Number of entries.
     pub tool_count: usize,
+    /// The discovered entries, if they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub discovered: Option<Vec<Suggestion>>,
     /// All issues, including those that the last parity closeout accepted.
     #[cfg_attr(feature = "schemas", schemars(with = "Vec<IssueReport>"))]
     pub raw_issues: Rows<IssueReport>,
@@ -97,6 +100,12 @@ pub struct ToolLinesReport {
     pub errors: Vec<ErrorLine>,
     /// The enabled tools.
     pub tools: Vec<ToolLine>,
+    /// The discovered entries, if they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub discovered: Option<Vec<Suggestion>>,
+    /// What was not understood, or could not be read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// What to do if the catalog has no tools; not in the document.
     #[serde(skip, default = "first_step")]
     pub next: NextStep,
@@ -128,35 +137,16 @@ pub struct ShowReport {
     /// The catalog file.
     pub config_path: String,
     /// The tool; absent if no tool has this id.
-    pub tool: ToolSummary,
+    pub tool: ShownTool,
+    /// What was not understood, or could not be read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// Why no tool was found, with suggestions.
     pub(crate) error: Unfilled<Option<String>>,
 }
 
 impl Report for ShowReport {
     const SCHEMA: &'static str = "brigade.tool.v1";
-}
-
-/// `tools search`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct SearchReport {
-    /// The schema id.
-    #[serde(deserialize_with = "SearchReport::read_schema")]
-    pub schema: SchemaId,
-    /// The workspace root.
-    pub target: String,
-    /// The searched text.
-    pub query: String,
-    /// Enabled tools with the text in id, name, family or description.
-    pub matches: Vec<ToolSummary>,
-    /// Number of entries.
-    pub match_count: usize,
-}
-
-impl Report for SearchReport {
-    const SCHEMA: &'static str = "brigade.tool-search.v1";
 }
 
 /// `tools describe`.

@@ -1,6 +1,6 @@
 //! `brigade tools list`
 
-use brigade::Exit;
+use brigade::{Exit, Family, Level, ListFilter, ToolSource};
 use clap::Args;
 
 use crate::output::Output;
@@ -9,21 +9,48 @@ use crate::session::Session;
 /// List the tools
 ///
 /// Text output reads only the catalog. JSON output includes the health of the workspace. With `--as`, the list is what
-/// that agent is shown, and may call.
+/// that agent is shown, and may call. Of an option that is given several times, one value must fit.
 #[derive(Args, Debug)]
 pub(crate) struct ListArgs {
     /// List what this agent is shown
     #[arg(long = "as", value_name = "AGENT")]
+    #[arg(conflicts_with_all = ["category", "capability", "source", "family", "level", "available"])]
     agent: Option<String>,
+    /// List tools of this category
+    #[arg(long, value_name = "CATEGORY")]
+    category: Vec<String>,
+    /// List tools with this capability
+    #[arg(long, value_name = "CAPABILITY")]
+    capability: Vec<String>,
+    /// List tools of this source: script, cli, mcp, skill or harness
+    #[arg(long, value_name = "SOURCE")]
+    source: Vec<ToolSource>,
+    /// List tools of this family
+    #[arg(long, value_name = "FAMILY")]
+    family: Vec<Family>,
+    /// List tools of this level: project, user or discovered
+    #[arg(long, value_name = "LEVEL")]
+    level: Option<Level>,
+    /// List only tools that are there
+    #[arg(long)]
+    available: bool,
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &ListArgs, output: &mut Output<'_, '_>) -> Exit {
     let workspace = session.workspace();
+    let filter = ListFilter {
+        categories: arguments.category.clone(),
+        capabilities: arguments.capability.clone(),
+        sources: arguments.source.clone(),
+        families: arguments.family.clone(),
+        level: arguments.level,
+        available: arguments.available,
+    };
     if let Some(agent) = &arguments.agent {
         output.finish(workspace.and_then(|workspace| workspace.agents().shown(agent)))
     } else if output.is_json() {
-        output.finish(workspace.and_then(|workspace| workspace.catalog().list()))
+        output.finish(workspace.and_then(|workspace| workspace.catalog().list_of(&filter)))
     } else {
-        output.finish(workspace.and_then(|workspace| workspace.catalog().lines()))
+        output.finish(workspace.and_then(|workspace| workspace.catalog().lines_of(&filter)))
     }
 }

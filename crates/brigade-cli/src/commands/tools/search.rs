@@ -5,7 +5,10 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// Find tools by id, name, family or description
+/// Find tools by words, in any order
+///
+/// Searches id, name, family, description, aliases, categories and capabilities. More than half of the words must
+/// occur.
 #[derive(Args, Debug)]
 pub(crate) struct SearchArgs {
     /// Text to search for, ignoring case

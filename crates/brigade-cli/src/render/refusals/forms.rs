@@ -10,7 +10,7 @@ use brigade::{
     IssueReport, OfferedTool, PassedOver, PinReport, PinSummary, PlanReport, Preview, QueueReport, Receipt,
     ReplayReport, Report, ResumeReport, ReviewReport, RunReport, RunShowReport, RunSummary, RuntimeHealth,
     RuntimeReport, RuntimeRestartReport, RuntimeStartReport, RuntimeStatus, RuntimeStopReport,
-    RuntimesSummary, ServerSummary, ShowReport, ToolSummary,
+    RuntimesSummary, ServerSummary, ShowReport, ShownTool,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -232,7 +232,7 @@ forms! {
 
     Tool: ToolRefused = ShowReport {
         config_path: String,
-        tool: Option<ToolSummary>,
+        tool: Option<ShownTool>,
         error: String,
     }
 

@@ -2,11 +2,12 @@
 
 use brigade::core::Json;
 use brigade::{
-    ArgumentDescription, Contract, ContractsReport, DescribeReport, ErrorLine, SearchReport, ShowReport,
+    ArgumentDescription, Contract, ContractsReport, DescribeReport, ErrorLine, ShowReport, ShownTool,
     ToolLinesReport, ToolSummary,
 };
 
 use super::doctor::{place, show_issues};
+use super::finding;
 use crate::render::page::Page;
 use crate::render::table::{Fit, Table};
 use crate::render::text::{Text, Tone};
@@ -18,13 +19,20 @@ pub(super) fn config_errors(errors: &[ErrorLine], page: &mut Page) {
 }
 
 /// Shows the id of a tool.
-fn tool_id(id: &str, broken: bool) -> Text {
+pub(super) fn tool_id(id: &str, broken: bool) -> Text {
     if broken { Text::new(Tone::Bad, id).then(Tone::Bad, " (broken)") } else { Text::new(Tone::Strong, id) }
 }
 
 impl View for ToolLinesReport {
     fn show(&self, page: &mut Page) {
         config_errors(&self.errors, page);
+        finding::notes(&self.notes, page);
+        if let Some(discovered) = &self.discovered {
+            if discovered.is_empty() {
+                page.data.line("nothing is discovered");
+            }
+            return finding::suggestions(discovered, page);
+        }
         if self.tools.is_empty() {
             page.data.line("no tools");
             return page.next_step(&self.next);
@@ -53,29 +61,11 @@ fn harnesses(names: &[String]) -> String {
     if names.len() <= 3 { names.join(", ") } else { format!("{} harnesses", names.len()) }
 }
 
-impl View for SearchReport {
-    fn show(&self, page: &mut Page) {
-        if self.matches.is_empty() {
-            page.data.line("no tool matches");
-            page.next("brigade tools list");
-            return;
-        }
-        let mut table = Table::new([("id", Fit::Whole), ("family", Fit::Whole), ("description", Fit::Cut)]);
-        for tool in &self.matches {
-            table.row([
-                tool_id(&tool.id, tool.broken),
-                Text::from(tool.family.as_deref().unwrap_or("unknown")),
-                Text::from(&tool.description),
-            ]);
-        }
-        page.data.table(table);
-    }
-}
-
 impl View for ShowReport {
     fn show(&self, page: &mut Page) {
-        let tool = &self.tool;
-        show_tool(tool, page);
+        finding::notes(&self.notes, page);
+        let tool = &self.tool.summary;
+        show_tool(&self.tool, page);
         note_disabled(tool, page);
         if tool.contract.has_contract {
             page.next(&format!("brigade tools describe {}", tool.id));
@@ -91,7 +81,8 @@ fn note_disabled(tool: &ToolSummary, page: &mut Page) {
     }
 }
 
-fn show_tool(tool: &ToolSummary, page: &mut Page) {
+fn show_tool(shown: &ShownTool, page: &mut Page) {
+    let tool = &shown.summary;
     let sheet = &mut page.data;
     sheet.field("tool", tool_id(&tool.id, tool.broken));
     sheet.field("name", &tool.name);
@@ -108,6 +99,8 @@ fn show_tool(tool: &ToolSummary, page: &mut Page) {
     if let Some(mcp) = &tool.mcp {
         sheet.field("mcp servers", mcp.server_ids.join(", "));
     }
+    finding::registry(shown, page);
+    let sheet = &mut page.data;
     if !tool.projection_coverage.is_empty() {
         sheet.gap();
         let mut table = Table::new([("harness", Fit::Whole), ("projection", Fit::Whole), ("file", Fit::Cut)]);

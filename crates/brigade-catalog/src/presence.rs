@@ -1,0 +1,414 @@
+//! Whether a tool is there, judged by what was seen without starting anything.
+//!
+//! [`needs`] lists what a tool needs to be there, a caller with access to the host answers each need, and [`presence`]
+//! judges the answers. The result is never stored in tools.toml: an entry claims, and a state was seen.
+
+use brigade_command::Argv;
+use brigade_core::Hint;
+
+use crate::model::{Family, Tool, ToolSource, Version};
+
+/// Whether a tool is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ToolState {
+    /// Everything that it needs was seen.
+    Available,
+    /// Something that it needs is missing.
+    Missing,
+    /// It is there, in a version that does not suit.
+    Outdated,
+    /// Nothing says it, without starting something.
+    Unknown,
+}
+
+impl ToolState {
+    /// All states, in the order of reports.
+    pub const ALL: &'static [ToolState] =
+        &[ToolState::Available, ToolState::Missing, ToolState::Outdated, ToolState::Unknown];
+
+    /// Returns the word in reports.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            ToolState::Available => "available",
+            ToolState::Missing => "missing",
+            ToolState::Outdated => "outdated",
+            ToolState::Unknown => "unknown",
+        }
+    }
+}
+
+/// Something that must be there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// The program of the tool's command.
+    Program(String),
+    /// The files that its command runs.
+    Script,
+    /// A file that the entry names in this field.
+    File {
+        /// The field.
+        field: &'static str,
+        /// The path, as written.
+        path: String,
+    },
+    /// A runtime and its program.
+    Runtime(String),
+    /// The harness that provides the tool.
+    Provider(String),
+    /// A program on `PATH`, according to `install.check`.
+    OnPath(String),
+    /// A path with this property, according to `install.check`.
+    Test(PathTest, String),
+    /// What only a run of `install.check` answers.
+    Check,
+}
+
+/// What `test` asks about a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathTest {
+    /// It may be executed: `-x`.
+    Executable,
+    /// It is a file: `-f`.
+    File,
+    /// It is a directory: `-d`.
+    Directory,
+}
+
+/// The answer to a need.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// It is there, for a program with its path.
+    There(Option<String>),
+    /// It is not there, with what is missing.
+    Missing(String),
+    /// It is there and switched off.
+    Disabled,
+    /// Nobody knows.
+    Unknown,
+}
+
+/// Why a state is what it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reason {
+    /// The code. Its meaning never changes.
+    pub code: &'static str,
+    /// The sentence.
+    pub message: String,
+    /// What to do.
+    pub hint: Option<Hint>,
+}
+
+/// What was seen of a tool by starting it, and is still true.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Observed {
+    /// Whether `install.check` succeeded.
+    pub check: Option<bool>,
+    /// The version that it told.
+    pub version: Option<Version>,
+}
+
+/// Whether a tool is there, and why.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Presence {
+    /// The state.
+    pub state: ToolState,
+    /// The reasons, for a tool that is not available.
+    pub reasons: Vec<Reason>,
+    /// The program that was found.
+    pub program: Option<String>,
+    /// Whether the observed version suits, if that is known.
+    pub satisfied: Option<bool>,
+}
+
+/// Lists what a tool needs to be there.
+pub fn needs(tool: &Tool) -> Vec<Need> {
+    let mut found = Vec::new();
+    let named = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+    let detail = tool.source.as_deref();
+    let program = named(&tool.command).map(|command| {
+        // A command that cannot be split names no program.
+        Need::Program(
+            Argv::parse(&command).map_or_else(|_| command.clone(), |argv| argv.program().to_owned()),
+        )
+    });
+    match tool.source() {
+        Some(ToolSource::Cli) | None => found.extend(program),
+        Some(ToolSource::Script) => {
+            let has_program = program.is_some();
+            found.extend(program);
+            found.extend(has_program.then_some(Need::Script));
+        }
+        Some(ToolSource::Mcp) => {
+            found.extend(named(&tool.runtime_id).map(Need::Runtime));
+            found.extend(program);
+        }
+        Some(ToolSource::Skill) => {
+            let path = detail.and_then(|source| named(&source.path));
+            let source = named(&tool.source_path).map(|path| Need::File { field: "source_path", path });
+            found.extend(source.or(path.map(|path| Need::File { field: "source.path", path })));
+        }
+        Some(ToolSource::Harness) => {
+            found.extend(detail.and_then(|source| named(&source.provider)).map(Need::Provider));
+        }
+    }
+    if let Some(check) = tool.install.as_ref().and_then(|install| named(&install.check)) {
+        found.extend(check_needs(&check));
+    }
+    found
+}
+
+/// Translates an `install.check` of a known shape: `which X`, `command -v X`, `test -x|-f|-d P`.
+fn check_needs(check: &str) -> Vec<Need> {
+    let Ok(argv) = Argv::parse(check) else { return vec![Need::Check] };
+    let words: Vec<&str> = argv.words().iter().map(String::as_str).collect();
+    let is_name = |word: &&str| !word.starts_with('-');
+    match words.as_slice() {
+        ["which", names @ ..] | ["command", "-v", names @ ..]
+            if !names.is_empty() && names.iter().all(is_name) =>
+        {
+            names.iter().map(|name| Need::OnPath((*name).to_owned())).collect()
+        }
+        ["test", test, path] => match *test {
+            "-x" => vec![Need::Test(PathTest::Executable, (*path).to_owned())],
+            "-f" => vec![Need::Test(PathTest::File, (*path).to_owned())],
+            "-d" => vec![Need::Test(PathTest::Directory, (*path).to_owned())],
+            _ => vec![Need::Check],
+        },
+        _ => vec![Need::Check],
+    }
+}
+
+/// Judges whether a tool is there by the answers to all its [`needs`].
+///
+/// What is missing counts more than a version, and a version more than what is not known.
+pub fn presence(tool: &Tool, answers: Vec<(Need, Answer)>, observed: &Observed) -> Presence {
+    let mut missing = Vec::new();
+    let mut unknown = Vec::new();
+    let mut program = None;
+    let is_empty = answers.is_empty();
+    for (need, answer) in answers {
+        match (answer, &need) {
+            (
+                Answer::There(path),
+                Need::Program(_) | Need::OnPath(_) | Need::Runtime(_) | Need::Provider(_),
+            ) => {
+                program = program.or(path);
+            }
+            (Answer::There(_), _) => {}
+            (Answer::Missing(what), need) => missing.push(missing_reason(tool, need, &what)),
+            (Answer::Disabled, _) => {
+                missing.push(reason("runtime_disabled", "the runtime is disabled".to_owned()));
+            }
+            (Answer::Unknown, Need::Check) => match observed.check {
+                Some(true) => {}
+                Some(false) => missing.push(missing_reason(tool, &need, "")),
+                None => unknown.push(reason("check_not_run", "only running its check tells it".to_owned())),
+            },
+            (Answer::Unknown, _) => unknown.push(reason("not_seen", "it cannot be looked at".to_owned())),
+        }
+    }
+    if is_empty {
+        unknown.push(reason("nothing_to_check", "the entry names nothing to look at".to_owned()));
+    }
+    if tool.is_broken {
+        unknown.push(reason("invalid_entry", "the entry has an error".to_owned()));
+    }
+    let mut outdated = Vec::new();
+    let satisfied = match (&tool.version, &observed.version) {
+        (None, _) => None,
+        (Some(required), None) => {
+            let message = format!("its version was never observed, and {required} is required");
+            unknown.push(reason("version_unobserved", message));
+            None
+        }
+        (Some(required), Some(version)) => {
+            let met = required.is_met_by(version);
+            match met {
+                Some(true) => {}
+                Some(false) => outdated.push(reason(
+                    "version_outdated",
+                    format!("its version is {version}, and {required} is required"),
+                )),
+                None => unknown.push(reason(
+                    "version_not_comparable",
+                    format!("its version is {version}, which cannot be compared with {required}"),
+                )),
+            }
+            met
+        }
+    };
+    let state = match (missing.is_empty(), outdated.is_empty(), unknown.is_empty()) {
+        (false, _, _) => ToolState::Missing,
+        (true, false, _) => ToolState::Outdated,
+        (true, true, false) => ToolState::Unknown,
+        (true, true, true) => ToolState::Available,
+    };
+    let reasons = missing.into_iter().chain(outdated).chain(unknown).collect();
+    Presence { state, reasons, program, satisfied }
+}
+
+fn reason(code: &'static str, message: String) -> Reason {
+    Reason { code, message, hint: None }
+}
+
+fn missing_reason(tool: &Tool, need: &Need, what: &str) -> Reason {
+    let (code, message) = match need {
+        Need::Program(_) | Need::OnPath(_) => {
+            ("program_missing", format!("the program `{what}` is not found on this host"))
+        }
+        Need::Script => {
+            ("script_missing", format!("the script `{what}`, which its command runs, does not exist"))
+        }
+        Need::File { field, .. } => ("file_missing", format!("{field} names a file that does not exist")),
+        Need::Runtime(_) => ("runtime_missing", format!("the runtime `{what}` is not there")),
+        Need::Provider(_) => ("provider_missing", format!("the harness `{what}` is not found on this host")),
+        Need::Test(PathTest::Executable, _) => ("check_failed", format!("`{what}` is no program")),
+        Need::Test(PathTest::File, _) => ("check_failed", format!("`{what}` is no file")),
+        Need::Test(PathTest::Directory, _) => ("check_failed", format!("`{what}` is no directory")),
+        Need::Check => ("check_failed", "its check failed".to_owned()),
+    };
+    let docs =
+        tool.install.as_ref().and_then(|install| install.docs.as_deref()).filter(|docs| !docs.is_empty());
+    Reason { code, message, hint: docs.map(|docs| format!("see {docs}").into()) }
+}
+
+/// What runs a tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RunsIn {
+    /// Brigade, through the queue.
+    Brigade,
+    /// Only an agent's program.
+    Harness,
+}
+
+impl RunsIn {
+    /// Returns the word in reports.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            RunsIn::Brigade => "brigade",
+            RunsIn::Harness => "harness",
+        }
+    }
+}
+
+impl Tool {
+    /// Returns what runs the tool, if anything does.
+    pub fn runs_in(&self) -> Option<RunsIn> {
+        match (self.family?, self.source()) {
+            (Family::Script | Family::Mcp, _) => Some(RunsIn::Brigade),
+            (_, Some(ToolSource::Skill | ToolSource::Harness)) => Some(RunsIn::Harness),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Catalog, Level};
+
+    fn tool(fields: &str) -> Tool {
+        let text = format!("[[tool]]\nid = 't'\nname = 'T'\n{fields}\n");
+        let catalog = Catalog::parse("tools.toml", Level::Project, text.as_bytes());
+        assert!(catalog.is_valid(), "{:?}", catalog.issues());
+        catalog.tools()[0].clone()
+    }
+
+    const CLI: &str = "family = 'script'\ncommand = 'yq -P'\nsource = { kind = 'cli' }";
+
+    #[track_caller]
+    fn check_needs_of(fields: &str, expect: &[Need]) {
+        assert_eq!(needs(&tool(fields)), expect, "{fields}");
+    }
+
+    #[test]
+    fn what_a_tool_needs_follows_from_its_source() {
+        let program = |word: &str| Need::Program(word.to_owned());
+        check_needs_of(CLI, &[program("yq")]);
+        check_needs_of("family = 'script'\ncommand = './run.sh'", &[program("./run.sh"), Need::Script]);
+        check_needs_of("family = 'script'", &[]);
+        check_needs_of(
+            "family = 'mcp'\nruntime_id = 'voice'\ncommand = 'npx x'",
+            &[Need::Runtime("voice".to_owned()), program("npx")],
+        );
+        let file = |field, path: &str| Need::File { field, path: path.to_owned() };
+        check_needs_of("family = 'skill'\nsource_path = 'a.md'", &[file("source_path", "a.md")]);
+        check_needs_of("family = 'skill'\nsource = { path = 'b.md' }", &[file("source.path", "b.md")]);
+        check_needs_of(
+            "family = 'custom'\nsource = { kind = 'harness', provider = 'claude' }",
+            &[Need::Provider("claude".to_owned())],
+        );
+    }
+
+    #[test]
+    fn checks_of_known_shapes_are_answered_without_running_them() {
+        let all = |check: &str| {
+            let mut needs = needs(&tool(&format!("{CLI}\ninstall = {{ check = \"{check}\" }}")));
+            needs.remove(0);
+            needs
+        };
+        let on_path = |name: &str| Need::OnPath(name.to_owned());
+        assert_eq!(all("which yq"), [on_path("yq")]);
+        assert_eq!(all("command -v yq"), [on_path("yq")]);
+        assert_eq!(all("which yq jq"), [on_path("yq"), on_path("jq")]);
+        assert_eq!(all("test -x bin/yq"), [Need::Test(PathTest::Executable, "bin/yq".to_owned())]);
+        assert_eq!(all("test -d '/opt/a b'"), [Need::Test(PathTest::Directory, "/opt/a b".to_owned())]);
+        for other in ["which -s yq", "which", "test -e x", "yq --version", "test -f a b"] {
+            assert_eq!(all(other), [Need::Check], "{other}");
+        }
+    }
+
+    #[track_caller]
+    fn check(fields: &str, answer: Answer, version: Option<&str>, state: ToolState, codes: &[&str]) {
+        let tool = tool(fields);
+        let answers = needs(&tool).into_iter().map(|need| (need, answer.clone())).collect();
+        let version = version.map(|version| version.parse().unwrap());
+        let found = presence(&tool, answers, &Observed { check: None, version });
+        let reasons: Vec<_> = found.reasons.iter().map(|reason| reason.code).collect();
+        assert_eq!((found.state, reasons.as_slice()), (state, codes), "{fields}");
+    }
+
+    #[test]
+    fn the_state_follows_from_the_answers() {
+        let there = || Answer::There(Some("/bin/yq".to_owned()));
+        let missing = || Answer::Missing("yq".to_owned());
+        check(CLI, there(), None, ToolState::Available, &[]);
+        check(CLI, missing(), None, ToolState::Missing, &["program_missing"]);
+        check("family = 'openapi'", there(), None, ToolState::Unknown, &["nothing_to_check"]);
+        let version = format!("{CLI}\nversion = '>=4, <5'");
+        check(&version, there(), None, ToolState::Unknown, &["version_unobserved"]);
+        check(&version, there(), Some("4.1"), ToolState::Available, &[]);
+        check(&version, there(), Some("3.9"), ToolState::Outdated, &["version_outdated"]);
+        check(&version, there(), Some("5-rc1"), ToolState::Unknown, &["version_not_comparable"]);
+        check(&version, missing(), Some("3.9"), ToolState::Missing, &["program_missing", "version_outdated"]);
+        let checked = format!("{CLI}\ninstall = {{ check = 'yq --version' }}");
+        check(&checked, Answer::Unknown, None, ToolState::Unknown, &["not_seen", "check_not_run"]);
+    }
+
+    #[test]
+    fn a_check_that_was_run_is_believed() {
+        let tool = tool(&format!("{CLI}\ninstall = {{ check = 'yq --version', docs = 'https://x' }}"));
+        let state = |check| {
+            let answers = vec![
+                (Need::Program("yq".to_owned()), Answer::There(Some("/bin/yq".to_owned()))),
+                (Need::Check, Answer::Unknown),
+            ];
+            presence(&tool, answers, &Observed { check, version: None })
+        };
+        assert_eq!(state(None).state, ToolState::Unknown);
+        assert_eq!(state(Some(true)).state, ToolState::Available);
+        assert_eq!(state(Some(true)).program.as_deref(), Some("/bin/yq"));
+        assert_eq!(state(Some(false)).state, ToolState::Missing);
+        assert_eq!(state(Some(false)).reasons[0].hint, Some("see https://x".into()));
+    }
+
+    #[test]
+    fn only_scripts_and_mcp_tools_run_in_brigade() {
+        assert_eq!(tool(CLI).runs_in(), Some(RunsIn::Brigade));
+        assert_eq!(tool("family = 'mcp'").runs_in(), Some(RunsIn::Brigade));
+        assert_eq!(tool("family = 'slash-command'").runs_in(), Some(RunsIn::Harness));
+        assert_eq!(tool("family = 'custom'\nsource = { kind = 'harness' }").runs_in(), Some(RunsIn::Harness));
+        assert_eq!(tool("family = 'custom'").runs_in(), None);
+        assert_eq!(tool("family = 'graphql'").runs_in(), None);
+    }
+}

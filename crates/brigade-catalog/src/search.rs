@@ -1,0 +1,199 @@
+//! Searching tools by words.
+
+use crate::model::{Catalog, Tool, fold};
+
+/// How a tool matches a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MatchKind {
+    /// The text is its id or one of its aliases.
+    Exact,
+    /// The text is a part of its id, name, family, description, aliases, categories or capabilities.
+    Phrase,
+    /// More than half of the words of the text are such parts, in any order.
+    Words,
+}
+
+impl MatchKind {
+    /// Returns the word in reports.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            MatchKind::Exact => "exact",
+            MatchKind::Phrase => "phrase",
+            MatchKind::Words => "words",
+        }
+    }
+}
+
+/// A tool that matches a text.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Match<'c> {
+    /// The tool.
+    pub tool: &'c Tool,
+    /// How it matches.
+    pub kind: MatchKind,
+    /// How well, from 0 to 1.
+    pub score: f64,
+}
+
+/// The score of a text that is found in one piece.
+const PHRASE: f64 = 0.9;
+/// The score of a text whose words are all found, apart from each other.
+const ALL_WORDS: f64 = 0.8;
+
+/// A text that is searched for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SearchText {
+    phrase: String,
+    words: Vec<String>,
+}
+
+impl SearchText {
+    /// Prepares a text. An empty one matches nothing.
+    pub fn new(text: &str) -> SearchText {
+        let phrase = fold(text.trim());
+        let mut words: Vec<String> = split(&phrase).map(str::to_owned).collect();
+        words.sort();
+        words.dedup();
+        SearchText { phrase, words }
+    }
+
+    /// Compares texts about one thing with this one: `names` are its names, and `texts` say more about it.
+    pub fn compare<'t>(
+        &self,
+        names: impl IntoIterator<Item = &'t str>,
+        texts: impl IntoIterator<Item = &'t str>,
+    ) -> Option<(MatchKind, f64)> {
+        if self.phrase.is_empty() {
+            return None;
+        }
+        let mut all = String::new();
+        for name in names {
+            if fold(name.trim()) == self.phrase {
+                return Some((MatchKind::Exact, 1.0));
+            }
+            all.push_str(name);
+            all.push(' ');
+        }
+        let texts: Vec<&str> = texts.into_iter().collect();
+        all.push_str(&texts.join(" "));
+        let all = fold(&all);
+        if all.contains(&self.phrase) {
+            return Some((MatchKind::Phrase, PHRASE));
+        }
+        let found = self.words.iter().filter(|word| all.contains(word.as_str())).count();
+        let is_most = self.words.len() < 2 * found;
+        // Two digits say enough.
+        let share = ALL_WORDS * found as f64 / self.words.len().max(1) as f64;
+        is_most.then(|| (MatchKind::Words, (share * 100.0).round() / 100.0))
+    }
+}
+
+/// Splits a text into its words: `query_database` has two.
+fn split(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| c.is_whitespace() || matches!(c, '_' | '-' | ',' | ';'))
+        .filter(|word| !word.is_empty())
+}
+
+impl Catalog {
+    /// Returns the tools that match a text, best first, and in file order among equals.
+    ///
+    /// Case is ignored. An empty text finds nothing.
+    pub fn search(&self, text: &str) -> Vec<Match<'_>> {
+        let text = SearchText::new(text);
+        let compare = |tool: &'_ Tool| {
+            let family = tool.family.map_or("", |family| family.as_str());
+            let description = tool.description.as_deref().unwrap_or("");
+            // The same texts, in the same order and joined by one space, as those that v0.30 searches.
+            let first = [tool.id.as_str(), &tool.name, family, description];
+            let lists = [&tool.aliases, &tool.categories, &tool.capabilities, &tool.capability];
+            let more = lists.into_iter().flatten().chain(&tool.domain).map(String::as_str);
+            let is_name = tool.aliases.iter().any(|alias| text.is(alias)) || text.is(tool.id.as_str());
+            if is_name {
+                Some((MatchKind::Exact, 1.0))
+            } else {
+                text.compare([], first.into_iter().chain(more))
+            }
+        };
+        let mut found: Vec<Match<'_>> = self
+            .tools()
+            .iter()
+            .filter_map(|tool| compare(tool).map(|(kind, score)| Match { tool, kind, score }))
+            .collect();
+        // Stable, so equals stay in file order.
+        found.sort_by(|a, b| b.score.total_cmp(&a.score));
+        found
+    }
+}
+
+impl SearchText {
+    /// Returns whether the text is exactly this name, ignoring case.
+    fn is(&self, name: &str) -> bool {
+        !self.phrase.is_empty() && fold(name) == self.phrase
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Family;
+
+    fn catalog() -> Catalog {
+        let tool = |id: &str, name: &str, description: &str| Tool {
+            name: name.to_owned(),
+            description: Some(description.to_owned()),
+            ..Tool::new(id, Family::SlashCommand).unwrap()
+        };
+        let last = Tool {
+            aliases: vec!["pg".to_owned()],
+            capabilities: vec!["query_database".to_owned()],
+            ..tool("postgres", "Postgres", "Reads rows")
+        };
+        Catalog::new(
+            vec![
+                tool("b", "Straße", "Last one"),
+                tool("a", "First", "Übung"),
+                tool("b", "Again", ""),
+                last,
+                tool("rows", "Rows", "Counts rows of a database"),
+            ],
+            vec![],
+        )
+    }
+
+    #[track_caller]
+    fn check(query: &str, expect: &[&str]) {
+        let catalog = catalog();
+        let names: Vec<_> = catalog.search(query).into_iter().map(|found| found.tool.name.as_str()).collect();
+        assert_eq!(names, expect, "{query}");
+    }
+
+    #[test]
+    fn search_compares_id_name_family_and_description_ignoring_case() {
+        check("STRASSE", &["Straße"]);
+        check("übUNG", &["First"]);
+        check("slash-", &["Straße", "First", "Again", "Postgres", "Rows"]);
+        check("first slash", &["First"]);
+        check("a first", &["First"]);
+        check("nothing", &[]);
+        check("", &[]);
+        check("  ", &[]);
+    }
+
+    #[test]
+    fn words_may_stand_apart_and_in_any_order() {
+        check("query database", &["Postgres"]);
+        check("database query", &["Postgres"]);
+        check("rows reads fly", &["Postgres"]);
+        check("rows fly", &[]);
+        check("rows", &["Rows", "Postgres"]);
+        let catalog = catalog();
+        let best = |text: &str| {
+            let found = catalog.search(text)[0];
+            (found.kind, found.score)
+        };
+        assert_eq!(best("PG"), (MatchKind::Exact, 1.0));
+        assert_eq!(best("query_data"), (MatchKind::Phrase, 0.9));
+        assert_eq!(best("query database"), (MatchKind::Words, 0.8));
+        assert_eq!(best("rows reads fly"), (MatchKind::Words, 0.53));
+    }
+}

@@ -1,0 +1,60 @@
+//! `brigade tools find`
+
+use brigade::{Error, FindQuery, FindReport, Quantity, ToolSource};
+use clap::{ArgGroup, Args, ValueEnum};
+
+use crate::arguments::count;
+use crate::session::Session;
+
+/// Find tools by what they are good for
+///
+/// Labels are compared without case, and `_`, `-` and spaces are alike. The result says which tools can be called, and
+/// why others cannot. Nothing is started. Exits with 1 if no tool fits.
+#[derive(Args, Debug)]
+#[command(group(ArgGroup::new("wanted").required(true).multiple(true)))]
+pub(crate) struct FindArgs {
+    /// A capability; several mean any of them
+    #[arg(long, value_name = "CAPABILITY", group = "wanted")]
+    capability: Vec<String>,
+    /// A category; several mean any of them
+    #[arg(long, value_name = "CATEGORY", group = "wanted")]
+    category: Vec<String>,
+    /// A source: script, cli, mcp, skill or harness; several mean any of them
+    #[arg(long, value_name = "SOURCE", group = "wanted")]
+    source: Vec<ToolSource>,
+    /// Only tools that are there
+    #[arg(long)]
+    available: bool,
+    /// List tools of this source first; leaves nothing out
+    #[arg(long, value_name = "SOURCE")]
+    prefer_source: Option<ToolSource>,
+    /// Whether a tool needs any of the capabilities or all of them
+    #[arg(long = "match", value_name = "any|all", value_enum, hide_possible_values = true)]
+    #[arg(default_value_t = Matching::Any, hide_default_value = true)]
+    matching: Matching,
+    /// List at most this many tools
+    #[arg(long, value_name = "N", value_parser = count)]
+    limit: Option<usize>,
+}
+
+/// How many of the capabilities a tool needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Matching {
+    Any,
+    All,
+}
+
+pub(crate) fn run(session: &Session<'_>, arguments: &FindArgs) -> Result<FindReport, Error> {
+    session.workspace()?.catalog().find(&FindQuery {
+        capabilities: arguments.capability.clone(),
+        categories: arguments.category.clone(),
+        sources: arguments.source.clone(),
+        quantity: match arguments.matching {
+            Matching::Any => Quantity::Any,
+            Matching::All => Quantity::All,
+        },
+        available: arguments.available,
+        prefer_source: arguments.prefer_source,
+        limit: arguments.limit,
+    })
+}

@@ -1,0 +1,164 @@
+//! Tools that were found, and how they were used.
+
+use brigade::{FindReport, SearchReport, ShownTool, StateReason, StatsReport, Suggestion};
+
+use crate::render::page::Page;
+use crate::render::table::{Fit, Table};
+use crate::render::text::{Text, Tone};
+use crate::render::{View, when, words};
+
+use super::catalog::tool_id;
+
+impl View for FindReport {
+    fn show(&self, page: &mut Page) {
+        notes(&self.notes, page);
+        if self.matches.is_empty() {
+            page.data.line("no tool fits");
+        } else {
+            let mut table = Table::new([
+                ("id", Fit::Whole),
+                ("source", Fit::Whole),
+                ("level", Fit::Whole),
+                ("state", Fit::Whole),
+                ("callable", Fit::Whole),
+                ("matched", Fit::Cut),
+                ("why not", Fit::Cut),
+            ]);
+            for found in &self.matches {
+                let why: Vec<&str> = found.reasons.iter().map(|reason| reason.message.as_str()).collect();
+                table.row([
+                    tool_id(&found.id, false),
+                    Text::from(found.source.as_deref().unwrap_or("")),
+                    Text::from(&found.level),
+                    words::status(&found.state),
+                    words::yes_no(found.callable),
+                    Text::from(found.matched.join(", ")),
+                    Text::from(why.join("; ")),
+                ]);
+            }
+            page.data.table(table);
+        }
+        suggestions(&self.suggestions, page);
+        if !self.gaps.is_empty() {
+            page.note(&format!("no tool has: {}", self.gaps.join(", ")));
+        }
+        match self.matches.iter().find(|found| found.callable).or(self.matches.first()) {
+            Some(found) => page.next(&format!("brigade tools show {}", found.id)),
+            None => page.next("brigade tools list"),
+        }
+    }
+}
+
+impl View for SearchReport {
+    fn show(&self, page: &mut Page) {
+        notes(&self.notes, page);
+        if self.matches.is_empty() {
+            page.data.line("no tool matches");
+            suggestions(&self.suggestions, page);
+            page.next("brigade tools list");
+            return;
+        }
+        let mut table = Table::new([("id", Fit::Whole), ("family", Fit::Whole), ("description", Fit::Cut)]);
+        for found in &self.matches {
+            let tool = &found.tool;
+            table.row([
+                tool_id(&tool.id, tool.broken),
+                Text::from(tool.family.as_deref().unwrap_or("unknown")),
+                Text::from(&tool.description),
+            ]);
+        }
+        page.data.table(table);
+        suggestions(&self.suggestions, page);
+    }
+}
+
+impl View for StatsReport {
+    fn show(&self, page: &mut Page) {
+        if self.tools.is_empty() {
+            page.data.line("nothing has run yet");
+            return page.next("brigade tools call list");
+        }
+        let mut table = Table::new([
+            ("id", Fit::Whole),
+            ("runs", Fit::Whole),
+            ("completed", Fit::Whole),
+            ("failures", Fit::Whole),
+            ("median", Fit::Whole),
+            ("longest", Fit::Whole),
+            ("last used", Fit::Whole),
+            ("cost", Fit::Whole),
+        ]);
+        let time = |milliseconds: Option<u64>| {
+            milliseconds.map_or_else(String::new, |milliseconds| when::limit(milliseconds as f64 / 1000.0))
+        };
+        for tool in &self.tools {
+            let cost = tool.cost.map_or_else(String::new, |cost| {
+                format!("{cost} {}", tool.cost_unit.as_deref().unwrap_or_default()).trim_end().to_owned()
+            });
+            table.row([
+                tool_id(&tool.id, false),
+                Text::from(tool.runs.to_string()),
+                Text::from(tool.completed.to_string()),
+                Text::from(tool.failures.to_string()),
+                Text::from(time(tool.median_ms)),
+                Text::from(time(tool.max_ms)),
+                Text::from(tool.last_used.map_or_else(String::new, |at| at.to_string())),
+                Text::from(cost),
+            ]);
+        }
+        page.data.table(table);
+        if 0 < self.unreadable_count {
+            page.note(&format!("{} unreadable receipts are not counted", self.unreadable_count));
+        }
+    }
+}
+
+/// Adds what a tool's entry says about its registry, and whether the tool is there.
+pub(super) fn registry(tool: &ShownTool, page: &mut Page) {
+    let sheet = &mut page.data;
+    sheet.field("level", &tool.level);
+    sheet.field_if("kind of source", tool.source.as_ref());
+    sheet.field_if("aliases", Some(tool.aliases.join(", ")));
+    sheet.field_if("categories", Some(tool.categories.join(", ")));
+    sheet.field_if("capabilities", Some(tool.capabilities.join(", ")));
+    sheet.field_if("suggested", Some(tool.suggested_capabilities.join(", ")));
+    sheet.field_if("availability", tool.availability.as_ref());
+    sheet.field_if("version", tool.version.as_ref());
+    sheet.field("state", words::status(&tool.state));
+    for StateReason { message, .. } in &tool.reasons {
+        sheet.field("", Text::new(Tone::Faint, message));
+    }
+    if let Some(install) = &tool.install {
+        sheet.field_if("install", Some(install.command.join("  or  ")));
+        sheet.field_if("check", install.check.as_ref());
+        sheet.field_if("docs", install.docs.as_ref());
+    }
+    if let Some(cost) = tool.cost.as_ref().and_then(|cost| Some((cost.per_call?, cost.unit.as_deref()))) {
+        let (amount, unit) = (cost.0.to_string(), cost.1.unwrap_or_default());
+        sheet.field("cost of a call", format!("{amount} {unit}").trim_end());
+    }
+    for row in &tool.shadowed {
+        let place = super::doctor::place(&row.file, row.line);
+        sheet.field("hides", place);
+    }
+}
+
+/// Adds discovered entries that fit.
+pub(super) fn suggestions(rows: &[Suggestion], page: &mut Page) {
+    if rows.is_empty() {
+        return;
+    }
+    page.data.gap();
+    let mut table = Table::new([("discovered", Fit::Whole), ("in", Fit::Cut), ("description", Fit::Cut)]);
+    for row in rows {
+        table.row([Text::from(&row.id), Text::from(row.harnesses.join(", ")), Text::from(&row.description)]);
+    }
+    page.data.table(table);
+}
+
+/// Adds what could not be understood or read.
+pub(super) fn notes(notes: &[String], page: &mut Page) {
+    for note in notes {
+        page.note(note);
+    }
+}

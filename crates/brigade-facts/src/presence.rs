@@ -1,0 +1,135 @@
+//! Whether tools are there: looks at programs, files and runtimes, and starts nothing.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use brigade_call::DirectoryFact;
+use brigade_catalog::{Answer, Need, Observed, PathTest, Presence, Runtime, Runtimes, Tool, needs, presence};
+use brigade_command::{Argv, find_program, missing_script};
+use brigade_fs::{FileKind, Metadata};
+
+use crate::files::ToolReader;
+use crate::host::Host;
+use crate::seen::is_program;
+use crate::tool::FactReader;
+
+/// Looks whether tools are there. Many tools name the same program, which is looked for once.
+pub struct PresenceReader<'r, 'h, 'c> {
+    facts: &'r FactReader<'h, 'c>,
+    runtimes: &'r Runtimes,
+    programs: Mutex<HashMap<(String, PathBuf), Option<PathBuf>>>,
+}
+
+impl<'r, 'h, 'c> PresenceReader<'r, 'h, 'c> {
+    /// Starts without having looked at anything.
+    pub fn new(facts: &'r FactReader<'h, 'c>, runtimes: &'r Runtimes) -> PresenceReader<'r, 'h, 'c> {
+        PresenceReader { facts, runtimes, programs: Mutex::default() }
+    }
+
+    /// Looks whether a tool is there. `observed` is what an earlier check saw that still holds.
+    pub fn of(&self, tool: &Tool, observed: &Observed) -> Presence {
+        let reader = self.facts.reader(tool);
+        let answer = |need: Need| {
+            let answer = self.answer(&reader, &need);
+            (need, answer)
+        };
+        presence(tool, needs(tool).into_iter().map(answer).collect(), observed)
+    }
+
+    fn answer(&self, reader: &ToolReader<'_>, need: &Need) -> Answer {
+        match need {
+            Need::Program(word) => {
+                let (directory, fact) = reader.directory();
+                if fact != DirectoryFact::Present {
+                    return Answer::Missing(word.clone());
+                }
+                // A command that cannot be split has no program.
+                match reader.argv() {
+                    Some(_) => self.program(word, &directory),
+                    None => Answer::Missing(word.clone()),
+                }
+            }
+            Need::Script => {
+                let (directory, fact) = reader.directory();
+                let missing = reader.argv().filter(|_| fact == DirectoryFact::Present);
+                match missing.and_then(|argv| missing_script(&argv, &directory, &reader.seen())) {
+                    Some(script) => Answer::Missing(script),
+                    None => Answer::There(None),
+                }
+            }
+            Need::File { path, .. } => match reader.metadata(path) {
+                Some(_) => Answer::There(None),
+                None => Answer::Missing(path.clone()),
+            },
+            Need::Runtime(id) => match self.runtimes.runtime(id) {
+                None => Answer::Missing(id.clone()),
+                Some(runtime) if !runtime.enabled => Answer::Disabled,
+                Some(runtime) => self.program_of(runtime),
+            },
+            Need::Provider(label) => self.provider(label),
+            Need::OnPath(name) => self.program(name, reader.host.fs.root()),
+            Need::Test(test, path) => match self.looked_at(reader.host, path) {
+                Some(metadata) if holds(*test, &metadata) => Answer::There(None),
+                _ => Answer::Missing(path.clone()),
+            },
+            Need::Check => Answer::Unknown,
+        }
+    }
+
+    /// Looks for a program: on `PATH`, or at a path.
+    fn program(&self, word: &str, directory: &Path) -> Answer {
+        let host = self.facts.host;
+        // Only a path depends on the directory.
+        let folder = if word.contains('/') { directory.to_owned() } else { PathBuf::new() };
+        let mut known = self.programs.lock().expect("no thread panics while it holds this");
+        let found = known.entry((word.to_owned(), folder)).or_insert_with(|| {
+            let path = host.environment.get("PATH");
+            find_program(word, directory, path, |path| is_program(host.fs, path))
+        });
+        match found {
+            Some(path) => Answer::There(Some(path.display().to_string())),
+            // A tool may call Brigade by its name although it is not on `PATH`.
+            None if word == "brigade" => Answer::There(None),
+            None => Answer::Missing(word.to_owned()),
+        }
+    }
+
+    fn program_of(&self, runtime: &Runtime) -> Answer {
+        let Ok(argv) = Argv::parse(&runtime.command) else {
+            return Answer::Missing(runtime.id.to_string());
+        };
+        let directory = self.facts.host.fs.root().join(runtime.cwd());
+        match self.program(argv.program(), &directory) {
+            Answer::Missing(_) => Answer::Missing(runtime.id.to_string()),
+            other => other,
+        }
+    }
+
+    /// Looks for the program of a harness.
+    fn provider(&self, label: &str) -> Answer {
+        let Some(program) = brigade_discovery::program(label) else {
+            return Answer::Missing(label.to_owned());
+        };
+        let root = self.facts.host.fs.root();
+        let answers = program.commands.iter().map(|command| self.program(command, root));
+        answers
+            .into_iter()
+            .find(|answer| matches!(answer, Answer::There(_)))
+            .unwrap_or_else(|| Answer::Missing(label.to_owned()))
+    }
+
+    /// Looks at a path that a check names: absolute, or below the workspace.
+    fn looked_at(&self, host: Host<'_>, path: &str) -> Option<Metadata> {
+        host.fs.metadata_outside(&host.fs.root().join(path)).ok()
+    }
+}
+
+fn holds(test: PathTest, metadata: &Metadata) -> bool {
+    match test {
+        PathTest::File => metadata.kind == FileKind::File,
+        PathTest::Directory => metadata.kind == FileKind::Directory,
+        // A directory may be entered, which `test -x` accepts, too.
+        PathTest::Executable => metadata.mode & 0o111 != 0,
+    }
+}

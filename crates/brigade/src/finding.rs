@@ -1,0 +1,317 @@
+//! Finding tools: by words, by what they are good for, and by how they were used.
+
+use std::collections::BTreeMap;
+
+use brigade_call::{CallStatus, Receipt};
+use brigade_catalog::{
+    Catalog, Family, FindQuery, HarnessTools, Level, Observed, Presence, Runtimes, Tool, ToolSource,
+    ToolState, candidates, gaps, label_key, rank,
+};
+use brigade_core::Severity;
+use brigade_facts::{Depth, FactReader, PresenceReader};
+use brigade_policy::{CallFacts, decide};
+
+use crate::catalog::{Tools, summary_of};
+use crate::error::{Error, ErrorKind};
+use crate::gather;
+use crate::gather::Config;
+use crate::load;
+use crate::refusal::Refusal;
+use crate::report::{
+    FindMatch, FindReport, Report as _, SearchMatch, SearchReport, ShadowedRow, ShowReport, ShownTool,
+    StateReason, StatsReport, ToolStats, Unfilled,
+};
+use crate::room::{CATALOG, Room};
+use crate::runtimes;
+
+/// Which tools to list. An empty filter lists all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ListFilter {
+    /// Tools of one of these categories.
+    pub categories: Vec<String>,
+    /// Tools with one of these capabilities.
+    pub capabilities: Vec<String>,
+    /// Tools of one of these sources.
+    pub sources: Vec<ToolSource>,
+    /// Tools of one of these families.
+    pub families: Vec<Family>,
+    /// Tools of this level.
+    pub level: Option<Level>,
+    /// Only tools that are there.
+    pub available: bool,
+}
+
+impl ListFilter {
+    /// Returns whether it leaves nothing out.
+    pub fn is_empty(&self) -> bool {
+        *self == ListFilter::default()
+    }
+
+    /// Returns whether the entry of a tool fits. Whether the tool is there is another question.
+    fn takes(&self, tool: &Tool) -> bool {
+        let has_any = |asked: &[String], own: Vec<&str>| {
+            asked.is_empty() || {
+                let own: Vec<String> = own.into_iter().map(label_key).collect();
+                asked.iter().any(|label| own.contains(&label_key(label)))
+            }
+        };
+        let has_source = || tool.source().is_some_and(|source| self.sources.contains(&source));
+        let has_family = || tool.family.is_some_and(|family| self.families.contains(&family));
+        self.level.is_none_or(|level| level == tool.origin.level)
+            && (self.sources.is_empty() || has_source())
+            && (self.families.is_empty() || has_family())
+            && has_any(&self.categories, tool.all_categories())
+            && has_any(&self.capabilities, tool.all_capabilities())
+    }
+
+    /// Returns the positions of the enabled tools that fit.
+    pub(crate) fn places(&self, room: &Room, config: &Config) -> Result<Vec<usize>, Error> {
+        let tools = config.catalog.tools();
+        let mut places: Vec<usize> =
+            (0..tools.len()).filter(|place| tools[*place].enabled && self.takes(&tools[*place])).collect();
+        if self.available && !places.is_empty() {
+            let found: Vec<&Tool> = places.iter().map(|place| &tools[*place]).collect();
+            let mut states = presences(room, config, &found)?.into_iter().map(|presence| presence.state);
+            places.retain(|_| states.next() == Some(ToolState::Available));
+        }
+        Ok(places)
+    }
+}
+
+impl Tools {
+    /// Shows one tool, its projections, and whether it is there. The tool may be disabled.
+    ///
+    /// # Errors
+    /// Returns [`Refusal::Tool`] if no tool has this id, and file errors.
+    pub fn show(&self, id: &str) -> Result<ShowReport, Error> {
+        let config = gather::config(&self.room)?;
+        let tool = load::any_tool(&config.catalog, id);
+        let tool = tool.map_err(|error| error.refusing(&self.room, Refusal::Tool))?;
+        let facts = FactReader::new(gather::host(&self.room), &config);
+        let summary = summary_of(&self.room, &facts.read(tool, Depth::Summary));
+        let runtimes = runtimes_for(&self.room, &[tool])?;
+        let presence = PresenceReader::new(&facts, &runtimes).of(tool, &Observed::default());
+        Ok(ShowReport {
+            schema: ShowReport::SCHEMA,
+            target: self.room.target(),
+            config_path: self.room.absolute(CATALOG),
+            tool: ShownTool::of(
+                tool,
+                summary,
+                &presence,
+                suggested_capabilities(&config.catalog, tool),
+                shadowed(&config.catalog, tool),
+            ),
+            notes: notes(&config.catalog),
+            error: Unfilled::default(),
+        })
+    }
+
+    /// Finds enabled tools by a text: in id, name, family, description, aliases, categories and capabilities. Words may
+    /// stand apart and in any order.
+    ///
+    /// # Errors
+    /// Returns file errors.
+    pub fn search(&self, query: &str) -> Result<SearchReport, Error> {
+        let config = gather::config(&self.room)?;
+        let mut found = config.catalog.search(query);
+        found.retain(|found| found.tool.enabled);
+        let tools: Vec<&Tool> = found.iter().map(|found| found.tool).collect();
+        let matches: Vec<SearchMatch> = FactReader::new(gather::host(&self.room), &config)
+            .read_all(&tools)
+            .iter()
+            .zip(&found)
+            .map(|(read, found)| SearchMatch::of(summary_of(&self.room, read), found.kind, found.score))
+            .collect();
+        Ok(SearchReport {
+            schema: SearchReport::SCHEMA,
+            target: self.room.target(),
+            query: query.to_owned(),
+            match_count: matches.len(),
+            matches,
+            suggestion_count: 0,
+            suggestions: Vec::new(),
+            notes: notes(&config.catalog),
+        })
+    }
+
+    /// Finds enabled tools by what they are good for, and says which of them can be called, and why not. Starts
+    /// nothing.
+    ///
+    /// # Errors
+    /// Returns [`ErrorKind::Usage`] if the query asks for no capability, category or source, and file errors.
+    pub fn find(&self, query: &FindQuery) -> Result<FindReport, Error> {
+        if query.capabilities.is_empty() && query.categories.is_empty() && query.sources.is_empty() {
+            let error = Error::new(ErrorKind::Usage, "nothing to look for is given");
+            return Err(error.hint("give a capability, a category or a source"));
+        }
+        let room = &*self.room;
+        let config = gather::config(room)?;
+        let tools = config.catalog.tools();
+        let harness_tools = match config.catalog.settings().harness_tools {
+            Some(false) => HarnessTools::LeftOut,
+            Some(true) | None => HarnessTools::Offered,
+        };
+        let fitting = candidates(tools, query, harness_tools);
+        let of_candidates: Vec<&Tool> = fitting.iter().map(|candidate| candidate.tool).collect();
+        let states = presences(room, &config, &of_candidates)?;
+        let found = rank(fitting.into_iter().zip(states).collect(), query);
+        let matches: Vec<FindMatch> = found
+            .into_iter()
+            .map(|(candidate, presence)| {
+                let refusals = refusals(room, &config, candidate.tool);
+                FindMatch::of(candidate, &presence, refusals)
+            })
+            .collect();
+        Ok(FindReport {
+            schema: FindReport::SCHEMA,
+            target: room.target(),
+            query: query.into(),
+            match_count: matches.len(),
+            matches,
+            suggestion_count: 0,
+            suggestions: Vec::new(),
+            gaps: gaps(tools, query),
+            notes: notes(&config.catalog),
+        })
+    }
+
+    /// Counts the runs of each tool, or of one, from the receipts.
+    ///
+    /// # Errors
+    /// Returns [`ErrorKind::NotFound`] if no tool has this id and no receipt names it, and file errors.
+    pub fn stats(&self, id: Option<&str>) -> Result<StatsReport, Error> {
+        let room = &*self.room;
+        let catalog = load::catalog(room)?;
+        let runs = room.queue().read()?.receipts(usize::MAX)?;
+        let mut by_tool: BTreeMap<&str, Vec<&Receipt>> = BTreeMap::new();
+        for stored in &runs.receipts {
+            by_tool.entry(stored.receipt.tool_id()).or_default().push(&stored.receipt);
+        }
+        let known = id.and_then(|id| load::any_tool(&catalog, id).ok());
+        let tools: Vec<ToolStats> = match id {
+            None => by_tool.iter().map(|(id, receipts)| stats_of(id, receipts, catalog.tool(id))).collect(),
+            Some(id) => {
+                // Receipts of a tool that is gone stay.
+                let id = known.map_or(id.trim(), |tool| tool.id.as_str());
+                match by_tool.get(id) {
+                    Some(receipts) => vec![stats_of(id, receipts, known)],
+                    None => vec![stats_of(load::any_tool(&catalog, id)?.id.as_str(), &[], known)],
+                }
+            }
+        };
+        Ok(StatsReport {
+            schema: StatsReport::SCHEMA,
+            target: room.target(),
+            tool_count: tools.len(),
+            tools,
+            unreadable_count: runs.errors.len(),
+        })
+    }
+}
+
+/// Looks whether tools are there.
+fn presences(room: &Room, config: &Config, tools: &[&Tool]) -> Result<Vec<Presence>, Error> {
+    let runtimes = runtimes_for(room, tools)?;
+    let facts = FactReader::new(gather::host(room), config);
+    let reader = PresenceReader::new(&facts, &runtimes);
+    Ok(tools.iter().map(|tool| reader.of(tool, &Observed::default())).collect())
+}
+
+/// Reads the runtimes if one of the tools depends on one.
+fn runtimes_for(room: &Room, tools: &[&Tool]) -> Result<Runtimes, Error> {
+    let needs_one = tools.iter().any(|tool| tool.source() == Some(ToolSource::Mcp));
+    if needs_one { runtimes::runtimes(room) } else { Ok(Runtimes::default()) }
+}
+
+/// Returns why no call of a tool would run, whatever its arguments.
+fn refusals(room: &Room, config: &Config, tool: &Tool) -> Vec<StateReason> {
+    match tool.runs_in() {
+        Some(brigade_catalog::RunsIn::Brigade) => {}
+        Some(brigade_catalog::RunsIn::Harness) => {
+            return vec![StateReason::new("runs_in_harness", "only the program of an agent runs it")];
+        }
+        None => return vec![StateReason::new("not_executable", "nothing runs tools of its family")],
+    }
+    let mut reasons = Vec::new();
+    if let Some(place) = config.catalog.newer_schema(tool) {
+        let message = format!("{} is of a newer version of Brigade", place.file);
+        reasons.push(StateReason::new("catalog_schema_newer", &message));
+    }
+    let is_set = |name: &str| room.env.environment.is_set(name);
+    let decision = decide(&config.policy, &CallFacts::of(tool), &is_set);
+    reasons.extend(decision.blockers.iter().map(StateReason::from));
+    reasons
+}
+
+/// Returns the names of the tools that were imported from the server of an entry that is a whole server.
+fn suggested_capabilities(catalog: &Catalog, tool: &Tool) -> Vec<String> {
+    let is_named = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
+    if tool.source() != Some(ToolSource::Mcp) || is_named(&tool.mcp_tool_name) {
+        return Vec::new();
+    }
+    let is_of_server = |other: &&Tool| {
+        let same_runtime = is_named(&tool.runtime_id) && other.runtime_id == tool.runtime_id;
+        other.source() == Some(ToolSource::Mcp)
+            && (same_runtime || (tool.server().is_some() && other.server() == tool.server()))
+    };
+    let names = catalog.tools().iter().filter(is_of_server).filter_map(|other| other.mcp_tool_name.clone());
+    names.filter(|name| !name.is_empty()).collect()
+}
+
+/// Lists the entries that a tool hides.
+fn shadowed(_catalog: &Catalog, _tool: &Tool) -> Vec<ShadowedRow> {
+    Vec::new()
+}
+
+/// Returns what is wrong with the catalog as a whole.
+pub(crate) fn notes(catalog: &Catalog) -> Vec<String> {
+    let is_of_file = |issue: &&brigade_core::ConfigIssue| {
+        let is_unread = issue.severity == Severity::Error && issue.field.is_none();
+        let is_newer = issue.field.as_deref() == Some("schema") && issue.severity == Severity::Warning;
+        issue.entry.is_none() && (is_unread || is_newer)
+    };
+    catalog.issues().iter().filter(is_of_file).map(ToString::to_string).collect()
+}
+
+fn stats_of(id: &str, receipts: &[&Receipt], tool: Option<&Tool>) -> ToolStats {
+    let count = |status: CallStatus| {
+        receipts.iter().filter(|receipt| receipt.status() == status.as_str()).count() as u64
+    };
+    let mut durations: Vec<u64> = receipts.iter().filter_map(|receipt| milliseconds(receipt)).collect();
+    durations.sort_unstable();
+    let middle = durations.len() / 2;
+    let median_ms = match durations.len() {
+        0 => None,
+        length if length % 2 == 1 => Some(durations[middle]),
+        _ => Some(durations[middle - 1].midpoint(durations[middle])),
+    };
+    let started = || receipts.iter().filter_map(|receipt| receipt.started_at());
+    let (failed, timed_out) = (count(CallStatus::Failed), count(CallStatus::TimedOut));
+    let cost = tool.and_then(|tool| tool.cost.as_deref());
+    ToolStats {
+        id: id.to_owned(),
+        runs: receipts.len() as u64,
+        completed: count(CallStatus::Completed),
+        failed,
+        timed_out,
+        first_used: started().min(),
+        last_used: started().max(),
+        median_ms,
+        max_ms: durations.last().copied(),
+        failures: failed + timed_out + count(CallStatus::Interrupted),
+        cost: cost.and_then(|cost| cost.per_call).map(|per_call| rounded(per_call * receipts.len() as f64)),
+        cost_unit: cost.and_then(|cost| cost.unit.clone()),
+    }
+}
+
+/// Removes the noise of binary fractions: 3 times 0.002 is 0.006.
+fn rounded(amount: f64) -> f64 {
+    let rounded = (amount * 1e9).round() / 1e9;
+    if rounded.is_finite() { rounded } else { amount }
+}
+
+fn milliseconds(receipt: &Receipt) -> Option<u64> {
+    let seconds = receipt.duration_seconds.as_ref()?.as_f64();
+    (seconds.is_finite() && 0.0 <= seconds).then(|| (seconds * 1000.0).round() as u64)
+}

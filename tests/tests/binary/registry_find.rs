@@ -1,0 +1,239 @@
+//! What entries say about their registry, and finding tools by it.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use brigade_tests::Site;
+use serde_json::{Value, json};
+
+/// Tools of every source, of which `jq` is not on this host.
+const TOOLS: &str = r#"
+[[tool]]
+id = "shout"
+name = "Shout"
+family = "script"
+command = "sh bin/tool.sh"
+description = "Prints a text in capitals"
+capabilities = ["change_case", "print text"]
+categories = ["text"]
+[tool.cost]
+per_call = 0.002
+unit = "USD"
+
+[[tool]]
+id = "yq"
+name = "yq"
+family = "script"
+command = "no-such-yq -P"
+aliases = ["yaml-query"]
+categories = ["data"]
+capabilities = ["parse_yaml"]
+availability = "conditional"
+version = ">=4.30, <5"
+version_command = "no-such-yq --version"
+[tool.source]
+kind = "cli"
+[tool.install]
+check = "which no-such-yq"
+command = ["brew install yq", "pip install yq"]
+docs = "https://example.org/yq"
+
+[[tool]]
+id = "read-yaml"
+name = "Read YAML"
+family = "skill"
+source_path = "skills/yaml.md"
+domain = "Data"
+capability = ["Parse YAML"]
+
+[[tool]]
+id = "browse"
+name = "Browse"
+family = "custom"
+capabilities = ["query_database"]
+[tool.source]
+kind = "harness"
+provider = "claude"
+"#;
+
+fn site() -> Site {
+    let site = Site::empty();
+    site.workspace.write(".brigade/tools.toml", TOOLS);
+    site.workspace.write("bin/tool.sh", "echo hello\n");
+    site.workspace.write("skills/yaml.md", "# yaml\n");
+    site
+}
+
+fn ids(rows: &Value) -> Vec<&str> {
+    rows.as_array().expect("a list").iter().map(|row| row["id"].as_str().expect("an id")).collect()
+}
+
+#[test]
+fn a_tool_is_shown_with_its_registry_and_its_state() {
+    let site = site();
+    for command in ["show", "info"] {
+        let shown = site.json([command, "yq"]).expect(0);
+        let tool = &shown["tool"];
+        assert_eq!(tool["level"], "project");
+        assert_eq!(tool["source"], "cli");
+        assert_eq!(tool["source_detail"], json!({"kind": "cli"}));
+        assert_eq!(tool["aliases"], json!(["yaml-query"]));
+        assert_eq!(tool["categories"], json!(["data"]));
+        assert_eq!(tool["capabilities"], json!(["parse_yaml"]));
+        assert_eq!(tool["availability"], "conditional");
+        assert_eq!(tool["state"], "missing");
+        assert_eq!(tool["reasons"][0]["code"], "program_missing");
+        assert_eq!(tool["reasons"][0]["hint"], "see https://example.org/yq");
+        assert_eq!(tool["version"], ">=4.30, <5");
+        assert_eq!(tool["install"]["command"], json!(["brew install yq", "pip install yq"]));
+        assert_eq!(tool["shadowed"], json!([]));
+    }
+    assert_eq!(site.json(["show", "shout"]).expect(0)["tool"]["state"], "available");
+    assert_eq!(site.json(["show", "read-yaml"]).expect(0)["tool"]["state"], "available");
+    assert_eq!(site.json(["show", "browse"]).expect(0)["tool"]["reasons"][0]["code"], "provider_missing");
+    let text = site.tools(["show", "yq"]).stdout_text();
+    assert!(text.contains("the program `no-such-yq` is not found on this host"), "{text}");
+}
+
+#[test]
+fn tools_are_found_by_what_they_are_good_for() {
+    let site = site();
+    let found = site.json(["find", "--capability", "PARSE-yaml", "--capability", "fly"]).expect(0);
+    assert_eq!(ids(&found["matches"]), ["yq", "read-yaml"]);
+    let [yq, skill] = [&found["matches"][0], &found["matches"][1]];
+    assert_eq!(
+        (&yq["callable"], &yq["runs_in"], &yq["state"]),
+        (&json!(true), &json!("brigade"), &json!("missing"))
+    );
+    assert_eq!((&skill["callable"], &skill["runs_in"]), (&json!(false), &json!("harness")));
+    assert_eq!(skill["categories"], json!(["Data"]));
+    assert_eq!(yq["matched"], json!(["PARSE-yaml"]));
+    assert_eq!(yq["unmatched"], json!(["fly"]));
+    assert_eq!(found["gaps"], json!(["fly"]));
+    assert_eq!((&found["match_count"], &found["suggestion_count"]), (&json!(2), &json!(0)));
+
+    let find = |words: &[&str], code: i32| {
+        let found = site.json(["find"].iter().chain(words)).expect(code);
+        ids(&found["matches"]).join(" ")
+    };
+    assert_eq!(find(&["--category", "data", "--prefer-source", "skill"], 0), "read-yaml yq");
+    assert_eq!(find(&["--category", "data", "--available"], 0), "read-yaml");
+    assert_eq!(find(&["--category", "data", "--limit", "1"], 0), "yq");
+    assert_eq!(find(&["--source", "harness", "--source", "cli"], 0), "yq browse");
+    assert_eq!(find(&["--capability", "change case", "--category", "data"], 1), "");
+    let both = ["--capability", "print_text", "--capability", "change_case", "--match", "all"];
+    assert_eq!(find(&both, 0), "shout");
+    assert_eq!(find(&["--capability", "fly"], 1), "");
+
+    site.tools(["find", "--json"]).assert_code(2);
+    site.tools(["find", "--available"]).assert_code(2);
+    site.tools(["find", "--source", "nonsense"]).assert_code(2);
+    site.tools(["find", "--capability", "x", "--match", "some"]).assert_code(2);
+}
+
+#[test]
+fn tools_of_harnesses_are_offered_unless_the_catalog_says_no() {
+    let site = site();
+    site.json(["find", "--source", "harness"]).expect(0);
+    site.workspace.write(".brigade/tools.toml", format!("[registry]\nharness_tools = false\n{TOOLS}"));
+    site.json(["find", "--source", "harness"]).expect(1);
+}
+
+#[test]
+fn what_the_policy_refuses_is_found_and_not_callable() {
+    let site = site();
+    site.workspace.write(".brigade/tools/policy.toml", "allowed_families = [\"mcp\"]\n");
+    let found = site.json(["find", "--capability", "change_case"]).expect(0);
+    assert_eq!(found["matches"][0]["callable"], false);
+    assert_eq!(found["matches"][0]["state"], "available");
+    assert!(!found["matches"][0]["reasons"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn search_looks_at_labels_and_takes_words_in_any_order() {
+    let site = site();
+    let search = |text: &str| {
+        let found = site.json(["search", text]).expect(0);
+        let rows = found["matches"].as_array().unwrap().clone();
+        let row = |row: &Value| {
+            format!("{} {} {}", row["id"].as_str().unwrap(), row["match"].as_str().unwrap(), row["score"])
+        };
+        rows.iter().map(row).collect::<Vec<_>>()
+    };
+    assert_eq!(search("query database"), ["browse words 0.8"]);
+    assert_eq!(search("YAML-QUERY"), ["yq exact 1.0"]);
+    assert_eq!(search("yaml"), ["yq phrase 0.9", "read-yaml phrase 0.9"]);
+    assert_eq!(search("capitals print"), ["shout words 0.8"]);
+    assert_eq!(search("nothing of this"), Vec::<String>::new());
+    assert_eq!(search(""), Vec::<String>::new());
+}
+
+#[test]
+fn the_list_is_filtered_by_what_entries_say() {
+    let site = site();
+    let list = |words: &[&str]| {
+        let listed = site.json(["list"].iter().chain(words)).expect(0);
+        assert_eq!(listed["tool_count"], listed["tools"].as_array().unwrap().len());
+        ids(&listed["tools"]).join(" ")
+    };
+    assert_eq!(list(&[]), "shout yq read-yaml browse");
+    assert_eq!(list(&["--category", "data"]), "yq read-yaml");
+    assert_eq!(list(&["--capability", "parse yaml", "--source", "skill"]), "read-yaml");
+    assert_eq!(list(&["--family", "script"]), "shout yq");
+    assert_eq!(list(&["--level", "project", "--available"]), "shout read-yaml");
+    assert_eq!(list(&["--level", "user"]), "");
+    assert_eq!(site.json(["list", "--level", "discovered"]).expect(0)["discovered"], json!([]));
+    assert!(site.json(["list"]).expect(0).get("discovered").is_none());
+    let text = site.tools(["list", "--category", "data"]).stdout_text();
+    assert!(text.contains("yq") && !text.contains("shout"), "{text}");
+    site.tools(["list", "--family", "nonsense"]).assert_code(2);
+    site.tools(["list", "--as", "local", "--available"]).assert_code(2);
+}
+
+#[test]
+fn runs_are_counted_from_receipts() {
+    let site = Site::script_with("exit \"${1:-0}\"", "cost = { per_call = 0.002, unit = \"USD\" }");
+    assert_eq!(site.json(["stats"]).expect(0)["tools"], json!([]));
+    let never = site.json(["stats", "tool"]).expect(0);
+    assert_eq!((&never["tools"][0]["runs"], &never["tools"][0]["first_used"]), (&json!(0), &Value::Null));
+    for _ in 0..3 {
+        site.receipt_of("tool", "{}");
+    }
+    let stats = site.json(["stats", "tool"]).expect(0);
+    let tool = &stats["tools"][0];
+    assert_eq!(tool["id"], "tool");
+    assert_eq!((&tool["runs"], &tool["completed"], &tool["failed"]), (&json!(3), &json!(3), &json!(0)));
+    assert_eq!((&tool["timed_out"], &tool["failures"], &tool["cost"]), (&json!(0), &json!(0), &json!(0.006)));
+    assert!(tool["median_ms"].as_u64() <= tool["max_ms"].as_u64());
+    assert!(tool["first_used"].as_str() < tool["last_used"].as_str());
+    assert_eq!(site.json(["stats"]).expect(0)["tool_count"], 1);
+    site.json(["stats", "nothing"]).expect(1);
+}
+
+#[test]
+fn a_file_of_a_newer_schema_is_shown_and_nothing_else() {
+    let site = site();
+    let newer = format!("schema = 2\n{TOOLS}");
+    site.workspace.write(".brigade/tools.toml", &newer);
+    let is_told = |document: &Value| document["notes"].to_string().contains("of a newer version");
+    assert!(is_told(&site.json(["show", "shout"]).expect(0)));
+    assert!(is_told(&site.json(["search", "shout"]).expect(0)));
+    let found = site.json(["find", "--capability", "change case"]).expect(0);
+    assert!(is_told(&found));
+    assert_eq!(found["matches"][0]["callable"], false);
+    let listed = site.json(["list"]).expect(0);
+    assert_eq!(listed["tool_count"], 4);
+    assert!(listed["issues"].to_string().contains("of a newer version"));
+    assert!(site.tools(["list"]).stderr_text().contains("of a newer version"));
+    site.json(["call", "plan", "shout"]).refused("catalog_schema_newer");
+    site.json(["call", "queue", "shout"]).refused("catalog_schema_newer");
+    site.tools(["defaults"]).assert_code(1);
+    assert_eq!(site.workspace.read_text(".brigade/tools.toml"), newer);
+}
+
+#[test]
+fn a_changed_version_ends_an_approval() {
+    let site = Site::script_with("echo hi", "version = \">=1\"");
+    let call = site.approved("tool", "{}");
+    site.workspace.replace(".brigade/tools.toml", ">=1", ">=2");
+    site.run_call(&call).refused("contract");
+}
