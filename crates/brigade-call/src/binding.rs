@@ -11,6 +11,7 @@
 //! | workspace files that a word of `command` names, and the script that it runs | `files` |
 //! | where links lead on the way to `cwd` | `directory` |
 //! | the server's listing of an MCP tool: as pinned, or with the changes that the approval showed | `pin` |
+//! | the effects of all entries that one kept server process serves, for a call of an agent | `server` |
 //! | who asked | `caller` |
 
 use std::collections::BTreeMap;
@@ -121,6 +122,9 @@ pub struct Binding {
     pub directory: Option<String>,
     /// The server's listing of an MCP tool. Absent for other tools, and before the first use pins the tool.
     pub pin: Option<Fingerprint>,
+    /// The effects that the process of a kept server is opened for. Absent for calls that start a process of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<Fingerprint>,
     /// Who asked.
     #[cfg_attr(feature = "schemas", schemars(with = "String"))]
     pub caller: Caller,
@@ -151,6 +155,8 @@ pub enum Change {
     Code,
     /// The server's listing of the MCP tool.
     Pin,
+    /// The effects that the process of a kept server is opened for.
+    Server,
     /// Who asks.
     Caller,
     /// The approval's own record.
@@ -171,6 +177,7 @@ impl fmt::Display for Change {
             Change::Directory => "folder that cwd leads to",
             Change::Code => "program or a file that the command names",
             Change::Pin => "tool as its server lists it",
+            Change::Server => "what the server's process may do",
             Change::Caller => "caller",
             Change::Approval => "approval record",
         })
@@ -191,6 +198,7 @@ impl Change {
             Change::Directory => "changed_directory",
             Change::Code => "changed_program",
             Change::Pin => "changed_pin",
+            Change::Server => "changed_server",
             Change::Caller => "changed_caller",
             Change::Approval => "changed_approval",
         }
@@ -223,6 +231,7 @@ impl Binding {
         }
         differs(self.directory != now.directory, Change::Directory);
         differs(self.pin.is_some() && self.pin != now.pin, Change::Pin);
+        differs(self.server != now.server, Change::Server);
         differs(self.caller != now.caller, Change::Caller);
         found
     }
@@ -245,6 +254,9 @@ impl Binding {
         // Approvals from before pins existed stay valid.
         if self.pin.is_some() {
             fingerprint = fingerprint.fingerprint("pin", self.pin);
+        }
+        if self.server.is_some() {
+            fingerprint = fingerprint.fingerprint("server", self.server);
         }
         fingerprint.finish()
     }
@@ -283,6 +295,7 @@ mod tests {
             files: BTreeMap::from([("bin/a.sh".to_owned(), mark("a"))]),
             directory: Some("real".to_owned()),
             pin: Some(mark("pin")),
+            server: Some(mark("server")),
             caller: Caller::CommandLine,
         }
     }
@@ -314,6 +327,8 @@ mod tests {
         check(|binding| binding.directory = None, &[Change::Directory]);
         check(|binding| binding.pin = Some(other), &[Change::Pin]);
         check(|binding| binding.pin = None, &[Change::Pin]);
+        check(|binding| binding.server = Some(other), &[Change::Server]);
+        check(|binding| binding.server = None, &[Change::Server]);
         check(|binding| binding.caller = Caller::Program("x".into()), &[Change::Caller]);
     }
 
@@ -337,7 +352,7 @@ mod tests {
 
     #[test]
     fn a_binding_reads_back() {
-        let older = Binding { pin: None, directory: None, ..binding() };
+        let older = Binding { pin: None, directory: None, server: None, ..binding() };
         for binding in [binding(), older.clone()] {
             assert_eq!(from_json(&to_json(&binding).unwrap()), Ok(binding));
         }

@@ -563,6 +563,7 @@ mod tests {
             files: BTreeMap::from([("bin/a.sh".to_owned(), mark(program))]),
             directory: None,
             pin: None,
+            server: None,
             caller: Caller::CommandLine,
         }
     }

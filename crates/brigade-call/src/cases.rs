@@ -151,6 +151,7 @@ impl Case {
             files: self.files.clone(),
             code: CodeFacts::default(),
             pin: self.pin,
+            server: None,
             projections: ProjectionFacts {
                 summary: ProjectionSummary::default(),
                 blockers: self.projections.clone(),

@@ -1,6 +1,6 @@
 //! The facts of a plan, read once by the caller of [`plan`](crate::plan()).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use brigade_catalog::Tool;
@@ -47,6 +47,8 @@ pub struct PlanFacts<'f> {
     pub code: CodeFacts,
     /// The server's listing of an MCP tool, as far as it is known.
     pub pin: PinFact,
+    /// The process that makes the call, if that is kept for many calls. `decision` is then the one on this process.
+    pub server: Option<ServerFact>,
     /// The tool's projections.
     pub projections: ProjectionFacts,
     /// What the policy decides.
@@ -180,6 +182,22 @@ impl PinFact {
             PinFact::None => None,
             PinFact::Pinned(fingerprint) | PinFact::Changed(fingerprint) => Some(fingerprint),
         }
+    }
+}
+
+/// What a kept server process is opened for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServerFact {
+    /// The entries that it serves.
+    pub tools: BTreeSet<String>,
+    /// Their effects.
+    pub effects: BTreeSet<String>,
+}
+
+impl ServerFact {
+    /// Returns what an approval binds.
+    pub fn fingerprint(&self) -> Fingerprint {
+        Fingerprint::builder("brigade.server.v1").list("effects", &self.effects).finish()
     }
 }
 

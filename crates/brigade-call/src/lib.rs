@@ -61,7 +61,7 @@ pub use code::{BoundBy, BoundCode, BoundFile, CodeFacts, CodeNote, StartedComman
 pub use contract::{ContractFiles, ContractLabels, approval_required, contract_fingerprint};
 pub use facts::{
     ArgsProblem, DirectoryFact, FileFact, PinFact, PlanFacts, ProgramFact, ProjectionFacts, RuntimeFact,
-    SchemaFact,
+    SchemaFact, ServerFact,
 };
 pub use inputs::{RunInput, RunInputs, group_inputs, paths_of_words};
 pub use next::Blocked;

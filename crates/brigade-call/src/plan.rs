@@ -22,7 +22,9 @@ use serde::{Deserialize, Serialize};
 use crate::binding::Binding;
 use crate::code::BoundCode;
 use crate::contract::{ContractFiles, ContractLabels, contract_fingerprint};
-use crate::facts::{ArgsProblem, DirectoryFact, FileFact, PinFact, PlanFacts, ProgramFact, SchemaFact};
+use crate::facts::{
+    ArgsProblem, DirectoryFact, FileFact, PinFact, PlanFacts, ProgramFact, SchemaFact, ServerFact,
+};
 use crate::inputs::paths_of_words;
 use crate::start::{self, Objection, StartProgram};
 use crate::template::{Template, render_all};
@@ -60,6 +62,7 @@ pub struct Plan {
     data: Vec<String>,
     directory: Option<String>,
     code: BoundCode,
+    server: Option<ServerFact>,
 }
 
 /// A plan as reports show it.
@@ -205,6 +208,7 @@ fn finish(
         files: facts.files,
         directory: facts.real_directory,
         pin: facts.pin.fingerprint(),
+        server: facts.server.as_ref().map(ServerFact::fingerprint),
         caller: facts.caller,
     };
     let waiting_pin = match facts.pin {
@@ -246,6 +250,7 @@ fn finish(
         data: tool.data.clone(),
         directory: tool.cwd.clone(),
         code,
+        server: facts.server,
     }
 }
 

@@ -21,6 +21,12 @@ pub struct Preview {
     pub access: Access,
     /// What an approval binds.
     pub binding: Binding,
+    /// The effects that the process of its server is opened for, if that serves other calls, too; else empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub server_effects: Vec<String>,
+    /// The tools that this process serves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub server_tools: Vec<String>,
     /// Which files it binds and by what, and what it does not bind.
     pub bound_code: BoundCode,
     /// How it differs from the last approved call of the tool; `null` if there is none.
@@ -58,7 +64,10 @@ pub struct ArgumentChange {
 impl Preview {
     /// Shows a plan beside the last approved call of its tool, and the files that nothing covers.
     pub fn of(plan: &Plan, last_approved: Option<&Call>, unbound: Vec<String>) -> Preview {
+        let server = plan.server().cloned().unwrap_or_default();
         Preview {
+            server_effects: server.effects.into_iter().collect(),
+            server_tools: server.tools.into_iter().collect(),
             argv: plan.shown_argv(),
             access: plan.decision().sandbox.access(),
             binding: plan.binding().clone(),

@@ -178,6 +178,9 @@ pub struct Receipt {
     /// Name and version of the server, as it gave them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mcp_server: Option<Object>,
+    /// The start of the server that was kept for several calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mcp_start_id: Option<String>,
     /// How the server ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mcp_server_exit: Option<String>,

@@ -4,16 +4,17 @@
 //! An MCP server that is asked for its list, a runtime, and a health command have no approval to compare with. The
 //! other checks are those of a plan, by the same functions:
 //!
-//! | checked | [`List`](StartPurpose::List) | [`Serve`](StartPurpose::Serve), [`Health`](StartPurpose::Health) |
-//! | --- | --- | --- |
-//! | the entry has no errors | yes | yes |
-//! | the command is there, can be split, is short enough, holds no secret, is no high risk | yes | yes |
-//! | its directory and its program are there | yes | yes |
-//! | the policy allows code for an interpreter in the command | yes | yes |
-//! | what the policy decides on a call of the tool | yes | no: the policy decides which calls may use a runtime |
-//! | the code that the command leads to can be bound | yes | no: no approval binds it |
-//! | the pin | no: the list is what it is compared with | no |
+//! | checked | [`List`](StartPurpose::List) | [`Upstream`](StartPurpose::Upstream) | [`Serve`](StartPurpose::Serve), [`Health`](StartPurpose::Health) |
+//! | --- | --- | --- | --- |
+//! | the entry has no errors | yes | yes | yes |
+//! | the command is there, can be split, is short enough, holds no secret, is no high risk | yes | yes | yes |
+//! | its directory and its program are there | yes | yes | yes |
+//! | the policy allows code for an interpreter in the command | yes | yes | yes |
+//! | what the policy decides on a call of the tool | yes | yes, with the sandbox of all entries that the process serves | no: the policy decides which calls may use a runtime |
+//! | the code that the command leads to can be bound | yes | yes, and each call compares what its approval binds with what was started | no: no approval binds it |
+//! | the pin | no: the list is what it is compared with | no: each call compares its own | no |
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -33,6 +34,8 @@ use crate::facts::DirectoryFact;
 pub enum StartPurpose {
     /// An MCP server is asked for its tools.
     List,
+    /// An MCP server is kept for the calls of agents.
+    Upstream,
     /// A runtime runs until it is stopped.
     Serve,
     /// A health command checks a runtime.
@@ -60,6 +63,10 @@ pub struct StartFacts<'f> {
     pub refuses_inline_code: Option<Place>,
     /// Why the code of the command cannot be bound; empty if it need not be.
     pub unbound: Vec<Blocker>,
+    /// The files that the command leads to, with their sha256; empty if nothing binds them.
+    pub files: BTreeMap<String, Fingerprint>,
+    /// Patterns of files that the entries declare as data, for a workspace that is closed to reading.
+    pub data: Vec<String>,
 }
 
 /// The program of a start.
@@ -191,6 +198,8 @@ pub struct VerifiedStart {
     sha256: Option<Fingerprint>,
     directory: PathBuf,
     decision: Option<Decision>,
+    files: BTreeMap<String, Fingerprint>,
+    data: Vec<String>,
 }
 
 /// Decides whether a program that is not a call may be started. Starts nothing.
@@ -228,6 +237,8 @@ pub fn plan_start(facts: StartFacts<'_>) -> Result<VerifiedStart, Vec<Objection>
             sha256,
             directory: facts.directory,
             decision: facts.decision,
+            files: facts.files,
+            data: facts.data,
         }),
         _ => Err(objections),
     }
@@ -252,6 +263,16 @@ impl VerifiedStart {
     /// Returns the sha256 of the program's bytes, when they were read.
     pub fn sha256(&self) -> Option<Fingerprint> {
         self.sha256
+    }
+
+    /// Returns the files that the program was started from, with their sha256, where calls compare them.
+    pub fn files(&self) -> &BTreeMap<String, Fingerprint> {
+        &self.files
+    }
+
+    /// Returns the patterns of files that it may read of a workspace that is closed to reading.
+    pub fn data(&self) -> &[String] {
+        &self.data
     }
 
     /// Returns the directory that the program starts in.

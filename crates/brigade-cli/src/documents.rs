@@ -177,6 +177,7 @@ documents! {
     StatsReport,
     SyncPlanReport,
     ToolLinesReport,
+    UpstreamStart,
     VersionReport,
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use brigade_call::{VerifiedCall, paths_of_words};
 use brigade_core::Fingerprint;
 use brigade_fs::{FileKind, Fs, Location, RelPath};
-use brigade_policy::{Reads, SandboxMode};
+use brigade_policy::{Decision, Reads, SandboxMode};
 use brigade_process::{Closed, Code};
 
 use crate::folder::{FolderFiles, Matching, folder_files, folder_fingerprint, matching_files, state_below};
@@ -23,23 +23,51 @@ pub(crate) struct ClosedReads {
     pub(crate) notes: Vec<String>,
 }
 
+/// What decides about the reads of a program.
+pub(crate) struct Opening<'a> {
+    /// What the policy decided.
+    pub(crate) decision: &'a Decision,
+    /// The bound files.
+    pub(crate) files: &'a BTreeMap<String, Fingerprint>,
+    /// The program, if it lies in the workspace.
+    pub(crate) program: Option<(&'a str, Fingerprint)>,
+    /// Patterns of the entry's data.
+    pub(crate) data: &'a [String],
+    /// Arguments that may name files.
+    pub(crate) words: Vec<&'a str>,
+}
+
+impl<'a> Opening<'a> {
+    /// Returns what decides about the reads of a call.
+    pub(crate) fn of(call: &'a VerifiedCall) -> Opening<'a> {
+        let binding = call.binding();
+        let program = binding.program.as_ref().filter(|program| !program.path.starts_with('/'));
+        let words = call.plan().arguments().values().map(String::as_str);
+        Opening {
+            decision: call.decision(),
+            files: &binding.files,
+            program: program.map(|program| (program.path.as_str(), program.sha256)),
+            data: call.plan().data(),
+            words: words.filter(|_| call.plan().family() != crate::execute::MCP).collect(),
+        }
+    }
+}
+
 /// Reads the code that the approval binds, and finds the data; none when the workspace is open.
 ///
 /// # Errors
 /// When a bound file has other bytes by now, or an argument would open code.
 pub(crate) fn closed(
     fs: &dyn Fs,
-    call: &VerifiedCall,
+    opening: &Opening<'_>,
     directory: &Path,
-    data: &[String],
 ) -> Result<Option<ClosedReads>, String> {
-    let sandbox = &call.decision().sandbox;
+    let sandbox = &opening.decision.sandbox;
     if sandbox.mode == SandboxMode::Off || sandbox.reads != Reads::Closed {
         return Ok(None);
     }
-    let binding = call.binding();
     let mut code = BTreeMap::new();
-    for (name, approved) in &binding.files {
+    for (name, approved) in opening.files {
         let now = match name.strip_suffix('/') {
             Some(folder) => {
                 let folder: RelPath = folder.parse().map_err(|_| format!("not started: odd path {name}"))?;
@@ -58,14 +86,13 @@ pub(crate) fn closed(
             return Err(changed(name));
         }
     }
-    if let Some(program) = &binding.program
-        && !program.path.starts_with('/')
-        && read_code(fs, &program.path, &mut code)? != program.sha256
+    if let Some((path, sha256)) = opening.program
+        && read_code(fs, path, &mut code)? != sha256
     {
-        return Err(changed(&program.path));
+        return Err(changed(path));
     }
     let mut opened = Vec::new();
-    for pattern in data {
+    for pattern in opening.data {
         match matching_files(fs, pattern).map_err(|error| format!("not started: {error}"))? {
             Matching::All(files) => opened.extend(files.iter().map(|file| fs.root().join(file))),
             Matching::TooMuch { files, .. } => {
@@ -75,11 +102,9 @@ pub(crate) fn closed(
             Matching::LeadsOut(_) => {}
         }
     }
-    let words = call.plan().arguments().values().map(String::as_str);
-    let words = words.filter(|_| call.plan().family() != crate::execute::MCP);
     let mut notes = Vec::new();
     let mut kept = Vec::new();
-    for path in paths_of_words(words, directory, fs.root()) {
+    for path in paths_of_words(opening.words.iter().copied(), directory, fs.root()) {
         let real = match fs.resolve(&fs.root().join(&path).to_string_lossy(), None) {
             Ok(Location::Inside(real)) => Some(real),
             Ok(Location::Outside(_)) => None,

@@ -5,21 +5,22 @@ use std::path::{Path, PathBuf};
 
 use brigade_call::{CallStatus, Checkpoint, Receipt, RunObserved, SandboxUsed, VerifiedCall};
 use brigade_core::text::escape_terminal;
-use brigade_core::{Clock, Hint, NextStep, RunId, Spell, Timestamp};
+use brigade_core::{Clock, Hint, NextStep, Object, RunId, Spell, Timestamp};
 use brigade_fs::{Fs, RelPath, WriteFile};
 use brigade_process::{
     CancelToken, Control, Input, Outcome, PrivateFolder, Program, RunError, Sink, Spec, Stream, run,
 };
 use brigade_redact::{Redactor, SecretValue};
 
-use crate::closed::closed;
+use crate::closed::{Opening, closed};
 use crate::confinement::{self, RunFolders};
 use crate::dropped::{Dropped, Owner, list_dropped, read_dropped};
 use crate::environment::{HostEnvironment, child_environment};
 use crate::folder::file_fingerprint;
+use crate::kept::StartedFrom;
 use crate::observed::{Watch, observed};
 use crate::output::{Channel, Output, Summary};
-use crate::peer::{Peer, Spoken};
+use crate::peer::{KeptPeer, Peer, Spoken};
 use crate::program::OpenedProgram;
 use crate::receipt::{ReceiptParts, RunPaths, exit_code, receipt};
 
@@ -102,11 +103,42 @@ pub struct Finished {
     pub warnings: Vec<String>,
 }
 
+/// How a call is made.
+pub enum Way<'a> {
+    /// The program is started, and waited for.
+    Wait,
+    /// The program is started, and talked to until its end.
+    Talk(&'a mut dyn Peer),
+    /// The program runs already. It is asked, and goes on.
+    Kept(KeptWay<'a>),
+}
+
+/// A program that runs already.
+pub struct KeptWay<'a> {
+    /// Asks it.
+    pub peer: &'a mut dyn KeptPeer,
+    /// The bytes that it was started from.
+    pub started_from: &'a StartedFrom,
+    /// Tells what confines it, once it was asked.
+    pub sandbox: &'a dyn Fn() -> SandboxUsed,
+}
+
+impl Way<'_> {
+    fn receipt_keys(&self, redactor: &Redactor) -> Option<Object> {
+        match self {
+            Way::Wait => None,
+            Way::Talk(peer) => Some(peer.receipt_keys(redactor)),
+            Way::Kept(kept) => Some(kept.peer.receipt_keys(redactor)),
+        }
+    }
+}
+
 /// Runs the call. Never fails: errors are in the receipt.
 ///
 /// Right before the start, the open program and every workspace file that the command names are compared with the
-/// approval again. A `peer` talks to the program; without one, the run waits for it.
-pub fn execute(execution: &Execution<'_>, logs: Logs, peer: Option<&mut dyn Peer>) -> Finished {
+/// approval again. For a program that runs already, they are compared with what it was started from, right before it is
+/// asked; files that did not move since are not read.
+pub fn execute(execution: &Execution<'_>, logs: Logs, mut way: Way<'_>) -> Finished {
     let run = execution.run_id.as_str();
     let _span = tracing::debug_span!("run", run, call = execution.call.id().as_str()).entered();
     let secrets = execution.environment.secrets(execution.secrets, execution.call.decision());
@@ -118,10 +150,9 @@ pub fn execute(execution: &Execution<'_>, logs: Logs, peer: Option<&mut dyn Peer
         progress,
     };
     let mut failures: Vec<String> = Vec::new();
-    let mut peer = peer;
     progress.inspect(|progress| progress.started());
     let Started { outcome, spoken, sandbox, observed, left, problem } =
-        start(execution, &mut output, peer.as_deref_mut(), &redactor).unwrap_or_else(Started::not);
+        start(execution, &mut output, &mut way, &redactor).unwrap_or_else(Started::not);
     progress.inspect(|progress| progress.ended());
     failures.extend(problem);
     let completed_at = execution.clock.now();
@@ -194,7 +225,7 @@ pub fn execute(execution: &Execution<'_>, logs: Logs, peer: Option<&mut dyn Peer
         observed,
         bound_labels: execution.environment.bound(execution.call).into_keys().collect(),
         redactor: &redactor,
-        spoken: peer.map(|peer| peer.receipt_keys(&redactor)),
+        spoken: way.receipt_keys(&redactor),
     });
     Finished {
         status,
@@ -270,9 +301,12 @@ impl Started {
 fn start<'e>(
     execution: &Execution<'e>,
     output: &mut Output<'e>,
-    peer: Option<&mut (dyn Peer + '_)>,
+    way: &mut Way<'_>,
     redactor: &Redactor,
 ) -> Result<Started, String> {
+    if let Way::Kept(kept) = way {
+        return Ok(ask(execution, output, kept, redactor));
+    }
     let decision = execution.call.decision();
     let temporary =
         PrivateFolder::create().map_err(|error| format!("no private temporary folder: {error}"))?;
@@ -283,7 +317,7 @@ fn start<'e>(
         checkpoints: &checkpoints,
         home: execution.environment.get("HOME").map(Path::new),
     };
-    let closed = closed(execution.fs, execution.call, execution.directory, execution.call.plan().data())?;
+    let closed = closed(execution.fs, &Opening::of(execution.call), execution.directory)?;
     let is_closed = closed.is_some();
     let confinement = confinement::confine(decision, &folders, closed);
     let mut spec = Spec::new(execution.program.program().clone(), execution.directory);
@@ -311,9 +345,13 @@ fn start<'e>(
         output_cap: decision.max_output_bytes,
         ..Control::default()
     };
-    if execution.call.plan().family() == MCP && peer.is_none() {
-        return Err("not started: nothing here speaks to MCP servers".to_owned());
-    }
+    let peer = match way {
+        Way::Talk(peer) => Some(peer),
+        Way::Wait if execution.call.plan().family() == MCP => {
+            return Err("not started: nothing here speaks to MCP servers".to_owned());
+        }
+        Way::Wait | Way::Kept(_) => None,
+    };
     let (outcome, spoken, problem) = match peer {
         Some(peer) => {
             let mut sink = Checking { execution, output };
@@ -339,6 +377,56 @@ fn start<'e>(
     let observed = observed(execution.watch, observation, redactor);
     let left = temporary.remove();
     Ok(Started { outcome, spoken, sandbox: Some(sandbox), observed, left, problem })
+}
+
+/// Asks a program that runs already.
+fn ask<'e>(
+    execution: &Execution<'e>,
+    output: &mut Output<'e>,
+    kept: &mut KeptWay<'_>,
+    redactor: &Redactor,
+) -> Started {
+    let decision = execution.call.decision();
+    let control = Control {
+        timeout: Some(decision.effective_timeout.duration()),
+        cancel: execution.cancel.clone(),
+        output_cap: decision.max_output_bytes,
+        ..Control::default()
+    };
+    let mut sink = Comparing { execution, output, started_from: kept.started_from };
+    let Spoken { outcome, problem } = kept.peer.ask(&mut sink, &control, redactor);
+    let answered = if problem.is_none() { Answered::Yes } else { Answered::No };
+    Started {
+        outcome,
+        spoken: Some(answered),
+        sandbox: Some((kept.sandbox)()),
+        // The record of the start has it.
+        observed: None,
+        left: None,
+        problem,
+    }
+}
+
+/// Takes the answer of a program that runs already, and compares what it was started from before it is asked.
+struct Comparing<'a, 'e> {
+    execution: &'a Execution<'e>,
+    output: &'a mut Output<'e>,
+    started_from: &'a StartedFrom,
+}
+
+impl Sink for Comparing<'_, '_> {
+    fn write(&mut self, stream: Stream, bytes: &[u8]) -> io::Result<()> {
+        self.output.write(stream, bytes)
+    }
+
+    fn about_to_start(&mut self) -> io::Result<()> {
+        match self.started_from.differs(self.execution.fs, self.execution.call.binding()) {
+            Some(change) => {
+                Err(io::Error::other(format!("not called: {change} changed since the server was started")))
+            }
+            None => Ok(()),
+        }
+    }
 }
 
 /// Takes the output of a run, and compares once more when everything else is prepared.

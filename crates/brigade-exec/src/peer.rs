@@ -19,6 +19,18 @@ pub trait Peer {
     fn receipt_keys(&self, redactor: &Redactor) -> Object;
 }
 
+/// Talks to a program that runs already, and goes on after.
+pub trait KeptPeer {
+    /// Asks the program once. Ends nothing.
+    ///
+    /// Right before anything is sent, the sink looks a last time, and may refuse. Never fails: errors are in the
+    /// problem of the result, which has no secrets.
+    fn ask(&mut self, sink: &mut dyn Sink, control: &Control, redactor: &Redactor) -> Spoken;
+
+    /// Returns the extra members of the receipt of such a run.
+    fn receipt_keys(&self, redactor: &Redactor) -> Object;
+}
+
 /// The result of talking to a program.
 #[derive(Debug)]
 pub struct Spoken {

@@ -47,6 +47,7 @@ mod presence;
 mod report;
 mod rights;
 mod seen;
+mod shared;
 mod sources;
 mod tool;
 mod tracked;

@@ -1,5 +1,6 @@
 //! The facts of plans and of starts: what the policy decides, and what a command leads to.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use brigade_call::{
@@ -102,6 +103,8 @@ impl<'c> FactReader<'_, 'c> {
     ) -> Result<PlanFacts<'c>, FsError> {
         let (config, tool) = (self.config, read.tool);
         let mut decision = decide(&config.policy, &CallFacts::of(tool), &|name: &str| self.host.is_set(name));
+        // Calls of agents are made by servers that are kept.
+        let server = caller.agent().and_then(|_| self.share(tool, &mut decision));
         files.open_in(&mut decision);
         let policy = decision.to_document(&config.policy, &tool.env_labels);
         let (pin, untrusted) = self.host.pins().fact(&config.catalog, tool)?;
@@ -128,6 +131,7 @@ impl<'c> FactReader<'_, 'c> {
             policy,
             bound_values: bound_values(self.host.environment, &config.policy),
             pin,
+            server,
             caller,
         })
     }
@@ -164,17 +168,43 @@ impl<'c> FactReader<'_, 'c> {
     /// # Errors
     /// When the disk fails.
     pub fn start<'t>(&self, tool: &'t Tool) -> Result<StartInput<'t>, FsError> {
+        self.start_for(tool, StartPurpose::List)
+    }
+
+    /// Reads what decides whether the server of a tool may be started and kept, and every byte that it is started from:
+    /// those that the calls of all entries bind which it serves.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn upstream<'t>(&self, tool: &'t Tool) -> Result<StartInput<'t>, FsError> {
+        let mut input = self.start_for(tool, StartPurpose::Upstream)?;
+        for other in self.config.served_with(&self.host, tool).into_iter().skip(1) {
+            input.facts.data.extend(other.data.iter().cloned());
+            if input.facts.directory_fact == DirectoryFact::Present {
+                let files = named_files(&self.reader(other), &input.facts.directory)?;
+                for (path, sha256) in files.files {
+                    input.facts.files.entry(path).or_insert(sha256);
+                }
+            }
+        }
+        Ok(input)
+    }
+
+    fn start_for<'t>(&self, tool: &'t Tool, purpose: StartPurpose) -> Result<StartInput<'t>, FsError> {
         let mut decision =
             decide(&self.config.policy, &CallFacts::of(tool), &|name: &str| self.host.is_set(name));
+        if purpose == StartPurpose::Upstream {
+            self.share(tool, &mut decision);
+        }
         let reader = self.reader(tool);
         let (directory, directory_fact) = reader.directory();
-        let (opened, fact, unbound) = if directory_fact == DirectoryFact::Present {
+        let (opened, fact, unbound, bound) = if directory_fact == DirectoryFact::Present {
             let (opened, fact) = reader.program(&directory);
             let files = named_files(&reader, &directory)?;
             files.open_in(&mut decision);
-            (opened, fact, files.blockers(tool))
+            (opened, fact, files.blockers(tool), files.files)
         } else {
-            (None, ProgramFact::NotFound, Vec::new())
+            (None, ProgramFact::NotFound, Vec::new(), BTreeMap::new())
         };
         let program = match (&opened, fact) {
             (Some(opened), _) => {
@@ -185,7 +215,7 @@ impl<'c> FactReader<'_, 'c> {
             (None, _) => StartProgram::NotFound,
         };
         let facts = StartFacts {
-            purpose: StartPurpose::List,
+            purpose,
             is_broken: tool.is_broken || self.config.catalog.newer_schema(tool).is_some(),
             command: tool.command.as_deref(),
             directory,
@@ -194,6 +224,8 @@ impl<'c> FactReader<'_, 'c> {
             decision: Some(decision),
             refuses_inline_code: None,
             unbound,
+            files: bound,
+            data: tool.data.clone(),
         };
         Ok(StartInput { facts, program: opened })
     }

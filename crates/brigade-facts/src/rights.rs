@@ -452,6 +452,7 @@ impl<'h, 'c> Looker<'h, 'c> {
             files: BTreeMap::new(),
             code: CodeFacts::default(),
             pin: PinFact::None,
+            server: None,
             projections: ProjectionFacts { summary, blockers: Vec::new(), fingerprint },
             decision,
             policy: PolicyDecision::default(),

@@ -47,4 +47,4 @@ pub use lock::Lock;
 pub use many::read_many;
 pub use memory::MemoryFs;
 pub use path::{InvalidPath, RelPath};
-pub use seen::Seen;
+pub use seen::{Mark, Seen};

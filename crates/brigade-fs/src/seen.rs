@@ -1,5 +1,6 @@
 //! What a file looked like, to see later whether it may have changed.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -23,6 +24,28 @@ impl Seen {
     }
 }
 
+/// Which file is at a path and whether its bytes may have changed: device, inode, length and times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// Device, inode, length.
+    identity: [u64; 3],
+    /// Seconds and nanoseconds.
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Mark {
+    /// Looks at a file or directory, following links. `None` if there is nothing, or it cannot be looked at.
+    pub fn at(path: &Path) -> Option<Mark> {
+        let metadata = std::fs::metadata(path).ok()?;
+        Some(Mark {
+            identity: [metadata.dev(), metadata.ino(), metadata.len()],
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -37,5 +60,18 @@ mod tests {
         assert!(!before.is_settled(Duration::from_secs(60)));
         std::fs::write(&path, "ab").unwrap();
         assert_ne!(Seen::at(&path), Some(before));
+    }
+
+    #[test]
+    fn a_file_that_was_replaced_has_another_mark() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) = (folder.path().join("a"), folder.path().join("b"));
+        assert_eq!(Mark::at(&path), None);
+        std::fs::write(&path, "a").unwrap();
+        std::fs::write(&other, "b").unwrap();
+        let before = Mark::at(&path);
+        assert_eq!(Mark::at(&path), before);
+        std::fs::rename(&other, &path).unwrap();
+        assert_ne!(Mark::at(&path), before);
     }
 }

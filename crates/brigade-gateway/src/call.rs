@@ -218,6 +218,9 @@ impl Gateway {
                 if let Some(answer) = self.ran_for_another(asker, id).await {
                     return answer;
                 }
+                // What a rule approved is planned anew when it is asked for again.
+                let (workspace, id_of) = (workspace_of(&self.workspace, &asker.agent, None), id.clone());
+                let _ = blocking(move || workspace.agent_calls().give_up(&id_of)).await;
                 let refused = Answer::refused(&tool.id, &error);
                 let about = About { id: Some(id.to_string()), ..refused.about };
                 Answer { about, ..refused }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use brigade::core::CallId;
 use brigade::profile::{GatewayConfig, Listing, NameStyle};
-use brigade::{AgentConfig, CancelToken, Limit, Seen, Workspace};
+use brigade::{AgentConfig, CancelToken, Limit, Seen, Upstreams, Workspace};
 use rmcp::model::RequestStateCodec;
 use rmcp::service::SubscriptionContext;
 use rmcp::{Peer, RoleServer};
@@ -42,6 +42,8 @@ pub(crate) struct Gateway {
     pub(crate) listings: Listings,
     /// Seals what a client brings back to a question. The key lives as long as the server.
     pub(crate) states: RequestStateCodec,
+    /// The servers that are kept, which the environment of the workspace has, too.
+    upstreams: Upstreams,
     /// The last good profiles and agents.
     agents: RwLock<Arc<AgentConfig>>,
     running: Mutex<HashMap<CallId, CancelToken>>,
@@ -98,9 +100,12 @@ impl Gateway {
         agents: AgentConfig,
         terms: Terms,
         states: RequestStateCodec,
+        upstreams: Upstreams,
         stop: CancellationToken,
     ) -> Gateway {
+        upstreams.configure(&agents.gateway);
         Gateway {
+            upstreams,
             workspace,
             terms,
             stop,
@@ -129,6 +134,7 @@ impl Gateway {
     /// Reads profiles.toml and gateway.toml again. The last good ones stay when one is broken.
     pub(crate) fn reload(&self) -> Result<(), brigade::Error> {
         let agents = Arc::new(self.workspace.agents().read()?);
+        self.upstreams.configure(&agents.gateway);
         *self.agents.write().unwrap_or_else(PoisonError::into_inner) = agents;
         self.forget_views();
         Ok(())

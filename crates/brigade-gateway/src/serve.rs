@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use brigade::core::codes;
 use brigade::profile::{Listing, NameStyle};
-use brigade::{CancelToken, Error, ErrorKind, OwnSocket, Workspace};
+use brigade::{CancelToken, Env, Error, ErrorKind, OwnSocket, Upstreams, Workspace};
 use rmcp::model::RequestStateCodec;
 use rmcp::serve_server;
 use serde::{Deserialize, Serialize};
@@ -30,6 +30,9 @@ const LAST_CALLS: Duration = Duration::from_secs(1);
 
 /// How long everything may take to end.
 const END: Duration = Duration::from_millis(2500);
+
+/// How long cancelled calls have before upstream servers are ended.
+const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// How often sessions that have ended are forgotten.
 const SWEEP: Duration = Duration::from_secs(30);
@@ -134,7 +137,10 @@ pub fn serve(
     let states = RequestStateCodec::try_new(key).expect("32 bytes are long enough for a key");
     let terms = Terms { overlays: wanted.profiles, list: wanted.list, names: wanted.names };
     let ended = CancellationToken::new();
-    let gateway = Arc::new(Gateway::new(workspace.clone(), agents, terms, states, ended.clone()));
+    let upstreams = Upstreams::new();
+    let kept = upstreams.clone();
+    let workspace = workspace.with_env(|env: Env| env.upstreams(kept));
+    let gateway = Arc::new(Gateway::new(workspace, agents, terms, states, upstreams.clone(), ended.clone()));
     let agent: Arc<str> = agent.into();
     let result = runtime.block_on(async {
         let signal = signalled(stop.clone());
@@ -156,9 +162,17 @@ pub fn serve(
         ended.cancel();
         // Runs end with their trees, and their receipts are written.
         let until = Instant::now() + END;
-        while 0 < gateway.busy() && Instant::now() < until {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        let running = &gateway;
+        let idle = |until: Instant| async move {
+            while 0 < running.busy() && Instant::now() < until {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        // Calls that are cancelled say so; a server that ends under them would hide it.
+        idle(Instant::now() + LAST_WORDS).await;
+        let servers = tokio::task::spawn_blocking(move || upstreams.end(END));
+        idle(until).await;
+        drop(servers.await);
         result
     });
     runtime.shutdown_timeout(Duration::from_millis(200));

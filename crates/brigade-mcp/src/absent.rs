@@ -66,6 +66,10 @@ impl OfferedNow {
 #[derive(Debug)]
 pub struct Server(());
 
+/// A server that is held. There is none.
+#[derive(Debug)]
+pub struct Held(());
+
 impl Server {
     /// Starts nothing.
     ///
@@ -88,6 +92,14 @@ impl Server {
     /// Returns that nothing is asked of it.
     pub fn calls(&self) -> usize {
         0
+    }
+
+    /// Does nothing.
+    pub fn keep_for(&self, _idle: Option<Duration>) {}
+
+    /// Holds nothing.
+    pub fn hold(&self) -> Option<Held> {
+        None
     }
 
     /// Does nothing.

@@ -11,7 +11,8 @@ mod pipes;
 mod reads;
 mod server;
 mod session;
+mod uses;
 
 pub use reads::OfferedNow;
-pub use server::Server;
+pub use server::{Held, Server};
 pub use session::{call_tool, list_offered, list_tools};

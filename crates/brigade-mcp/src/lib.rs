@@ -55,11 +55,11 @@ mod rows;
 mod server;
 
 #[cfg(not(feature = "client"))]
-pub use absent::{OfferedNow, Server};
+pub use absent::{Held, OfferedNow, Server};
 pub use asking::{Asking, Silence};
 pub use build::refusal_of_build;
 #[cfg(feature = "client")]
-pub use client::{OfferedNow, Server, call_tool, list_offered, list_tools};
+pub use client::{Held, OfferedNow, Server, call_tool, list_offered, list_tools};
 pub use content::{McpAnswer, answer_in_log};
 pub use exchange::{
     Exchange, KeepPin, Listener, McpErrorKind, McpFault, McpProgress, McpRequest, PinRule, ServerExit,
@@ -67,7 +67,7 @@ pub use exchange::{
 pub use import::{import_ids, import_tool, imported_tool, stored_schema, wanted};
 pub use live::{Against, Comparison};
 pub use offered::{Offered, OfferedArgument, OfferedNames, OfferedPrompt, OfferedResource};
-pub use peer::{ToolCall, list_live};
+pub use peer::{KeptCall, ToolCall, list_live};
 pub use pin::{ListedTool, Pin, PinChange, PinChangeKind, PinError, diff};
 pub use pins::{
     BrokenPin, FirstTime, Listing, McpOfCall, McpTool, NoPin, PINS, PinRecord, PinStore, PinTrouble,

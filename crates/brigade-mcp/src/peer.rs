@@ -1,17 +1,21 @@
 //! The two requests to a server: list its tools, or call one of them.
 
+use std::sync::Arc;
+
 use brigade_call::VerifiedCall;
 use brigade_catalog::Reads;
-use brigade_core::Object;
-use brigade_exec::{Peer, Spoken, Talk, talk};
+use brigade_core::{Json, Object};
+use brigade_exec::{KeptPeer, Peer, Spoken, Talk, talk};
 use brigade_process::{Control, Sink, Spec};
 use brigade_redact::Redactor;
 
 #[cfg(not(feature = "client"))]
-use crate::absent::{call_tool, list_offered, list_tools};
+use crate::absent::{Server, call_tool, list_offered, list_tools};
 #[cfg(feature = "client")]
-use crate::client::{call_tool, list_offered, list_tools};
+use crate::client::{Server, call_tool, list_offered, list_tools};
 use crate::exchange::{Exchange, Listener, McpErrorKind, McpFault, McpRequest, PinRule};
+use crate::requester::Requester;
+use crate::server::RequestTerms;
 
 /// The family of tools that a server is asked for.
 const MCP: &str = "mcp";
@@ -60,6 +64,51 @@ impl Peer for ToolCall<'_> {
 
     fn receipt_keys(&self, redactor: &Redactor) -> Object {
         self.exchange.receipt_keys(&self.request, redactor)
+    }
+}
+
+/// A call of one tool by a server that is kept, as [`execute`](brigade_exec::execute) makes it.
+pub struct KeptCall<'a> {
+    server: &'a Server,
+    call: ToolCall<'a>,
+    start_id: &'a str,
+    requester: Option<Arc<dyn Requester>>,
+}
+
+impl<'a> KeptCall<'a> {
+    /// Lets a kept server make a call. `start_id` names its start in the receipt.
+    pub fn new(
+        server: &'a Server,
+        call: ToolCall<'a>,
+        start_id: &'a str,
+        requester: Option<Arc<dyn Requester>>,
+    ) -> KeptCall<'a> {
+        KeptCall { server, call, start_id, requester }
+    }
+
+    /// Returns the result; empty if the server was not reached.
+    pub fn exchange(&self) -> &Exchange {
+        self.call.exchange()
+    }
+}
+
+impl KeptPeer for KeptCall<'_> {
+    fn ask(&mut self, sink: &mut dyn Sink, control: &Control, redactor: &Redactor) -> Spoken {
+        let terms = RequestTerms {
+            timeout: control.timeout,
+            cancel: control.cancel.clone(),
+            output_cap: control.output_cap,
+            listener: self.call.request.listener.cloned(),
+            requester: self.requester.clone(),
+        };
+        self.call.exchange = self.server.call_tool(&self.call.request, &terms, sink, redactor);
+        spoken(&mut self.call.exchange)
+    }
+
+    fn receipt_keys(&self, redactor: &Redactor) -> Object {
+        let mut keys = self.call.receipt_keys(redactor);
+        keys.insert("mcp_start_id".to_owned(), Json::from(self.start_id));
+        keys
     }
 }
 

@@ -22,7 +22,7 @@ use brigade_catalog::{Catalog, Level};
 use brigade_core::json::to_json;
 use brigade_core::{Fingerprint, Json, NeutralWords, SystemClock, Timestamp};
 use brigade_exec::{
-    Execution, Finished, HostEnvironment, Logs, OpenedProgram, RunPaths, Talk, Watch, execute,
+    Execution, Finished, HostEnvironment, Logs, OpenedProgram, RunPaths, Talk, Watch, Way, execute,
 };
 use brigade_fs::{DiskFs, Fs};
 use brigade_mcp::{ListedTool, McpErrorKind, Pin, PinRule, ToolCall, list_live};
@@ -101,6 +101,7 @@ fn run(faults: &str, tool_name: &str, args: &str, policy: &str, pin: Option<&Pin
         files: BTreeMap::new(),
         code: CodeFacts::default(),
         pin: PinFact::None,
+        server: None,
         projections: ProjectionFacts {
             summary: ProjectionSummary::default(),
             blockers: Vec::new(),
@@ -145,7 +146,7 @@ fn run(faults: &str, tool_name: &str, args: &str, policy: &str, pin: Option<&Pin
         speller: &NeutralWords,
     };
     let mut peer = ToolCall::of(&call, pin.map_or(PinRule::None, PinRule::Holds), None).unwrap();
-    let finished = execute(&execution, logs, Some(&mut peer));
+    let finished = execute(&execution, logs, Way::Talk(&mut peer));
     let listed_tool = peer.exchange().tool.clone();
     let log = |name: &str| std::fs::read_to_string(workspace.path().join(name)).unwrap();
     Ran { finished, listed_tool, stdout: log("stdout.log"), stderr: log("stderr.log") }
@@ -272,6 +273,8 @@ fn a_live_listing_is_under_the_same_policy() {
             decision: Some(opened(decide(&policy, &CallFacts::of(tool), &|_: &str| true))),
             refuses_inline_code: None,
             unbound: Vec::new(),
+            files: BTreeMap::new(),
+            data: Vec::new(),
         })
     };
     let list = |start: &VerifiedStart| {

@@ -65,7 +65,32 @@ pub struct SandboxRequest {
     pub reads: Reads,
 }
 
+impl Grants {
+    /// Adds everything that others grant.
+    fn add(&mut self, other: &Grants) {
+        self.workspace_write |= other.workspace_write;
+        self.network |= other.network;
+        self.local_sockets |= other.local_sockets;
+        let both = |paths: &mut Vec<String>, others: &[String]| {
+            paths.extend(others.iter().cloned());
+            paths.sort();
+            paths.dedup();
+        };
+        both(&mut self.read_paths, &other.read_paths);
+        both(&mut self.write_paths, &other.write_paths);
+        both(&mut self.program_paths, &other.program_paths);
+    }
+}
+
 impl SandboxRequest {
+    /// Makes this the sandbox of a process that serves another request, too: everything that either grants, enforced as
+    /// strictly as the stricter one.
+    pub fn share(&mut self, other: &SandboxRequest) {
+        self.mode = self.mode.max(other.mode);
+        self.reads = self.reads.max(other.reads);
+        self.grants.add(&other.grants);
+    }
+
     /// Returns what the sandbox permits, in the words of a review.
     pub fn access(&self) -> Access {
         let grants = &self.grants;

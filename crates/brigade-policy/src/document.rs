@@ -270,7 +270,12 @@ impl<'a> Reader<'a> {
 
     /// Reads a whole number greater than 0.
     pub fn count(&mut self, field: &str, value: &Value<'_>) -> Option<Located<u64>> {
-        self.whole(field, value, "a whole number greater than 0", integer(value))
+        self.whole(field, value, "a whole number greater than 0", integer(value).filter(|number| 0 < *number))
+    }
+
+    /// Reads a whole number that may be 0.
+    pub fn number(&mut self, field: &str, value: &Value<'_>) -> Option<Located<u64>> {
+        self.whole(field, value, "a whole number that is not negative", integer(value))
     }
 
     /// Reads a number of bytes: a whole number, or a string such as `512MiB`.
@@ -279,7 +284,12 @@ impl<'a> Reader<'a> {
             DeValue::String(text) => parse_size(text).map(i128::from),
             _ => integer(value),
         };
-        self.whole(field, value, "a number of bytes, or a string such as \"512MiB\"", bytes)
+        self.whole(
+            field,
+            value,
+            "a number of bytes, or a string such as \"512MiB\"",
+            bytes.filter(|bytes| 0 < *bytes),
+        )
     }
 
     fn whole(
@@ -289,7 +299,7 @@ impl<'a> Reader<'a> {
         expected: &str,
         number: Option<i128>,
     ) -> Option<Located<u64>> {
-        match number.and_then(|number| u64::try_from(number).ok()).filter(|number| 0 < *number) {
+        match number.and_then(|number| u64::try_from(number).ok()) {
             Some(number) => Some(Located { value: number, place: self.place(&value.span()) }),
             None => {
                 self.error(value.span(), Some(field), &format!("expected {expected}"), None);

@@ -160,7 +160,7 @@ impl<T> Default for Rule<T> {
 }
 
 /// Whether the kernel confines runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SandboxMode {
     /// Runs are not confined.
     Off,
@@ -211,7 +211,7 @@ impl Observe {
 }
 
 /// What of the workspace a sandboxed run may read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reads {
     /// Everything.
     #[default]

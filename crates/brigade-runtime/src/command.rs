@@ -1,5 +1,6 @@
 //! The commands of a runtime: finds the program and passes the gate.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use brigade_call::{
@@ -39,6 +40,8 @@ pub(crate) fn verify(
         decision: None,
         refuses_inline_code: host.refuses_inline_code.clone(),
         unbound: Vec::new(),
+        files: BTreeMap::new(),
+        data: Vec::new(),
     })
 }
 

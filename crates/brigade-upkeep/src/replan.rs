@@ -25,7 +25,8 @@ pub(crate) struct Replanner<'a, 'c> {
     config: &'c Config,
     caller: &'a Caller,
     read: HashMap<&'a str, &'a ToolFacts<'c>>,
-    facts: HashMap<String, PlanFacts<'c>>,
+    /// The facts of tools, for agents and for others.
+    facts: HashMap<(String, bool), PlanFacts<'c>>,
     now: Timestamp,
 }
 
@@ -84,18 +85,18 @@ impl<'a, 'c> Replanner<'a, 'c> {
             let facts = self.reader.plan(tool, caller)?.facts;
             return Ok(plan(PlanFacts { args: Ok(args.clone()), ..facts }));
         }
-        if !self.facts.contains_key(tool_id) {
-            let of_workspace = self.caller.clone();
+        let key = (tool_id.to_owned(), caller.agent().is_some());
+        if !self.facts.contains_key(&key) {
             let facts = match self.read.get(tool_id) {
-                Some(read) => self.reader.deepen(read, of_workspace)?,
+                Some(read) => self.reader.deepen(read, caller.clone())?,
                 None => match self.config.catalog.find(tool_id) {
-                    Ok(tool) => self.reader.plan(tool, of_workspace)?.facts,
+                    Ok(tool) => self.reader.plan(tool, caller.clone())?.facts,
                     Err(error) => return Err(NoPlan::NoTool(error.to_string())),
                 },
             };
-            self.facts.insert(tool_id.to_owned(), facts);
+            self.facts.insert(key.clone(), facts);
         }
-        let facts = self.facts.get(tool_id).expect("the facts were put there above").clone();
+        let facts = self.facts.get(&key).expect("the facts were put there above").clone();
         Ok(plan(PlanFacts { args: Ok(args.clone()), caller, ..facts }))
     }
 }

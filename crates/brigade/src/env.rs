@@ -9,11 +9,13 @@ use brigade_command::find_program;
 use brigade_core::{Clock, NeutralWords, Spell, SystemClock};
 use brigade_exec::{HostEnvironment, Progress};
 use brigade_fs::{DiskFs, Fs};
-use brigade_mcp::Listener;
+use brigade_mcp::{Listener, Requester};
 use brigade_process::CancelToken;
 use brigade_queue::Store;
 
 use brigade_facts::is_program;
+
+use crate::upstreams::Upstreams;
 
 /// The default time that a writer waits for a lock.
 pub const DEFAULT_LOCK_TIMEOUT: Duration = Duration::from_secs(10);
@@ -30,6 +32,8 @@ pub struct Env {
     pub(crate) cancel: Option<CancelToken>,
     pub(crate) progress: Option<Arc<dyn Progress>>,
     pub(crate) listener: Option<Listener>,
+    pub(crate) requester: Option<Arc<dyn Requester>>,
+    pub(crate) upstreams: Option<Upstreams>,
     pub(crate) speller: Arc<dyn Spell>,
 }
 
@@ -46,6 +50,8 @@ impl Env {
             cancel: None,
             progress: None,
             listener: None,
+            requester: None,
+            upstreams: None,
             speller: Arc::new(NeutralWords),
         }
     }
@@ -124,6 +130,20 @@ impl Env {
     #[must_use]
     pub fn listener(mut self, listener: Listener) -> Env {
         self.listener = Some(listener);
+        self
+    }
+
+    /// Sets who hears and answers what MCP servers say while they make calls. Only servers that are kept are answered.
+    #[must_use]
+    pub fn requester(mut self, requester: Arc<dyn Requester>) -> Env {
+        self.requester = Some(requester);
+        self
+    }
+
+    /// Sets the servers that are kept for the calls of agents. Without them, each call starts a process of its own.
+    #[must_use]
+    pub fn upstreams(mut self, upstreams: Upstreams) -> Env {
+        self.upstreams = Some(upstreams);
         self
     }
 

@@ -70,6 +70,7 @@ mod runtimes;
 mod sample;
 mod setup;
 mod state;
+mod upstreams;
 mod watching;
 mod words;
 mod workspace;
@@ -98,7 +99,10 @@ pub use brigade_doctor::{Area, Closeout, InboxItem, InboxMetadata, IssueType, Re
 pub use brigade_exec::Progress;
 pub use brigade_facts::{AgentConfig, AgentOffer, AgentTool, AgentTools, Callable, SourceFiles};
 pub use brigade_fs::{Fs, MemoryFs, Seen};
-pub use brigade_mcp::{Listener, McpProgress, Offered, OfferedArgument, OfferedPrompt, OfferedResource};
+pub use brigade_mcp::{
+    Listener, McpLog, McpProgress, NoReply, Offered, OfferedArgument, OfferedPrompt, OfferedResource,
+    Question, QuestionKind, Reply, Requester,
+};
 pub use brigade_policy::{
     Access, Blocker, BlockerDetail, Diagnosis, ErrorLine, Failure, Fault, Gate, Label, PolicyDecision,
     PolicyRules, RiskLevel, SourceLine, Standing,
@@ -140,4 +144,5 @@ pub use running::RunTarget;
 pub use sample::NewFile;
 pub use setup::{Existing, Ignore};
 pub use state::Exported;
+pub use upstreams::Upstreams;
 pub use workspace::Workspace;

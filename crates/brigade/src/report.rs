@@ -20,6 +20,7 @@ mod runs;
 mod runtimes;
 mod setup;
 mod state;
+mod upstreams;
 mod work;
 
 pub use agents::*;
@@ -41,6 +42,7 @@ pub use runs::*;
 pub use runtimes::*;
 pub use setup::*;
 pub use state::*;
+pub use upstreams::*;
 pub use work::*;
 
 use std::marker::PhantomData;

@@ -1,11 +1,13 @@
 //! Runs approved calls.
 
 use brigade_call::{
-    Call, CallStatus, Caller, Checkpoint, Claim, Purpose, Refusal as NotVerified, VerifiedCall, verify,
+    Call, CallStatus, Caller, Checkpoint, Claim, Purpose, Refusal as NotVerified, SandboxUsed, VerifiedCall,
+    verify,
 };
+use brigade_catalog::Family;
 use brigade_core::{Hint, IdPrefix, NextStep};
-use brigade_exec::{Execution, Peer, RunFiles, RunPaths, execute, with_checkpoints};
-use brigade_mcp::{ListedTool, Listener, McpProgress, NoPin, PinRule, ToolCall};
+use brigade_exec::{Execution, KeptWay, RunFiles, RunPaths, Watch, Way, execute, with_checkpoints};
+use brigade_mcp::{Exchange, KeptCall, ListedTool, Listener, McpProgress, NoPin, PinRule, ToolCall};
 use brigade_queue::{Kept, StoredCall, this_runner, unrecorded};
 use brigade_redact::Redactor;
 
@@ -19,6 +21,7 @@ use crate::refusal::{Refusal, RunRefusal};
 use crate::report::{PassedOver, Report as _, RunReport, Unfilled};
 use crate::room::{RUNS, Room, rel};
 use crate::runtimes;
+use crate::upstreams::{Found, Kept as KeptServer};
 use crate::watching;
 use brigade_core::codes;
 
@@ -177,6 +180,19 @@ fn attempt(room: &Room, ready: Ready) -> Result<Attempt, Error> {
             return Ok(Attempt::Refused(Box::new(call.call().clone()), Box::new(refusal)));
         }
     };
+    let kept = match keeping(room, &config, &call)? {
+        None => None,
+        Some(Found::Ready(kept, hold)) => Some((kept, hold)),
+        Some(Found::Refused(blockers)) => {
+            let blockers = blockers.into_iter().map(|mut blocker| {
+                blocker.spell(&*room.env.speller);
+                blocker
+            });
+            let refusal = NotVerified { blockers: blockers.collect(), changes: Vec::new(), moved: None };
+            return Ok(Attempt::Refused(Box::new(call.call().clone()), Box::new(refusal)));
+        }
+    };
+    let (kept, _hold) = kept.unzip();
     let Some(program) = planned.program else {
         unreachable!("a verified call has its program open");
     };
@@ -222,8 +238,17 @@ fn attempt(room: &Room, ready: Ready) -> Result<Attempt, Error> {
     let secrets = gather::bound_secrets(room, &config.policy);
     let listener =
         room.env.listener.as_ref().map(|listener| masked(listener.clone(), Redactor::new(&secrets)));
-    let mut server = ToolCall::of(&call, rule, listener.as_ref());
-    let watch = watching::watch(room, &call);
+    let tool_call = ToolCall::of(&call, rule, listener.as_ref());
+    let mut server = match (tool_call, &kept) {
+        (None, _) => Speaker::None,
+        (Some(tool_call), None) => Speaker::Own(tool_call),
+        (Some(tool_call), Some(kept)) => {
+            let requester = room.env.requester.clone();
+            Speaker::Kept(KeptCall::new(&kept.server, tool_call, &kept.id, requester), kept)
+        }
+    };
+    let watch = if kept.is_some() { Watch::Nothing } else { watching::watch(room, &call) };
+    let sandbox = || kept.as_ref().map(|kept| kept.sandbox()).unwrap_or_default();
     let finished = execute(
         &Execution {
             call: &call,
@@ -243,13 +268,13 @@ fn attempt(room: &Room, ready: Ready) -> Result<Attempt, Error> {
             speller: &*room.env.speller,
         },
         logs,
-        server.as_mut().map(|server| server as &mut dyn Peer),
+        server.way(&sandbox),
     );
     room.digests.keep(&*room.fs);
     watching::remember(room, &call, &finished.receipt);
     tracing::debug!(run = %run_id, status = finished.status.as_str(), "the run is over");
     // The run is recorded even if storing the pin fails.
-    let said = mcp.as_ref().zip(server.as_ref().map(ToolCall::exchange));
+    let said = mcp.as_ref().zip(server.exchange());
     let kept = said.map_or(Ok(None), |(mcp, exchange)| {
         pins::pin_store(room).keep(mcp, pinned.as_ref(), exchange, finished.completed_at)
     });
@@ -307,6 +332,48 @@ fn attempt(room: &Room, ready: Ready) -> Result<Attempt, Error> {
         candidates: Unfilled::default(),
         succeeded,
     })))
+}
+
+/// Returns the server that makes a call of an agent, if servers are kept.
+fn keeping(room: &Room, config: &Config, call: &VerifiedCall) -> Result<Option<Found>, Error> {
+    let (Some(upstreams), Some(_)) = (&room.env.upstreams, call.call().caller.agent()) else {
+        return Ok(None);
+    };
+    let entry = gather::entry(room, config, &call.call().tool_id, call.plan().args());
+    let tool = entry.ok().filter(|tool| tool.family == Some(Family::Mcp));
+    // A resumed call goes on with a process of its own, which is told what was answered.
+    let Some(tool) = tool.filter(|_| call.resume().is_none()) else { return Ok(None) };
+    upstreams.server_for(room, config, tool, call).map(Some)
+}
+
+/// What speaks to the server of an MCP call.
+enum Speaker<'a> {
+    /// It is no such call.
+    None,
+    /// A process of its own.
+    Own(ToolCall<'a>),
+    /// A kept one.
+    Kept(KeptCall<'a>, &'a KeptServer),
+}
+
+impl Speaker<'_> {
+    fn way<'w>(&'w mut self, sandbox: &'w dyn Fn() -> SandboxUsed) -> Way<'w> {
+        match self {
+            Speaker::None => Way::Wait,
+            Speaker::Own(peer) => Way::Talk(peer),
+            Speaker::Kept(peer, kept) => {
+                Way::Kept(KeptWay { peer, started_from: &kept.started_from, sandbox })
+            }
+        }
+    }
+
+    fn exchange(&self) -> Option<&Exchange> {
+        match self {
+            Speaker::None => None,
+            Speaker::Own(call) => Some(call.exchange()),
+            Speaker::Kept(call, _) => Some(call.exchange()),
+        }
+    }
 }
 
 /// Returns a listener that passes on what servers say without secrets.

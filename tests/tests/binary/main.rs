@@ -60,6 +60,7 @@ mod serve_http;
 mod serve_reads;
 mod serve_rights;
 mod serve_stdio;
+mod serve_upstream;
 mod slips;
 mod state_damage;
 mod work_inbox;

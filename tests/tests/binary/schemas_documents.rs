@@ -230,5 +230,5 @@ fn a_whole_way_names_every_schema() {
     assert!(silent.is_empty(), "no command wrote {silent:?}");
 }
 
-/// Documents that the command line does not write: they are for programs that embed Brigade.
-const UNSHOWN: &[&str] = &["brigade.tool-lines.v1"];
+/// Documents that the command line does not write: they are for programs that embed Brigade, or records on disk.
+const UNSHOWN: &[&str] = &["brigade.tool-lines.v1", "brigade.upstream-start.v1"];

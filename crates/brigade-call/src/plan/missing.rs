@@ -54,6 +54,7 @@ pub fn plan_missing(missing: MissingTool) -> Plan {
         files: BTreeMap::new(),
         directory: None,
         pin: None,
+        server: None,
         caller,
     };
     Plan {
@@ -87,6 +88,7 @@ pub fn plan_missing(missing: MissingTool) -> Plan {
         env_labels: Vec::new(),
         data: Vec::new(),
         directory: None,
+        server: None,
     }
 }
 

@@ -12,6 +12,7 @@ use super::{Plan, PlanSummary, Secrets};
 use crate::binding::{Binding, Caller};
 use crate::code::BoundCode;
 use crate::contract::ContractLabels;
+use crate::facts::ServerFact;
 
 impl Plan {
     /// Formats the next steps of its blockers.
@@ -100,6 +101,11 @@ impl Plan {
     /// Returns counts and places of the projections.
     pub fn projection_summary(&self) -> &ProjectionSummary {
         &self.projection_summary
+    }
+
+    /// Returns what the process of its server is opened for, if that serves other calls, too.
+    pub fn server(&self) -> Option<&ServerFact> {
+        self.server.as_ref()
     }
 
     /// Returns everything that an approval of this plan binds.

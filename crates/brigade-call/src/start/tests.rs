@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use brigade_catalog::{Catalog, Level};
 use brigade_policy::{CallFacts, PolicyState, decide};
 
@@ -14,6 +16,8 @@ fn facts(command: &str) -> StartFacts<'_> {
         decision: None,
         refuses_inline_code: None,
         unbound: Vec::new(),
+        files: BTreeMap::new(),
+        data: Vec::new(),
     }
 }
 

@@ -530,6 +530,7 @@ fn an_approved_call_says_what_changed() {
         files: BTreeMap::new(),
         directory: None,
         pin: None,
+        server: None,
         caller: Caller::from_record(None),
     };
     let approval = Some(Approval { fingerprint: print(), binding, by: ApprovedBy::command_line() });

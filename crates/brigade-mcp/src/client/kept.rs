@@ -18,6 +18,7 @@ use super::flight::Flight;
 use super::link::Link;
 use super::pipes::Pipes;
 use super::session::{Hurry, cancelled, clean, drain, lost, settle};
+use super::uses::Uses;
 use crate::exchange::{McpErrorKind, McpFault};
 use crate::pin::{ListedTool, redact_texts};
 use crate::server::{Farewell, ServerEnd, ServerStart};
@@ -164,7 +165,7 @@ pub(super) fn keep(
     start: ServerStart,
     mut jobs: UnboundedReceiver<Job>,
     asked: watch::Receiver<Option<Farewell>>,
-    is_busy: &(dyn Fn() -> bool + Sync),
+    uses: &Uses,
 ) -> ServerEnd {
     let ServerStart { spec, mut sink, output_cap, patience, capabilities, redactor, mut watcher } = start;
     let mut end = ServerEnd::default();
@@ -184,7 +185,7 @@ pub(super) fn keep(
                 redactor: &redactor,
                 jobs: &mut jobs,
                 asked,
-                is_busy,
+                uses,
             }));
             runtime.shutdown_background();
         }
@@ -204,11 +205,11 @@ struct Serving<'a> {
     redactor: &'a Redactor,
     jobs: &'a mut UnboundedReceiver<Job>,
     asked: watch::Receiver<Option<Farewell>>,
-    is_busy: &'a (dyn Fn() -> bool + Sync),
+    uses: &'a Uses,
 }
 
 async fn serve(serving: Serving<'_>) -> ServerEnd {
-    let Serving { mut child, sink, output_cap, patience, capabilities, redactor, jobs, asked, is_busy } =
+    let Serving { mut child, sink, output_cap, patience, capabilities, redactor, jobs, asked, uses } =
         serving;
     let (to_server, outgoing) = unbounded_channel();
     let (incoming, from_server) = unbounded_channel();
@@ -232,7 +233,8 @@ async fn serve(serving: Serving<'_>) -> ServerEnd {
     });
     let capabilities = serde_json::from_value(capabilities.to_serde()).unwrap_or_default();
     tokio::spawn(greet(session.clone(), capabilities, patience, tell_greeted));
-    let stop = carry(&mut pipes, &session, jobs, asked, output_cap, is_busy).await;
+    let stop = carry(&mut pipes, &session, jobs, asked, output_cap, uses).await;
+    uses.close();
     if let Stop::Fault(failure) = &stop {
         session.fail(failure.clone());
     }
@@ -303,8 +305,10 @@ async fn carry(
     jobs: &mut UnboundedReceiver<Job>,
     mut asked: watch::Receiver<Option<Farewell>>,
     output_cap: u64,
-    is_busy: &(dyn Fn() -> bool + Sync),
+    uses: &Uses,
 ) -> Stop {
+    let idle = uses.idle();
+    tokio::pin!(idle);
     let mut fault = session.fault.subscribe();
     let written = |pipes: &Pipes<'_>| pipes.stdout_captured.bytes + pipes.stdout_captured.dropped;
     let mut before = 0;
@@ -317,6 +321,7 @@ async fn carry(
             Ok(fault) = fault.wait_for(Option::is_some) => {
                 return fault.clone().map_or(Stop::Gone, Stop::Fault);
             }
+            () = &mut idle => return Stop::Asked(Farewell::CALM),
             Some(job) = jobs.recv() => drop(tokio::spawn(job(session.clone()))),
             stored = pipes.step() => if let Err(error) = stored {
                 return Stop::Fault(log_failure(&error));
@@ -332,7 +337,7 @@ async fn carry(
         if pipes.is_stdout_closed() {
             return Stop::Gone;
         }
-        if is_busy() {
+        if 0 < uses.count() {
             before = written(pipes);
         } else if output_cap < written(pipes).saturating_sub(before) {
             let message = "the server wrote without end while nothing was asked of it, so it was ended";

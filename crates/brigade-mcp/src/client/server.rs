@@ -1,7 +1,6 @@
 //! A server that is kept for many requests.
 
 use std::io;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
@@ -18,6 +17,7 @@ use super::flight::Flight;
 use super::kept::{Asked, Job, Listed, Session, keep};
 use super::reads;
 use super::session::clean;
+use super::uses::Uses;
 use crate::content::McpAnswer;
 use crate::exchange::{Exchange, McpErrorKind, McpFault, McpRequest};
 use crate::pin::redact_texts;
@@ -36,7 +36,7 @@ pub struct Server {
     jobs: UnboundedSender<Job>,
     ask_to_end: watch::Sender<Option<Farewell>>,
     shared: Arc<Shared>,
-    calls: Arc<AtomicUsize>,
+    uses: Arc<Uses>,
 }
 
 #[derive(Default)]
@@ -77,13 +77,18 @@ impl ServerWatcher for Noting {
     }
 }
 
-/// Counts a call for as long as it lasts.
-struct Counted<'a>(&'a AtomicUsize);
+/// Counts a request for as long as it lasts.
+struct Counted(Arc<Uses>);
 
-impl Drop for Counted<'_> {
+impl Drop for Counted {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
+        self.0.end();
     }
+}
+
+/// A server that does not end because nothing is asked of it.
+pub struct Held {
+    _counted: Counted,
 }
 
 impl Server {
@@ -95,14 +100,14 @@ impl Server {
         let (jobs, taken) = unbounded_channel();
         let (ask_to_end, asked) = watch::channel(None);
         let shared = Arc::new(Shared::default());
-        let calls = Arc::new(AtomicUsize::new(0));
+        let uses = Arc::new(Uses::default());
         let noting = Noting { shared: shared.clone(), watcher: start.watcher };
         let start = ServerStart { watcher: Box::new(noting), ..start };
-        let counted = calls.clone();
+        let used = uses.clone();
         std::thread::Builder::new().name("brigade-upstream".to_owned()).spawn(move || {
-            keep(start, taken, asked, &|| 0 < counted.load(Ordering::SeqCst));
+            keep(start, taken, asked, &used);
         })?;
-        Ok(Server { jobs, ask_to_end, shared, calls })
+        Ok(Server { jobs, ask_to_end, shared, uses })
     }
 
     /// Returns the process, once it runs.
@@ -112,12 +117,24 @@ impl Server {
 
     /// Returns whether the server has not ended, and was not asked to.
     pub fn is_kept(&self) -> bool {
-        self.shared.state().ended.is_none() && self.ask_to_end.borrow().is_none()
+        !self.uses.is_over() && self.shared.state().ended.is_none() && self.ask_to_end.borrow().is_none()
     }
 
     /// Returns how many requests are in it.
     pub fn calls(&self) -> usize {
-        self.calls.load(Ordering::SeqCst)
+        self.uses.count()
+    }
+
+    /// Ends it this long after the last request, from now on. `None` keeps it until it is asked to end.
+    pub fn keep_for(&self, idle: Option<Duration>) {
+        self.uses.keep_for(idle);
+    }
+
+    /// Keeps it from ending because nothing is asked, until the result is dropped. `None` if it ends already.
+    pub fn hold(&self) -> Option<Held> {
+        self.uses.begin();
+        let held = Held { _counted: Counted(self.uses.clone()) };
+        self.is_kept().then_some(held)
     }
 
     /// Asks it to end. Requests in it fail.
@@ -137,8 +154,8 @@ impl Server {
         state.ended.clone()
     }
 
-    /// Calls a tool, or reads what the request names instead. The listing is compared with the pin, then the sink looks a last time, then the call is sent. The
-    /// sink gets the response in one line.
+    /// Calls a tool, or reads what the request names instead. The listing is compared with the pin, then the sink looks
+    /// a last time, then the call is sent. The sink gets the response in one line.
     ///
     /// Blocks. Never fails: whatever goes wrong is in the exchange.
     pub fn call_tool(
@@ -296,8 +313,8 @@ impl Server {
     ) -> Result<T, Failure> {
         let (tell, told) = mpsc::sync_channel(1);
         let (deadline, cancel) = (telling.deadline, telling.terms.cancel.clone());
-        self.calls.fetch_add(1, Ordering::SeqCst);
-        let _counted = Counted(&self.calls);
+        self.uses.begin();
+        let _counted = Counted(self.uses.clone());
         let job: Job = Box::new(move |session| {
             Box::pin(async move {
                 let done = session.limited(deadline, cancel.as_ref(), work(session.clone())).await;

@@ -239,7 +239,7 @@ fn upstreams(reader: &mut Reader<'_>, value: &Value<'_>) -> Vec<Upstream> {
             };
             match key.get_ref().as_ref() {
                 "id" => id = reader.string(&field, value),
-                "keep" => set(&mut upstream.keep, reader.count(&field, value)),
+                "keep" => set(&mut upstream.keep, reader.number(&field, value)),
                 "share" => set(&mut upstream.share, reader.word(&field, value, Share::ALL, Share::as_str)),
                 "resources" => upstream.resources = globs(reader),
                 "prompts" => upstream.prompts = globs(reader),

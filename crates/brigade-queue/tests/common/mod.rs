@@ -65,6 +65,7 @@ pub fn binding() -> Binding {
         files: BTreeMap::new(),
         directory: None,
         pin: None,
+        server: None,
         caller: Caller::CommandLine,
     }
 }

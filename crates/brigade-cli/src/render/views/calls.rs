@@ -207,6 +207,11 @@ fn show_preview(preview: &Preview, call: &Call, sheet: &mut Sheet) {
             mode => Text::from(mode),
         },
     );
+    if !preview.server_effects.is_empty() {
+        let tools = few(preview.server_tools.clone()).join(", ");
+        let server = format!("kept, opened for {} of {tools}", preview.server_effects.join(", "));
+        sheet.field("server", Text::from(server.as_str()));
+    }
     let Binding { program, directory, pin, .. } = &preview.binding;
     let program = program.iter().map(|program| format!("program {}", program.path));
     let directory = directory.iter().map(|directory| format!("directory {directory}"));

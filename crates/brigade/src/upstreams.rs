@@ -1,0 +1,305 @@
+//! Servers that are kept for the calls of agents.
+//!
+//! A call goes the way of every call: plan, queue, approval, verification, claim, receipt. Only the process that makes
+//! it may have been started before, by an equal command with the same variables, for the same agent.
+
+mod record;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use brigade_call::{Change, Objection, SandboxUsed, VerifiedCall, plan_start};
+use brigade_catalog::Tool;
+use brigade_core::{Label, Place};
+use brigade_exec::{Keep, Logs, Prepared, StartedFrom, Watch, prepare};
+use brigade_facts::{FactReader, GATEWAY, StartInput};
+use brigade_mcp::{Farewell, Held, Server, ServerStart};
+use brigade_policy::{Blocker, Decision, Limits, Observe, SandboxMode, SandboxRequest};
+use brigade_profile::{GatewayConfig, Share, Upstream};
+
+use crate::error::{Error, ErrorKind};
+use crate::gather;
+use crate::gather::Config;
+use crate::room::Room;
+use record::Recorder;
+
+/// Servers that are kept. Clones are the same ones.
+///
+/// Put into an environment with [`Env::upstreams`](crate::Env::upstreams), they make the calls of agents. Whoever made
+/// them ends them with [`Upstreams::end`]; dropping the last clone does so, too, without waiting.
+#[derive(Clone, Default)]
+pub struct Upstreams(Arc<Pool>);
+
+#[derive(Default)]
+struct Pool {
+    slots: Mutex<HashMap<Key, Arc<Slot>>>,
+    settings: RwLock<Vec<Upstream>>,
+    /// Servers that ended no call yet, and get no more.
+    retired: Mutex<Vec<Arc<Kept>>>,
+}
+
+/// What calls share a process by.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Key {
+    root: PathBuf,
+    command: String,
+    cwd: Option<String>,
+    labels: Vec<String>,
+    agent: Option<String>,
+    sampling: bool,
+}
+
+#[derive(Default)]
+struct Slot(Mutex<Option<Arc<Kept>>>);
+
+/// A kept server and what it was started with.
+pub(crate) struct Kept {
+    pub(crate) id: String,
+    pub(crate) server: Server,
+    pub(crate) started_from: Arc<StartedFrom>,
+    sandbox: Arc<OnceLock<SandboxUsed>>,
+    terms: Terms,
+}
+
+/// What of a decision a process is started with.
+#[derive(Clone, Debug, PartialEq)]
+struct Terms {
+    sandbox: SandboxRequest,
+    limits: Limits,
+    pass: Vec<Label>,
+    bindings: Vec<(Label, Label)>,
+}
+
+impl Terms {
+    fn of(decision: &Decision) -> Terms {
+        Terms {
+            sandbox: decision.sandbox.clone(),
+            limits: decision.limits,
+            pass: decision.pass.clone(),
+            bindings: decision
+                .env_bindings
+                .iter()
+                .map(|(label, name)| (label.clone(), name.clone()))
+                .collect(),
+        }
+    }
+}
+
+impl Kept {
+    /// Returns what confines the process, for receipts.
+    pub(crate) fn sandbox(&self) -> SandboxUsed {
+        self.sandbox.get().cloned().unwrap_or_default()
+    }
+
+    /// Returns whether the process is still the one that was started, if it runs already.
+    fn is_alive(&self) -> bool {
+        self.server.is_kept() && self.server.process().is_none_or(|process| process.is_alive())
+    }
+}
+
+/// Whether a kept server can make a call.
+pub(crate) enum Found {
+    /// This one can. It does not end for want of calls while it is held.
+    Ready(Arc<Kept>, Held),
+    /// None can, for these reasons.
+    Refused(Vec<Blocker>),
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Upstreams {
+    /// Starts without servers, and with the default settings for each.
+    pub fn new() -> Upstreams {
+        Upstreams::default()
+    }
+
+    /// Takes the settings of servers from gateway.toml. They count from the next call on.
+    pub fn configure(&self, config: &GatewayConfig) {
+        *self.0.settings.write().unwrap_or_else(PoisonError::into_inner) = config.upstreams.clone();
+    }
+
+    /// Returns the settings of a server.
+    pub fn settings(&self, server_id: &str) -> Upstream {
+        let settings = self.0.settings.read().unwrap_or_else(PoisonError::into_inner);
+        let named = settings.iter().find(|upstream| upstream.id == server_id);
+        named.cloned().unwrap_or_else(|| Upstream::new(server_id, Place::file(GATEWAY)))
+    }
+
+    /// Returns how many servers are kept.
+    pub fn count(&self) -> usize {
+        let slots: Vec<Arc<Slot>> = lock(&self.0.slots).values().cloned().collect();
+        slots.iter().filter(|slot| lock(&slot.0).as_ref().is_some_and(|kept| kept.is_alive())).count()
+    }
+
+    /// Ends all servers, and waits at most this long for it. Calls in them fail.
+    pub fn end(&self, at_most: Duration) {
+        let until = Instant::now() + at_most;
+        let slots: Vec<Arc<Slot>> = lock(&self.0.slots).drain().map(|(_, slot)| slot).collect();
+        let mut kept: Vec<Arc<Kept>> = slots.iter().filter_map(|slot| lock(&slot.0).take()).collect();
+        kept.append(&mut lock(&self.0.retired));
+        for one in &kept {
+            one.server.end(Farewell::BRIEF);
+        }
+        for one in &kept {
+            let _ = one.server.wait(until.saturating_duration_since(Instant::now()));
+        }
+    }
+
+    /// Returns the server that makes a verified call of an agent. Starts it if none is kept that fits.
+    pub(crate) fn server_for(
+        &self,
+        room: &Room,
+        config: &Config,
+        tool: &Tool,
+        call: &VerifiedCall,
+    ) -> Result<Found, Error> {
+        let settings = self.settings(server_id(tool));
+        let agent = call.call().caller.agent().filter(|_| settings.share == Share::Agent);
+        let mut labels = tool.env_labels.clone();
+        labels.sort();
+        let key = Key {
+            root: room.fs.root().to_owned(),
+            command: tool.command.clone().unwrap_or_default(),
+            cwd: tool.cwd.clone().filter(|cwd| cwd != "."),
+            labels,
+            agent: agent.map(str::to_owned),
+            sampling: settings.sampling,
+        };
+        let slot = lock(&self.0.slots).entry(key.clone()).or_default().clone();
+        let mut held = lock(&slot.0);
+        self.forget_ended();
+        let terms = Terms::of(call.decision());
+        let kept = held.take().filter(|kept| kept.is_alive());
+        match kept.and_then(|kept| kept.server.hold().map(|hold| (kept, hold))) {
+            Some((kept, hold)) if kept.terms == terms => {
+                if let Some(change) = kept.started_from.differs(&*room.fs, call.binding()) {
+                    kept.server.end(Farewell::CALM);
+                    lock(&self.0.retired).push(kept);
+                    return Ok(Found::Refused(vec![since_the_start(&change)]));
+                }
+                kept.server.keep_for(Some(Duration::from_secs(settings.keep)));
+                *held = Some(kept.clone());
+                return Ok(Found::Ready(kept, hold));
+            }
+            // Its calls go on, and it gets no more.
+            Some((kept, _)) => {
+                kept.server.keep_for(Some(Duration::ZERO));
+                lock(&self.0.retired).push(kept);
+            }
+            None => {}
+        }
+        let kept = match start(room, config, tool, &key, &settings, terms)? {
+            Ok(kept) => Arc::new(kept),
+            Err(reasons) => return Ok(Found::Refused(reasons)),
+        };
+        if let Some(change) = kept.started_from.differs(&*room.fs, call.binding()) {
+            kept.server.end(Farewell::CALM);
+            return Ok(Found::Refused(vec![since_the_start(&change)]));
+        }
+        kept.server.keep_for(Some(Duration::from_secs(settings.keep)));
+        let hold = kept.server.hold();
+        let gone = || Error::new(ErrorKind::Environment, "the server ended as soon as it was started");
+        let hold = hold.ok_or_else(gone)?;
+        *held = Some(kept.clone());
+        Ok(Found::Ready(kept, hold))
+    }
+
+    fn forget_ended(&self) {
+        lock(&self.0.retired).retain(|kept| kept.server.wait(Duration::ZERO).is_none());
+    }
+}
+
+impl fmt::Debug for Upstreams {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Upstreams").field("count", &self.count()).finish()
+    }
+}
+
+/// Returns how the catalog names the server of a tool.
+pub(crate) fn server_id(tool: &Tool) -> &str {
+    tool.mcp_server_id.as_deref().or(tool.runtime_id.as_deref()).unwrap_or_default()
+}
+
+fn since_the_start(change: &Change) -> Blocker {
+    Blocker::new(change.code(), format!("{change} changed since the server was started; it was ended"))
+        .hint("call again: the next call is planned with what is there now, and starts the server anew")
+}
+
+/// Starts a server. The errors inside are reasons of the gate.
+fn start(
+    room: &Room,
+    config: &Config,
+    tool: &Tool,
+    key: &Key,
+    settings: &Upstream,
+    terms: Terms,
+) -> Result<Result<Kept, Vec<Blocker>>, Error> {
+    let StartInput { facts, program } = FactReader::new(gather::host(room), config).upstream(tool)?;
+    let verified = match plan_start(facts) {
+        Ok(verified) => verified,
+        Err(objections) => {
+            let blocker = |objection: &Objection| objection.blocker(|field| tool.place_of(field));
+            return Ok(Err(objections.iter().map(blocker).collect()));
+        }
+    };
+    let program = program.expect("a verified start has its program open");
+    let environment = |error: &dyn fmt::Display| {
+        Error::new(ErrorKind::Environment, format!("the server cannot be started: {error}"))
+    };
+    let secrets = gather::bound_secrets(room, &config.policy);
+    let id = record::new_id(room.now()).map_err(|error| environment(&error))?;
+    let (logs, paths) = record::logs(room, &id)?;
+    let sandbox = &terms.sandbox;
+    let watch = match (sandbox.mode, sandbox.observe) {
+        (SandboxMode::Off, _) | (_, Observe::Never) => Watch::Nothing,
+        (_, Observe::Always | Observe::Changed) => Watch::Observe,
+    };
+    let keep = Keep {
+        start: &verified,
+        program: &program,
+        fs: &room.fs,
+        environment: &room.env.environment,
+        secrets: &secrets,
+        id: &id,
+        watch,
+    };
+    let Logs { stdout, stderr } = logs;
+    let prepared = match prepare(&keep, Logs { stdout, stderr }) {
+        Ok(prepared) => prepared,
+        Err(why) => {
+            paths.discard(room);
+            return Ok(Err(vec![Blocker::new("server_not_started", why)]));
+        }
+    };
+    let Prepared { spec, sink, output_cap, timeout, redactor, started_from, run } = prepared;
+    let of = record::Of {
+        tool,
+        served: config.served_with(&gather::host(room), tool),
+        agent: key.agent.as_deref(),
+        start: &verified,
+        redactor: &redactor,
+    };
+    let sandbox = Arc::new(OnceLock::new());
+    let recorder = Recorder::new(room, paths, &of, run, sandbox.clone());
+    let mut capabilities = vec![("elicitation", brigade_core::Json::object::<&str>([]))];
+    if settings.sampling {
+        capabilities.push(("sampling", brigade_core::Json::object::<&str>([])));
+    }
+    let server = Server::start(ServerStart {
+        spec,
+        sink,
+        output_cap,
+        patience: timeout,
+        capabilities: brigade_core::Json::object(capabilities),
+        redactor: redactor.clone(),
+        watcher: Box::new(recorder),
+    });
+    let server = server.map_err(|error| environment(&error))?;
+    tracing::debug!(server = server_id(tool), start = id, "started a server that is kept");
+    Ok(Ok(Kept { id, server, started_from, sandbox, terms }))
+}

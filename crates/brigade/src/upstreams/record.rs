@@ -1,0 +1,216 @@
+//! The record of each start of a kept server, and its logs.
+
+use std::io;
+use std::sync::{Arc, OnceLock};
+
+use brigade_call::{ProgramBinding, SandboxUsed, VerifiedStart};
+use brigade_catalog::Tool;
+use brigade_core::json::{from_json, to_json};
+use brigade_core::{Clock, Dialect, Fingerprint, Json, Timestamp};
+use brigade_exec::{KeptRun, Logs};
+use brigade_fs::{FileMode, Fs, RelPath};
+use brigade_mcp::{ServerEnd, ServerWatcher};
+use brigade_process::{Enforcement, ProcessIdentity};
+use brigade_redact::Redactor;
+
+use super::server_id;
+use crate::error::Error;
+use crate::report::{Report as _, UpstreamStart};
+use crate::room::{Room, rel};
+
+/// The directory of the records.
+pub(super) const STARTS: &str = ".brigade/tools/runtime/upstreams";
+
+/// The number of records of ended servers that stay, and the size of the largest that is read.
+const KEPT: usize = 40;
+const LIMIT: u64 = 4 << 20;
+
+/// The files of one start.
+pub(super) struct Paths {
+    id: String,
+    record: RelPath,
+    stdout: RelPath,
+    stderr: RelPath,
+}
+
+impl Paths {
+    fn of(id: &str) -> Paths {
+        let path = |end: &str| rel(&format!("{STARTS}/{id}{end}"));
+        Paths {
+            id: id.to_owned(),
+            record: path(".json"),
+            stdout: path(".stdout.log"),
+            stderr: path(".stderr.log"),
+        }
+    }
+
+    /// Removes the logs of a server that was not started.
+    pub(super) fn discard(&self, room: &Room) {
+        self.remove(&*room.fs);
+    }
+
+    fn remove(&self, fs: &dyn Fs) {
+        for path in [&self.stdout, &self.stderr, &self.record] {
+            // What cannot be removed now is tried at the next start.
+            let _ = fs.remove(path);
+        }
+    }
+}
+
+/// Makes the name of a start. Later ones come behind earlier ones.
+pub(super) fn new_id(now: Timestamp) -> io::Result<String> {
+    let random: String =
+        brigade_process::random_bytes::<4>()?.iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(format!("start-{:017}-{random}", now.unix_micros().max(0)))
+}
+
+/// Creates the logs of a start, and removes what is left of old ones.
+pub(super) fn logs(room: &Room, id: &str) -> Result<(Logs, Paths), Error> {
+    let fs = &*room.fs;
+    fs.create_dir_all(&rel(STARTS))?;
+    sweep(fs);
+    let paths = Paths::of(id);
+    let logs = Logs { stdout: fs.create(&paths.stdout, 0o600)?, stderr: fs.create(&paths.stderr, 0o600)? };
+    Ok((logs, paths))
+}
+
+/// Removes the oldest records of servers that have ended.
+fn sweep(fs: &dyn Fs) {
+    let entries = fs.list_dir(&rel(STARTS)).unwrap_or_default();
+    let mut ids: Vec<&str> =
+        entries.iter().filter_map(|entry| entry.name.strip_suffix(".stdout.log")).collect();
+    ids.sort_unstable();
+    let old = ids.len().saturating_sub(KEPT);
+    for id in &ids[..old] {
+        let paths = Paths::of(id);
+        let is_alive = read(fs, &paths.record)
+            .and_then(|record| record.process?.parse::<ProcessIdentity>().ok())
+            .is_some_and(|process| process.is_alive());
+        if !is_alive {
+            paths.remove(fs);
+        }
+    }
+}
+
+fn read(fs: &dyn Fs, path: &RelPath) -> Option<UpstreamStart> {
+    let bytes = fs.read(path, LIMIT).ok()?;
+    from_json(&Json::parse_bytes(&bytes, Dialect::Strict).ok()?).ok()
+}
+
+/// What a record is about.
+pub(super) struct Of<'a> {
+    pub(super) tool: &'a Tool,
+    pub(super) served: Vec<&'a Tool>,
+    pub(super) agent: Option<&'a str>,
+    pub(super) start: &'a VerifiedStart,
+    pub(super) redactor: &'a Redactor,
+}
+
+/// Writes the record of a server as it starts and ends.
+pub(super) struct Recorder {
+    fs: Arc<dyn Fs>,
+    clock: Arc<dyn Clock>,
+    path: RelPath,
+    record: UpstreamStart,
+    run: Option<KeptRun>,
+    sandbox: Arc<OnceLock<SandboxUsed>>,
+    redactor: Redactor,
+}
+
+impl Recorder {
+    pub(super) fn new(
+        room: &Room,
+        paths: Paths,
+        of: &Of<'_>,
+        run: KeptRun,
+        sandbox: Arc<OnceLock<SandboxUsed>>,
+    ) -> Recorder {
+        let masked = |text: &str| of.redactor.redact_str(text);
+        let mut effects: Vec<String> =
+            of.served.iter().flat_map(|tool| tool.effects.iter().cloned()).collect();
+        effects.sort();
+        effects.dedup();
+        let root = room.fs.root();
+        let inside =
+            |path: &std::path::Path| path.strip_prefix(root).unwrap_or(path).to_string_lossy().into_owned();
+        let words = of.start.argv().words();
+        let command: Vec<String> =
+            of.redactor.redact_argv(words).iter().map(|word| word.as_str().to_owned()).collect();
+        let record = UpstreamStart {
+            schema: UpstreamStart::SCHEMA,
+            id: paths.id.clone(),
+            server_id: masked(server_id(of.tool)),
+            agent: of.agent.map(str::to_owned),
+            pid: None,
+            process: None,
+            command: command.join(" "),
+            cwd: match inside(of.start.directory()) {
+                path if path.is_empty() => ".".to_owned(),
+                path => path,
+            },
+            program: ProgramBinding {
+                path: inside(of.start.program()),
+                sha256: of.start.sha256().unwrap_or_else(|| Fingerprint::of_bytes(b"")),
+            },
+            files: of.start.files().clone(),
+            tools: of.served.iter().map(|tool| tool.id.to_string()).collect(),
+            effects,
+            env_labels: of.tool.env_labels.clone(),
+            sandbox: None,
+            started_at: room.now(),
+            ended_at: None,
+            failure: None,
+            exit: None,
+            protocol_version: None,
+            server: Json::Null,
+            observed: None,
+            warnings: Vec::new(),
+            stdout_log_path: paths.stdout.as_str().to_owned(),
+            stderr_log_path: paths.stderr.as_str().to_owned(),
+        };
+        Recorder {
+            fs: room.fs.clone(),
+            clock: room.env.clock.clone(),
+            path: paths.record,
+            record,
+            run: Some(run),
+            sandbox,
+            redactor: of.redactor.clone(),
+        }
+    }
+
+    fn write(&self) {
+        let text = to_json(&self.record).expect("a record is JSON").to_pretty();
+        // Nothing waits for the record, and the receipts of calls name what they need.
+        if let Err(error) = self.fs.write_atomic(&self.path, text.as_bytes(), FileMode::Private) {
+            tracing::warn!(%error, "the record of a server could not be written");
+        }
+    }
+}
+
+impl ServerWatcher for Recorder {
+    fn started(&mut self, identity: &ProcessIdentity, enforcement: Option<&Enforcement>) {
+        if let Some(run) = &self.run {
+            let used = run.sandbox(enforcement);
+            self.record.sandbox = Some(used.clone());
+            let _ = self.sandbox.set(used);
+        }
+        self.record.pid = Some(identity.pid());
+        self.record.process = Some(identity.to_string());
+        self.write();
+    }
+
+    fn ended(mut self: Box<Self>, end: ServerEnd) {
+        self.record.ended_at = Some(self.clock.now());
+        self.record.failure = end.fault.map(|fault| self.redactor.redact_str(&fault.message));
+        self.record.exit = end.outcome.as_ref().map(|outcome| outcome.exit.to_string());
+        self.record.protocol_version = end.protocol_version;
+        self.record.server = end.server.unwrap_or_default();
+        if let Some(run) = self.run.take() {
+            let ended = run.finish(end.outcome.as_ref());
+            self.record.observed = ended.observed;
+            self.record.warnings = ended.warnings;
+        }
+        self.write();
+    }
+}

@@ -1,0 +1,337 @@
+//! Servers that `brigade serve` keeps for the calls of agents.
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the server is copied from the fixtures, and processes are looked at"
+)]
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use brigade_testkit::fixtures;
+use brigade_tests::{Site, until};
+use serde_json::{Value, json};
+
+use crate::serve_common::{Client, GATEWAY, about, agents, assert_stands, id_of, signal, site, text};
+
+/// The tools of the fixture that the catalog has.
+const TOOLS: [&str; 11] = [
+    "pid",
+    "count",
+    "sleep",
+    "die",
+    "relist",
+    "change",
+    "elicit",
+    "sample",
+    "log",
+    "capabilities",
+    "elicit-twice",
+];
+
+/// An entry for a tool of the fixture server.
+fn entry(tool: &str, features: &str, lines: &str) -> String {
+    let effects = if lines.contains("effects") { "" } else { "effects = [\"local-read\"]\n" };
+    format!(
+        "[[tool]]\nid = \"read-{tool}\"\nname = \"{tool}\"\ndescription = \"Does {tool}.\"\nfamily = \"mcp\"\n\
+         command = \"python3 -S -E kept.py {features}\"\nruntime_id = \"voice\"\nmcp_server_id = \"files\"\n\
+         mcp_tool_name = \"{tool}\"\ninput_schema_path = \"schemas/text.json\"\napproval_mode = \"on-request\"\n\
+         timeout = 30\npermissions = [\"local-read\"]\nenv_labels = [\"GITHUB_TOKEN\"]\n{effects}{lines}\n"
+    )
+}
+
+/// A workspace with the fixture server, whose tools a rule approves, and the runtime that they need.
+struct Kept {
+    site: Site,
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        let _ = self.site.brigade.command(["tools", "runtime", "stop", "voice"]).output();
+    }
+}
+
+impl Kept {
+    fn new(features: &str) -> Kept {
+        let site = site();
+        let server = std::fs::read(fixtures().join("mcp/kept.py")).expect("the fixture is there");
+        site.workspace.write("kept.py", server);
+        site.workspace.write(
+            ".brigade/tools/runtimes.toml",
+            "[[runtime]]\nid = 'voice'\nname = 'Voice'\ncommand = 'sleep 600'\nhealth_command = 'true'\n",
+        );
+        site.workspace.replace(
+            ".brigade/tools/policy.toml",
+            "max_timeout = 120",
+            "max_timeout = 120\nallowed_runtimes = [\"voice\"]",
+        );
+        for tool in TOOLS {
+            site.add_to_catalog(&entry(tool, features, ""));
+        }
+        site.tools(["runtime", "start", "voice"]).assert_code(0);
+        Kept { site }
+    }
+
+    /// Sets `[[upstream]]` of the server.
+    fn upstream(&self, lines: &str) {
+        agents(&self.site, "");
+        let agents = self.site.workspace.read_text(GATEWAY);
+        let upstream = format!("{agents}\n[[upstream]]\nid = \"files\"\n{lines}\n");
+        self.site.workspace.write(GATEWAY, upstream);
+    }
+
+    /// The lines of the server's trace that begin so.
+    fn noted(&self, line: &str) -> Vec<String> {
+        let exists = self.site.workspace.exists("kept.log");
+        let log = if exists { self.site.workspace.read_text("kept.log") } else { String::new() };
+        log.lines().filter(|noted| noted.starts_with(line)).map(str::to_owned).collect()
+    }
+
+    /// The processes that were started.
+    fn started(&self) -> Vec<u32> {
+        let pid = |line: &String| line.trim_start_matches("started ").parse().expect("it is a number");
+        self.noted("started").iter().map(pid).collect()
+    }
+
+    /// Waits until the server has ended with all that belongs to it.
+    #[track_caller]
+    fn gone(&self, pid: u32) {
+        until("end of the server", || (!is_running(pid)).then_some(()));
+    }
+
+    /// The records of starts.
+    fn records(&self) -> Vec<Value> {
+        let files = self.site.workspace.files(".brigade/tools/runtime/upstreams");
+        let records = files.iter().filter(|(path, _)| path.ends_with(".json"));
+        records.map(|(_, bytes)| serde_json::from_slice(bytes).expect("a record is JSON")).collect()
+    }
+
+    fn receipt(&self, result: &Value) -> Value {
+        let run = about(result)["run_id"].as_str().unwrap_or_else(|| panic!("no run: {result:#}"));
+        self.site.json(["run", "show", run]).expect(0)["run"].clone()
+    }
+}
+
+fn is_running(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat"));
+    stat.is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+#[track_caller]
+fn pid(client: &mut Client) -> u32 {
+    let result = client.call("read-pid", json!({}));
+    text(&result).parse().unwrap_or_else(|_| panic!("{result:#}"))
+}
+
+#[test]
+fn calls_use_one_process_and_each_has_its_receipt() {
+    let kept = Kept::new("");
+    let mut client = Client::of(&kept.site, "local");
+    let first = client.call("read-pid", json!({}));
+    assert_stands(&first, "completed", "");
+    let process: u32 = text(&first).parse().unwrap();
+    let ids: Vec<u64> = (0..3).map(|n| client.send_call("read-count", json!({"n": n}))).collect();
+    let mut counts: Vec<String> = ids.into_iter().map(|id| text(&client.result(id))).collect();
+    counts.sort();
+    assert_eq!(counts, ["1", "2", "3"]);
+    assert_eq!(pid(&mut client), process);
+    assert_eq!((kept.started(), kept.noted("lists").len()), (vec![process], 1));
+
+    let receipt = kept.receipt(&first);
+    assert_eq!(receipt["process"]["pid"], process);
+    assert_eq!(receipt["status"], "completed");
+    assert_eq!(receipt["approval"]["by"], "rule");
+    let record = &kept.records()[0];
+    assert_eq!(record["id"], receipt["mcp_start_id"]);
+    assert_eq!(record["pid"], process);
+    assert_eq!((&record["agent"], &record["ended_at"]), (&json!("local"), &Value::Null));
+    assert_eq!(record["effects"], json!(["local-read"]));
+    assert!(record["files"]["kept.py"].is_string(), "{record:#}");
+
+    client.close_input();
+    let began = Instant::now();
+    assert_eq!(client.ended().0, Some(0));
+    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+    assert!(!is_running(process));
+    let record = &kept.records()[0];
+    assert!(record["ended_at"].is_string() && record["failure"].is_null(), "{record:#}");
+    kept.site.tools(["run", "verify"]).assert_code(0);
+}
+
+#[test]
+fn agents_have_processes_of_their_own_unless_it_says_so() {
+    let kept = Kept::new("");
+    let tokens = ["ann", "ben"].map(|agent| crate::serve_common::token(&kept.site, agent));
+    let server = crate::serve_common::Server::start(&kept.site, &["--http", "127.0.0.1:0"]);
+    let pids = |tokens: &[String; 2]| {
+        tokens.each_ref().map(|token| {
+            let mut session = crate::serve_common::Session::of(&server.place, Some(token));
+            text(&session.call("read-pid", json!({})))
+        })
+    };
+    let [ann, ben] = pids(&tokens);
+    assert_ne!(ann, ben);
+    let file = kept.site.workspace.read_text(GATEWAY);
+    kept.site
+        .workspace
+        .write(GATEWAY, format!("{file}\n[[upstream]]\nid = \"files\"\nshare = \"workspace\"\n"));
+    until("one process", || {
+        let [ann, ben] = pids(&tokens);
+        (ann == ben).then_some(())
+    });
+}
+
+#[test]
+fn a_server_is_kept_as_long_as_it_says() {
+    let kept = Kept::new("");
+    kept.upstream("keep = 0");
+    let mut client = Client::of(&kept.site, "local");
+    let first = pid(&mut client);
+    kept.gone(first);
+    let second = pid(&mut client);
+    assert_ne!(first, second);
+    kept.gone(second);
+    assert!(kept.records().iter().all(|record| record["failure"].is_null()));
+}
+
+#[test]
+fn a_killed_server_fails_its_call_and_no_other() {
+    let kept = Kept::new("");
+    let mut client = Client::of(&kept.site, "local");
+    let process = pid(&mut client);
+    let waits = client.send_call("read-sleep", json!({}));
+    until("the call", || (!kept.noted("sleeps").is_empty()).then_some(()));
+    signal(process, "KILL");
+    let failed = client.result(waits);
+    assert_stands(&failed, "failed", "upstream_failed");
+    assert_eq!(failed["isError"], true);
+    let next = pid(&mut client);
+    assert_ne!(next, process);
+    // A server that dies while nothing is asked of it is started anew, too.
+    signal(next, "KILL");
+    kept.gone(next);
+    let last = pid(&mut client);
+    assert!(last != next && is_running(last));
+    let died = client.call("read-die", json!({}));
+    assert_stands(&died, "failed", "upstream_failed");
+    assert_ne!(pid(&mut client), last);
+}
+
+#[test]
+fn a_changed_file_of_the_server_ends_it_and_refuses_the_call() {
+    let kept = Kept::new("");
+    let mut client = Client::of(&kept.site, "local");
+    let process = pid(&mut client);
+    // Only touched: the bytes are the same.
+    let server = kept.site.workspace.read_text("kept.py");
+    kept.site.workspace.write("kept.py", &server);
+    assert_eq!(pid(&mut client), process);
+    kept.site.workspace.write("kept.py", format!("{server}# more\n"));
+    let refused = client.call("read-pid", json!({}));
+    assert_stands(&refused, "refused", "changed_file");
+    assert!(text(&refused).contains("file kept.py changed since"), "{refused:#}");
+    kept.gone(process);
+    let next = pid(&mut client);
+    assert_ne!(next, process);
+    assert_eq!(kept.started().len(), 2);
+}
+
+#[test]
+fn a_changed_listing_is_read_again_and_a_changed_pin_is_refused() {
+    let kept = Kept::new("");
+    let mut client = Client::of(&kept.site, "local");
+    let process = pid(&mut client);
+    client.call("read-relist", json!({}));
+    assert_eq!(pid(&mut client), process);
+    assert_eq!(kept.noted("lists").len(), 2);
+    client.call("read-change", json!({}));
+    let refused = client.call("read-pid", json!({}));
+    assert_stands(&refused, "failed", "changed_pin");
+    // The next call shows the change to a person, and no rule takes it.
+    assert_stands(&client.call("read-pid", json!({})), "pending", "approval_pending");
+    assert_eq!(kept.started(), [process]);
+}
+
+#[test]
+fn a_cancelled_call_reaches_the_server_which_goes_on() {
+    let kept = Kept::new("");
+    let mut client = Client::of(&kept.site, "local");
+    let process = pid(&mut client);
+    let id = client.send_call("read-sleep", json!({}));
+    until("the call", || (!kept.noted("sleeps").is_empty()).then_some(()));
+    client.tell("notifications/cancelled", json!({"requestId": id}));
+    until("the server's word", || (!kept.noted("cancelled").is_empty()).then_some(()));
+    assert_eq!(pid(&mut client), process);
+    let calls = client.call("call.list", json!({}));
+    let calls = calls["structuredContent"]["calls"].as_array().cloned().unwrap_or_default();
+    let slept = calls.iter().find(|call| call["tool"] == "read-sleep" || call["tool_id"] == "read-sleep");
+    assert_eq!(slept.map(|call| &call["status"]), Some(&json!("interrupted")), "{calls:#?}");
+}
+
+#[test]
+fn a_call_that_takes_too_long_fails_alone() {
+    let kept = Kept::new("");
+    kept.site.workspace.write(
+        ".brigade/tools.toml",
+        kept.site.workspace.read_text(".brigade/tools.toml").replace("timeout = 30", "timeout = 2"),
+    );
+    let mut client = Client::of(&kept.site, "local");
+    let process = pid(&mut client);
+    assert_stands(&client.call("read-sleep", json!({})), "timed-out", "upstream_timeout");
+    until("the server's word", || (!kept.noted("cancelled").is_empty()).then_some(()));
+    assert_eq!(pid(&mut client), process);
+}
+
+#[test]
+fn nothing_survives_a_killed_gateway() {
+    let kept = Kept::new("");
+    let mut client = Client::of(&kept.site, "local");
+    let process = pid(&mut client);
+    client.send_call("read-sleep", json!({}));
+    until("the call", || (!kept.noted("sleeps").is_empty()).then_some(()));
+    signal(client.pid(), "KILL");
+    kept.gone(process);
+    // And a gateway that is asked to end while a call runs ends its server in time.
+    let mut client = Client::of(&kept.site, "local");
+    let process = pid(&mut client);
+    client.send_call("read-sleep", json!({"n": 1}));
+    until("the call", || (kept.noted("sleeps").len() == 2).then_some(()));
+    let began = Instant::now();
+    signal(client.pid(), "TERM");
+    assert_eq!(client.ended().0, Some(0));
+    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+    assert!(!is_running(process));
+}
+
+#[test]
+fn the_sandbox_is_that_of_all_entries_and_an_approval_binds_it() {
+    let kept = Kept::new("");
+    kept.site.add_to_catalog(
+        &entry("roots", "", "effects = [\"local-read\"]\nlimits = 1\n").replace("limits = 1\n", ""),
+    );
+    kept.site.add_to_catalog(&entry("flood", "", "effects = [\"local-read\", \"local-write\"]\n"));
+    let mut client = Client::of(&kept.site, "local");
+    let pending = client.call("read-flood", json!({}));
+    assert_stands(&pending, "pending", "approval_pending");
+    // The other tools of the server: their calls are shown with what the process may do.
+    kept.site.workspace.replace(
+        ".brigade/tools/policy.toml",
+        "tools = [\"at-once\", \"read-*\"]",
+        "tools = [\"at-once\"]",
+    );
+    let pending = client.call("read-pid", json!({}));
+    assert_stands(&pending, "pending", "approval_pending");
+    let id = id_of(&pending);
+    let shown = kept.site.json(["call", "show", &id]).expect(0);
+    assert_eq!(shown["preview"]["server_effects"], json!(["local-read", "local-write"]), "{shown:#}");
+    assert_eq!(shown["preview"]["access"]["write"], json!(["workspace"]), "{shown:#}");
+    kept.site.tools(["call", "approve", &id]).assert_code(0);
+    kept.site.workspace.replace(
+        ".brigade/tools.toml",
+        "effects = [\"local-read\", \"local-write\"]",
+        "effects = [\"local-read\"]",
+    );
+    let refused = client.call("call.wait", json!({"call_id": id}));
+    assert!(text(&refused).contains("what the server's process may do"), "{refused:#}");
+    assert!(kept.started().is_empty());
+}
