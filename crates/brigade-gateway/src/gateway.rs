@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use brigade::core::CallId;
 use brigade::profile::{GatewayConfig, Listing, NameStyle};
-use brigade::{AgentConfig, CancelToken, Limit, Seen, Upstreams, Workspace};
+use brigade::{AgentConfig, CancelToken, Limit, Reads, Seen, Upstreams, Workspace};
 use rmcp::model::RequestStateCodec;
-use rmcp::service::SubscriptionContext;
+use rmcp::service::{SubscriptionContext, SubscriptionSendError};
 use rmcp::{Peer, RoleServer};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::call::blocking;
 use crate::offers::Listings;
 use crate::turns::Turns;
-use crate::view::{Shown, View};
+use crate::view::{Lists, Shown, View};
 
 /// What a gateway serves, and how.
 #[derive(Clone, Debug)]
@@ -61,8 +61,8 @@ pub(crate) struct Gateway {
 struct Listener {
     agent: Arc<str>,
     peer: Peer<RoleServer>,
-    /// The listing that it knows.
-    known: u64,
+    /// The lists that it knows.
+    known: Lists,
 }
 
 /// The last good gateway.toml.
@@ -265,7 +265,7 @@ impl Gateway {
 
     /// Remembers a client that is to hear of changes.
     pub(crate) async fn listen(self: &Arc<Self>, agent: Arc<str>, peer: Peer<RoleServer>) {
-        let known = self.view(&agent).await.fingerprint;
+        let known = self.lists(&agent).await;
         let mut listeners = self.listeners();
         listeners.retain(|listener| !listener.peer.is_transport_closed());
         listeners.push(Listener { agent, peer, known });
@@ -280,39 +280,71 @@ impl Gateway {
         };
         let mut now = HashMap::new();
         for agent in agents {
-            let fingerprint = self.view(&agent).await.fingerprint;
-            now.insert(agent, fingerprint);
+            let lists = self.lists(&agent).await;
+            now.insert(agent, lists);
         }
         let mut told = Vec::new();
         for listener in self.listeners().iter_mut() {
-            if let Some(fingerprint) = now.get(&listener.agent)
-                && *fingerprint != listener.known
+            if let Some(lists) = now.get(&listener.agent)
+                && *lists != listener.known
             {
-                listener.known = *fingerprint;
-                told.push(listener.peer.clone());
+                told.push((listener.peer.clone(), std::mem::replace(&mut listener.known, *lists), *lists));
             }
         }
-        for peer in told {
-            // One client that does not read keeps nobody else waiting.
-            tokio::spawn(async move { drop(peer.notify_tool_list_changed().await) });
+        for (peer, before, now) in told {
+            // One client that does not read keeps nobody else waiting. What is not sent is told by the next change.
+            tokio::spawn(async move {
+                if before.tools != now.tools {
+                    let _ = peer.notify_tool_list_changed().await;
+                }
+                if before.resources != now.resources {
+                    let _ = peer.notify_resource_list_changed().await;
+                }
+                if before.prompts != now.prompts {
+                    let _ = peer.notify_prompt_list_changed().await;
+                }
+            });
+        }
+    }
+
+    /// Returns fingerprints of what the agent lists, with what servers were seen to change.
+    async fn lists(self: &Arc<Self>, agent: &Arc<str>) -> Lists {
+        let lists = self.view(agent).await.lists;
+        let changes = |reads| self.listings.changes(agent, reads);
+        Lists {
+            resources: lists.resources.wrapping_add(changes(Reads::Resource)),
+            prompts: lists.prompts.wrapping_add(changes(Reads::Prompt)),
+            ..lists
         }
     }
 
     /// Tells a client without a handshake of changes, until it no longer wants to hear.
     pub(crate) async fn subscribed(self: &Arc<Self>, agent: Arc<str>, context: &SubscriptionContext) {
-        let mut known = self.view(&agent).await.fingerprint;
+        let mut known = self.lists(&agent).await;
         loop {
             tokio::select! {
                 () = context.cancelled() => return,
                 () = self.stop.cancelled() => return,
                 () = self.changed.notified() => {}
             }
-            let now = self.view(&agent).await.fingerprint;
-            if now != known {
-                known = now;
-                if context.sink().notify_tool_list_changed().await.is_err() {
-                    return;
-                }
+            let before = std::mem::replace(&mut known, self.lists(&agent).await);
+            let sink = context.sink();
+            let mut sent = Vec::new();
+            if before.tools != known.tools {
+                sent.push(sink.notify_tool_list_changed().await);
+            }
+            if before.resources != known.resources {
+                sent.push(sink.notify_resource_list_changed().await);
+            }
+            if before.prompts != known.prompts {
+                sent.push(sink.notify_prompt_list_changed().await);
+            }
+            // What the client did not ask for is not sent, and it goes on listening.
+            let is_over = |sent: &Result<(), SubscriptionSendError>| {
+                !matches!(sent, Ok(()) | Err(SubscriptionSendError::NotificationNotAccepted(_)))
+            };
+            if sent.iter().any(is_over) {
+                return;
             }
         }
     }

@@ -40,7 +40,7 @@ pub(crate) fn page(
         .filter(|tool| mode != Listing::Search || matches!(tool.kind, Kind::Control(_)))
         .collect();
     let mut hasher = DefaultHasher::new();
-    (view.fingerprint, mode as u8).hash(&mut hasher);
+    (view.lists.tools, mode as u8).hash(&mut hasher);
     let listing = hasher.finish();
     let after = match cursor {
         None => 0,

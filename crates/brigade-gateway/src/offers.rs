@@ -4,11 +4,12 @@
 //! types and arguments are listed: nobody reviewed their titles and descriptions.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use brigade::profile::{Offer, Share};
-use brigade::{Offered, OfferedPrompt, OfferedResource, Reads, Tool};
+use brigade::{Offered, OfferedPrompt, OfferedResource, Reads};
 use serde_json::{Value, json};
 
 use crate::call::{blocking, workspace_of};
@@ -25,12 +26,18 @@ pub(crate) struct Listings(Mutex<HashMap<Key, Arc<Slot>>>);
 /// An agent, or nobody in particular for a server that all agents share; a server; and what is read of it.
 type Key = (Arc<str>, String, Reads);
 
-/// One list. Whoever holds it asks the server, and the others wait.
-type Slot = tokio::sync::Mutex<Option<Known>>;
+/// One list.
+#[derive(Default)]
+struct Slot {
+    /// Whoever holds it asks the server, and the others wait.
+    known: tokio::sync::Mutex<Option<Known>>,
+    /// How often the server listed something else than before.
+    changes: AtomicU64,
+}
 
 struct Known {
-    /// How the server is started. With another entry, the list is another one.
-    entry: Tool,
+    /// What was asked for. Of another offer, the list is another one.
+    offer: Offer,
     until: Instant,
     offered: Arc<Offered>,
 }
@@ -51,6 +58,14 @@ impl Listings {
         let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         slots.entry(key).or_default().clone()
     }
+
+    /// Returns how often servers of an agent listed something else than before.
+    pub(crate) fn changes(&self, agent: &str, reads: Reads) -> u64 {
+        let slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_its = |(whose, _, its): &Key| *its == reads && (whose.is_empty() || **whose == *agent);
+        let its = slots.iter().filter(|(key, _)| is_its(key));
+        its.map(|(_, slot)| slot.changes.load(Ordering::SeqCst)).sum()
+    }
 }
 
 impl Gateway {
@@ -62,16 +77,16 @@ impl Gateway {
             Share::Workspace => Arc::from(""),
         };
         let slot = self.listings.slot((whose, offer.server.clone(), offer.reads));
-        let mut known = slot.lock().await;
+        let mut known = slot.known.lock().await;
         if let Some(known) = known.as_ref()
-            && known.entry == offer.entry
+            && known.offer.is_same(&offer)
             && Instant::now() < known.until
         {
             return known.offered.clone();
         }
         let workspace = workspace_of(&self.workspace, &agent, None);
-        let entry = offer.entry.clone();
-        let (keep, offered) = match blocking(move || workspace.agent_calls().offered(&offer)).await {
+        let asked = offer.clone();
+        let (keep, offered) = match blocking(move || workspace.agent_calls().offered(&asked)).await {
             Ok(offered) => (Duration::from_secs(settings.keep), offered),
             Err(error) => {
                 self.say(&error.to_string());
@@ -79,7 +94,15 @@ impl Gateway {
             }
         };
         let offered = Arc::new(offered);
-        *known = Some(Known { entry, until: Instant::now() + keep, offered: offered.clone() });
+        if known.as_ref().is_some_and(|before| before.offer.is_same(&offer) && before.offered != offered) {
+            slot.changes.fetch_add(1, Ordering::SeqCst);
+            let gateway = self.clone();
+            tokio::spawn(async move {
+                gateway.changed.notify_waiters();
+                gateway.tell_listeners().await;
+            });
+        }
+        *known = Some(Known { offer, until: Instant::now() + keep, offered: offered.clone() });
         offered
     }
 

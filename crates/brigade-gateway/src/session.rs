@@ -170,8 +170,8 @@ impl ServerHandler for Session {
             "protocolVersion": ProtocolVersion::V_2025_11_25.as_str(),
             "capabilities": {
                 "tools": {"listChanged": true},
-                "resources": {},
-                "prompts": {},
+                "resources": {"listChanged": true},
+                "prompts": {"listChanged": true},
                 "logging": {},
             },
             "serverInfo": {"name": "brigade", "title": "Brigade", "version": env!("CARGO_PKG_VERSION")},

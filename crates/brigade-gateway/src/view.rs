@@ -25,12 +25,40 @@ pub(crate) struct View {
     pub(crate) prompts: Vec<Text>,
     /// What the client is told about this server.
     pub(crate) instructions: String,
-    /// Differs when the listing does.
-    pub(crate) fingerprint: u64,
+    /// Differ when the lists do.
+    pub(crate) lists: Lists,
     /// The places of tools, by their listed names and their ids.
     places: HashMap<String, usize>,
     /// What decided, unless it could not be read.
     pub(crate) shown: Option<Arc<AgentTools>>,
+}
+
+/// Fingerprints of what a client lists. What servers list is not in them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Lists {
+    pub(crate) tools: u64,
+    pub(crate) resources: u64,
+    pub(crate) prompts: u64,
+}
+
+impl Lists {
+    fn of(view: &View) -> Lists {
+        let hashed = |texts: &mut dyn Iterator<Item = String>| {
+            let mut hasher = DefaultHasher::new();
+            texts.for_each(|text| text.hash(&mut hasher));
+            hasher.finish()
+        };
+        let offer = |offer: &Offer| format!("{} {:?}", offer.server, offer.patterns().collect::<Vec<_>>());
+        let offers = |reads| view.offers(reads).map(offer);
+        let own = crate::own::resources(view).into_iter().map(|row| row.to_string());
+        let texts = view.prompts.iter().map(|text| format!("{text:?}"));
+        let written = |tool: &Shown| serde_json::to_string(&tool.listed).unwrap_or_default();
+        Lists {
+            tools: hashed(&mut view.tools.iter().map(written)),
+            resources: hashed(&mut own.chain(offers(Reads::Resource))),
+            prompts: hashed(&mut texts.chain(offers(Reads::Prompt))),
+        }
+    }
 }
 
 /// What a name stands for.
@@ -61,7 +89,7 @@ pub(crate) struct Shown {
 }
 
 /// A text of the catalog that is offered as a prompt.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct Text {
     pub(crate) name: String,
     pub(crate) title: String,
@@ -182,7 +210,7 @@ impl View {
             tools: Vec::new(),
             prompts: Vec::new(),
             instructions: why.to_owned(),
-            fingerprint: 0,
+            lists: Lists::default(),
             places: HashMap::new(),
             shown: None,
         }
@@ -226,12 +254,10 @@ impl View {
             Standing::Valid => prompts(&shown),
             Standing::Missing | Standing::Invalid => Vec::new(),
         };
-        let mut hasher = DefaultHasher::new();
-        for tool in &tools {
-            serde_json::to_string(&tool.listed).unwrap_or_default().hash(&mut hasher);
-        }
-        let fingerprint = hasher.finish();
-        View { tools, prompts, instructions, fingerprint, places, shown: Some(Arc::new(shown)) }
+        let shown = Some(Arc::new(shown));
+        let mut view = View { tools, prompts, instructions, lists: Lists::default(), places, shown };
+        view.lists = Lists::of(&view);
+        view
     }
 
     /// Returns the schema files of the catalog's enabled tools.

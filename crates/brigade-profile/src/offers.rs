@@ -51,6 +51,23 @@ impl Offer {
         gateway.upstreams.iter().flat_map(of).collect()
     }
 
+    /// Returns the patterns for URIs or names, as they were written.
+    pub fn patterns(&self) -> impl Iterator<Item = &str> {
+        self.patterns.iter().map(Glob::as_str)
+    }
+
+    /// Returns whether this is the same offer of the same server, wherever it is written.
+    pub fn is_same(&self, other: &Offer) -> bool {
+        let start = |offer: &Offer| {
+            let Tool { command, cwd, env_labels, effects, .. } = &offer.entry;
+            (command.clone(), cwd.clone(), env_labels.clone(), effects.clone())
+        };
+        self.server == other.server
+            && self.reads == other.reads
+            && self.patterns == other.patterns
+            && start(self) == start(other)
+    }
+
     /// Returns whether the URI or name is offered: a pattern matches it, and it is what it seems.
     ///
     /// A URI with `.` or `..` between its slashes, however they are encoded, could name something else than what a

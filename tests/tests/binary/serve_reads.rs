@@ -360,3 +360,28 @@ fn changes_between_approval_and_run_void_it() {
     assert_eq!(result["isError"], true, "{result:#}");
     assert_eq!(offers.reads(), "");
 }
+
+#[test]
+fn clients_hear_when_other_resources_or_prompts_are_offered() {
+    let offers = Offers::new(FILES, READS);
+    let mut client = Client::start(&offers.site, &["--as", "local"]);
+    let hello = client.hello("2025-11-25", json!({}));
+    for list in ["resources", "prompts"] {
+        assert_eq!(hello["capabilities"][list]["listChanged"], true, "{hello:#}");
+    }
+    let mut stateless = Client::start(&offers.site, &["--as", "local"]);
+    let wanted = json!({"notifications": {"promptsListChanged": true}});
+    stateless.send("subscriptions/listen", late(wanted, json!({})));
+    stateless.heard("notifications/subscriptions/acknowledged");
+    assert_eq!(uris(&mut client).len(), 2);
+    offers.site.workspace.replace(GATEWAY, "file:///docs/**", "file:///secret/**");
+    client.heard("notifications/resources/list_changed");
+    assert_eq!(uris(&mut client), ["file:///secret/c.md"]);
+    offers.site.workspace.replace(GATEWAY, "review-*", "other");
+    client.heard("notifications/prompts/list_changed");
+    assert_eq!(prompts(&mut client), ["other"]);
+    stateless.heard("notifications/prompts/list_changed");
+    assert_eq!(stateless.count("notifications/resources/list_changed"), 0);
+    assert_eq!(client.count("notifications/resources/list_changed"), 0, "once for each change");
+    assert_eq!(client.count("notifications/tools/list_changed"), 0, "the tools are the same");
+}
