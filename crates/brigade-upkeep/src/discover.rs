@@ -14,11 +14,11 @@ use brigade_discovery::{
 pub use machine::Machine;
 use machine::{Looked, Spot};
 
-/// What to look for. `None` and an empty list mean everything.
+/// What to look for. `None` means everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Look {
     /// The labels of harnesses.
-    pub harnesses: Vec<String>,
+    pub harnesses: Option<Vec<String>>,
     /// The source of entries.
     pub source: Option<LookFor>,
     /// Whose files.
@@ -71,11 +71,11 @@ pub fn discover(machine: &Machine<'_>, look: &Look) -> Discovered {
     };
     let mut found = Vec::new();
     let is_wanted = |harness: &&Harness| {
-        look.harnesses.is_empty() || look.harnesses.iter().any(|label| label == harness.label())
+        look.harnesses.as_ref().is_none_or(|labels| labels.iter().any(|label| label == harness.label()))
     };
     for harness in harnesses().iter().filter(is_wanted) {
         let shown_by = hunt.shown_by(harness);
-        if harness.is_guest && shown_by.is_none() && look.harnesses.is_empty() {
+        if harness.is_guest && shown_by.is_none() && look.harnesses.is_none() {
             continue;
         }
         hunt.harness(harness, shown_by.as_deref());

@@ -1,7 +1,9 @@
 //! Tools of other agent programs: found, and remembered.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
+use brigade_catalog::{Catalog, Tool};
 use brigade_core::text::escape_terminal;
 use brigade_core::{closest, codes};
 pub use brigade_discovery::{
@@ -12,6 +14,7 @@ use brigade_upkeep::{DISCOVERED, Discovered, Machine, Memory, discover, remember
 pub use brigade_upkeep::{Look as DiscoverRequest, LookFor as DiscoverSource};
 
 use crate::error::{Error, ErrorKind};
+use crate::load;
 use crate::report::{DiscoveryReport, RegistrySyncReport, Report as _};
 use crate::room::Room;
 
@@ -24,13 +27,15 @@ pub struct Registry {
 impl Registry {
     /// Reads the files of agent programs. Writes nothing.
     ///
+    /// Without harnesses in the request, those of `[registry] harnesses` in the catalog are meant, or all.
+    ///
     /// # Errors
     /// Returns [`ErrorKind::Usage`] for an unknown harness. A file that cannot be read is an issue of the report.
     pub fn discover(&self, request: &DiscoverRequest) -> Result<DiscoveryReport, Error> {
-        if let Some(unknown) = request.harnesses.iter().find(|label| harness(label).is_none()) {
+        if let Some(unknown) = request.harnesses.iter().flatten().find(|label| harness(label).is_none()) {
             return Err(unknown_harness(unknown));
         }
-        let Discovered { harnesses, entries, issues } = self.look(request);
+        let Discovered { harnesses, entries, issues } = self.look(request)?;
         Ok(DiscoveryReport {
             schema: DiscoveryReport::SCHEMA,
             target: self.room.target(),
@@ -50,7 +55,7 @@ impl Registry {
     /// Returns [`ErrorKind::Refused`] if a newer version wrote the cache, and file errors.
     pub fn sync(&self, dry_run: bool) -> Result<RegistrySyncReport, Error> {
         let room = &self.room;
-        let Discovered { entries, mut issues, .. } = self.look(&DiscoverRequest::default());
+        let Discovered { entries, mut issues, .. } = self.look(&DiscoverRequest::default())?;
         let nothing = || Remembered::new(room.now(), Vec::new(), Vec::new());
         let memory = remembered(&*room.fs)?;
         let is_damaged = memory == Memory::Unfit(NotRemembered::Damaged);
@@ -94,9 +99,31 @@ impl Registry {
         })
     }
 
-    fn look(&self, request: &DiscoverRequest) -> Discovered {
+    fn look(&self, request: &DiscoverRequest) -> Result<Discovered, Error> {
         let room = &self.room;
-        discover(&Machine::new(&*room.fs, &room.env.environment), request)
+        let catalog = load::catalog(room)?;
+        let harnesses = request.harnesses.clone().or_else(|| catalog.settings().harnesses.clone());
+        let request = DiscoverRequest { harnesses, ..request.clone() };
+        let mut found = discover(&Machine::new(&*room.fs, &room.env.environment), &request);
+        note_registered(&catalog, &mut found.entries);
+        Ok(found)
+    }
+}
+
+/// Notes which tools of the catalog were made from entries.
+fn note_registered(catalog: &Catalog, entries: &mut [DiscoveredEntry]) {
+    let of_tool = |tool: &Tool| {
+        let reference = tool.source.as_ref()?.reference.clone()?;
+        Some((reference, tool.id.as_str().to_owned()))
+    };
+    let registered: HashMap<String, String> = catalog.tools().iter().filter_map(of_tool).collect();
+    if registered.is_empty() {
+        return;
+    }
+    for entry in entries.iter_mut().filter(|entry| entry.registered_as.is_none()) {
+        let references = entry.origins.iter().map(|origin| &origin.reference);
+        entry.registered_as =
+            references.chain([&entry.id]).find_map(|reference| registered.get(reference)).cloned();
     }
 }
 

@@ -494,3 +494,19 @@ fn doctor_says_what_sync_found_and_looks_at_no_file_itself() {
     site.workspace.write(CACHE, "{");
     assert_eq!(kinds(&site), [] as [&str; 0]);
 }
+
+#[test]
+fn the_catalog_chooses_harnesses_and_names_what_is_registered() {
+    let site = everything();
+    site.workspace.write(
+        ".brigade/tools.toml",
+        "[registry]\nharnesses = ['zed', 'cursor']\n[[tool]]\nid = 'pg'\nname = 'Postgres'\nfamily = 'mcp'\n\
+         [tool.source]\nref = 'mcp:postgres@cursor/user'\n",
+    );
+    let found = discover(&site, "--source mcp");
+    let labels: Vec<&Value> = list(&found, "harnesses").iter().map(|row| &row["harness"]).collect();
+    assert_eq!(labels, ["cursor", "zed"]);
+    assert_eq!(entry(&found, "mcp:postgres")["registered_as"], "pg");
+    assert_eq!(entry(&found, "mcp:github")["registered_as"], Value::Null);
+    assert_eq!(ids(&discover(&site, "--source mcp --harness factory")).len(), 3);
+}

@@ -13,7 +13,7 @@ use crate::session::Session;
 /// listed as an issue. `brigade tools sync` remembers what was found.
 #[derive(Args, Debug)]
 pub(crate) struct DiscoverArgs {
-    /// Only this harness; may be given several times
+    /// Only this harness; may be given several times [default: those of tools.toml, or all]
     #[arg(long = "harness", value_name = "HARNESS", value_parser = PossibleValuesParser::new(harness_labels()), hide_possible_values = true)]
     harnesses: Vec<String>,
 
@@ -46,7 +46,7 @@ enum ScopeWord {
 
 pub(crate) fn run(session: &Session<'_>, arguments: &DiscoverArgs) -> Result<DiscoveryReport, Error> {
     session.workspace()?.registry().discover(&DiscoverRequest {
-        harnesses: arguments.harnesses.clone(),
+        harnesses: (!arguments.harnesses.is_empty()).then(|| arguments.harnesses.clone()),
         source: arguments.source.map(|source| match source {
             SourceWord::Mcp => DiscoverSource::Mcp,
             SourceWord::Skill => DiscoverSource::Skills,
