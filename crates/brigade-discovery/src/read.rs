@@ -1,5 +1,7 @@
 //! Reading the files of harnesses: bytes in, entries and issues out.
 
+use std::collections::HashMap;
+
 use brigade_core::json::{PlacedMember, PlacedObject};
 use brigade_core::text::escape_terminal;
 use brigade_core::{Dialect, Json, JsonErrorKind, Object};
@@ -141,7 +143,9 @@ fn spell(source: &Source<'_>, config: &Config, found: Servers) -> Reading {
         let message = format!("{} entries are not read; {MOST_ENTRIES} are", found.left_out);
         reading.issues.push(source.issue(IssueCode::TooMany, message, None));
     }
-    let count = found.servers.len();
+    // Of a name that stands twice, programs read the last.
+    let last: HashMap<&str, usize> =
+        found.servers.iter().enumerate().map(|(index, placed)| (placed.name.as_str(), index)).collect();
     for (index, placed) in found.servers.iter().enumerate() {
         let id = plain_id("mcp", &placed.name);
         let issue = |code: IssueCode, message: String| DiscoveryIssue {
@@ -154,9 +158,7 @@ fn spell(source: &Source<'_>, config: &Config, found: Servers) -> Reading {
             reading.issues.push(issue);
             continue;
         }
-        // Of a name that stands twice, programs read the last.
-        let is_last = count < 2 || !found.servers[index + 1..].iter().any(|later| later.name == placed.name);
-        if !is_last {
+        if last.get(placed.name.as_str()) != Some(&index) {
             let message = "the name stands again below, and only the last one counts".to_owned();
             reading.issues.push(issue(IssueCode::KeyTwice, message));
             continue;

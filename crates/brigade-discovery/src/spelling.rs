@@ -1,9 +1,7 @@
 //! How each harness spells a server, and reading one.
 
 use brigade_core::{Fingerprint, Json, Number, Object};
-use brigade_redact::{
-    MARK, Redactor, is_secret_field, is_secret_name, looks_secret_value, secret_fields, secret_words,
-};
+use brigade_redact::{MARK, Redactor, is_secret_field, is_secret_name, looks_secret_value, secret_fields};
 
 use crate::entry::{NAME, is_ours};
 use crate::found::{DiscoveredEntry, IssueCode, plain_id};
@@ -84,7 +82,8 @@ pub(crate) const COMMON: Spelling = Spelling { beside: &["alwaysAllow", "autoApp
 pub(crate) const CLAUDE: Spelling = Spelling { typed: Typed::Remote, ..BASE };
 pub(crate) const VSCODE: Spelling =
     Spelling { typed: Typed::Always, beside: &["dev", "gallery", "version"], ..BASE };
-pub(crate) const COPILOT: Spelling = Spelling { allowed: Some("tools"), ..BASE };
+pub(crate) const COPILOT: Spelling =
+    Spelling { allowed: Some("tools"), timeouts: &[("timeout", Unit::Milliseconds)], ..BASE };
 pub(crate) const CODEX: Spelling = Spelling {
     env_names: &["env_vars"],
     headers: &[("http_headers", None)],
@@ -307,7 +306,8 @@ impl Reader<'_> {
             Some(_) | None => None,
         };
         let of_url = match url {
-            Some(Remote::Sse) => Some("sse"),
+            // Version 0.61 of Gemini CLI writes the type beside it.
+            Some(Remote::Sse) => of_kind.filter(|kind| *kind == "http").or(Some("sse")),
             Some(Remote::Http) => Some("http"),
             Some(Remote::ByType) => of_kind.filter(|kind| *kind != "stdio").or(Some("http")),
             None => None,
@@ -391,16 +391,14 @@ impl Reader<'_> {
     /// Masks what is secret in a command line, and notes the references in it.
     fn shown_words(&mut self, words: Vec<String>) -> Vec<String> {
         let found: Vec<References> = words.iter().map(|word| references(word)).collect();
-        for index in secret_words(&words) {
-            if found[index].is_literal() {
+        let shown: Vec<String> = found.iter().map(|found| found.shown.clone()).collect();
+        let masked = self.redactor.redact_argv(&shown);
+        for (index, found) in found.into_iter().enumerate() {
+            if found.is_literal() && masked[index].as_str() != words[index] {
                 self.literal_secrets.push(format!("command[{index}]"));
             }
-        }
-        let shown: Vec<String> = found.iter().map(|found| found.shown.clone()).collect();
-        for found in found {
             self.note(found.found);
         }
-        let masked = self.redactor.redact_argv(&shown);
         let mut result: Vec<String> = Vec::with_capacity(words.len());
         let is_env_program = |word: &str| word.rsplit('/').next() == Some("env");
         let mut takes_values = words.first().is_some_and(|word| is_env_program(word));
@@ -676,6 +674,9 @@ fn without_path(word: &str) -> String {
 
 /// Returns a word with the references of all harnesses in one form.
 fn common_form(word: &str) -> String {
+    if !word.contains('{') {
+        return word.to_owned();
+    }
     word.replace("${env:", "${").replace("{env:", "${").replace("$${", "${")
 }
 
@@ -686,6 +687,9 @@ fn sorted(names: &[String]) -> Vec<String> {
 }
 
 fn dedup(names: &mut Vec<String>) {
+    if names.len() < 2 {
+        return;
+    }
     let mut seen = std::collections::HashSet::new();
     names.retain(|name| seen.insert(name.clone()));
 }

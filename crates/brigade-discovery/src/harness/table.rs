@@ -170,7 +170,12 @@ pub(super) const HARNESSES: &[Harness] = &[
                     .moved_by("COPILOT_HOME", "~/.copilot"),
                 &spelling::COPILOT,
             ),
-            json(Extent::Project, Files::same(&[".mcp.json"], Grade::Vendor), &spelling::COPILOT),
+            // The second one as of version 1.0.102.
+            json(
+                Extent::Project,
+                Files::same(&[".mcp.json", ".github/mcp.json"], Grade::Vendor),
+                &spelling::COPILOT,
+            ),
         ],
         shelves: &[
             user_skills("~/.copilot/skills").moved_by("COPILOT_HOME", "~/.copilot"),

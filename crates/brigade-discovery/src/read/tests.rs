@@ -162,6 +162,8 @@ fn each_harness_has_its_own_keys() {
     assert_eq!((entry.transport.as_deref(), entry.timeout.unwrap().as_f64()), (Some("sse"), 1.5));
     let entry = only("gemini", r#"{"mcpServers": {"a": {"httpUrl": "https://h/x", "timeout": 600000}}}"#);
     assert_eq!((entry.transport.as_deref(), entry.timeout.unwrap().as_i64()), (Some("http"), Some(600)));
+    let entry = only("gemini", r#"{"mcpServers": {"a": {"url": "https://h/x", "type": "http"}}}"#);
+    assert_eq!(entry.transport.as_deref(), Some("http"));
     let entry = only("crush", r#"{"mcp": {"a": {"type": "stdio", "command": "x", "timeout": 120}}}"#);
     assert_eq!(entry.timeout.unwrap().as_i64(), Some(120));
     let entry =
