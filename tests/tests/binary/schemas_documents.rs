@@ -160,6 +160,8 @@ fn a_whole_way_names_every_schema() {
     json("tools parity closeout --reason reviewed");
     json("tools defaults");
     json("tools connect cursor");
+    json("tools discover");
+    json("tools sync");
     let pack = json("tools pack build");
     json("tools pack list");
     json("tools pack show latest");
