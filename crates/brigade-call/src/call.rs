@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use brigade_core::{CallId, CheckpointId, Fingerprint, FingerprintBuilder, Json, Object, RunId, Timestamp};
-use brigade_policy::{Blocker, PolicyDecision};
+use brigade_policy::{Blocker, CallKind, PolicyDecision};
 use brigade_projection::ProjectionSummary;
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +33,8 @@ pub struct Call {
     pub caller: Caller,
     /// The tool's id.
     pub tool_id: String,
+    /// What the call does with it; absent in older records, whose calls [run](Call::kind) it.
+    pub stated_kind: Option<CallKind>,
     /// The tool's family.
     pub family: String,
     /// The command of the tool, without arguments.
@@ -291,6 +293,11 @@ fn members(members: Option<Object>) -> Json {
 }
 
 impl Call {
+    /// Returns what the call does with its tool.
+    pub fn kind(&self) -> CallKind {
+        self.stated_kind.unwrap_or_default()
+    }
+
     /// Names the next run of this call. Whoever tries to run it gets the same name, so a run that the queue has lost is
     /// met again by its receipt and its logs.
     pub fn next_run_id(&self) -> RunId {

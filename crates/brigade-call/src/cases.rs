@@ -137,6 +137,7 @@ impl Case {
         let decision = decide(&policy, &CallFacts::of(tool), &is_set);
         plan(PlanFacts {
             tool,
+            installs: None,
             root: "/work".into(),
             entry_errors: if tool.is_broken { catalog.issues().iter().collect() } else { Vec::new() },
             args: self.args.clone(),

@@ -7,6 +7,7 @@
 //! | the required version and the command that prints it | yes |
 //! | argument templates, and the arguments that may look like options | yes |
 //! | sha256 of the input schema, the output schema and the examples | yes |
+//! | of an installation: the contract of the entry, and its check and commands | yes |
 //! | name, family, description, source, projections | no: the source and the projections are bound separately |
 
 use brigade_catalog::{ApprovalMode, Family, Tool};
@@ -28,6 +29,20 @@ pub struct ContractFiles {
 /// Returns the fingerprint of a tool's contract.
 pub fn contract_fingerprint(tool: &Tool, files: &ContractFiles) -> Fingerprint {
     fingerprint_of(tool.id.as_str(), Some(tool), files)
+}
+
+/// Returns the fingerprint of the contract of an installation: of the script that installs, and of the entry.
+pub(crate) fn installation_contract(installation: &Tool, entry: &Tool, files: &ContractFiles) -> Fingerprint {
+    let install = entry.install.as_deref();
+    Fingerprint::builder("brigade.install-contract.v1")
+        .fingerprint("installation", contract_fingerprint(installation, files))
+        .fingerprint("entry", contract_fingerprint(entry, &ContractFiles::default()))
+        .text("name", entry.name.as_str())
+        .text("family", entry.family.map(|family| family.as_str()))
+        .text("source", entry.source().map(|source| source.as_str()))
+        .text("check", install.and_then(|install| install.check.as_deref()))
+        .list("commands", install.map_or(&[][..], |install| &install.command))
+        .finish()
 }
 
 /// Returns the fingerprint of the contract of a tool that does not exist.

@@ -19,6 +19,9 @@ use crate::receipt::RuntimeStatus;
 pub struct PlanFacts<'f> {
     /// The tool.
     pub tool: &'f Tool,
+    /// The entry that is installed, if the call is an installation. Then `tool` is the [script that installs
+    /// it](Tool::installation).
+    pub installs: Option<&'f Tool>,
     /// The workspace.
     pub root: PathBuf,
     /// The errors in the tool's entry; one makes the tool unusable.

@@ -70,10 +70,10 @@ pub use plan::{
 };
 pub use preview::{ArgumentChange, Difference, Preview};
 pub use receipt::{
-    LogWriter, McpPinState, McpRequestId, NotAReceipt, ObservedAddress, ObservedCounts, ObservedDenial,
-    ObservedFile, ObservedState, OutputCompaction, Receipt, RunObserved, RunOutput, RunProcess, RunReview,
-    RunSummary, RuntimeHealth, RuntimeIssueRecord, RuntimeMetadata, RuntimeStatus, SandboxUsed, Statement,
-    StreamOutput, Subject,
+    InstallRun, LogWriter, McpPinState, McpRequestId, NotAReceipt, ObservedAddress, ObservedCounts,
+    ObservedDenial, ObservedFile, ObservedState, OutputCompaction, Receipt, RunObserved, RunOutput,
+    RunProcess, RunReview, RunSummary, RuntimeHealth, RuntimeIssueRecord, RuntimeMetadata, RuntimeStatus,
+    SandboxUsed, Statement, StreamOutput, Subject,
 };
 pub use record::{ADOPTED_STATUS, NotACall, RECORD_VERSION, RecordVersion, STORED_BLOCKER};
 pub use report::{BatchLine, BatchRow, PassedOver};

@@ -1,5 +1,6 @@
 //! The plan of a call: rendered arguments and all blockers.
 
+mod install;
 mod mcp;
 mod missing;
 mod read;
@@ -13,7 +14,7 @@ use brigade_catalog::{Family, Tool};
 use brigade_command::{Argv, code_of_arguments};
 use brigade_core::text::escape_terminal;
 use brigade_core::{Fingerprint, Hint, Json, NextStep, Number, Object, Place, closest};
-use brigade_policy::{Blocker, Decision, PolicyDecision, Reads, SandboxMode};
+use brigade_policy::{Blocker, CallKind, Decision, PolicyDecision, Reads, SandboxMode};
 use brigade_projection::ProjectionSummary;
 use brigade_redact::{MARK, Redactor, SecretValue, looks_secret_value};
 
@@ -21,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::binding::Binding;
 use crate::code::BoundCode;
-use crate::contract::{ContractFiles, ContractLabels, contract_fingerprint};
+use crate::contract::{ContractFiles, ContractLabels, contract_fingerprint, installation_contract};
 use crate::facts::{
     ArgsProblem, DirectoryFact, FileFact, PinFact, PlanFacts, ProgramFact, SchemaFact, ServerFact,
 };
@@ -39,6 +40,7 @@ pub use missing::{MissingTool, plan_missing};
 /// `[redacted]` and can never be queued.
 #[derive(Clone, Debug)]
 pub struct Plan {
+    kind: CallKind,
     tool_id: String,
     family: String,
     command: Option<String>,
@@ -178,14 +180,18 @@ fn finish(
 ) -> Plan {
     let tool = facts.tool;
     let family = tool.family.map_or("", |family| family.as_str()).to_owned();
-    let contract_fingerprint = contract_fingerprint(
-        tool,
-        &ContractFiles {
-            input_schema: facts.input_schema.fingerprint(),
-            output_schema: facts.output_schema.fingerprint(),
-            examples: facts.examples.fingerprint(),
-        },
-    );
+    let files = ContractFiles {
+        input_schema: facts.input_schema.fingerprint(),
+        output_schema: facts.output_schema.fingerprint(),
+        examples: facts.examples.fingerprint(),
+    };
+    let (kind, contract_fingerprint, blockers) = match facts.installs {
+        None => (CallKind::Run, contract_fingerprint(tool, &files), blockers),
+        Some(entry) => {
+            let contract = installation_contract(tool, entry, &files);
+            (CallKind::Install, contract, install::blockers(tool, entry, blockers))
+        }
+    };
     let source = match facts.source.fingerprint() {
         Some(fingerprint) => fingerprint.to_hex(),
         None => tool.fingerprint.clone().unwrap_or_default(),
@@ -228,6 +234,7 @@ fn finish(
         contract: contract.clone(),
     };
     Plan {
+        kind,
         tool_id: tool.id.as_str().to_owned(),
         family,
         command: shown.command.clone(),
@@ -624,7 +631,8 @@ fn program_blocker(facts: &PlanFacts<'_>, argv: Option<&Argv>) -> Option<Blocker
         ProgramFact::Unreadable(why) => StartProgram::Unreadable(why.clone()),
     };
     let objection = start::missing_program(argv?, &program)?;
-    Some(objection.blocker(|field| facts.tool.place_of(field)))
+    let blocker = objection.blocker(|field| facts.tool.place_of(field));
+    Some(install::hinted(facts, blocker))
 }
 
 fn path_blockers(facts: &PlanFacts<'_>, blockers: &mut Vec<Blocker>) {

@@ -42,6 +42,7 @@ impl Plan {
             withdrawn: false,
             caller: self.caller().clone(),
             tool_id: self.tool_id().to_owned(),
+            stated_kind: Some(self.kind()),
             family: self.family().to_owned(),
             command: self.command().map(str::to_owned),
             args: self.args().clone(),

@@ -1,5 +1,6 @@
 //! The receipt of a run: what ran, who approved it, and the result.
 
+mod install;
 mod observed;
 mod runtime;
 mod statement;
@@ -9,11 +10,12 @@ use std::collections::BTreeMap;
 
 use brigade_core::json::exact;
 use brigade_core::{Extra, Fingerprint, Json, Number, Object, RunId, Timestamp, record};
-use brigade_policy::PolicyDecision;
+use brigade_policy::{CallKind, PolicyDecision};
 use brigade_projection::ProjectionSummary;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+pub use install::InstallRun;
 pub use observed::{
     ObservedAddress, ObservedCounts, ObservedDenial, ObservedFile, ObservedState, RunObserved,
 };
@@ -50,6 +52,9 @@ pub struct Receipt {
     pub tool_id: String,
     /// Its family.
     pub family: String,
+    /// What an installation did; absent for runs of tools.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub install: Option<InstallRun>,
     /// Who asked for the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caller: Option<String>,
@@ -253,6 +258,7 @@ impl Receipt {
             approval: Some(RunReview::of(call)),
             permissions: contract.permissions.clone(),
             effects: contract.effects.clone(),
+            install: (call.kind() == CallKind::Install).then(InstallRun::default),
             runtime_id: contract.runtime_id.clone(),
             mcp_server_id: contract.mcp_server_id.clone(),
             mcp_tool_name: contract.mcp_tool_name.clone(),

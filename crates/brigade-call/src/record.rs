@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use brigade_core::json::{Mismatch, from_record, hand_over, to_json, to_record};
 use brigade_core::{CallId, CheckpointId, Extra, Fingerprint, Hint, Json, Object, RunId, Timestamp};
-use brigade_policy::{Blocker, BlockerDetail, PolicyDecision};
+use brigade_policy::{Blocker, BlockerDetail, CallKind, PolicyDecision};
 use brigade_projection::ProjectionSummary;
 use brigade_redact::shown_command;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -67,6 +67,10 @@ struct CallRecord<'a> {
     caller: Option<Cow<'a, Caller>>,
     /// The tool's id.
     tool_id: Cow<'a, str>,
+    /// What it does with the tool: `run` or `install`; absent in older records, whose calls run it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemas", schemars(with = "Option<String>"))]
+    kind: Option<CallKind>,
     /// The tool's family.
     #[cfg_attr(feature = "schemas", schemars(with = "Option<String>"))]
     #[serde(default)]
@@ -203,6 +207,7 @@ impl Call {
             withdrawn: self.withdrawn,
             caller: Some(Cow::Borrowed(&self.caller)),
             tool_id: Cow::Borrowed(&self.tool_id),
+            kind: self.stated_kind,
             family: Cow::Borrowed(&self.family),
             // A record of another program may hold a secret there.
             command: self.command.as_deref().map(shown_command),
@@ -328,6 +333,7 @@ impl Call {
             withdrawn: record.withdrawn,
             caller: record.caller.map_or(Caller::CommandLine, Cow::into_owned),
             tool_id: record.tool_id.into_owned(),
+            stated_kind: record.kind,
             family: record.family.into_owned(),
             command: owned(record.command),
             args: Json::Object(record.args.into_owned()),

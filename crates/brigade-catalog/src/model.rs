@@ -2,6 +2,7 @@
 
 mod catalog;
 mod detail;
+mod installation;
 mod names;
 mod origin;
 mod reads;

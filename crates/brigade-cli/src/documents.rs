@@ -135,6 +135,7 @@ documents! {
     InboxItemReport or InboxItemRefused,
     InboxReport,
     InitReport,
+    InstallReport,
     KeyReport,
     LedgerReport,
     ObserveReport,

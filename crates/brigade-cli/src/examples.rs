@@ -62,6 +62,18 @@ const TABLE: &[Examples] = &[
             ("brigade tools discover --scope project --json", "What the files of this workspace say"),
         ],
     ),
+    (
+        "tools",
+        "install",
+        &[
+            ("brigade tools install yq", "Queue the installation of the tool yq"),
+            ("brigade tools install yq --with pip", "Queue the one that pip does"),
+            (
+                "brigade tools install --all-missing --dry-run",
+                "Show what would install everything that is missing",
+            ),
+        ],
+    ),
     ("tools", "show", &[("brigade tools show count-words", "Show a tool and its projections")]),
     ("tools", "search", &[("brigade tools search json", "Search all tools for a word")]),
     (

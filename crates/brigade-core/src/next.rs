@@ -35,6 +35,8 @@ next_steps! {
     Init = "init";
     /// Add the built-in tools to the catalog.
     AddDefaults = "add-defaults";
+    /// Queue the installation of a tool.
+    InstallTool(String) = "install-tool";
     /// List the tools.
     ListTools = "list-tools";
     /// Show a tool.
@@ -195,6 +197,7 @@ impl NextStep {
             | N::ShowTool(text)
             | N::DescribeTool(text)
             | N::DescribeToolLive(text)
+            | N::InstallTool(text)
             | N::ObserveTool(text)
             | N::DeclareUsed(text)
             | N::PlanProjections(text)

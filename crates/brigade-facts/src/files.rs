@@ -230,7 +230,7 @@ impl ToolReader<'_> {
     }
 
     /// Returns whether the program of a command is there, without opening it.
-    pub(crate) fn finds_program(&self, argv: &Argv, directory: &Path) -> bool {
+    pub fn finds_program(&self, argv: &Argv, directory: &Path) -> bool {
         self.program_path(argv, directory).is_some()
     }
 

@@ -15,7 +15,7 @@ use brigade_fs::FsError;
 use brigade_policy::{Blocker, CallFacts, decide};
 use brigade_projection::{ProjectionItem, blocking, summarise};
 
-use crate::files::ToolReader;
+use crate::files::{ToolReader, compile_schema};
 use crate::host::bound_values;
 use crate::named::{NamedFiles, named_files};
 use crate::tool::{Depth, FactReader, ToolFacts};
@@ -40,6 +40,9 @@ pub struct StartInput<'c> {
     pub program: Option<OpenedProgram>,
 }
 
+/// The schema of the arguments of an installation, which takes none.
+const NO_ARGUMENTS: &[u8] = br#"{"type":"object","properties":{},"additionalProperties":false}"#;
+
 /// What a command starts.
 struct Command {
     opened: Option<OpenedProgram>,
@@ -53,6 +56,15 @@ impl<'c> FactReader<'_, 'c> {
     /// # Errors
     /// When the disk fails.
     pub fn plan(&self, tool: &'c Tool, caller: Caller) -> Result<PlanInput<'c>, FsError> {
+        self.plan_as(tool, &CallFacts::of(tool), caller)
+    }
+
+    fn plan_as(
+        &self,
+        tool: &'c Tool,
+        asked: &CallFacts<'_>,
+        caller: Caller,
+    ) -> Result<PlanInput<'c>, FsError> {
         let read = self.read(tool, Depth::Plan);
         let reader = self.reader(tool);
         let (directory, fact) = (read.directory.clone(), read.files.directory);
@@ -69,8 +81,23 @@ impl<'c> FactReader<'_, 'c> {
             }
         };
         let output = output_fact(&read);
-        let facts = self.plan_facts(&reader, &read, output, program, files, caller)?;
+        let facts = self.plan_facts(&reader, &read, asked, output, (program, files), caller)?;
         Ok(PlanInput { facts, projections: read.projections, program: opened, directory })
+    }
+
+    /// Reads the facts of an installation of `entry` by [the script that installs it](Tool::installation).
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn plan_installation(
+        &self,
+        installation: &'c Tool,
+        entry: &'c Tool,
+        caller: Caller,
+    ) -> Result<PlanInput<'c>, FsError> {
+        let input = self.plan_as(installation, &CallFacts::of_installation(installation), caller)?;
+        let input_schema = compile_schema(NO_ARGUMENTS);
+        Ok(PlanInput { facts: PlanFacts { installs: Some(entry), input_schema, ..input.facts }, ..input })
     }
 
     /// Reads what a plan needs besides a summary that was read before.
@@ -89,20 +116,20 @@ impl<'c> FactReader<'_, 'c> {
         };
         // A summary knows what its schema is, and a plan binds its bytes.
         let output = reader.document(tool.output_schema_path.as_deref()).fact();
-        self.plan_facts(&reader, read, output, program, files, caller)
+        self.plan_facts(&reader, read, &CallFacts::of(tool), output, (program, files), caller)
     }
 
     fn plan_facts(
         &self,
         reader: &ToolReader<'_>,
         read: &ToolFacts<'c>,
+        asked: &CallFacts<'_>,
         output_schema: FileFact,
-        program: ProgramFact,
-        files: NamedFiles,
+        (program, files): (ProgramFact, NamedFiles),
         caller: Caller,
     ) -> Result<PlanFacts<'c>, FsError> {
         let (config, tool) = (self.config, read.tool);
-        let mut decision = decide(&config.policy, &CallFacts::of(tool), &|name: &str| self.host.is_set(name));
+        let mut decision = decide(&config.policy, asked, &|name: &str| self.host.is_set(name));
         // Calls of agents are made by servers that are kept.
         let server = caller.agent().and_then(|_| self.share(tool, &mut decision));
         files.open_in(&mut decision);
@@ -113,6 +140,7 @@ impl<'c> FactReader<'_, 'c> {
         decision.blockers.extend(files.blockers(tool));
         Ok(PlanFacts {
             tool,
+            installs: None,
             root: self.host.fs.root().to_owned(),
             entry_errors: errors_of(&config.catalog, tool),
             args: Ok(Json::Null),

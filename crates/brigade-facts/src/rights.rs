@@ -434,6 +434,7 @@ impl<'h, 'c> Looker<'h, 'c> {
         let (summary, fingerprint) = summarise(&[]);
         let facts = PlanFacts {
             tool,
+            installs: None,
             root: host.fs.root().to_owned(),
             entry_errors: errors_of(&self.config.catalog, tool),
             args: Ok(Json::Null),

@@ -82,6 +82,7 @@ fn run(faults: &str, tool_name: &str, args: &str, policy: &str, pin: Option<&Pin
     let plan = plan(PlanFacts {
         root: "/work".into(),
         tool,
+        installs: None,
         entry_errors: Vec::new(),
         args: Ok(Json::parse(args).unwrap()),
         input_schema: SchemaFact::Sound {

@@ -349,7 +349,7 @@ pub fn invalid(state: &PolicyState) -> Vec<Blocker> {
 
 fn sandbox(policy: &Policy, standing: Standing, facts: &CallFacts<'_>) -> SandboxRequest {
     let nothing = SandboxRules::default();
-    let tool = policy.tool_sandbox.get(facts.tool_id).unwrap_or(&nothing);
+    let tool = policy.sandbox_of(facts).unwrap_or(&nothing);
     let general = &policy.sandbox;
     let has = |wanted: &str| facts.effects.iter().any(|effect| effect == wanted);
     let workspace_write = has(WRITE_EFFECT);
@@ -391,7 +391,7 @@ impl Judge<'_> {
         if self.policy.is_none() && decision.timeout_source == TimeoutSource::Default {
             self.allow(Topic::Timeout, "none", "300 s is used".to_owned(), None);
         }
-        let tool = policy.tool_sandbox.get(self.facts.tool_id);
+        let tool = policy.sandbox_of(self.facts);
         let mode = tool.and_then(|rules| rules.mode.as_ref()).or(policy.sandbox.mode.as_ref());
         let sandbox = &decision.sandbox;
         let (reason, rule) = match mode {

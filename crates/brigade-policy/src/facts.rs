@@ -2,12 +2,39 @@
 
 use brigade_catalog::{ApprovalMode, Family, Seconds, Tool};
 use brigade_core::Place;
+use serde::{Deserialize, Serialize};
+
+/// What a call does with its tool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CallKind {
+    /// It runs the tool.
+    #[default]
+    Run,
+    /// It installs what the tool needs.
+    Install,
+}
+
+impl CallKind {
+    /// Returns `run` or `install`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            CallKind::Run => "run",
+            CallKind::Install => "install",
+        }
+    }
+}
+
+/// The effect that an installation has, and that only a policy which names it allows there.
+pub const INSTALL_EFFECT: &str = "install";
 
 /// What a call requests, according to its tool.
 #[derive(Clone, Copy, Debug)]
 pub struct CallFacts<'a> {
     /// The id of the tool.
     pub tool_id: &'a str,
+    /// What the call does with it.
+    pub kind: CallKind,
     /// The kind of tool. Absent for a broken entry, which no list of families allows.
     pub family: Option<Family>,
     /// The command of the tool.
@@ -31,6 +58,7 @@ impl<'a> CallFacts<'a> {
     pub fn of(tool: &'a Tool) -> CallFacts<'a> {
         CallFacts {
             tool_id: tool.id.as_str(),
+            kind: CallKind::Run,
             family: tool.family,
             command: tool.command.as_deref(),
             effects: &tool.effects,
@@ -42,10 +70,17 @@ impl<'a> CallFacts<'a> {
         }
     }
 
+    /// Takes the facts of an installation from [the tool that it is judged as](Tool::installation).
+    pub fn of_installation(installation: &'a Tool) -> CallFacts<'a> {
+        // Nothing but the command is written in the entry, so there is no other field to change.
+        CallFacts { kind: CallKind::Install, entry: None, ..CallFacts::of(installation) }
+    }
+
     /// Returns the facts of a tool that does not exist, which asks for nothing.
     pub fn missing(tool_id: &'a str) -> CallFacts<'a> {
         CallFacts {
             tool_id,
+            kind: CallKind::Run,
             family: None,
             command: None,
             effects: &[],

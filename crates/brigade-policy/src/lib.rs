@@ -37,6 +37,9 @@
 //! [sandbox.tool.deploy]                  # for one tool: replaces mode and local_sockets, adds paths
 //! mode = "off"
 //!
+//! [sandbox.install]                      # the same for installations
+//! write_paths = ["~/.local"]
+//!
 //! [[auto_approve]]                       # approves calls of agents in a person's place
 //! name = "reads"
 //! tools = ["count-words", "docs.*"]
@@ -87,7 +90,7 @@ pub use effects::{
     Changes, EFFECTS, Effect, NETWORK_EFFECTS, Opens, READ_EFFECT, RiskLevel, WRITE_EFFECT, effect_of,
     risk_of,
 };
-pub use facts::{CallFacts, Environment};
+pub use facts::{CallFacts, CallKind, Environment, INSTALL_EFFECT};
 pub use failure::Failure;
 pub use fault::{Diagnosis, ErrorLine, Fault, Label, SourceLine};
 pub use label::{LabelProblem, check_label, shown_label};

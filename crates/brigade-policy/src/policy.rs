@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use brigade_catalog::{ApprovalMode, Family, Seconds};
 use brigade_core::{ConfigIssue, Label, Place, Severity};
 
-use crate::AutoApprove;
 use crate::document::Located;
+use crate::{AutoApprove, CallFacts, CallKind};
 
 /// The state of the policy file.
 #[derive(Clone, Debug, PartialEq)]
@@ -257,7 +257,7 @@ impl InlineCode {
     }
 }
 
-/// `[sandbox]`, or `[sandbox.tool.ID]`, which extends it for one tool.
+/// `[sandbox]`, or `[sandbox.tool.ID]` and `[sandbox.install]`, which extend it for one tool and for installations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SandboxRules {
     /// The place of the table, if it is present.
@@ -290,6 +290,21 @@ pub struct Limits {
     pub open_files: Option<u64>,
 }
 
+impl Policy {
+    /// Returns the sandbox rules that extend `[sandbox]` for a call.
+    pub(crate) fn sandbox_of(&self, facts: &CallFacts<'_>) -> Option<&SandboxRules> {
+        match facts.kind {
+            CallKind::Run => self.tool_sandbox.get(facts.tool_id),
+            CallKind::Install => self.install_sandbox.as_ref(),
+        }
+    }
+
+    /// Returns all tables of sandbox rules, the general one first.
+    pub fn all_sandbox_rules(&self) -> impl Iterator<Item = &SandboxRules> {
+        std::iter::once(&self.sandbox).chain(&self.install_sandbox).chain(self.tool_sandbox.values())
+    }
+}
+
 /// A valid policy.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Policy {
@@ -315,6 +330,8 @@ pub struct Policy {
     pub sandbox: SandboxRules,
     /// The sandbox rules of single tools, `[sandbox.tool.ID]`, by tool id.
     pub tool_sandbox: BTreeMap<String, SandboxRules>,
+    /// The sandbox rules of installations, `[sandbox.install]`, which stand in for those of their tool.
+    pub install_sandbox: Option<SandboxRules>,
     /// `[paths] outside`: directories outside the workspace that tools' paths may use.
     pub outside_paths: Rule<String>,
     /// `[environment] pass`: variables that runs get in addition to the default ones.

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use brigade_catalog::ApprovalMode;
 use brigade_command::Argv;
 use brigade_command::risk::{self, Risk};
-use brigade_core::Place;
+use brigade_core::{Hint, NextStep, Place};
 use brigade_redact::{MARK, looks_secret_value};
 
 use crate::document::Located;
 use crate::label::{LabelProblem, check_label};
-use crate::{Blocker, CallFacts, Environment, InlineCode, Policy, Rule};
+use crate::{Blocker, CallFacts, CallKind, Environment, INSTALL_EFFECT, InlineCode, Policy, Rule};
 
 /// The subject of a ruling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,11 +99,14 @@ impl Judge<'_> {
         if let Some(policy) = self.policy {
             self.family(policy);
             self.effects(policy);
+            self.installation();
             self.command(policy);
             self.approval(policy);
             self.timeout(policy);
             self.runtime(policy);
             self.bindings(policy);
+        } else {
+            self.installation();
         }
         self.labels();
     }
@@ -187,7 +190,9 @@ impl Judge<'_> {
                 self.deny(Topic::Effect, name, "denied_effects", blocker);
             }
         }
-        for effect in effects {
+        // Installations have a rule of their own.
+        let installs = self.facts.kind == CallKind::Install;
+        for effect in effects.into_iter().filter(|effect| !installs || *effect != INSTALL_EFFECT) {
             let denied = policy.denied_effects.find(effect).is_some();
             let listed =
                 policy.allowed_effects.items.is_empty() || policy.allowed_effects.find(effect).is_some();
@@ -200,6 +205,35 @@ impl Judge<'_> {
             let list = ("allowed_effects", &policy.allowed_effects);
             self.allow_list(Topic::Effect, name, list, Some(effect), refusal);
         }
+    }
+
+    /// Refuses an installation unless the policy names its effect. No policy and an empty list do not allow it.
+    fn installation(&mut self) {
+        if self.facts.kind != CallKind::Install {
+            return;
+        }
+        const LIST: &str = "allowed_effects";
+        let rule = self.policy.map(|policy| &policy.allowed_effects);
+        let listed = rule.and_then(|rule| rule.items.iter().find(|item| item.value == INSTALL_EFFECT));
+        if let Some(item) = listed {
+            let rule = Some((LIST, item.place.clone()));
+            return self.allow(Topic::Effect, INSTALL_EFFECT, format!("it is in {LIST}"), rule);
+        }
+        // Without the list, its place is above the first table.
+        let at = rule.and_then(|rule| rule.place.clone()).unwrap_or_else(|| Place::at(self.file, 1, 1));
+        let hint = match rule {
+            None => Hint::from(NextStep::InitPolicy).then(format!(
+                ", then write `{LIST} = [\"local-read\", \"local-write\", \"network\", \"install\"]` there"
+            )),
+            Some(Rule { place: None, .. }) => {
+                format!("write `{LIST} = [\"local-read\", \"local-write\", \"network\", \"install\"]` there")
+                    .into()
+            }
+            Some(_) => format!("add \"{INSTALL_EFFECT}\" to {LIST} in {at}").into(),
+        };
+        let message = format!("nothing is installed unless {LIST} of {} names `{INSTALL_EFFECT}`", self.file);
+        let blocker = Blocker::new("policy_install_not_allowed", message).at(at).hint(hint);
+        self.deny(Topic::Effect, INSTALL_EFFECT, LIST, blocker);
     }
 
     fn command(&mut self, policy: &Policy) {

@@ -341,7 +341,7 @@ impl LookedRun {
         LookedRun {
             run,
             sort_key: receipt.sort_key(),
-            failed_with: failed.then(|| receipt.asked_args()),
+            failed_with: (failed && !receipt.is_installation()).then(|| receipt.asked_args()),
             path: found.path,
         }
     }

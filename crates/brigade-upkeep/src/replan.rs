@@ -7,6 +7,7 @@ use brigade_catalog::Reads;
 use brigade_core::{Json, Timestamp};
 use brigade_facts::{Config, FactReader, ToolFacts};
 use brigade_fs::FsError;
+use brigade_policy::CallKind;
 
 use crate::site::Site;
 
@@ -46,7 +47,11 @@ impl<'a, 'c> Replanner<'a, 'c> {
     /// Lists why an approved call cannot run as approved; empty if it can.
     pub(crate) fn changes(&mut self, call: &Call) -> Result<Changes, FsError> {
         let only = |why: String| Changes { said: vec![why], is_only_moved: false };
-        let plan = match self.plan(&call.tool_id, &call.args, call.caller.clone()) {
+        let plan = match call.kind() {
+            CallKind::Run => self.plan(&call.tool_id, &call.args, call.caller.clone()),
+            CallKind::Install => self.plan_installation(call),
+        };
+        let plan = match plan {
             Ok(plan) => plan,
             Err(NoPlan::NoTool(why)) => return Ok(only(why)),
             Err(NoPlan::Files(error)) => return Err(error),
@@ -74,6 +79,18 @@ impl<'a, 'c> Replanner<'a, 'c> {
             Err(NoPlan::Files(error)) => return Err(error),
         };
         Ok(plan.blockers().iter().map(ToString::to_string).collect())
+    }
+
+    /// Plans an installation with today's facts. There are few of them.
+    fn plan_installation(&self, call: &Call) -> Result<Plan, NoPlan> {
+        let Some(entry) = self.config.catalog.tool(&call.tool_id) else {
+            let error = self.config.catalog.find(&call.tool_id).err();
+            return Err(NoPlan::NoTool(error.map_or_else(String::new, |error| error.to_string())));
+        };
+        let installation = entry.installation(call.command.as_deref().unwrap_or_default());
+        let reader = FactReader::new(self.reader.host(), self.config);
+        let facts = reader.plan_installation(&installation, entry, call.caller.clone())?.facts;
+        Ok(plan(PlanFacts { args: Ok(call.args.clone()), ..facts }))
     }
 
     /// Plans a call with today's facts.

@@ -8,7 +8,7 @@ use brigade_process::{LocalSockets, Mode, Network, SandboxProfile, system_read_p
 /// Returns the gaps; `None` if the policy has no sandbox.
 pub(crate) fn sandbox_gaps(root: &Path, state: &PolicyState) -> Option<Vec<String>> {
     let policy = state.policy()?;
-    let rules = std::iter::once(&policy.sandbox).chain(policy.tool_sandbox.values());
+    let rules = policy.all_sandbox_rules();
     let modes: Vec<SandboxMode> =
         rules.filter_map(|rules| rules.mode.as_ref()).map(|mode| mode.value).collect();
     let mode = if modes.contains(&SandboxMode::Enforce) {

@@ -18,7 +18,7 @@ use crate::args;
 use crate::checkpoints;
 use crate::error::{Error, ErrorKind, if_any};
 use crate::gather;
-use crate::gather::{Config, Planned};
+use crate::gather::{Again, Config, Planned};
 use crate::load;
 use crate::load::shown_id;
 use crate::pins;
@@ -400,8 +400,7 @@ fn asker(room: &Room, call: &Call) -> Caller {
 /// Plans a stored call again with its arguments and current facts.
 pub(crate) fn plan_again(room: &Room, call: &Call) -> Result<(Config, Planned), Error> {
     let config = gather::config(room)?;
-    let tool = gather::entry(room, &config, &call.tool_id, &call.args)?;
-    let planned = gather::plan_call(room, &config, tool, Ok(call.args.clone()), asker(room, call))?;
+    let planned = gather::plan_again(room, &config, &Again::call(call), asker(room, call))?;
     Ok((config, planned))
 }
 

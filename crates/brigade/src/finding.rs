@@ -211,7 +211,7 @@ impl Tools {
 }
 
 /// Looks whether tools are there.
-fn presences(room: &Room, config: &Config, tools: &[&Tool]) -> Result<Vec<Presence>, Error> {
+pub(crate) fn presences(room: &Room, config: &Config, tools: &[&Tool]) -> Result<Vec<Presence>, Error> {
     let runtimes = runtimes_for(room, tools)?;
     let facts = FactReader::new(gather::host(room), config);
     let reader = PresenceReader::new(&facts, &runtimes);
@@ -219,7 +219,7 @@ fn presences(room: &Room, config: &Config, tools: &[&Tool]) -> Result<Vec<Presen
 }
 
 /// Reads the runtimes if one of the tools depends on one.
-fn runtimes_for(room: &Room, tools: &[&Tool]) -> Result<Runtimes, Error> {
+pub(crate) fn runtimes_for(room: &Room, tools: &[&Tool]) -> Result<Runtimes, Error> {
     let needs_one = tools.iter().any(|tool| tool.source() == Some(ToolSource::Mcp));
     if needs_one { runtimes::runtimes(room) } else { Ok(Runtimes::default()) }
 }

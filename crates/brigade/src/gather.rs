@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use brigade_call::{ArgsProblem, Caller, MissingTool, Plan, PlanFacts, plan_missing};
+use brigade_call::{ArgsProblem, Call, Caller, MissingTool, Plan, PlanFacts, Receipt, plan_missing};
 use brigade_catalog::Tool;
-use brigade_core::Json;
+use brigade_core::{Json, Object};
 use brigade_exec::OpenedProgram;
 pub(crate) use brigade_facts::Config;
 use brigade_facts::{FactReader, Host, PlanInput, bound_values};
-use brigade_policy::{Blocker, PolicyState};
+use brigade_policy::{Blocker, CallKind, PolicyState};
 use brigade_projection::ProjectionItem;
 use brigade_redact::SecretValue;
 
@@ -60,6 +60,68 @@ pub(crate) fn plan_call(
     caller: Caller,
 ) -> Result<Planned, Error> {
     let input = FactReader::new(host(room), config).plan(tool, caller)?;
+    planned(room, input, args)
+}
+
+/// Plans the installation of a tool with one of its commands.
+pub(crate) fn plan_installation(
+    room: &Room,
+    config: &Config,
+    entry: &Tool,
+    command: &str,
+    caller: Caller,
+) -> Result<Planned, Error> {
+    let installation = entry.installation(command);
+    let reader = FactReader::new(host(room), config);
+    let input = reader.plan_installation(&installation, entry, caller)?;
+    planned(room, input, Ok(Json::Object(Object::new())))
+}
+
+/// Plans again what was asked for before.
+pub(crate) fn plan_again(
+    room: &Room,
+    config: &Config,
+    asked: &Again<'_>,
+    caller: Caller,
+) -> Result<Planned, Error> {
+    match asked.installs_with {
+        // A disabled entry can be installed, too.
+        Some(command) => {
+            let entry = load::any_tool(&config.catalog, asked.tool_id)?;
+            plan_installation(room, config, entry, command, caller)
+        }
+        None => {
+            let tool = entry(room, config, asked.tool_id, &asked.args)?;
+            plan_call(room, config, tool, Ok(asked.args.clone()), caller)
+        }
+    }
+}
+
+/// What was asked for before.
+pub(crate) struct Again<'a> {
+    pub(crate) tool_id: &'a str,
+    pub(crate) args: Json,
+    /// The command of an installation.
+    pub(crate) installs_with: Option<&'a str>,
+}
+
+impl<'a> Again<'a> {
+    /// Returns what a call asks for.
+    pub(crate) fn call(call: &'a Call) -> Again<'a> {
+        let installs = call.kind() == CallKind::Install;
+        let installs_with = installs.then(|| call.command.as_deref().unwrap_or_default());
+        Again { tool_id: &call.tool_id, args: call.args.clone(), installs_with }
+    }
+
+    /// Returns what the call of a run asked for.
+    pub(crate) fn run(receipt: &'a Receipt) -> Again<'a> {
+        let command = receipt.command_label.as_deref().unwrap_or_default();
+        let installs_with = receipt.is_installation().then_some(command);
+        Again { tool_id: receipt.tool_id(), args: receipt.asked_args(), installs_with }
+    }
+}
+
+fn planned(room: &Room, input: PlanInput<'_>, args: Result<Json, ArgsProblem>) -> Result<Planned, Error> {
     let PlanInput { facts, projections, program, directory } = input;
     let plan = brigade_call::plan(PlanFacts { args, ..facts }).spelled(&room.speller());
     tracing::debug!(

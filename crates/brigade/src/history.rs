@@ -12,6 +12,7 @@ use brigade_queue::{
 use crate::calls;
 use crate::error::{Error, ErrorKind};
 use crate::gather;
+use crate::gather::Again;
 use crate::logs;
 use crate::refusal::Refusal;
 use crate::report::{
@@ -168,10 +169,8 @@ impl Runs {
             return Err(error.refusing(room, refused(None)));
         }
         let config = gather::config(room)?;
-        let tool = gather::entry(room, &config, receipt.tool_id(), &receipt.asked_args())
-            .map_err(|error| error.missing(room, refused(None)))?;
-        let planned =
-            gather::plan_call(room, &config, tool, Ok(receipt.asked_args()), room.env.caller.clone())?;
+        let planned = gather::plan_again(room, &config, &Again::run(receipt), room.env.caller.clone());
+        let planned = planned.map_err(|error| error.missing(room, refused(None)))?;
         let plan = &planned.plan;
         let plan_report = Box::new(calls::plan_report(room, &config, &planned)?);
         if !plan.blockers().is_empty() || plan.holds_secret() {
@@ -280,12 +279,8 @@ fn shown_run(room: &Room, receipt: Receipt, next: Option<NextStep>) -> RunShowRe
 fn next_of_run(room: &Room, receipt: &Receipt) -> Option<NextStep> {
     let plan = || {
         let config = gather::config(room).ok()?;
-        let tool = gather::entry(room, &config, &receipt.tool_id, &receipt.asked_args()).ok()?;
-        Some(
-            gather::plan_call(room, &config, tool, Ok(receipt.asked_args()), room.env.caller.clone())
-                .ok()?
-                .plan,
-        )
+        let asked = Again::run(receipt);
+        Some(gather::plan_again(room, &config, &asked, room.env.caller.clone()).ok()?.plan)
     };
     receipt.next_step(plan)
 }

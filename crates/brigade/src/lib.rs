@@ -49,6 +49,7 @@ mod gather;
 mod history;
 mod import_mcp;
 mod inbox;
+mod installing;
 mod live;
 mod load;
 mod logs;
@@ -104,8 +105,8 @@ pub use brigade_mcp::{
     Question, QuestionKind, Reply, Requester,
 };
 pub use brigade_policy::{
-    Access, Blocker, BlockerDetail, Diagnosis, ErrorLine, Failure, Fault, Gate, Label, PolicyDecision,
-    PolicyRules, RiskLevel, SourceLine, Standing,
+    Access, Blocker, BlockerDetail, CallKind, Diagnosis, ErrorLine, Failure, Fault, Gate, Label,
+    PolicyDecision, PolicyRules, RiskLevel, SourceLine, Standing,
 };
 pub use brigade_process::{
     CancelSignal, CancelToken, OwnSocket, leave_no_core_file, listener_of, survive_file_size_limit,
@@ -130,6 +131,7 @@ pub use finding::ListFilter;
 pub use history::RunFilter;
 pub use import_mcp::ImportMcpRequest;
 pub use inbox::{InboxFilter, InboxStep};
+pub use installing::{InstallRequest, WhatToInstall};
 pub use logs::LogReach;
 pub use observe::Declare;
 pub use projections::{ApplyRequest, Selection, SyncRequest};

@@ -1,13 +1,14 @@
 //! Runs approved calls.
 
 use brigade_call::{
-    Call, CallStatus, Caller, Checkpoint, Claim, Purpose, Refusal as NotVerified, SandboxUsed, VerifiedCall,
-    verify,
+    Call, CallStatus, Caller, Checkpoint, Claim, Purpose, Refusal as NotVerified, RuntimeFact, SandboxUsed,
+    VerifiedCall, verify,
 };
 use brigade_catalog::Family;
 use brigade_core::{Hint, IdPrefix, NextStep};
 use brigade_exec::{Execution, KeptWay, RunFiles, RunPaths, Watch, Way, execute, with_checkpoints};
 use brigade_mcp::{Exchange, KeptCall, ListedTool, Listener, McpProgress, NoPin, PinRule, ToolCall};
+use brigade_policy::CallKind;
 use brigade_queue::{Kept, StoredCall, this_runner, unrecorded};
 use brigade_redact::Redactor;
 
@@ -16,6 +17,7 @@ use crate::calls::Calls;
 use crate::error::{Error, ErrorKind};
 use crate::gather;
 use crate::gather::{Config, Planned};
+use crate::installing::Installing;
 use crate::pins;
 use crate::refusal::{Refusal, RunRefusal};
 use crate::report::{PassedOver, Report as _, RunReport, Unfilled};
@@ -158,7 +160,10 @@ fn verify_call(room: &Room, stored: StoredCall, checkpoints: &[Checkpoint]) -> R
     };
     let purpose = if checkpoints.is_empty() { Purpose::Run } else { Purpose::Resume(checkpoints) };
     let plan = planned.plan.clone();
-    let runtime = runtimes::runtime_of(room, &call, &config);
+    let runtime = match call.kind() {
+        CallKind::Run => runtimes::runtime_of(room, &call, &config),
+        CallKind::Install => RuntimeFact::NotNeeded,
+    };
     Ok(match verify(call.clone(), plan, runtime, purpose, room.now()) {
         Ok(verified) => {
             planned.plan = verified.plan().clone();
@@ -249,6 +254,7 @@ fn attempt(room: &Room, ready: Ready) -> Result<Attempt, Error> {
     };
     let watch = if kept.is_some() { Watch::Nothing } else { watching::watch(room, &call) };
     let sandbox = || kept.as_ref().map(|kept| kept.sandbox()).unwrap_or_default();
+    let installing = Installing::begin(room, &config, call.call());
     let finished = execute(
         &Execution {
             call: &call,
@@ -270,6 +276,10 @@ fn attempt(room: &Room, ready: Ready) -> Result<Attempt, Error> {
         logs,
         server.way(&sandbox),
     );
+    let finished = match installing {
+        Some(installing) => installing.judge(room, &config, finished),
+        None => finished,
+    };
     room.digests.keep(&*room.fs);
     watching::remember(room, &call, &finished.receipt);
     tracing::debug!(run = %run_id, status = finished.status.as_str(), "the run is over");

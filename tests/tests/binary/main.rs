@@ -28,6 +28,7 @@ mod doctor_health;
 mod documents_of_v030;
 mod first_minutes;
 mod hostile_paths;
+mod install;
 mod kill_anywhere;
 mod mcp_calls;
 mod mcp_common;

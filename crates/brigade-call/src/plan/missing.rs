@@ -58,6 +58,7 @@ pub fn plan_missing(missing: MissingTool) -> Plan {
         caller,
     };
     Plan {
+        kind: brigade_policy::CallKind::Run,
         call_fingerprint: call_fingerprint(&tool_id, "", binding.args, binding.contract, ""),
         summary: PlanSummary {
             tool_id: tool_id.clone(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use brigade_command::Argv;
 use brigade_core::{Fingerprint, Json, NextStep, Spell};
-use brigade_policy::{Blocker, BlockerDetail, Decision, PolicyDecision, step_to_correct};
+use brigade_policy::{Blocker, BlockerDetail, CallKind, Decision, PolicyDecision, step_to_correct};
 use brigade_projection::ProjectionSummary;
 use brigade_redact::Redactor;
 
@@ -20,6 +20,11 @@ impl Plan {
     pub fn spelled(mut self, speller: &dyn Spell) -> Plan {
         self.blockers.iter_mut().for_each(|blocker| blocker.spell(speller));
         self
+    }
+
+    /// Returns what the call does with its tool.
+    pub fn kind(&self) -> CallKind {
+        self.kind
     }
 
     /// Returns the tool's id.

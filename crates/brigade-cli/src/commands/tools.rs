@@ -16,6 +16,7 @@ mod harness;
 mod import;
 mod import_issues;
 mod init;
+mod install;
 mod keys;
 mod list;
 mod observe;
@@ -61,6 +62,7 @@ pub(crate) enum Tools {
     ImportIssues(import_issues::ImportIssuesArgs),
     Connect(connect::ConnectArgs),
     Discover(discover::DiscoverArgs),
+    Install(install::InstallArgs),
     /// Plan, queue, review and run calls
     #[command(subcommand)]
     Call(Lazy<call::Call>),
@@ -141,6 +143,7 @@ pub(crate) fn run(command: &Tools, session: &Session<'_>, output: &mut Output<'_
         Tools::ImportIssues(arguments) => output.finish(import_issues::run(session, arguments)),
         Tools::Connect(arguments) => output.finish(connect::run(session, arguments)),
         Tools::Discover(arguments) => output.finish(discover::run(session, arguments)),
+        Tools::Install(arguments) => output.finish(install::run(session, arguments)),
         Tools::Doctor(arguments) => doctor::run(session, arguments, output),
         Tools::Call(command) => call::run(&command.0, session, output),
         Tools::Run(command) => run::run(&command.0, session, output),

@@ -7,6 +7,7 @@ mod checkpoints;
 mod clients;
 mod doctor;
 mod finding;
+mod install;
 mod mcp;
 mod packs;
 mod policy;

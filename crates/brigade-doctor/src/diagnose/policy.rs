@@ -83,7 +83,7 @@ pub(super) fn refusals(facts: &PolicyFacts<'_>, tool: &Tool, found: &mut Vec<Iss
 fn sandbox(snapshot: &Snapshot<'_>, facts: &PolicyFacts<'_>, found: &mut Vec<Issue>) {
     let Some(gaps) = snapshot.sandbox_gaps.as_ref().filter(|gaps| !gaps.is_empty()) else { return };
     let Some(policy) = facts.state.policy() else { return };
-    let rules = std::iter::once(&policy.sandbox).chain(policy.tool_sandbox.values());
+    let rules = policy.all_sandbox_rules();
     // The strictest mode counts, wherever it is configured.
     let strictest = rules
         .filter_map(|rules| rules.mode.as_ref())

@@ -29,7 +29,8 @@ const TOP: &[&str] = &[
 ];
 /// The tables that v0.30 does not know. Everything in them is intended for Brigade.
 const TABLES: &[&str] = &["sandbox", "paths", "environment", "commands", "limits", "auto_approve"];
-const SANDBOX: &[&str] = &["mode", "observe", "reads", "read_paths", "write_paths", "local_sockets", "tool"];
+const SANDBOX: &[&str] =
+    &["mode", "observe", "reads", "read_paths", "write_paths", "local_sockets", "tool", "install"];
 const TOOL_SANDBOX: &[&str] = &["mode", "observe", "reads", "read_paths", "write_paths", "local_sockets"];
 const LIMITS: &[&str] = &["processes", "memory", "file_size", "open_files"];
 
@@ -259,6 +260,13 @@ fn sandbox(reader: &mut Reader<'_>, place: Place, value: &Value<'_>, policy: &mu
         let rules = sandbox_rules(reader, place, table, &prefix, TOOL_SANDBOX);
         policy.tool_sandbox.insert(id.get_ref().trim().to_owned(), rules);
     }
+    if let Some((key, value)) = table.get_key_value("install")
+        && let Some(table) = reader.table("sandbox.install", value)
+    {
+        let place = reader.place(&key.span());
+        let rules = sandbox_rules(reader, place, table, "sandbox.install.", TOOL_SANDBOX);
+        policy.install_sandbox = Some(rules);
+    }
     if reader.is_toml() && !states_a_mode(table) {
         let hint = "add mode = \"enforce\", \"best-effort\" or \"off\"".to_owned();
         let message = "mode is missing: off, enforce or best-effort";
@@ -275,12 +283,16 @@ fn states_a_mode(table: &DeTable<'_>) -> bool {
         DeValue::Table(table) => table.contains_key("mode"),
         _ => false,
     };
-    match table.get("tool").map(Spanned::get_ref) {
-        Some(DeValue::Table(tools)) if table.len() == 1 => {
-            !tools.is_empty() && tools.iter().all(|(_, value)| holds_a_mode(value))
-        }
+    let all_of = |value: &Value<'_>| match value.get_ref() {
+        DeValue::Table(tools) => !tools.is_empty() && tools.iter().all(|(_, value)| holds_a_mode(value)),
         _ => false,
-    }
+    };
+    !table.is_empty()
+        && table.iter().all(|(key, value)| match key.get_ref().as_ref() {
+            "tool" => all_of(value),
+            "install" => holds_a_mode(value),
+            _ => false,
+        })
 }
 
 fn sandbox_rules(
@@ -300,7 +312,7 @@ fn sandbox_rules(
             "read_paths" => rules.read_paths = paths(reader, &field, value),
             "write_paths" => rules.write_paths = paths(reader, &field, value),
             "local_sockets" => rules.local_sockets = reader.truth(&field, value),
-            "tool" if known.contains(&"tool") => {}
+            "tool" | "install" if known.contains(&"tool") => {}
             _ => reader.unknown_member(key, prefix, known, TOP),
         }
     }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use brigade::core::text::escape_blanks;
 use brigade::core::{Fingerprint, Json, NextStep, Timestamp};
 use brigade::{
-    Access, Binding, BlockerDetail, BoundBy, BoundCode, Call, CallReport, CallStatus, CodeNote,
+    Access, Binding, BlockerDetail, BoundBy, BoundCode, Call, CallKind, CallReport, CallStatus, CodeNote,
     ContractLabels, PassedOver, PlanReport, Preview, QueueReport, ReviewReport, RunReport, StartedCommand,
 };
 
@@ -323,6 +323,7 @@ pub(crate) fn show_call(call: &Call, now: Timestamp, sheet: &mut Sheet) {
     }
     sheet.field_if("reason", call.review_reason.as_deref());
     sheet.field_if("replay of", call.replay.as_ref().map(|replay| &replay.run_id));
+    sheet.field_if("installs", Some(&call.tool_id).filter(|_| call.kind() == CallKind::Install));
     sheet.field_if("family", Some(&call.family));
     sheet.field_if("command", call.command.as_deref());
     show_contract(None, None, &call.contract, sheet);

@@ -180,6 +180,7 @@ pub(super) fn show_receipt(receipt: &Receipt, page: &mut Page) {
     sheet.field_if("started", receipt.started_at().map(|at| when::at(at, now)));
     sheet.field_if("duration", receipt.duration_seconds.as_ref().map(|took| when::measured(took.as_f64())));
     sheet.field_if("exit code", Some(words::number(receipt.exit_code)));
+    super::install::installed(receipt, sheet);
     if receipt.timed_out {
         let limit = receipt.timeout.as_ref().map_or_else(String::new, |limit| when::limit(limit.as_f64()));
         sheet.field("timed out", Text::new(Tone::Bad, &format!("yes, after {limit}")));

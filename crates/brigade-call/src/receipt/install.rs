@@ -1,0 +1,41 @@
+//! What an installation did.
+
+use brigade_core::{Extra, record};
+use serde::{Deserialize, Serialize};
+
+use super::Receipt;
+
+/// What an installation did, judged by whether the tool is there.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(remote = "Self", default)]
+pub struct InstallRun {
+    /// The state of the tool before the run: `available`, `missing`, `outdated` or `unknown`.
+    pub before: Option<String>,
+    /// Its state after the run; absent if the end of the run was not seen.
+    pub after: Option<String>,
+    /// Where the program of the tool is now.
+    pub program: Option<String>,
+    /// The version of that program, if it was observed.
+    pub version: Option<String>,
+    /// `install_not_effective`, if the command succeeded and the tool is still missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// Members that this version does not know.
+    #[serde(skip)]
+    pub extra: Extra,
+}
+
+record!(InstallRun);
+
+impl InstallRun {
+    /// The code of an installation that changed nothing.
+    pub const NOT_EFFECTIVE: &'static str = "install_not_effective";
+}
+
+impl Receipt {
+    /// Returns whether the run installed a tool.
+    pub fn is_installation(&self) -> bool {
+        self.install.is_some()
+    }
+}

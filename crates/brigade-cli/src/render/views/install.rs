@@ -1,0 +1,58 @@
+//! Installations of tools.
+
+use brigade::{InstallReport, Receipt};
+
+use crate::render::page::{Page, Sheet};
+use crate::render::table::{Fit, Table};
+use crate::render::text::{Text, Tone};
+use crate::render::{View, blockers};
+
+impl View for InstallReport {
+    fn show(&self, page: &mut Page) {
+        if self.queued.is_empty() && self.skipped.is_empty() && self.blocked.is_empty() {
+            page.data.line("nothing to install");
+            return;
+        }
+        if !self.queued.is_empty() {
+            let mut table = Table::new([
+                ("tool", Fit::Whole),
+                ("call", Fit::Whole),
+                ("status", Fit::Whole),
+                ("command", Fit::Cut),
+            ]);
+            for row in &self.queued {
+                table.row([
+                    Text::new(Tone::Strong, &row.tool_id),
+                    Text::new(Tone::Accent, row.call_id.as_deref().unwrap_or("-")),
+                    Text::from(&row.status),
+                    Text::from(row.command.as_deref().unwrap_or_default()),
+                ]);
+            }
+            page.data.table(table);
+        }
+        for row in &self.skipped {
+            page.data
+                .line(Text::new(Tone::Strong, &row.tool_id).then(Tone::Plain, &format!(": {}", row.reason)));
+        }
+        for row in &self.blocked {
+            let why = row.reason.replace('_', " ");
+            page.data.line(Text::new(Tone::Strong, &row.tool_id).then(Tone::Bad, &format!(": {why}")));
+            blockers::show(&row.blocker_details, &mut page.data);
+        }
+        if let Some(next) = &self.next {
+            page.next_step(next);
+        }
+    }
+}
+
+/// Shows what an installation did.
+pub(super) fn installed(receipt: &Receipt, sheet: &mut Sheet) {
+    let Some(install) = &receipt.install else { return };
+    let state = |state: &Option<String>| state.clone().unwrap_or_else(|| "not seen".to_owned());
+    sheet.field("tool was", state(&install.before));
+    let is_there = install.after.as_deref() == Some("available");
+    let tone = if is_there { Tone::Good } else { Tone::Warning };
+    sheet.field("tool is", Text::new(tone, &state(&install.after)));
+    sheet.field_if("program", install.program.as_deref());
+    sheet.field_if("version", install.version.as_deref());
+}

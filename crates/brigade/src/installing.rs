@@ -1,0 +1,316 @@
+//! Queues installations of tools, and judges them by whether the tool is there afterwards.
+//!
+//! An installation is a call like any other: planned, queued, approved, verified and run by the same functions. What it
+//! runs is the [script](Tool::installation) that the entry of the tool describes.
+
+use brigade_call::{Blocked, Call, CallStatus, InstallRun, Plan};
+use brigade_catalog::{Presence, Tool, ToolState};
+use brigade_command::Argv;
+use brigade_command::risk;
+use brigade_core::NextStep;
+use brigade_exec::Finished;
+use brigade_facts::FactReader;
+use brigade_policy::{Blocker, BlockerDetail, CallKind};
+use brigade_queue::OnDuplicate;
+
+use crate::calls::{self, Calls};
+use crate::error::Error;
+use crate::finding::presences;
+use crate::gather::{self, Config};
+use crate::load;
+use crate::report::{BlockedInstall, InstallReport, QueuedInstall, Report as _, SkippedInstall};
+use crate::room::Room;
+
+/// Options of an installation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InstallRequest {
+    /// The tools.
+    pub tools: WhatToInstall,
+    /// The program of the alternative to take. Without it, the first one that is on `PATH` is taken.
+    pub with: Option<String>,
+    /// Whether to only report what would be queued.
+    pub dry_run: bool,
+    /// Whether to queue installations that are blocked. They cannot be approved as they are.
+    pub blocked: Blocked,
+}
+
+/// The tools to install.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WhatToInstall {
+    /// The tools with these ids, even disabled ones.
+    Named(Vec<String>),
+    /// All enabled tools that are missing.
+    AllMissing,
+}
+
+/// One tool, planned.
+enum Row {
+    Skipped(SkippedInstall),
+    Blocked(BlockedInstall),
+    Planned { program: String, plan: Box<Plan> },
+}
+
+impl Calls {
+    /// Queues the installations of tools. Runs nothing: neither a check nor a command.
+    ///
+    /// # Errors
+    /// Fails if a named tool does not exist, and on file errors. Then nothing is queued.
+    pub fn install(&self, request: &InstallRequest) -> Result<InstallReport, Error> {
+        let room = &*self.room;
+        let config = gather::config(room)?;
+        let mut rows = Vec::new();
+        match &request.tools {
+            WhatToInstall::Named(ids) => {
+                let mut tools: Vec<&Tool> = Vec::new();
+                for id in ids {
+                    let tool = load::any_tool(&config.catalog, id)?;
+                    if !tools.iter().any(|known| known.id == tool.id) {
+                        tools.push(tool);
+                    }
+                }
+                let states = presences(room, &config, &tools)?;
+                for (tool, presence) in tools.into_iter().zip(states) {
+                    rows.push(match presence.state {
+                        ToolState::Available => skipped(tool, presence.state),
+                        _ => plan_row(room, &config, tool, request)?,
+                    });
+                }
+            }
+            WhatToInstall::AllMissing => {
+                let tools: Vec<&Tool> = config.catalog.tools().iter().filter(|tool| tool.enabled).collect();
+                let states = presences(room, &config, &tools)?;
+                let missing = tools.into_iter().zip(states);
+                for (tool, _) in missing.filter(|(_, presence)| presence.state == ToolState::Missing) {
+                    rows.push(plan_row(room, &config, tool, request)?);
+                }
+            }
+        }
+        room.digests.keep(&*room.fs);
+        let plans: Vec<&Plan> = rows.iter().filter_map(Row::plan).collect();
+        let stored = if request.dry_run { Vec::new() } else { store(room, &plans)? };
+        let mut stored = stored.into_iter();
+        let mut report = InstallReport {
+            schema: InstallReport::SCHEMA,
+            target: room.target(),
+            calls_path: calls::calls_path(room),
+            dry_run: request.dry_run,
+            queued: Vec::new(),
+            skipped: Vec::new(),
+            blocked: Vec::new(),
+            queued_count: 0,
+            skipped_count: 0,
+            blocked_count: 0,
+            next: None,
+        };
+        for row in rows {
+            match row {
+                Row::Skipped(row) => report.skipped.push(row),
+                Row::Blocked(row) => report.blocked.push(row),
+                Row::Planned { program, plan } => {
+                    let (call, created) = stored.next().unzip();
+                    if report.next.is_none() && plan.blockers().is_empty() {
+                        report.next = call.as_ref().and_then(next_of);
+                    }
+                    report.queued.push(QueuedInstall {
+                        tool_id: plan.tool_id().to_owned(),
+                        status: call.as_ref().map_or("would-queue", |call| call.status.as_str()).to_owned(),
+                        call_id: call.map(|call| call.id.to_string()),
+                        command: plan.command().map(str::to_owned),
+                        program,
+                        created: created.unwrap_or_default(),
+                    });
+                }
+            }
+        }
+        report.queued_count = report.queued.len();
+        report.skipped_count = report.skipped.len();
+        report.blocked_count = report.blocked.len();
+        Ok(report)
+    }
+}
+
+/// Returns the next step with a stored call.
+fn next_of(call: &Call) -> Option<NextStep> {
+    match call.status {
+        CallStatus::Pending | CallStatus::Held => Some(NextStep::Approve(call.id.clone())),
+        CallStatus::Approved => Some(NextStep::RunCall(call.id.clone())),
+        _ => None,
+    }
+}
+
+/// Stores the calls of plans with one durable write. Returns each call, and whether it is new.
+fn store(room: &Room, plans: &[&Plan]) -> Result<Vec<(Call, bool)>, Error> {
+    if plans.is_empty() {
+        return Ok(Vec::new());
+    }
+    let now = room.now();
+    let queue = room.queue();
+    let mut locked = queue.lock(now)?;
+    let stored = locked.enqueue_all(plans.len(), OnDuplicate::Skip, &mut |index, is_taken| {
+        plans[index].to_call(now, None, is_taken)
+    })?;
+    let split = stored.into_iter().map(|enqueued| {
+        let (stored, reason) = enqueued.into_call();
+        (stored.call, reason.is_none())
+    });
+    Ok(split.collect())
+}
+
+/// Plans the installation of a tool.
+fn plan_row(room: &Room, config: &Config, tool: &Tool, request: &InstallRequest) -> Result<Row, Error> {
+    let command = match choose(room, config, tool, request.with.as_deref()) {
+        Ok(command) => command,
+        Err(blocker) => return Ok(blocked(room, tool, &blocker.code.clone(), vec![*blocker])),
+    };
+    let planned = gather::plan_installation(room, config, tool, command, room.env.caller.clone())?;
+    let plan = planned.plan;
+    if let Some(why) = plan.not_to_be_queued(request.blocked) {
+        let mut reasons = plan.blockers().to_vec();
+        if reasons.is_empty() {
+            reasons.push(Blocker::new("blocked", why));
+        }
+        return Ok(blocked(room, tool, "blocked", reasons));
+    }
+    let program = Argv::parse(command).map_or_else(|_| String::new(), |argv| argv.program().to_owned());
+    Ok(Row::Planned { program, plan: Box::new(plan) })
+}
+
+/// Chooses the command: the first whose program is on `PATH`, or the one of the program that was asked for.
+fn choose<'t>(
+    room: &Room,
+    config: &Config,
+    tool: &'t Tool,
+    with: Option<&str>,
+) -> Result<&'t str, Box<Blocker>> {
+    let none = |code: &'static str, message: String| {
+        Box::new(Blocker::new(code, message).at(tool.place_of("install.command")).field("install.command"))
+    };
+    let Some(install) = tool.installable() else {
+        let docs = tool.install.as_ref().and_then(|install| install.docs.as_deref());
+        let blocker =
+            none("no_install_command", "the entry names no command that installs the tool".to_owned());
+        return Err(match docs.filter(|docs| !docs.is_empty()) {
+            Some(docs) => Box::new(blocker.hint(format!("see {docs}"))),
+            None => Box::new(blocker.hint("write it as `command` in [tool.install] of the entry")),
+        });
+    };
+    let facts = FactReader::new(gather::host(room), config);
+    let reader = facts.reader(tool);
+    let is_meant =
+        |argv: &Argv| with.is_none_or(|with| named(argv.program()) == with || argv.program() == with);
+    let mut refused = None;
+    for line in install.command.iter().filter(|line| !line.is_empty()) {
+        match Argv::parse(line) {
+            Ok(argv) if !is_meant(&argv) => {}
+            Ok(argv) if reader.finds_program(&argv, room.fs.root()) => return Ok(line),
+            // The plan says what is wrong with such a command.
+            Ok(argv) if risk::judge(&argv).is_empty() => {}
+            Ok(_) | Err(_) => refused = refused.or(Some(line.as_str())),
+        }
+    }
+    refused.ok_or_else(|| {
+        let programs = install.command.iter().filter_map(|line| Argv::parse(line).ok());
+        let programs: Vec<String> = programs.map(|argv| format!("`{}`", named(argv.program()))).collect();
+        let programs = brigade_core::text::escape_terminal(&programs.join(", ")).into_owned();
+        match with {
+            Some(_) => {
+                let blocker = none("no_installer", "no install command has that program on PATH".to_owned());
+                Box::new(blocker.hint(format!("the entry names {programs}")))
+            }
+            None => {
+                let message = format!("none of its installers is on PATH: {programs}");
+                Box::new(
+                    none("no_installer", message)
+                        .hint("install one of them first, or add its folder to PATH"),
+                )
+            }
+        }
+    })
+}
+
+/// Returns the last part of a program's path.
+fn named(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
+}
+
+fn skipped(tool: &Tool, state: ToolState) -> Row {
+    Row::Skipped(SkippedInstall { tool_id: tool.id.to_string(), reason: state.as_str().to_owned() })
+}
+
+fn blocked(room: &Room, tool: &Tool, reason: &str, mut blockers: Vec<Blocker>) -> Row {
+    blockers.iter_mut().for_each(|blocker| blocker.spell(&room.speller()));
+    Row::Blocked(BlockedInstall {
+        tool_id: tool.id.to_string(),
+        reason: reason.to_owned(),
+        blockers: blockers.iter().map(ToString::to_string).collect(),
+        blocker_details: blockers.iter().map(BlockerDetail::from).collect(),
+    })
+}
+
+impl Row {
+    fn plan(&self) -> Option<&Plan> {
+        match self {
+            Row::Planned { plan, .. } => Some(plan),
+            Row::Skipped(_) | Row::Blocked(_) => None,
+        }
+    }
+}
+
+/// An installation that is about to run.
+pub(crate) struct Installing {
+    tool_id: String,
+    before: ToolState,
+}
+
+impl Installing {
+    /// Looks at the tool of an installation before it runs. `None` for other calls.
+    pub(crate) fn begin(room: &Room, config: &Config, call: &Call) -> Option<Installing> {
+        if call.kind() != CallKind::Install {
+            return None;
+        }
+        let tool = config.catalog.tool(&call.tool_id)?;
+        let before = look(room, config, tool).state;
+        Some(Installing { tool_id: call.tool_id.clone(), before })
+    }
+
+    /// Looks again after the run. A run that succeeded while the tool is still missing has failed.
+    pub(crate) fn judge(self, room: &Room, config: &Config, finished: Finished) -> Finished {
+        let Some(tool) = config.catalog.tool(&self.tool_id) else { return finished };
+        let seen = look(room, config, tool);
+        let mut finished = finished;
+        let mut install = InstallRun {
+            before: Some(self.before.as_str().to_owned()),
+            after: Some(seen.state.as_str().to_owned()),
+            program: seen.program,
+            ..InstallRun::default()
+        };
+        if finished.status == CallStatus::Completed && seen.state == ToolState::Missing {
+            let code = InstallRun::NOT_EFFECTIVE;
+            let failure = format!("{code}: the command succeeded, and the tool is still missing");
+            install.code = Some(code.to_owned());
+            finished.status = CallStatus::Failed;
+            finished.receipt.status = CallStatus::Failed.as_str().to_owned();
+            finished.receipt.failure = Some(failure.clone());
+            finished.failure = Some(failure);
+        }
+        finished.receipt.install = Some(install);
+        finished
+    }
+}
+
+/// Looks at one tool. Without the runtimes, nothing is known of a tool that depends on one.
+fn look(room: &Room, config: &Config, tool: &Tool) -> Presence {
+    let seen = presences(room, config, &[tool]).ok().and_then(|mut seen| seen.pop());
+    seen.unwrap_or(Presence {
+        state: ToolState::Unknown,
+        reasons: Vec::new(),
+        program: None,
+        satisfied: None,
+    })
+}
+
+impl From<WhatToInstall> for InstallRequest {
+    fn from(tools: WhatToInstall) -> InstallRequest {
+        InstallRequest { tools, with: None, dry_run: false, blocked: Blocked::Refuse }
+    }
+}

@@ -1,0 +1,89 @@
+//! `tools install`.
+
+use brigade_core::NextStep;
+use brigade_policy::BlockerDetail;
+use serde::{Deserialize, Serialize};
+
+use super::{Report, SchemaId};
+use crate::exit::Exit;
+
+/// `tools install`: the installations that were queued. Nothing was run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct InstallReport {
+    /// The schema id.
+    #[serde(deserialize_with = "InstallReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The queue file.
+    pub calls_path: String,
+    /// Whether nothing was stored, because the report only shows what would be.
+    pub dry_run: bool,
+    /// The queued installations.
+    pub queued: Vec<QueuedInstall>,
+    /// The tools that need none.
+    pub skipped: Vec<SkippedInstall>,
+    /// The tools that cannot be installed now.
+    pub blocked: Vec<BlockedInstall>,
+    /// Number of queued installations.
+    pub queued_count: usize,
+    /// Number of skipped tools.
+    pub skipped_count: usize,
+    /// Number of blocked tools.
+    pub blocked_count: usize,
+    /// The next step; not in the document.
+    #[serde(skip)]
+    pub next: Option<NextStep>,
+}
+
+impl Report for InstallReport {
+    const SCHEMA: &'static str = "brigade.tool-install.v1";
+
+    fn exit(&self) -> Exit {
+        if self.blocked.is_empty() { Exit::Done } else { Exit::Refused }
+    }
+}
+
+/// A queued installation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct QueuedInstall {
+    /// The tool.
+    pub tool_id: String,
+    /// The call; `null` if nothing was stored.
+    pub call_id: Option<String>,
+    /// The status of the call; `would-queue` if nothing was stored.
+    pub status: String,
+    /// The command that installs the tool, without what looks like a secret.
+    pub command: Option<String>,
+    /// The program of that command, as it is written there.
+    pub program: String,
+    /// Whether the call is new. An equal call that waits or may run is not queued again.
+    pub created: bool,
+}
+
+/// A tool that needs no installation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct SkippedInstall {
+    /// The tool.
+    pub tool_id: String,
+    /// Why: `available`.
+    pub reason: String,
+}
+
+/// A tool that cannot be installed now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct BlockedInstall {
+    /// The tool.
+    pub tool_id: String,
+    /// Why: `no_install_command`, `no_installer` or `blocked`.
+    pub reason: String,
+    /// All reasons, as sentences.
+    pub blockers: Vec<String>,
+    /// The same reasons with code, place and fix.
+    pub blocker_details: Vec<BlockerDetail>,
+}

@@ -1,0 +1,256 @@
+//! `tools install`: a queued call that is judged by whether the tool is there afterwards.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::disallowed_methods, reason = "tests set up files and look at what the binary left")]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use brigade_tests::Site;
+use serde_json::{Value, json};
+
+const POLICY: &str = "allowed_families = [\"script\"]\n\
+    allowed_effects = [\"local-read\", \"local-write\", \"network\", \"install\"]\n[sandbox]\nmode = \"enforce\"\n";
+
+/// The installer puts the program where the entry looks for it.
+const INSTALLER: &str =
+    "#!/bin/sh\nmkdir -p \"$(dirname \"$1\")\" && printf '#!/bin/sh\\n' > \"$1\" && chmod +x \"$1\"\n";
+
+/// A site whose tool `yq` is missing, with an installer on PATH.
+fn site(install: &str) -> Site {
+    let site = Site::empty();
+    site.workspace.write(
+        ".brigade/tools.toml",
+        format!(
+            "[[tool]]\nid = \"yq\"\nname = \"yq\"\nfamily = \"script\"\ncommand = \"vendor/yq\"\n\
+             source = {{ kind = \"cli\" }}\n[tool.install]\n{install}\n"
+        ),
+    );
+    site.workspace.write(".brigade/tools/policy.toml", POLICY);
+    let bin = site.beside("bin");
+    fs::create_dir_all(&bin).unwrap();
+    for (name, text) in
+        [("fetcher", INSTALLER), ("lazy", "#!/bin/sh\nexit 0\n"), ("broken", "#!/bin/sh\nexit 3\n")]
+    {
+        let path = bin.join(name);
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let path = format!("{}:/usr/bin:/bin", bin.display());
+    site.env("PATH", path)
+}
+
+const ONE: &str = "command = [\"nowhere-installer vendor/yq\", \"fetcher vendor/yq\", \"lazy vendor/yq\"]\ncheck = \"test -x vendor/yq\"";
+
+fn call_of(document: &Value) -> String {
+    document["queued"][0]["call_id"].as_str().unwrap().to_owned()
+}
+
+/// Approves and runs a call; returns the receipt.
+#[track_caller]
+fn run(site: &Site, id: &str, code: i32) -> Value {
+    site.json(["call", "approve", id]).expect(0);
+    site.json(["call", "run", id]).expect(code)["receipt"].clone()
+}
+
+#[test]
+fn an_installation_is_a_call_that_is_approved_run_and_judged() {
+    let site = site(ONE);
+    let document = site.json(["install", "yq"]).expect(0);
+    let id = call_of(&document);
+    assert_eq!(
+        document["queued"],
+        json!([{"tool_id": "yq", "call_id": id, "status": "pending", "command": "fetcher vendor/yq",
+            "program": "fetcher", "created": true}])
+    );
+    assert_eq!((&document["queued_count"], &document["blocked_count"]), (&json!(1), &json!(0)));
+    assert!(!site.workspace.join("vendor").exists());
+    let call = site.json(["call", "show", id.as_str()]).expect(0);
+    assert_eq!(call["call"]["kind"], "install");
+    assert_eq!(call["call"]["family"], "script");
+    assert_eq!(call["call"]["contract"]["effects"], json!(["install", "network", "local-write"]));
+    assert_eq!(call["call"]["contract"]["approval_mode"], "always");
+    // The same once more is the same call.
+    let again = site.json(["install", "yq"]).expect(0);
+    assert_eq!((call_of(&again), &again["queued"][0]["created"]), (id.clone(), &json!(false)));
+    let receipt = run(&site, &id, 0);
+    assert_eq!(receipt["status"], "completed", "{receipt:#}");
+    assert_eq!(receipt["install"]["before"], "missing");
+    assert_eq!(receipt["install"]["after"], "available");
+    assert!(receipt["install"]["program"].as_str().unwrap().ends_with("vendor/yq"));
+    assert_eq!(receipt["install"]["version"], Value::Null);
+    site.json(["run", "verify"]).expect(0);
+    let skipped = site.json(["install", "yq"]).expect(0);
+    assert_eq!(skipped["skipped"], json!([{"tool_id": "yq", "reason": "available"}]));
+    let text = site.tools(["install", "yq"]);
+    assert!(text.stdout_text().contains("available"), "{}", text.stdout_text());
+}
+
+#[test]
+fn what_installs_nothing_has_failed() {
+    let site = site(ONE);
+    let lazy = call_of(&site.json(["install", "yq", "--with", "lazy"]).expect(0));
+    let receipt = run(&site, &lazy, 1);
+    assert_eq!((&receipt["status"], &receipt["exit_code"]), (&json!("failed"), &json!(0)));
+    assert_eq!(receipt["install"]["code"], "install_not_effective");
+    assert_eq!(receipt["install"]["after"], "missing");
+    assert!(receipt["failure"].as_str().unwrap().contains("install_not_effective"));
+    assert_eq!(site.status(&lazy), "failed");
+    site.json(["run", "verify"]).expect(0);
+    // A replay is an installation, too.
+    let replay = site.json(["run", "replay", receipt["id"].as_str().unwrap()]).expect(0);
+    assert_eq!(replay["call"]["kind"], "install");
+    let site = self::site("command = \"broken\"");
+    let receipt = run(&site, &call_of(&site.json(["install", "yq"]).expect(0)), 1);
+    assert_eq!((&receipt["status"], &receipt["exit_code"]), (&json!("failed"), &json!(3)));
+    assert_eq!(receipt["install"]["after"], "missing");
+}
+
+/// Installs under a policy; returns the only reason against it.
+#[track_caller]
+fn refused(policy: Option<&str>) -> Value {
+    let site = site(ONE);
+    match policy {
+        Some(policy) => site.workspace.write(".brigade/tools/policy.toml", policy),
+        None => fs::remove_file(site.workspace.join(".brigade/tools/policy.toml")).unwrap(),
+    };
+    let document = site.json(["install", "yq"]).expect(1);
+    assert_eq!(
+        (&document["blocked"][0]["reason"], &document["queued_count"]),
+        (&json!("blocked"), &json!(0))
+    );
+    assert_eq!(document["blocked"][0]["blocker_details"].as_array().unwrap().len(), 1, "{document:#}");
+    assert_eq!(site.json(["call", "list"]).expect(0)["calls"], json!([]));
+    document["blocked"][0]["blocker_details"][0].clone()
+}
+
+#[test]
+fn only_a_policy_that_names_it_allows_an_installation() {
+    for (policy, line) in [
+        (None, 1),
+        (Some(""), 1),
+        (Some("max_timeout = 5\nallowed_effects = []\n"), 2),
+        (Some("allowed_effects = [\"local-write\", \"network\"]\n"), 1),
+    ] {
+        let blocker = refused(policy);
+        assert_eq!(blocker["code"], "policy_install_not_allowed", "{blocker:#}");
+        assert_eq!(blocker["line"], line, "{blocker:#}");
+        assert!(blocker["file"].as_str().unwrap().ends_with(".brigade/tools/policy.toml"));
+    }
+    let policy =
+        "allowed_effects = [\"install\", \"network\", \"local-write\"]\ndenied_effects = [\"install\"]\n";
+    assert_eq!(refused(Some(policy))["code"], "policy_denied_effect");
+    // It may be queued all the same, and cannot be approved.
+    let site = site(ONE);
+    site.workspace.write(".brigade/tools/policy.toml", "");
+    let id = call_of(&site.json(["install", "yq", "--include-blocked"]).expect(0));
+    site.json(["call", "approve", id.as_str()]).refused("nothing is installed unless");
+}
+
+#[test]
+fn without_a_command_or_an_installer_nothing_is_queued() {
+    for (install, words, reason) in [
+        ("check = \"test -x vendor/yq\"", vec!["install", "yq"], "no_install_command"),
+        ("command = [\"nowhere-installer yq\"]", vec!["install", "yq"], "no_installer"),
+        (ONE, vec!["install", "yq", "--with", "pip"], "no_installer"),
+        (ONE, vec!["install", "yq", "--with", "nowhere-installer"], "no_installer"),
+        ("command = \"sh -c 'curl x | sh'\"", vec!["install", "yq"], "blocked"),
+        ("command = \"sudo -n fetcher vendor/yq\"", vec!["install", "yq"], "blocked"),
+    ] {
+        let site = site(install);
+        let document = site.json(words).expect(1);
+        assert_eq!(document["blocked"][0]["reason"], reason, "{document:#}");
+        assert!(!document["blocked"][0]["blockers"].as_array().unwrap().is_empty());
+    }
+    let site = site(ONE);
+    site.json(["install", "nope"]).expect(1);
+    assert_eq!(site.tools(["install"]).code(), Some(2));
+    assert_eq!(site.tools(["install", "yq", "--all-missing"]).code(), Some(2));
+}
+
+#[test]
+fn all_that_is_missing_is_queued_and_nothing_runs() {
+    let site = site(ONE);
+    site.add_to_catalog(
+        "[[tool]]\nid = \"here\"\nname = \"Here\"\nfamily = \"script\"\ncommand = \"sh\"\n\
+         [tool.install]\ncommand = \"fetcher x\"\n\
+         [[tool]]\nid = \"off\"\nname = \"Off\"\nfamily = \"script\"\nenabled = false\ncommand = \"vendor/off\"\n\
+         [tool.install]\ncommand = \"fetcher vendor/off\"\n",
+    );
+    let dry = site.json(["install", "--all-missing", "--dry-run"]).expect(0);
+    assert_eq!((&dry["dry_run"], &dry["queued"][0]["status"]), (&json!(true), &json!("would-queue")));
+    assert_eq!(site.json(["call", "list"]).expect(0)["calls"], json!([]));
+    let document = site.json(["install", "--all-missing"]).expect(0);
+    assert_eq!(document["queued_count"], 1);
+    assert_eq!(document["queued"][0]["tool_id"], "yq");
+    assert!(!site.workspace.join("vendor").exists());
+    // A disabled entry is installed by name only.
+    let id = call_of(&site.json(["install", "off"]).expect(0));
+    assert_eq!(run(&site, &id, 0)["install"]["after"], "available");
+}
+
+#[test]
+fn an_approval_binds_the_entry_the_command_and_the_installer() {
+    let edits: [(&str, fn(&Site)); 4] = [
+        ("changed_program", |site| {
+            fs::write(site.beside("bin").join("fetcher"), "#!/bin/sh\ntrue\n").unwrap();
+        }),
+        ("changed_contract", |site| {
+            let catalog = site.workspace.read_text(".brigade/tools.toml");
+            site.workspace.write(".brigade/tools.toml", catalog.replace("test -x", "test -f"));
+        }),
+        ("changed_contract", |site| {
+            let catalog = site.workspace.read_text(".brigade/tools.toml");
+            site.workspace
+                .write(".brigade/tools.toml", catalog.replace("\"vendor/yq\"\n", "\"vendor/zq\"\n"));
+        }),
+        ("install_command_gone", |site| {
+            let catalog = site.workspace.read_text(".brigade/tools.toml");
+            site.workspace.write(".brigade/tools.toml", catalog.replace("\"fetcher vendor/yq\", ", ""));
+        }),
+    ];
+    for (code, edit) in edits {
+        let site = site(ONE);
+        let id = call_of(&site.json(["install", "yq"]).expect(0));
+        site.json(["call", "approve", id.as_str()]).expect(0);
+        edit(&site);
+        let refused = site.json(["call", "run", id.as_str()]).expect(1);
+        assert!(refused["blocker_details"].to_string().contains(code), "{code}: {refused:#}");
+        assert!(!site.workspace.join("vendor").exists());
+    }
+}
+
+#[test]
+fn writing_elsewhere_needs_its_paths_in_the_policy() {
+    for (policy, after) in
+        [("", "missing"), ("[sandbox.install]\nwrite_paths = [\"ELSEWHERE\"]\n", "available")]
+    {
+        let site = Site::empty();
+        let elsewhere = site.beside("elsewhere");
+        fs::create_dir_all(&elsewhere).unwrap();
+        let target = elsewhere.join("yq").display().to_string();
+        drop(site);
+        let site = self::site(&format!("command = \"fetcher {target}\"\ncheck = \"test -x {target}\""));
+        let elsewhere = elsewhere.display().to_string();
+        fs::create_dir_all(&elsewhere).unwrap();
+        let catalog = site.workspace.read_text(".brigade/tools.toml").replace("\"vendor/yq\"\n", "\"sh\"\n");
+        site.workspace.write(".brigade/tools.toml", catalog);
+        site.add_to_policy(&policy.replace("ELSEWHERE", &elsewhere));
+        let id = call_of(&site.json(["install", "yq"]).expect(0));
+        let receipt = run(&site, &id, if after == "available" { 0 } else { 1 });
+        assert_eq!(receipt["install"]["after"], after, "{receipt:#}");
+        let _ = fs::remove_dir_all(elsewhere);
+    }
+}
+
+#[test]
+fn a_plan_of_a_tool_that_is_missing_names_its_installation() {
+    let site = site(ONE);
+    let plan = site.json(["call", "plan", "yq"]).expect(1);
+    let details = plan["blocker_details"].as_array().unwrap();
+    let missing = details.iter().find(|blocker| blocker["code"] == "program_not_found").unwrap();
+    assert!(missing["hint"].as_str().unwrap().contains("tools install yq"), "{missing:#}");
+    // Calls that run a tool say so.
+    site.json(["call", "queue", "yq", "--include-blocked"]).expect(0);
+    assert_eq!(site.json(["call", "list"]).expect(0)["calls"][0]["kind"], "run");
+}
