@@ -291,7 +291,7 @@ mod tests {
     fn steps() -> Vec<NextStep> {
         use NextStep as N;
         let id = || "some-id".to_owned();
-        let with_name: [fn(String) -> N; 22] = [
+        let with_name: [fn(String) -> N; 23] = [
             N::ShowTool,
             N::DescribeTool,
             N::DescribeToolLive,

@@ -448,3 +448,47 @@ proptest! {
         prop_assert_eq!(decision_on(Some(&policy), &tool).blockers.len(), expect);
     }
 }
+
+#[test]
+fn an_installation_needs_a_policy_that_names_it() {
+    #[track_caller]
+    fn check(policy: Option<&str>, expect: &[&str]) {
+        let state = PolicyState::parse(FILE, policy.map(str::as_bytes));
+        let installation = tool().installation("pip install x");
+        let decision = decide(&state, &CallFacts::of_installation(&installation), &|_: &str| true);
+        let found: Vec<String> = decision
+            .blockers
+            .iter()
+            .map(|blocker| {
+                let line = blocker.place.as_ref().and_then(|place| place.line).unwrap_or_default();
+                format!("{}:{line}", blocker.code)
+            })
+            .collect();
+        assert_eq!(found, expect);
+    }
+    check(None, &["policy_install_not_allowed:1"]);
+    check(Some(""), &["policy_install_not_allowed:1"]);
+    check(Some("max_timeout = 5\nallowed_effects = []"), &["policy_install_not_allowed:2"]);
+    check(
+        Some("allowed_effects = [\"local-write\"]"),
+        &["policy_effect_not_allowed:1", "policy_install_not_allowed:1"],
+    );
+    check(Some("allowed_effects = [\"local-write\", \"network\", \"install\"]"), &[]);
+    check(
+        Some("allowed_effects = [\"local-write\", \"network\", \"install\"]\ndenied_effects = [\"install\"]"),
+        &["policy_denied_effect:2"],
+    );
+}
+
+#[test]
+fn installations_have_sandbox_rules_of_their_own() {
+    let policy = "[sandbox]\nmode = \"enforce\"\nwrite_paths = [\"/a\"]\n[sandbox.tool.greet]\nwrite_paths = [\"/b\"]\n\
+                  [sandbox.install]\nwrite_paths = [\"/c\"]\n";
+    let state = PolicyState::parse(FILE, Some(policy.as_bytes()));
+    let installation = tool().installation("pip install x");
+    let paths = |facts: &CallFacts<'_>| decide(&state, facts, &|_: &str| true).sandbox.grants.write_paths;
+    assert_eq!(paths(&CallFacts::of_installation(&installation)), ["/a", "/c"]);
+    assert_eq!(paths(&CallFacts::of(&installation)), ["/a", "/b"]);
+    let wrong = "[sandbox]\nmode = \"off\"\n[sandbox.install]\nmod = \"off\"\n";
+    assert_eq!(PolicyState::parse(FILE, Some(wrong.as_bytes())).standing(), Standing::Invalid);
+}
