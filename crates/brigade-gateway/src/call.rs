@@ -18,6 +18,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::answer::{About, Answer, Streams, of_run};
 use crate::gateway::Gateway;
+use crate::upstream;
+use crate::upstream::{ClientOfCall, ClientSide, Said};
 use crate::view::Shown;
 
 /// How often a client hears that a run goes on.
@@ -46,6 +48,7 @@ pub(crate) struct Asker {
     pub(crate) progress: Option<ProgressToken>,
     /// Cancelled when the client no longer wants the answer.
     pub(crate) cancelled: CancellationToken,
+    pub(crate) client: ClientSide,
 }
 
 impl Asker {
@@ -165,6 +168,10 @@ impl Gateway {
             Some(_) => workspace.with_env(|env: Env| env.listener(listener)),
             None => workspace,
         };
+        let (client, mut said) = ClientOfCall::new(&asker.client);
+        let workspace = workspace.with_env(|env: Env| env.requester(Arc::new(client)));
+        let mut asking: Option<std::pin::Pin<Box<dyn Future<Output = ()> + Send>>> = None;
+        let mut asks = std::collections::VecDeque::new();
         let call_id = id.clone();
         let run = blocking(move || workspace.agent_calls().go_on(&call_id));
         tokio::pin!(run);
@@ -197,6 +204,28 @@ impl Gateway {
                         asker.tell(progress).await;
                     }
                 }
+                Some(said) = said.recv() => match (said, &asker.client.questions) {
+                    (Said::Log(log), _) => tokio::select! {
+                        () = upstream::log(&asker.peer, log) => {}
+                        () = asker.cancelled.cancelled() => {}
+                    },
+                    (Said::Asks(questions), Some(later)) => drop(later.send(questions)),
+                    (Said::Asks(questions), None) => {
+                        asks.push_back(questions);
+                        if asking.is_none() {
+                            asking = asks.pop_front().map(|next| {
+                                let asked = upstream::ask(asker.peer.clone(), next);
+                                Box::pin(asked) as std::pin::Pin<Box<dyn Future<Output = ()> + Send>>
+                            });
+                        }
+                    }
+                },
+                () = asked(&mut asking), if asking.is_some() => {
+                    asking = asks.pop_front().map(|next| {
+                        let asked = upstream::ask(asker.peer.clone(), next);
+                        Box::pin(asked) as std::pin::Pin<Box<dyn Future<Output = ()> + Send>>
+                    });
+                }
                 _ = ticks.tick(), if !is_told => {
                     let seconds = started.elapsed().as_secs_f64();
                     last = seconds;
@@ -205,6 +234,14 @@ impl Gateway {
             }
         };
         drop(running);
+        while let Ok(last_words) = said.try_recv() {
+            if let Said::Log(log) = last_words {
+                tokio::select! {
+                    () = upstream::log(&asker.peer, log) => {}
+                    () = asker.cancelled.cancelled() => {}
+                }
+            }
+        }
         while let Ok(progress) = told.try_recv() {
             if last < progress.progress {
                 last = progress.progress;
@@ -375,6 +412,14 @@ impl Gateway {
                 }
             }
         }
+    }
+}
+
+/// Waits for the client's answer to what it is being asked.
+async fn asked(asking: &mut Option<std::pin::Pin<Box<dyn Future<Output = ()> + Send>>>) {
+    match asking {
+        Some(asking) => asking.await,
+        None => std::future::pending().await,
     }
 }
 

@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::call::blocking;
 use crate::offers::Listings;
 use crate::turns::Turns;
+use crate::upstream::Parking;
 use crate::view::{Lists, Shown, View};
 
 /// What a gateway serves, and how.
@@ -42,6 +43,8 @@ pub(crate) struct Gateway {
     pub(crate) listings: Listings,
     /// Seals what a client brings back to a question. The key lives as long as the server.
     pub(crate) states: RequestStateCodec,
+    /// The calls that wait for what their clients bring back.
+    pub(crate) parking: Parking,
     /// The servers that are kept, which the environment of the workspace has, too.
     upstreams: Upstreams,
     /// The last good profiles and agents.
@@ -106,6 +109,7 @@ impl Gateway {
         upstreams.configure(&agents.gateway);
         Gateway {
             upstreams,
+            parking: Parking::default(),
             workspace,
             terms,
             stop,

@@ -38,6 +38,7 @@ mod serve;
 mod session;
 mod stdio;
 mod turns;
+mod upstream;
 mod view;
 mod watch;
 

@@ -3,15 +3,15 @@
 #![expect(deprecated, reason = "older revisions have logging levels")]
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use brigade::Reads;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ClientCapabilities, CustomRequest, CustomResult, DiscoverResult,
     ErrorCode, GetPromptRequestParams, GetPromptResponse, InitializeRequestParams, InitializeResult,
     InputRequiredResult, InputResponses, JsonObject, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams,
-    ReadResourceResponse, ServerConfig, SetLevelRequestParams, SubscriptionFilter,
+    ListResourcesResult, ListToolsResult, LoggingLevel, PaginatedRequestParams, ProtocolVersion,
+    ReadResourceRequestParams, ReadResourceResponse, ServerConfig, SetLevelRequestParams, SubscriptionFilter,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -26,6 +26,8 @@ use crate::listing;
 use crate::offers::Whose;
 use crate::own;
 use crate::reading::Read;
+use crate::upstream;
+use crate::upstream::ClientSide;
 use crate::view::{Kind, Shown};
 
 /// The revisions that are spoken.
@@ -38,15 +40,18 @@ const REVISIONS: [ProtocolVersion; 5] = [
 ];
 
 /// One client.
+#[derive(Clone)]
 pub(crate) struct Session {
     gateway: Arc<Gateway>,
     /// The agent, where the connection is one agent's. Over HTTP each request says whose it is.
     agent: Option<Arc<str>>,
+    /// The lowest level of log messages that it wants.
+    level: Arc<Mutex<Option<LoggingLevel>>>,
 }
 
 impl Session {
     pub(crate) fn new(gateway: Arc<Gateway>, agent: Option<Arc<str>>) -> Session {
-        Session { gateway, agent }
+        Session { gateway, agent, level: Arc::default() }
     }
 
     fn agent(&self, extensions: &rmcp::model::Extensions) -> Result<Arc<str>, ErrorData> {
@@ -62,6 +67,15 @@ impl Session {
             peer: context.peer.clone(),
             progress: context.meta.get_progress_token(),
             cancelled: context.ct.clone(),
+            client: ClientSide {
+                capabilities: context.client_capabilities().unwrap_or_default(),
+                level: match is_late(context) {
+                    true => context.meta.log_level(),
+                    false => *self.level.lock().unwrap_or_else(PoisonError::into_inner),
+                },
+                is_late: is_late(context),
+                questions: None,
+            },
         })
     }
 
@@ -116,6 +130,48 @@ impl Session {
         let tool = view.reader(read.reads, server).ok_or_else(|| read.unknown(is_late(context)))?;
         let asked = Asking { tool: &tool, arguments: &read.call(server), state, replies };
         Box::pin(self.ask(&asker, &asked, context)).await
+    }
+
+    /// Calls a tool.
+    async fn called(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+        asker: Asker,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let view = self.gateway.view(&asker.agent).await;
+        let mut name = request.name.as_ref();
+        let mut arguments = request.arguments.clone().unwrap_or_default();
+        let mut tool = view.by_name(name).ok_or_else(|| unknown(&view, name))?;
+        let inner;
+        if let Kind::Control(control) = &tool.kind {
+            let Some(called) = control.calls_another(&arguments) else {
+                let limit = self.gateway.max_result_bytes();
+                let answer = Box::pin(control.answer(&self.gateway, &asker, &view, &arguments)).await;
+                return Ok(answer.finish(limit).into());
+            };
+            let called = match called {
+                Ok(called) => called,
+                Err(answer) => return Ok(answer.finish(self.gateway.max_result_bytes()).into()),
+            };
+            inner = called;
+            name = &inner.0;
+            arguments = inner.1.clone();
+            tool = view.by_name(name).ok_or_else(|| unknown(&view, name))?;
+            if matches!(tool.kind, Kind::Control(_)) {
+                return Err(ErrorData::invalid_params("`tools.call` calls no tool of the gateway", None));
+            }
+        }
+        let asked = Asking {
+            tool,
+            arguments: &arguments,
+            state: request.request_state.as_deref(),
+            replies: request.input_responses.as_ref(),
+        };
+        Ok(match Box::pin(self.ask(&asker, &asked, &context)).await? {
+            Outcome::Answer(answer) => answer.finish(self.gateway.max_result_bytes()).into(),
+            Outcome::Required(required) => CallToolResponse::InputRequired(*required),
+        })
     }
 
     fn result<T: serde::de::DeserializeOwned>(
@@ -228,40 +284,42 @@ impl ServerHandler for Session {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let asker = self.asker(&context)?;
-        let view = self.gateway.view(&asker.agent).await;
-        let mut name = request.name.as_ref();
-        let mut arguments = request.arguments.clone().unwrap_or_default();
-        let mut tool = view.by_name(name).ok_or_else(|| unknown(&view, name))?;
-        let inner;
-        if let Kind::Control(control) = &tool.kind {
-            let Some(called) = control.calls_another(&arguments) else {
-                let limit = self.gateway.max_result_bytes();
-                let answer = Box::pin(control.answer(&self.gateway, &asker, &view, &arguments)).await;
-                return Ok(answer.finish(limit).into());
-            };
-            let called = match called {
-                Ok(called) => called,
-                Err(answer) => return Ok(answer.finish(self.gateway.max_result_bytes()).into()),
-            };
-            inner = called;
-            name = &inner.0;
-            arguments = inner.1.clone();
-            tool = view.by_name(name).ok_or_else(|| unknown(&view, name))?;
-            if matches!(tool.kind, Kind::Control(_)) {
-                return Err(ErrorData::invalid_params("`tools.call` calls no tool of the gateway", None));
-            }
+        let mut asker = self.asker(&context)?;
+        if !asker.client.is_late {
+            return self.called(request, context, asker).await;
         }
-        let asked = Asking {
-            tool,
-            arguments: &arguments,
-            state: request.request_state.as_deref(),
-            replies: request.input_responses.as_ref(),
+        let name = request.name.to_string();
+        let agent = asker.agent.clone();
+        if let Some(mut parked) = self.gateway.unpark(&agent, &request)? {
+            let left = parked.left();
+            let upstream::Parked { mut running, mut questions, .. } = parked;
+            if !left.is_empty() {
+                return self.gateway.park(running, questions, left, (&agent, &name));
+            }
+            return tokio::select! {
+                biased;
+                done = &mut running => done.unwrap_or_else(|_| Err(ended())),
+                Some(asked) = questions.recv() => {
+                    self.gateway.park(running, questions, asked, (&agent, &name))
+                }
+            };
+        }
+        // A server that asks lets the call outlive this request, whose own token ends with it.
+        let (ask, mut questions) = tokio::sync::mpsc::unbounded_channel();
+        asker.client.questions = Some(ask);
+        let gone = std::mem::take(&mut asker.cancelled);
+        let cancelled = asker.cancelled.clone();
+        let session = self.clone();
+        let mut run = Box::pin(async move { session.called(request, context, asker).await });
+        let asked = loop {
+            tokio::select! {
+                biased;
+                done = &mut run => return done,
+                () = gone.cancelled(), if !cancelled.is_cancelled() => cancelled.cancel(),
+                Some(asked) = questions.recv() => break asked,
+            }
         };
-        Ok(match Box::pin(self.ask(&asker, &asked, &context)).await? {
-            Outcome::Answer(answer) => answer.finish(self.gateway.max_result_bytes()).into(),
-            Outcome::Required(required) => CallToolResponse::InputRequired(*required),
-        })
+        self.gateway.park(tokio::spawn(run), questions, asked, (&agent, &name))
     }
 
     async fn list_resources(
@@ -351,9 +409,10 @@ impl ServerHandler for Session {
 
     async fn set_level(
         &self,
-        _: SetLevelRequestParams,
+        request: SetLevelRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
+        *self.level.lock().unwrap_or_else(PoisonError::into_inner) = Some(request.level);
         Ok(())
     }
 
@@ -393,6 +452,10 @@ impl ServerHandler for Session {
             ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "there is no such method", None)
         })
     }
+}
+
+fn ended() -> ErrorData {
+    ErrorData::internal_error("the call has ended", None)
 }
 
 /// Returns whether the client speaks a revision without a handshake.

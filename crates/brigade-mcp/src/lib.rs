@@ -73,7 +73,7 @@ pub use pins::{
     BrokenPin, FirstTime, Listing, McpOfCall, McpTool, NoPin, PINS, PinRecord, PinStore, PinTrouble,
     ServerCommand, ServerState, sentence,
 };
-pub use requester::{McpLog, NoReply, Question, QuestionKind, Reply, Requester};
+pub use requester::{McpLog, Named, NoReply, Question, QuestionKind, Reply, Requester};
 pub use rows::{
     ImportedTool, LiveIssue, LiveReport, LiveServerReport, LiveToolReport, OfferedTool, PinSummary,
     ServerSummary, server_issues,

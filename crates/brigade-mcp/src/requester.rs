@@ -1,8 +1,12 @@
 //! Who asked for a call, as far as its server speaks to them while it runs.
 
 use std::fmt;
+use std::sync::Arc;
 
 use brigade_core::Json;
+use brigade_redact::Redactor;
+
+use crate::pin::redact_texts;
 
 /// What a server may ask of whoever asked for a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +39,8 @@ impl QuestionKind {
 /// A question of a server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Question {
+    /// Tells it from other questions of the same moment.
+    pub key: String,
     /// What it asks for.
     pub kind: QuestionKind,
     /// The parameters, as the server wrote them.
@@ -117,6 +123,64 @@ pub trait Requester: Send + Sync {
     /// Hears a log message.
     fn hear(&self, log: McpLog);
 
-    /// Gets a question, and answers it at any later time.
-    fn ask(&self, question: Question, reply: Reply);
+    /// Returns the lowest level of log messages that the client wants; `None` if it did not say.
+    fn log_level(&self) -> Option<String>;
+
+    /// Gets questions of the same moment, and answers them at any later time.
+    fn ask(&self, questions: Vec<(Question, Reply)>);
+}
+
+/// Lets a server speak to whoever asked for a call in its own name and without secrets.
+pub struct Named {
+    /// Who asked for the call.
+    pub requester: Arc<dyn Requester>,
+    /// The server, which stands in front of what it asks a person.
+    pub server_id: String,
+    /// Whether it may ask the client's model.
+    pub sampling: bool,
+    /// Masks what it says.
+    pub redactor: Redactor,
+}
+
+impl Requester for Named {
+    fn capabilities(&self) -> Json {
+        let declared = self.requester.capabilities();
+        let is_passed = |name: &str| name == "elicitation" || name == "sampling" && self.sampling;
+        let members = declared.as_object().into_iter().flatten().filter(|(name, _)| is_passed(name));
+        Json::object(members.map(|(name, value)| (name.clone(), value.clone())))
+    }
+
+    fn hear(&self, log: McpLog) {
+        let data = redact_texts(&log.data, &self.redactor);
+        let logger = log.logger.map(|logger| self.redactor.redact_str(&logger));
+        self.requester.hear(McpLog { data, logger, ..log });
+    }
+
+    fn log_level(&self) -> Option<String> {
+        self.requester.log_level()
+    }
+
+    fn ask(&self, questions: Vec<(Question, Reply)>) {
+        let declared = self.capabilities();
+        let mut passed = Vec::new();
+        for (question, reply) in questions {
+            let name = match question.kind {
+                QuestionKind::Elicitation => "elicitation",
+                QuestionKind::Sampling => "sampling",
+            };
+            // What the client does not declare, it is not asked. Dropping the way back says so.
+            if declared.get(name).is_none() {
+                continue;
+            }
+            let mut params = redact_texts(&question.params, &self.redactor);
+            if let (QuestionKind::Elicitation, Json::Object(members)) = (question.kind, &mut params) {
+                let message = members.get("message").and_then(Json::as_str).unwrap_or_default();
+                members.insert("message".to_owned(), format!("{}: {message}", self.server_id).into());
+            }
+            passed.push((Question { params, ..question }, reply));
+        }
+        if !passed.is_empty() {
+            self.requester.ask(passed);
+        }
+    }
 }

@@ -242,9 +242,15 @@ impl Requester for Person {
         self.logs.lock().unwrap().push(log);
     }
 
-    fn ask(&self, question: Question, reply: Reply) {
-        self.asked.lock().unwrap().push(question);
-        reply.answer(Ok(Json::parse(r#"{"action":"accept","content":{"name":"Ada"}}"#).unwrap()));
+    fn log_level(&self) -> Option<String> {
+        None
+    }
+
+    fn ask(&self, questions: Vec<(Question, Reply)>) {
+        for (question, reply) in questions {
+            self.asked.lock().unwrap().push(question);
+            reply.answer(Ok(Json::parse(r#"{"action":"accept","content":{"name":"Ada"}}"#).unwrap()));
+        }
     }
 }
 
@@ -270,6 +276,17 @@ fn questions_and_log_messages_go_to_whoever_asked_for_the_call() {
     // Nobody is there to be asked.
     assert!(said(&kept.server, "sample").contains("32601"));
     assert!(said(&kept.server, "elicit").contains("decline"));
+}
+
+#[test]
+fn what_a_server_without_a_handshake_requires_is_asked_and_brought_back() {
+    let kept = start(&["stateless"]);
+    let person = Arc::new(Person::default());
+    let terms = RequestTerms { requester: Some(person.clone()), ..terms() };
+    let (exchange, log) = call_with(&kept.server, "elicit-twice", "{}", PinRule::None, &terms);
+    assert!(exchange.answer.unwrap().summary.contains("both"), "{log}");
+    let keys: Vec<String> = person.asked.lock().unwrap().iter().map(|asked| asked.key.clone()).collect();
+    assert_eq!(keys, ["first", "second"]);
 }
 
 #[test]

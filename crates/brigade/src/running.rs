@@ -1,5 +1,7 @@
 //! Runs approved calls.
 
+use std::sync::Arc;
+
 use brigade_call::{
     Call, CallStatus, Caller, Checkpoint, Claim, Purpose, Refusal as NotVerified, RuntimeFact, SandboxUsed,
     VerifiedCall, verify,
@@ -7,7 +9,9 @@ use brigade_call::{
 use brigade_catalog::Family;
 use brigade_core::{Hint, IdPrefix, NextStep};
 use brigade_exec::{Execution, KeptWay, RunFiles, RunPaths, Watch, Way, execute, with_checkpoints};
-use brigade_mcp::{Exchange, KeptCall, ListedTool, Listener, McpProgress, NoPin, PinRule, ToolCall};
+use brigade_mcp::{
+    Exchange, KeptCall, ListedTool, Listener, McpProgress, Named, NoPin, PinRule, Requester, ToolCall,
+};
 use brigade_policy::CallKind;
 use brigade_queue::{Kept, StoredCall, this_runner, unrecorded};
 use brigade_redact::Redactor;
@@ -248,7 +252,12 @@ fn attempt(room: &Room, ready: Ready) -> Result<Attempt, Error> {
         (None, _) => Speaker::None,
         (Some(tool_call), None) => Speaker::Own(tool_call),
         (Some(tool_call), Some(kept)) => {
-            let requester = room.env.requester.clone();
+            let named = |requester| {
+                let (server_id, sampling) = (kept.server_id.clone(), kept.sampling);
+                Arc::new(Named { requester, server_id, sampling, redactor: Redactor::new(&secrets) })
+            };
+            let requester =
+                room.env.requester.clone().map(|requester| named(requester) as Arc<dyn Requester>);
             Speaker::Kept(KeptCall::new(&kept.server, tool_call, &kept.id, requester), kept)
         }
     };

@@ -58,6 +58,9 @@ struct Slot(Mutex<Option<Arc<Kept>>>);
 /// A kept server and what it was started with.
 pub(crate) struct Kept {
     pub(crate) id: String,
+    pub(crate) server_id: String,
+    /// Whether it may ask the model of a client.
+    pub(crate) sampling: bool,
     pub(crate) server: Server,
     pub(crate) started_from: Arc<StartedFrom>,
     sandbox: Arc<OnceLock<SandboxUsed>>,
@@ -301,5 +304,6 @@ fn start(
     });
     let server = server.map_err(|error| environment(&error))?;
     tracing::debug!(server = server_id(tool), start = id, "started a server that is kept");
-    Ok(Ok(Kept { id, server, started_from, sandbox, terms }))
+    let (server_id, sampling) = (server_id(tool).to_owned(), settings.sampling);
+    Ok(Ok(Kept { id, server_id, sampling, server, started_from, sandbox, terms }))
 }

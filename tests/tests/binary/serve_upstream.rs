@@ -12,7 +12,9 @@ use brigade_testkit::fixtures;
 use brigade_tests::{Site, until};
 use serde_json::{Value, json};
 
-use crate::serve_common::{Client, GATEWAY, about, agents, assert_stands, id_of, signal, site, text};
+use crate::serve_common::{
+    BOUND, Client, GATEWAY, about, agents, assert_stands, id_of, late, signal, site, text,
+};
 
 /// The tools of the fixture that the catalog has.
 const TOOLS: [&str; 11] = [
@@ -334,4 +336,125 @@ fn the_sandbox_is_that_of_all_entries_and_an_approval_binds_it() {
     let refused = client.call("call.wait", json!({"call_id": id}));
     assert!(text(&refused).contains("what the server's process may do"), "{refused:#}");
     assert!(kept.started().is_empty());
+}
+
+/// Answers the next question of the server.
+#[track_caller]
+fn answer(client: &mut Client, method: &str, result: &Value) -> Value {
+    let request = client.heard(method);
+    client.write(json!({"jsonrpc": "2.0", "id": request["id"], "result": result}).to_string());
+    request["params"].clone()
+}
+
+fn ada() -> Value {
+    json!({"action": "accept", "content": {"name": "Ada"}})
+}
+
+#[test]
+fn a_server_asks_the_client_of_its_call() {
+    for features in ["", "stateless"] {
+        let kept = Kept::new(features);
+        let mut client = Client::start(&kept.site, &["--as", "local"]);
+        client.hello("2025-11-25", json!({"elicitation": {}, "sampling": {}}));
+        let id = client.send_call("read-elicit", json!({}));
+        let asked = answer(&mut client, "elicitation/create", &ada());
+        let message = asked["message"].as_str().unwrap_or_default();
+        assert!(message.starts_with("files: who? ") && !message.contains(BOUND), "{asked:#}");
+        assert_eq!(asked["requestedSchema"]["required"], json!(["name"]));
+        let result = client.result(id);
+        assert_stands(&result, "completed", "");
+        assert!(text(&result).contains("Ada"), "{result:#}");
+        let id = client.send_call("read-elicit-twice", json!({}));
+        answer(&mut client, "elicitation/create", &ada());
+        answer(&mut client, "elicitation/create", &json!({"action": "decline"}));
+        assert!(text(&client.result(id)).contains("decline"));
+        // Its model is not asked, and a client that has no dialogue is not, either.
+        let sampled = client.call("read-sample", json!({}));
+        assert_eq!(client.count("sampling/createMessage"), 0, "{sampled:#}");
+        let mut plain = Client::of(&kept.site, "local");
+        let result = plain.call("read-elicit", json!({}));
+        assert_eq!(plain.count("elicitation/create"), 0, "{result:#}");
+    }
+}
+
+#[test]
+fn a_server_may_ask_the_model_of_the_client_where_it_is_allowed() {
+    let kept = Kept::new("");
+    kept.upstream("sampling = true");
+    let mut client = Client::start(&kept.site, &["--as", "local"]);
+    client.hello("2025-11-25", json!({"sampling": {}}));
+    let id = client.send_call("read-sample", json!({}));
+    let said = json!({"role": "assistant", "model": "m", "content": {"type": "text", "text": "hi there"}});
+    let asked = answer(&mut client, "sampling/createMessage", &said);
+    assert_eq!(asked["maxTokens"], 10, "{asked:#}");
+    assert!(text(&client.result(id)).contains("hi there"));
+    assert!(text(&client.call("read-capabilities", json!({}))).contains("sampling"));
+}
+
+#[test]
+fn a_question_is_a_result_without_a_handshake() {
+    for features in ["", "stateless"] {
+        let kept = Kept::new(features);
+        let mut client = Client::start(&kept.site, &["--as", "local"]);
+        let capabilities = || json!({"elicitation": {}});
+        let call = |extra: Value| {
+            let mut params = json!({"name": "read-elicit", "arguments": {}});
+            if let (Some(params), Value::Object(extra)) = (params.as_object_mut(), extra) {
+                params.extend(extra);
+            }
+            late(params, capabilities())
+        };
+        let required = client.ask("tools/call", call(json!({})))["result"].clone();
+        assert_eq!(required["resultType"], "input_required", "{required:#}");
+        let requests = required["inputRequests"].as_object().expect("there is a question").clone();
+        let (key, request) = requests.iter().next().expect("there is one");
+        assert_eq!(request["method"], "elicitation/create");
+        let message = request["params"]["message"].as_str().unwrap_or_default();
+        assert!(message.starts_with("files: who? ") && !message.contains(BOUND), "{request:#}");
+        let state = required["requestState"].clone();
+        // A changed state is no state of ours, and the call still waits.
+        let wrong = format!("{}x", state.as_str().unwrap_or_default());
+        assert_eq!(
+            client.refused("tools/call", call(json!({"requestState": wrong, "inputResponses": {}}))),
+            -32602
+        );
+        // Without the reply, the question is asked again.
+        let again =
+            client.ask("tools/call", call(json!({"requestState": state, "inputResponses": {}})))["result"]
+                .clone();
+        assert_eq!(again["resultType"], "input_required", "{again:#}");
+        let replies = json!({key.as_str(): ada()});
+        let brought = call(json!({"requestState": again["requestState"], "inputResponses": replies}));
+        let result = client.ask("tools/call", brought)["result"].clone();
+        assert!(text(&result).contains("Ada"), "{result:#}");
+        assert_stands(&result, "completed", "");
+        // It runs once.
+        assert_eq!(
+            client.refused("tools/call", call(json!({"requestState": state, "inputResponses": {}}))),
+            -32602
+        );
+    }
+}
+
+#[test]
+fn log_messages_come_from_the_level_that_the_client_set() {
+    let kept = Kept::new("");
+    let mut client = Client::of(&kept.site, "local");
+    client.call("read-log", json!({}));
+    let mut levels = Vec::new();
+    for _ in 0..3 {
+        let heard = client.heard("notifications/message");
+        assert!(!heard.to_string().contains(BOUND), "{heard:#}");
+        levels.push(heard["params"]["level"].as_str().unwrap_or_default().to_owned());
+    }
+    assert_eq!(levels, ["debug", "info", "error"]);
+    client.ask("logging/setLevel", json!({"level": "warning"}));
+    client.call("read-log", json!({}));
+    assert_eq!(client.heard("notifications/message")["params"]["level"], "error");
+    assert_eq!(client.count("notifications/message"), 0);
+    assert_eq!(kept.noted("level"), ["level warning"]);
+    // Without a handshake, who names no level hears nothing.
+    let mut silent = Client::start(&kept.site, &["--as", "local"]);
+    silent.ask("tools/call", late(json!({"name": "read-log", "arguments": {}}), json!({})));
+    assert_eq!(silent.count("notifications/message"), 0);
 }

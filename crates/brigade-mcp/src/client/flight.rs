@@ -57,6 +57,13 @@ impl Flight {
         Flight::new("tools/call", Json::object(params))
     }
 
+    /// Adds a parameter.
+    #[must_use]
+    pub(super) fn with(mut self, name: &str, value: Json) -> Flight {
+        self.params.insert(name.to_owned(), value);
+        self
+    }
+
     /// Sets who hears how far it is.
     #[must_use]
     pub(super) fn heard_by(mut self, listener: Option<&Listener>) -> Flight {

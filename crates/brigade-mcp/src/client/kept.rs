@@ -104,6 +104,17 @@ impl Session {
         greeted.ask(flight).await.map(Asked::Answered)
     }
 
+    /// Tells a server with a handshake which log messages are wanted, unless it knows. One that has none refuses.
+    pub(super) async fn set_level(&self, level: String) -> Result<(), Failure> {
+        let greeted = self.greeted().await?;
+        if greeted.is_late() || self.link.known().level.as_ref() == Some(&level) {
+            return Ok(());
+        }
+        self.link.known().level = Some(level.clone());
+        let params = Json::object([("level", Json::from(level))]);
+        greeted.ask(&Arc::new(Flight::new("logging/setLevel", params))).await.map(drop)
+    }
+
     /// Ends the server unless it still answers.
     pub(super) async fn prove_alive(&self) {
         let Ok(greeted) = self.greeted().await else { return };

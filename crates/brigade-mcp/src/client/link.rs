@@ -49,6 +49,8 @@ pub(super) struct Known {
     flights: BTreeMap<i64, Arc<Flight>>,
     /// How often the server said that its list of tools changed.
     pub(super) changes: u64,
+    /// The level of log messages that the server was told.
+    pub(super) level: Option<String>,
     /// How often it said so of its resources or prompts.
     pub(super) offer_changes: u64,
     /// Messages of any kind.
@@ -240,7 +242,8 @@ impl Link {
             link.known().replied();
             link.write(&reply);
         });
-        requester.ask(Question { kind, params }, reply);
+        let key = message.get("id").map(Json::to_compact).unwrap_or_default();
+        requester.ask(vec![(Question { key, kind, params }, reply)]);
         None
     }
 

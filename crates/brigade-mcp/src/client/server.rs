@@ -21,10 +21,17 @@ use super::uses::Uses;
 use crate::content::McpAnswer;
 use crate::exchange::{Exchange, McpErrorKind, McpFault, McpRequest};
 use crate::pin::redact_texts;
+use crate::requester::{NoReply, Question, QuestionKind, Reply};
 use crate::server::{Farewell, RequestTerms, ServerEnd, ServerRequest, ServerStart, ServerWatcher};
 
 /// How often a call looks at a list that changes while it does.
 const LOOKS: usize = 5;
+
+/// How often a server may require more input for one call.
+const ROUNDS: usize = 16;
+
+/// The member of `_meta` that tells a server without a handshake which log messages are wanted.
+const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
 /// The member of `_meta` that tells a server without a handshake what its client can do.
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
@@ -182,7 +189,7 @@ impl Server {
                 compare(pin.as_ref(), tool)?;
                 let flight = Flight::call(request.tool_name, request.arguments);
                 if let Some(response) = self.send(&mut telling, flight, Some(listed.changes), sink)? {
-                    return answered(&response);
+                    return self.complete(&mut telling, request, response, sink);
                 }
             }
             let message = "the server changes its list of tools all the time, so the tool was not called";
@@ -230,6 +237,52 @@ impl Server {
         (telling.told(said), result)
     }
 
+    /// Completes a call: what the server requires first is asked of whoever asked for it.
+    fn complete(
+        &self,
+        telling: &mut Telling<'_>,
+        request: &McpRequest<'_>,
+        mut response: Json,
+        sink: &mut dyn Sink,
+    ) -> Result<Json, Failure> {
+        for _ in 0..ROUNDS {
+            let (Some(required), Some(requester)) = (Required::of(&response), &telling.terms.requester)
+            else {
+                return answered(&response);
+            };
+            let (questions, answers) = required.questions();
+            requester.ask(questions);
+            let replies = self.within(telling, |_| async move {
+                let mut replies = Vec::new();
+                for (key, answer) in answers {
+                    match answer.await {
+                        Ok(Ok(reply)) => replies.push((key, reply)),
+                        Ok(Err(refused)) => {
+                            let message =
+                                format!("the client did not answer the server: {}", refused.message);
+                            return Err(Failure::new(McpErrorKind::UnsupportedAnswer, message));
+                        }
+                        Err(_) => {
+                            let message = "the client did not answer what the server asked";
+                            return Err(Failure::new(McpErrorKind::UnsupportedAnswer, message));
+                        }
+                    }
+                }
+                Ok(replies)
+            })?;
+            let flight = Flight::call(request.tool_name, request.arguments);
+            let flight =
+                flight.with("inputResponses", Json::object(replies.into_iter().chain(required.roots)));
+            let flight = match required.state {
+                Some(state) => flight.with("requestState", state),
+                None => flight,
+            };
+            response = self.send(telling, flight, None, sink)?.unwrap_or_default();
+        }
+        let message = "the server requires input again and again, so the call was given up";
+        Err(Failure::new(McpErrorKind::UnsupportedAnswer, message))
+    }
+
     fn listed(&self, telling: &Telling<'_>) -> Result<Arc<Listed>, Failure> {
         self.within(telling, |session| async move {
             match session.listed() {
@@ -250,7 +303,12 @@ impl Server {
         let terms = telling.terms;
         let flight = match &terms.requester {
             Some(requester) => {
-                let flight = flight.late(CAPABILITIES, requester.capabilities());
+                let mut flight = flight.late(CAPABILITIES, requester.capabilities());
+                if let Some(level) = requester.log_level() {
+                    flight = flight.late(LOG_LEVEL, Json::from(level.as_str()));
+                    // A server that does not take it says what it likes.
+                    let _ = self.within(telling, |session| async move { session.set_level(level).await });
+                }
                 flight.heard_by(terms.listener.as_ref()).asked_by(Some(requester.clone()))
             }
             None => flight.heard_by(terms.listener.as_ref()),
@@ -336,6 +394,55 @@ impl Server {
     }
 }
 
+/// What a server requires before it completes a call.
+struct Required {
+    requests: Vec<(String, QuestionKind, Json)>,
+    /// Answers to what is never passed on.
+    roots: Vec<(String, Json)>,
+    state: Option<Json>,
+}
+
+/// A question and where its answer comes.
+type Answers = Vec<(String, tokio::sync::oneshot::Receiver<Result<Json, NoReply>>)>;
+
+impl Required {
+    fn of(response: &Json) -> Option<Required> {
+        let result = response.get("result")?;
+        if result.get("resultType").and_then(Json::as_str) != Some("input_required") {
+            return None;
+        }
+        let mut required =
+            Required { requests: Vec::new(), roots: Vec::new(), state: result.get("requestState").cloned() };
+        for (key, request) in result.get("inputRequests").and_then(Json::as_object).into_iter().flatten() {
+            let method = request.get("method").and_then(Json::as_str).unwrap_or_default();
+            match QuestionKind::of_method(method) {
+                Some(kind) => {
+                    let params = request.get("params").cloned().unwrap_or_default();
+                    required.requests.push((key.clone(), kind, params));
+                }
+                None if method == "roots/list" => {
+                    let nothing = Json::object([("roots", Json::Array(Vec::new()))]);
+                    required.roots.push((key.clone(), nothing));
+                }
+                None => return None,
+            }
+        }
+        Some(required)
+    }
+
+    fn questions(&self) -> (Vec<(Question, Reply)>, Answers) {
+        let mut answers = Vec::new();
+        let questions = self.requests.iter().map(|(key, kind, params)| {
+            let (tell, told) = tokio::sync::oneshot::channel();
+            answers.push((key.clone(), told));
+            let reply = Reply::new(*kind, move |answer| drop(tell.send(answer)));
+            (Question { key: key.clone(), kind: *kind, params: params.clone() }, reply)
+        });
+        let questions = questions.collect();
+        (questions, answers)
+    }
+}
+
 fn not_in_time(method: &str) -> Failure {
     Failure::new(McpErrorKind::TimedOut, format!("the server did not answer {method} in time"))
 }
@@ -371,9 +478,10 @@ impl<'a> Telling<'a> {
     fn keep(&mut self, response: &Json, sink: &mut dyn Sink) -> Result<(), Failure> {
         let mut line = response.to_compact().into_bytes();
         line.push(b'\n');
-        let room = usize::try_from(self.terms.output_cap).unwrap_or(usize::MAX);
-        let taken = line.len().min(room);
-        self.captured = Captured { bytes: taken as u64, dropped: (line.len() - taken) as u64 };
+        let room = self.terms.output_cap.saturating_sub(self.captured.bytes);
+        let taken = line.len().min(usize::try_from(room).unwrap_or(usize::MAX));
+        self.captured.bytes += taken as u64;
+        self.captured.dropped += (line.len() - taken) as u64;
         let stored = if taken == 0 { Ok(()) } else { sink.write(Stream::Stdout, &line[..taken]) };
         stored.map_err(|error| {
             Failure::new(McpErrorKind::Log, format!("the log could not be written: {error}"))
