@@ -5,12 +5,13 @@
 //! | id, command, cwd, timeout, auth label, env labels, permissions, effects, approval mode | yes |
 //! | runtime id, whether a runtime is required, its health path, MCP server id and tool name | yes |
 //! | the required version and the command that prints it | yes |
+//! | level and file of an entry that is not of the project | yes |
 //! | argument templates, and the arguments that may look like options | yes |
 //! | sha256 of the input schema, the output schema and the examples | yes |
 //! | of an installation: the contract of the entry, and its check and commands | yes |
 //! | name, family, description, source, projections | no: the source and the projections are bound separately |
 
-use brigade_catalog::{ApprovalMode, Family, Tool};
+use brigade_catalog::{ApprovalMode, Family, Level, Tool};
 use brigade_core::{Extra, Fingerprint, Number, record};
 use brigade_policy::shown_label;
 use serde::{Deserialize, Serialize};
@@ -86,6 +87,11 @@ fn fingerprint_of(tool_id: &str, tool: Option<&Tool>, files: &ContractFiles) -> 
     let later = [("version", version), ("version_command", text(|tool| &tool.version_command))];
     for (name, value) in later.into_iter().filter(|(_, value)| value.is_some()) {
         fingerprint = fingerprint.text(name, value);
+    }
+    // What was approved of one file is not approved of another.
+    if let Some(tool) = tool.filter(|tool| tool.origin.level != Level::Project) {
+        let file = tool.origin.place.file.as_str();
+        fingerprint = fingerprint.text("level", tool.origin.level.as_str()).text("file", file);
     }
     fingerprint.finish()
 }

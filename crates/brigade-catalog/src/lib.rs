@@ -22,6 +22,7 @@ pub mod edit;
 mod entry_text;
 mod fields;
 mod find;
+mod levels;
 mod model;
 pub mod pack;
 mod presence;
@@ -34,6 +35,7 @@ pub mod starter;
 pub use entry_text::FieldValue;
 pub use fields::{KNOWN_EFFECTS, KNOWN_HARNESSES, misspelt_effect};
 pub use find::{Candidate, FindQuery, HarnessTools, Quantity, candidates, gaps, rank};
+pub use levels::{Shadowed, TakenAlias, UNSAFE_USER_FILE};
 pub use model::{
     ApprovalMode, Availability, Catalog, Cost, Family, Install, InvalidSeconds, InvalidToolId,
     InvalidVersion, Level, NoTool, Origin, Reads, RiskClass, Runtime, Runtimes, SCHEMA, Seconds, Settings,

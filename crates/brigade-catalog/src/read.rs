@@ -28,7 +28,8 @@ impl Catalog {
     /// broken.
     pub fn parse(file: &str, level: Level, bytes: &[u8]) -> Catalog {
         let (tools, issues, settings) = read::<Tool>(file, level, bytes, Reader::PlainFirst);
-        Catalog::new(tools, issues).with_settings(settings)
+        let lost = if issues.is_empty() { Vec::new() } else { lost_ids(bytes, &tools) };
+        Catalog::new(tools, issues).with_settings(settings).with_lost(lost)
     }
 }
 
@@ -48,6 +49,20 @@ impl Runtimes {
         }
         Runtimes::new(runtimes, issues)
     }
+}
+
+/// Returns what looks like the ids of entries that could not be read. Such an entry still hides others of its id.
+fn lost_ids(bytes: &[u8], tools: &[Tool]) -> Vec<String> {
+    let text = String::from_utf8_lossy(bytes);
+    let ids = text.lines().filter_map(|line| {
+        let value = line.trim_start().strip_prefix("id")?.trim_start().strip_prefix('=')?;
+        let value = value.trim().trim_start_matches(['"', '\'']);
+        let end = value.find(['"', '\'', '#']).unwrap_or(value.len());
+        Some(value[..end].trim())
+    });
+    let mut known: Vec<&str> = tools.iter().map(|tool| tool.id.as_str()).collect();
+    known.sort_unstable();
+    ids.filter(|id| known.binary_search(id).is_err()).map(str::to_owned).collect()
 }
 
 /// The readers to use.

@@ -134,6 +134,12 @@ issue_types! {
             "The key has no effect. It may be misspelled or in the wrong table.", Remedy::Edit;
         ConfigWarning = "config_warning", Warning, "A valid value that is probably a mistake",
             "The file is used, but this value may not have the intended effect.", Remedy::Edit;
+        UserCatalogUnsafe = "user_catalog_unsafe", Error, "The user's catalog could be changed by others",
+            "Nothing of it is used. Make the file your own, and let nobody else write to it.", Remedy::Edit;
+        EntryShadowed = "entry_shadowed", Info, "An entry of the user that an entry of the project replaces",
+            "The nearest entry of an id is the tool, also if it is disabled or broken.", Remedy::Tool(NextStep::ShowTool);
+        AliasTaken = "alias_taken", Warning, "An alias that another tool has, too",
+            "The alias leads to no tool. Ids are not affected.", Remedy::Edit;
     }
 
     Tool {

@@ -100,6 +100,33 @@ impl ToolReader<'_> {
         }
     }
 
+    /// Does something at the place of a document, which for an entry of the user is below the directory of its file.
+    fn document_at<T>(
+        &self,
+        path: &str,
+        inside: impl Fn(&RelPath) -> Result<T, FsError>,
+        outside: impl Fn(&Path) -> Result<T, FsError>,
+    ) -> Result<Reached<T>, FsError> {
+        let Some(base) = self.tool.directory_of_documents() else {
+            return self.at(path, inside, outside);
+        };
+        let fs = self.host.fs;
+        let real = |path: &Path| -> Result<PathBuf, FsError> {
+            Ok(match fs.resolve(&path.to_string_lossy(), self.host.home())? {
+                Location::Inside(path) => fs.root().join(path.as_path()),
+                Location::Outside(path) => path,
+            })
+        };
+        let plain = path.parse::<RelPath>().ok().filter(|_| !path.starts_with('~'));
+        let real_path =
+            real(&plain.as_ref().map_or_else(|| PathBuf::from(path), |plain| base.join(plain.as_path())))?;
+        if real_path.starts_with(real(base)?) || self.is_allowed(&real_path)? {
+            outside(&real_path).map(|value| Reached::Outside(real_path, value))
+        } else {
+            Ok(Reached::Refused)
+        }
+    }
+
     fn is_allowed(&self, path: &Path) -> Result<bool, FsError> {
         for folder in self.outside {
             if let Location::Outside(folder) = self.host.fs.resolve(folder, self.host.home())?
@@ -116,7 +143,7 @@ impl ToolReader<'_> {
             return Found::NotNamed;
         };
         let fs = self.host.fs;
-        match self.at(path, |path| fs.read(path, limit), |path| fs.read_outside(path, limit)) {
+        match self.document_at(path, |path| fs.read(path, limit), |path| fs.read_outside(path, limit)) {
             Ok(Reached::Inside(_, bytes) | Reached::Outside(_, bytes)) => Found::Bytes(bytes),
             Ok(Reached::Refused) => Found::Outside,
             Err(error) if error.is_not_found() => Found::Missing,
@@ -153,7 +180,7 @@ impl ToolReader<'_> {
     /// Looks at a file without reading it.
     pub fn metadata(&self, path: &str) -> Option<Metadata> {
         let fs = self.host.fs;
-        match self.at(path, |path| fs.metadata(path), |path| fs.metadata_outside(path)) {
+        match self.document_at(path, |path| fs.metadata(path), |path| fs.metadata_outside(path)) {
             Ok(Reached::Inside(_, metadata) | Reached::Outside(_, metadata)) => Some(metadata),
             Ok(Reached::Refused) | Err(_) => None,
         }
@@ -169,8 +196,11 @@ impl ToolReader<'_> {
             Err(error) if error.kind == FsErrorKind::Outside => Err(error),
             _ => Ok(()),
         };
-        let reached =
-            self.at(path, |path| nothing(fs.metadata(path)), |path| nothing(fs.metadata_outside(path)));
+        let reached = self.document_at(
+            path,
+            |path| nothing(fs.metadata(path)),
+            |path| nothing(fs.metadata_outside(path)),
+        );
         matches!(reached, Ok(Reached::Refused))
     }
 

@@ -51,6 +51,7 @@ mod shared;
 mod sources;
 mod tool;
 mod tracked;
+mod user;
 
 pub use config::{
     CATALOG, CONFIG_LIMIT, Config, POLICY, errors_of, read_catalog, read_config, read_policy, unreadable,
@@ -73,3 +74,4 @@ pub use seen::is_program;
 pub use sources::{Sources, plan_projections, refuse_shared};
 pub use tool::{Depth, FactReader, SummaryFacts, ToolFacts};
 pub use tracked::policy_tracked;
+pub use user::{read_user_catalog, read_user_runtimes, user_directory};

@@ -277,7 +277,7 @@ pub(crate) fn errors_of<'c>(catalog: &'c Catalog, tool: &Tool) -> Vec<&'c Config
         let is_its = issue.entry.as_deref().map_or(issue.field.is_none(), |entry| tool.id == entry);
         issue.severity == Severity::Error && is_its
     };
-    catalog.issues().iter().filter(concerns).collect()
+    catalog.issues_of(tool.origin.level).iter().filter(concerns).collect()
 }
 
 /// Returns why nothing runs of a file that a newer version wrote.

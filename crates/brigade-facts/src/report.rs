@@ -238,7 +238,7 @@ impl ToolSummary {
     /// Summarizes a tool. `absolute` makes paths absolute.
     pub fn of(tool: &Tool, facts: &SummaryFacts, absolute: impl Fn(&str) -> String) -> ToolSummary {
         let tool = &*tool.without_secrets();
-        let named = |path: &Option<String>| path.as_deref().filter(|path| !path.is_empty()).map(&absolute);
+        let named = |path: &Option<String>| document_path(tool, path, &absolute);
         let paths: BTreeMap<String, String> =
             tool.projections.iter().map(|(harness, path)| (harness.clone(), absolute(path))).collect();
         let read = || facts.source_fingerprint.map(Fingerprint::to_hex).or_else(|| tool.fingerprint.clone());
@@ -299,7 +299,7 @@ impl Contract {
 
     /// Builds the contract of a tool whose secrets are already removed.
     fn written(tool: &Tool, absolute: impl Fn(&str) -> String) -> Contract {
-        let named = |path: &Option<String>| path.as_deref().filter(|path| !path.is_empty()).map(&absolute);
+        let named = |path: &Option<String>| document_path(tool, path, &absolute);
         Contract {
             tool_id: tool.id.as_str().to_owned(),
             name: tool.name.clone(),
@@ -373,6 +373,15 @@ impl ContractHealth {
     pub fn of(contract: Contract, issues: Vec<IssueReport>) -> ContractHealth {
         ContractHealth { contract, issue_count: issues.len(), issues }
     }
+}
+
+/// Makes the path of a document absolute: below the workspace, or for an entry of the user below its file.
+fn document_path(tool: &Tool, path: &Option<String>, absolute: impl Fn(&str) -> String) -> Option<String> {
+    let path = path.as_deref().filter(|path| !path.is_empty())?;
+    Some(match tool.directory_of_documents() {
+        Some(directory) => directory.join(path).display().to_string(),
+        None => absolute(path),
+    })
 }
 
 fn family(tool: &Tool) -> Option<String> {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use brigade_catalog::Tool;
+use brigade_catalog::{Level, Tool};
 use brigade_core::parallel::in_parallel;
 use brigade_fs::RelPath;
 use brigade_projection::{
@@ -21,22 +21,26 @@ pub struct Sources<'c> {
     host: Host<'c>,
     outside: Vec<String>,
     known: HashMap<&'c str, OnceLock<SourceFacts>>,
+    /// Those of entries of the user, whose paths mean other files.
+    of_user: HashMap<&'c str, OnceLock<SourceFacts>>,
 }
 
 impl<'c> Sources<'c> {
     /// Starts without having read anything.
     pub fn of(host: Host<'c>, config: &Config, tools: &[&'c Tool]) -> Sources<'c> {
-        let paths = tools.iter().filter_map(|tool| tool.source_path.as_deref());
-        Sources {
-            host,
-            outside: config.outside(),
-            known: paths.map(|path| (path, OnceLock::new())).collect(),
-        }
+        let paths = |is_of_project| {
+            let tools =
+                tools.iter().filter(move |tool| (tool.origin.level == Level::Project) == is_of_project);
+            let paths = tools.filter_map(|tool| tool.source_path.as_deref());
+            paths.map(|path| (path, OnceLock::new())).collect()
+        };
+        Sources { host, outside: config.outside(), known: paths(true), of_user: paths(false) }
     }
 
     fn of_tool(&self, tool: &Tool) -> &SourceFacts {
         const NONE: &SourceFacts = &SourceFacts::NotConfigured;
-        let Some(source) = tool.source_path.as_deref().and_then(|path| self.known.get(path)) else {
+        let known = if tool.origin.level == Level::Project { &self.known } else { &self.of_user };
+        let Some(source) = tool.source_path.as_deref().and_then(|path| known.get(path)) else {
             return NONE;
         };
         source.get_or_init(|| {

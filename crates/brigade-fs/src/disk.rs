@@ -350,6 +350,7 @@ fn metadata_of(stat: &Stat) -> Metadata {
         len: u64::try_from(stat.st_size).unwrap_or(0),
         modified: Timestamp::from_unix_micros(micros),
         mode: stat.st_mode as u32 & 0o7777,
+        uid: Some(stat.st_uid),
     }
 }
 

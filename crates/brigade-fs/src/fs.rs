@@ -32,6 +32,31 @@ pub struct Metadata {
     pub modified: Timestamp,
     /// Permission bits, without the file kind.
     pub mode: u32,
+    /// The account that owns the file; absent for files that are not on a disk.
+    pub uid: Option<u32>,
+}
+
+impl Metadata {
+    /// Returns who owns the file.
+    pub fn owner(&self) -> Owner {
+        match self.uid {
+            None => Owner::Us,
+            Some(0) => Owner::Root,
+            Some(uid) if uid == rustix::process::geteuid().as_raw() => Owner::Us,
+            Some(_) => Owner::Other,
+        }
+    }
+}
+
+/// Who owns a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// The user of this process.
+    Us,
+    /// The administrator.
+    Root,
+    /// Another account.
+    Other,
 }
 
 /// An entry of a directory.

@@ -39,7 +39,7 @@ pub use error::{FsError, FsErrorKind};
 pub use faulty::{Crash, Fault, FaultyFs};
 pub use fingerprint::fingerprint;
 pub use fs::{
-    DirEntry, FileId, FileKind, FileMode, Fs, Location, Metadata, ReadFile, Replacement, WriteFile,
+    DirEntry, FileId, FileKind, FileMode, Fs, Location, Metadata, Owner, ReadFile, Replacement, WriteFile,
     is_temporary,
 };
 pub use lines::{Line, Lines};

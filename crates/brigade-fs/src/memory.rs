@@ -328,6 +328,7 @@ impl Fs for MemoryFs {
             len: 0,
             modified: Timestamp::from_unix_micros(modified),
             mode: 0o700,
+            uid: None,
         };
         if path.is_root() {
             return Ok(of_folder(0));
@@ -339,6 +340,7 @@ impl Fs for MemoryFs {
                 len: content.len() as u64,
                 modified: Timestamp::from_unix_micros(*modified),
                 mode: *mode,
+                uid: None,
             },
         })
     }

@@ -5,7 +5,7 @@ mod rules;
 
 use std::collections::BTreeMap;
 
-use brigade_catalog::{ApprovalMode, Family, Seconds};
+use brigade_catalog::{ApprovalMode, Family, Level, Seconds, ToolSource};
 use brigade_core::{ConfigIssue, Label, Place, Severity};
 
 use crate::document::Located;
@@ -312,6 +312,12 @@ pub struct Policy {
     pub file: String,
     /// Families that may run.
     pub allowed_families: Rule<Family>,
+    /// Levels whose tools may run. Absent means all, an empty list none.
+    pub allowed_levels: Rule<Level>,
+    /// Sources whose tools may run. Absent means all, an empty list none.
+    pub allowed_sources: Rule<ToolSource>,
+    /// Capabilities that tools must not have.
+    pub denied_capabilities: Rule<String>,
     /// Effects that calls may have.
     pub allowed_effects: Rule<String>,
     /// Effects that calls must not have.

@@ -127,6 +127,15 @@ pub struct PolicyRules {
     pub limits: Limits,
     /// The number of bytes kept of each output stream.
     pub max_output_bytes: Option<u64>,
+    /// Levels whose tools may run, if the policy limits them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowed_levels: Option<Vec<String>>,
+    /// Sources whose tools may run, if the policy limits them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowed_sources: Option<Vec<String>>,
+    /// Capabilities that tools must not have, if the policy denies some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub denied_capabilities: Option<Vec<String>>,
 }
 
 /// The sandbox rules of the policy file, `[sandbox]`.
@@ -275,8 +284,16 @@ impl Policy {
                 .to_owned(),
             limits: self.limits,
             max_output_bytes: self.max_output_bytes.as_ref().map(|bytes| bytes.value),
+            allowed_levels: given(&self.allowed_levels, |level| level.as_str().to_owned()),
+            allowed_sources: given(&self.allowed_sources, |source| source.as_str().to_owned()),
+            denied_capabilities: given(&self.denied_capabilities, String::clone),
         }
     }
+}
+
+/// Returns the words of a rule, if the policy has it.
+fn given<T>(rule: &Rule<T>, word: impl Fn(&T) -> String) -> Option<Vec<String>> {
+    rule.place.as_ref().map(|_| rule.items.iter().map(|item| word(&item.value)).collect())
 }
 
 fn texts(rule: &Rule<String>) -> Vec<String> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use brigade_catalog::ApprovalMode;
+use brigade_catalog::{ApprovalMode, same_label};
 use brigade_command::Argv;
 use brigade_command::risk::{self, Risk};
 use brigade_core::{Hint, NextStep, Place};
@@ -17,6 +17,12 @@ use crate::{Blocker, CallFacts, CallKind, Environment, INSTALL_EFFECT, InlineCod
 pub enum Topic {
     /// The kind of tool.
     Family,
+    /// The level of the entry.
+    Level,
+    /// Where the tool comes from.
+    Source,
+    /// One capability.
+    Capability,
     /// One effect.
     Effect,
     /// Code in the command.
@@ -50,6 +56,9 @@ impl Topic {
     pub const fn as_str(self) -> &'static str {
         match self {
             Topic::Family => "family",
+            Topic::Level => "level",
+            Topic::Source => "source",
+            Topic::Capability => "capability",
             Topic::Effect => "effect",
             Topic::Command => "command",
             Topic::Approval => "approval",
@@ -98,6 +107,7 @@ impl Judge<'_> {
     pub(crate) fn judge(&mut self) {
         if let Some(policy) = self.policy {
             self.family(policy);
+            self.registry(policy);
             self.effects(policy);
             self.installation();
             self.command(policy);
@@ -173,6 +183,55 @@ impl Judge<'_> {
         let refusal = Refusal { code: "policy_family", field: "family", message };
         let list = ("allowed_families", &policy.allowed_families);
         self.allow_list(Topic::Family, name, list, self.facts.family.as_ref(), refusal);
+    }
+
+    /// Applies the rules about where a tool comes from and what it is good for. Absent rules say nothing.
+    fn registry(&mut self, policy: &Policy) {
+        let Some(tool) = self.facts.entry else { return };
+        if policy.allowed_levels.place.is_some() {
+            let level = tool.origin.level;
+            let list = ("allowed_levels", &policy.allowed_levels);
+            self.closed_list(Topic::Level, level.as_str(), list, Some(&level), ("policy_level", "level"));
+        }
+        if policy.allowed_sources.place.is_some() {
+            let source = tool.source();
+            let name = source.map_or("none", |source| source.as_str());
+            let list = ("allowed_sources", &policy.allowed_sources);
+            self.closed_list(Topic::Source, name, list, source.as_ref(), ("policy_source", "source"));
+        }
+        for denied in &policy.denied_capabilities.items {
+            let own = tool.all_capabilities();
+            let Some(label) = own.into_iter().find(|label| same_label(label, &denied.value)) else {
+                continue;
+            };
+            let name = shown(label);
+            let message = format!("capability `{name}` is in denied_capabilities of {}", self.file);
+            let hint =
+                format!("remove \"{}\" from denied_capabilities in {}", shown(&denied.value), denied.place);
+            let blocker = Blocker::new("policy_capability", message).at(denied.place.clone()).hint(hint);
+            self.deny(Topic::Capability, name, "denied_capabilities", blocker);
+        }
+    }
+
+    /// Compares one value with a list of allowed ones. An empty list allows nothing.
+    fn closed_list<T: PartialEq>(
+        &mut self,
+        topic: Topic,
+        subject: &str,
+        (key, rule): (&'static str, &Rule<T>),
+        value: Option<&T>,
+        (code, what): (&'static str, &str),
+    ) {
+        if let Some(item) = value.and_then(|value| rule.find(value)) {
+            return self.allow(topic, subject, format!("it is in {key}"), Some((key, item.place.clone())));
+        }
+        let at = rule.place.clone().unwrap_or_else(|| Place::file(self.file));
+        let message = format!("{what} `{subject}` is not in {key} of {}", self.file);
+        let hint = match value {
+            Some(_) => format!("add \"{subject}\" to {key} in {at}"),
+            None => format!("remove {key} in {at} to allow tools of other families"),
+        };
+        self.deny(topic, subject, key, Blocker::new(code, message).at(at).hint(hint));
     }
 
     fn effects(&mut self, policy: &Policy) {

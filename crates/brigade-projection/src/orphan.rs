@@ -109,7 +109,7 @@ pub fn orphans<'a>(
         let (header, body) = Header::read(file.bytes)?;
         let cause = cause(&header, catalog)?;
         let body = Fingerprint::of_bytes(body.as_bytes());
-        let prunable = if !catalog.is_valid() {
+        let prunable = if !catalog.is_whole() {
             Prunable::CatalogBroken
         } else if header.projection_fingerprint.matches(body) {
             Prunable::Yes

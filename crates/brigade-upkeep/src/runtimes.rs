@@ -4,7 +4,7 @@ use brigade_catalog::{Level, Runtime, Runtimes};
 use brigade_core::text::escape_terminal;
 use brigade_core::{ErrorKind, NextStep, closest, codes};
 use brigade_doctor::ConfigFile;
-use brigade_facts::{Host, bound_values, read_config};
+use brigade_facts::{Host, bound_values, read_config, read_user_runtimes};
 use brigade_fs::{FsError, Location};
 use brigade_policy::{Blocker, Failure, Fault, PolicyState};
 use brigade_runtime::{Checks, RuntimeFacts, Supervisor};
@@ -35,9 +35,19 @@ pub(crate) struct FoundRuntimes {
 
 /// Reads the runtimes and looks up their processes. Never starts or stops a runtime.
 pub(crate) fn find_runtimes(site: &Site<'_>, checks: Checks) -> Result<FoundRuntimes, UpkeepError> {
+    let user = read_user_runtimes(&site.host);
     let file = match read_config(site.fs(), RUNTIMES) {
-        Ok(bytes) => RuntimesFile::Read(Runtimes::parse(RUNTIMES, Level::Project, &bytes)),
-        Err(error) if error.is_not_found() => RuntimesFile::Missing,
+        Ok(bytes) => {
+            let project = Runtimes::parse(RUNTIMES, Level::Project, &bytes);
+            RuntimesFile::Read(match user {
+                Some(user) => project.with_user(user),
+                None => project,
+            })
+        }
+        Err(error) if error.is_not_found() => match user.filter(|user| !user.runtimes().is_empty()) {
+            Some(user) => RuntimesFile::Read(Runtimes::default().with_user(user)),
+            None => RuntimesFile::Missing,
+        },
         Err(error) => RuntimesFile::Unreadable(error.kind.to_string()),
     };
     let machine = machine_of(site.host, &site.config.policy)?;

@@ -101,7 +101,7 @@ fn plan_line<'c>(
         return Ok(gather::plan_call(room, config, tool, Ok(args), room.env.caller.clone())?.plan);
     }
     if !facts.contains_key(&tool_id) {
-        let tool = load::tool(&config.catalog, &tool_id)?;
+        let tool = load::named_tool(&config.catalog, &tool_id)?;
         let reader = FactReader::new(gather::host(room), config);
         facts.insert(tool_id.clone(), reader.plan(tool, room.env.caller.clone())?.facts);
     }

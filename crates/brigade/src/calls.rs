@@ -106,7 +106,10 @@ impl Calls {
     ///
     /// # Errors
     /// Returns [`ErrorKind::Usage`] for an unknown status, and file errors.
-    pub fn list(&self, filter: CallFilter) -> Result<CallList, Error> {
+    pub fn list(&self, mut filter: CallFilter) -> Result<CallList, Error> {
+        if let Some(tool) = &filter.tool {
+            filter.tool = Some(load::id_of(&self.room, tool)?);
+        }
         let view = Arc::new(self.room.queue().read()?);
         let counts = view.call_counts()?;
         if let Some(status) = &filter.status {
@@ -246,7 +249,7 @@ impl CallList {
 /// Returns file errors.
 pub(crate) fn note_on_tool(room: &Room, id: &str) -> Result<Option<String>, Error> {
     let catalog = load::catalog(room)?;
-    if catalog.tool(id).is_some() || Reads::of_tool_id(id).is_some() {
+    if catalog.named(id).is_some() || Reads::of_tool_id(id).is_some() {
         return Ok(None);
     }
     let failure = Failure::new(ErrorKind::NotFound, format!("no tool has the id `{}`", shown_id(id)));

@@ -11,7 +11,7 @@ use brigade_policy::ErrorLine;
 use brigade_upkeep::{Keep, examine, pin_states};
 
 use crate::error::Error;
-use crate::finding::{ListFilter, notes};
+use crate::finding::{ListFilter, discovered, notes};
 use crate::gather;
 use crate::gather::Config;
 use crate::load;
@@ -48,11 +48,13 @@ impl Tools {
         }
         let config = gather::config(&self.room)?;
         let places = filter.places(&self.room, &config)?;
+        let wants_discovered = filter.level == Some(Level::Discovered);
+        let discovered = if wants_discovered { Some(discovered(&self.room)?) } else { None };
         let lines = places.into_iter().map(|place| ToolLine::of(&config.catalog.tools()[place])).collect();
         Ok(ToolLinesReport {
             tools: lines,
             next: NextStep::ListTools,
-            discovered: filter.level.filter(|level| *level == Level::Discovered).map(|_| Vec::new()),
+            discovered,
             ..self.lines_of_all(&config.catalog)
         })
     }

@@ -17,6 +17,7 @@ use crate::catalog;
 use crate::catalog::Tools;
 use crate::error::{Error, ErrorKind};
 use crate::exit::Exit;
+use crate::finding;
 use crate::finding::ListFilter;
 use crate::gather;
 use crate::load;
@@ -62,6 +63,8 @@ impl Doctor {
     /// Returns [`ErrorKind::Usage`] for an unknown area, type, tool or runtime, and file errors.
     pub fn check(&self, request: &DoctorRequest) -> Result<CatalogReport, Error> {
         request.check()?;
+        let tool = request.tool.as_ref().map(|tool| load::id_of(&self.room, tool)).transpose()?;
+        let request = &DoctorRequest { tool, ..request.clone() };
         catalog_report(&self.room, &Parts::all(), request, &ListFilter::default())
     }
 
@@ -142,6 +145,8 @@ fn catalog_report(
     filter: &ListFilter,
 ) -> Result<CatalogReport, Error> {
     let config = gather::config(room)?;
+    let wants_discovered = filter.level == Some(Level::Discovered);
+    let discovered = if wants_discovered { Some(finding::discovered(room)?) } else { None };
     let wanted = if filter.is_empty() { None } else { Some(filter.places(room, &config)?) };
     let site = room.site(&config);
     let mut survey = Survey::read(&site, parts)?;
@@ -176,7 +181,7 @@ fn catalog_report(
         errors,
         tool_count: tools.len(),
         tools,
-        discovered: filter.level.filter(|level| *level == Level::Discovered).map(|_| Vec::new()),
+        discovered,
         raw_issue_count: raw_issues.len(),
         raw_issues,
         issue_count: issues.len(),

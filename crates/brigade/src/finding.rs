@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 
 use brigade_call::{CallStatus, Receipt};
 use brigade_catalog::{
-    Catalog, Family, FindQuery, HarnessTools, Level, Observed, Presence, Runtimes, Tool, ToolSource,
-    ToolState, candidates, gaps, label_key, rank,
+    Catalog, Family, FindQuery, HarnessTools, Level, Observed, Presence, Runtimes, SearchText, Tool,
+    ToolSource, ToolState, candidates, gaps, label_key, rank,
 };
 use brigade_core::Severity;
+use brigade_discovery::DiscoveredEntry;
 use brigade_facts::{Depth, FactReader, PresenceReader};
 use brigade_policy::{CallFacts, decide};
+use brigade_upkeep::{Memory, remembered};
 
 use crate::catalog::{Tools, summary_of};
 use crate::error::{Error, ErrorKind};
@@ -19,7 +21,7 @@ use crate::load;
 use crate::refusal::Refusal;
 use crate::report::{
     FindMatch, FindReport, Report as _, SearchMatch, SearchReport, ShadowedRow, ShowReport, ShownTool,
-    StateReason, StatsReport, ToolStats, Unfilled,
+    StateReason, StatsReport, Suggestion, ToolStats, Unfilled,
 };
 use crate::room::{CATALOG, Room};
 use crate::runtimes;
@@ -123,14 +125,19 @@ impl Tools {
             .zip(&found)
             .map(|(read, found)| SearchMatch::of(summary_of(&self.room, read), found.kind, found.score))
             .collect();
+        let text = SearchText::new(query);
+        let suggestions = suggestions(&self.room, |entry| {
+            let names = [entry.id.as_str(), entry.name.as_str()];
+            text.compare(names, entry.description.as_deref()).is_some()
+        });
         Ok(SearchReport {
             schema: SearchReport::SCHEMA,
             target: self.room.target(),
             query: query.to_owned(),
             match_count: matches.len(),
             matches,
-            suggestion_count: 0,
-            suggestions: Vec::new(),
+            suggestion_count: suggestions.len(),
+            suggestions,
             notes: notes(&config.catalog),
         })
     }
@@ -148,10 +155,8 @@ impl Tools {
         let room = &*self.room;
         let config = gather::config(room)?;
         let tools = config.catalog.tools();
-        let harness_tools = match config.catalog.settings().harness_tools {
-            Some(false) => HarnessTools::LeftOut,
-            Some(true) | None => HarnessTools::Offered,
-        };
+        let harness_tools =
+            if config.catalog.offers_harness_tools() { HarnessTools::Offered } else { HarnessTools::LeftOut };
         let fitting = candidates(tools, query, harness_tools);
         let of_candidates: Vec<&Tool> = fitting.iter().map(|candidate| candidate.tool).collect();
         let states = presences(room, &config, &of_candidates)?;
@@ -163,14 +168,25 @@ impl Tools {
                 FindMatch::of(candidate, &presence, refusals)
             })
             .collect();
+        let asked = query.capabilities.iter().chain(&query.categories);
+        let asked: Vec<SearchText> = asked.map(|label| SearchText::new(label)).collect();
+        let suggestions = suggestions(room, |entry| {
+            let fits = |text: &SearchText| {
+                text.compare([entry.name.as_str()], entry.description.as_deref()).is_some()
+            };
+            let is_of_source = query.sources.is_empty()
+                || query.sources.iter().any(|source| source.as_str() == entry.source);
+            let is_offered = harness_tools == HarnessTools::Offered || entry.source != "harness";
+            is_of_source && is_offered && (asked.is_empty() || asked.iter().any(fits))
+        });
         Ok(FindReport {
             schema: FindReport::SCHEMA,
             target: room.target(),
             query: query.into(),
             match_count: matches.len(),
             matches,
-            suggestion_count: 0,
-            suggestions: Vec::new(),
+            suggestion_count: suggestions.len(),
+            suggestions,
             gaps: gaps(tools, query),
             notes: notes(&config.catalog),
         })
@@ -260,8 +276,24 @@ fn suggested_capabilities(catalog: &Catalog, tool: &Tool) -> Vec<String> {
 }
 
 /// Lists the entries that a tool hides.
-fn shadowed(_catalog: &Catalog, _tool: &Tool) -> Vec<ShadowedRow> {
-    Vec::new()
+fn shadowed(catalog: &Catalog, tool: &Tool) -> Vec<ShadowedRow> {
+    let hidden = catalog.shadowed().iter().filter(|hidden| hidden.tool.id == tool.id);
+    hidden.map(|hidden| ShadowedRow::of(&hidden.tool)).collect()
+}
+
+/// Returns the discovered entries that a function takes, as they were remembered last. A cache that cannot be read
+/// suggests nothing.
+fn suggestions(room: &Room, fits: impl Fn(&DiscoveredEntry) -> bool) -> Vec<Suggestion> {
+    let Ok(Memory::Found(found)) = remembered(&*room.fs) else { return Vec::new() };
+    found.entries.iter().filter(|entry| fits(entry)).map(Suggestion::of).collect()
+}
+
+/// Returns every discovered entry, as remembered.
+pub(crate) fn discovered(room: &Room) -> Result<Vec<DiscoveredEntry>, Error> {
+    Ok(match remembered(&*room.fs)? {
+        Memory::Found(found) => found.entries,
+        Memory::Nothing | Memory::Unfit(_) => Vec::new(),
+    })
 }
 
 /// Returns what is wrong with the catalog as a whole.
@@ -271,7 +303,8 @@ pub(crate) fn notes(catalog: &Catalog) -> Vec<String> {
         let is_newer = issue.field.as_deref() == Some("schema") && issue.severity == Severity::Warning;
         issue.entry.is_none() && (is_unread || is_newer)
     };
-    catalog.issues().iter().filter(is_of_file).map(ToString::to_string).collect()
+    let issues = catalog.issues().iter().chain(catalog.user_issues());
+    issues.filter(is_of_file).map(ToString::to_string).collect()
 }
 
 fn stats_of(id: &str, receipts: &[&Receipt], tool: Option<&Tool>) -> ToolStats {

@@ -142,7 +142,8 @@ pub(crate) fn plan_request(
     tool_id: &str,
     args: Result<Json, ArgsProblem>,
 ) -> Result<(Planned, Option<Error>), Error> {
-    let error = match entry(room, config, tool_id, args.as_ref().unwrap_or(&Json::Null)) {
+    let meant = config.catalog.named(tool_id).map_or(tool_id, |tool| tool.id.as_str());
+    let error = match entry(room, config, meant, args.as_ref().unwrap_or(&Json::Null)) {
         Ok(tool) => return Ok((plan_call(room, config, tool, args, room.env.caller.clone())?, None)),
         Err(error) => error,
     };

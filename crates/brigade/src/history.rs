@@ -13,6 +13,7 @@ use crate::calls;
 use crate::error::{Error, ErrorKind};
 use crate::gather;
 use crate::gather::Again;
+use crate::load;
 use crate::logs;
 use crate::refusal::Refusal;
 use crate::report::{
@@ -46,6 +47,8 @@ impl Runs {
     /// # Errors
     /// Fails if the run to list before does not exist, or on a file error.
     pub fn list(&self, filter: &RunFilter) -> Result<RunListReport, Error> {
+        let tool = filter.tool.as_ref().map(|tool| load::id_of(&self.room, tool)).transpose()?;
+        let filter = &RunFilter { tool, ..filter.clone() };
         let before = match &filter.before {
             Some(prefix) => Some(find_run(&self.room, prefix)?.receipt.id().to_owned()),
             None => None,

@@ -30,7 +30,7 @@ impl Tools {
     pub fn describe_live(&self, id: &str) -> Result<DescribeReport, Error> {
         let mut report = self.describe(id)?;
         let config = gather::config(&self.room)?;
-        let tool = load::tool(&config.catalog, id)?;
+        let tool = load::named_tool(&config.catalog, id)?;
         if McpTool::of_tool(tool).is_none() {
             let shown = escape_terminal(id);
             let message = format!("tool `{shown}` names no MCP server and tool, so nothing can be asked");

@@ -3,20 +3,34 @@
 use brigade_catalog::Catalog;
 use brigade_core::NextStep;
 pub(crate) use brigade_facts::errors_of;
-use brigade_facts::{read_catalog, read_policy, unreadable};
-use brigade_fs::FsError;
+use brigade_facts::{read_catalog, read_policy, read_user_catalog, unreadable};
 use brigade_policy::PolicyState;
 use brigade_redact::Redactor;
 
 use crate::error::Error;
+use crate::gather;
 use crate::room::{CATALOG, Room};
 
-/// Reads the catalog. A missing or unreadable file is an empty catalog with an issue.
+/// Reads the catalog of the workspace, and the tools of the user. A missing or unreadable file is an empty catalog with
+/// an issue. If a file is there and cannot be read, nobody knows what of the user it would hide, so nothing of the user
+/// is used.
 pub(crate) fn catalog(room: &Room) -> Result<Catalog, Error> {
-    Ok(read_catalog(&*room.fs).or_else(|error| {
-        let issue = unreadable(CATALOG, error, room.spelled(NextStep::Init))?;
-        Ok::<_, FsError>(Catalog::new(Vec::new(), vec![issue]))
-    })?)
+    let project = match read_catalog(&*room.fs) {
+        Ok(catalog) => catalog,
+        Err(error) => {
+            let is_missing = error.is_not_found();
+            let issue = unreadable(CATALOG, error, room.spelled(NextStep::Init))?;
+            let catalog = Catalog::new(Vec::new(), vec![issue]);
+            if !is_missing {
+                return Ok(catalog);
+            }
+            catalog
+        }
+    };
+    Ok(match read_user_catalog(&gather::host(room)) {
+        Some(user) => project.with_user(user),
+        None => project,
+    })
 }
 
 /// Reads the policy. An unreadable policy blocks everything.
@@ -24,17 +38,27 @@ pub(crate) fn policy(room: &Room) -> PolicyState {
     read_policy(&*room.fs)
 }
 
-/// Finds a tool in order to show it. It may be disabled.
-pub(crate) fn any_tool<'c>(catalog: &'c Catalog, id: &str) -> Result<&'c brigade_catalog::Tool, Error> {
-    match catalog.tool(id.trim()) {
+/// Finds a tool in order to show it, by its id, an alias or `<source>:<id>`. It may be disabled.
+pub(crate) fn any_tool<'c>(catalog: &'c Catalog, name: &str) -> Result<&'c brigade_catalog::Tool, Error> {
+    match catalog.named(name) {
         Some(tool) => Ok(tool),
-        None => tool(catalog, id),
+        None => named_tool(catalog, name),
     }
 }
 
-/// Finds an enabled tool.
+/// Finds an enabled tool that somebody named: by its id, an alias or `<source>:<id>`.
+pub(crate) fn named_tool<'c>(catalog: &'c Catalog, name: &str) -> Result<&'c brigade_catalog::Tool, Error> {
+    Ok(catalog.find_named(name)?)
+}
+
+/// Finds an enabled tool by the id in a record.
 pub(crate) fn tool<'c>(catalog: &'c Catalog, id: &str) -> Result<&'c brigade_catalog::Tool, Error> {
     Ok(catalog.find(id)?)
+}
+
+/// Returns the id that a name of a filter means. Records hold ids, also of tools that are gone.
+pub(crate) fn id_of(room: &Room, name: &str) -> Result<String, Error> {
+    Ok(catalog(room)?.named(name).map_or(name, |tool| tool.id.as_str()).to_owned())
 }
 
 /// Returns an unknown typed id for display. It may be a secret that was typed by mistake.

@@ -88,7 +88,7 @@ fn select<'c>(room: &Room, catalog: &'c Catalog, id: Option<&str>, orphans: &[Or
     };
     let of_tool = |orphan: &&Orphan| orphan.header.tool_id == id.trim();
     let orphans: Vec<Orphan> = orphans.iter().filter(of_tool).cloned().collect();
-    let tools = match load::tool(catalog, id) {
+    let tools = match load::named_tool(catalog, id) {
         Ok(tool) => vec![tool],
         // A tool that is no longer in the catalog may still have orphans.
         Err(_) if !orphans.is_empty() => Vec::new(),

@@ -11,7 +11,7 @@ use brigade_call::{Call, RuntimeFact, RuntimeIssueRecord, RuntimeStatus};
 use brigade_catalog::{Family, Level, Runtime, Runtimes as RuntimeFile, Tool, starter};
 use brigade_core::{ConfigIssue, NextStep, Severity, text::escape_terminal};
 use brigade_doctor::{config_record, needed_runtime, not_usable};
-use brigade_facts::{Config, read_config, unreadable};
+use brigade_facts::{Config, read_config, read_user_runtimes, unreadable};
 use brigade_policy::{Blocker, ErrorLine};
 use brigade_runtime::{Checks, Host, RuntimeFacts, StateCounts, Supervisor};
 use brigade_upkeep::{STATE, find_runtime, machine_of};
@@ -204,9 +204,22 @@ fn configured(room: &Room) -> Result<Configured, Error> {
 
 /// Reads the runtimes. A missing or unreadable file has no runtimes and an issue.
 pub(crate) fn runtimes(room: &Room) -> Result<RuntimeFile, Error> {
+    let user = || read_user_runtimes(&gather::host(room));
     match read_config(&*room.fs, RUNTIMES) {
-        Ok(bytes) => Ok(RuntimeFile::parse(RUNTIMES, Level::Project, &bytes)),
+        Ok(bytes) => {
+            let project = RuntimeFile::parse(RUNTIMES, Level::Project, &bytes);
+            Ok(match user() {
+                Some(user) => project.with_user(user),
+                None => project,
+            })
+        }
         Err(error) => {
+            // Without a file of the project, the runtimes of the user are all.
+            if error.is_not_found()
+                && let Some(user) = user().filter(|user| !user.runtimes().is_empty())
+            {
+                return Ok(RuntimeFile::default().with_user(user));
+            }
             let issue = unreadable(RUNTIMES, error, room.spelled(NextStep::InitRuntimes))?;
             Ok(RuntimeFile::new(Vec::new(), vec![issue]))
         }

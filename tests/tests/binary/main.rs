@@ -44,6 +44,7 @@ mod packs;
 mod projections_workflow;
 mod readme_tour;
 mod registry_find;
+mod registry_levels;
 mod regressions;
 mod release_and_receipts;
 mod run_isolation;

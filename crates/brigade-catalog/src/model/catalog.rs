@@ -7,7 +7,8 @@ use brigade_core::{ConfigIssue, ErrorKind, Explained, Hint, NextStep, Place, Sev
 use brigade_redact::Redactor;
 use thiserror::Error;
 
-use super::{Reads, Settings, Tool};
+use super::{Level, Reads, Settings, Tool};
+use crate::levels::Shadowed;
 
 /// The tools of a catalog file, and its issues.
 #[derive(Clone, Debug, Default)]
@@ -15,6 +16,11 @@ pub struct Catalog {
     tools: Vec<Tool>,
     issues: Vec<ConfigIssue>,
     settings: Settings,
+    /// Ids that stand in the file, in entries that could not be read.
+    lost: Vec<String>,
+    user_issues: Vec<ConfigIssue>,
+    user_settings: Settings,
+    shadowed: Vec<Shadowed>,
     /// Indexes into `tools`, sorted by id, then by index.
     by_id: Vec<u32>,
 }
@@ -102,7 +108,38 @@ impl Catalog {
     pub fn new(tools: Vec<Tool>, issues: Vec<ConfigIssue>) -> Catalog {
         let mut by_id: Vec<u32> = (0..tools.len() as u32).collect();
         by_id.sort_by(|a, b| tools[*a as usize].id.cmp(&tools[*b as usize].id));
-        Catalog { tools, issues, settings: Settings::default(), by_id }
+        Catalog { tools, issues, by_id, ..Catalog::default() }
+    }
+
+    /// Creates a catalog of two levels.
+    pub(crate) fn layered(
+        tools: Vec<Tool>,
+        issues: Vec<ConfigIssue>,
+        settings: Settings,
+        user_issues: Vec<ConfigIssue>,
+        user_settings: Settings,
+        shadowed: Vec<Shadowed>,
+    ) -> Catalog {
+        Catalog { settings, user_issues, user_settings, shadowed, ..Catalog::new(tools, issues) }
+    }
+
+    pub(crate) fn into_parts(self) -> (Vec<Tool>, Vec<ConfigIssue>, Settings, Vec<String>) {
+        (self.tools, self.issues, self.settings, self.lost)
+    }
+
+    /// Returns the catalog with ids of entries that could not be read.
+    pub(crate) fn with_lost(self, lost: Vec<String>) -> Catalog {
+        Catalog { lost, ..self }
+    }
+
+    /// Returns the issues of the user's file, in file order. They take nothing of the project down.
+    pub fn user_issues(&self) -> &[ConfigIssue] {
+        &self.user_issues
+    }
+
+    /// Returns the entries of the user that entries of the project hide.
+    pub fn shadowed(&self) -> &[Shadowed] {
+        &self.shadowed
     }
 
     /// Returns the catalog with what its file says about itself.
@@ -116,10 +153,19 @@ impl Catalog {
         &self.settings
     }
 
+    /// Returns whether tools may be found that only a harness can run: as the project says, else as the user says, else
+    /// yes.
+    pub fn offers_harness_tools(&self) -> bool {
+        self.settings.harness_tools.or(self.user_settings.harness_tools).unwrap_or(true)
+    }
+
     /// Returns the place of the schema of a tool's file if it is newer than this version understands. Such a tool is
     /// listed, and nothing of it is planned or run.
-    pub fn newer_schema(&self, _tool: &Tool) -> Option<&Place> {
-        self.settings.newer_schema()
+    pub fn newer_schema(&self, tool: &Tool) -> Option<&Place> {
+        match tool.origin.level {
+            Level::Project => self.settings.newer_schema(),
+            Level::User | Level::Discovered => self.user_settings.newer_schema(),
+        }
     }
 
     /// Returns all tools in file order, including disabled and broken ones.
@@ -143,8 +189,19 @@ impl Catalog {
     /// # Errors
     /// Returns why there is no such tool.
     pub fn find(&self, id: &str) -> Result<&Tool, NoTool> {
-        let id = id.trim();
-        match (self.tool(id), self.issues.first()) {
+        self.usable(id.trim(), self.tool(id.trim()))
+    }
+
+    /// Finds an enabled tool by what a person types: an id, an alias or `<source>:<id>`.
+    ///
+    /// # Errors
+    /// Returns why there is no such tool.
+    pub fn find_named(&self, name: &str) -> Result<&Tool, NoTool> {
+        self.usable(name.trim(), self.named(name))
+    }
+
+    fn usable<'c>(&'c self, id: &str, found: Option<&'c Tool>) -> Result<&'c Tool, NoTool> {
+        match (found, self.issues.first()) {
             (Some(tool), _) if tool.enabled => Ok(tool),
             (_, Some(issue)) if self.tools.is_empty() => Err(NoTool::Unreadable(Box::new(issue.clone()))),
             (Some(tool), _) => Err(NoTool::Disabled { id: shown(id), place: tool.origin.place.clone() }),

@@ -122,6 +122,10 @@ impl Runtimes {
         Runtimes { runtimes, issues }
     }
 
+    pub(crate) fn into_parts(self) -> (Vec<Runtime>, Vec<ConfigIssue>) {
+        (self.runtimes, self.issues)
+    }
+
     /// Returns all runtimes in file order, including disabled and broken ones.
     pub fn runtimes(&self) -> &[Runtime] {
         &self.runtimes

@@ -1,6 +1,6 @@
 //! What is wrong in configuration files.
 
-use brigade_catalog::Catalog;
+use brigade_catalog::{Catalog, UNSAFE_USER_FILE};
 use brigade_core::{ConfigIssue, NextStep, Place, Severity};
 
 use crate::{ConfigFile, Issue, IssueType, Snapshot};
@@ -14,7 +14,34 @@ pub(super) fn catalog(snapshot: &Snapshot<'_>, found: &mut Vec<Issue>) {
         Some(ConfigFile::Unreadable { file, why }) => found.push(unreadable(IssueType::Config, file, why)),
         Some(ConfigFile::Read(catalog)) => {
             found.extend(catalog.issues().iter().map(|issue| tool_entry(catalog, issue)));
+            found.extend(catalog.user_issues().iter().map(|issue| of_user(catalog, issue)));
+            levels(catalog, found);
         }
+    }
+}
+
+/// Makes an issue of one in the file of the user.
+fn of_user(catalog: &Catalog, issue: &ConfigIssue) -> Issue {
+    let mut found = tool_entry(catalog, issue);
+    if issue.message == UNSAFE_USER_FILE {
+        found.kind = IssueType::UserCatalogUnsafe;
+    }
+    found
+}
+
+/// Entries that others hide, and aliases that lead nowhere.
+fn levels(catalog: &Catalog, found: &mut Vec<Issue>) {
+    for hidden in catalog.shadowed() {
+        let place = &hidden.tool.origin.place;
+        let nearer = catalog.tool(hidden.tool.id.as_str()).unwrap_or(&hidden.tool);
+        let detail = format!("the entry of the project replaces that of the user in {place}");
+        found.push(Issue::of_tool(IssueType::EntryShadowed, nearer, "id", detail).evidence("user"));
+    }
+    for taken in catalog.taken_aliases() {
+        let field = format!("aliases[{}]", taken.number);
+        let detail =
+            format!("the alias `{}` leads nowhere, because `{}` has it, too", taken.alias, taken.other);
+        found.push(Issue::of_tool(IssueType::AliasTaken, taken.tool, &field, detail).subject(taken.alias));
     }
 }
 

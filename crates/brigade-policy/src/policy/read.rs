@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use brigade_catalog::{ApprovalMode, Family, Seconds, misspelt_effect};
+use brigade_catalog::{ApprovalMode, Family, Level, Seconds, ToolSource, misspelt_effect};
 use brigade_command::is_dangerous_variable;
 use brigade_core::{Label, Place, Severity, closest};
 use toml::Spanned;
@@ -13,6 +13,9 @@ use crate::document::{Located, Reader, Value, text_of};
 
 const TOP: &[&str] = &[
     "allowed_families",
+    "allowed_levels",
+    "allowed_sources",
+    "denied_capabilities",
     "allowed_effects",
     "denied_effects",
     "required_approval_modes",
@@ -61,6 +64,17 @@ fn top(reader: &mut Reader<'_>, table: &DeTable<'_>, policy: &mut Policy) {
             "allowed_families" => {
                 policy.allowed_families =
                     words(reader, "allowed_families", place, value, Family::ALL, Family::as_str);
+            }
+            "allowed_levels" => {
+                policy.allowed_levels =
+                    words(reader, "allowed_levels", place, value, Level::ALL, Level::as_str);
+            }
+            "allowed_sources" => {
+                policy.allowed_sources =
+                    words(reader, "allowed_sources", place, value, ToolSource::ALL, ToolSource::as_str);
+            }
+            "denied_capabilities" => {
+                policy.denied_capabilities = texts(reader, "denied_capabilities", place, value);
             }
             "required_approval_modes" => {
                 let (all, name) = (ApprovalMode::ALL, ApprovalMode::as_str);

@@ -2,6 +2,7 @@
 
 use brigade_core::json::sorted;
 use brigade_core::{Json, NextStep};
+use brigade_discovery::DiscoveredEntry;
 pub use brigade_facts::{
     ArgumentDescription, Contract, ContractHealth, DescribedTool, McpSummary, Origin, ToolLine, ToolSummary,
 };
@@ -11,7 +12,7 @@ pub use brigade_upkeep::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{IssueReport, LiveReport, Report, Rows, SchemaId, ShownTool, Suggestion, Unfilled};
+use super::{IssueReport, LiveReport, Report, Rows, SchemaId, ShownTool, Unfilled};
 use crate::exit::Exit;
 
 /// `tools list` and `tools doctor`: the catalog, its health, and counts of calls, runs, checkpoints and runtimes.
@@ -37,7 +38,7 @@ pub struct CatalogReport {
     pub tool_count: usize,
     /// The discovered entries, if they were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub discovered: Option<Vec<Suggestion>>,
+    pub discovered: Option<Vec<DiscoveredEntry>>,
     /// All issues, including those that the last parity closeout accepted.
     #[cfg_attr(feature = "schemas", schemars(with = "Vec<IssueReport>"))]
     pub raw_issues: Rows<IssueReport>,
@@ -102,7 +103,7 @@ pub struct ToolLinesReport {
     pub tools: Vec<ToolLine>,
     /// The discovered entries, if they were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub discovered: Option<Vec<Suggestion>>,
+    pub discovered: Option<Vec<DiscoveredEntry>>,
     /// What was not understood, or could not be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,

@@ -2,6 +2,7 @@
 
 use brigade_catalog::{FindQuery, MatchKind, Presence, Tool};
 use brigade_core::{Hint, Timestamp};
+use brigade_discovery::DiscoveredEntry;
 use brigade_facts::ToolSummary;
 use brigade_policy::Blocker;
 use serde::{Deserialize, Serialize};
@@ -219,6 +220,32 @@ pub struct Suggestion {
     pub description: String,
     /// The harnesses that have it.
     pub harnesses: Vec<String>,
+}
+
+impl Suggestion {
+    /// Suggests a discovered entry.
+    pub fn of(entry: &DiscoveredEntry) -> Suggestion {
+        let mut harnesses: Vec<String> = entry.origins.iter().map(|origin| origin.harness.clone()).collect();
+        harnesses.dedup();
+        Suggestion {
+            id: entry.id.clone(),
+            name: entry.name.clone(),
+            source: entry.source.clone(),
+            description: entry.description.clone().unwrap_or_default(),
+            harnesses,
+        }
+    }
+}
+
+impl ShadowedRow {
+    /// Describes a hidden entry.
+    pub fn of(tool: &Tool) -> ShadowedRow {
+        ShadowedRow {
+            level: tool.origin.level.as_str().to_owned(),
+            file: tool.origin.place.file.clone(),
+            line: tool.origin.place.line,
+        }
+    }
 }
 
 /// What was looked for.

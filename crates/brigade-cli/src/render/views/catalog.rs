@@ -3,7 +3,7 @@
 use brigade::core::Json;
 use brigade::{
     ArgumentDescription, Contract, ContractsReport, DescribeReport, ErrorLine, ShowReport, ShownTool,
-    ToolLinesReport, ToolSummary,
+    Suggestion, ToolLinesReport, ToolSummary,
 };
 
 use super::doctor::{place, show_issues};
@@ -31,7 +31,8 @@ impl View for ToolLinesReport {
             if discovered.is_empty() {
                 page.data.line("nothing is discovered");
             }
-            return finding::suggestions(discovered, page);
+            let rows: Vec<Suggestion> = discovered.iter().map(Suggestion::of).collect();
+            return finding::suggestions(&rows, page);
         }
         if self.tools.is_empty() {
             page.data.line("no tools");

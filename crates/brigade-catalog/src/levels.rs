@@ -1,0 +1,208 @@
+//! Levels: which entry of an id is the tool, and which tool a typed name means.
+
+use std::collections::BTreeMap;
+
+use brigade_core::{ConfigIssue, Severity};
+
+use crate::model::{Catalog, Level, Runtimes, Tool};
+
+/// What is said of a file of the user that others can change.
+pub const UNSAFE_USER_FILE: &str = "others can change the file, so nothing of it is used";
+
+/// An entry that an entry of its id at a nearer level hides.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shadowed {
+    /// The hidden entry.
+    pub tool: Tool,
+}
+
+/// An alias that leads nowhere.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TakenAlias<'c> {
+    /// The tool that has it.
+    pub tool: &'c Tool,
+    /// The position in its `aliases`, from 1.
+    pub number: usize,
+    /// The alias.
+    pub alias: &'c str,
+    /// The id of the tool that has it, too, as an alias or as its id.
+    pub other: &'c str,
+}
+
+impl Catalog {
+    /// Adds the entries of the user's file behind those of this project.
+    ///
+    /// An entry of the project replaces one of the user as a whole, also if it is disabled or broken. Errors of the
+    /// user's file are kept apart and take nothing of the project down.
+    #[must_use]
+    pub fn with_user(self, user: Catalog) -> Catalog {
+        let (mut tools, issues, settings, lost) = self.into_parts();
+        let (of_user, user_issues, user_settings, _) = user.into_parts();
+        let mut shadowed = Vec::new();
+        let mut ids: Vec<String> = tools.iter().map(|tool| tool.id.as_str().to_owned()).chain(lost).collect();
+        ids.sort();
+        for tool in of_user {
+            if ids.binary_search_by(|id| id.as_str().cmp(tool.id.as_str())).is_ok() {
+                shadowed.push(Shadowed { tool });
+            } else {
+                tools.push(tool);
+            }
+        }
+        Catalog::layered(tools, issues, settings, user_issues, user_settings, shadowed)
+    }
+
+    /// Finds the tool that a typed name means: its exact id, else an alias, else `<source>:<id>`.
+    ///
+    /// An alias of two tools, or one that is an id, leads nowhere.
+    pub fn named(&self, name: &str) -> Option<&Tool> {
+        let name = name.trim();
+        if let Some(tool) = self.tool(name) {
+            return Some(tool);
+        }
+        if name.is_empty() {
+            return None;
+        }
+        let mut with_alias =
+            self.tools().iter().filter(|tool| tool.aliases.iter().any(|alias| alias == name));
+        match (with_alias.next(), with_alias.next()) {
+            (Some(tool), None) => return Some(tool),
+            (Some(_), Some(_)) => return None,
+            (None, _) => {}
+        }
+        let (source, id) = name.split_once(':')?;
+        self.tool(id).filter(|tool| tool.source().is_some_and(|own| own.as_str() == source))
+    }
+
+    /// Lists the aliases that lead nowhere.
+    pub fn taken_aliases(&self) -> Vec<TakenAlias<'_>> {
+        let mut owners: BTreeMap<&str, Vec<&Tool>> = BTreeMap::new();
+        for tool in self.tools() {
+            for alias in &tool.aliases {
+                let owners = owners.entry(alias).or_default();
+                if !owners.iter().any(|owner| owner.id == tool.id) {
+                    owners.push(tool);
+                }
+            }
+        }
+        let mut found = Vec::new();
+        for tool in self.tools().iter().filter(|tool| !tool.aliases.is_empty()) {
+            for (at, alias) in tool.aliases.iter().enumerate() {
+                let is_other = |other: &&Tool| other.id != tool.id;
+                let by_id = self.tool(alias).filter(is_other);
+                let by_alias = || owners.get(alias.as_str())?.iter().copied().find(is_other);
+                if let Some(other) = by_id.or_else(by_alias) {
+                    found.push(TakenAlias { tool, number: at + 1, alias, other: other.id.as_str() });
+                }
+            }
+        }
+        found
+    }
+
+    /// Returns the issues of the file that a tool is in.
+    pub fn issues_of(&self, level: Level) -> &[ConfigIssue] {
+        match level {
+            Level::Project => self.issues(),
+            Level::User | Level::Discovered => self.user_issues(),
+        }
+    }
+
+    /// Returns whether neither file has an error, so that no entry is unknown.
+    pub fn is_whole(&self) -> bool {
+        self.is_valid() && self.user_issues().iter().all(|issue| issue.severity != Severity::Error)
+    }
+}
+
+impl Runtimes {
+    /// Adds the runtimes of the user's file behind those of this project. The nearer of an id replaces the other.
+    #[must_use]
+    pub fn with_user(self, user: Runtimes) -> Runtimes {
+        let (mut runtimes, issues) = self.into_parts();
+        let (of_user, _) = user.into_parts();
+        for runtime in of_user {
+            if !runtimes.iter().any(|known| known.id == runtime.id) {
+                runtimes.push(runtime);
+            }
+        }
+        Runtimes::new(runtimes, issues)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PROJECT: &str = "
+        [[tool]]
+        id = 'a'
+        name = 'A'
+        family = 'script'
+        aliases = ['first', 'b', 'both']
+        [[tool]]
+        id = 'off'
+        name = 'Off'
+        family = 'script'
+        enabled = false
+        [[tool]]
+        id = 'broken'
+        name = 'Broken'
+        family = 'nonsense'
+        [[tool]]
+        id = 'lost
+        name = 'Lost'
+    ";
+
+    fn entry(id: &str, more: &str) -> String {
+        format!("[[tool]]\nid = '{id}'\nname = '{id}'\nfamily = 'script'\n{more}\n")
+    }
+
+    fn layered(user: &str) -> Catalog {
+        let user = Catalog::parse("/u/tools.toml", Level::User, user.as_bytes());
+        Catalog::parse("t", Level::Project, PROJECT.as_bytes()).with_user(user)
+    }
+
+    #[test]
+    fn an_entry_of_the_project_hides_that_of_the_user_whatever_is_wrong_with_it() {
+        let user: String = ["a", "off", "broken", "lost", "own"].map(|id| entry(id, "")).concat();
+        let catalog = layered(&user);
+        let own: Vec<_> = catalog.tools().iter().filter(|tool| tool.origin.level == Level::User).collect();
+        assert_eq!(own.iter().map(|tool| tool.id.as_str()).collect::<Vec<_>>(), ["own"]);
+        let hidden: Vec<_> = catalog.shadowed().iter().map(|hidden| hidden.tool.id.as_str()).collect();
+        assert_eq!(hidden, ["a", "off", "broken", "lost"]);
+        assert!(catalog.tool("a").is_some_and(|tool| tool.origin.level == Level::Project));
+    }
+
+    #[test]
+    fn errors_of_the_user_are_kept_apart() {
+        let catalog = layered("[[tool]]\nid = 'own'\n");
+        let before = Catalog::parse("t", Level::Project, PROJECT.as_bytes());
+        assert_eq!(catalog.issues(), before.issues());
+        assert_eq!(catalog.user_issues().len(), 2);
+        assert!(!catalog.is_whole());
+    }
+
+    #[test]
+    fn a_name_is_an_id_an_alias_or_a_qualified_id() {
+        let user = format!(
+            "{}{}",
+            entry("b", "aliases = ['both', 'mine']\nsource = {kind = 'cli'}"),
+            entry("c", "")
+        );
+        let catalog = layered(&user);
+        let named = |name: &str| catalog.named(name).map(|tool| tool.id.as_str());
+        assert_eq!(named("a"), Some("a"));
+        assert_eq!(named("first"), Some("a"));
+        assert_eq!(named("b"), Some("b"));
+        assert_eq!(named("mine"), Some("b"));
+        assert_eq!(named("both"), None);
+        assert_eq!(named("cli:b"), Some("b"));
+        assert_eq!(named("script:c"), Some("c"));
+        assert_eq!(named("script:b"), None);
+        assert_eq!(named(""), None);
+        let taken: Vec<_> = catalog
+            .taken_aliases()
+            .into_iter()
+            .map(|taken| (taken.tool.id.as_str(), taken.alias, taken.other))
+            .collect();
+        assert_eq!(taken, [("a", "b", "b"), ("a", "both", "b"), ("b", "both", "a")]);
+    }
+}

@@ -1,0 +1,154 @@
+//! Entries of the user beside those of the project, names of tools, and what the policy says of both.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use brigade_tests::Site;
+use serde_json::{Value, json};
+
+/// The directory of the user's files.
+fn user(site: &Site) -> PathBuf {
+    let directory = site.workspace.home().join(".config/brigade");
+    fs::create_dir_all(directory.join("schemas")).unwrap();
+    directory
+}
+
+/// A workspace with the tool `tool`, and a user file with these entries.
+fn site(entries: &str) -> Site {
+    let site = Site::script("echo \"hello $*\"");
+    let directory = user(&site);
+    fs::write(directory.join("schemas/any.json"), "{\"type\": \"object\"}").unwrap();
+    fs::write(directory.join("tools.toml"), entries).unwrap();
+    site
+}
+
+fn entry(id: &str, more: &str) -> String {
+    format!(
+        "[[tool]]\nid = \"{id}\"\nname = \"{id}\"\nfamily = \"script\"\ncommand = \"sh bin/tool.sh\"\n\
+         input_schema_path = \"schemas/any.json\"\neffects = [\"local-read\"]\napproval_mode = \"on-request\"\n{more}\n"
+    )
+}
+
+fn ids(rows: &Value) -> Vec<&str> {
+    rows.as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn a_tool_of_the_user_is_called_in_any_workspace() {
+    let site = site(&entry("mine", "aliases = [\"m\"]\nsource = { kind = \"cli\" }"));
+    let listed = site.json(["list"]).expect(0);
+    assert_eq!(ids(&listed["tools"]), ["tool", "mine"]);
+    assert_eq!(ids(&site.json(["list", "--level", "user"]).expect(0)["tools"]), ["mine"]);
+    let shown = site.json(["show", "mine"]).expect(0)["tool"].clone();
+    assert_eq!(shown["level"], "user");
+    let directory = user(&site);
+    assert_eq!(shown["origin"]["file"], directory.join("tools.toml").to_str().unwrap());
+    assert_eq!(shown["contract"]["input_schema_path"], directory.join("schemas/any.json").to_str().unwrap());
+    // By id, alias and qualified id; records hold the id.
+    for name in ["mine", "m", "cli:mine"] {
+        assert_eq!(site.json(["call", "plan", name]).expect(0)["plan"]["tool_id"], "mine", "{name}");
+    }
+    site.json(["show", "script:mine"]).expect(1);
+    let receipt = site.receipt_of("cli:mine", "{}");
+    assert_eq!((&receipt["tool_id"], &receipt["status"]), (&json!("mine"), &json!("completed")));
+    assert_eq!(site.json(["run", "list", "--tool", "m"]).expect(0)["runs"].as_array().unwrap().len(), 1);
+    assert_eq!(site.json(["stats", "m"]).expect(0)["tools"][0]["runs"], 1);
+}
+
+#[test]
+fn an_entry_of_the_project_replaces_that_of_the_user() {
+    let site = site(&(entry("tool", "description = \"of the user\"") + &entry("off", "")));
+    site.add_to_catalog("\n[[tool]]\nid = \"off\"\nname = \"Off\"\nfamily = \"script\"\nenabled = false\n");
+    assert_eq!(ids(&site.json(["list"]).expect(0)["tools"]), ["tool"]);
+    let shown = site.json(["show", "tool"]).expect(0)["tool"].clone();
+    assert_eq!(shown["level"], "project");
+    let file = user(&site).join("tools.toml");
+    assert_eq!(shown["shadowed"], json!([{"level": "user", "file": file.to_str().unwrap(), "line": 1}]));
+    site.json(["call", "plan", "off"]).expect(1);
+    let issues = site.json(["doctor"]).expect(0)["issues"].clone();
+    let shadowed: Vec<&Value> =
+        issues.as_array().unwrap().iter().filter(|issue| issue["issue_type"] == "entry_shadowed").collect();
+    assert_eq!(shadowed.len(), 2);
+    assert_eq!(shadowed[0]["severity"], "info");
+}
+
+#[test]
+fn an_approval_binds_the_level() {
+    let site = site(&entry("mine", ""));
+    let call = site.approved("mine", "{}");
+    // The same entry, with the same schema, in the project.
+    site.workspace.write("schemas/any.json", "{\"type\": \"object\"}");
+    site.add_to_catalog(&format!("\n{}", entry("mine", "")));
+    assert_eq!(site.json(["show", "mine"]).expect(0)["tool"]["level"], "project");
+    site.run_call(&call).refused("contract");
+}
+
+#[test]
+fn a_file_of_the_user_that_is_unsafe_or_broken_takes_nothing_down() {
+    let site = site(&entry("mine", ""));
+    let file = user(&site).join("tools.toml");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
+    assert_eq!(ids(&site.json(["list"]).expect(0)["tools"]), ["tool"]);
+    let doctor = site.json(["doctor"]).expect(0);
+    let issues = doctor["issues"].as_array().unwrap();
+    let found = issues.iter().find(|issue| issue["issue_type"] == "user_catalog_unsafe").unwrap();
+    assert_eq!(found["severity"], "error");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    assert_eq!(ids(&site.json(["list"]).expect(0)["tools"]), ["tool", "mine"]);
+    fs::write(&file, "[[tool]]\nid = \"mine\nname = 3\n").unwrap();
+    let listed = site.json(["list"]).expect(0);
+    assert_eq!(ids(&listed["tools"]), ["tool", "mine"]);
+    assert_eq!((&listed["valid"], &listed["tools"][1]["broken"]), (&json!(true), &json!(true)));
+    site.json(["call", "plan", "mine"]).refused("invalid_entry");
+    assert!(site.json(["doctor"]).expect(0)["issues"].to_string().contains("tools.toml"));
+    site.json(["call", "plan", "tool"]).expect(0);
+}
+
+#[test]
+fn paths_of_an_entry_of_the_user_stay_below_its_file() {
+    let site = site(&entry("mine", "").replace("schemas/any.json", "../any.json"));
+    fs::write(site.workspace.home().join(".config/any.json"), "{\"type\": \"object\"}").unwrap();
+    site.json(["call", "plan", "mine"]).refused("input_schema_path");
+}
+
+#[test]
+fn an_alias_that_two_tools_have_leads_nowhere() {
+    let site = site(&(entry("a", "aliases = [\"x\", \"tool\"]") + &entry("b", "aliases = [\"x\"]")));
+    site.json(["show", "x"]).expect(1);
+    assert_eq!(site.json(["show", "tool"]).expect(0)["tool"]["id"], "tool");
+    let issues = site.json(["doctor"]).expect(0)["issues"].clone();
+    let taken =
+        issues.as_array().unwrap().iter().filter(|issue| issue["issue_type"] == "alias_taken").count();
+    assert_eq!(taken, 3);
+}
+
+#[test]
+fn the_policy_limits_levels_sources_and_capabilities() {
+    let site = site(&entry("mine", "capabilities = [\"send_mail\"]\nsource = { kind = \"cli\" }"));
+    let call = site.approved("mine", "{}");
+    let policy = site.workspace.read_text(".brigade/tools/policy.toml");
+    let refused = |line: &str, code: &str| {
+        site.workspace.write(".brigade/tools/policy.toml", format!("{line}\n{policy}"));
+        let plan = site.json(["call", "plan", "mine"]).refused(code);
+        let details = plan["blocker_details"].as_array().unwrap();
+        let detail =
+            details.iter().find(|detail| detail["code"] == code).unwrap_or_else(|| panic!("{plan:#}"));
+        assert_eq!((&detail["file"], &detail["line"]), (&json!(".brigade/tools/policy.toml"), &json!(1)));
+        assert!(detail["hint"].is_string());
+    };
+    refused("allowed_levels = [\"project\"]", "policy_level");
+    site.json(["call", "plan", "tool"]).expect(0);
+    assert_eq!(site.json(["find", "--capability", "send mail"]).expect(0)["matches"][0]["callable"], false);
+    refused("allowed_levels = []", "policy_level");
+    refused("allowed_sources = [\"script\", \"mcp\"]", "policy_source");
+    refused("denied_capabilities = [\"Send-Mail\"]", "policy_capability");
+    refused("allowed_levels = [\"nonsense\"]", "policy_invalid");
+    refused("allowed_sources = [\"nonsense\"]", "policy_invalid");
+    site.workspace.write(".brigade/tools/policy.toml", format!("allowed_levels = [\"project\"]\n{policy}"));
+    site.run_call(&call).refused("policy");
+    site.workspace.write(".brigade/tools/policy.toml", &policy);
+    site.run_call(&call).expect(0);
+}
