@@ -9,6 +9,7 @@ mod list;
 mod merge;
 mod place;
 mod put;
+mod runtime;
 
 use thiserror::Error;
 use toml_edit::{Item, TableLike};
@@ -23,6 +24,7 @@ use crate::model::{
 pub use merge::{Conflict, Existing, Merged, merge};
 pub use put::put_entry;
 pub(crate) use put::{entries, format_entry};
+pub use runtime::put_runtime;
 
 /// Why a file was not changed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

@@ -157,6 +157,7 @@ pub(crate) const RUNTIME: Fields = Fields(&[
     ("pid_path", Shape::Text),
     ("log_path", Shape::Text),
     ("timeout", Shape::Seconds),
+    ("on_demand", Shape::Boolean),
 ]);
 
 /// The effects that have a meaning for risk and sandbox. Entries and policies may name others.

@@ -27,6 +27,7 @@ mod model;
 pub mod pack;
 mod presence;
 mod read;
+pub mod register;
 mod search;
 mod secrets;
 pub mod source;

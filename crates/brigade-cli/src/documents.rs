@@ -156,6 +156,7 @@ documents! {
     ProjectionPlanReport,
     QueueReport or QueueRefused,
     RegistrySyncReport,
+    RegisterReport,
     ReplayReport or ReplayRefused,
     ResumeReport or ResumeRefused,
     ReviewReport or ReviewRefused or ReviewsReport,

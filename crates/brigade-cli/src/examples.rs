@@ -74,6 +74,17 @@ const TABLE: &[Examples] = &[
             ),
         ],
     ),
+    (
+        "tools",
+        "register",
+        &[
+            (
+                "brigade tools register tools-registry.yaml --dry-run",
+                "Show which tools of a file would be added",
+            ),
+            ("brigade tools register server.json --id weather", "Add a server of the MCP registry"),
+        ],
+    ),
     ("tools", "show", &[("brigade tools show count-words", "Show a tool and its projections")]),
     ("tools", "search", &[("brigade tools search json", "Search all tools for a word")]),
     (

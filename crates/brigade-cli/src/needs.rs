@@ -53,7 +53,9 @@ fn outside(command: &Command) -> Outside {
             Tools::Run(command) if matches!(command.0, run::Run::Verify(_)) => O::Fails,
             Tools::State(_) | Tools::Pins(_) | Tools::Observe(_) | Tools::Connect(_) => O::Fails,
             Tools::Sync(arguments) if arguments.0.command.is_none() => O::Fails,
-            Tools::Agent(_) | Tools::Profile(_) | Tools::Cost(_) | Tools::Install(_) => O::Fails,
+            Tools::Agent(_) | Tools::Profile(_) | Tools::Cost(_) | Tools::Install(_) | Tools::Register(_) => {
+                O::Fails
+            }
             Tools::Find(_) | Tools::Stats(_) => O::Fails,
             _ => O::FailsAsText,
         },

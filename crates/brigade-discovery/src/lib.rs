@@ -72,3 +72,4 @@ pub use remembered::{ChangedEntry, Difference, NotRemembered, Remembered};
 pub use servers::{Server, servers};
 pub use skill::{COMMAND_LIMIT, SkillFile, read_command, read_skill};
 pub use toml::{json_of, to_toml};
+pub use yaml::yaml_value;

@@ -147,6 +147,23 @@ pub(crate) fn parse(text: &str) -> Result<Option<Node>, YamlError> {
     Ok(None)
 }
 
+/// Reads the first document of a text as one value. Depth, lines and the number of values are bounded.
+///
+/// # Errors
+/// Returns where the text is no YAML, or is over a limit.
+pub fn yaml_value(text: &str) -> Result<Json, At> {
+    match parse(text) {
+        Ok(node) => Ok(node.map_or(Json::Null, |node| node.to_json())),
+        Err(
+            YamlError::Invalid(at)
+            | YamlError::TooDeep(at)
+            | YamlError::TooLong(at)
+            | YamlError::TooMany(at)
+            | YamlError::Alias(at),
+        ) => Err(at),
+    }
+}
+
 fn place(marker: &Marker) -> At {
     At { line: marker.line().max(1), column: marker.col() + 1 }
 }

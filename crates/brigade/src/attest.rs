@@ -84,14 +84,17 @@ impl Runs {
 
 /// Returns the keys of this host, which are outside of every workspace.
 fn host_keys(room: &Room) -> Result<HostKeys, Error> {
+    Ok(HostKeys::new(config_folder(room)?.join("brigade")))
+}
+
+/// Returns the directory of the user's configuration files.
+pub(crate) fn config_folder(room: &Room) -> Result<PathBuf, Error> {
     let configured = room.env.environment.get("XDG_CONFIG_HOME").map(Path::new);
     let folder = configured
         .filter(|folder| folder.is_absolute())
         .map(Path::to_owned)
         .or_else(|| room.env.home().map(|home| home.join(".config")));
-    folder.map(|folder| HostKeys::new(folder.join("brigade"))).ok_or_else(|| {
-        Error::new(ErrorKind::Environment, "there is no home directory for the keys").hint("set HOME")
-    })
+    folder.ok_or_else(|| Error::new(ErrorKind::Environment, "there is no home directory").hint("set HOME"))
 }
 
 /// Makes a typed path absolute.

@@ -62,6 +62,7 @@ mod pins;
 mod policies;
 mod projections;
 mod refusal;
+mod register;
 mod registry;
 mod report;
 mod request;
@@ -136,6 +137,7 @@ pub use logs::LogReach;
 pub use observe::Declare;
 pub use projections::{ApplyRequest, Selection, SyncRequest};
 pub use refusal::{Refusal, RunRefusal};
+pub use register::RegisterRequest;
 pub use registry::{
     ChangedEntry, DiscoverRequest, DiscoverSource, DiscoveredEntry, DiscoveryIssue, EntryOrigin, FileState,
     HarnessFiles, Registry, harness_labels,

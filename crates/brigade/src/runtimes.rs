@@ -174,10 +174,18 @@ pub(crate) fn runtime_of(room: &Room, call: &Call, config: &Config) -> RuntimeFa
         Err(_) if !is_required => RuntimeFact::NotNeeded,
         Err(blocker) => RuntimeFact::NotReady(vec![*blocker]),
         Ok(facts) => match not_usable(tool, &facts) {
+            // A call starts it itself, and its plan looked for the program.
+            reasons if !reasons.is_empty() && is_started_by_calls(room, tool) => RuntimeFact::NotNeeded,
             reasons if is_required && !reasons.is_empty() => RuntimeFact::NotReady(reasons),
             _ => RuntimeFact::Ready(Box::new(facts.status(&*room.env.speller))),
         },
     }
+}
+
+/// Returns whether calls start the runtime of a tool.
+fn is_started_by_calls(room: &Room, tool: &Tool) -> bool {
+    let id = tool.runtime_id.as_deref().unwrap_or_default();
+    runtimes(room).is_ok_and(|runtimes| runtimes.runtime(id).is_some_and(|runtime| runtime.on_demand))
 }
 
 fn look_at_runtime(

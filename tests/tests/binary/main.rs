@@ -43,6 +43,7 @@ mod observed_inputs;
 mod packs;
 mod projections_workflow;
 mod readme_tour;
+mod register;
 mod registry_find;
 mod registry_levels;
 mod regressions;

@@ -30,6 +30,8 @@ pub struct Runtime {
     pub pid_path: Option<String>,
     /// The path prefix of its log files.
     pub log_path: Option<String>,
+    /// Whether calls start it, so that it counts as ready when it is enabled and its program is there.
+    pub on_demand: bool,
     /// The timeout of the health command.
     pub timeout: Option<Seconds>,
     /// The place of the entry.
@@ -65,6 +67,7 @@ impl Runtime {
             health_path: None,
             pid_path: None,
             log_path: None,
+            on_demand: false,
             timeout: None,
             origin,
             unsafe_fields: Vec::new(),

@@ -276,7 +276,8 @@ impl Entry for Runtime {
             7 => Slot::Text(&mut self.health_path),
             8 => Slot::Text(&mut self.pid_path),
             9 => Slot::Text(&mut self.log_path),
-            _ => Slot::Seconds(&mut self.timeout),
+            10 => Slot::Seconds(&mut self.timeout),
+            _ => Slot::Boolean(&mut self.on_demand),
         }
     }
 

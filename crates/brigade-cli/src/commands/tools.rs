@@ -26,6 +26,7 @@ mod pins;
 mod plan;
 pub(crate) mod policy;
 mod profile;
+mod register;
 pub(crate) mod run;
 pub(crate) mod runtime;
 mod search;
@@ -63,6 +64,7 @@ pub(crate) enum Tools {
     Connect(connect::ConnectArgs),
     Discover(discover::DiscoverArgs),
     Install(install::InstallArgs),
+    Register(register::RegisterArgs),
     /// Plan, queue, review and run calls
     #[command(subcommand)]
     Call(Lazy<call::Call>),
@@ -143,6 +145,7 @@ pub(crate) fn run(command: &Tools, session: &Session<'_>, output: &mut Output<'_
         Tools::ImportIssues(arguments) => output.finish(import_issues::run(session, arguments)),
         Tools::Connect(arguments) => output.finish(connect::run(session, arguments)),
         Tools::Discover(arguments) => output.finish(discover::run(session, arguments)),
+        Tools::Register(arguments) => output.finish(register::run(session, arguments)),
         Tools::Install(arguments) => output.finish(install::run(session, arguments)),
         Tools::Doctor(arguments) => doctor::run(session, arguments, output),
         Tools::Call(command) => call::run(&command.0, session, output),

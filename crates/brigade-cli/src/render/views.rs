@@ -12,6 +12,7 @@ mod mcp;
 mod packs;
 mod policy;
 mod projections;
+mod register;
 mod registry;
 mod runs;
 mod runtimes;

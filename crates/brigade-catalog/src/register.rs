@@ -1,0 +1,237 @@
+//! Reads what is to be registered: entries of our own TOML, tools in the form of other registries, and `server.json` of
+//! the MCP registry.
+//!
+//! Pure: bytes in, entries and notes out. Whatever can run or install is disabled and always asks for approval, so that
+//! a person reviews it first.
+
+mod seed;
+mod server_json;
+
+use brigade_core::{Dialect, Json, Object, Severity};
+use thiserror::Error;
+
+use crate::model::{ApprovalMode, Catalog, Level, Runtime, Tool, ToolSource};
+
+/// A tool to register.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Registration {
+    /// Its entry.
+    pub tool: Tool,
+    /// The runtime of an MCP server.
+    pub runtime: Option<Runtime>,
+    /// What it is, in a few words.
+    pub detail: String,
+}
+
+/// Something of the source that has no place in an entry, or is not taken over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RegisterNote {
+    /// The code. Its meaning never changes.
+    pub code: &'static str,
+    /// The field of the source.
+    pub field: String,
+    /// The sentence.
+    pub message: String,
+}
+
+/// Why nothing of a source is registered.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{message}")]
+pub struct RegisterError {
+    /// The code. Its meaning never changes.
+    pub code: &'static str,
+    /// The field of the source.
+    pub field: Option<String>,
+    /// The sentence. Never contains a value.
+    pub message: String,
+    /// The line, from 1.
+    pub line: Option<usize>,
+    /// The column, from 1.
+    pub column: Option<usize>,
+}
+
+impl RegisterError {
+    fn new(code: &'static str, message: impl Into<String>) -> RegisterError {
+        RegisterError { code, field: None, message: message.into(), line: None, column: None }
+    }
+
+    fn field(self, field: impl Into<String>) -> RegisterError {
+        RegisterError { field: Some(field.into()), ..self }
+    }
+}
+
+/// What a source says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Registrations {
+    /// The tools, in the order of the source.
+    pub tools: Vec<Registration>,
+    /// What is not taken over.
+    pub notes: Vec<RegisterNote>,
+    /// Why nothing is registered. Empty if everything can be.
+    pub errors: Vec<RegisterError>,
+}
+
+/// The shape in which members of an object are read, and those that are left are noted.
+struct Members<'o> {
+    object: &'o Object,
+    prefix: String,
+    known: Vec<&'static str>,
+}
+
+impl<'o> Members<'o> {
+    fn of(object: &'o Object, prefix: impl Into<String>) -> Members<'o> {
+        Members { object, prefix: prefix.into(), known: Vec::new() }
+    }
+
+    fn get(&mut self, name: &'static str) -> Option<&'o Json> {
+        self.known.push(name);
+        self.object.get(name).filter(|value| **value != Json::Null)
+    }
+
+    fn text(&mut self, name: &'static str) -> Option<String> {
+        let text = self.get(name)?.as_str()?.trim();
+        (!text.is_empty()).then(|| text.to_owned())
+    }
+
+    fn texts(&mut self, name: &'static str) -> Vec<String> {
+        match self.get(name) {
+            Some(Json::String(text)) => vec![text.trim().to_owned()],
+            Some(Json::Array(items)) => {
+                items.iter().filter_map(Json::as_str).map(|text| text.trim().to_owned()).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn field(&self, name: &str) -> String {
+        if self.prefix.is_empty() { name.to_owned() } else { format!("{}.{name}", self.prefix) }
+    }
+
+    /// Notes the members that nothing asked for.
+    fn rest(self, notes: &mut Vec<RegisterNote>) {
+        for name in self.object.keys().filter(|name| !self.known.contains(&name.as_str())) {
+            notes.push(RegisterNote {
+                code: "unknown_key",
+                field: self.field(name),
+                message: "an entry has no place for this key".to_owned(),
+            });
+        }
+    }
+}
+
+impl Registrations {
+    /// Reads a source. `file` names it in messages and decides its form: `.toml`, else JSON or YAML.
+    pub fn read(file: &str, bytes: &[u8], level: Level) -> Registrations {
+        let mut found = match (std::str::from_utf8(bytes), file.to_ascii_lowercase().ends_with(".toml")) {
+            (Err(_), _) => failed(RegisterError::new("file_invalid", "the file is not UTF-8 text")),
+            (Ok(_), true) => toml(file, bytes, level),
+            (Ok(text), false) => match value(text) {
+                Err(error) => failed(error),
+                Ok(Json::Object(object)) if server_json::is_one(&object) => server_json::read(&object),
+                Ok(value) => seed::read(&value),
+            },
+        };
+        if found.errors.is_empty() && found.tools.is_empty() {
+            found.errors.push(RegisterError::new("nothing_to_register", "the file has no tool"));
+        }
+        found.tools.iter_mut().for_each(|registration| registration.tool.wait_for_review());
+        found
+    }
+
+    fn note(&mut self, code: &'static str, field: String, message: &str) {
+        self.notes.push(RegisterNote { code, field, message: message.to_owned() });
+    }
+}
+
+fn failed(error: RegisterError) -> Registrations {
+    Registrations { errors: vec![error], ..Registrations::default() }
+}
+
+/// Parses JSON or YAML.
+fn value(text: &str) -> Result<Json, RegisterError> {
+    let text = text.trim_start_matches('\u{feff}');
+    if text.trim_start().starts_with(['{', '[']) {
+        let invalid = |error: brigade_core::JsonError| RegisterError {
+            line: error.line.into(),
+            column: error.column.into(),
+            ..RegisterError::new("file_invalid", "the file is not JSON")
+        };
+        return match Json::parse_bytes(text.as_bytes(), Dialect::Strict) {
+            Ok(value) => Ok(value),
+            // A map of YAML may begin like that, too.
+            Err(error) => brigade_discovery::yaml_value(text).map_err(|_| invalid(error)),
+        };
+    }
+    brigade_discovery::yaml_value(text).map_err(|at| RegisterError {
+        line: Some(at.line),
+        column: Some(at.column),
+        ..RegisterError::new("file_invalid", "the file is not YAML")
+    })
+}
+
+/// Reads entries of our own form.
+fn toml(file: &str, bytes: &[u8], level: Level) -> Registrations {
+    let catalog = Catalog::parse(file, level, bytes);
+    let mut found = Registrations::default();
+    if let Some(place) = catalog.settings().newer_schema() {
+        let error =
+            RegisterError::new("schema_newer", "the file has a schema that this version does not know");
+        return failed(RegisterError { line: place.line, column: place.column, ..error.field("schema") });
+    }
+    for issue in catalog.issues() {
+        let field = issue.field.clone().unwrap_or_default();
+        if issue.severity == Severity::Error {
+            found.errors.push(RegisterError {
+                code: "file_invalid",
+                field: issue.field.clone(),
+                message: issue.message.clone(),
+                line: issue.place.line,
+                column: issue.place.column,
+            });
+        } else {
+            found.note("unknown_key", field, &issue.message);
+        }
+    }
+    for tool in catalog.tools() {
+        if tool.must_be_reviewed() {
+            if tool.enabled && tool.origin.place != tool.place_of("enabled") {
+                found.note(
+                    "enabled_ignored",
+                    format!("{}.enabled", tool.id),
+                    "a person enables it after a review",
+                );
+            }
+            if tool.approval_mode.is_some_and(|mode| mode != ApprovalMode::Always) {
+                let field = format!("{}.approval_mode", tool.id);
+                found.note("approval_mode_ignored", field, "a registered tool always asks for approval");
+            }
+        }
+        let detail = tool.source().map_or("tool", ToolSource::as_str).to_owned();
+        found.tools.push(Registration { tool: tool.clone(), runtime: None, detail });
+    }
+    found
+}
+
+impl Tool {
+    /// Returns whether a person has to review the entry before something of it runs or is installed.
+    fn must_be_reviewed(&self) -> bool {
+        self.is_executable() || self.install.is_some() || self.version_command.is_some()
+    }
+
+    fn wait_for_review(&mut self) {
+        if self.must_be_reviewed() {
+            self.enabled = false;
+            self.approval_mode = Some(ApprovalMode::Always);
+        }
+    }
+}
+
+/// Makes an id of a name: what an id may not have becomes `-`.
+pub fn id_of_name(name: &str) -> String {
+    let kept =
+        |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c.to_ascii_lowercase() } else { '-' };
+    name.chars().map(kept).collect::<String>().trim_matches(['-', '.']).to_owned()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,166 @@
+//! Tools in the form of a tools registry: a list under `tools`, or one tool.
+
+use brigade_core::{Json, Object};
+
+use super::{Members, RegisterError, Registration, Registrations};
+use crate::model::{Availability, Family, Install, Runtime, SourceDetail, Tool, ToolSource, Transport};
+
+pub(super) fn read(value: &Json) -> Registrations {
+    let mut found = Registrations::default();
+    match value {
+        Json::Object(object) if object.contains_key("tools") => whole(object, &mut found),
+        Json::Object(object) => one(object, "", &mut found),
+        Json::Array(items) => list(items, "", &mut found),
+        _ => {
+            found.errors.push(RegisterError::new("file_invalid", "expected a tool, or a list under `tools`"))
+        }
+    }
+    found
+}
+
+fn whole(object: &Object, found: &mut Registrations) {
+    let mut members = Members::of(object, "");
+    if let Some(version) = members.get("version").or_else(|| object.get("schema")) {
+        let text = version.as_str().map_or_else(|| version.to_compact(), str::to_owned);
+        if text.split('.').next().map(str::trim) != Some("1") {
+            let error =
+                RegisterError::new("schema_newer", "the file has a version that this version does not know");
+            return found.errors.push(error.field("version"));
+        }
+    }
+    if let Some(Json::Object(settings)) = members.get("settings") {
+        for name in settings.keys() {
+            let (code, message) = match name.as_str() {
+                "auto_install" => ("auto_install_ignored", "nothing is installed without an approval"),
+                "prefer_local" => ("prefer_local_ignored", "entries of the project always come first"),
+                "fallback_harness" => ("fallback_harness_ignored", "write `harness_tools` under [registry]"),
+                name if name.starts_with("inherit_clawdbot") => (
+                    "inherit_ignored",
+                    "its folders are read by discovery; `harnesses` under [registry] limits that",
+                ),
+                _ => ("unknown_key", "an entry has no place for this key"),
+            };
+            found.note(code, format!("settings.{name}"), message);
+        }
+    }
+    match members.get("tools") {
+        Some(Json::Array(items)) => list(items, "tools", found),
+        _ => found.errors.push(RegisterError::new("file_invalid", "expected a list of tools").field("tools")),
+    }
+    members.rest(&mut found.notes);
+}
+
+fn list(items: &[Json], name: &str, found: &mut Registrations) {
+    for (index, item) in items.iter().enumerate() {
+        let prefix = format!("{name}[{}]", index + 1);
+        match item {
+            Json::Object(object) => one(object, &prefix, found),
+            _ => found.errors.push(RegisterError::new("file_invalid", "expected a tool").field(prefix)),
+        }
+    }
+}
+
+fn one(object: &Object, prefix: &str, found: &mut Registrations) {
+    let mut members = Members::of(object, prefix);
+    let wrong = |field: String, message: &str| RegisterError::new("field_invalid", message).field(field);
+    let Some(id) = members.text("id") else {
+        return found.errors.push(wrong(members.field("id"), "a tool needs an id"));
+    };
+    let empty = Object::new();
+    let source = members.get("source").and_then(Json::as_object).unwrap_or(&empty);
+    let mut source = Members::of(source, members.field("source"));
+    let kind = source.text("type").or_else(|| source.text("kind"));
+    let Some(kind) = kind.and_then(|kind| kind.parse::<ToolSource>().ok()) else {
+        let message = format!("expected one of {}", ToolSource::EXPECTED);
+        return found.errors.push(wrong(source.field("type"), &message));
+    };
+    let family = match kind {
+        ToolSource::Script | ToolSource::Cli => Family::Script,
+        ToolSource::Mcp => Family::Mcp,
+        ToolSource::Skill => Family::Skill,
+        ToolSource::Harness => Family::Custom,
+    };
+    let Ok(mut tool) = Tool::new(&id, family) else {
+        return found.errors.push(wrong(members.field("id"), "not a usable id"));
+    };
+    if let Some(name) = members.text("name") {
+        tool.name = name;
+    }
+    tool.description = members.text("description");
+    tool.categories = members.texts("categories");
+    tool.capabilities = members.texts("capabilities");
+    tool.aliases = members.texts("aliases");
+    tool.effects = members.texts("effects");
+    tool.permissions = members.texts("permissions");
+    tool.env_labels = members.texts("env_labels");
+    tool.project_specific = members.get("project_specific").and_then(Json::as_bool).unwrap_or_default();
+    if let Some(word) = members.text("availability") {
+        tool.availability = word.parse().ok();
+        if tool.availability.is_none() {
+            let message = format!("expected one of {}", Availability::EXPECTED);
+            found.errors.push(wrong(members.field("availability"), &message));
+        }
+    }
+    if let Some(version) = members.text("version") {
+        tool.version = version.parse().ok();
+        if tool.version.is_none() {
+            found.errors.push(wrong(members.field("version"), "expected conditions such as >=1.2, <2"));
+        }
+    }
+    if let Some(install) = members.get("install").and_then(Json::as_object) {
+        let mut install = Members::of(install, members.field("install"));
+        tool.install = Some(Box::new(Install {
+            check: install.text("check"),
+            command: install.texts("command"),
+            docs: install.text("docs"),
+        }));
+        install.rest(&mut found.notes);
+    }
+    let mut detail = SourceDetail {
+        kind: Some(kind),
+        provider: source.text("provider"),
+        server: source.text("server"),
+        skill_id: source.text("skill_id"),
+        entry: source.text("entry"),
+        path: source.text("path"),
+        ..SourceDetail::default()
+    };
+    let transport = source.text("transport").map(|word| match word.as_str() {
+        "streamable-http" | "streamable_http" => "http".to_owned(),
+        _ => word,
+    });
+    detail.transport = transport.and_then(|word| word.parse().ok());
+    let command = source.text("command");
+    source.rest(&mut found.notes);
+    let mut runtime = None;
+    match kind {
+        ToolSource::Cli => tool.command = command,
+        ToolSource::Script => tool.command = command.or_else(|| detail.path.clone()),
+        ToolSource::Mcp => {
+            let is_remote = matches!(detail.transport, Some(Transport::Http | Transport::Sse));
+            match command.filter(|_| !is_remote) {
+                Some(command) => runtime = server(&mut tool, &command),
+                None if is_remote => {}
+                None => {
+                    let message = "a server that is started needs a command";
+                    found.errors.push(wrong(members.field("source.command"), message));
+                }
+            }
+        }
+        ToolSource::Skill => tool.source_path.clone_from(&detail.path),
+        ToolSource::Harness => {}
+    }
+    if matches!(kind, ToolSource::Cli | ToolSource::Script) && tool.command.is_none() {
+        found.errors.push(wrong(members.field("source.command"), "a program needs a command"));
+    }
+    tool.source = Some(Box::new(detail));
+    members.rest(&mut found.notes);
+    found.tools.push(Registration { tool, runtime, detail: kind.as_str().to_owned() });
+}
+
+/// Makes the runtime of an MCP server, which waits for a review, and lets the entry depend on it.
+pub(super) fn server(tool: &mut Tool, command: &str) -> Option<Runtime> {
+    tool.runtime_id = Some(tool.id.to_string());
+    let runtime = Runtime::new(tool.id.as_str(), command).ok()?;
+    Some(Runtime { name: tool.name.clone(), enabled: false, on_demand: true, ..runtime })
+}

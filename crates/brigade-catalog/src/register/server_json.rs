@@ -1,0 +1,184 @@
+//! `server.json` of the official MCP registry.
+
+use brigade_core::{Json, Object};
+
+use super::seed::server;
+use super::{Members, RegisterError, Registration, Registrations, id_of_name};
+use crate::model::{Family, SourceDetail, Tool, ToolSource, Transport};
+
+/// Returns whether a document is one: it names a server and says where it is had or reached.
+pub(super) fn is_one(object: &Object) -> bool {
+    let object = object.get("server").and_then(Json::as_object).unwrap_or(object);
+    object.contains_key("name") && (object.contains_key("packages") || object.contains_key("remotes"))
+}
+
+pub(super) fn read(object: &Object) -> Registrations {
+    let mut found = Registrations::default();
+    let object = object.get("server").and_then(Json::as_object).unwrap_or(object);
+    let mut members = Members::of(object, "");
+    let Some(name) = members.text("name") else {
+        found.errors.push(RegisterError::new("field_invalid", "a server needs a name").field("name"));
+        return found;
+    };
+    let short = name.rsplit('/').next().unwrap_or(&name).to_owned();
+    let title = members.text("title").unwrap_or_else(|| name.clone());
+    let description = members.text("description");
+    let version = members.text("version");
+    let docs = members.text("websiteUrl");
+    for known in ["$schema", "repository", "status", "_meta", "icons"] {
+        let _ = members.get(known);
+    }
+    let base = |id: &str, transport: Transport, found: &mut Registrations| {
+        let Ok(tool) = Tool::new(&id_of_name(id), Family::Mcp) else {
+            found.errors.push(RegisterError::new("field_invalid", "the name is no usable id").field("name"));
+            return None;
+        };
+        let source = SourceDetail {
+            kind: Some(ToolSource::Mcp),
+            server: Some(name.clone()),
+            transport: Some(transport),
+            ..SourceDetail::default()
+        };
+        let (name, description) = (title.clone(), description.clone());
+        Some(Tool { name, description, source: Some(Box::new(source)), ..tool })
+    };
+    let packages = members.get("packages").and_then(Json::as_array).unwrap_or_default();
+    let mut is_taken = false;
+    for (index, package) in packages.iter().enumerate() {
+        let prefix = format!("packages[{}]", index + 1);
+        let Some(object) = package.as_object() else { continue };
+        if is_taken {
+            found.note("package_ignored", prefix, "an earlier package is taken");
+            continue;
+        }
+        let mut package = Members::of(object, prefix.clone());
+        let Some(command) = command_of(&mut package, version.as_deref(), &mut found) else { continue };
+        is_taken = true;
+        let Some(mut tool) = base(&short, Transport::Stdio, &mut found) else { continue };
+        tool.env_labels = variables(&mut package, &mut found);
+        let runtime = server(&mut tool, &command);
+        package.rest(&mut found.notes);
+        found.tools.push(Registration { tool, runtime, detail: "mcp server".to_owned() });
+    }
+    let remotes = members.get("remotes").and_then(Json::as_array).unwrap_or_default();
+    for (index, remote) in remotes.iter().enumerate() {
+        let Some(object) = remote.as_object() else { continue };
+        let mut remote = Members::of(object, format!("remotes[{}]", index + 1));
+        let kind = remote.text("type").or_else(|| remote.text("transport_type")).unwrap_or_default();
+        let transport = if kind == "sse" { Transport::Sse } else { Transport::Http };
+        let _ = (remote.get("url"), remote.get("headers"), remote.get("variables"));
+        let is_first = found.tools.is_empty();
+        let id = if is_first { short.clone() } else { format!("{short}-remote-{}", index + 1) };
+        if let Some(tool) = base(&id, transport, &mut found) {
+            found.note(
+                "url_not_kept",
+                remote.field("url"),
+                "a remote server is inventory, and is never contacted",
+            );
+            remote.rest(&mut found.notes);
+            found.tools.push(Registration { tool, runtime: None, detail: "remote mcp server".to_owned() });
+        }
+    }
+    if docs.is_some() {
+        found.note("unknown_key", "websiteUrl".to_owned(), "an entry has no place for this key");
+    }
+    members.rest(&mut found.notes);
+    if found.tools.is_empty() && found.errors.is_empty() {
+        let message = "no package is of npm or PyPI, and there is no remote";
+        found.errors.push(RegisterError::new("package_unsupported", message).field("packages"));
+    }
+    found
+}
+
+/// Makes the pinned command of a package.
+fn command_of(package: &mut Members<'_>, version: Option<&str>, found: &mut Registrations) -> Option<String> {
+    let registry = package.text("registryType").or_else(|| package.text("registry_type"));
+    let registry = registry.or_else(|| package.text("registry_name")).unwrap_or_default();
+    let identifier = package.text("identifier").or_else(|| package.text("name"));
+    let stated = package.text("version");
+    for known in ["registryBaseUrl", "fileSha256", "runtimeHint", "runtime_hint"] {
+        let _ = package.get(known);
+    }
+    let field = package.field("registryType");
+    let (program, separator) = match registry.as_str() {
+        "npm" => ("npx -y", "@"),
+        "pypi" => ("uvx", "@"),
+        _ => {
+            found.note("package_ignored", field, "only packages of npm and PyPI are taken");
+            return None;
+        }
+    };
+    let transport =
+        package.get("transport").and_then(|transport| transport.get("type")).and_then(Json::as_str);
+    if transport.is_some_and(|word| word != "stdio") {
+        found.note("package_ignored", package.field("transport"), "only servers over stdio are started");
+        return None;
+    }
+    let Some(identifier) = identifier.filter(|name| is_plain(name)) else {
+        let error = RegisterError::new("field_invalid", "a package needs a plain name");
+        found.errors.push(error.field(package.field("identifier")));
+        return None;
+    };
+    let version = stated.as_deref().or(version).filter(|version| is_pinned(version));
+    let Some(version) = version else {
+        let error = RegisterError::new("version_not_pinned", "a package needs one exact version");
+        found.errors.push(error.field(package.field("version")));
+        return None;
+    };
+    let mut command = format!("{program} {identifier}{separator}{version}");
+    for name in ["packageArguments", "package_arguments"] {
+        for (index, argument) in
+            package.get(name).and_then(Json::as_array).unwrap_or_default().iter().enumerate()
+        {
+            let text = |key: &str| argument.get(key).and_then(Json::as_str).filter(|text| !text.is_empty());
+            let field = format!("{}[{}]", package.field(name), index + 1);
+            match (text("name"), text("value")) {
+                (_, Some(value)) if value.contains('{') => {
+                    found.note("argument_missing", field, "its value is not known; add it to the command");
+                }
+                (name, Some(value)) => {
+                    let words = name.into_iter().chain([value]);
+                    words.for_each(|word| command.push_str(&format!(" {}", quoted(word))));
+                }
+                _ => found.note("argument_missing", field, "its value is not known; add it to the command"),
+            }
+        }
+    }
+    if package.get("runtimeArguments").is_some() || package.get("runtime_arguments").is_some() {
+        let field = package.field("runtimeArguments");
+        found.note("runtime_arguments_ignored", field, "options of the launcher are not taken over");
+    }
+    Some(command)
+}
+
+/// Lists the names of variables, and notes values that are not taken over.
+fn variables(package: &mut Members<'_>, found: &mut Registrations) -> Vec<String> {
+    let mut names = Vec::new();
+    for key in ["environmentVariables", "environment_variables"] {
+        for variable in package.get(key).and_then(Json::as_array).unwrap_or_default() {
+            let Some(name) = variable.get("name").and_then(Json::as_str) else { continue };
+            if variable.get("value").is_some() || variable.get("default").is_some() {
+                let field = format!("{}.{name}", package.field(key));
+                found.note("value_not_kept", field, "bind it under env_bindings of the policy");
+            }
+            names.push(name.to_owned());
+        }
+    }
+    names
+}
+
+fn is_plain(name: &str) -> bool {
+    !name.starts_with('-') && name.chars().all(|c| c.is_ascii_alphanumeric() || "@/._-[]".contains(c))
+}
+
+/// Returns whether a version is one version, and not a range or a tag.
+fn is_pinned(version: &str) -> bool {
+    version.starts_with(|c: char| c.is_ascii_digit())
+        && version.chars().all(|c| c.is_ascii_alphanumeric() || ".-+!_".contains(c))
+}
+
+/// Quotes a word as POSIX shells read it.
+fn quoted(word: &str) -> String {
+    let is_bare = word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:=@,+%".contains(c));
+    if is_bare { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+}

@@ -1,0 +1,77 @@
+//! Tests of the forms.
+
+use super::*;
+
+const SEED: &str = "version: \"1.0\"\nsettings:\n  auto_install: true\ntools:\n  - id: web_search\n    name: Web\n    source:\n      type: harness\n      provider: claude\n    categories: [research]\n  - id: filesystem\n    name: Files\n    source:\n      type: mcp\n      server: filesystem\n      transport: stdio\n      command: uvx mcp-server-filesystem\n    install:\n      check: which uvx\n      command: pip install uv\n    colour: red\n  - id: jq\n    name: jq\n    source: {type: cli, command: jq}\n";
+
+fn read(file: &str, text: &str) -> Registrations {
+    Registrations::read(file, text.as_bytes(), Level::Project)
+}
+
+#[test]
+fn tools_of_a_registry_become_entries_that_wait_for_a_review() {
+    let found = read("tools-registry.yaml", SEED);
+    assert_eq!(found.errors, []);
+    let notes: Vec<_> = found.notes.iter().map(|note| (note.code, note.field.as_str())).collect();
+    assert_eq!(
+        notes,
+        [("auto_install_ignored", "settings.auto_install"), ("unknown_key", "tools[2].colour")]
+    );
+    let [web, files, jq] = &found.tools[..] else { panic!("{:?}", found.tools) };
+    assert!(web.tool.enabled && web.runtime.is_none());
+    assert_eq!(web.tool.source(), Some(ToolSource::Harness));
+    let runtime = files.runtime.as_ref().unwrap();
+    assert_eq!(runtime.command, "uvx mcp-server-filesystem");
+    assert!(!runtime.enabled && runtime.on_demand && !files.tool.enabled);
+    assert_eq!(files.tool.runtime_id.as_deref(), Some("filesystem"));
+    assert_eq!((jq.tool.command.as_deref(), jq.tool.enabled), (Some("jq"), false));
+    assert_eq!(jq.tool.approval_mode, Some(ApprovalMode::Always));
+}
+
+#[test]
+fn packages_of_the_mcp_registry_are_pinned() {
+    let text = |package: &str| {
+        format!(
+            r#"{{"name":"io.github.x/weather","description":"W","version":"1.2.3","packages":[{package}]}}"#
+        )
+    };
+    let command = |package: &str| {
+        let found = read("server.json", &text(package));
+        let runtime = found.tools.first().and_then(|found| found.runtime.clone());
+        (runtime.map(|runtime| runtime.command), found.errors.first().map(|error| error.code))
+    };
+    let npm = r#"{"registryType":"npm","identifier":"@x/weather","version":"1.0.2","packageArguments":[{"type":"positional","value":"a b"}],"environmentVariables":[{"name":"API_KEY","isSecret":true}]}"#;
+    assert_eq!(command(npm), (Some("npx -y @x/weather@1.0.2 'a b'".to_owned()), None));
+    let found = read("server.json", &text(npm));
+    assert_eq!(
+        (found.tools[0].tool.id.as_str(), &found.tools[0].tool.env_labels[..]),
+        ("weather", &["API_KEY".to_owned()][..])
+    );
+    let pypi = r#"{"registryType":"pypi","identifier":"weather"}"#;
+    assert_eq!(command(pypi), (Some("uvx weather@1.2.3".to_owned()), None));
+    for bad in ["latest", "^1.0", "1 2"] {
+        let package = format!(r#"{{"registryType":"npm","identifier":"x","version":"{bad}"}}"#);
+        assert_eq!(command(&package), (None, Some("version_not_pinned")), "{bad}");
+    }
+    let remote = read(
+        "server.json",
+        r#"{"name":"a/b","remotes":[{"type":"streamable-http","url":"https://x/?k=1"}]}"#,
+    );
+    assert!(remote.tools[0].runtime.is_none() && !remote.tools[0].tool.enabled);
+}
+
+#[test]
+fn what_is_broken_or_newer_says_where() {
+    for (file, text, code) in [
+        ("a.yaml", "version: \"2.0\"\ntools: []\n", "schema_newer"),
+        ("a.toml", "schema = 99\n", "schema_newer"),
+        ("a.yaml", "tools: [", "file_invalid"),
+        ("a.json", "{\"tools\": 1", "file_invalid"),
+        ("a.toml", "[[tool]\n", "file_invalid"),
+        ("a.yaml", "id: x\n", "field_invalid"),
+        ("a.yaml", "tools: []\n", "nothing_to_register"),
+    ] {
+        let found = read(file, text);
+        assert_eq!(found.errors.first().map(|error| error.code), Some(code), "{text}");
+    }
+}

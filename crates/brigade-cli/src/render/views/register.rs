@@ -1,0 +1,51 @@
+//! Registrations of tools.
+
+use brigade::RegisterReport;
+
+use crate::render::View;
+use crate::render::page::Page;
+use crate::render::table::{Fit, Table};
+use crate::render::text::{Text, Tone};
+
+impl View for RegisterReport {
+    fn show(&self, page: &mut Page) {
+        if !self.registered.is_empty() {
+            let mut table = Table::new([
+                ("tool", Fit::Whole),
+                ("action", Fit::Whole),
+                ("source", Fit::Whole),
+                ("enabled", Fit::Whole),
+                ("what", Fit::Cut),
+            ]);
+            for row in &self.registered {
+                table.row([
+                    Text::new(Tone::Strong, &row.tool_id),
+                    Text::from(&row.action),
+                    Text::from(row.source.as_deref().unwrap_or("-")),
+                    Text::from(if row.enabled { "yes" } else { "no" }),
+                    Text::from(&row.detail),
+                ]);
+            }
+            page.data.table(table);
+        }
+        for error in &self.errors {
+            let place = match (&error.file, error.line) {
+                (Some(file), Some(line)) => format!("{file}:{line}: "),
+                (Some(file), None) => format!("{file}: "),
+                (None, _) => String::new(),
+            };
+            let field = error.field.as_deref().filter(|field| !field.is_empty());
+            let field = field.map_or_else(String::new, |field| format!("{field}: "));
+            page.data.line(
+                Text::new(Tone::Bad, &error.code)
+                    .then(Tone::Plain, &format!(" {place}{field}{}", error.message)),
+            );
+        }
+        for note in &self.notes {
+            page.note(&format!("{} ({}): {}", note.field, note.code, note.message));
+        }
+        if let Some(next) = self.registered.iter().find_map(|row| row.next_command.as_ref()) {
+            page.next(&next.to_string());
+        }
+    }
+}

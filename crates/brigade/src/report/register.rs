@@ -1,0 +1,95 @@
+//! `tools register`.
+
+use brigade_core::Hint;
+use serde::{Deserialize, Serialize};
+
+use super::{Report, SchemaId};
+use crate::exit::Exit;
+
+/// `tools register`: the tools that were added to a catalog.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct RegisterReport {
+    /// The schema id.
+    #[serde(deserialize_with = "RegisterReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// `project` or `user`.
+    pub level: String,
+    /// The catalog file.
+    pub config_path: String,
+    /// Whether nothing was written, because the report only shows what would be.
+    pub dry_run: bool,
+    /// The tools, in the order of the sources; empty if there are errors.
+    pub registered: Vec<RegisteredTool>,
+    /// Number of tools.
+    pub registered_count: usize,
+    /// What was not taken over.
+    pub notes: Vec<RegisterNoteRow>,
+    /// Why nothing was written. Empty if all tools were registered.
+    pub errors: Vec<RegisterErrorRow>,
+}
+
+impl Report for RegisterReport {
+    const SCHEMA: &'static str = "brigade.register.v1";
+
+    fn exit(&self) -> Exit {
+        if self.errors.is_empty() { Exit::Done } else { Exit::Refused }
+    }
+}
+
+/// A registered tool.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct RegisteredTool {
+    /// The tool.
+    pub tool_id: String,
+    /// `add`, `replace`, `would-add` or `would-replace`.
+    pub action: String,
+    /// Its family.
+    pub family: String,
+    /// Where it comes from: `script`, `cli`, `mcp`, `skill` or `harness`.
+    pub source: Option<String>,
+    /// `project` or `user`.
+    pub level: String,
+    /// Whether it may be used. What can run or install waits for a review.
+    pub enabled: bool,
+    /// The runtime of an MCP server.
+    pub runtime_id: Option<String>,
+    /// What it is, in a few words.
+    pub detail: String,
+    /// The next command to try.
+    pub next_command: Option<Hint>,
+}
+
+/// Something that was not taken over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct RegisterNoteRow {
+    /// The code. Its meaning never changes.
+    pub code: String,
+    /// The field of the source.
+    pub field: String,
+    /// The sentence.
+    pub message: String,
+}
+
+/// Why nothing was written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct RegisterErrorRow {
+    /// The code. Its meaning never changes.
+    pub code: String,
+    /// The field that it is about.
+    pub field: Option<String>,
+    /// The sentence.
+    pub message: String,
+    /// The file that has it.
+    pub file: Option<String>,
+    /// The line, from 1.
+    pub line: Option<usize>,
+    /// The column, from 1.
+    pub column: Option<usize>,
+}

@@ -1,0 +1,108 @@
+//! `tools register`: the tools of files, written for a review.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::disallowed_methods, reason = "tests set up files and look at what the binary left")]
+
+use std::fs;
+
+use brigade_tests::Site;
+use serde_json::{Value, json};
+
+const SEED: &str = "version: \"1.0\"\nsettings:\n  auto_install: true\ntools:\n  - id: filesystem\n    name: Filesystem\n    source:\n      type: mcp\n      server: filesystem\n      transport: stdio\n      command: uvx mcp-server-filesystem\n    availability: installed\n    install:\n      check: which uvx\n      command: pip install uv\n    colour: red\n  - id: jq\n    name: jq\n    source: {type: cli, command: jq}\n    capabilities: [parse_json]\n";
+
+const KEPT: &str =
+    "# mine\n[[tool]]\nid = \"own\" # the first\nname = \"Own\"\nfamily = \"script\"\ncommand = \"sh\"\n";
+
+fn site() -> Site {
+    let site = Site::empty();
+    site.workspace.write(".brigade/tools.toml", KEPT);
+    site
+}
+
+fn register(site: &Site, text: &str, name: &str, words: &[&str], code: i32) -> Value {
+    let file = site.beside(name);
+    fs::write(&file, text).unwrap();
+    let file = file.display().to_string();
+    let words: Vec<&str> = ["register", &file].into_iter().chain(words.iter().copied()).collect();
+    site.json(words).expect(code)
+}
+
+fn codes(document: &Value, key: &str) -> Vec<String> {
+    let rows = document[key].as_array().unwrap().iter();
+    rows.map(|row| row["code"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn tools_of_a_registry_are_added_for_a_review() {
+    let site = site();
+    let dry = register(&site, SEED, "r.yaml", &["--dry-run"], 0);
+    assert_eq!((&dry["registered"][0]["action"], &dry["registered_count"]), (&json!("would-add"), &json!(2)));
+    assert_eq!(site.workspace.read_text(".brigade/tools.toml"), KEPT);
+    let document = register(&site, SEED, "r.yaml", &[], 0);
+    let row = &document["registered"][0];
+    assert_eq!(
+        (&row["tool_id"], &row["action"], &row["enabled"]),
+        (&json!("filesystem"), &json!("add"), &json!(false))
+    );
+    assert_eq!(
+        (&row["family"], &row["source"], &row["runtime_id"]),
+        (&json!("mcp"), &json!("mcp"), &json!("filesystem"))
+    );
+    assert_eq!(codes(&document, "notes"), ["auto_install_ignored", "unknown_key"]);
+    let catalog = site.workspace.read_text(".brigade/tools.toml");
+    assert!(catalog.starts_with(KEPT), "{catalog}");
+    let runtimes = site.workspace.read_text(".brigade/tools/runtimes.toml");
+    assert!(runtimes.contains("enabled = false") && runtimes.contains("on_demand = true"), "{runtimes}");
+    let shown = site.json(["show", "jq"]).expect(0);
+    assert_eq!(
+        (&shown["tool"]["enabled"], &shown["tool"]["capabilities"]),
+        (&json!(false), &json!(["parse_json"]))
+    );
+    // Once more, it is taken; replacing disables it again.
+    assert!(codes(&register(&site, SEED, "r.yaml", &[], 1), "errors").contains(&"id_taken".to_owned()));
+    site.workspace.write(".brigade/tools.toml", catalog.replace("enabled = false", "enabled = true"));
+    let replaced = register(&site, SEED, "r.yaml", &["--replace"], 0);
+    assert_eq!(replaced["registered"][1]["action"], "replace");
+    assert_eq!(site.workspace.read_text(".brigade/tools.toml"), catalog);
+}
+
+#[test]
+fn all_are_written_or_none() {
+    let site = site();
+    let secret = "tools:\n  - id: good\n    source: {type: cli, command: jq}\n  - id: bad\n    source: {type: cli, command: 'curl --token ghp_0123456789abcdefghijABCDEFGHIJ012345'}\n";
+    let document = register(&site, secret, "s.yaml", &[], 1);
+    assert_eq!(
+        (codes(&document, "errors"), &document["registered"]),
+        (vec!["secret_in_entry".to_owned()], &json!([]))
+    );
+    assert!(!document.to_string().contains("ghp_0123"));
+    assert_eq!(site.workspace.read_text(".brigade/tools.toml"), KEPT);
+    for (name, text, code) in [
+        ("a.yaml", "tools: [", "file_invalid"),
+        ("b.yaml", "version: '2.0'\ntools: []\n", "schema_newer"),
+        ("c.yaml", "id: own\nsource: {type: cli, command: jq}\n", "id_taken"),
+    ] {
+        assert_eq!(codes(&register(&site, text, name, &[], 1), "errors"), [code]);
+    }
+    site.workspace.write(".brigade/tools.toml", "[[tool]\n");
+    let broken = register(&site, "id: jq\nsource: {type: cli, command: jq}\n", "d.yaml", &[], 1);
+    assert_eq!(codes(&broken, "errors"), ["target_invalid"]);
+    assert_eq!(site.workspace.read_text(".brigade/tools.toml"), "[[tool]\n");
+}
+
+#[test]
+fn a_server_of_the_mcp_registry_is_pinned() {
+    let site = site();
+    let text = r#"{"name": "io.github.x/weather", "description": "W", "version": "1.0.0", "packages": [{"registryType": "npm",
+        "identifier": "@x/weather", "version": "1.2.3", "environmentVariables": [{"name": "API_KEY", "isSecret": true}]}]}"#;
+    let document = register(&site, text, "server.json", &["--id", "wetter"], 0);
+    assert_eq!(document["registered"][0]["runtime_id"], "wetter");
+    let runtimes = site.workspace.read_text(".brigade/tools/runtimes.toml");
+    assert!(runtimes.contains("npx -y @x/weather@1.2.3"), "{runtimes}");
+    assert!(site.workspace.read_text(".brigade/tools.toml").contains("API_KEY"));
+    // The catalog of the user is outside of the workspace.
+    let user =
+        register(&site, "id: jq\nsource: {type: cli, command: jq}\n", "u.yaml", &["--level", "user"], 0);
+    assert!(user["config_path"].as_str().unwrap().ends_with("brigade/tools.toml"));
+    assert!(fs::read_to_string(user["config_path"].as_str().unwrap()).unwrap().contains("id = \"jq\""));
+}
