@@ -176,6 +176,7 @@ documents! {
     SearchReport,
     ShowReport or ToolRefused,
     StateReport,
+    CheckReport,
     StatsReport,
     SyncPlanReport,
     ToolLinesReport,

@@ -91,11 +91,16 @@ const TABLE: &[Examples] = &[
         "tools",
         "find",
         &[
-            (
-                "brigade tools find --capability \"parse yaml\"",
-                "Show which tools can do it, and which can be called",
-            ),
+            ("brigade tools find --capability \"parse yaml\"", "Show which tools can do it"),
             ("brigade tools find --category data --available", "Leave out tools that are not there"),
+        ],
+    ),
+    (
+        "tools",
+        "check",
+        &[
+            ("brigade tools check count-words", "Look whether one tool is there"),
+            ("brigade tools check --all --json", "List which tools are there, missing or outdated"),
         ],
     ),
     ("tools", "stats", &[("brigade tools stats", "Count the runs of every tool")]),
@@ -456,6 +461,10 @@ mod tests {
         let workspace = folder.path().join("sample");
         let mut files = crate::commands::sample_files();
         files.push(brigade::NewFile::new("args.json", r#"{"paths": ["README.md"]}"#));
+        files.push(brigade::NewFile::new("tools-registry.yaml", "tools:\n  - id: fmt\n    name: fmt\n"));
+        let server = r#"{"name": "io.example/weather", "version": "1.0.0", "packages": [{"registryType": "npm",
+            "identifier": "weather", "version": "1.0.0", "transport": {"type": "stdio"}}]}"#;
+        files.push(brigade::NewFile::new("server.json", server));
         Workspace::with_files(&workspace, &files, Env::of_process()).unwrap();
         let surroundings = Surroundings::of_test(workspace);
         let is_id = |word: &str| 2 < word.len() && word.bytes().all(|byte| byte.is_ascii_uppercase());

@@ -37,6 +37,7 @@ mod batch;
 mod brief;
 mod calls;
 mod catalog;
+mod checking;
 mod checkpoints;
 mod clients;
 mod defaults;
@@ -122,6 +123,7 @@ pub use agent_calls::{AgentCall, AgentCalls, Asked, Counted, Limit, Output, Spen
 pub use agents::Agents;
 pub use args::ArgsSource;
 pub use calls::{CallFilter, CallList};
+pub use checking::WhatToCheck;
 pub use clients::{ConnectRequest, ConnectStep, Scope, Transport};
 pub use defaults::DefaultsRequest;
 pub use doctor::DoctorRequest;

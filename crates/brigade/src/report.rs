@@ -6,6 +6,7 @@
 mod agents;
 mod calls;
 mod catalog;
+mod checking;
 mod checkpoints;
 mod clients;
 mod doctor;
@@ -30,6 +31,7 @@ pub use brigade_core::json::Rows;
 pub use brigade_doctor::{IssueReport, ProjectionMarks};
 pub use calls::*;
 pub use catalog::*;
+pub use checking::*;
 pub use checkpoints::*;
 pub use clients::*;
 pub use doctor::*;

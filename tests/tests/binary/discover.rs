@@ -2,6 +2,7 @@
 
 #![allow(
     clippy::disallowed_methods,
+    clippy::unwrap_used,
     reason = "tests make files, pipes and links in a home directory, and look at modes"
 )]
 

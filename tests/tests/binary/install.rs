@@ -189,9 +189,12 @@ fn all_that_is_missing_is_queued_and_nothing_runs() {
     assert_eq!(run(&site, &id, 0)["install"]["after"], "available");
 }
 
+/// A change of the workspace.
+type Edit = fn(&Site);
+
 #[test]
 fn an_approval_binds_the_entry_the_command_and_the_installer() {
-    let edits: [(&str, fn(&Site)); 4] = [
+    let edits: [(&str, Edit); 4] = [
         ("changed_program", |site| {
             fs::write(site.beside("bin").join("fetcher"), "#!/bin/sh\ntrue\n").unwrap();
         }),

@@ -95,6 +95,30 @@ fn a_tool_is_shown_with_its_registry_and_its_state() {
 }
 
 #[test]
+fn a_check_says_which_tools_are_there() {
+    let site = site();
+    let one = site.json(["check", "shout", "shout"]).expect(0);
+    assert_eq!(ids(&one["tools"]), ["shout"]);
+    assert_eq!(one["counts"], json!({"available": 1, "missing": 0, "outdated": 0, "unknown": 0}));
+    assert_eq!(one["ran_checks"], json!(false));
+    assert!(one["tools"][0]["program"].as_str().unwrap().ends_with("/sh"));
+
+    let all = site.json(["check", "--all"]).expect(1);
+    assert_eq!(ids(&all["tools"]), ["shout", "yq", "read-yaml", "browse"]);
+    assert_eq!(all["counts"], json!({"available": 2, "missing": 2, "outdated": 0, "unknown": 0}));
+    let yq = &all["tools"][1];
+    assert_eq!((&yq["state"], &yq["source"]), (&json!("missing"), &json!("cli")));
+    assert_eq!(yq["reasons"][0]["code"], "program_missing");
+    let version = json!({"required": ">=4.30, <5", "observed": null, "observed_at": null, "satisfied": null});
+    assert_eq!(yq["version"], version);
+    assert_eq!(yq["install"]["docs"], "https://example.org/yq");
+
+    site.tools(["check", "nope"]).assert_code(1);
+    site.tools(["check"]).assert_code(2);
+    site.tools(["check", "yq", "--all"]).assert_code(2);
+}
+
+#[test]
 fn tools_are_found_by_what_they_are_good_for() {
     let site = site();
     let found = site.json(["find", "--capability", "PARSE-yaml", "--capability", "fly"]).expect(0);

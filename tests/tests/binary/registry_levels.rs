@@ -1,6 +1,10 @@
 //! Entries of the user beside those of the project, names of tools, and what the policy says of both.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests write the files of a user, and one that cannot go on fails"
+)]
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -136,6 +136,10 @@ fn a_whole_way_names_every_schema() {
     json("tools show tool");
     json("tools search tool");
     json("tools find --source script");
+    json("tools check --all");
+    json("tools install tool");
+    site.workspace.write("tools.yaml", "tools:\n  - id: fmt\n    name: fmt\n");
+    json(&format!("tools register {} --dry-run", site.workspace.join("tools.yaml").display()));
     json("tools stats");
     json("tools describe tool");
     json("tools contracts");

@@ -62,7 +62,7 @@ mod tests {
         expect.origin = found.origin.clone();
         assert_eq!(found, expect);
         assert_eq!(found.origin.level, Level::User);
-        assert_eq!(found.place_of("command"), Place::at("tools.toml", 11, 11));
+        assert_eq!(found.place_of("command"), Place::at("tools.toml", 11, 1));
         assert_eq!(found.place_of("effects"), tool.origin.place);
     }
 }

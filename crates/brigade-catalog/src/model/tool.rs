@@ -219,8 +219,8 @@ impl Tool {
         table.keys().position(|name| name == key).and_then(|at| u16::try_from(at + 1).ok()).unwrap_or(0)
     }
 
-    /// Returns the directory that paths of documents (sources, schemas, examples) are below, if it is not the workspace:
-    /// for an entry of the user, that of its file. The command and its directory always mean the workspace.
+    /// Returns the directory that paths of documents (sources, schemas, examples) are below, if it is not the
+    /// workspace: for an entry of the user, that of its file. The command and its directory always mean the workspace.
     pub fn directory_of_documents(&self) -> Option<&Path> {
         match self.origin.level {
             Level::Project => None,

@@ -3,6 +3,7 @@
 mod agent;
 mod apply;
 pub(crate) mod call;
+mod check;
 pub(crate) mod checkpoint;
 mod connect;
 mod contracts;
@@ -52,6 +53,7 @@ pub(crate) enum Tools {
     Show(show::ShowArgs),
     Search(search::SearchArgs),
     Find(find::FindArgs),
+    Check(check::CheckArgs),
     Stats(stats::StatsArgs),
     Describe(describe::DescribeArgs),
     Contracts(contracts::ContractsArgs),
@@ -134,6 +136,7 @@ pub(crate) fn run(command: &Tools, session: &Session<'_>, output: &mut Output<'_
         Tools::Show(arguments) => output.finish(show::run(session, arguments)),
         Tools::Search(arguments) => output.finish(search::run(session, arguments)),
         Tools::Find(arguments) => output.finish(find::run(session, arguments)),
+        Tools::Check(arguments) => output.finish(check::run(session, arguments)),
         Tools::Stats(arguments) => output.finish(stats::run(session, arguments)),
         Tools::Describe(arguments) => output.finish(describe::run(session, arguments)),
         Tools::Contracts(arguments) => output.finish(contracts::run(session, arguments)),

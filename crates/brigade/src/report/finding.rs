@@ -1,6 +1,6 @@
 //! Documents about finding tools.
 
-use brigade_catalog::{FindQuery, MatchKind, Presence, Tool};
+use brigade_catalog::{FindQuery, Install, MatchKind, Presence, Tool};
 use brigade_core::{Hint, Timestamp};
 use brigade_discovery::DiscoveredEntry;
 use brigade_facts::ToolSummary;
@@ -90,6 +90,17 @@ pub struct InstallRow {
     pub command: Vec<String>,
     /// The page about it.
     pub docs: Option<String>,
+}
+
+impl InstallRow {
+    /// Puts together what `[tool.install]` says.
+    pub(super) fn of(install: &Install) -> InstallRow {
+        InstallRow {
+            check: install.check.clone(),
+            command: install.command.clone(),
+            docs: install.docs.clone(),
+        }
+    }
 }
 
 /// What a call costs, as declared.
@@ -186,11 +197,7 @@ impl ShownTool {
             state: presence.state.as_str().to_owned(),
             reasons: StateReason::all_of(presence),
             version: tool.version.as_ref().map(ToString::to_string),
-            install: tool.install.as_deref().map(|install| InstallRow {
-                check: install.check.clone(),
-                command: install.command.clone(),
-                docs: install.docs.clone(),
-            }),
+            install: tool.install.as_deref().map(InstallRow::of),
             cost: tool
                 .cost
                 .as_deref()

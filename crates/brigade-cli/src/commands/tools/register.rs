@@ -38,8 +38,9 @@ enum Registered {
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &RegisterArgs) -> Result<RegisterReport, Error> {
+    let sources = arguments.sources.iter().map(|path| session.absolute(path));
     session.workspace()?.catalog().register(&RegisterRequest {
-        sources: arguments.sources.clone(),
+        sources: sources.collect::<Result<_, Error>>()?,
         level: match arguments.level {
             Registered::Project => Level::Project,
             Registered::User => Level::User,

@@ -1,6 +1,6 @@
 //! Tools that were found, and how they were used.
 
-use brigade::{FindReport, SearchReport, ShownTool, StateReason, StatsReport, Suggestion};
+use brigade::{CheckReport, FindReport, SearchReport, ShownTool, StateReason, StatsReport, Suggestion};
 
 use crate::render::page::Page;
 use crate::render::table::{Fit, Table};
@@ -69,6 +69,32 @@ impl View for SearchReport {
         }
         page.data.table(table);
         suggestions(&self.suggestions, page);
+    }
+}
+
+impl View for CheckReport {
+    fn show(&self, page: &mut Page) {
+        if self.tools.is_empty() {
+            page.data.line("no tool is enabled");
+            return page.next("brigade tools list");
+        }
+        let mut table =
+            Table::new([("id", Fit::Whole), ("state", Fit::Whole), ("program", Fit::Cut), ("why", Fit::Cut)]);
+        for tool in &self.tools {
+            let why: Vec<&str> = tool.reasons.iter().map(|reason| reason.message.as_str()).collect();
+            table.row([
+                tool_id(&tool.id, false),
+                words::status(&tool.state),
+                Text::from(tool.program.as_deref().unwrap_or("")),
+                Text::from(why.join("; ")),
+            ]);
+        }
+        page.data.table(table);
+        let missing = |tool: &&brigade::CheckedTool| tool.state == "missing" && tool.install.is_some();
+        match self.tools.iter().find(missing) {
+            Some(tool) => page.next(&format!("brigade tools install {}", tool.id)),
+            None => page.next(&format!("brigade tools show {}", self.tools[0].id)),
+        }
     }
 }
 

@@ -1,0 +1,29 @@
+//! `brigade tools check`
+
+use brigade::{CheckReport, Error, WhatToCheck};
+use clap::Args;
+
+use crate::session::Session;
+
+/// Look whether tools are there, without starting anything
+///
+/// Looks for programs on PATH, scripts, skills, runtimes and the programs of agents, and answers install checks of the
+/// forms `which X`, `command -v X` and `test -x|-f|-d P`. What only a start would tell is unknown. Exits with 1 unless
+/// all are available.
+#[derive(Args, Debug)]
+pub(crate) struct CheckArgs {
+    /// Ids of the tools
+    #[arg(value_name = "ID", required_unless_present = "all")]
+    ids: Vec<String>,
+    /// Look for all enabled tools
+    #[arg(long, conflicts_with = "ids")]
+    all: bool,
+}
+
+pub(crate) fn run(session: &Session<'_>, arguments: &CheckArgs) -> Result<CheckReport, Error> {
+    let what = match arguments.all {
+        true => WhatToCheck::All,
+        false => WhatToCheck::Named(arguments.ids.clone()),
+    };
+    session.workspace()?.catalog().check(&what)
+}

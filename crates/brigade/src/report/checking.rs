@@ -1,0 +1,114 @@
+//! Documents about whether tools are there.
+
+use brigade_catalog::{Presence, Tool};
+use brigade_core::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{InstallRow, Report, SchemaId, StateReason};
+use crate::exit::Exit;
+
+/// The version of a tool.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct VersionRow {
+    /// The versions that suit, as the entry says.
+    pub required: Option<String>,
+    /// The version that was seen last.
+    pub observed: Option<String>,
+    /// When it was seen.
+    pub observed_at: Option<Timestamp>,
+    /// Whether it suits, if that is known.
+    pub satisfied: Option<bool>,
+}
+
+/// Whether a tool is there.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct CheckedTool {
+    /// The id.
+    pub id: String,
+    /// The level of its file: `project` or `user`.
+    pub level: String,
+    /// Where it comes from: `script`, `cli`, `mcp`, `skill` or `harness`; `null` for other families.
+    pub source: Option<String>,
+    /// Whether it is expected to be there: `always`, `installed` or `conditional`.
+    pub availability: Option<String>,
+    /// Whether it is there: `available`, `missing`, `outdated` or `unknown`.
+    pub state: String,
+    /// Why it is not available.
+    pub reasons: Vec<StateReason>,
+    /// The program that was found.
+    pub program: Option<String>,
+    /// Its version.
+    pub version: VersionRow,
+    /// How it is installed.
+    pub install: Option<InstallRow>,
+}
+
+impl CheckedTool {
+    /// Puts together what was seen of a tool.
+    pub fn of(tool: &Tool, presence: &Presence) -> CheckedTool {
+        let tool = &*tool.without_secrets();
+        CheckedTool {
+            id: tool.id.as_str().to_owned(),
+            level: tool.origin.level.as_str().to_owned(),
+            source: tool.source().map(|source| source.as_str().to_owned()),
+            availability: tool.availability.map(|availability| availability.as_str().to_owned()),
+            state: presence.state.as_str().to_owned(),
+            reasons: StateReason::all_of(presence),
+            program: presence.program.clone(),
+            version: VersionRow {
+                required: tool.version.as_ref().map(ToString::to_string),
+                observed: None,
+                observed_at: None,
+                satisfied: presence.satisfied,
+            },
+            install: tool.install.as_deref().map(InstallRow::of),
+        }
+    }
+}
+
+/// How many tools are in which state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct CheckCounts {
+    /// Everything that they need was seen.
+    pub available: usize,
+    /// Something that they need is missing.
+    pub missing: usize,
+    /// They are there, in a version that does not suit.
+    pub outdated: usize,
+    /// Nothing says it, without starting something.
+    pub unknown: usize,
+}
+
+/// `tools check`: whether tools are there.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct CheckReport {
+    /// The schema id.
+    #[serde(deserialize_with = "CheckReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The catalog of the project.
+    pub config_path: String,
+    /// The tools.
+    pub tools: Vec<CheckedTool>,
+    /// How many tools are in which state.
+    pub counts: CheckCounts,
+    /// Whether commands of entries were run for it.
+    pub ran_checks: bool,
+}
+
+impl Report for CheckReport {
+    const SCHEMA: SchemaId = "brigade.tool-check.v1";
+
+    fn exit(&self) -> Exit {
+        if self.counts.available == self.tools.len() { Exit::Done } else { Exit::Refused }
+    }
+}
