@@ -176,9 +176,13 @@ fn of_user(tool: &Tool, id: &str, runtime: Option<&Runtime>, facts: &FoundRuntim
     let say = |kind: IssueType, detail: String, evidence: &str| {
         Some(Issue::of_tool(kind, tool, "runtime_id", detail).evidence(evidence).object(id))
     };
-    if runtime.is_none() {
+    let Some(runtime) = runtime else {
         let detail = format!("runtime {id} is not configured, or not enabled");
         return say(IssueType::RuntimeMissing, detail, "");
+    };
+    if runtime.on_demand {
+        // Calls start a process of their own.
+        return None;
     }
     let state = facts.of(id)?;
     let is_unhealthy = state.health.as_ref().is_some_and(|health| !health.ok);

@@ -376,6 +376,11 @@ fn runtimes_and_their_users_are_looked_at() {
     let taken = vec![of_field(IssueType::RuntimePortConflict, "port")];
     let stopped = RuntimeFacts { state: RuntimeState::Stopped, issues: taken, ..running() };
     with(read(), stopped, &["runtime_port_conflict helper", "runtime_stopped greet"]);
+    let started_by_calls = [&file[..], b"on_demand = true\n"].concat();
+    let on_demand = Runtimes::parse("runtimes.toml", Level::Project, &started_by_calls);
+    let stopped = RuntimeFacts { state: RuntimeState::Stopped, ..running() };
+    with(read(), stopped.clone(), &["runtime_stopped greet"]);
+    with(ConfigFile::Read(&on_demand), stopped, &[]);
     let outside = ["log_path", "pid_path"].map(|field| of_field(IssueType::RuntimeOutsidePath, field));
     with(read(), known(&outside), &["path_outside helper log_path", "path_outside helper pid_path"]);
     let of_process = |kind: IssueType| of_field(kind, "pid_path");
