@@ -1,7 +1,5 @@
 //! Looking whether tools are there.
 
-use std::collections::HashSet;
-
 use brigade_catalog::{Tool, ToolState};
 
 use crate::catalog::{Tools, enabled};
@@ -33,13 +31,7 @@ impl Tools {
         let tools: Vec<&Tool> = match what {
             WhatToCheck::All => enabled(&config.catalog),
             WhatToCheck::Named(ids) => {
-                let find = |id: &String| {
-                    load::any_tool(&config.catalog, id).map_err(|error| error.refusing(room, Refusal::Tool))
-                };
-                let mut seen = HashSet::new();
-                let mut tools = ids.iter().map(find).collect::<Result<Vec<&Tool>, Error>>()?;
-                tools.retain(|tool| seen.insert(tool.id.as_str()));
-                tools
+                load::any_tools(&config.catalog, ids).map_err(|error| error.refusing(room, Refusal::Tool))?
             }
         };
         let presences = presences(room, &config, &tools)?;

@@ -14,6 +14,7 @@ use brigade_policy::{Blocker, BlockerDetail, CallKind};
 use brigade_queue::OnDuplicate;
 
 use crate::calls::{self, Calls};
+use crate::catalog::enabled;
 use crate::error::Error;
 use crate::finding::presences;
 use crate::gather::{self, Config};
@@ -61,13 +62,7 @@ impl Calls {
         let mut rows = Vec::new();
         match &request.tools {
             WhatToInstall::Named(ids) => {
-                let mut tools: Vec<&Tool> = Vec::new();
-                for id in ids {
-                    let tool = load::any_tool(&config.catalog, id)?;
-                    if !tools.iter().any(|known| known.id == tool.id) {
-                        tools.push(tool);
-                    }
-                }
+                let tools = load::any_tools(&config.catalog, ids)?;
                 let states = presences(room, &config, &tools)?;
                 for (tool, presence) in tools.into_iter().zip(states) {
                     rows.push(match presence.state {
@@ -77,7 +72,7 @@ impl Calls {
                 }
             }
             WhatToInstall::AllMissing => {
-                let tools: Vec<&Tool> = config.catalog.tools().iter().filter(|tool| tool.enabled).collect();
+                let tools = enabled(&config.catalog);
                 let states = presences(room, &config, &tools)?;
                 let missing = tools.into_iter().zip(states);
                 for (tool, _) in missing.filter(|(_, presence)| presence.state == ToolState::Missing) {

@@ -46,6 +46,17 @@ pub(crate) fn any_tool<'c>(catalog: &'c Catalog, name: &str) -> Result<&'c briga
     }
 }
 
+/// Finds tools as [`any_tool`] does, each once.
+pub(crate) fn any_tools<'c>(
+    catalog: &'c Catalog,
+    names: &[String],
+) -> Result<Vec<&'c brigade_catalog::Tool>, Error> {
+    let mut tools = names.iter().map(|name| any_tool(catalog, name)).collect::<Result<Vec<_>, Error>>()?;
+    let mut seen = std::collections::HashSet::new();
+    tools.retain(|tool| seen.insert(tool.id.as_str()));
+    Ok(tools)
+}
+
 /// Finds an enabled tool that somebody named: by its id, an alias or `<source>:<id>`.
 pub(crate) fn named_tool<'c>(catalog: &'c Catalog, name: &str) -> Result<&'c brigade_catalog::Tool, Error> {
     Ok(catalog.find_named(name)?)

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use brigade_call::{Change, Objection, SandboxUsed, VerifiedCall, plan_start};
 use brigade_catalog::Tool;
 use brigade_core::{Label, Place};
-use brigade_exec::{Keep, Logs, Prepared, StartedFrom, Watch, prepare};
+use brigade_exec::{Keep, Prepared, StartedFrom, Watch, prepare};
 use brigade_facts::{FactReader, GATEWAY, StartInput};
 use brigade_mcp::{Farewell, Held, Server, ServerStart};
 use brigade_policy::{Blocker, Decision, Limits, Observe, SandboxMode, SandboxRequest};
@@ -271,8 +271,7 @@ fn start(
         id: &id,
         watch,
     };
-    let Logs { stdout, stderr } = logs;
-    let prepared = match prepare(&keep, Logs { stdout, stderr }) {
+    let prepared = match prepare(&keep, logs) {
         Ok(prepared) => prepared,
         Err(why) => {
             paths.discard(room);
