@@ -22,12 +22,29 @@ mode = "enforce"
 observe = "never"
 "#;
 
+/// It is there twice: with a handshake, and without.
 const RUNTIMES: &str = r#"[[runtime]]
 id = "server"
 name = "Server"
 command = "python3 -S -E server.py"
 timeout = 20
+
+[[runtime]]
+id = "stateless"
+name = "Server without a handshake"
+command = "python3 -S -E server.py stateless"
+timeout = 20
 "#;
+
+/// The runtimes, each of which is an MCP server.
+const SERVERS: [&str; 2] = ["server", "stateless"];
+
+/// Tools that no rule approves: the gateway asks the person in front of the client about them.
+const ASKED: [&str; 3] = [
+    "test_streaming_elicitation",
+    "test_input_required_result_request_state",
+    "test_input_required_result_tampered_state",
+];
 
 /// Rules that approve reading resources and prompts, but for the prompt about which the gateway asks.
 const READS: &str = r#"
@@ -50,6 +67,11 @@ id = "server"
 resources = ["test://**"]
 prompts = ["test_*"]
 effects = ["local-read"]
+sampling = true
+
+[[upstream]]
+id = "stateless"
+sampling = true
 "#;
 
 /// A text of the catalog is a prompt.
@@ -85,7 +107,9 @@ impl Drop for Server {
 
 impl Drop for Workspace {
     fn drop(&mut self) {
-        let _ = self.command(&["tools", "runtime", "stop", "server"]).output();
+        for runtime in SERVERS {
+            let _ = self.command(&["tools", "runtime", "stop", runtime]).output();
+        }
     }
 }
 
@@ -99,20 +123,22 @@ impl Workspace {
         workspace.write("server.py", &fs::read_to_string(&server).map_err(Failure::at(&server))?)?;
         workspace.write(".brigade/tools/policy.toml", POLICY)?;
         workspace.write(".brigade/tools/runtimes.toml", RUNTIMES)?;
-        workspace.tools(&["import", "mcp", "server"])?;
+        for runtime in SERVERS {
+            workspace.tools(&["import", "mcp", runtime])?;
+        }
         let path = workspace.folder.path().join(".brigade/tools.toml");
         let imported = fs::read_to_string(&path).map_err(Failure::at(&path))?;
         let (catalog, names) = reviewed(&imported);
         workspace.write(".brigade/tools.toml", &format!("{catalog}{PROMPT}"))?;
         workspace.write("prompt.md", "This is a simple prompt for testing.\n")?;
-        // A rule approves the tools, but for those about which the gateway asks the person in front of the client.
-        let asked = |name: &&String| name.contains("elicitation") || name.contains("input_required");
-        let covered: Vec<&String> = names.iter().filter(|name| !asked(name)).collect();
+        let covered: Vec<&String> = names.iter().filter(|name| !ASKED.contains(&name.as_str())).collect();
         let rule =
             format!("[[auto_approve]]\nname = \"suite\"\neffects = [\"local-read\"]\ntools = {covered:?}\n");
         let policy = format!("{POLICY}{rule}{READS}");
         workspace.write(".brigade/tools/policy.toml", &policy)?;
-        workspace.tools(&["runtime", "start", "server"])?;
+        for runtime in SERVERS {
+            workspace.tools(&["runtime", "start", runtime])?;
+        }
         Ok(workspace)
     }
 
