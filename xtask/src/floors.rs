@@ -16,6 +16,7 @@ const FLOORS: &[Floor] = &[
     Floor::Ordered(&["brigade-process", "brigade-fs", "brigade-redact", "brigade-command", "brigade-core"]),
     Floor::Ordered(&[
         "brigade-doctor",
+        "brigade-kitchen",
         "brigade-call",
         "brigade-profile",
         "brigade-projection",
@@ -144,7 +145,16 @@ mod tests {
     #[test]
     fn deciders_depend_in_one_direction() {
         check("brigade-doctor", &["brigade-call", "brigade-schema", "brigade-core"], &["brigade-queue"]);
-        check("brigade-call", &["brigade-projection", "brigade-policy"], &["brigade-doctor"]);
+        check(
+            "brigade-call",
+            &["brigade-projection", "brigade-policy"],
+            &["brigade-doctor", "brigade-kitchen"],
+        );
+        check(
+            "brigade-kitchen",
+            &["brigade-policy", "brigade-command"],
+            &["brigade-queue", "brigade-journal"],
+        );
         check("brigade-policy", &["brigade-catalog"], &["brigade-projection", "brigade-call"]);
         check("brigade-schema", &["brigade-core"], &["brigade-catalog"]);
         check("brigade-catalog", &["brigade-discovery"], &[]);

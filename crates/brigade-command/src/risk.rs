@@ -14,6 +14,7 @@
 //!
 //! This detects commands that hide what runs. It is not a sandbox: a script may still do anything.
 
+mod device;
 mod git;
 mod hook;
 mod language;
@@ -28,6 +29,7 @@ use std::path::PathBuf;
 use crate::argv::Argv;
 use crate::programs::{DOWNLOADERS, Program, Role, base_name};
 
+pub use device::raw_devices;
 pub(crate) use wrapper::{changed_directory, sets_variable};
 
 /// One reason why a command line is high-risk.
@@ -200,6 +202,22 @@ pub fn inline_code(risks: &[Risk], words: usize) -> impl Iterator<Item = &Risk> 
 /// texts that a program splits or passes to a shell, and in settings.
 pub(crate) fn started(words: &[String]) -> Vec<Started> {
     Reading::of(words).started
+}
+
+/// Lists the words of the commands that certainly start, outermost first: the command line itself, then commands after
+/// wrappers and in the text of a shell.
+///
+/// ```
+/// use brigade_command::{Argv, risk};
+///
+/// let argv = Argv::parse("sh -c 'cd src && timeout 5 make test'")?;
+/// let commands = risk::started_commands(&argv);
+/// assert_eq!(commands.last().unwrap(), &["make", "test"]);
+/// # Ok::<(), brigade_command::argv::InvalidCommand>(())
+/// ```
+pub fn started_commands(argv: &Argv) -> Vec<Vec<String>> {
+    let started = Reading::of(argv.words()).started.into_iter();
+    started.filter(|started| started.standing != Standing::Guessed).map(|started| started.words).collect()
 }
 
 /// Tells whether words that a shell would read as the end of a command are among these.

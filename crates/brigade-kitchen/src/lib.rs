@@ -1,0 +1,27 @@
+//! Decides how a crew of coding agents works through a list of tasks.
+//!
+//! Owns PRDs and their validation ([`prd`]), the commands in them ([`Command`]) and which tier begins with a task
+//! ([`route()`]). Knows nothing about files on disk, git, processes or the journal's bytes; it receives the bytes of files
+//! and the records of a journal.
+//!
+//! ```
+//! use brigade_kitchen::prd::{FaultCode, Lints, read};
+//!
+//! let text = br#"{"featureName": "Login", "tasks": [{"id": "US-001", "title": "Add login", "dependsOn": ["US-009"]}]}"#;
+//! let reading = read("prd-login.json", text, Lints::ALL);
+//! assert_eq!(reading.errors[0].code, FaultCode::UnknownDependency);
+//! assert_eq!((reading.errors[0].place.line, reading.errors[0].place.column), (Some(1), Some(89)));
+//! ```
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod command;
+mod names;
+pub mod prd;
+mod route;
+mod words;
+
+pub use command::{Command, CommandFault, Danger, dangers};
+pub use names::{InvalidPrdName, InvalidTaskId, PrdName, TaskId, Tier};
+pub use route::{Route, route};

@@ -1,0 +1,223 @@
+//! Names of PRDs, tasks and tiers.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use thiserror::Error;
+
+/// The longest id of a task, and the longest name of a PRD.
+const MAX_NAME: usize = 64;
+
+/// The longest prefix by which the tasks of a PRD are shown.
+const MAX_PREFIX: usize = 20;
+
+fn is_name(text: &str) -> bool {
+    let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    // The two names would be directories, and every other one is a plain file name.
+    (1..=MAX_NAME).contains(&text.len()) && text.bytes().all(legal) && text != "." && text != ".."
+}
+
+/// A text that is not the id of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("expected 1 to 64 letters, digits, `.`, `_` or `-`, and neither `.` nor `..`")]
+pub struct InvalidTaskId;
+
+/// A file name from which no PRD can be named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("expected a file name of letters, digits, `.`, `_` and `-`, at most 64 before `.json`")]
+pub struct InvalidPrdName;
+
+macro_rules! text_form {
+    ($name:ident) => {
+        impl $name {
+            /// Returns the text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.0)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<$name, D::Error> {
+                let text = String::deserialize(deserializer)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+
+        #[cfg(feature = "schemas")]
+        impl schemars::JsonSchema for $name {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"})
+            }
+        }
+    };
+}
+
+/// Names one task of a PRD.
+///
+/// 1 to 64 ASCII letters, digits, `.`, `_` and `-`, and neither `.` nor `..`, so it is safe as a file name. It may begin
+/// with `-`, so it is not safe as a word of its own on a command line.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TaskId(String);
+
+text_form!(TaskId);
+
+impl FromStr for TaskId {
+    type Err = InvalidTaskId;
+
+    fn from_str(text: &str) -> Result<TaskId, InvalidTaskId> {
+        if is_name(text) { Ok(TaskId(text.to_owned())) } else { Err(InvalidTaskId) }
+    }
+}
+
+/// Names a PRD: its file name without `.json`. The directory of its state has this name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PrdName(String);
+
+text_form!(PrdName);
+
+impl FromStr for PrdName {
+    type Err = InvalidPrdName;
+
+    fn from_str(text: &str) -> Result<PrdName, InvalidPrdName> {
+        if is_name(text) { Ok(PrdName(text.to_owned())) } else { Err(InvalidPrdName) }
+    }
+}
+
+impl PrdName {
+    /// Returns the name of the PRD in a file.
+    ///
+    /// # Errors
+    /// Fails if the path has no file name, or one that is not safe as the name of a directory.
+    pub fn of_path(path: &str) -> Result<PrdName, InvalidPrdName> {
+        let file = path.rsplit('/').next().unwrap_or(path);
+        file.strip_suffix(".json").unwrap_or(file).parse()
+    }
+
+    /// Returns the short form that stands before the ids of its tasks: without `prd-`, at most 20 characters.
+    ///
+    /// ```
+    /// use brigade_kitchen::PrdName;
+    ///
+    /// let name = PrdName::of_path("brigade/tasks/prd-add-auth.json").unwrap();
+    /// assert_eq!((name.as_str(), name.prefix()), ("prd-add-auth", "add-auth"));
+    /// ```
+    pub fn prefix(&self) -> &str {
+        let plain = self.0.strip_prefix("prd-").filter(|rest| !rest.is_empty()).unwrap_or(&self.0);
+        &plain[..plain.len().min(MAX_PREFIX)]
+    }
+
+    /// Returns how a task of the PRD is shown: `add-auth/US-003`.
+    pub fn shown(&self, task: &TaskId) -> String {
+        format!("{}/{task}", self.prefix())
+    }
+
+    /// Returns the name of the state file beside the PRD.
+    pub fn state_file(&self) -> String {
+        format!("{self}.state.json")
+    }
+}
+
+/// Who tries a task, from the cheapest up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Tier {
+    /// The line cook: routine tasks.
+    Line,
+    /// The sous chef: hard tasks.
+    Sous,
+    /// The executive chef: planning, review, and what the others cannot do.
+    Executive,
+}
+
+impl Tier {
+    /// All tiers, the lowest first.
+    pub const ALL: [Tier; 3] = [Tier::Line, Tier::Sous, Tier::Executive];
+
+    /// Returns `line`, `sous` or `executive`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Tier::Line => "line",
+            Tier::Sous => "sous",
+            Tier::Executive => "executive",
+        }
+    }
+
+    /// Returns the name for people, such as `Sous Chef`.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Tier::Line => "Line Cook",
+            Tier::Sous => "Sous Chef",
+            Tier::Executive => "Executive Chef",
+        }
+    }
+
+    /// Returns the tier above.
+    pub const fn above(self) -> Option<Tier> {
+        match self {
+            Tier::Line => Some(Tier::Sous),
+            Tier::Sous => Some(Tier::Executive),
+            Tier::Executive => None,
+        }
+    }
+}
+
+impl fmt::Display for Tier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_safe_file_names() {
+        for id in ["US-001", "a", "--help", "...", "x.y_z", &"a".repeat(64)] {
+            assert_eq!(id.parse::<TaskId>().unwrap().as_str(), id);
+        }
+        for id in ["", ".", "..", "a/b", "a b", "задача", "a\n", "a\0", &"a".repeat(65)] {
+            assert_eq!(id.parse::<TaskId>(), Err(InvalidTaskId), "{id:?}");
+        }
+    }
+
+    #[test]
+    fn a_prefix_is_short() {
+        let prefix = |path: &str| PrdName::of_path(path).unwrap().prefix().to_owned();
+        assert_eq!(prefix("brigade/tasks/prd-add-auth.json"), "add-auth");
+        assert_eq!(prefix("prd.json"), "prd");
+        assert_eq!(prefix("prd-.json"), "prd-");
+        assert_eq!(prefix("tasks/prd-a-very-long-name-of-a-feature.json"), "a-very-long-name-of-");
+        assert_eq!(PrdName::of_path("a/.json"), Err(InvalidPrdName));
+        assert_eq!(PrdName::of_path("a/..json").map(|name| name.as_str().to_owned()), Err(InvalidPrdName));
+        assert_eq!(PrdName::of_path("my prd.json"), Err(InvalidPrdName));
+    }
+
+    #[test]
+    fn tiers_go_up() {
+        assert_eq!(Tier::Line.above().and_then(Tier::above), Some(Tier::Executive));
+        assert!(Tier::Line < Tier::Sous && Tier::Sous < Tier::Executive);
+    }
+}

@@ -1,0 +1,354 @@
+//! The PRD: a JSON file of a user with the tasks of a feature.
+//!
+//! [`read`] understands as much of it as possible and reports every fault with its place. Only a [`ValidPrd`] is worked
+//! on. The file stays the user's: [`set_passes`] changes one value in it, and no other byte.
+
+mod graph;
+mod lint;
+mod passes;
+mod read;
+
+use std::fmt;
+use std::ops::Deref;
+
+use brigade_core::{Fingerprint, Object, Place};
+use serde::{Deserialize, Serialize};
+
+pub use graph::{Graph, waves};
+pub use lint::Lints;
+pub use passes::{NotSet, set_passes};
+pub use read::read;
+
+use crate::command::Command;
+use crate::names::TaskId;
+
+/// A PRD, as far as it was understood.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Prd {
+    /// The name of the feature.
+    pub feature_name: String,
+    /// The branch that the work ends up on.
+    pub branch_name: Option<String>,
+    /// What the feature is.
+    pub description: Option<String>,
+    /// When it was planned, as the file says.
+    pub created_at: Option<String>,
+    /// Whether failures are decided without a person.
+    pub walkaway: bool,
+    /// What every task must respect.
+    pub constraints: Vec<String>,
+    /// What was decided while planning, as short texts.
+    pub decisions: Vec<String>,
+    /// The command that runs after the verification of each task.
+    pub test_command: Option<Command>,
+    /// The tasks, in the order of the file.
+    pub tasks: Vec<Task>,
+    /// Members that Brigade does not know.
+    pub other: Object,
+}
+
+/// A task of a PRD.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Task {
+    /// Its id.
+    pub id: TaskId,
+    /// Its title.
+    pub title: String,
+    /// What it is about, beyond the title.
+    pub description: Option<String>,
+    /// When it is done.
+    pub acceptance_criteria: Vec<String>,
+    /// The commands that must succeed before it is done.
+    pub verification: Vec<Verification>,
+    /// The tasks that must be done before it.
+    pub depends_on: Vec<TaskId>,
+    /// How hard it is, if the file says so.
+    pub complexity: Option<Complexity>,
+    /// Whether the file says that it is done.
+    pub passes: bool,
+    /// Tasks with the same name here never run at the same time.
+    pub exclusive: Option<String>,
+    /// What a person has to check by hand; empty if nothing.
+    pub manual_verification: Vec<String>,
+    /// Members that Brigade does not know.
+    pub other: Object,
+    /// Where it begins.
+    pub place: Place,
+}
+
+/// How hard a task is, as its author says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Complexity {
+    /// Routine work, also written `line`.
+    #[serde(alias = "line")]
+    Junior,
+    /// Hard work, also written `sous`.
+    #[serde(alias = "sous")]
+    Senior,
+    /// Brigade decides.
+    Auto,
+}
+
+impl Complexity {
+    /// The words of a PRD, with their meanings.
+    pub const WORDS: [(&str, Complexity); 5] = [
+        ("junior", Complexity::Junior),
+        ("senior", Complexity::Senior),
+        ("auto", Complexity::Auto),
+        ("line", Complexity::Junior),
+        ("sous", Complexity::Senior),
+    ];
+
+    /// Returns `junior`, `senior` or `auto`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Complexity::Junior => "junior",
+            Complexity::Senior => "senior",
+            Complexity::Auto => "auto",
+        }
+    }
+}
+
+/// A command that must succeed before a task is done.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verification {
+    /// What it verifies.
+    pub kind: VerificationKind,
+    /// Whether the kind was inferred from the command, because the file has no type that Brigade knows.
+    pub inferred: bool,
+    /// The command.
+    pub command: Command,
+    /// Where it is written.
+    pub place: Place,
+}
+
+/// What a command verifies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum VerificationKind {
+    /// That a file or a text in it exists.
+    Pattern,
+    /// That isolated logic works.
+    Unit,
+    /// That components work together.
+    Integration,
+    /// That the feature runs at all.
+    Smoke,
+}
+
+impl VerificationKind {
+    /// All kinds.
+    pub const ALL: [VerificationKind; 4] = [
+        VerificationKind::Pattern,
+        VerificationKind::Unit,
+        VerificationKind::Integration,
+        VerificationKind::Smoke,
+    ];
+
+    /// Returns the word of the PRD.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            VerificationKind::Pattern => "pattern",
+            VerificationKind::Unit => "unit",
+            VerificationKind::Integration => "integration",
+            VerificationKind::Smoke => "smoke",
+        }
+    }
+}
+
+macro_rules! codes {
+    ($(#[$doc:meta])* $name:ident { $($(#[$code_doc:meta])* $code:ident = $word:literal,)+ }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+        pub enum $name {
+            $($(#[$code_doc])* #[serde(rename = $word)] $code,)+
+        }
+
+        impl $name {
+            /// All codes.
+            pub const ALL: &[$name] = &[$($name::$code),+];
+
+            /// Returns the stable code.
+            pub const fn as_str(self) -> &'static str {
+                match self { $($name::$code => $word,)+ }
+            }
+
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    };
+}
+
+codes! {
+    /// What is wrong with a PRD.
+    FaultCode {
+        /// The file is not JSON, or not an object.
+        Syntax = "syntax",
+        /// A key occurs twice in an object.
+        DuplicateKey = "duplicate_key",
+        /// `featureName` is missing or no text.
+        FeatureName = "feature_name",
+        /// `tasks` is missing, empty or no list.
+        Tasks = "tasks",
+        /// The id of a task is missing or not legal.
+        TaskId = "task_id",
+        /// The title of a task is missing or empty.
+        Title = "title",
+        /// Two tasks have the same id.
+        DuplicateId = "duplicate_id",
+        /// A task depends on one that is not there.
+        UnknownDependency = "unknown_dependency",
+        /// A task depends on itself.
+        SelfDependency = "self_dependency",
+        /// Tasks depend on each other.
+        Cycle = "cycle",
+        /// A complexity is not one of the words.
+        Complexity = "complexity",
+        /// A command is empty or cannot be split into words.
+        EmptyCommand = "empty_command",
+        /// A command does what no approval allows.
+        DangerousCommand = "dangerous_command",
+        /// Nobody watches, and a task is verified only by the existence of texts.
+        WalkawayPatternOnly = "walkaway_pattern_only",
+        /// A value has the wrong type.
+        Type = "type",
+        /// A task has no acceptance criteria.
+        NoCriteria = "no_criteria",
+        /// A task has no complexity.
+        NoComplexity = "no_complexity",
+        /// The verification of a task does not fit its title.
+        Coverage = "coverage",
+        /// A criterion cannot be checked as it is written.
+        VagueCriterion = "vague_criterion",
+        /// A type of verification that is not known.
+        UnknownType = "unknown_type",
+        /// A command is read by a shell.
+        ShellCommand = "shell_command",
+        /// No command of the PRD runs anything.
+        PatternOnly = "pattern_only",
+        /// No command of the PRD runs the feature as a whole.
+        NoEndToEnd = "no_e2e",
+    }
+}
+
+impl FaultCode {
+    /// Returns whether the PRD is invalid because of it. Others are warnings.
+    pub const fn is_error(self) -> bool {
+        (self as u8) < (FaultCode::NoCriteria as u8)
+    }
+}
+
+/// A fault of a PRD. The message quotes no command and no value beyond ids and keys.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct Fault {
+    /// What is wrong.
+    pub code: FaultCode,
+    /// The task, if it has an id.
+    pub task: Option<String>,
+    /// The field, as a dotted path.
+    pub field: Option<String>,
+    /// What is wrong and what was expected.
+    pub message: String,
+    /// Where.
+    #[serde(flatten)]
+    pub place: Place,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.place)?;
+        if let Some(task) = &self.task {
+            write!(f, "{}: ", brigade_core::text::escape_terminal(task))?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+/// What reading a PRD gave.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reading {
+    /// What was understood.
+    pub prd: Prd,
+    /// The sha256 of the bytes.
+    pub bytes: Fingerprint,
+    /// Why the PRD cannot be worked on, in the order of the file.
+    pub errors: Vec<Fault>,
+    /// What its author should look at, in the order of the file.
+    pub warnings: Vec<Fault>,
+}
+
+impl Reading {
+    /// Returns the PRD if it has no errors.
+    ///
+    /// # Errors
+    /// Fails with all errors.
+    pub fn valid(self) -> Result<ValidPrd, Vec<Fault>> {
+        if self.errors.is_empty() {
+            let graph = Graph::of(&self.prd.tasks);
+            Ok(ValidPrd { prd: self.prd, graph })
+        } else {
+            Err(self.errors)
+        }
+    }
+}
+
+/// A PRD without errors: ids are unique, dependencies are known and have no cycle, commands may run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ValidPrd {
+    prd: Prd,
+    graph: Graph,
+}
+
+impl ValidPrd {
+    /// Returns the dependencies between its tasks.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// Returns a task.
+    pub fn task(&self, id: &TaskId) -> Option<&Task> {
+        self.graph.position(id).map(|at| &self.prd.tasks[at])
+    }
+}
+
+impl Deref for ValidPrd {
+    type Target = Prd;
+
+    fn deref(&self) -> &Prd {
+        &self.prd
+    }
+}
+
+impl Prd {
+    /// Returns the errors that the PRD has when nobody watches: tasks whose verification only looks for files and texts.
+    /// A PRD that says `walkaway` has them as errors already; a flag or the configuration can ask for the same.
+    pub fn walkaway_faults(&self) -> Vec<Fault> {
+        let tasks = self.tasks.iter().filter(|task| task.verifies_only_patterns());
+        tasks.map(read::pattern_only).collect()
+    }
+}
+
+impl Task {
+    /// Returns whether it has verification, and all of it looks only for files and texts.
+    pub fn verifies_only_patterns(&self) -> bool {
+        let is_pattern = |entry: &Verification| entry.kind == VerificationKind::Pattern;
+        !self.verification.is_empty() && self.verification.iter().all(is_pattern)
+    }
+
+    /// Returns whether one of its commands verifies one of these.
+    pub(crate) fn verifies(&self, kinds: &[VerificationKind]) -> bool {
+        self.verification.iter().any(|entry| kinds.contains(&entry.kind))
+    }
+}
+
+#[cfg(test)]
+mod tests;

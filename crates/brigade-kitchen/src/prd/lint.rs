@@ -1,0 +1,128 @@
+//! Warnings about tasks that can be worked on, but may not be done well.
+
+use brigade_core::Place;
+
+use super::{Fault, FaultCode, Prd, Task, VerificationKind};
+use crate::words::{Words, has_phrase};
+
+/// Which warnings a PRD gets beyond those about single values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lints {
+    /// Criteria that cannot be checked (`CRITERIA_LINT_ENABLED`).
+    pub criteria: bool,
+    /// A PRD whose verification only looks for files and texts (`VERIFICATION_WARN_GREP_ONLY`).
+    pub pattern_only: bool,
+    /// A PRD in which nothing runs the feature as a whole (`E2E_DETECTION_ENABLED`).
+    pub end_to_end: bool,
+}
+
+impl Lints {
+    /// All warnings, as without a configuration.
+    pub const ALL: Lints = Lints { criteria: true, pattern_only: true, end_to_end: true };
+}
+
+use VerificationKind::{Integration, Smoke, Unit};
+
+/// What the verification of a task must have, by words of its title.
+const COVERAGE: &[(&[&str], &[VerificationKind])] = &[
+    (&["connect", "integrate", "wire"], &[Integration]),
+    (&["flow", "workflow", "user can"], &[Smoke, Integration]),
+    (&["add", "create", "implement"], &[Unit, Integration]),
+];
+
+/// Phrases that leave open when a criterion is met.
+const VAGUE: &[&str] = &[
+    "appropriate",
+    "appropriately",
+    "as expected",
+    "as needed",
+    "clean code",
+    "correctly",
+    "easy to use",
+    "efficiently",
+    "etc",
+    "fast enough",
+    "good performance",
+    "handles errors",
+    "if needed",
+    "if possible",
+    "intuitive",
+    "looks good",
+    "nice",
+    "properly",
+    "reasonable",
+    "robust",
+    "should work",
+    "user friendly",
+    "well tested",
+    "works",
+    "works well",
+];
+
+pub(super) fn check(prd: &Prd, lints: Lints, report: &mut impl FnMut(Fault)) {
+    for task in &prd.tasks {
+        let mut warn = |code: FaultCode, field: &str, message: String| {
+            let (task, place) = (Some(task.id.to_string()), task.place.clone());
+            report(Fault { code, task, field: Some(field.to_owned()), message, place });
+        };
+        if task.acceptance_criteria.is_empty() {
+            warn(
+                FaultCode::NoCriteria,
+                "acceptanceCriteria",
+                "the task has no acceptance criteria".to_owned(),
+            );
+        }
+        if task.complexity.is_none() {
+            warn(FaultCode::NoComplexity, "complexity", "no complexity, so Brigade decides".to_owned());
+        }
+        if let Some(message) = coverage(task) {
+            warn(FaultCode::Coverage, "verification", message);
+        }
+        for (index, criterion) in task.acceptance_criteria.iter().enumerate().filter(|_| lints.criteria) {
+            if let Some(phrase) = vague(criterion) {
+                let field = format!("acceptanceCriteria[{}]", index + 1);
+                let message = format!("`{phrase}` leaves open when the criterion is met");
+                warn(FaultCode::VagueCriterion, &field, message);
+            }
+        }
+    }
+    let Some(first) = prd.tasks.first() else { return };
+    let place = Place { line: None, column: None, ..first.place.clone() };
+    let mut warn = |code: FaultCode, message: &str| {
+        let (message, place) = (message.to_owned(), place.clone());
+        report(Fault { code, task: None, field: None, message, place });
+    };
+    let mut entries = prd.tasks.iter().flat_map(|task| &task.verification).peekable();
+    let has_verification = entries.peek().is_some();
+    let only_patterns = has_verification && entries.all(|entry| entry.kind == VerificationKind::Pattern);
+    if lints.pattern_only && only_patterns {
+        warn(FaultCode::PatternOnly, "all verification only looks for files and texts, so nothing is run");
+    }
+    let runs_whole = prd.tasks.iter().any(|task| task.verifies(&[Integration, Smoke]));
+    if lints.end_to_end && 1 < prd.tasks.len() && has_verification && !only_patterns && !runs_whole {
+        warn(
+            FaultCode::NoEndToEnd,
+            "no task has integration or smoke verification, so nothing runs the feature",
+        );
+    }
+}
+
+/// Returns what the verification of a task lacks for its title.
+fn coverage(task: &Task) -> Option<String> {
+    let title = Words::of(&task.title);
+    let (words, kinds) = COVERAGE.iter().find(|(words, _)| words.iter().any(|word| title.has(word)))?;
+    if task.verifies(kinds) {
+        return None;
+    }
+    let word = words.iter().find(|word| title.has(word))?;
+    let kinds: Vec<&str> = kinds.iter().map(|kind| kind.as_str()).collect();
+    Some(format!("a task to `{word}` needs {} verification", kinds.join(" or ")))
+}
+
+/// Returns the phrase that makes a criterion vague. A number or quoted text makes it checkable.
+fn vague(criterion: &str) -> Option<&'static str> {
+    let is_exact = criterion.contains(|c: char| c.is_ascii_digit() || matches!(c, '`' | '"' | '\''));
+    // The longest phrase says most.
+    let found = VAGUE.iter().copied().filter(|phrase| !is_exact && has_phrase(criterion, phrase));
+    found.max_by_key(|phrase| phrase.len())
+}
