@@ -40,8 +40,7 @@ pub use levels::{Shadowed, TakenAlias, UNSAFE_USER_FILE};
 pub use model::{
     ApprovalMode, Availability, Catalog, Cost, Family, Install, InvalidSeconds, InvalidToolId,
     InvalidVersion, Level, NoTool, Origin, Reads, RiskClass, Runtime, Runtimes, SCHEMA, Seconds, Settings,
-    SourceDetail, Tool, ToolId, ToolSource, Transport, UnknownName, Version, VersionRequirement, label_key,
-    same_label,
+    SourceDetail, Tool, ToolId, ToolSource, Transport, Version, VersionRequirement, label_key, same_label,
 };
 pub use presence::{Answer, Need, Observed, PathTest, Presence, Reason, RunsIn, ToolState, needs, presence};
 pub use search::{Match, MatchKind, SearchText};

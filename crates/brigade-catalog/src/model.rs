@@ -15,7 +15,7 @@ mod version;
 pub(crate) use catalog::fold;
 pub use catalog::{Catalog, NoTool};
 pub use detail::{Cost, Install, SourceDetail, label_key, same_label};
-pub use names::{ApprovalMode, Availability, Family, RiskClass, ToolSource, Transport, UnknownName};
+pub use names::{ApprovalMode, Availability, Family, RiskClass, ToolSource, Transport};
 pub(crate) use origin::FieldPlace;
 pub use origin::{Level, Origin};
 pub use reads::Reads;

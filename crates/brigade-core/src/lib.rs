@@ -26,6 +26,7 @@ pub mod parallel;
 mod schemas;
 pub mod text;
 mod time;
+mod words;
 
 pub use explained::{ErrorKind, Explained};
 pub use fingerprint::{Fingerprint, FingerprintBuilder, FingerprintStream, StoredFingerprint};
@@ -35,3 +36,4 @@ pub use issue::{ConfigIssue, Place, Severity, closest};
 pub use json::{Dialect, Extra, Json, JsonError, JsonErrorKind, Number, Object};
 pub use next::{Hint, NeutralWords, NextStep, Spell};
 pub use time::{Clock, InvalidTimestamp, SystemClock, Timestamp};
+pub use words::UnknownWord;

@@ -3,14 +3,13 @@
 mod edit;
 mod read;
 
-use brigade_core::{AgentName, ConfigIssue, Fingerprint, Glob, Place};
+use brigade_core::{AgentName, ConfigIssue, Fingerprint, Glob, Place, words};
 use brigade_policy::document::text_of;
 use brigade_policy::{Located, RiskLevel};
 use serde::{Deserialize, Serialize};
 
 use crate::profiles::Profiles;
 use crate::slot::ProfileName;
-use crate::traits::words;
 
 pub use edit::{EditError, NewAgent, TOKEN_BYTES, Token, add_agent, remove_agent, rotate_token};
 

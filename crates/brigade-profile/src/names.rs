@@ -1,10 +1,9 @@
 //! The names under which tools are listed, and ids that no catalog entry may take.
 
+use brigade_core::words;
 use std::collections::{BTreeMap, BTreeSet};
 
 use brigade_core::Fingerprint;
-
-use crate::traits::words;
 
 words! {
     /// How ids are spelled in listings.

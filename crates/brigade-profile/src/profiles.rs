@@ -5,14 +5,14 @@ mod read;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use brigade_core::{ConfigIssue, Place, closest};
+use brigade_core::{ConfigIssue, Place, closest, words};
 use brigade_policy::Located;
 use brigade_policy::document::text_of;
 
 use crate::matcher::{Matcher, first_match, shows};
 use crate::rights::UnknownProfile;
 use crate::slot::{ProfileName, Slot};
-use crate::traits::{ToolTraits, words};
+use crate::traits::ToolTraits;
 
 /// The file name in places of the shipped profiles.
 pub const SHIPPED: &str = "shipped profiles";

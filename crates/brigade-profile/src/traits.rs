@@ -1,36 +1,8 @@
 //! What profiles know about a tool.
 
 use brigade_catalog::{Family, Level, Tool};
+use brigade_core::words;
 use brigade_policy::{RiskLevel, risk_of};
-
-/// Defines an enum of keywords, listing each keyword once.
-macro_rules! words {
-    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)+ }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum $name {
-            $($(#[$variant_doc])* $variant,)+
-        }
-
-        impl $name {
-            /// All of them, in order.
-            pub const ALL: &'static [$name] = &[$($name::$variant,)+];
-
-            /// Returns the word in files and reports.
-            pub const fn as_str(self) -> &'static str {
-                match self {
-                    $($name::$variant => $word,)+
-                }
-            }
-
-            /// Reads a word.
-            pub fn of(word: &str) -> Option<$name> {
-                $name::ALL.iter().copied().find(|known| known.as_str() == word)
-            }
-        }
-    };
-}
-pub(crate) use words;
 
 words! {
     /// Whose tool it is. Each level includes those before it.

@@ -1,42 +1,16 @@
 //! The origin of an entry.
 
-use std::str::FromStr;
+use brigade_core::{Place, words};
 
-use brigade_core::Place;
-
-use super::UnknownName;
-
-/// The layer of the catalog that an entry belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Level {
-    /// The workspace's own file.
-    Project,
-    /// The user's file, shared by workspaces.
-    User,
-    /// Discovered in the configuration of a harness.
-    Discovered,
-}
-
-impl Level {
-    /// All levels, nearest first.
-    pub const ALL: &'static [Level] = &[Level::Project, Level::User, Level::Discovered];
-
-    /// Returns `project`, `user` or `discovered`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Level::Project => "project",
-            Level::User => "user",
-            Level::Discovered => "discovered",
-        }
-    }
-}
-
-impl FromStr for Level {
-    type Err = UnknownName;
-
-    fn from_str(word: &str) -> Result<Level, UnknownName> {
-        let level = Level::ALL.iter().find(|level| level.as_str() == word).copied();
-        level.ok_or(UnknownName { expected: "project, user, discovered" })
+words! {
+    /// The layer of the catalog that an entry belongs to, nearest first.
+    Level {
+        /// The workspace's own file.
+        Project = "project",
+        /// The user's file, shared by workspaces.
+        User = "user",
+        /// Discovered in the configuration of a harness.
+        Discovered = "discovered",
     }
 }
 
