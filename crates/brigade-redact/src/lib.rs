@@ -5,7 +5,7 @@
 //!
 //! A [`Redactor`] replaces secrets in text with `[redacted]`, keeps the names before them readable
 //! (`token=[redacted]`), and leaves every other byte unchanged. It works on streams: the output does not depend on how
-//! the input is split. Redacting a text twice has no further effect.
+//! the input is split. Redacting a text again leaves masked what is masked.
 //!
 //! It masks
 //!
