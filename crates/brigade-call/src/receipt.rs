@@ -23,10 +23,11 @@ pub use runtime::{LogWriter, RuntimeHealth, RuntimeIssueRecord, RuntimeMetadata,
 pub use statement::{Statement, Subject};
 pub use summary::RunSummary;
 
-use crate::binding::Binding;
-use crate::call::{Approver, Call, Runner};
+use crate::binding::{Binding, Caller};
+use crate::call::{Approval, ApprovedBy, Approver, Call, Claim, Runner};
 use crate::checkpoint::{Checkpoint, CheckpointChoice};
 use crate::contract::ContractLabels;
+use crate::status::CallStatus;
 
 /// The schema id of receipts.
 const SCHEMA: &str = "brigade.receipt.v1";
@@ -267,6 +268,74 @@ impl Receipt {
     }
 }
 
+impl Call {
+    /// Returns the call of a run while it ran, as far as its receipt tells. Returns `None` if the ids are not valid.
+    pub fn of_receipt(receipt: &Receipt) -> Option<Call> {
+        let fingerprint = receipt.approval_fingerprint.as_deref().and_then(|text| text.parse().ok());
+        let review = receipt.approval.clone().unwrap_or_default();
+        let approval = receipt.binding.clone().zip(fingerprint).map(|(binding, fingerprint)| Approval {
+            binding,
+            by: review.approver(),
+            fingerprint,
+        });
+        let kind = if receipt.install.is_some() { CallKind::Install } else { CallKind::Run };
+        Some(Call {
+            id: receipt.call_id.parse().ok()?,
+            status: CallStatus::Running,
+            created_at: receipt.started_at,
+            reviewed_at: review.reviewed_at,
+            review_reason: review.review_reason,
+            withdrawn: false,
+            caller: Caller::from_record(receipt.caller.as_deref()),
+            tool_id: receipt.tool_id.clone(),
+            stated_kind: Some(kind),
+            family: receipt.family.clone(),
+            command: receipt.command_label.clone(),
+            args: receipt.args.clone(),
+            arguments: receipt.arguments.clone(),
+            contract: ContractLabels::of_receipt(receipt),
+            blockers: Vec::new(),
+            policy: receipt.policy.clone(),
+            projection_summary: receipt.projection_summary.clone(),
+            contract_fingerprint: receipt.contract_fingerprint.clone(),
+            source_fingerprint: receipt.source_fingerprint.clone(),
+            call_fingerprint: receipt.call_fingerprint.clone(),
+            planned_binding: None,
+            planned_pin: None,
+            planned_code: None,
+            approval,
+            claim: Some(Claim { run_id: receipt.id.parse().ok()?, runner: receipt.runner.clone() }),
+            started_at: receipt.started_at,
+            completed_at: None,
+            receipt: None,
+            exit_code: None,
+            timed_out: None,
+            checkpoint_ids: Vec::new(),
+            replay: None,
+            resume_checkpoint_id: None,
+            extra: Object::new(),
+        })
+    }
+}
+
+impl ContractLabels {
+    /// Returns the labels that a receipt repeats from the contract.
+    fn of_receipt(receipt: &Receipt) -> ContractLabels {
+        ContractLabels {
+            cwd: receipt.cwd.clone(),
+            effects: receipt.effects.clone(),
+            env_labels: receipt.env_labels_used.clone(),
+            mcp_server_id: receipt.mcp_server_id.clone(),
+            mcp_tool_name: receipt.mcp_tool_name.clone(),
+            permissions: receipt.permissions.clone(),
+            requires_runtime: receipt.runtime_id.is_some(),
+            runtime_id: receipt.runtime_id.clone(),
+            timeout: receipt.timeout.clone(),
+            ..ContractLabels::default()
+        }
+    }
+}
+
 /// A JSON value that is not a receipt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("not a receipt: {0}")]
@@ -423,6 +492,13 @@ impl RunReview {
         let Some(approval) = &call.approval else { return review };
         let Approver { by, reviewer, rule, file, line, agent } = approval.by.clone().into();
         RunReview { by: Some(by), reviewer, rule, file, line, agent, ..review }
+    }
+
+    /// Returns who or what approved: a person at the command line, if it is not said.
+    fn approver(&self) -> ApprovedBy {
+        let RunReview { by, reviewer, rule, file, line, agent, .. } = self.clone();
+        let stated = Approver { by: by.unwrap_or_default(), reviewer, rule, file, line, agent };
+        ApprovedBy::try_from(stated).unwrap_or_else(|_| ApprovedBy::command_line())
     }
 }
 

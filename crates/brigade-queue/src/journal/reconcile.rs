@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use brigade_call::{Call, CallStatus, LedgerLink, RECORD_VERSION, ReceiptLink, RecordVersion, RunEnd};
+use brigade_call::{Call, CallStatus, LedgerLink, ReceiptLink, RecordVersion, RunEnd};
 use brigade_core::{CallId, Json, Object, RunId, Timestamp};
 
 use brigade_journal::{LedgerEntry, State};
@@ -78,71 +78,10 @@ fn call_of_receipt(receipt: &StoredReceipt, entry: &LedgerEntry, now: Timestamp)
     if !end.status.is_finished() {
         return None;
     }
-    let document = receipt.receipt.to_members();
-    let member = |name: &str| document.get(name).cloned().unwrap_or_default();
-    let reviewed = |name: &str| document.get("approval").and_then(|approval| approval.get(name)).cloned();
-    let mut record: Object = SHARED.iter().map(|name| ((*name).to_owned(), member(name))).collect();
-    for (name, value) in [
-        ("record_version", Json::from(RECORD_VERSION)),
-        ("id", member("call_id")),
-        ("status", Json::from(CallStatus::Approved.as_str())),
-        ("run_id", member("id")),
-        ("command", member("command_label")),
-        ("created_at", member("started_at")),
-        ("contract", contract_of_receipt(&document)),
-        ("approval_binding", member("binding")),
-        ("reviewed_at", reviewed("reviewed_at").unwrap_or_default()),
-        ("review_reason", reviewed("review_reason").unwrap_or_default()),
-    ] {
-        record.insert(name.to_owned(), value);
-    }
-    record.retain(|_, value| *value != Json::Null);
-    let (mut call, _) = Call::from_record(Json::Object(record)).ok()?;
-    call.status = CallStatus::Running;
+    let mut call = Call::of_receipt(&receipt.receipt)?;
     call.extra.insert(RESTORED.to_owned(), Json::from(true));
     call.finish(end).ok()
 }
-
-/// Returns the contract that a receipt describes. Missing members become null, or false for booleans.
-fn contract_of_receipt(receipt: &Object) -> Json {
-    let member = |name: &str| receipt.get(name).cloned().unwrap_or_default();
-    let list = |name: &str| match member(name) {
-        list @ Json::Array(_) => list,
-        _ => Json::Array(Vec::new()),
-    };
-    Json::object([
-        ("approval_mode", Json::Null),
-        ("approval_required", Json::from(false)),
-        ("auth_label", Json::Null),
-        ("cwd", member("cwd")),
-        ("effects", list("effects")),
-        ("env_labels", list("env_labels_used")),
-        ("mcp_server_id", member("mcp_server_id")),
-        ("mcp_tool_name", member("mcp_tool_name")),
-        ("permissions", list("permissions")),
-        ("requires_runtime", Json::from(member("runtime_id") != Json::Null)),
-        ("runtime_health_path", Json::Null),
-        ("runtime_id", member("runtime_id")),
-        ("timeout", member("timeout")),
-    ])
-}
-
-/// The members that a call and its receipt share.
-const SHARED: [&str; 13] = [
-    "tool_id",
-    "family",
-    "caller",
-    "args",
-    "arguments",
-    "policy",
-    "projection_summary",
-    "contract_fingerprint",
-    "source_fingerprint",
-    "call_fingerprint",
-    "approval_fingerprint",
-    "runner",
-    "started_at",
-];
 
 /// Returns how a call relates to a ledger entry, or `None` if it does not know the run.
 fn relation(stored: &StoredCall, entry: &LedgerEntry) -> Option<Relation> {
