@@ -1,7 +1,7 @@
 //! Decides how a crew of coding agents works through a list of tasks.
 //!
 //! Owns PRDs and their validation ([`prd`]), the commands in them ([`Command`]) and which tier begins with a task
-//! ([`route()`]). Knows nothing about files on disk, git, processes or the journal's bytes; it receives the bytes of files
+//! ([`route()`]), the configuration ([`config`]), worker programs ([`adapter`]) and what they say ([`signal`]). Knows nothing about files on disk, git, processes or the journal's bytes; it receives the bytes of files
 //! and the records of a journal.
 //!
 //! ```
@@ -16,10 +16,13 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod adapter;
 mod command;
+pub mod config;
 mod names;
 pub mod prd;
 mod route;
+pub mod signal;
 mod words;
 
 pub use command::{Command, CommandFault, Danger, dangers};

@@ -1,0 +1,216 @@
+//! The command line of an attempt.
+
+use brigade_command::Argv;
+use thiserror::Error;
+
+use super::{Adapter, PromptWay};
+
+/// Which permissions a worker program gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// Those of the narrow flags.
+    Narrow,
+    /// None of its own: config and policy say so.
+    Skip,
+}
+
+/// Which permissions a worker program has with its command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Permissions {
+    /// The flags of the row, or those that the command has for the same.
+    Narrow,
+    /// It skips its own permissions.
+    Skipped,
+    /// The row has no such flags, so the program decides.
+    OwnChoice,
+}
+
+/// What is started for an attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Started {
+    /// The words.
+    pub argv: Argv,
+    /// How the prompt reaches the program.
+    pub prompt: PromptWay,
+    /// Whether the program writes its answer to the answer file.
+    pub answers_in_file: bool,
+    /// Which permissions it has.
+    pub permissions: Permissions,
+}
+
+/// Why a command cannot be started with an adapter.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ArgvFault {
+    /// The command has a flag with another value than the adapter needs.
+    #[error("the command sets `{flag}`, which the adapter `{adapter}` has to set")]
+    Taken {
+        /// The flag.
+        flag: String,
+        /// The adapter.
+        adapter: String,
+    },
+    /// The command skips permissions, and the policy does not allow it.
+    #[error("the command has `{flag}`, and the policy does not allow a worker to skip its permissions")]
+    SkipRefused {
+        /// The flag.
+        flag: String,
+    },
+    /// A word has a NUL.
+    #[error("a path holds a NUL character")]
+    Nul,
+}
+
+/// Spellings of the same flag.
+const SAME: &[(&str, &str)] = &[("-p", "--print"), ("-o", "--output-last-message"), ("-o", "--output-file")];
+
+/// A flag with its values, or a word of its own.
+struct Group {
+    words: Vec<String>,
+    /// Where it stands: behind the program, behind all words, or last of all.
+    place: GroupPlace,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum GroupPlace {
+    Subcommand,
+    Flag,
+    Last,
+}
+
+/// Splits words into flags with their values.
+fn groups(words: &[String]) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for word in words {
+        let place = match word.as_str() {
+            "-" => GroupPlace::Last,
+            text if text.starts_with('-') => GroupPlace::Flag,
+            _ => match groups.last_mut().filter(|group| group.place == GroupPlace::Flag) {
+                Some(group) => {
+                    group.words.push(word.clone());
+                    continue;
+                }
+                None => GroupPlace::Subcommand,
+            },
+        };
+        groups.push(Group { words: vec![word.clone()], place });
+    }
+    groups
+}
+
+/// Finds a flag in a command, in each of its spellings. Returns its position, and a value attached by `=`.
+fn find<'a>(words: &'a [String], flag: &str) -> Option<(usize, Option<&'a str>)> {
+    let spellings: Vec<&str> = SAME
+        .iter()
+        .flat_map(|(short, long)| if *short == flag || *long == flag { vec![*short, *long] } else { vec![] })
+        .chain([flag])
+        .collect();
+    words.iter().enumerate().find_map(|(at, word)| {
+        let (name, value) =
+            word.split_once('=').map_or((word.as_str(), None), |(name, value)| (name, Some(value)));
+        spellings.contains(&name).then_some((at, value))
+    })
+}
+
+impl Adapter {
+    /// Returns what is started for an attempt: the command, and what the adapter adds to it unless it is there.
+    ///
+    /// `may_skip` says whether the policy allows workers to skip their own permissions. The two files are those of the
+    /// attempt; `server` is the one to attach to.
+    ///
+    /// # Errors
+    /// Fails if the command contradicts the adapter or the policy.
+    pub fn start(
+        &self,
+        command: &Argv,
+        wanted: Wanted,
+        may_skip: bool,
+        prompt_file: &str,
+        answer_file: &str,
+        server: Option<&str>,
+    ) -> Result<Started, ArgvFault> {
+        let filled = |words: &[String]| -> Vec<String> {
+            let fill = |word: &String| {
+                word.replace("{prompt_file}", prompt_file).replace("{answer_file}", answer_file)
+            };
+            words.iter().map(fill).collect()
+        };
+        let mut words = command.words().to_vec();
+        // It stands behind everything that is added.
+        if words.last().is_some_and(|word| word == "-") && self.args.iter().any(|word| word == "-") {
+            words.pop();
+        }
+        let permissions = self.permissions(&mut words, wanted, may_skip)?;
+        let mut added = filled(&self.args);
+        if let (Some(option), Some(server)) = (&self.server, server.filter(|server| !server.is_empty())) {
+            added.extend([option.clone(), server.to_owned()]);
+        }
+        self.add(&mut words, &added)?;
+        let argv = Argv::new(words).map_err(|_| ArgvFault::Nul)?;
+        let answers_in_file = self.args.iter().any(|word| word.contains("{answer_file}"));
+        Ok(Started { argv, prompt: self.prompt, answers_in_file, permissions })
+    }
+
+    fn permissions(
+        &self,
+        words: &mut Vec<String>,
+        wanted: Wanted,
+        may_skip: bool,
+    ) -> Result<Permissions, ArgvFault> {
+        let has = |words: &[String], flags: &[String]| {
+            let groups = groups(flags);
+            let is_there = |group: &Group| match find(words, &group.words[0]) {
+                None => false,
+                Some((at, attached)) => {
+                    let next = words.get(at + 1).map(String::as_str);
+                    group.words.get(1).is_none_or(|value| attached.or(next) == Some(value))
+                }
+            };
+            !groups.is_empty() && groups.iter().all(is_there)
+        };
+        if has(words, &self.skip) {
+            if may_skip {
+                return Ok(Permissions::Skipped);
+            }
+            return Err(ArgvFault::SkipRefused { flag: self.skip[0].clone() });
+        }
+        let is_set = |flags: &[String]| flags.first().is_some_and(|flag| find(words, flag).is_some());
+        if is_set(&self.narrow) || is_set(&self.skip) {
+            return Ok(Permissions::Narrow);
+        }
+        match wanted {
+            Wanted::Skip if may_skip && !self.skip.is_empty() => {
+                self.add(words, &self.skip)?;
+                Ok(Permissions::Skipped)
+            }
+            Wanted::Skip | Wanted::Narrow if self.narrow.is_empty() => Ok(Permissions::OwnChoice),
+            Wanted::Skip | Wanted::Narrow => {
+                self.add(words, &self.narrow)?;
+                Ok(Permissions::Narrow)
+            }
+        }
+    }
+
+    /// Adds words to a command unless they are there.
+    fn add(&self, words: &mut Vec<String>, added: &[String]) -> Result<(), ArgvFault> {
+        let mut last = Vec::new();
+        for (index, group) in groups(added).into_iter().enumerate() {
+            match group.place {
+                GroupPlace::Subcommand if words.get(1 + index) == Some(&group.words[0]) => {}
+                GroupPlace::Subcommand => words.insert((1 + index).min(words.len()), group.words[0].clone()),
+                GroupPlace::Last => last.extend(group.words),
+                GroupPlace::Flag => match find(words, &group.words[0]) {
+                    None => words.extend(group.words),
+                    Some((at, attached)) => {
+                        let found = attached.or_else(|| words.get(at + 1).map(String::as_str));
+                        if group.words.get(1).is_some_and(|value| found != Some(value)) {
+                            let (flag, adapter) = (group.words[0].clone(), self.id.clone());
+                            return Err(ArgvFault::Taken { flag, adapter });
+                        }
+                    }
+                },
+            }
+        }
+        words.extend(last);
+        Ok(())
+    }
+}

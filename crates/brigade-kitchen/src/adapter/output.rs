@@ -1,0 +1,170 @@
+//! Reads what a worker program printed: answer, cost, tokens, and whether its provider's limit is reached.
+
+use brigade_core::json::Dialect;
+use brigade_core::{Json, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use super::limit::{Limit, reset_time};
+use super::{Adapter, Source};
+
+/// What an attempt left behind.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Output<'a> {
+    /// The standard output, perhaps without its middle.
+    pub stdout: &'a [u8],
+    /// The standard error.
+    pub stderr: &'a [u8],
+    /// The answer file, if there is one.
+    pub answer_file: Option<&'a [u8]>,
+    /// Whether the program exited with 0.
+    pub succeeded: bool,
+}
+
+/// Tokens that a worker used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct Tokens {
+    /// Tokens that the model read.
+    pub input: u64,
+    /// Tokens that it wrote.
+    pub output: u64,
+}
+
+/// What a worker program answered.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Answer {
+    /// Its last message. `None` if the output has none where the adapter says.
+    pub text: Option<String>,
+    /// Whether the program says that it failed.
+    pub failed: bool,
+    /// Its cost in dollars.
+    pub cost_usd: Option<f64>,
+    /// Its tokens.
+    pub tokens: Option<Tokens>,
+    /// What it says about a limit. It counts only if the answer has no signal.
+    pub limit: Option<Limit>,
+}
+
+/// In an answer that is longer, words about limits belong to the task.
+const SHORT_ANSWER: usize = 600;
+
+impl Adapter {
+    /// Reads an output. `now` and the offset of local time are for the time at which a limit ends.
+    pub fn answer(&self, output: &Output<'_>, now: Timestamp, local_offset_minutes: i32) -> Answer {
+        let document =
+            self.is_document().then(|| Json::parse_bytes(output.stdout.trim_ascii(), Dialect::Lenient).ok());
+        let document = document.flatten();
+        let lines = if self.is_lines() { json_lines(output.stdout) } else { Vec::new() };
+        let view = View { output, document: document.as_ref(), lines: &lines };
+        let text = view.text(&self.answer);
+        let failed = self.failed.as_ref().is_some_and(|source| view.truth(source)) || !output.succeeded;
+        let cost = self.cost.as_ref().and_then(|source| view.number(source));
+        let tokens = self.tokens.as_ref().and_then(|(input, output)| {
+            let (input, output) = (view.number(input), view.number(output));
+            (input.is_some() || output.is_some())
+                .then(|| Tokens { input: whole(input), output: whole(output) })
+        });
+        let is_short = |text: &&str| failed || text.len() <= SHORT_ANSWER;
+        let answer = text.as_deref().filter(is_short);
+        let stderr = String::from_utf8_lossy(tail(output.stderr));
+        // Where there is no answer, the program prints its reason on standard output.
+        let printed = String::from_utf8_lossy(tail(output.stdout));
+        let places = [answer, failed.then_some(&*stderr), (failed && text.is_none()).then_some(&*printed)];
+        let limit = places.into_iter().flatten().find_map(|text| self.limit(text, now, local_offset_minutes));
+        let cost_usd = cost.filter(|cost| cost.is_finite() && 0.0 <= *cost);
+        Answer { text, failed, cost_usd, tokens, limit }
+    }
+
+    fn limit(&self, text: &str, now: Timestamp, local_offset_minutes: i32) -> Option<Limit> {
+        let captures = self.limit.iter().find_map(|pattern| pattern.captures(text))?;
+        let reset =
+            captures.name("reset").and_then(|reset| reset_time(reset.as_str(), now, local_offset_minutes));
+        Some(Limit { until: reset })
+    }
+
+    fn sources(&self) -> impl Iterator<Item = &Source> {
+        let tokens = self.tokens.iter().flat_map(|(input, output)| [input, output]);
+        [&self.answer].into_iter().chain(&self.failed).chain(&self.cost).chain(tokens)
+    }
+
+    fn is_document(&self) -> bool {
+        self.sources().any(|source| matches!(source, Source::Json(_)))
+    }
+
+    fn is_lines(&self) -> bool {
+        self.sources().any(|source| matches!(source, Source::Lines { .. }))
+    }
+}
+
+/// The end of an output, where programs say why they failed.
+fn tail(bytes: &[u8]) -> &[u8] {
+    &bytes[bytes.len().saturating_sub(8192)..]
+}
+
+fn whole(number: Option<f64>) -> u64 {
+    // A negative number becomes 0.
+    number.unwrap_or_default() as u64
+}
+
+/// Reads lines that are JSON objects; others, such as the cut in the middle, are skipped.
+fn json_lines(bytes: &[u8]) -> Vec<Json> {
+    let lines =
+        bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| line.starts_with(b"{"));
+    lines.filter_map(|line| Json::parse_bytes(line, Dialect::Lenient).ok()).collect()
+}
+
+struct View<'a> {
+    output: &'a Output<'a>,
+    document: Option<&'a Json>,
+    lines: &'a [Json],
+}
+
+impl View<'_> {
+    fn values(&self, source: &Source) -> Vec<&Json> {
+        let mut found = Vec::new();
+        match source {
+            Source::Json(path) => {
+                self.document.into_iter().for_each(|document| follow(document, path, &mut found))
+            }
+            Source::Lines { kind, path } => {
+                let is_kind = |line: &&Json| line.get("type").and_then(Json::as_str) == Some(kind);
+                self.lines.iter().filter(is_kind).for_each(|line| follow(line, path, &mut found));
+            }
+            Source::Text | Source::File => {}
+        }
+        found
+    }
+
+    fn text(&self, source: &Source) -> Option<String> {
+        match source {
+            Source::Text => Some(String::from_utf8_lossy(self.output.stdout).into_owned()),
+            Source::File => self.output.answer_file.map(|bytes| String::from_utf8_lossy(bytes).into_owned()),
+            Source::Json(_) | Source::Lines { .. } => {
+                let texts: Vec<&str> = self.values(source).into_iter().filter_map(Json::as_str).collect();
+                (!texts.is_empty()).then(|| texts.join("\n"))
+            }
+        }
+    }
+
+    fn number(&self, source: &Source) -> Option<f64> {
+        let numbers: Vec<f64> = self.values(source).into_iter().filter_map(Json::as_f64).collect();
+        (!numbers.is_empty()).then(|| numbers.iter().sum())
+    }
+
+    fn truth(&self, source: &Source) -> bool {
+        self.values(source).into_iter().any(|value| value.as_bool() == Some(true))
+    }
+}
+
+/// Follows a path into a value. `*` stands for every member or element.
+fn follow<'j>(value: &'j Json, path: &[String], found: &mut Vec<&'j Json>) {
+    let Some((name, rest)) = path.split_first() else {
+        found.push(value);
+        return;
+    };
+    match (name.as_str(), value) {
+        ("*", Json::Object(members)) => members.values().for_each(|value| follow(value, rest, found)),
+        ("*", Json::Array(elements)) => elements.iter().for_each(|value| follow(value, rest, found)),
+        (name, value) => value.get(name).into_iter().for_each(|value| follow(value, rest, found)),
+    }
+}

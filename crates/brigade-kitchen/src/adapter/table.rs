@@ -1,0 +1,149 @@
+//! The rows of ours.
+//!
+//! `checked` names the version whose documentation or output a row was written from. None of these programs is part of
+//! the tests; their rows are tested against recorded outputs in `fixtures/kitchen/answers`.
+
+use std::sync::LazyLock;
+
+use regex::{Regex, RegexBuilder};
+
+use super::{Adapter, PromptWay, Source};
+
+/// All rows of ours. The last one is `plain`, for every other program.
+pub static TABLE: LazyLock<Vec<Adapter>> = LazyLock::new(rows);
+
+/// The row for programs that are not known.
+pub(super) fn plain() -> &'static Adapter {
+    TABLE.last().expect("`plain` is the last row")
+}
+
+/// What providers say when a limit is reached, with the time if they name one.
+const LIMITS: &[&str] = &[
+    r"usage limit reached\|(?P<reset>\d{10,13})",
+    r"hit your (?:\w+ )*limit\b.{0,40}?\bresets? (?:at )?(?P<reset>[^\n.]{1,60})",
+    r"(?:usage|session|rate|weekly|quota) limit\b.{0,120}?(?:try again|resets?|retry) (?P<reset>(?:in|at|after) [^\n.]{1,60})",
+    r"(?:quota|rate limit).{0,160}?retry in (?P<reset>[0-9.]+ ?(?:ms|s|m|h)\w*)",
+    r"hit your (?:\w+ )*limit\b",
+    r"(?:usage|session|weekly) limit (?:was |has been |is )?(?:reached|exceeded)",
+    r"(?:quota exceeded|RESOURCE_EXHAUSTED|rate_limit_exceeded|insufficient_quota|too many requests)",
+];
+
+pub(super) fn pattern(text: &str) -> Option<Regex> {
+    RegexBuilder::new(text).case_insensitive(true).size_limit(1 << 20).build().ok()
+}
+
+fn words(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|text| (*text).to_owned()).collect()
+}
+
+fn source(text: &str) -> Source {
+    Source::parse(text).expect("a source of ours is one")
+}
+
+fn adapter(id: &str) -> Adapter {
+    Adapter {
+        id: id.to_owned(),
+        program: id.to_owned(),
+        prompt: PromptWay::Stdin,
+        args: Vec::new(),
+        narrow: Vec::new(),
+        skip: Vec::new(),
+        server: None,
+        answer: Source::Text,
+        failed: None,
+        cost: None,
+        tokens: None,
+        limit: LIMITS.iter().filter_map(|text| pattern(text)).collect(),
+        write_paths: Vec::new(),
+        env_labels: Vec::new(),
+        checked: None,
+    }
+}
+
+fn rows() -> Vec<Adapter> {
+    vec![
+        Adapter {
+            args: words(&["-p", "--output-format", "json"]),
+            narrow: words(&["--permission-mode", "acceptEdits"]),
+            skip: words(&["--dangerously-skip-permissions"]),
+            answer: source("json:result"),
+            failed: Some(source("json:is_error")),
+            cost: Some(source("json:total_cost_usd")),
+            tokens: Some((source("json:usage.input_tokens"), source("json:usage.output_tokens"))),
+            write_paths: words(&["~/.claude", "~/.claude.json"]),
+            env_labels: words(&["ANTHROPIC_API_KEY"]),
+            checked: Some("2.0"),
+            ..adapter("claude")
+        },
+        Adapter {
+            args: words(&["exec", "--json", "-o", "{answer_file}", "-"]),
+            narrow: words(&["--sandbox", "workspace-write"]),
+            skip: words(&["--dangerously-bypass-approvals-and-sandbox"]),
+            answer: Source::File,
+            tokens: Some((
+                source("jsonl:turn.completed:usage.input_tokens"),
+                source("jsonl:turn.completed:usage.output_tokens"),
+            )),
+            write_paths: words(&["~/.codex"]),
+            env_labels: words(&["OPENAI_API_KEY", "CODEX_API_KEY"]),
+            checked: Some("0.60"),
+            ..adapter("codex")
+        },
+        Adapter {
+            args: words(&["run", "--format", "json"]),
+            skip: words(&["--auto"]),
+            server: Some("--attach".to_owned()),
+            answer: source("jsonl:text:part.text"),
+            cost: Some(source("jsonl:step_finish:part.cost")),
+            tokens: Some((
+                source("jsonl:step_finish:part.tokens.input"),
+                source("jsonl:step_finish:part.tokens.output"),
+            )),
+            write_paths: words(&["~/.config/opencode", "~/.local/share/opencode", "~/.cache/opencode"]),
+            checked: Some("1.0"),
+            ..adapter("opencode")
+        },
+        Adapter {
+            args: words(&["--output-format", "json"]),
+            narrow: words(&["--approval-mode", "auto_edit"]),
+            skip: words(&["--approval-mode", "yolo"]),
+            answer: source("json:response"),
+            tokens: Some((
+                source("json:stats.models.*.tokens.prompt"),
+                source("json:stats.models.*.tokens.candidates"),
+            )),
+            write_paths: words(&["~/.gemini"]),
+            env_labels: words(&["GEMINI_API_KEY"]),
+            checked: Some("0.15"),
+            ..adapter("gemini")
+        },
+        Adapter {
+            prompt: PromptWay::File,
+            args: words(&[
+                "--message-file",
+                "{prompt_file}",
+                "--yes-always",
+                "--no-auto-commits",
+                "--no-stream",
+                "--no-pretty",
+                "--no-check-update",
+            ]),
+            write_paths: words(&["~/.aider"]),
+            env_labels: words(&["OPENAI_API_KEY", "ANTHROPIC_API_KEY"]),
+            checked: Some("0.86"),
+            ..adapter("aider")
+        },
+        Adapter {
+            args: words(&["-p", "--output-format", "json"]),
+            skip: words(&["--force"]),
+            answer: source("json:result"),
+            failed: Some(source("json:is_error")),
+            write_paths: words(&["~/.cursor"]),
+            env_labels: words(&["CURSOR_API_KEY"]),
+            checked: Some("2025.09"),
+            ..adapter("cursor-agent")
+        },
+        Adapter { args: words(&["run"]), checked: Some("0.12"), ..adapter("ollama") },
+        Adapter { program: String::new(), ..adapter("plain") },
+    ]
+}

@@ -1,0 +1,307 @@
+//! The configuration of the kitchen: `brigade.config` and `.brigade/kitchen.toml`.
+//!
+//! Both files are data. A value that cannot be used leaves the default and is a warning with its place; where it names a
+//! command, it is an error, and nothing may be started. The order, later wins: defaults, `brigade.config`,
+//! `kitchen.toml`, the PRD, flags.
+
+mod import;
+mod keys;
+mod shell;
+mod starter;
+mod tables;
+mod value;
+
+use std::collections::BTreeMap;
+
+use brigade_core::{ConfigIssue, Hint, Place, Severity, closest};
+use brigade_policy::document::text_of;
+
+pub use import::{Imported, import};
+pub use keys::{KEYS, Key, Settings};
+pub use shell::{Assignment, NotLiteral};
+pub use starter::starter;
+pub use value::{Integrate, Keep, PhaseAction, PhaseGate, Stall, Switch, WorkerCommand};
+
+use crate::adapter::Adapter;
+use crate::names::Tier;
+use crate::prd::{Lints, Prd};
+use value::Raw;
+
+/// A file of the configuration.
+#[derive(Clone, Copy, Debug)]
+pub struct ConfigFile<'a> {
+    /// The name used in places.
+    pub name: &'a str,
+    /// Its bytes.
+    pub bytes: &'a [u8],
+}
+
+/// The configuration of a workspace, as its files have it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Config {
+    /// The values.
+    pub settings: Settings,
+    /// Adapters of the user. They stand before ours.
+    pub adapters: Vec<Adapter>,
+    /// What is wrong with the files, in their order.
+    pub issues: Vec<ConfigIssue>,
+    /// Where the values that the files set are written, by their TOML keys.
+    pub places: BTreeMap<&'static str, Place>,
+}
+
+/// What a person typed with a verb. These words are the person's own and need no approval.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Flags {
+    /// Whether failures are decided without a person.
+    pub walkaway: bool,
+    /// Whether the next PRD begins by itself.
+    pub auto_continue: bool,
+    /// What stands between two PRDs.
+    pub phase_gate: Option<PhaseGate>,
+    /// One attempt at a time.
+    pub sequential: bool,
+    /// How many attempts at once.
+    pub max_parallel: Option<u64>,
+    /// How many attempts per task.
+    pub max_iterations: Option<u64>,
+    /// The budget in dollars.
+    pub max_cost_usd: Option<f64>,
+    /// The budget in minutes.
+    pub max_minutes: Option<f64>,
+    /// The budget in attempts.
+    pub max_attempts: Option<u64>,
+    /// Whether the branch is merged at the end.
+    pub merge: bool,
+    /// Whether the branch is pushed at the end.
+    pub push: bool,
+}
+
+impl Config {
+    /// Reads the configuration. Never fails: what cannot be used is an issue.
+    ///
+    /// ```
+    /// use brigade_kitchen::config::{Config, ConfigFile};
+    ///
+    /// let shell = b"export MAX_PARALLEL=2\nQUIET_WORKERS='true' # no output\n";
+    /// let toml = b"max_parallel = 4\n";
+    /// let config = Config::read(
+    ///     Some(ConfigFile { name: "brigade/brigade.config", bytes: shell }),
+    ///     Some(ConfigFile { name: ".brigade/kitchen.toml", bytes: toml }),
+    /// );
+    /// assert_eq!((config.settings.max_parallel, config.settings.quiet_workers), (4, true));
+    /// assert!(config.issues.is_empty());
+    /// ```
+    pub fn read(shell: Option<ConfigFile<'_>>, toml: Option<ConfigFile<'_>>) -> Config {
+        let mut config = Config::default();
+        if let Some(file) = shell {
+            match text_of(file.name, file.bytes) {
+                Ok(text) => config.read_shell(file.name, text),
+                Err(issue) => config.issues.push(*issue),
+            }
+        }
+        if let Some(file) = toml {
+            match text_of(file.name, file.bytes) {
+                Ok(text) => tables::read(file.name, text, &mut config),
+                Err(issue) => config.issues.push(*issue),
+            }
+        }
+        config.notes();
+        config
+    }
+
+    /// Returns whether nothing may be started: a file cannot be read, or names a command that cannot be used.
+    pub fn refuses(&self) -> bool {
+        self.issues.iter().any(|issue| issue.severity == Severity::Error)
+    }
+
+    /// Returns the settings for a PRD: what it says about itself wins over the files.
+    pub fn for_prd(&self, prd: &Prd) -> Settings {
+        let mut settings = self.settings.clone();
+        settings.walkaway_mode |= prd.walkaway;
+        if let Some(command) = &prd.test_command {
+            settings.test_cmd = Some(command.clone());
+        }
+        settings
+    }
+
+    fn read_shell(&mut self, file: &str, text: &str) {
+        let (assignments, issues) = shell::read(file, text);
+        self.issues.extend(issues);
+        for assignment in assignments {
+            let Some(key) = Key::of_shell(&assignment.name) else {
+                self.unknown_variable(&assignment);
+                continue;
+            };
+            match &assignment.value {
+                Ok(value) => self.set(key, &Raw::Word(value.clone()), assignment.place, key.shell),
+                Err(reason) => {
+                    let message = format!("{reason}, and nothing in this file is executed");
+                    let stands = if key.is_command { "; nothing is started" } else { "; the default stands" };
+                    self.unusable(key, assignment.place, key.shell, message + stands);
+                }
+            }
+        }
+    }
+
+    /// Sets a value, or reports why it cannot be used.
+    fn set(&mut self, key: &'static Key, raw: &Raw, place: Place, field: &str) {
+        match self.settings.set(key, raw) {
+            Ok(()) => drop(self.places.insert(key.toml, place)),
+            Err(expected) => self.unusable(key, place, field, format!("expected {expected}")),
+        }
+    }
+
+    fn unusable(&mut self, key: &Key, place: Place, field: &str, message: String) {
+        let severity = if key.is_command { Severity::Error } else { Severity::Warning };
+        self.issue(severity, place, field, message, None);
+    }
+
+    fn issue(
+        &mut self,
+        severity: Severity,
+        place: Place,
+        field: &str,
+        message: impl Into<String>,
+        hint: Option<String>,
+    ) {
+        let (field, message, hint) = (Some(field.to_owned()), message.into(), hint.map(Hint::from));
+        self.issues.push(ConfigIssue { severity, place, entry: None, field, message, hint });
+    }
+
+    fn unknown_variable(&mut self, assignment: &Assignment) {
+        let place = assignment.place.clone();
+        if keys::is_unused(&assignment.name) {
+            self.issue(Severity::Info, place, &assignment.name, "is not used by Brigade", None);
+        } else {
+            let known = KEYS.iter().map(|key| key.shell).filter(|name| !name.is_empty());
+            let hint = closest(&assignment.name, known).map(|near| format!("did you mean `{near}`?"));
+            let message = "unknown key, so it has no effect";
+            self.issue(Severity::Warning, place, &assignment.name, message, hint);
+        }
+    }
+
+    /// Says which values are understood and do nothing.
+    fn notes(&mut self) {
+        let settings = &self.settings;
+        let mut notes = Vec::new();
+        if !settings.context_isolation {
+            notes.push(("context_isolation", "has no effect: every attempt is a fresh session"));
+        }
+        if !settings.state_file.is_empty() {
+            notes.push(("state_file", "has no effect: the state file is named after the PRD"));
+        }
+        for (key, message) in notes {
+            if let Some(place) = self.places.get(key).cloned() {
+                self.issue(Severity::Info, place, key, message, None);
+            }
+        }
+    }
+}
+
+impl Settings {
+    /// Applies what a person typed. The result is what a service works with; the fingerprint is of the settings before.
+    #[must_use]
+    pub fn with_flags(&self, flags: &Flags) -> Settings {
+        let mut settings = self.clone();
+        settings.walkaway_mode |= flags.walkaway;
+        settings.auto_continue |= flags.auto_continue;
+        settings.merge |= flags.merge;
+        settings.push |= flags.push;
+        settings.phase_gate = flags.phase_gate.unwrap_or(settings.phase_gate);
+        settings.max_parallel = flags.max_parallel.unwrap_or(settings.max_parallel);
+        if flags.sequential {
+            settings.max_parallel = 1;
+        }
+        settings.max_iterations = flags.max_iterations.unwrap_or(settings.max_iterations);
+        settings.max_cost_usd = flags.max_cost_usd.or(settings.max_cost_usd);
+        settings.max_minutes = flags.max_minutes.or(settings.max_minutes);
+        settings.max_attempts = flags.max_attempts.or(settings.max_attempts);
+        settings
+    }
+
+    /// Returns the command of a tier. `USE_OPENCODE` replaces that of the line, unless the line has one of its own.
+    pub fn command(&self, tier: Tier) -> WorkerCommand {
+        let command = match tier {
+            Tier::Line => &self.line_cmd,
+            Tier::Sous => &self.sous_cmd,
+            Tier::Executive => &self.executive_cmd,
+        };
+        if tier == Tier::Line && self.use_opencode && *command == Settings::default().line_cmd {
+            return WorkerCommand::opencode(&self.opencode_model);
+        }
+        command.clone()
+    }
+
+    /// Returns the adapter that the configuration names for a tier.
+    pub fn adapter_name(&self, tier: Tier) -> Option<&str> {
+        let name = match tier {
+            Tier::Line => &self.line_agent,
+            Tier::Sous => &self.sous_agent,
+            Tier::Executive => &self.executive_agent,
+        };
+        Some(name.as_str()).filter(|name| !name.is_empty())
+    }
+
+    /// Returns the environment labels that the configuration names for a tier.
+    pub fn env_labels(&self, tier: Tier) -> Option<&[String]> {
+        match tier {
+            Tier::Line => self.line_labels.as_deref(),
+            Tier::Sous => self.sous_labels.as_deref(),
+            Tier::Executive => self.executive_labels.as_deref(),
+        }
+    }
+
+    /// Returns how many attempts run at once; at least one.
+    pub fn parallel(&self) -> u64 {
+        self.max_parallel.max(1)
+    }
+
+    /// Returns how many attempts of a tier run at once.
+    pub fn parallel_of(&self, tier: Tier) -> u64 {
+        match tier {
+            Tier::Line => self.parallel_line.unwrap_or(self.parallel()),
+            Tier::Sous => self.parallel_sous,
+            Tier::Executive => self.parallel_executive,
+        }
+    }
+
+    /// Returns the seconds after which an attempt of a tier is ended; `None` for no limit.
+    pub fn timeout(&self, tier: Tier) -> Option<u64> {
+        let seconds = match tier {
+            Tier::Line => self.task_timeout_junior,
+            Tier::Sous => self.task_timeout_senior,
+            Tier::Executive => self.task_timeout_executive,
+        };
+        Some(seconds).filter(|seconds| 0 < *seconds)
+    }
+
+    /// Returns the minutes after which an attempt of a tier counts as slow; `None` for never.
+    pub fn slow_after(&self, tier: Tier) -> Option<u64> {
+        let minutes = match tier {
+            Tier::Line => self.task_timeout_warning_junior,
+            Tier::Sous | Tier::Executive => self.task_timeout_warning_senior,
+        };
+        Some(minutes).filter(|minutes| 0 < *minutes)
+    }
+
+    /// Returns the dollars that a minute of a tier costs where the worker reports no cost.
+    pub fn cost_rate(&self, tier: Tier) -> f64 {
+        match tier {
+            Tier::Line => self.cost_rate_line,
+            Tier::Sous => self.cost_rate_sous,
+            Tier::Executive => self.cost_rate_executive,
+        }
+    }
+
+    /// Returns which warnings a PRD gets.
+    pub fn lints(&self) -> Lints {
+        Lints {
+            criteria: self.criteria_lint_enabled,
+            pattern_only: self.verification_warn_grep_only,
+            end_to_end: self.e2e_detection_enabled,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

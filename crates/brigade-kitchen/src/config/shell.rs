@@ -1,0 +1,318 @@
+//! Reads `brigade.config`, which other programs source in a shell, as data.
+//!
+//! Understood are assignments of literals, with or without `export`, in the three quotings of a shell (single quotes,
+//! double quotes, backslash), several on a line, and comments. Anything else is an issue with its line. Nothing is
+//! executed or expanded.
+
+use std::fmt;
+
+use brigade_catalog::source::Locator;
+use brigade_core::{ConfigIssue, Place, Severity};
+
+/// An assignment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assignment {
+    /// The name of the variable.
+    pub name: String,
+    /// Where it stands.
+    pub place: Place,
+    /// The value, or why it is none.
+    pub value: Result<String, NotLiteral>,
+}
+
+/// Why the value of an assignment is not a literal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotLiteral {
+    /// `$X`, `$(…)`, backticks or `~`.
+    Expansion,
+    /// `NAME=(…)`.
+    Array,
+    /// `NAME+=…`
+    Append,
+    /// An operator stands in it.
+    Operator,
+    /// It stands in a function, a loop or a condition.
+    Conditional,
+    /// It holds only for the command behind it.
+    ForCommand,
+    /// A quote is never closed.
+    OpenQuote,
+}
+
+impl fmt::Display for NotLiteral {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            NotLiteral::Expansion => "the value has an expansion",
+            NotLiteral::Array => "the value is an array",
+            NotLiteral::Append => "the value is appended to another",
+            NotLiteral::Operator => "the value has an operator of the shell",
+            NotLiteral::Conditional => "the assignment stands in a condition, a loop or a function",
+            NotLiteral::ForCommand => "the assignment belongs to a command",
+            NotLiteral::OpenQuote => "the quote is never closed",
+        })
+    }
+}
+
+/// Reads the assignments, in order, and reports everything else.
+pub(super) fn read(file: &str, text: &str) -> (Vec<Assignment>, Vec<ConfigIssue>) {
+    let mut reader = Reader {
+        file,
+        text,
+        at: 0,
+        locator: Locator::new(text, 1),
+        depth: 0,
+        found: Vec::new(),
+        issues: Vec::new(),
+    };
+    while reader.at < text.len() {
+        reader.statement();
+    }
+    (reader.found, reader.issues)
+}
+
+struct Reader<'a> {
+    file: &'a str,
+    text: &'a str,
+    at: usize,
+    locator: Locator<'a>,
+    /// How many conditions, loops and functions are open.
+    depth: usize,
+    found: Vec<Assignment>,
+    issues: Vec<ConfigIssue>,
+}
+
+/// A word, as far as it is a literal.
+struct Word {
+    start: usize,
+    raw_end: usize,
+    value: Result<String, NotLiteral>,
+}
+
+impl<'a> Reader<'a> {
+    fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    fn bump(&mut self) -> Option<char> {
+        let c = self.peek()?;
+        self.at += c.len_utf8();
+        Some(c)
+    }
+
+    fn place(&self, at: usize) -> Place {
+        let (line, column) = self.locator.locate(at);
+        Place::at(self.file, line, column)
+    }
+
+    fn skip_blanks(&mut self) {
+        while self.rest().starts_with([' ', '\t', '\r']) || self.rest().starts_with("\\\n") {
+            self.at += if self.rest().starts_with('\\') { 2 } else { 1 };
+        }
+    }
+
+    fn skip_line(&mut self) {
+        self.at += self.rest().find('\n').map_or(self.rest().len(), |end| end + 1);
+    }
+
+    /// Reads up to the end of a line or a `;`.
+    fn statement(&mut self) {
+        self.skip_blanks();
+        match self.peek() {
+            None => return,
+            Some('\n' | ';') => {
+                self.bump();
+                return;
+            }
+            Some('#') => return self.skip_line(),
+            Some(_) => {}
+        }
+        let start = self.at;
+        let mut is_exported = false;
+        let mut assigned = Vec::new();
+        let mut is_command = false;
+        loop {
+            self.skip_blanks();
+            match self.peek() {
+                None | Some('\n') => break,
+                Some('#') => {
+                    self.skip_line();
+                    break;
+                }
+                Some(';') => {
+                    self.bump();
+                    break;
+                }
+                Some(_) => {}
+            }
+            let at = self.at;
+            if let Some((name, append)) = self.assigned_name() {
+                let value = self.value();
+                let value = if append { Err(NotLiteral::Append) } else { value };
+                assigned.push((name, at, value));
+                continue;
+            }
+            let word = self.word();
+            let raw = &self.text[word.start..word.raw_end];
+            if raw == "export" && at == start {
+                is_exported = true;
+            } else if is_exported && word.value.is_ok() && is_name(raw) {
+                // `export NAME` changes no value.
+            } else {
+                is_command = true;
+                self.block(raw);
+                if word.raw_end == word.start {
+                    self.bump();
+                }
+            }
+        }
+        let is_conditional = 0 < self.depth;
+        for (name, at, value) in assigned {
+            let value = match value {
+                Ok(_) if is_command => Err(NotLiteral::ForCommand),
+                Ok(_) if is_conditional => Err(NotLiteral::Conditional),
+                value => value,
+            };
+            self.found.push(Assignment { name, place: self.place(at), value });
+        }
+        if is_command {
+            let place = self.place(start);
+            let message = "not an assignment, and nothing in this file is executed".to_owned();
+            // One issue for each line.
+            if self.issues.last().is_none_or(|last: &ConfigIssue| last.place.line != place.line) {
+                let severity = Severity::Warning;
+                self.issues.push(ConfigIssue {
+                    severity,
+                    place,
+                    entry: None,
+                    field: None,
+                    message,
+                    hint: None,
+                });
+            }
+        }
+    }
+
+    /// Follows words that begin and end conditions, loops and functions.
+    fn block(&mut self, word: &str) {
+        match word {
+            "if" | "for" | "while" | "until" | "case" | "{" | "select" => self.depth += 1,
+            "fi" | "done" | "esac" | "}" => self.depth = self.depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+
+    /// Reads `NAME=` or `NAME+=`.
+    fn assigned_name(&mut self) -> Option<(String, bool)> {
+        let rest = self.rest();
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_')?;
+        let name = &rest[..end];
+        if !is_name(name) {
+            return None;
+        }
+        let append = rest[end..].starts_with("+=");
+        if !append && !rest[end..].starts_with('=') {
+            return None;
+        }
+        self.at += end + if append { 2 } else { 1 };
+        Some((name.to_owned(), append))
+    }
+
+    fn value(&mut self) -> Result<String, NotLiteral> {
+        if self.rest().starts_with('(') {
+            self.skip_array();
+            return Err(NotLiteral::Array);
+        }
+        if self.rest().starts_with('~') {
+            let _ = self.word();
+            return Err(NotLiteral::Expansion);
+        }
+        self.word().value
+    }
+
+    fn skip_array(&mut self) {
+        let mut depth = 0usize;
+        while let Some(c) = self.peek() {
+            match c {
+                '(' => depth += 1,
+                ')' => depth -= 1,
+                '\'' | '"' => {
+                    let _ = self.word();
+                    continue;
+                }
+                _ => {}
+            }
+            self.bump();
+            if depth == 0 {
+                break;
+            }
+        }
+    }
+
+    /// Reads a word up to a blank, a line end or a `;` outside of quotes.
+    fn word(&mut self) -> Word {
+        let start = self.at;
+        let mut text = String::new();
+        let mut fault = None;
+        let mut blame = |reason: NotLiteral| {
+            fault.get_or_insert(reason);
+        };
+        while let Some(c) = self.peek() {
+            match c {
+                ' ' | '\t' | '\r' | '\n' | ';' => break,
+                '\'' => {
+                    self.bump();
+                    let Some(end) = self.rest().find('\'') else {
+                        blame(NotLiteral::OpenQuote);
+                        self.at = self.text.len();
+                        break;
+                    };
+                    text.push_str(&self.rest()[..end]);
+                    self.at += end + 1;
+                    continue;
+                }
+                '"' => {
+                    self.bump();
+                    loop {
+                        match self.bump() {
+                            None => {
+                                blame(NotLiteral::OpenQuote);
+                                break;
+                            }
+                            Some('"') => break,
+                            Some('$' | '`') => blame(NotLiteral::Expansion),
+                            Some('\\') => match self.bump() {
+                                Some('\n') | None => {}
+                                Some(c @ ('"' | '\\' | '$' | '`')) => text.push(c),
+                                Some(c) => text.extend(['\\', c]),
+                            },
+                            Some(c) => text.push(c),
+                        }
+                    }
+                    continue;
+                }
+                '\\' => {
+                    self.bump();
+                    match self.bump() {
+                        Some('\n') | None => {}
+                        Some(c) => text.push(c),
+                    }
+                    continue;
+                }
+                '$' | '`' => blame(NotLiteral::Expansion),
+                '|' | '&' | '<' | '>' | '(' | ')' => blame(NotLiteral::Operator),
+                c => text.push(c),
+            }
+            self.bump();
+        }
+        Word { start, raw_end: self.at, value: fault.map_or(Ok(text), Err) }
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    let legal = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    !text.is_empty() && !text.starts_with(|c: char| c.is_ascii_digit()) && text.bytes().all(legal)
+}

@@ -1,0 +1,89 @@
+//! The text of a new `kitchen.toml`: every key, explained, with its default.
+
+use std::fmt::Write as _;
+
+use super::keys::{KEYS, Key, Settings};
+
+const HEAD: &str = "\
+# The kitchen: how a crew of coding agents works through a PRD.
+# Every key stands here with its default; remove the `#` before a key to change it. Keys marked [approved] are part of
+# what a person approves: when they change, nothing starts until `brigade kitchen approve` was repeated.
+# `brigade.config` is read before this file; this file wins.
+";
+
+/// The longest line.
+const WIDTH: usize = 100;
+
+const ADAPTER: &str = "
+# Rows for worker programs that Brigade does not know. They stand before its own. [approved]
+# [[adapter]]
+# id = \"my-agent\"
+# program = \"my-agent\"                  # the first word of the command
+# prompt = \"stdin\"                      # or \"file\", with {prompt_file} in args
+# args = [\"--json\"]                     # added unless they are there
+# narrow = [\"--permissions\", \"edit\"]    # flags for narrow permissions
+# skip = [\"--yes-to-all\"]               # flags that skip permissions, when config and policy say so
+# answer = \"json:result\"                # or \"text\", \"jsonl:TYPE:PATH\", \"file\" with {answer_file} in args
+# cost = \"json:total_cost_usd\"
+# tokens = [\"json:usage.input\", \"json:usage.output\"]
+# limit = [\"limit reached.*resets (?P<reset>.+)\"]
+# write_paths = [\"~/.my-agent\"]
+# env_labels = [\"MY_AGENT_KEY\"]
+";
+
+/// Returns the text of a new `kitchen.toml`. Nothing in it is set, so it changes nothing.
+pub fn starter() -> String {
+    render(&Settings::default(), &|_| false)
+}
+
+/// Writes all keys. Those that are set have no `#` before them.
+pub(super) fn render(settings: &Settings, is_set: &dyn Fn(&Key) -> bool) -> String {
+    let mut text = HEAD.to_owned();
+    let mut tables = vec![""];
+    for key in KEYS {
+        let table = table_of(key);
+        if !tables.contains(&table) {
+            tables.push(table);
+        }
+    }
+    for table in tables {
+        if !table.is_empty() {
+            let _ = write!(text, "\n[{table}]\n");
+        }
+        for key in KEYS.iter().filter(|key| table_of(key) == table) {
+            entry(&mut text, key, settings, is_set(key));
+        }
+    }
+    text.push_str(ADAPTER);
+    text
+}
+
+fn table_of(key: &Key) -> &'static str {
+    key.toml.rsplit_once('.').map_or("", |(table, _)| table)
+}
+
+fn entry(text: &mut String, key: &Key, settings: &Settings, is_set: bool) {
+    let name = key.toml.rsplit('.').next().unwrap_or(key.toml);
+    let range = match key.range() {
+        Some((least, u64::MAX)) => format!(" (from {least})"),
+        Some((least, most)) => format!(" ({least} to {most})"),
+        None => String::new(),
+    };
+    let bound = if key.bound { " [approved]" } else { "" };
+    text.push('\n');
+    let mut line = String::from("#");
+    for word in format!("{}{range}{bound}", key.meaning.trim()).split(' ') {
+        if WIDTH < line.chars().count() + 1 + word.chars().count() {
+            text.push_str(&std::mem::replace(&mut line, String::from("#")));
+            text.push('\n');
+        }
+        line.extend([" ", word]);
+    }
+    text.push_str(&line);
+    text.push('\n');
+    let _ = match settings.shown(key) {
+        Some(value) if is_set => writeln!(text, "{name} = {value}"),
+        Some(value) => writeln!(text, "#{name} = {value}"),
+        None => writeln!(text, "# {name} is not set"),
+    };
+}

@@ -1,0 +1,334 @@
+//! The types of values.
+
+use std::fmt;
+
+use brigade_command::Argv;
+use brigade_core::text;
+
+use super::keys::Rule;
+use crate::command::{self, Command};
+
+/// A value as a file has it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Raw {
+    /// A word of `brigade.config`, which knows only texts.
+    Word(String),
+    /// A string of `kitchen.toml`.
+    Text(String),
+    /// A boolean.
+    Truth(bool),
+    /// A number, as it is written.
+    Number(String),
+    /// A list of strings.
+    Texts(Vec<String>),
+    /// Something else, such as a table.
+    Other,
+}
+
+impl Raw {
+    fn text(&self) -> Option<&str> {
+        if let Raw::Word(text) | Raw::Text(text) = self { Some(text) } else { None }
+    }
+
+    fn number(&self) -> Option<&str> {
+        if let Raw::Word(text) | Raw::Number(text) = self { Some(text) } else { None }
+    }
+}
+
+/// A type that a setting can have.
+pub(super) trait Setting: Sized {
+    /// Whether the value names a command.
+    const IS_COMMAND: bool = false;
+
+    /// Reads a value; the error is what was expected.
+    fn read(raw: &Raw, rule: &Rule) -> Result<Self, String>;
+
+    /// Writes the value as TOML; `None` if it is not set.
+    fn toml(&self) -> Option<String>;
+}
+
+/// Quotes a text for TOML.
+pub(super) fn quoted(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}
+
+impl Setting for bool {
+    fn read(raw: &Raw, _: &Rule) -> Result<bool, String> {
+        match raw {
+            Raw::Truth(truth) => Ok(*truth),
+            Raw::Word(word) if word == "true" => Ok(true),
+            Raw::Word(word) if word == "false" => Ok(false),
+            _ => Err("true or false".to_owned()),
+        }
+    }
+
+    fn toml(&self) -> Option<String> {
+        Some(self.to_string())
+    }
+}
+
+impl Setting for u64 {
+    fn read(raw: &Raw, rule: &Rule) -> Result<u64, String> {
+        let (least, most) = match rule {
+            Rule::Range(least, most) => (*least, *most),
+            Rule::Any | Rule::Inside => (0, u64::MAX),
+        };
+        let number = raw.number().and_then(|digits| digits.replace('_', "").parse::<u64>().ok());
+        number.filter(|number| (least..=most).contains(number)).ok_or_else(|| rule.expected("a whole number"))
+    }
+
+    fn toml(&self) -> Option<String> {
+        Some(self.to_string())
+    }
+}
+
+impl Setting for f64 {
+    fn read(raw: &Raw, rule: &Rule) -> Result<f64, String> {
+        let number = raw.number().and_then(|digits| digits.replace('_', "").parse::<f64>().ok());
+        let number = number.filter(|number| number.is_finite() && 0.0 <= *number);
+        number.ok_or_else(|| rule.expected("a number that is not negative"))
+    }
+
+    fn toml(&self) -> Option<String> {
+        Some(format!("{self:?}"))
+    }
+}
+
+impl Setting for String {
+    fn read(raw: &Raw, rule: &Rule) -> Result<String, String> {
+        let text = raw.text().ok_or("a text")?.trim();
+        if text.chars().any(char::is_control) {
+            return Err("a text without control characters".to_owned());
+        }
+        let is_inside = !text.starts_with(['/', '~']) && text.split('/').all(|name| name != "..");
+        if matches!(rule, Rule::Inside) && (text.is_empty() || !is_inside) {
+            return Err("a relative path without `..`".to_owned());
+        }
+        Ok(text.to_owned())
+    }
+
+    fn toml(&self) -> Option<String> {
+        Some(quoted(self))
+    }
+}
+
+impl<T: Setting> Setting for Option<T> {
+    const IS_COMMAND: bool = T::IS_COMMAND;
+
+    fn read(raw: &Raw, rule: &Rule) -> Result<Option<T>, String> {
+        if raw.text().is_some_and(|text| text.trim().is_empty()) {
+            return Ok(None);
+        }
+        T::read(raw, rule).map(Some)
+    }
+
+    fn toml(&self) -> Option<String> {
+        self.as_ref().and_then(T::toml)
+    }
+}
+
+impl Setting for Vec<String> {
+    fn read(raw: &Raw, rule: &Rule) -> Result<Vec<String>, String> {
+        let Raw::Texts(texts) = raw else { return Err("a list of texts".to_owned()) };
+        texts.iter().map(|text| String::read(&Raw::Text(text.clone()), rule)).collect()
+    }
+
+    fn toml(&self) -> Option<String> {
+        let texts: Vec<String> = self.iter().map(|text| quoted(text)).collect();
+        Some(format!("[{}]", texts.join(", ")))
+    }
+}
+
+impl Setting for Command {
+    const IS_COMMAND: bool = true;
+
+    fn read(raw: &Raw, _: &Rule) -> Result<Command, String> {
+        let text = raw.text().ok_or("a command")?;
+        Command::parse(text).map_err(|fault| format!("a command that may run: {fault}"))
+    }
+
+    fn toml(&self) -> Option<String> {
+        Some(quoted(self.text()))
+    }
+}
+
+/// The command of a tier: a program and its arguments, split by the rules of POSIX and never read by a shell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkerCommand {
+    text: String,
+    argv: Argv,
+}
+
+impl WorkerCommand {
+    /// Reads a command.
+    ///
+    /// # Errors
+    /// Fails, with what was expected, if the text cannot be split into words or is dangerous.
+    pub fn parse(text: &str) -> Result<WorkerCommand, String> {
+        let argv = Argv::parse(text).map_err(|error| format!("a command: {error}"))?;
+        match command::dangers(&argv).into_iter().next() {
+            Some(danger) => Err(format!("a command that may run: {danger}")),
+            None => Ok(WorkerCommand { text: text.trim().to_owned(), argv }),
+        }
+    }
+
+    /// A default, which is known to be a command.
+    pub(super) fn known(text: &str) -> WorkerCommand {
+        WorkerCommand::parse(text).expect("a command of ours can be split")
+    }
+
+    pub(super) fn opencode(model: &str) -> WorkerCommand {
+        let mut argv = Argv::parse("opencode --model").expect("two words");
+        // A text with a NUL cannot be a setting, so the word is added.
+        let _ = argv.push(model);
+        WorkerCommand { text: argv.to_string(), argv }
+    }
+
+    /// Returns the words.
+    pub fn argv(&self) -> &Argv {
+        &self.argv
+    }
+
+    /// Returns the text as it was written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+impl fmt::Display for WorkerCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&text::escape_terminal(&self.text))
+    }
+}
+
+impl Setting for WorkerCommand {
+    const IS_COMMAND: bool = true;
+
+    fn read(raw: &Raw, _: &Rule) -> Result<WorkerCommand, String> {
+        WorkerCommand::parse(raw.text().ok_or("a command")?)
+    }
+
+    fn toml(&self) -> Option<String> {
+        Some(quoted(&self.text))
+    }
+}
+
+/// A number of bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bytes(pub u64);
+
+impl Setting for Bytes {
+    fn read(raw: &Raw, rule: &Rule) -> Result<Bytes, String> {
+        u64::read(raw, rule).map(Bytes)
+    }
+
+    fn toml(&self) -> Option<String> {
+        self.0.toml()
+    }
+}
+
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$word_doc:meta])* $word:ident = $text:literal,)+ }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name {
+            $($(#[$word_doc])* $word,)+
+        }
+
+        impl $name {
+            /// All words.
+            pub const ALL: &[$name] = &[$($name::$word),+];
+
+            /// Returns the word of the file.
+            pub const fn as_str(self) -> &'static str {
+                match self { $($name::$word => $text,)+ }
+            }
+        }
+
+        impl Setting for $name {
+            fn read(raw: &Raw, _: &Rule) -> Result<$name, String> {
+                let found = raw.text().and_then(|text| $name::ALL.iter().find(|word| word.as_str() == text));
+                found.copied().ok_or_else(|| {
+                    let words: Vec<&str> = $name::ALL.iter().map(|word| word.as_str()).collect();
+                    format!("one of {}", words.join(", "))
+                })
+            }
+
+            fn toml(&self) -> Option<String> {
+                Some(quoted(self.as_str()))
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = String;
+
+            fn from_str(text: &str) -> Result<$name, String> {
+                $name::read(&Raw::Text(text.to_owned()), &Rule::Any)
+            }
+        }
+    };
+}
+
+words! {
+    /// What follows a phase review that needs attention.
+    PhaseAction {
+        /// The service goes on.
+        Continue = "continue",
+        /// A person decides.
+        Pause = "pause",
+        /// Tasks are added, and a person approves them.
+        Remediate = "remediate",
+    }
+}
+
+words! {
+    /// What stands between two PRDs.
+    PhaseGate {
+        /// Nothing.
+        Continue = "continue",
+        /// A person.
+        Pause = "pause",
+        /// The executive.
+        Review = "review",
+    }
+}
+
+words! {
+    /// What happens to an attempt that prints nothing.
+    Stall {
+        /// An event.
+        Warn = "warn",
+        /// It is ended.
+        Kill = "kill",
+    }
+}
+
+words! {
+    /// Which worktrees stay.
+    Keep {
+        /// All.
+        Always = "always",
+        /// Those whose work is not in the branch.
+        Unfinished = "unfinished",
+    }
+}
+
+words! {
+    /// How the commits of a task reach the branch.
+    Integrate {
+        /// As one commit.
+        Squash = "squash",
+        /// As the worker made them, with ours on top.
+        Keep = "keep",
+    }
+}
+
+words! {
+    /// Whether something is used.
+    Switch {
+        /// It is.
+        On = "on",
+        /// It is not.
+        Off = "off",
+    }
+}

@@ -1,0 +1,227 @@
+//! How an attempt ends. First match wins: time limit, killed, stalled; the result file; tags; the exit code.
+
+use std::fmt;
+
+use super::result_file::{self, ResultFault, ResultFile};
+use super::{Signal, Tags};
+use crate::adapter::{Limit, Tokens};
+
+/// How the process of an attempt ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// With a code.
+    Code(i32),
+    /// By a signal that Brigade did not send.
+    Signal(i32),
+    /// Brigade ended it at its time limit.
+    TimeLimit,
+    /// Brigade ended it because it printed nothing for too long.
+    Stalled,
+    /// Brigade ended it because the service was interrupted.
+    Interrupted,
+}
+
+/// What an attempt left behind.
+#[derive(Clone, Copy, Debug)]
+pub struct Evidence<'a> {
+    /// How its process ended.
+    pub exit: Exit,
+    /// The result file.
+    pub result: ResultFile<'a>,
+    /// The nonce of the run.
+    pub nonce: &'a str,
+    /// The answer of the worker, as its adapter found it.
+    pub answer: Option<&'a str>,
+    /// What the worker said about a limit of its provider.
+    pub limit: Option<Limit>,
+}
+
+/// Where a signal came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// The result file.
+    ResultFile,
+    /// A tag.
+    Tag,
+    /// The exit code.
+    ExitCode,
+}
+
+/// How an attempt ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The worker said so.
+    Said {
+        /// What.
+        signal: Signal,
+        /// Where.
+        by: By,
+    },
+    /// It needs another attempt.
+    Iteration(Iteration),
+    /// The provider's limit is reached, which is no failure of the task.
+    Limit(Limit),
+    /// The time limit ended it.
+    TimeLimit,
+    /// It printed nothing for too long.
+    Stalled,
+    /// The service was interrupted.
+    Interrupted,
+}
+
+/// Why an attempt needs another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Iteration {
+    /// It gave no signal.
+    NoSignal,
+    /// It gave different promises.
+    Conflict,
+    /// Its promise means nothing.
+    UnknownPromise,
+    /// Its result file does not count.
+    Result(ResultFault),
+    /// Its process failed, so its claim does not count.
+    Failed(Exit),
+}
+
+impl fmt::Display for Iteration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Iteration::NoSignal => f.write_str("the attempt ended without a signal"),
+            Iteration::Conflict => f.write_str("the answer has different promises, so none counts"),
+            Iteration::UnknownPromise => f.write_str("the promise in the answer is not a known one"),
+            Iteration::Result(fault) => write!(f, "{fault}, so it does not count"),
+            Iteration::Failed(Exit::Signal(signal)) => {
+                write!(f, "the worker was ended by signal {signal}, so its claim does not count")
+            }
+            Iteration::Failed(Exit::Code(code)) => {
+                write!(f, "the worker exited with {code}, so its claim does not count")
+            }
+            Iteration::Failed(Exit::TimeLimit | Exit::Stalled | Exit::Interrupted) => {
+                f.write_str("the worker was ended, so its claim does not count")
+            }
+        }
+    }
+}
+
+/// What an attempt said besides how it ended.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Said {
+    /// Why it is blocked.
+    pub reason: Option<String>,
+    /// What it did, in short.
+    pub summary: Option<String>,
+    /// How it went about it.
+    pub approach: Option<String>,
+    /// What later workers should know, without duplicates.
+    pub learnings: Vec<String>,
+    /// What it found beyond the task, without duplicates.
+    pub backlog: Vec<String>,
+    /// The cost in dollars that the result file reports.
+    pub cost_usd: Option<f64>,
+    /// The tokens that the result file reports.
+    pub tokens: Option<Tokens>,
+}
+
+/// Tells how an attempt of the role `work` ended, and what it said.
+///
+/// ```
+/// use brigade_kitchen::signal::{By, Ending, Evidence, Exit, ResultFile, Signal, how_it_ends};
+///
+/// let mut evidence = Evidence {
+///     exit: Exit::Code(0),
+///     result: ResultFile::Absent,
+///     nonce: "n",
+///     answer: Some("All done.\n<promise>COMPLETE</promise>"),
+///     limit: None,
+/// };
+/// assert_eq!(how_it_ends(&evidence).0, Ending::Said { signal: Signal::Complete, by: By::Tag });
+/// evidence.result = ResultFile::Bytes(br#"{"nonce": "n", "signal": "blocked"}"#);
+/// assert_eq!(how_it_ends(&evidence).0, Ending::Said { signal: Signal::Blocked, by: By::ResultFile });
+/// evidence.exit = Exit::TimeLimit;
+/// assert_eq!(how_it_ends(&evidence).0, Ending::TimeLimit);
+/// ```
+pub fn how_it_ends(evidence: &Evidence<'_>) -> (Ending, Said) {
+    let tags = Tags::find(evidence.answer.unwrap_or_default());
+    let mut said = Said {
+        reason: tags.last("reason").map(str::to_owned),
+        approach: tags.last("approach").map(str::to_owned),
+        learnings: tags.distinct("learning"),
+        backlog: tags.distinct("backlog"),
+        ..Said::default()
+    };
+    let result =
+        evidence.result.read(evidence.nonce).map(|file| file.and_then(|json| result_file::work(&json)));
+    if let Some(Ok(result)) = &result {
+        said.reason = result.reason.clone().or(said.reason);
+        said.summary = result.summary.clone();
+        said.approach = result.approach.clone().or(said.approach);
+        said.learnings = joined(&result.learnings, said.learnings);
+        said.backlog = joined(&result.backlog, said.backlog);
+        (said.cost_usd, said.tokens) = (result.cost_usd, result.tokens);
+    }
+    let ending = match evidence.exit {
+        Exit::TimeLimit => Ending::TimeLimit,
+        Exit::Stalled => Ending::Stalled,
+        Exit::Interrupted => Ending::Interrupted,
+        Exit::Code(_) | Exit::Signal(_) => {
+            let ending = spoken(evidence, result.map(|file| file.map(|work| work.signal)), &tags);
+            match (evidence.limit, ending) {
+                (Some(limit), Ending::Iteration(Iteration::NoSignal | Iteration::Failed(_))) => {
+                    Ending::Limit(limit)
+                }
+                (_, ending) => ending,
+            }
+        }
+    };
+    (ending, said)
+}
+
+fn spoken(evidence: &Evidence<'_>, result: Option<Result<Signal, ResultFault>>, tags: &Tags) -> Ending {
+    let (signal, by) = match result {
+        Some(Ok(signal)) => (signal, By::ResultFile),
+        Some(Err(fault)) => return Ending::Iteration(Iteration::Result(fault)),
+        None => match (tags.promises.as_slice(), tags.has_unknown_promise) {
+            ([signal], false) => (signal.clone(), By::Tag),
+            ([], true) => return Ending::Iteration(Iteration::UnknownPromise),
+            ([], false) => match tags.only("scope-question") {
+                Some(question) => (Signal::Question(question.to_owned()), By::Tag),
+                None => return by_exit(evidence.exit),
+            },
+            _ => return Ending::Iteration(Iteration::Conflict),
+        },
+    };
+    if signal.claims_success() && !agrees(evidence.exit, &signal) {
+        return Ending::Iteration(Iteration::Failed(evidence.exit));
+    }
+    Ending::Said { signal, by }
+}
+
+/// Returns whether an exit code lets a claim of success count.
+fn agrees(exit: Exit, signal: &Signal) -> bool {
+    match exit {
+        Exit::Code(0 | 32 | 33) => true,
+        Exit::Code(code) => *signal != Signal::Complete && code == i32::from(signal.spelling().exit_code),
+        Exit::Signal(_) | Exit::TimeLimit | Exit::Stalled | Exit::Interrupted => false,
+    }
+}
+
+/// Tells how an attempt ended that said nothing.
+fn by_exit(exit: Exit) -> Ending {
+    let speaks = |signal: &Signal| exit == Exit::Code(i32::from(signal.spelling().exit_code));
+    match [Signal::Blocked, Signal::AlreadyDone].into_iter().find(speaks) {
+        Some(signal) => Ending::Said { signal, by: By::ExitCode },
+        None => Ending::Iteration(Iteration::NoSignal),
+    }
+}
+
+fn joined(first: &[String], then: Vec<String>) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for text in first.iter().cloned().chain(then) {
+        let text = text.trim().to_owned();
+        if !text.is_empty() && !all.contains(&text) {
+            all.push(text);
+        }
+    }
+    all
+}

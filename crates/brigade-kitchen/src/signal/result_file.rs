@@ -1,0 +1,158 @@
+//! The result file: JSON that a worker may write, with the nonce of its run.
+
+use brigade_core::Json;
+use brigade_core::json::{Dialect, from_json};
+use serde::Deserialize;
+use thiserror::Error;
+
+use super::Signal;
+use crate::adapter::Tokens;
+use crate::names::TaskId;
+
+/// The largest result file.
+pub const MAX_RESULT_BYTES: usize = 1 << 20;
+
+/// What stands where a worker may write its result file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ResultFile<'a> {
+    /// Nothing.
+    #[default]
+    Absent,
+    /// A regular file with these bytes. One that is larger than the limit needs only its first bytes beyond it.
+    Bytes(&'a [u8]),
+    /// A link, a directory, or something else that is no regular file.
+    NotRegular,
+    /// A file that cannot be read.
+    Unreadable,
+}
+
+/// Why a result file does not count. The next attempt is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum ResultFault {
+    /// It is a link or another thing.
+    #[error("the result file is not a regular file")]
+    NotRegular,
+    /// It cannot be read.
+    #[error("the result file cannot be read")]
+    Unreadable,
+    /// It is larger than 1 MiB.
+    #[error("the result file is larger than 1 MiB")]
+    TooLarge,
+    /// It is no JSON object.
+    #[error("the result file is not a JSON object")]
+    Broken,
+    /// Its nonce is missing or another one.
+    #[error("the result file does not have the nonce of this run")]
+    ForeignNonce,
+    /// The member that the role needs is missing or has no known value.
+    #[error("the result file has no valid `{0}`")]
+    NoVerdict(&'static str),
+}
+
+/// What every result file may have.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub(super) struct Common {
+    pub(super) summary: Option<String>,
+    pub(super) cost_usd: Option<f64>,
+    pub(super) tokens: Option<Tokens>,
+}
+
+/// The result file of a worker that did a task.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WorkResult {
+    /// The signal.
+    pub signal: Signal,
+    /// Why it is blocked.
+    pub reason: Option<String>,
+    /// What it did, in short.
+    pub summary: Option<String>,
+    /// How it went about it.
+    pub approach: Option<String>,
+    /// What later workers should know.
+    pub learnings: Vec<String>,
+    /// What it found beyond the task.
+    pub backlog: Vec<String>,
+    /// The cost in dollars.
+    pub cost_usd: Option<f64>,
+    /// The tokens.
+    pub tokens: Option<Tokens>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Work {
+    signal: Option<String>,
+    absorbed_by: Option<TaskId>,
+    reason: Option<String>,
+    question: Option<String>,
+    approach: Option<String>,
+    learnings: Vec<String>,
+    backlog: Vec<String>,
+}
+
+impl ResultFile<'_> {
+    /// Reads the file if it is there. The nonce must be that of the run.
+    pub(super) fn read(self, nonce: &str) -> Option<Result<Json, ResultFault>> {
+        let bytes = match self {
+            ResultFile::Absent => return None,
+            ResultFile::NotRegular => return Some(Err(ResultFault::NotRegular)),
+            ResultFile::Unreadable => return Some(Err(ResultFault::Unreadable)),
+            ResultFile::Bytes(bytes) => bytes,
+        };
+        if MAX_RESULT_BYTES < bytes.len() {
+            return Some(Err(ResultFault::TooLarge));
+        }
+        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+        let Ok(json @ Json::Object(_)) = Json::parse_bytes(bytes, Dialect::Strict) else {
+            return Some(Err(ResultFault::Broken));
+        };
+        let is_ours = !nonce.is_empty() && json.get("nonce").and_then(Json::as_str) == Some(nonce);
+        Some(if is_ours { Ok(json) } else { Err(ResultFault::ForeignNonce) })
+    }
+}
+
+/// Reads what every result file may have; what has another type is left out.
+pub(super) fn common(json: &Json) -> Common {
+    let member = |name: &str| json.get(name).cloned().unwrap_or_default();
+    Common {
+        summary: from_json(&member("summary")).unwrap_or_default(),
+        cost_usd: from_json::<Option<f64>>(&member("cost_usd"))
+            .unwrap_or_default()
+            .filter(|cost| 0.0 <= *cost),
+        tokens: from_json(&member("tokens")).unwrap_or_default(),
+    }
+}
+
+/// Reads the result file of the role `work`.
+pub(super) fn work(json: &Json) -> Result<WorkResult, ResultFault> {
+    const NO_SIGNAL: ResultFault = ResultFault::NoVerdict("signal");
+    let work: Work = from_json(json).map_err(|mismatch| match mismatch.member() {
+        Some("absorbed_by") => ResultFault::NoVerdict("absorbed_by"),
+        Some("signal") => NO_SIGNAL,
+        _ => ResultFault::Broken,
+    })?;
+    let signal = match work.signal.as_deref() {
+        Some("complete") => Signal::Complete,
+        Some("already_done") => Signal::AlreadyDone,
+        Some("absorbed") => Signal::Absorbed(work.absorbed_by.ok_or(ResultFault::NoVerdict("absorbed_by"))?),
+        Some("blocked") => Signal::Blocked,
+        Some("continue") => Signal::Continue,
+        Some("question") => {
+            let question = work.question.filter(|question| !question.trim().is_empty());
+            Signal::Question(question.ok_or(ResultFault::NoVerdict("question"))?)
+        }
+        _ => return Err(NO_SIGNAL),
+    };
+    let Common { summary, cost_usd, tokens } = common(json);
+    Ok(WorkResult {
+        signal,
+        reason: work.reason,
+        summary,
+        approach: work.approach,
+        learnings: work.learnings,
+        backlog: work.backlog,
+        cost_usd,
+        tokens,
+    })
+}

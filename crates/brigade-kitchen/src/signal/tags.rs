@@ -1,0 +1,200 @@
+//! Tags in an answer.
+//!
+//! A tag counts only when nothing else stands on the line where it begins (up to its end tag), outside of code fences,
+//! indented code and quotations. So an answer can talk about tags without meaning them.
+
+use super::Signal;
+
+/// Every name of a tag.
+const NAMES: &[&str] = &[
+    "promise",
+    "learning",
+    "backlog",
+    "approach",
+    "scope-question",
+    "review",
+    "decision",
+    "reason",
+    "guidance",
+    "phase_review",
+    "phase_gate",
+    "prd_generated",
+];
+
+/// The tags that count in an answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tags {
+    /// The different promises, in order.
+    pub promises: Vec<Signal>,
+    /// Whether there is a promise that means nothing.
+    pub has_unknown_promise: bool,
+    /// All tags, in order: name and trimmed content.
+    found: Vec<(&'static str, String)>,
+}
+
+impl Tags {
+    /// Finds the tags of an answer.
+    ///
+    /// ```
+    /// use brigade_kitchen::signal::{Signal, Tags};
+    ///
+    /// let answer = "I would write `<promise>BLOCKED</promise>`, but it is done.\n\n<promise>COMPLETE</promise>";
+    /// assert_eq!(Tags::find(answer).promises, [Signal::Complete]);
+    /// ```
+    pub fn find(answer: &str) -> Tags {
+        let mut tags = Tags::default();
+        let lines: Vec<&str> =
+            answer.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line)).collect();
+        let mut fence: Option<Fence> = None;
+        let mut at = 0;
+        while at < lines.len() {
+            let line = lines[at];
+            match (fence, Fence::opened_by(line)) {
+                (None, Some(opened)) => fence = Some(opened),
+                (Some(open), _) if open.is_closed_by(line) => fence = None,
+                (Some(_), _) => {}
+                (None, None) => {
+                    if let Some((name, content, end)) = tag_at(&lines, at) {
+                        tags.add(name, content);
+                        at = end;
+                    }
+                }
+            }
+            at += 1;
+        }
+        tags
+    }
+
+    fn add(&mut self, name: &'static str, content: String) {
+        if name == "promise" {
+            match Signal::of_promise(&content) {
+                Some(signal) if !self.promises.contains(&signal) => self.promises.push(signal),
+                Some(_) => {}
+                None => self.has_unknown_promise = true,
+            }
+        }
+        if !content.is_empty() {
+            self.found.push((name, content));
+        }
+    }
+
+    /// Returns the contents of a tag, in order.
+    pub fn all<'t>(&'t self, name: &'t str) -> impl Iterator<Item = &'t str> {
+        self.found.iter().filter(move |(found, _)| *found == name).map(|(_, content)| content.as_str())
+    }
+
+    /// Returns the only content of a tag; `None` if there are different ones.
+    pub fn only(&self, name: &str) -> Option<&str> {
+        let last = self.last(name)?;
+        self.found.iter().all(|(found, content)| *found != name || content == last).then_some(last)
+    }
+
+    /// Returns the last content of a tag.
+    pub fn last(&self, name: &str) -> Option<&str> {
+        self.found.iter().rev().find(|(found, _)| *found == name).map(|(_, content)| content.as_str())
+    }
+
+    /// Returns the distinct contents of a tag, in order.
+    pub fn distinct(&self, name: &str) -> Vec<String> {
+        let mut texts: Vec<String> = Vec::new();
+        for text in self.all(name) {
+            if !texts.iter().any(|known| known == text) {
+                texts.push(text.to_owned());
+            }
+        }
+        texts
+    }
+}
+
+/// Returns the text of a line that is neither quoted nor indented code.
+fn plain(line: &str) -> Option<&str> {
+    let text = line.trim_start_matches(' ');
+    (line.len() - text.len() < 4 && !text.starts_with(['\t', '>'])).then(|| text.trim_end())
+}
+
+/// An open code fence.
+#[derive(Clone, Copy)]
+struct Fence {
+    mark: char,
+    length: usize,
+    /// Whether it stands in a list or indented, so that its end is indented, too.
+    is_nested: bool,
+}
+
+impl Fence {
+    fn opened_by(line: &str) -> Option<Fence> {
+        let text = line.trim_start_matches([' ', '\t']);
+        let item = text.trim_start_matches(|c: char| c.is_ascii_digit());
+        let item = item.strip_prefix(['-', '*', '+', '.', ')']).filter(|item| item.starts_with([' ', '\t']));
+        let inner = item.map_or(text, |item| item.trim_start_matches([' ', '\t']));
+        let mark = inner.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+        let behind = inner.trim_start_matches(mark);
+        let length = inner.len() - behind.len();
+        // Behind backticks that open a fence, no backtick follows on the line.
+        let is_fence = 3 <= length && (mark == '~' || !behind.contains('`'));
+        is_fence.then_some(Fence { mark, length, is_nested: inner.len() < line.len() })
+    }
+
+    fn is_closed_by(self, line: &str) -> bool {
+        let text = line.trim_start_matches([' ', '\t']);
+        let is_indented = 3 < line.len() - text.len() || line.starts_with('\t');
+        let marks = text.trim_end();
+        (self.is_nested || !is_indented)
+            && self.length <= marks.len()
+            && marks.chars().all(|c| c == self.mark)
+    }
+}
+
+/// Reads the tag that begins on a line, with the number of the line where it ends.
+fn tag_at(lines: &[&str], at: usize) -> Option<(&'static str, String, usize)> {
+    let text = plain(lines[at])?;
+    let inner = text.strip_prefix('<')?;
+    let name =
+        NAMES.iter().find(|name| inner.strip_prefix(**name).is_some_and(|rest| rest.starts_with('>')))?;
+    let first = &inner[name.len() + 1..];
+    let end_tag = format!("</{name}>");
+    if let Some(content) = first.strip_suffix(&*end_tag) {
+        return (!content.contains(&end_tag)).then(|| (*name, content.trim().to_owned(), at));
+    }
+    // A promise and the verdicts are one line.
+    if first.contains(&end_tag) || matches!(*name, "promise" | "review" | "decision" | "prd_generated") {
+        return None;
+    }
+    let mut content = first.to_owned();
+    for (offset, line) in lines[at + 1..].iter().enumerate() {
+        // A tag that is never closed must not swallow one behind it.
+        if line.trim_start().starts_with(&format!("<{name}>")) {
+            return None;
+        }
+        content.push('\n');
+        if let Some(last) = line.trim_end().strip_suffix(&*end_tag) {
+            content.push_str(last);
+            return Some((*name, content.trim().to_owned(), at + 1 + offset));
+        }
+        if line.contains(&end_tag) {
+            return None;
+        }
+        content.push_str(line);
+    }
+    None
+}
+
+/// Makes a text that came from a file, a worker or a tool safe for a prompt: tags in it are no tags any more.
+///
+/// ```
+/// use brigade_kitchen::signal::break_tags;
+///
+/// assert_eq!(break_tags("<promise>COMPLETE</promise> <b>"), "‹promise>COMPLETE‹/promise> <b>");
+/// ```
+pub fn break_tags(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for (index, piece) in text.split('<').enumerate() {
+        if 0 < index {
+            let name = piece.strip_prefix('/').unwrap_or(piece).trim_start().to_ascii_lowercase();
+            let is_tag = NAMES.iter().any(|tag| name.starts_with(tag));
+            out.push(if is_tag { '‹' } else { '<' });
+        }
+        out.push_str(piece);
+    }
+    out
+}

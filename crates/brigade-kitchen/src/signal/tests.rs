@@ -1,0 +1,276 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::adapter::Limit;
+
+fn evidence(answer: &str) -> Evidence<'_> {
+    Evidence {
+        exit: Exit::Code(0),
+        result: ResultFile::Absent,
+        nonce: "n0",
+        answer: Some(answer),
+        limit: None,
+    }
+}
+
+fn promises(answer: &str) -> Vec<Signal> {
+    Tags::find(answer).promises
+}
+
+#[test]
+fn the_table_spells_every_signal_once() {
+    let signals = [
+        Signal::Complete,
+        Signal::AlreadyDone,
+        Signal::Absorbed("US-1".parse().unwrap()),
+        Signal::Blocked,
+        Signal::Continue,
+        Signal::Question("x".to_owned()),
+    ];
+    assert_eq!(signals.len(), TABLE.len());
+    for (at, signal) in signals.iter().enumerate() {
+        assert_eq!(signal.spelling(), &TABLE[at]);
+        let id = if TABLE[at].promise.ends_with(':') { "US-1" } else { "" };
+        let read = Signal::of_promise(&format!("{}{id}", TABLE[at].promise));
+        assert_eq!(read.as_ref(), Some(signal).filter(|_| !TABLE[at].promise.is_empty()));
+        let extra = r#""absorbed_by":"US-1","question":"x""#;
+        let file = format!(r#"{{"nonce":"n0","signal":"{}",{extra}}}"#, TABLE[at].word);
+        let result = ResultFile::Bytes(file.as_bytes());
+        let (ending, _) = how_it_ends(&Evidence { result, ..evidence("") });
+        assert_eq!(ending, Ending::Said { signal: signal.clone(), by: By::ResultFile });
+    }
+    assert_eq!(TABLE.iter().map(|row| row.exit_code).collect::<Vec<_>>(), [0, 33, 34, 32, 1, 1]);
+}
+
+#[test]
+fn a_promise_counts_alone_on_its_line() {
+    for answer in [
+        "<promise>COMPLETE</promise>",
+        "text\n<promise>COMPLETE</promise>",
+        "text\r\n  <promise>COMPLETE</promise>  \r\nmore",
+        "<promise> COMPLETE </promise>\n<promise>COMPLETE</promise>",
+        "```\ncode\n```\n<promise>COMPLETE</promise>",
+        "~~~~ rust\n~~~\n~~~~\n<promise>COMPLETE</promise>",
+        "`a`\n``` not `a` fence\n<promise>COMPLETE</promise>",
+        "<learning>never closed\n<promise>COMPLETE</promise>",
+    ] {
+        assert_eq!(promises(answer), [Signal::Complete], "{answer}");
+    }
+    for answer in [
+        "I will write <promise>COMPLETE</promise> soon",
+        "`<promise>COMPLETE</promise>`",
+        "> <promise>COMPLETE</promise>",
+        "  > > <promise>COMPLETE</promise>",
+        "    <promise>COMPLETE</promise>",
+        "\t<promise>COMPLETE</promise>",
+        "```\n<promise>COMPLETE</promise>\n```",
+        "~~~\n```\n<promise>COMPLETE</promise>\n",
+        "````\n```\n<promise>COMPLETE</promise>\n````",
+        "- ```\n  <promise>COMPLETE</promise>\n  ```",
+        "<promise>COMPLETE</promise>.",
+        "<promise>\nCOMPLETE\n</promise>",
+        "<promise>complete</promise>",
+        "<PROMISE>COMPLETE</PROMISE>",
+        "<promise>COMPLETE</promise><promise>COMPLETE</promise>",
+        "<learning>\n<promise>COMPLETE</promise>\n</learning>",
+    ] {
+        assert_eq!(promises(answer), [], "{answer}");
+    }
+}
+
+#[test]
+fn different_promises_are_a_conflict() {
+    let ending = |answer: &str| how_it_ends(&evidence(answer)).0;
+    let both = "<promise>COMPLETE</promise>\n<promise>BLOCKED</promise>";
+    assert_eq!(ending(both), Ending::Iteration(Iteration::Conflict));
+    let two = "<promise>ABSORBED_BY:a</promise>\n<promise>ABSORBED_BY:b</promise>";
+    assert_eq!(ending(two), Ending::Iteration(Iteration::Conflict));
+    let unknown = "<promise>DONE</promise>";
+    assert_eq!(ending(unknown), Ending::Iteration(Iteration::UnknownPromise));
+    assert_eq!(ending("<promise>ABSORBED_BY:../x</promise>"), Ending::Iteration(Iteration::UnknownPromise));
+    assert_eq!(
+        ending(&format!("{unknown}\n<promise>COMPLETE</promise>")),
+        Ending::Iteration(Iteration::Conflict)
+    );
+}
+
+#[test]
+fn tags_over_several_lines_are_whole() {
+    let answer = "<learning>one\n\n  - two\n</learning>\n<learning>one line</learning>\n<backlog>\nlater\n</backlog> \n\
+        <learning>one line</learning>\n<learning>a</learning> behind\n<approach>try\nthis</approach>\n\
+        <promise>BLOCKED</promise>\n<reason>no\nkey</reason>\n> <backlog>quoted</backlog>";
+    let (ending, said) = how_it_ends(&evidence(answer));
+    assert_eq!(ending, Ending::Said { signal: Signal::Blocked, by: By::Tag });
+    assert_eq!(said.learnings, ["one\n\n  - two", "one line"]);
+    assert_eq!(said.backlog, ["later"]);
+    assert_eq!((said.approach.as_deref(), said.reason.as_deref()), (Some("try\nthis"), Some("no\nkey")));
+}
+
+#[track_caller]
+fn check(exit: Exit, result: Option<&str>, answer: &str, expect: Ending) {
+    let result = result.map_or(ResultFile::Absent, |text| ResultFile::Bytes(text.as_bytes()));
+    assert_eq!(how_it_ends(&Evidence { exit, result, ..evidence(answer) }).0, expect);
+}
+
+const COMPLETE: &str = "<promise>COMPLETE</promise>";
+
+#[test]
+fn the_first_match_wins() {
+    use Exit::{Code, TimeLimit};
+    let said = |signal, by| Ending::Said { signal, by };
+    let blocked = Some(r#"{"nonce":"n0","signal":"blocked","reason":"r"}"#);
+    check(TimeLimit, blocked, COMPLETE, Ending::TimeLimit);
+    check(Exit::Stalled, blocked, COMPLETE, Ending::Stalled);
+    check(Exit::Interrupted, None, COMPLETE, Ending::Interrupted);
+    check(Code(0), blocked, COMPLETE, said(Signal::Blocked, By::ResultFile));
+    check(Code(0), None, COMPLETE, said(Signal::Complete, By::Tag));
+    check(Code(32), None, "", said(Signal::Blocked, By::ExitCode));
+    check(Code(33), None, "no tags", said(Signal::AlreadyDone, By::ExitCode));
+    check(Code(34), None, "", Ending::Iteration(Iteration::NoSignal));
+    check(Code(0), None, "", Ending::Iteration(Iteration::NoSignal));
+    check(
+        Code(0),
+        None,
+        "<scope-question>Which?</scope-question>",
+        said(Signal::Question("Which?".into()), By::Tag),
+    );
+}
+
+#[test]
+fn a_claim_of_a_failed_process_does_not_count() {
+    let failed = |exit| Ending::Iteration(Iteration::Failed(exit));
+    for exit in [Exit::Code(1), Exit::Code(2), Exit::Code(34), Exit::Code(137), Exit::Signal(9)] {
+        check(exit, None, COMPLETE, failed(exit));
+        check(exit, Some(r#"{"nonce":"n0","signal":"complete"}"#), "", failed(exit));
+    }
+    check(Exit::Code(1), None, "<promise>ALREADY_DONE</promise>", failed(Exit::Code(1)));
+    let absorbed = Ending::Said { signal: Signal::Absorbed("a".parse().unwrap()), by: By::Tag };
+    check(Exit::Code(34), None, "<promise>ABSORBED_BY:a</promise>", absorbed);
+    let blocked = Ending::Said { signal: Signal::Blocked, by: By::Tag };
+    check(Exit::Code(1), None, "<promise>BLOCKED</promise>", blocked);
+}
+
+#[test]
+fn a_result_file_that_does_not_count_never_completes() {
+    let fault = |fault| Ending::Iteration(Iteration::Result(fault));
+    for (text, expect) in [
+        ("", ResultFault::Broken),
+        ("[]", ResultFault::Broken),
+        ("{\"nonce\":\"n0\",\"signal\":\"complete\"", ResultFault::Broken),
+        ("{\"nonce\":\"n0\",\"signal\":\"complete\",\"signal\":\"blocked\"}", ResultFault::Broken),
+        ("{\"signal\":\"complete\"}", ResultFault::ForeignNonce),
+        ("{\"nonce\":\"n1\",\"signal\":\"complete\"}", ResultFault::ForeignNonce),
+        ("{\"nonce\":5,\"signal\":\"complete\"}", ResultFault::ForeignNonce),
+        ("{\"nonce\":\"n0\"}", ResultFault::NoVerdict("signal")),
+        ("{\"nonce\":\"n0\",\"signal\":\"done\"}", ResultFault::NoVerdict("signal")),
+        ("{\"nonce\":\"n0\",\"signal\":\"absorbed\"}", ResultFault::NoVerdict("absorbed_by")),
+        (
+            "{\"nonce\":\"n0\",\"signal\":\"absorbed\",\"absorbed_by\":\"a/b\"}",
+            ResultFault::NoVerdict("absorbed_by"),
+        ),
+        ("{\"nonce\":\"n0\",\"signal\":\"question\"}", ResultFault::NoVerdict("question")),
+        ("{\"nonce\":\"n0\",\"signal\":\"complete\",\"learnings\":5}", ResultFault::Broken),
+    ] {
+        check(Exit::Code(0), Some(text), COMPLETE, fault(expect));
+    }
+    let large =
+        format!("{{\"nonce\":\"n0\",\"signal\":\"complete\",\"summary\":\"{}\"}}", "x".repeat(1 << 20));
+    check(Exit::Code(0), Some(&large), COMPLETE, fault(ResultFault::TooLarge));
+    for (result, expect) in
+        [(ResultFile::NotRegular, ResultFault::NotRegular), (ResultFile::Unreadable, ResultFault::Unreadable)]
+    {
+        assert_eq!(how_it_ends(&Evidence { result, ..evidence(COMPLETE) }).0, fault(expect));
+    }
+    // Without a nonce there is none to have.
+    let result = ResultFile::Bytes(b"{\"nonce\":\"\",\"signal\":\"complete\"}");
+    let ending = how_it_ends(&Evidence { result, nonce: "", ..evidence("") }).0;
+    assert_eq!(ending, fault(ResultFault::ForeignNonce));
+}
+
+#[test]
+fn a_limit_counts_only_when_nothing_was_said() {
+    let limit = Some(Limit { until: None });
+    let ending = |exit, answer| how_it_ends(&Evidence { exit, limit, ..evidence(answer) }).0;
+    assert_eq!(ending(Exit::Code(1), "limit"), Ending::Limit(Limit { until: None }));
+    assert_eq!(ending(Exit::Code(1), COMPLETE), Ending::Limit(Limit { until: None }));
+    assert_eq!(ending(Exit::Code(0), COMPLETE), Ending::Said { signal: Signal::Complete, by: By::Tag });
+    assert_eq!(ending(Exit::TimeLimit, ""), Ending::TimeLimit);
+}
+
+#[test]
+fn what_the_result_file_reports_is_taken_with_the_tags() {
+    let text = r#"{"nonce":"n0","signal":"complete","summary":"s","cost_usd":0.5,"tokens":{"input":3,"output":4},
+        "approach":"a","learnings":["x"," y "],"backlog":["b"],"theirs":1}"#;
+    let result = ResultFile::Bytes(text.as_bytes());
+    let answer = "<learning>y</learning>\n<learning>z</learning>\n<approach>other</approach>";
+    let (_, said) = how_it_ends(&Evidence { result, ..evidence(answer) });
+    assert_eq!(said.learnings, ["x", "y", "z"]);
+    assert_eq!((said.approach.as_deref(), said.cost_usd), (Some("a"), Some(0.5)));
+    assert_eq!(said.tokens, Some(crate::adapter::Tokens { input: 3, output: 4 }));
+}
+
+#[test]
+fn an_unclear_verdict_is_none() {
+    let pass = |answer: &str| reviewed(&evidence(answer)).map(|review| review.pass);
+    assert_eq!(pass("<review>PASS</review>\n<reason>fine</reason>"), Some(true));
+    assert_eq!(pass("<review>FAIL</review>"), Some(false));
+    assert_eq!(pass("<review>PASS</review>\n<review>FAIL</review>"), None);
+    assert_eq!(pass("It is a <review>PASS</review>"), None);
+    assert_eq!(pass("<review>MAYBE</review>"), None);
+    assert_eq!(pass(""), None);
+    // A review that failed passes nothing.
+    let failed = |answer| reviewed(&Evidence { exit: Exit::Code(1), ..evidence(answer) });
+    assert_eq!(failed("<review>PASS</review>"), None);
+    assert!(!failed("<review>FAIL</review>").unwrap().pass);
+    let result = ResultFile::Bytes(b"{\"nonce\":\"n0\",\"review\":\"fail\",\"reason\":\"r\"}");
+    let review = reviewed(&Evidence { result, ..evidence("<review>PASS</review>") }).unwrap();
+    assert_eq!((review.pass, review.reason.as_deref()), (false, Some("r")));
+    let result = ResultFile::Bytes(b"{\"nonce\":\"n1\",\"review\":\"pass\"}");
+    assert_eq!(reviewed(&Evidence { result, ..evidence("<review>PASS</review>") }), None);
+}
+
+#[test]
+fn the_other_roles_are_read_too() {
+    let choice = |answer: &str| decided(&evidence(answer)).map(|decided| decided.choice);
+    assert_eq!(choice("<decision>SKIP</decision>\n<reason>r</reason>"), Some(Choice::Skip));
+    assert_eq!(choice("<decision>SKIP</decision>\n<decision>RETRY</decision>"), None);
+    assert_eq!(choice("<decision>skip it</decision>"), None);
+    let phase =
+        phased(&evidence("<phase_review>\nSTATUS: needs_attention\nTwo tests.\n</phase_review>")).unwrap();
+    assert_eq!((phase.status, phase.content.as_str()), (PhaseStatus::NeedsAttention, "Two tests."));
+    assert_eq!(gated(&evidence("<phase_gate>STATUS: stop</phase_gate>")).unwrap().status, GateStatus::Stop);
+    assert!(gated(&evidence("<phase_gate>STATUS: perhaps</phase_gate>")).is_none());
+    assert_eq!(
+        planned(&evidence("<prd_generated>brigade/tasks/prd-x.json</prd_generated>")),
+        Some(Planned::Path("brigade/tasks/prd-x.json".to_owned()))
+    );
+    assert_eq!(planned(&evidence("<prd_generated>../x</prd_generated>")), None);
+    let result = ResultFile::Bytes(b"{\"nonce\":\"n0\",\"questions\":[\"Which?\"]}");
+    assert_eq!(
+        planned(&Evidence { result, ..evidence("") }),
+        Some(Planned::Questions(vec!["Which?".to_owned()]))
+    );
+    let result = ResultFile::Bytes(b"{\"nonce\":\"n0\",\"prd\":{\"tasks\":[]}}");
+    assert!(matches!(planned(&Evidence { result, ..evidence("") }), Some(Planned::Prd(_))));
+    let result = ResultFile::Bytes(b"{\"nonce\":\"n0\",\"answer\":\"yes\",\"reason\":\"r\"}");
+    assert_eq!(scoped(&Evidence { result, ..evidence("") }).unwrap().answer, "yes");
+}
+
+proptest! {
+    #[test]
+    fn broken_tags_never_count(text in "(<|</|promise>|learning>|review>|COMPLETE|PASS|</promise>|\n|```| |[a-z]){0,24}") {
+        prop_assert_eq!(Tags::find(&break_tags(&text)), Tags::default());
+    }
+
+    #[test]
+    fn any_text_has_tags_or_none(text in any::<String>()) {
+        let _ = how_it_ends(&evidence(&text));
+        prop_assert_eq!(Tags::find(&break_tags(&text)), Tags::default());
+    }
+
+    #[test]
+    fn what_is_in_a_fence_never_counts(text in "[^`~]{0,40}") {
+        let answer = format!("```\n{text}\n<promise>COMPLETE</promise>\n{text}\n```");
+        prop_assert_eq!(Tags::find(&answer), Tags::default());
+    }
+}

@@ -1,0 +1,241 @@
+//! What the executive says in its other roles: by result file, else by tags. Anything unclear is no verdict.
+
+use brigade_core::json::{from_json, present};
+use brigade_core::{Json, Object};
+use serde::{Deserialize, Serialize};
+
+use super::{Evidence, Exit, Tags};
+
+/// The verdict of a review.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reviewed {
+    /// Whether the task passes.
+    pub pass: bool,
+    /// Why not, or what was good.
+    pub reason: Option<String>,
+}
+
+/// What follows a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Choice {
+    /// The task goes on.
+    Retry,
+    /// The task is left out.
+    Skip,
+    /// The service ends.
+    Abort,
+}
+
+/// A decision about a failure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decided {
+    /// What follows.
+    pub choice: Choice,
+    /// Why.
+    pub reason: Option<String>,
+    /// What the next attempt is told.
+    pub guidance: Option<String>,
+}
+
+/// An answer to a question about scope.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scoped {
+    /// The answer.
+    pub answer: String,
+    /// Why.
+    pub reason: Option<String>,
+}
+
+/// How a PRD stands, as a review of it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PhaseStatus {
+    /// As planned.
+    OnTrack,
+    /// With details to look at.
+    MinorConcerns,
+    /// Something is wrong.
+    NeedsAttention,
+}
+
+/// Whether the next PRD begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GateStatus {
+    /// It does.
+    Proceed,
+    /// A person decides.
+    Pause,
+    /// It does not.
+    Stop,
+}
+
+/// A review of a PRD, or of what stands between two.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Phased<S> {
+    /// The verdict.
+    pub status: S,
+    /// The text.
+    pub content: String,
+    /// Tasks that it wants to add, as a PRD has them.
+    pub remediation: Vec<Json>,
+}
+
+/// What planning gave.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Planned {
+    /// A PRD.
+    Prd(Box<Json>),
+    /// A file with a PRD, named by a tag; inside of the workspace.
+    Path(String),
+    /// Questions for a person.
+    Questions(Vec<String>),
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Members {
+    review: Option<String>,
+    decision: Option<Choice>,
+    reason: Option<String>,
+    guidance: Option<String>,
+    answer: Option<String>,
+    status: Option<String>,
+    content: Option<String>,
+    remediation: Vec<Json>,
+    #[serde(deserialize_with = "present")]
+    prd: Option<Option<Object>>,
+    questions: Vec<String>,
+}
+
+/// What counts of an attempt: the members of its result file, or its tags. `None` if the result file does not count.
+enum View {
+    File(Box<Members>),
+    Tags(Tags),
+}
+
+fn view(evidence: &Evidence<'_>) -> Option<View> {
+    match evidence.result.read(evidence.nonce) {
+        None => Some(View::Tags(Tags::find(evidence.answer.unwrap_or_default()))),
+        Some(Err(_)) => None,
+        Some(Ok(json)) => from_json(&json).ok().map(|members| View::File(Box::new(members))),
+    }
+}
+
+/// Returns whether the process ended well. What is said by one that failed never lets anything pass.
+fn ended_well(evidence: &Evidence<'_>) -> bool {
+    evidence.exit == Exit::Code(0)
+}
+
+/// Returns the verdict of a review. `None` if it is unclear, and never a pass from a review that failed.
+pub fn reviewed(evidence: &Evidence<'_>) -> Option<Reviewed> {
+    let (verdict, reason) = match view(evidence)? {
+        View::File(members) => (members.review?.to_ascii_lowercase(), members.reason),
+        View::Tags(tags) => {
+            (tags.only("review")?.to_ascii_lowercase(), tags.last("reason").map(str::to_owned))
+        }
+    };
+    match verdict.as_str() {
+        "pass" if ended_well(evidence) => Some(Reviewed { pass: true, reason }),
+        "fail" => Some(Reviewed { pass: false, reason }),
+        _ => None,
+    }
+}
+
+/// Returns a decision about a failure. `None` if it is unclear.
+pub fn decided(evidence: &Evidence<'_>) -> Option<Decided> {
+    if !ended_well(evidence) {
+        return None;
+    }
+    match view(evidence)? {
+        View::File(members) => {
+            let (reason, guidance) = (members.reason, members.guidance);
+            Some(Decided { choice: members.decision?, reason, guidance })
+        }
+        View::Tags(tags) => {
+            let choice = match tags.only("decision")? {
+                "RETRY" => Choice::Retry,
+                "SKIP" => Choice::Skip,
+                "ABORT" => Choice::Abort,
+                _ => return None,
+            };
+            let text = |name: &str| tags.last(name).map(str::to_owned);
+            Some(Decided { choice, reason: text("reason"), guidance: text("guidance") })
+        }
+    }
+}
+
+/// Returns the answer to a question about scope: that of the result file, else the guidance or the decision in tags.
+pub fn scoped(evidence: &Evidence<'_>) -> Option<Scoped> {
+    if !ended_well(evidence) {
+        return None;
+    }
+    let (answer, reason) = match view(evidence)? {
+        View::File(members) => (members.answer?, members.reason),
+        View::Tags(tags) => {
+            let answer = tags.only("decision").or_else(|| tags.last("guidance"))?.to_owned();
+            (answer, tags.last("reason").map(str::to_owned))
+        }
+    };
+    (!answer.trim().is_empty()).then_some(Scoped { answer, reason })
+}
+
+/// Returns a review of a PRD. `None` if it is unclear.
+pub fn phased(evidence: &Evidence<'_>) -> Option<Phased<PhaseStatus>> {
+    with_status(evidence, "phase_review", |word| match word {
+        "on_track" => Some(PhaseStatus::OnTrack),
+        "minor_concerns" => Some(PhaseStatus::MinorConcerns),
+        "needs_attention" => Some(PhaseStatus::NeedsAttention),
+        _ => None,
+    })
+}
+
+/// Returns whether the next PRD begins. `None` if it is unclear.
+pub fn gated(evidence: &Evidence<'_>) -> Option<Phased<GateStatus>> {
+    with_status(evidence, "phase_gate", |word| match word {
+        "proceed" => Some(GateStatus::Proceed),
+        "pause" => Some(GateStatus::Pause),
+        "stop" => Some(GateStatus::Stop),
+        _ => None,
+    })
+}
+
+fn with_status<S>(evidence: &Evidence<'_>, tag: &str, read: fn(&str) -> Option<S>) -> Option<Phased<S>> {
+    if !ended_well(evidence) {
+        return None;
+    }
+    match view(evidence)? {
+        View::File(members) => {
+            let status = read(&members.status?.to_ascii_lowercase())?;
+            let content = members.content.unwrap_or_default();
+            Some(Phased { status, content, remediation: members.remediation })
+        }
+        View::Tags(tags) => {
+            let text = tags.only(tag)?;
+            let rest = text.strip_prefix("STATUS:")?.trim_start();
+            let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+            let status = read(&rest[..end].to_ascii_lowercase())?;
+            Some(Phased { status, content: rest[end..].trim().to_owned(), remediation: Vec::new() })
+        }
+    }
+}
+
+/// Returns what planning gave. `None` if it is neither a PRD nor questions.
+pub fn planned(evidence: &Evidence<'_>) -> Option<Planned> {
+    if !ended_well(evidence) {
+        return None;
+    }
+    match view(evidence)? {
+        View::File(members) => match members.prd.flatten() {
+            Some(prd) => Some(Planned::Prd(Box::new(Json::Object(prd)))),
+            None if !members.questions.is_empty() => Some(Planned::Questions(members.questions)),
+            None => None,
+        },
+        View::Tags(tags) => {
+            let path = tags.only("prd_generated")?;
+            let is_inside = !path.starts_with(['/', '~']) && path.split('/').all(|name| name != "..");
+            is_inside.then(|| Planned::Path(path.to_owned()))
+        }
+    }
+}
