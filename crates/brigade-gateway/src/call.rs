@@ -11,15 +11,13 @@ use brigade::{
     AgentCall, ApprovedBy, Asked as FromAgent, Call, CallStatus, CancelToken, Env, Error, ErrorKind,
     Listener, LogStream, McpProgress, Workspace,
 };
-use rmcp::model::{ProgressNotificationParam, ProgressToken};
-use rmcp::{Peer, RoleServer};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::{About, Answer, Streams, of_run};
 use crate::gateway::Gateway;
 use crate::upstream;
-use crate::upstream::{ClientOfCall, ClientSide, Said};
+use crate::upstream::{ClientOfCall, ClientSide, Line, Said};
 use crate::view::Shown;
 
 /// How often a client hears that a run goes on.
@@ -44,8 +42,8 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub(crate) struct Asker {
     pub(crate) agent: Arc<str>,
-    pub(crate) peer: Peer<RoleServer>,
-    pub(crate) progress: Option<ProgressToken>,
+    /// The way to the client.
+    pub(crate) line: Line,
     /// Cancelled when the client no longer wants the answer.
     pub(crate) cancelled: CancellationToken,
     pub(crate) client: ClientSide,
@@ -54,14 +52,9 @@ pub(crate) struct Asker {
 impl Asker {
     /// Tells the client how far a run is, unless it no longer listens.
     async fn tell(&self, told: McpProgress) {
-        if let Some(token) = &self.progress {
-            let mut param = ProgressNotificationParam::new(token.clone(), told.progress);
-            param.total = told.total;
-            param.message = told.message;
-            tokio::select! {
-                sent = self.peer.notify_progress(param) => drop(sent),
-                () = self.cancelled.cancelled() => {}
-            }
+        tokio::select! {
+            () = self.line.tell(told) => {}
+            () = self.cancelled.cancelled() => {}
         }
     }
 }
@@ -164,9 +157,9 @@ impl Gateway {
         let workspace = workspace_of(&self.workspace, &asker.agent, Some(token.clone()));
         // A client that reads slowly misses some of what a talkative server says.
         let listener = Listener::new(move |progress| drop(tells.try_send(progress)));
-        let workspace = match asker.progress {
-            Some(_) => workspace.with_env(|env: Env| env.listener(listener)),
-            None => workspace,
+        let workspace = match asker.line.wants_progress() {
+            true => workspace.with_env(|env: Env| env.listener(listener)),
+            false => workspace,
         };
         let (client, mut said) = ClientOfCall::new(&asker.client);
         let workspace = workspace.with_env(|env: Env| env.requester(Arc::new(client)));
@@ -206,7 +199,7 @@ impl Gateway {
                 }
                 Some(said) = said.recv() => match (said, &asker.client.questions) {
                     (Said::Log(log), _) => tokio::select! {
-                        () = upstream::log(&asker.peer, log) => {}
+                        () = asker.line.log(log) => {}
                         () = asker.cancelled.cancelled() => {}
                     },
                     (Said::Asks(questions), Some(later)) => drop(later.send(questions)),
@@ -214,7 +207,7 @@ impl Gateway {
                         asks.push_back(questions);
                         if asking.is_none() {
                             asking = asks.pop_front().map(|next| {
-                                let asked = upstream::ask(asker.peer.clone(), next);
+                                let asked = upstream::ask(asker.line.peer(), next);
                                 Box::pin(asked) as std::pin::Pin<Box<dyn Future<Output = ()> + Send>>
                             });
                         }
@@ -222,7 +215,7 @@ impl Gateway {
                 },
                 () = asked(&mut asking), if asking.is_some() => {
                     asking = asks.pop_front().map(|next| {
-                        let asked = upstream::ask(asker.peer.clone(), next);
+                        let asked = upstream::ask(asker.line.peer(), next);
                         Box::pin(asked) as std::pin::Pin<Box<dyn Future<Output = ()> + Send>>
                     });
                 }
@@ -237,7 +230,7 @@ impl Gateway {
         while let Ok(last_words) = said.try_recv() {
             if let Said::Log(log) = last_words {
                 tokio::select! {
-                    () = upstream::log(&asker.peer, log) => {}
+                    () = asker.line.log(log) => {}
                     () = asker.cancelled.cancelled() => {}
                 }
             }

@@ -18,6 +18,7 @@ use crate::answer::Answer;
 use crate::call::Asker;
 use crate::gateway::Gateway;
 use crate::session::{Arguments, is_late};
+use crate::upstream::wrong;
 use crate::view::Shown;
 
 /// The key of the question among the requests of a result.
@@ -93,7 +94,8 @@ impl Question {
         match self {
             Question::None => Reply::None,
             Question::Request => {
-                let asked = asker.peer.send_request(ServerRequest::ElicitRequest(form));
+                let peer = asker.line.peer();
+                let asked = peer.send_request(ServerRequest::ElicitRequest(form));
                 let reply = tokio::select! {
                     reply = tokio::time::timeout(OPEN, asked) => reply,
                     () = asker.cancelled.cancelled() => return Reply::None,
@@ -127,7 +129,6 @@ impl Question {
         state: &str,
         replies: Option<&InputResponses>,
     ) -> Result<Answer, ErrorData> {
-        let wrong = || ErrorData::invalid_params("`requestState` is not one of this server", None);
         let state: State = gateway.states.open_json(state).map_err(|_| wrong())?;
         let id: brigade::core::CallId = state.call.parse().map_err(|_| wrong())?;
         let call = {

@@ -267,12 +267,23 @@ impl Gateway {
         self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Remembers a client that is to hear of changes.
-    pub(crate) async fn listen(self: &Arc<Self>, agent: Arc<str>, peer: Peer<RoleServer>) {
-        let known = self.lists(&agent).await;
-        let mut listeners = self.listeners();
-        listeners.retain(|listener| !listener.peer.is_transport_closed());
-        listeners.push(Listener { agent, peer, known });
+    /// Remembers a client that is to hear of changes. `known` is what it was to be shown at its handshake.
+    pub(crate) async fn listen(
+        self: &Arc<Self>,
+        agent: Arc<str>,
+        peer: Peer<RoleServer>,
+        known: Option<Lists>,
+    ) {
+        let now = self.lists(&agent).await;
+        let known = known.unwrap_or(now);
+        {
+            let mut listeners = self.listeners();
+            listeners.retain(|listener| !listener.peer.is_transport_closed());
+            listeners.push(Listener { agent, peer, known });
+        }
+        if known != now {
+            self.tell_listeners().await;
+        }
     }
 
     /// Tells clients with a handshake whose listing changed.
@@ -312,7 +323,7 @@ impl Gateway {
     }
 
     /// Returns fingerprints of what the agent lists, with what servers were seen to change.
-    async fn lists(self: &Arc<Self>, agent: &Arc<str>) -> Lists {
+    pub(crate) async fn lists(self: &Arc<Self>, agent: &Arc<str>) -> Lists {
         let lists = self.view(agent).await.lists;
         let changes = |reads| self.listings.changes(agent, reads);
         Lists {

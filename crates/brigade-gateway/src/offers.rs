@@ -1,6 +1,6 @@
 //! Resources and prompts of MCP servers behind the gateway: what clients are shown, and whose a name is.
 //!
-//! A server is asked for its lists when a client asks, and not before. Of what servers say, only URIs, names, media
+//! A server is asked for its lists when a client asks, and not before; then again when it says that they changed. Of what servers say, only URIs, names, media
 //! types and arguments are listed: nobody reviewed their titles and descriptions.
 
 use std::collections::{BTreeMap, HashMap};
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use brigade::profile::{Offer, Share};
-use brigade::{Offered, OfferedPrompt, OfferedResource, Reads};
+use brigade::{Listed, Offered, OfferedPrompt, OfferedResource, Reads};
 use serde_json::{Value, json};
 
 use crate::call::{blocking, workspace_of};
@@ -38,8 +38,25 @@ struct Slot {
 struct Known {
     /// What was asked for. Of another offer, the list is another one.
     offer: Offer,
+    /// For whom.
+    agent: Arc<str>,
+    /// How long it counts when its server does not run any more.
     until: Instant,
+    /// What was listed; `None` if the server did not answer.
+    listed: Option<Listed>,
     offered: Arc<Offered>,
+}
+
+impl Known {
+    /// Returns whether the list is that of this offer, as far as anybody said.
+    fn holds(&self, offer: &Offer) -> bool {
+        let is_followed = || self.listed.as_ref().is_some_and(Listed::is_followed);
+        self.offer.is_same(offer) && !self.has_changed() && (Instant::now() < self.until || is_followed())
+    }
+
+    fn has_changed(&self) -> bool {
+        self.listed.as_ref().is_some_and(Listed::has_changed)
+    }
 }
 
 /// Whose a URI or name is.
@@ -57,6 +74,10 @@ impl Listings {
     fn slot(&self, key: Key) -> Arc<Slot> {
         let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         slots.entry(key).or_default().clone()
+    }
+
+    fn all(&self) -> Vec<Arc<Slot>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
     /// Returns how often servers of an agent listed something else than before.
@@ -78,22 +99,19 @@ impl Gateway {
         };
         let slot = self.listings.slot((whose, offer.server.clone(), offer.reads));
         let mut known = slot.known.lock().await;
-        if let Some(known) = known.as_ref()
-            && known.offer.is_same(&offer)
-            && Instant::now() < known.until
-        {
+        if let Some(known) = known.as_ref().filter(|known| known.holds(&offer)) {
             return known.offered.clone();
         }
         let workspace = workspace_of(&self.workspace, &agent, None);
         let asked = offer.clone();
-        let (keep, offered) = match blocking(move || workspace.agent_calls().offered(&asked)).await {
-            Ok(offered) => (Duration::from_secs(settings.keep), offered),
+        let (keep, listed) = match blocking(move || workspace.agent_calls().offered(&asked)).await {
+            Ok(listed) => (Duration::from_secs(settings.keep), Some(listed)),
             Err(error) => {
                 self.say(&error.to_string());
-                (FAILED, Offered::default())
+                (FAILED, None)
             }
         };
-        let offered = Arc::new(offered);
+        let offered = Arc::new(listed.as_ref().map(|listed| listed.offered.clone()).unwrap_or_default());
         if known.as_ref().is_some_and(|before| before.offer.is_same(&offer) && before.offered != offered) {
             slot.changes.fetch_add(1, Ordering::SeqCst);
             let gateway = self.clone();
@@ -102,8 +120,23 @@ impl Gateway {
                 gateway.tell_listeners().await;
             });
         }
-        *known = Some(Known { offer, until: Instant::now() + keep, offered: offered.clone() });
+        let until = Instant::now() + keep;
+        *known = Some(Known { offer, agent, until, listed, offered: offered.clone() });
         offered
+    }
+
+    /// Lists anew what servers said has changed.
+    pub(crate) fn relist(self: &Arc<Self>) {
+        for slot in self.listings.all() {
+            // A list that is being asked for is the new one.
+            let Ok(known) = slot.known.try_lock() else { continue };
+            let Some(known) = known.as_ref().filter(|known| known.has_changed()) else { continue };
+            let is_followed = known.listed.as_ref().is_some_and(Listed::is_followed);
+            // A server that has ended is not started for it.
+            if is_followed {
+                tokio::spawn(self.clone().listing(known.agent.clone(), known.offer.clone()));
+            }
+        }
     }
 
     /// Returns what each of these servers lists, in their order.

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use brigade::Reads;
+use brigade::core::Fingerprint;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ClientCapabilities, CustomRequest, CustomResult, DiscoverResult,
     ErrorCode, GetPromptRequestParams, GetPromptResponse, InitializeRequestParams, InitializeResult,
@@ -16,6 +17,7 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use crate::answer::Answer;
 use crate::call::{Asked, Asker};
@@ -26,9 +28,8 @@ use crate::listing;
 use crate::offers::Whose;
 use crate::own;
 use crate::reading::Read;
-use crate::upstream;
-use crate::upstream::ClientSide;
-use crate::view::{Kind, Shown};
+use crate::upstream::{ClientSide, Line, Running, fingerprint};
+use crate::view::{Kind, Lists, Shown};
 
 /// The revisions that are spoken.
 const REVISIONS: [ProtocolVersion; 5] = [
@@ -47,11 +48,13 @@ pub(crate) struct Session {
     agent: Option<Arc<str>>,
     /// The lowest level of log messages that it wants.
     level: Arc<Mutex<Option<LoggingLevel>>>,
+    /// What it was to be shown at its handshake.
+    known: Arc<Mutex<Option<Lists>>>,
 }
 
 impl Session {
     pub(crate) fn new(gateway: Arc<Gateway>, agent: Option<Arc<str>>) -> Session {
-        Session { gateway, agent, level: Arc::default() }
+        Session { gateway, agent, level: Arc::default(), known: Arc::default() }
     }
 
     fn agent(&self, extensions: &rmcp::model::Extensions) -> Result<Arc<str>, ErrorData> {
@@ -64,8 +67,7 @@ impl Session {
     fn asker(&self, context: &RequestContext<RoleServer>) -> Result<Asker, ErrorData> {
         Ok(Asker {
             agent: self.agent(&context.extensions)?,
-            peer: context.peer.clone(),
-            progress: context.meta.get_progress_token(),
+            line: Line::new(context.peer.clone(), context.meta.get_progress_token()),
             cancelled: context.ct.clone(),
             client: ClientSide {
                 capabilities: context.client_capabilities().unwrap_or_default(),
@@ -122,37 +124,77 @@ impl Session {
         &self,
         read: &Read<'_>,
         server: &str,
-        (state, replies): (Option<&str>, Option<&InputResponses>),
+        back: Back,
         context: &RequestContext<RoleServer>,
     ) -> Result<Outcome, ErrorData> {
         let asker = self.asker(context)?;
         let view = self.gateway.view(&asker.agent).await;
         let tool = view.reader(read.reads, server).ok_or_else(|| read.unknown(is_late(context)))?;
-        let asked = Asking { tool: &tool, arguments: &read.call(server), state, replies };
-        Box::pin(self.ask(&asker, &asked, context)).await
+        let arguments = read.call(server);
+        let of = fingerprint(&asker.agent, read.reads.method(), read.name, &arguments);
+        let (session, its_context) = (self.clone(), context.clone());
+        self.with_questions(asker, of, back, context, |asker, back| async move {
+            let Back { state, replies } = &back;
+            let (state, replies) = (state.as_deref(), replies.as_ref());
+            let asked = Asking { tool: &tool, arguments: &arguments, state, replies };
+            session.ask(&asker, &asked, &its_context).await
+        })
+        .await
+    }
+
+    /// Does what a request asks for. Of a client without a handshake, the server's questions become a result, and the
+    /// request that brings the replies goes on.
+    async fn with_questions<F>(
+        &self,
+        mut asker: Asker,
+        of: Fingerprint,
+        back: Back,
+        context: &RequestContext<RoleServer>,
+        work: impl FnOnce(Asker, Back) -> F,
+    ) -> Result<Outcome, ErrorData>
+    where
+        F: Future<Output = Result<Outcome, ErrorData>> + Send + 'static,
+    {
+        if !asker.client.is_late {
+            return Box::pin(work(asker, back)).await;
+        }
+        let gone = &context.ct;
+        if let Some(state) = &back.state {
+            let to = (asker.line.clone(), gone);
+            if let Some(outcome) = self.gateway.unpark(of, state, back.replies.as_ref(), to).await {
+                return outcome;
+            }
+        }
+        // A server that asks lets the call outlive this request, whose own token ends with it.
+        let (ask, questions) = tokio::sync::mpsc::unbounded_channel();
+        asker.client.questions = Some(ask);
+        asker.cancelled = CancellationToken::new();
+        let (cancel, line) = (asker.cancelled.clone(), asker.line.clone());
+        let outcome = tokio::spawn(work(asker, back));
+        self.gateway.follow(Running { outcome, questions, cancel, line, of }, gone).await
     }
 
     /// Calls a tool.
     async fn called(
         &self,
-        request: CallToolRequestParams,
+        name: &str,
+        arguments: Arguments,
+        back: Back,
         context: RequestContext<RoleServer>,
         asker: Asker,
-    ) -> Result<CallToolResponse, ErrorData> {
+    ) -> Result<Outcome, ErrorData> {
         let view = self.gateway.view(&asker.agent).await;
-        let mut name = request.name.as_ref();
-        let mut arguments = request.arguments.clone().unwrap_or_default();
+        let (mut name, mut arguments) = (name, arguments);
         let mut tool = view.by_name(name).ok_or_else(|| unknown(&view, name))?;
         let inner;
         if let Kind::Control(control) = &tool.kind {
             let Some(called) = control.calls_another(&arguments) else {
-                let limit = self.gateway.max_result_bytes();
                 let answer = Box::pin(control.answer(&self.gateway, &asker, &view, &arguments)).await;
-                return Ok(answer.finish(limit).into());
+                return Ok(Outcome::Answer(Box::new(answer)));
             };
             let called = match called {
                 Ok(called) => called,
-                Err(answer) => return Ok(answer.finish(self.gateway.max_result_bytes()).into()),
+                Err(answer) => return Ok(Outcome::Answer(answer)),
             };
             inner = called;
             name = &inner.0;
@@ -162,16 +204,9 @@ impl Session {
                 return Err(ErrorData::invalid_params("`tools.call` calls no tool of the gateway", None));
             }
         }
-        let asked = Asking {
-            tool,
-            arguments: &arguments,
-            state: request.request_state.as_deref(),
-            replies: request.input_responses.as_ref(),
-        };
-        Ok(match Box::pin(self.ask(&asker, &asked, &context)).await? {
-            Outcome::Answer(answer) => answer.finish(self.gateway.max_result_bytes()).into(),
-            Outcome::Required(required) => CallToolResponse::InputRequired(*required),
-        })
+        let (state, replies) = (back.state.as_deref(), back.replies.as_ref());
+        let asked = Asking { tool, arguments: &arguments, state, replies };
+        Box::pin(self.ask(&asker, &asked, &context)).await
     }
 
     fn result<T: serde::de::DeserializeOwned>(
@@ -194,8 +229,15 @@ struct Asking<'a> {
     replies: Option<&'a InputResponses>,
 }
 
+/// What a client brings back with a request.
+#[derive(Default)]
+struct Back {
+    state: Option<String>,
+    replies: Option<InputResponses>,
+}
+
 /// What comes of a request.
-enum Outcome {
+pub(crate) enum Outcome {
     /// The result.
     Answer(Box<Answer>),
     /// A question that the client brings back with its reply.
@@ -247,6 +289,8 @@ impl ServerHandler for Session {
         context.peer.set_peer_info(request.clone());
         let agent = self.agent(&context.extensions)?;
         let mut result = self.negotiate_initialize(&request)?;
+        let lists = self.gateway.lists(&agent).await;
+        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = Some(lists);
         result.instructions = Some(self.instructions(&agent).await);
         Ok(result)
     }
@@ -261,7 +305,8 @@ impl ServerHandler for Session {
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         if let Ok(agent) = self.agent(&context.extensions) {
-            self.gateway.listen(agent, context.peer.clone()).await;
+            let known = *self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            self.gateway.listen(agent, context.peer.clone(), known).await;
         }
     }
 
@@ -284,42 +329,18 @@ impl ServerHandler for Session {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let mut asker = self.asker(&context)?;
-        if !asker.client.is_late {
-            return self.called(request, context, asker).await;
-        }
-        let name = request.name.to_string();
-        let agent = asker.agent.clone();
-        if let Some(mut parked) = self.gateway.unpark(&agent, &request)? {
-            let left = parked.left();
-            let upstream::Parked { mut running, mut questions, .. } = parked;
-            if !left.is_empty() {
-                return self.gateway.park(running, questions, left, (&agent, &name));
-            }
-            return tokio::select! {
-                biased;
-                done = &mut running => done.unwrap_or_else(|_| Err(ended())),
-                Some(asked) = questions.recv() => {
-                    self.gateway.park(running, questions, asked, (&agent, &name))
-                }
-            };
-        }
-        // A server that asks lets the call outlive this request, whose own token ends with it.
-        let (ask, mut questions) = tokio::sync::mpsc::unbounded_channel();
-        asker.client.questions = Some(ask);
-        let gone = std::mem::take(&mut asker.cancelled);
-        let cancelled = asker.cancelled.clone();
-        let session = self.clone();
-        let mut run = Box::pin(async move { session.called(request, context, asker).await });
-        let asked = loop {
-            tokio::select! {
-                biased;
-                done = &mut run => return done,
-                () = gone.cancelled(), if !cancelled.is_cancelled() => cancelled.cancel(),
-                Some(asked) = questions.recv() => break asked,
-            }
-        };
-        self.gateway.park(tokio::spawn(run), questions, asked, (&agent, &name))
+        let asker = self.asker(&context)?;
+        let CallToolRequestParams { name, arguments, request_state, input_responses, .. } = request;
+        let arguments = arguments.unwrap_or_default();
+        let of = fingerprint(&asker.agent, "tools/call", &name, &arguments);
+        let back = Back { state: request_state, replies: input_responses };
+        let (session, its_context) = (self.clone(), context.clone());
+        let work =
+            |asker, back| async move { session.called(&name, arguments, back, its_context, asker).await };
+        Ok(match self.with_questions(asker, of, back, &context, work).await? {
+            Outcome::Answer(answer) => answer.finish(self.gateway.max_result_bytes()).into(),
+            Outcome::Required(required) => CallToolResponse::InputRequired(*required),
+        })
     }
 
     async fn list_resources(
@@ -359,7 +380,8 @@ impl ServerHandler for Session {
             return Ok(ReadResourceResponse::Complete(typed(json!({"contents": [contents]}))?));
         }
         let read = Read { reads: Reads::Resource, name: &request.uri, arguments: None };
-        let returned = (request.request_state.as_deref(), request.input_responses.as_ref());
+        let returned =
+            Back { state: request.request_state.clone(), replies: request.input_responses.clone() };
         match self.gateway.whose(&agent, &view, read.reads, read.name).await {
             Whose::Server(server) => match Box::pin(self.read(&read, &server, returned, &context)).await? {
                 Outcome::Answer(answer) => {
@@ -390,7 +412,8 @@ impl ServerHandler for Session {
         let agent = self.agent(&context.extensions)?;
         let view = self.gateway.view(&agent).await;
         let read = Read { reads: Reads::Prompt, name: &request.name, arguments: request.arguments.as_ref() };
-        let returned = (request.request_state.as_deref(), request.input_responses.as_ref());
+        let returned =
+            Back { state: request.request_state.clone(), replies: request.input_responses.clone() };
         let own = match self.gateway.whose(&agent, &view, read.reads, read.name).await {
             Whose::Server(server) => {
                 return match Box::pin(self.read(&read, &server, returned, &context)).await? {
@@ -452,10 +475,6 @@ impl ServerHandler for Session {
             ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "there is no such method", None)
         })
     }
-}
-
-fn ended() -> ErrorData {
-    ErrorData::internal_error("the call has ended", None)
 }
 
 /// Returns whether the client speaks a revision without a handshake.

@@ -3,14 +3,14 @@
 #![expect(deprecated, reason = "older revisions have logging levels")]
 
 use std::collections::HashMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use brigade::core::Json;
-use brigade::{McpLog, NoReply, Question, Reply, Requester};
+use brigade::core::{Fingerprint, Json};
+use brigade::{McpLog, McpProgress, NoReply, Question, Reply, Requester};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, ClientCapabilities, InputRequest, InputRequiredResult,
-    LoggingLevel, LoggingMessageNotificationParam, SealOptions, ServerRequest,
+    ClientCapabilities, InputRequest, InputRequiredResult, InputResponses, LoggingLevel,
+    LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken, SealOptions, ServerRequest,
 };
 use rmcp::service::ServiceError;
 use rmcp::{ErrorData, Peer, RoleServer};
@@ -18,8 +18,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 use crate::gateway::Gateway;
+use crate::session::{Arguments, Outcome};
 
 /// How long a question may be open.
 const OPEN: Duration = Duration::from_secs(600);
@@ -119,13 +121,57 @@ pub(crate) struct ClientSide {
     pub(crate) questions: Option<UnboundedSender<Questions>>,
 }
 
-/// Passes a log message on.
-pub(crate) async fn log(peer: &Peer<RoleServer>, log: McpLog) {
-    let Some(level) = level_of(&log.level) else { return };
-    let data = serde_json::to_value(&log.data).unwrap_or_default();
-    let mut param = LoggingMessageNotificationParam::new(level, data);
-    param.logger = log.logger;
-    let _ = peer.notify_logging_message(param).await;
+/// The way to the client of a call: that of its last request, if it made several.
+#[derive(Clone)]
+pub(crate) struct Line(Arc<Mutex<Ends>>);
+
+#[derive(Clone)]
+struct Ends {
+    peer: Peer<RoleServer>,
+    progress: Option<ProgressToken>,
+}
+
+impl Line {
+    pub(crate) fn new(peer: Peer<RoleServer>, progress: Option<ProgressToken>) -> Line {
+        Line(Arc::new(Mutex::new(Ends { peer, progress })))
+    }
+
+    fn ends(&self) -> MutexGuard<'_, Ends> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn move_to(&self, other: Line) {
+        let ends = other.ends().clone();
+        *self.ends() = ends;
+    }
+
+    pub(crate) fn peer(&self) -> Peer<RoleServer> {
+        self.ends().peer.clone()
+    }
+
+    /// Returns whether the client wants to know how far the call is.
+    pub(crate) fn wants_progress(&self) -> bool {
+        self.ends().progress.is_some()
+    }
+
+    /// Tells the client how far the call is, if it wants to know.
+    pub(crate) async fn tell(&self, told: McpProgress) {
+        let Ends { peer, progress: Some(token) } = self.ends().clone() else { return };
+        let mut param = ProgressNotificationParam::new(token, told.progress);
+        param.total = told.total;
+        param.message = told.message;
+        let _ = peer.notify_progress(param).await;
+    }
+
+    /// Passes a log message on.
+    pub(crate) async fn log(&self, log: McpLog) {
+        let Some(level) = level_of(&log.level) else { return };
+        let data = serde_json::to_value(&log.data).unwrap_or_default();
+        let mut param = LoggingMessageNotificationParam::new(level, data);
+        param.logger = log.logger;
+        let peer = self.peer();
+        let _ = peer.notify_logging_message(param).await;
+    }
 }
 
 /// Asks a client with a handshake, one question after the other.
@@ -149,16 +195,33 @@ pub(crate) async fn ask(peer: Peer<RoleServer>, questions: Questions) {
     }
 }
 
-/// What becomes of a call.
-pub(crate) type Running = JoinHandle<Result<CallToolResponse, ErrorData>>;
+/// A call that outlives the requests of its client.
+pub(crate) struct Running {
+    /// What comes of it.
+    pub(crate) outcome: JoinHandle<Result<Outcome, ErrorData>>,
+    /// What its server asks.
+    pub(crate) questions: UnboundedReceiver<Questions>,
+    /// Ends it.
+    pub(crate) cancel: CancellationToken,
+    /// Whom it speaks to.
+    pub(crate) line: Line,
+    /// The agent, and what it asked for.
+    pub(crate) of: Fingerprint,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Nobody can ask for the result any more, and an end comes of itself or by this.
+        if !self.outcome.is_finished() {
+            self.cancel.cancel();
+        }
+    }
+}
 
 /// A call that waits for what its client brings back.
-pub(crate) struct Parked {
-    pub(crate) running: Running,
-    pub(crate) questions: UnboundedReceiver<Questions>,
+struct Parked {
+    running: Running,
     asked: Questions,
-    agent: String,
-    name: String,
 }
 
 /// Calls that wait, by the names in the states of their clients.
@@ -171,20 +234,42 @@ struct State {
     parked: String,
 }
 
-fn wrong() -> ErrorData {
+/// The error for a state that is not one of this server, has expired or belongs to another request.
+pub(crate) fn wrong() -> ErrorData {
     ErrorData::invalid_params("`requestState` is not one of this server", None)
 }
 
+/// Returns what tells requests apart that may go on with each other's state.
+pub(crate) fn fingerprint(agent: &str, method: &str, name: &str, arguments: &Arguments) -> Fingerprint {
+    let arguments = serde_json::to_string(arguments).unwrap_or_default();
+    Fingerprint::builder("brigade.parked.v1")
+        .text("agent", agent)
+        .text("method", method)
+        .text("name", name)
+        .text("arguments", arguments.as_str())
+        .finish()
+}
+
 impl Gateway {
+    /// Lets a call go on until it has an outcome, or until its server asks what the client has to bring back.
+    pub(crate) async fn follow(
+        self: &Arc<Self>,
+        mut running: Running,
+        gone: &CancellationToken,
+    ) -> Result<Outcome, ErrorData> {
+        let asked = loop {
+            tokio::select! {
+                biased;
+                outcome = &mut running.outcome => return outcome.unwrap_or_else(|_| Err(ended())),
+                () = gone.cancelled(), if !running.cancel.is_cancelled() => running.cancel.cancel(),
+                Some(asked) = running.questions.recv() => break asked,
+            }
+        };
+        self.park(running, asked)
+    }
+
     /// Keeps a call until its client brings back what its server asked for.
-    pub(crate) fn park(
-        &self,
-        running: Running,
-        questions: UnboundedReceiver<Questions>,
-        asked: Questions,
-        of: (&str, &str),
-    ) -> Result<CallToolResponse, ErrorData> {
-        let (agent, name) = of;
+    fn park(self: &Arc<Self>, running: Running, asked: Questions) -> Result<Outcome, ErrorData> {
         let mut requests = std::collections::BTreeMap::new();
         for (question, _) in &asked {
             let params = serde_json::to_value(&question.params).unwrap_or_default();
@@ -193,59 +278,66 @@ impl Gateway {
                 requests.insert(question.key.clone(), request);
             }
         }
-        let random = uuid();
+        let name = random_name();
         let options = SealOptions::new().ttl(OPEN);
-        let state = self.states.seal_json_with(&State { parked: random.clone() }, &options);
+        let state = self.states.seal_json_with(&State { parked: name.clone() }, &options);
         let state = state.map_err(|_| ErrorData::internal_error("the state could not be sealed", None))?;
-        let parked = Parked { running, questions, asked, agent: agent.to_owned(), name: name.to_owned() };
-        let mut parking = self.parking.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut parking = self.parking();
         if PARKED <= parking.len() {
-            parking.retain(|_, parked| !parked.running.is_finished());
+            return Err(ErrorData::internal_error("too many calls wait for their clients", None));
         }
-        if parking.len() < PARKED {
-            parking.insert(random, parked);
-        }
+        parking.insert(name.clone(), Parked { running, asked });
+        drop(parking);
+        let gateway = Arc::downgrade(self);
+        tokio::spawn(async move {
+            tokio::time::sleep(OPEN).await;
+            // Its server hears that nobody answers.
+            drop(gateway.upgrade().map(|gateway| gateway.parking().remove(&name)));
+        });
         let required = InputRequiredResult::new(Some(requests), Some(state));
-        Ok(CallToolResponse::InputRequired(required))
+        Ok(Outcome::Required(Box::new(required)))
     }
 
-    /// Hands the replies of a client to the server that asked. `None` if the state is of another kind.
-    pub(crate) fn unpark(
-        &self,
-        agent: &str,
-        request: &CallToolRequestParams,
-    ) -> Result<Option<Parked>, ErrorData> {
-        let Some(state) = &request.request_state else { return Ok(None) };
-        let Ok(State { parked }) = self.states.open_json(state) else { return Ok(None) };
-        let mut parking = self.parking.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let is_its = |parked: &Parked| parked.agent == agent && parked.name == request.name;
-        if !parking.get(&parked).is_some_and(is_its) {
-            return Err(wrong());
-        }
-        let mut parked = parking.remove(&parked).ok_or_else(wrong)?;
-        drop(parking);
-        let mut open = Vec::new();
-        for (question, reply) in std::mem::take(&mut parked.asked) {
-            let replies = request.input_responses.as_ref();
+    fn parking(&self) -> MutexGuard<'_, HashMap<String, Parked>> {
+        self.parking.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Hands the replies of a client to the server that asked, and goes on with the call. `None` if the state is of
+    /// another kind.
+    pub(crate) async fn unpark(
+        self: &Arc<Self>,
+        of: Fingerprint,
+        state: &str,
+        replies: Option<&InputResponses>,
+        (line, gone): (Line, &CancellationToken),
+    ) -> Option<Result<Outcome, ErrorData>> {
+        let State { parked } = self.states.open_json(state).ok()?;
+        let Parked { running, asked } = {
+            let mut parking = self.parking();
+            if parking.get(&parked).is_none_or(|parked| parked.running.of != of) {
+                return Some(Err(wrong()));
+            }
+            parking.remove(&parked)?
+        };
+        running.line.move_to(line);
+        let mut left = Vec::new();
+        for (question, reply) in asked {
             match replies.and_then(|replies| replies.get(&question.key)) {
                 Some(value) => reply.answer(Ok(Json::from(value))),
-                None => open.push((question, reply)),
+                None => left.push((question, reply)),
             }
         }
-        parked.asked = open;
-        Ok(Some(parked))
+        // What the client left open is asked again.
+        Some(if left.is_empty() { self.follow(running, gone).await } else { self.park(running, left) })
     }
 }
 
-impl Parked {
-    /// Takes the questions that the client left open.
-    pub(crate) fn left(&mut self) -> Questions {
-        std::mem::take(&mut self.asked)
-    }
+fn ended() -> ErrorData {
+    ErrorData::internal_error("the call has ended", None)
 }
 
 /// Returns a name that nobody guesses.
-fn uuid() -> String {
+fn random_name() -> String {
     let mut bytes = [0; 16];
     // Names only have to differ: the state that holds one is sealed.
     let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());

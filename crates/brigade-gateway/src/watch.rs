@@ -53,6 +53,7 @@ pub(crate) async fn follow(gateway: Arc<Gateway>) {
             () = tokio::time::sleep(LOOK) => {}
             () = gateway.stop.cancelled() => return,
         }
+        gateway.relist();
         let now = stamp(&gateway.workspace);
         // There may be many schemas, so they are looked at half as often.
         is_even = !is_even;

@@ -31,16 +31,6 @@ pub(crate) fn list_tools(
     refused()
 }
 
-pub(crate) fn list_offered(
-    _spec: &Spec,
-    _sink: &mut dyn Sink,
-    _control: &Control,
-    _reads: Reads,
-    _redactor: &Redactor,
-) -> Exchange {
-    refused()
-}
-
 const REFUSED: &str = "this build does not speak to MCP servers";
 
 fn refused() -> Exchange {

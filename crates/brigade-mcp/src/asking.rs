@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use brigade_call::{Objection, VerifiedStart};
-use brigade_catalog::{Reads, Tool};
+use brigade_catalog::Tool;
 use brigade_core::codes;
 use brigade_core::text::{escape_terminal, short};
 use brigade_exec::{HostEnvironment, OpenedProgram, Talk};
@@ -38,8 +38,8 @@ pub struct Asking<'a> {
 }
 
 impl Asking<'_> {
-    /// Starts the server of a tool, reads its tool list, and ends it. With `reads`, it reads the lists of that instead.
-    /// The limit is the timeout of the tool, at most 30 s.
+    /// Starts the server of a tool, reads its tool list, and ends it. The limit is the timeout of the tool, at most
+    /// 30 s.
     ///
     /// # Errors
     /// Fails if the server was not started or did not answer. The error includes the start of its standard error.
@@ -48,7 +48,6 @@ impl Asking<'_> {
         tool: &Tool,
         start: &VerifiedStart,
         program: &OpenedProgram,
-        reads: Option<Reads>,
     ) -> Result<Exchange, Silence> {
         let mut errors = Vec::new();
         let mut sink = |stream: Stream, bytes: &[u8]| {
@@ -67,7 +66,7 @@ impl Asking<'_> {
             timeout,
             cancel: self.cancel.clone(),
         };
-        let exchange = list_live(&server, &mut sink, reads);
+        let exchange = list_live(&server, &mut sink);
         let Some(fault) = &exchange.fault else { return Ok(exchange) };
         let said = Redactor::new(self.secrets).redact_str(&String::from_utf8_lossy(&errors));
         let said = short(&said, SHOWN);

@@ -15,4 +15,4 @@ mod uses;
 
 pub use reads::OfferedNow;
 pub use server::{Held, Server};
-pub use session::{call_tool, list_offered, list_tools};
+pub use session::{call_tool, list_tools};

@@ -11,7 +11,6 @@ use brigade_redact::Redactor;
 use thiserror::Error;
 
 use super::content::McpAnswer;
-use super::offered::Offered;
 use super::pin::{ListedTool, Pin, PinChange};
 
 /// Keeps how a server lists a tool at its first use. Answers with the pin that someone else has kept meanwhile, which
@@ -202,8 +201,6 @@ pub struct Exchange {
     pub server: Option<Json>,
     /// Every tool that is listed.
     pub tools: Vec<ListedTool>,
-    /// What is listed besides tools, if that was asked for.
-    pub offered: Offered,
     /// The tool that was asked for, when it is listed once.
     pub tool: Option<ListedTool>,
     /// The pin that the tool was compared with; none at its first use, and when it did not come to that.

@@ -10,9 +10,9 @@ use brigade_process::{Control, Sink, Spec};
 use brigade_redact::Redactor;
 
 #[cfg(not(feature = "client"))]
-use crate::absent::{Server, call_tool, list_offered, list_tools};
+use crate::absent::{Server, call_tool, list_tools};
 #[cfg(feature = "client")]
-use crate::client::{Server, call_tool, list_offered, list_tools};
+use crate::client::{Server, call_tool, list_tools};
 use crate::exchange::{Exchange, Listener, McpErrorKind, McpFault, McpRequest, PinRule};
 use crate::requester::Requester;
 use crate::server::RequestTerms;
@@ -112,19 +112,15 @@ impl KeptPeer for KeptCall<'_> {
     }
 }
 
-/// A question for what a server lists: its tools, or what else is read of it.
+/// A question for the tools of a server.
 #[derive(Debug, Default)]
 struct Listing {
-    reads: Option<Reads>,
     exchange: Exchange,
 }
 
 impl Peer for Listing {
     fn speak(&mut self, spec: &Spec, sink: &mut dyn Sink, control: &Control, redactor: &Redactor) -> Spoken {
-        self.exchange = match self.reads {
-            Some(reads) => list_offered(spec, sink, control, reads, redactor),
-            None => list_tools(spec, sink, control, redactor),
-        };
+        self.exchange = list_tools(spec, sink, control, redactor);
         spoken(&mut self.exchange)
     }
 
@@ -133,12 +129,11 @@ impl Peer for Listing {
     }
 }
 
-/// Starts a server as a call would start it, asks for its tools, and ends it. Calls nothing. With `reads`, it asks for
-/// that instead.
+/// Starts a server as a call would start it, asks for its tools, and ends it. Calls nothing.
 ///
 /// The sink gets what the server writes, secrets included.
-pub fn list_live(server: &Talk<'_>, sink: &mut dyn Sink, reads: Option<Reads>) -> Exchange {
-    let mut listing = Listing { reads, exchange: Exchange::default() };
+pub fn list_live(server: &Talk<'_>, sink: &mut dyn Sink) -> Exchange {
+    let mut listing = Listing::default();
     let Spoken { outcome, problem } = talk(server, sink, &mut listing);
     let mut exchange = listing.exchange;
     exchange.outcome = outcome;

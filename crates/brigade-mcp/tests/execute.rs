@@ -288,7 +288,7 @@ fn a_live_listing_is_under_the_same_policy() {
             timeout: Duration::from_secs(20),
             cancel: None,
         };
-        list_live(&live, &mut Discard, None)
+        list_live(&live, &mut Discard)
     };
     let enforced = format!("{POLICY}[sandbox]\nmode = \"enforce\"\n");
     let listing = list(&verified(&enforced, program.fingerprint()).unwrap());

@@ -137,6 +137,7 @@ pub use inbox::{InboxFilter, InboxStep};
 pub use installing::{InstallRequest, WhatToInstall};
 pub use logs::LogReach;
 pub use observe::Declare;
+pub use offers::Listed;
 pub use projections::{ApplyRequest, Selection, SyncRequest};
 pub use refusal::{Refusal, RunRefusal};
 pub use register::RegisterRequest;

@@ -91,7 +91,7 @@ fn compare(room: &Room, config: &Config, tools: &[&Tool], against: Against) -> R
     Ok(report)
 }
 
-/// Asks the server of one tool for its tools. With an entry that reads something else, it asks for that.
+/// Asks the server of one tool for its tools.
 ///
 /// # Errors
 /// Returns why the server was not asked or did not answer.
@@ -104,7 +104,7 @@ pub(crate) fn ask(room: &Room, config: &Config, tool: &Tool) -> Result<Exchange,
         secrets: &secrets,
         cancel: room.env.cancel.clone(),
     };
-    asking.list(tool, &start, &program, tool.reads)
+    asking.list(tool, &start, &program)
 }
 
 /// Checks the start of a tool's server, and opens its program.

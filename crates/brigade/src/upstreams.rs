@@ -11,14 +11,15 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use brigade_call::{Change, Objection, SandboxUsed, VerifiedCall, plan_start};
+use brigade_call::{Change, Objection, SandboxUsed, VerifiedCall, VerifiedStart, plan_start};
 use brigade_catalog::Tool;
 use brigade_core::{Label, Place};
-use brigade_exec::{Keep, Prepared, StartedFrom, Watch, prepare};
+use brigade_exec::{Keep, OpenedProgram, Prepared, StartedFrom, Watch, prepare};
 use brigade_facts::{FactReader, GATEWAY, StartInput};
 use brigade_mcp::{Farewell, Held, Server, ServerStart};
 use brigade_policy::{Blocker, Decision, Limits, Observe, SandboxMode, SandboxRequest};
 use brigade_profile::{GatewayConfig, Share, Upstream};
+use brigade_redact::Redactor;
 
 use crate::error::{Error, ErrorKind};
 use crate::gather;
@@ -64,7 +65,17 @@ pub(crate) struct Kept {
     pub(crate) server: Server,
     pub(crate) started_from: Arc<StartedFrom>,
     sandbox: Arc<OnceLock<SandboxUsed>>,
+    /// Masks what it says.
+    pub(crate) redactor: Redactor,
     terms: Terms,
+}
+
+/// What a server is needed for.
+struct Needed<'a> {
+    agent: Option<&'a str>,
+    terms: Terms,
+    /// Tells what a server was started from that is not what it is needed with.
+    differs: &'a dyn Fn(&StartedFrom) -> Option<Change>,
 }
 
 /// What of a decision a process is started with.
@@ -98,7 +109,7 @@ impl Kept {
     }
 
     /// Returns whether the process is still the one that was started, if it runs already.
-    fn is_alive(&self) -> bool {
+    pub(crate) fn is_alive(&self) -> bool {
         self.server.is_kept() && self.server.process().is_none_or(|process| process.is_alive())
     }
 }
@@ -161,8 +172,33 @@ impl Upstreams {
         tool: &Tool,
         call: &VerifiedCall,
     ) -> Result<Found, Error> {
+        let needed = Needed {
+            agent: call.call().caller.agent(),
+            terms: Terms::of(call.decision()),
+            differs: &|from| from.differs(&*room.fs, call.binding()),
+        };
+        self.find(room, config, tool, needed)
+    }
+
+    /// Returns the server of an entry, to be asked for its lists. Starts it if none is kept that fits.
+    pub(crate) fn server_listing(&self, room: &Room, config: &Config, tool: &Tool) -> Result<Found, Error> {
+        let (start, _) = match plan_upstream(room, config, tool)? {
+            Ok(planned) => planned,
+            Err(reasons) => return Ok(Found::Refused(reasons)),
+        };
+        let undecided = || Error::new(ErrorKind::Refused, "the policy did not decide on the server");
+        let needed = Needed {
+            agent: room.env.caller.agent(),
+            terms: Terms::of(start.decision().ok_or_else(undecided)?),
+            differs: &|from| from.differs_from_start(&*room.fs, &start),
+        };
+        self.find(room, config, tool, needed)
+    }
+
+    fn find(&self, room: &Room, config: &Config, tool: &Tool, needed: Needed<'_>) -> Result<Found, Error> {
+        let Needed { agent, terms, differs } = needed;
         let settings = self.settings(server_id(tool));
-        let agent = call.call().caller.agent().filter(|_| settings.share == Share::Agent);
+        let agent = agent.filter(|_| settings.share == Share::Agent);
         let mut labels = tool.env_labels.clone();
         labels.sort();
         let key = Key {
@@ -176,11 +212,10 @@ impl Upstreams {
         let slot = lock(&self.0.slots).entry(key.clone()).or_default().clone();
         let mut held = lock(&slot.0);
         self.forget_ended();
-        let terms = Terms::of(call.decision());
         let kept = held.take().filter(|kept| kept.is_alive());
         match kept.and_then(|kept| kept.server.hold().map(|hold| (kept, hold))) {
             Some((kept, hold)) if kept.terms == terms => {
-                if let Some(change) = kept.started_from.differs(&*room.fs, call.binding()) {
+                if let Some(change) = differs(&kept.started_from) {
                     kept.server.end(Farewell::CALM);
                     lock(&self.0.retired).push(kept);
                     return Ok(Found::Refused(vec![since_the_start(&change)]));
@@ -200,7 +235,7 @@ impl Upstreams {
             Ok(kept) => Arc::new(kept),
             Err(reasons) => return Ok(Found::Refused(reasons)),
         };
-        if let Some(change) = kept.started_from.differs(&*room.fs, call.binding()) {
+        if let Some(change) = differs(&kept.started_from) {
             kept.server.end(Farewell::CALM);
             return Ok(Found::Refused(vec![since_the_start(&change)]));
         }
@@ -233,6 +268,21 @@ fn since_the_start(change: &Change) -> Blocker {
         .hint("call again: the next call is planned with what is there now, and starts the server anew")
 }
 
+/// A start that may be made, with its program open.
+type Planned = (VerifiedStart, OpenedProgram);
+
+/// Checks the start of a server. The errors inside are reasons of the gate.
+fn plan_upstream(room: &Room, config: &Config, tool: &Tool) -> Result<Result<Planned, Vec<Blocker>>, Error> {
+    let StartInput { facts, program } = FactReader::new(gather::host(room), config).upstream(tool)?;
+    Ok(match plan_start(facts) {
+        Ok(verified) => Ok((verified, program.expect("a verified start has its program open"))),
+        Err(objections) => {
+            let blocker = |objection: &Objection| objection.blocker(|field| tool.place_of(field));
+            Err(objections.iter().map(blocker).collect())
+        }
+    })
+}
+
 /// Starts a server. The errors inside are reasons of the gate.
 fn start(
     room: &Room,
@@ -242,15 +292,10 @@ fn start(
     settings: &Upstream,
     terms: Terms,
 ) -> Result<Result<Kept, Vec<Blocker>>, Error> {
-    let StartInput { facts, program } = FactReader::new(gather::host(room), config).upstream(tool)?;
-    let verified = match plan_start(facts) {
-        Ok(verified) => verified,
-        Err(objections) => {
-            let blocker = |objection: &Objection| objection.blocker(|field| tool.place_of(field));
-            return Ok(Err(objections.iter().map(blocker).collect()));
-        }
+    let (verified, program) = match plan_upstream(room, config, tool)? {
+        Ok(planned) => planned,
+        Err(reasons) => return Ok(Err(reasons)),
     };
-    let program = program.expect("a verified start has its program open");
     let environment = |error: &dyn fmt::Display| {
         Error::new(ErrorKind::Environment, format!("the server cannot be started: {error}"))
     };
@@ -304,5 +349,5 @@ fn start(
     let server = server.map_err(|error| environment(&error))?;
     tracing::debug!(server = server_id(tool), start = id, "started a server that is kept");
     let (server_id, sampling) = (server_id(tool).to_owned(), settings.sampling);
-    Ok(Ok(Kept { id, server_id, sampling, server, started_from, sandbox, terms }))
+    Ok(Ok(Kept { id, server_id, sampling, server, started_from, sandbox, redactor, terms }))
 }

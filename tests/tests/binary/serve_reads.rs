@@ -73,6 +73,20 @@ impl Offers {
         let run = about(result)["run_id"].as_str().unwrap_or_else(|| panic!("it ran: {result:#}"));
         self.site.json(["run", "show", run]).expect(0)["run"].clone()
     }
+
+    /// How often a server was started.
+    fn starts(&self) -> usize {
+        let workspace = &self.site.workspace;
+        if workspace.exists("started") { workspace.read_text("started").lines().count() } else { 0 }
+    }
+}
+
+/// A request of 2026-07-28 that brings back the answer to a question.
+fn brings(params: Value, required: &Value, key: &str, answer: Value) -> Value {
+    let mut params = params;
+    params["requestState"] = required["requestState"].clone();
+    params["inputResponses"] = json!({key: answer});
+    late(params, json!({"elicitation": {}}))
 }
 
 /// Asks for a list, and returns its rows.
@@ -384,4 +398,109 @@ fn clients_hear_when_other_resources_or_prompts_are_offered() {
     assert_eq!(stateless.count("notifications/resources/list_changed"), 0);
     assert_eq!(client.count("notifications/resources/list_changed"), 0, "once for each change");
     assert_eq!(client.count("notifications/tools/list_changed"), 0, "the tools are the same");
+}
+
+#[test]
+fn lists_come_from_the_kept_server_which_says_when_they_change() {
+    let offers = Offers::new(FILES, READS);
+    let mut client = Client::of(&offers.site, "local");
+    assert_eq!(uris(&mut client).len(), 2);
+    assert_eq!(prompts(&mut client), ["review-code"]);
+    read(&mut client, "file:///docs/a.md");
+    uris(&mut client);
+    assert_eq!(offers.starts(), 1, "one process lists and reads");
+    let mut stateless = Client::start(&offers.site, &["--as", "local"]);
+    let wanted = json!({"notifications": {"resourcesListChanged": true, "promptsListChanged": true}});
+    stateless.send("subscriptions/listen", late(wanted, json!({})));
+    stateless.heard("notifications/subscriptions/acknowledged");
+    // Its process is another one, so it hears of its own server alone.
+    let listed = stateless.ask("resources/list", late(json!({}), json!({})));
+    assert_eq!(offers.starts(), 2, "{listed:#}");
+    let add = json!({"uri": "file:///docs/add"});
+    for (client, params) in [(&mut client, add.clone()), (&mut stateless, late(add, json!({})))] {
+        let answer = client.ask("resources/read", params);
+        assert!(answer["result"].is_object(), "{answer:#}");
+        client.heard("notifications/resources/list_changed");
+        assert_eq!(client.count("notifications/prompts/list_changed"), 0, "they are the same");
+    }
+    assert!(uris(&mut client).contains(&"file:///docs/added.md".to_owned()));
+    assert_eq!(offers.starts(), 2);
+}
+
+#[test]
+fn a_server_may_require_input_before_it_reads() {
+    let offers = Offers::new(FILES, READS);
+    offers.site.workspace.replace(CATALOG, "offers.py", "offers.py stateless @review-asks");
+    let mut client = Client::start(&offers.site, &["--as", "local"]);
+    let ada = || json!({"action": "accept", "content": {"name": "Ada"}});
+    for (method, params, other, found) in [
+        (
+            "resources/read",
+            json!({"uri": "file:///docs/asks"}),
+            json!({"uri": "file:///docs/more-asks"}),
+            "/contents/0/text",
+        ),
+        (
+            "prompts/get",
+            json!({"name": "review-asks"}),
+            json!({"name": "review-asks", "arguments": {"code": "x"}}),
+            "/messages/0/content/text",
+        ),
+    ] {
+        let required = client.ask(method, late(params.clone(), json!({"elicitation": {}})))["result"].clone();
+        assert_eq!(required["resultType"], "input_required", "{required:#}");
+        let message = required["inputRequests"]["who"]["params"]["message"].as_str().unwrap_or_default();
+        assert_eq!(message, "files: who reads?");
+        // The state is that of this request alone.
+        assert_eq!(client.refused(method, brings(other, &required, "who", ada())), -32602);
+        let answer = client.ask(method, brings(params.clone(), &required, "who", ada()));
+        let text = answer["result"].pointer(found).and_then(Value::as_str).unwrap_or_default();
+        assert!(text.contains("Ada"), "{answer:#}");
+        assert_stands(&answer["result"], "completed", "");
+        assert_eq!(client.refused(method, brings(params, &required, "who", ada())), -32602);
+    }
+    // A client with a handshake is asked while it waits.
+    let mut shaken = Client::start(&offers.site, &["--as", "local"]);
+    shaken.hello("2025-11-25", json!({"elicitation": {}}));
+    let id = shaken.send("resources/read", json!({"uri": "file:///docs/asks"}));
+    let asked = shaken.heard("elicitation/create");
+    shaken.write(json!({"jsonrpc": "2.0", "id": asked["id"], "result": ada()}).to_string());
+    assert_eq!(shaken.answer(id)["result"]["contents"][0]["text"], "read by Ada");
+}
+
+#[test]
+fn the_person_in_front_of_the_client_may_approve_reading() {
+    let offers = Offers::new(FILES, "");
+    let confirms = "name = \"local\"\nconfirm = \"elicitation\"\nconfirm_risk = \"low\"\n";
+    offers.site.workspace.replace(GATEWAY, "name = \"local\"\n", confirms);
+    let mut client = Client::start(&offers.site, &["--as", "local"]);
+    let accept = || json!({"action": "accept", "content": {}});
+    let both = [
+        ("resources/read", json!({"uri": "file:///docs/a.md"}), json!({"uri": "file:///docs/b.md"})),
+        (
+            "prompts/get",
+            json!({"name": "review-code"}),
+            json!({"name": "review-code", "arguments": {"code": "x"}}),
+        ),
+    ];
+    for (method, params, other) in both {
+        let required = client.ask(method, late(params.clone(), json!({"elicitation": {}})))["result"].clone();
+        assert_eq!(required["resultType"], "input_required", "{required:#}");
+        let asked = required["inputRequests"]["approve"]["params"]["message"].as_str().unwrap_or_default();
+        assert!(asked.contains("risk: low"), "{required:#}");
+        assert_eq!(client.refused(method, brings(other, &required, "approve", accept())), -32602);
+        let mut wrong = required.clone();
+        wrong["requestState"] = json!(format!("{}x", required["requestState"].as_str().unwrap_or_default()));
+        assert_eq!(client.refused(method, brings(params.clone(), &wrong, "approve", accept())), -32602);
+        let answer = client.ask(method, brings(params.clone(), &required, "approve", accept()));
+        assert_stands(&answer["result"], "completed", "");
+        assert_eq!(offers.receipt(&answer["result"])["approval"]["by"], "elicitation");
+        // It runs once: what comes back again is answered with what came of the call.
+        let reads = offers.reads();
+        client.ask(method, brings(params, &required, "approve", accept()));
+        assert_eq!(offers.reads(), reads);
+    }
+    // Without a dialogue, it waits for a person elsewhere.
+    let pending = error(&mut client, "resources/read", late(json!({"uri": "file:///docs/b.md"}), json!({})));
+    assert_eq!(pending["data"]["code"], "approval_pending", "{pending:#}");
 }

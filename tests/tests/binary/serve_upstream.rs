@@ -17,7 +17,7 @@ use crate::serve_common::{
 };
 
 /// The tools of the fixture that the catalog has.
-const TOOLS: [&str; 11] = [
+const TOOLS: [&str; 14] = [
     "pid",
     "count",
     "sleep",
@@ -29,6 +29,9 @@ const TOOLS: [&str; 11] = [
     "log",
     "capabilities",
     "elicit-twice",
+    "several",
+    "lacks",
+    "tells",
 ];
 
 /// An entry for a tool of the fixture server.
@@ -457,4 +460,146 @@ fn log_messages_come_from_the_level_that_the_client_set() {
     let mut silent = Client::start(&kept.site, &["--as", "local"]);
     silent.ask("tools/call", late(json!({"name": "read-log", "arguments": {}}), json!({})));
     assert_eq!(silent.count("notifications/message"), 0);
+}
+
+/// The parameters of a call without a handshake.
+fn late_call(tool: &str, arguments: Value, back: Value, capabilities: Value) -> Value {
+    let mut params = json!({"name": tool, "arguments": arguments});
+    if let (Some(params), Value::Object(back)) = (params.as_object_mut(), back) {
+        params.extend(back);
+    }
+    late(params, capabilities)
+}
+
+fn model() -> Value {
+    json!({"role": "assistant", "model": "m", "content": {"type": "text", "text": "hi there"}})
+}
+
+#[test]
+fn several_questions_of_one_result_are_passed_on_together() {
+    let kept = Kept::new("stateless");
+    kept.upstream("sampling = true");
+    let capabilities = || json!({"elicitation": {}, "sampling": {}});
+    let mut client = Client::start(&kept.site, &["--as", "local"]);
+    let mut call = |arguments: Value, back: Value| {
+        client.ask("tools/call", late_call("read-several", arguments, back, capabilities()))
+    };
+    let required = call(json!({}), json!({}))["result"].clone();
+    let methods = |required: &Value| -> Vec<String> {
+        let requests = required["inputRequests"].as_object().cloned().unwrap_or_default();
+        requests
+            .iter()
+            .map(|(key, one)| format!("{key} {}", one["method"].as_str().unwrap_or_default()))
+            .collect()
+    };
+    assert_eq!(methods(&required), ["model sampling/createMessage", "who elicitation/create"]);
+    let back = |required: &Value, replies: Value| json!({"requestState": required["requestState"], "inputResponses": replies});
+    // With other arguments, it is another call.
+    let other = call(json!({"n": 1}), back(&required, json!({"who": ada()})));
+    assert_eq!(other["error"]["code"], -32602, "{other:#}");
+    // What is left open is asked again, and nothing else.
+    let again = call(json!({}), back(&required, json!({"who": ada(), "more": ada()})))["result"].clone();
+    assert_eq!(methods(&again), ["model sampling/createMessage"]);
+    let result = call(json!({}), back(&again, json!({"model": model()})))["result"].clone();
+    assert_stands(&result, "completed", "");
+    assert!(text(&result).contains("Ada") && text(&result).contains("hi there"), "{result:#}");
+    let spent = call(json!({}), back(&required, json!({"who": ada()})));
+    assert_eq!(spent["error"]["code"], -32602, "{spent:#}");
+    // With a handshake, one comes after the other.
+    let mut shaken = Client::start(&kept.site, &["--as", "local"]);
+    shaken.hello("2025-11-25", capabilities());
+    let id = shaken.send_call("read-several", json!({}));
+    answer(&mut shaken, "sampling/createMessage", &model());
+    answer(&mut shaken, "elicitation/create", &ada());
+    let result = shaken.result(id);
+    assert!(text(&result).contains("Ada") && text(&result).contains("hi there"), "{result:#}");
+}
+
+#[test]
+fn a_call_that_ends_before_its_answer_comes_back_says_so() {
+    let kept = Kept::new("stateless");
+    let catalog = kept.site.workspace.read_text(".brigade/tools.toml");
+    kept.site.workspace.write(".brigade/tools.toml", catalog.replace("timeout = 30", "timeout = 1"));
+    let mut client = Client::start(&kept.site, &["--as", "local"]);
+    let mut call = |back| {
+        client.ask("tools/call", late_call("read-elicit", json!({}), back, json!({"elicitation": {}})))
+    };
+    let required = call(json!({}))["result"].clone();
+    assert_eq!(required["resultType"], "input_required", "{required:#}");
+    until("end of the call", || {
+        let calls = kept.site.json(["call", "list"]).json;
+        calls.to_string().contains("timed-out").then_some(())
+    });
+    let back = json!({"requestState": required["requestState"], "inputResponses": {"who": ada()}});
+    assert_stands(&call(back.clone())["result"], "timed-out", "upstream_timeout");
+    assert_eq!(call(back)["error"]["code"], -32602);
+}
+
+#[test]
+fn what_a_server_needs_of_its_client_is_needed_of_ours() {
+    for features in ["", "stateless"] {
+        let kept = Kept::new(features);
+        kept.upstream("sampling = true");
+        let mut client = Client::start(&kept.site, &["--as", "local"]);
+        let mut call = |capabilities| {
+            client.ask("tools/call", late_call("read-lacks", json!({}), json!({}), capabilities))
+        };
+        let refused = call(json!({"elicitation": {}}));
+        assert_eq!(refused["error"]["code"], -32021, "{refused:#}");
+        assert_eq!(refused["error"]["data"]["requiredCapabilities"], json!({"sampling": {}}));
+        // Of a client that declares it, the server wants something else.
+        assert_stands(&call(json!({"sampling": {}}))["result"], "failed", "upstream_failed");
+    }
+}
+
+/// Posts a request of 2026-07-28, and returns the messages of the answer.
+#[track_caller]
+fn posted(server: &crate::serve_common::Server, name: &str, params: &Value) -> Vec<Value> {
+    let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).to_string();
+    let headers = [("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "tools/call"), ("Mcp-Name", name)];
+    let answer = server.place.send("POST", "/mcp", &headers, &message);
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let events = answer.body.lines().filter_map(|line| line.strip_prefix("data:")).map(str::trim);
+    let events: Vec<Value> = events.filter_map(|data| serde_json::from_str(data).ok()).collect();
+    if events.is_empty() { vec![answer.message()] } else { events }
+}
+
+#[test]
+fn log_and_progress_come_on_the_stream_of_the_request() {
+    for features in ["", "stateless"] {
+        let kept = Kept::new(features);
+        let words = ["--http", "127.0.0.1:0", "--no-token", "--as", "local"];
+        let server = crate::serve_common::Server::start(&kept.site, &words);
+        let asked = |text: &str, level: Option<&str>, back: Value| {
+            let mut params = late_call("read-tells", json!({"text": text}), back, json!({"elicitation": {}}));
+            params["_meta"]["progressToken"] = json!("p1");
+            if let Some(level) = level {
+                params["_meta"]["io.modelcontextprotocol/logLevel"] = json!(level);
+            }
+            posted(&server, "read-tells", &params)
+        };
+        let of = |messages: &[Value], method: &str, member: &str| -> Vec<Value> {
+            let heard = messages.iter().filter(|message| message["method"] == method);
+            heard.map(|message| message["params"][member].clone()).collect()
+        };
+        let (log, progress) = ("notifications/message", "notifications/progress");
+        let silent = asked("", None, json!({}));
+        assert!(of(&silent, log, "level").is_empty(), "{silent:#?}");
+        assert_eq!(of(&silent, progress, "progress"), [json!(1.0), json!(2.0), json!(3.0)], "{silent:#?}");
+        assert_eq!(of(&silent, progress, "progressToken"), ["p1", "p1", "p1"]);
+        assert_stands(&silent.last().expect("an answer")["result"], "completed", "");
+        let loud = asked("", Some("info"), json!({}));
+        assert_eq!(of(&loud, log, "level"), ["info", "error"], "{loud:#?}");
+        assert!(!format!("{loud:?}").contains(BOUND), "{loud:#?}");
+        // The request that brings the reply hears what comes after it.
+        let required = asked("ask", Some("error"), json!({}));
+        let required = &required.last().expect("an answer")["result"];
+        let key = required["inputRequests"].as_object().and_then(|requests| requests.keys().next().cloned());
+        let key = key.unwrap_or_else(|| panic!("no question: {required:#}"));
+        let back = json!({"requestState": required["requestState"], "inputResponses": {key: ada()}});
+        let rest = asked("ask", Some("error"), back);
+        assert_eq!(of(&rest, log, "level"), ["error"], "{rest:#?}");
+        assert_eq!(of(&rest, progress, "progress").len(), 3, "{rest:#?}");
+        assert_stands(&rest.last().expect("an answer")["result"], "completed", "");
+    }
 }

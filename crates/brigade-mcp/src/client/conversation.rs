@@ -29,9 +29,7 @@ pub(super) const TOOLS: usize = 20_000;
 pub(super) enum Goal<'a> {
     /// To list the tools.
     List,
-    /// To list what else is read of the server.
-    Offered(Reads),
-    /// To read it.
+    /// To read something else of the server.
     Read { reads: Reads, arguments: &'a Json, listener: Option<&'a Listener> },
     /// To call one.
     Call { tool_name: &'a str, arguments: &'a Json, pin: PinRule<'a>, listener: Option<&'a Listener> },
@@ -64,11 +62,6 @@ impl Failure {
 pub(super) async fn converse(link: Arc<Link>, goal: Goal<'_>, redactor: &Redactor) -> Result<Said, Failure> {
     let peer = begin(&link, &ClientCapabilities::default()).await?;
     match goal {
-        Goal::Offered(reads) => {
-            let offered = reads::offered(&peer, reads, redactor).await?;
-            link.known().offered = offered;
-            return Ok(Said::Listed);
-        }
         Goal::Read { reads, arguments, listener } => {
             let flight = Arc::new(reads::request(reads, arguments).heard_by(listener));
             link.known().call = Some(flight.clone());

@@ -17,7 +17,6 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use super::flight::{Flight, Sent};
 use super::message::{Broken, Received};
 use crate::exchange::{McpErrorKind, McpProgress};
-use crate::offered::Offered;
 use crate::pin::{ListedTool, Pin};
 use crate::requester::{McpLog, Question, QuestionKind, Reply};
 
@@ -30,7 +29,6 @@ pub(super) struct Known {
     pub(super) protocol_version: Option<String>,
     pub(super) server: Option<Json>,
     pub(super) tools: Vec<ListedTool>,
-    pub(super) offered: Offered,
     pub(super) tool: Option<ListedTool>,
     pub(super) pin: Option<Pin>,
     /// The call of a conversation that has only one.

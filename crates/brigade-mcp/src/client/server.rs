@@ -174,10 +174,9 @@ impl Server {
     ) -> Exchange {
         let mut telling = Telling::new(self, terms, redactor);
         let mut call = || -> Result<Json, Failure> {
-            if let Some(reads) = request.reads {
-                let flight = reads::request(reads, request.arguments);
-                let response = self.send(&mut telling, flight, None, sink)?;
-                return reads::read(reads, &response.unwrap_or_default());
+            if request.reads.is_some() {
+                let response = self.send(&mut telling, flight_of(request), None, sink)?;
+                return self.complete(&mut telling, request, response.unwrap_or_default(), sink);
             }
             for _ in 0..LOOKS {
                 let listed = self.listed(&telling)?;
@@ -187,8 +186,8 @@ impl Server {
                 let pin = pin_of(request.pin, tool)?;
                 telling.exchange.pin.clone_from(&pin);
                 compare(pin.as_ref(), tool)?;
-                let flight = Flight::call(request.tool_name, request.arguments);
-                if let Some(response) = self.send(&mut telling, flight, Some(listed.changes), sink)? {
+                let sent = self.send(&mut telling, flight_of(request), Some(listed.changes), sink)?;
+                if let Some(response) = sent {
                     return self.complete(&mut telling, request, response, sink);
                 }
             }
@@ -248,7 +247,10 @@ impl Server {
         for _ in 0..ROUNDS {
             let (Some(required), Some(requester)) = (Required::of(&response), &telling.terms.requester)
             else {
-                return answered(&response);
+                return match request.reads {
+                    Some(reads) => reads::read(reads, &response),
+                    None => answered(&response),
+                };
             };
             let (questions, answers) = required.questions();
             requester.ask(questions);
@@ -270,9 +272,8 @@ impl Server {
                 }
                 Ok(replies)
             })?;
-            let flight = Flight::call(request.tool_name, request.arguments);
-            let flight =
-                flight.with("inputResponses", Json::object(replies.into_iter().chain(required.roots)));
+            let replies = Json::object(replies.into_iter().chain(required.roots));
+            let flight = flight_of(request).with("inputResponses", replies);
             let flight = match required.state {
                 Some(state) => flight.with("requestState", state),
                 None => flight,
@@ -391,6 +392,14 @@ impl Server {
             Some(McpFault { kind, message }) => Failure::new(kind, message),
             None => Failure::new(McpErrorKind::ServerEnded, "the server ended before it answered"),
         }
+    }
+}
+
+/// Creates the request for what a call names.
+fn flight_of(request: &McpRequest<'_>) -> Flight {
+    match request.reads {
+        Some(reads) => reads::request(reads, request.arguments),
+        None => Flight::call(request.tool_name, request.arguments),
     }
 }
 

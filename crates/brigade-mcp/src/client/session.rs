@@ -5,7 +5,6 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use brigade_catalog::Reads;
 use brigade_core::Json;
 use brigade_core::text::{escape_terminal, short};
 use brigade_process::{
@@ -54,17 +53,6 @@ pub fn call_tool(
 /// Starts a server, lists its tools, and ends the server; no tool is called.
 pub fn list_tools(spec: &Spec, sink: &mut dyn Sink, control: &Control, redactor: &Redactor) -> Exchange {
     speak(spec, sink, control, Goal::List, redactor)
-}
-
-/// Starts a server, lists its resources and templates or its prompts, and ends the server.
-pub fn list_offered(
-    spec: &Spec,
-    sink: &mut dyn Sink,
-    control: &Control,
-    reads: Reads,
-    redactor: &Redactor,
-) -> Exchange {
-    speak(spec, sink, control, Goal::Offered(reads), redactor)
 }
 
 fn speak(
@@ -351,7 +339,6 @@ fn conclude(
     for tool in &mut exchange.tools {
         tool.name = redactor.redact_str(&tool.name);
     }
-    exchange.offered = known.offered;
     exchange.tool = known.tool;
     exchange.pin = known.pin;
     let sent = known.call.map(|call| call.sent()).unwrap_or_default();
