@@ -6,7 +6,7 @@ use brigade_core::{Json, Object};
 use toml_edit::{Array, InlineTable, Key, Value};
 
 use crate::fields;
-use crate::model::{Seconds, Tool};
+use crate::model::{Runtime, Seconds, Tool};
 
 /// The value of a field to be written.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +23,8 @@ pub enum FieldValue {
     Table(BTreeMap<String, String>),
     /// A number of at least 0.
     Amount(f64),
+    /// A whole number, such as a port.
+    Whole(u16),
     /// The fields of a table such as `install` that are set, in the order in which they are written.
     Group(Vec<(&'static str, FieldValue)>),
 }
@@ -44,6 +46,7 @@ impl FieldValue {
                 .collect::<InlineTable>()
                 .into(),
             FieldValue::Amount(amount) => Value::from(*amount),
+            FieldValue::Whole(number) => Value::from(i64::from(*number)),
             FieldValue::Group(fields) => fields
                 .iter()
                 .map(|(key, value)| (Key::new(*key), value.to_toml()))
@@ -73,6 +76,7 @@ impl From<FieldValue> for Json {
                 Json::Object(pairs.into_iter().map(|(key, text)| (key, Json::from(text))).collect::<Object>())
             }
             FieldValue::Amount(amount) => Json::from(amount),
+            FieldValue::Whole(number) => Json::from(i64::from(number)),
             FieldValue::Group(fields) => {
                 let fields = fields.into_iter().map(|(key, value)| (key.to_owned(), Json::from(value)));
                 Json::Object(fields.collect::<Object>())
@@ -187,6 +191,31 @@ impl Tool {
             }
         }
         text + &tables
+    }
+}
+
+impl Runtime {
+    /// Returns the value of a field that is set. `enabled` is always set.
+    ///
+    /// Returns `None` for a field that is not set, has its default, or does not exist.
+    pub fn field(&self, name: &str) -> Option<FieldValue> {
+        let text = |text: &Option<String>| text.clone().map(FieldValue::Text);
+        match name {
+            "id" => Some(FieldValue::Text(self.id.as_str().to_owned())),
+            "name" => Some(FieldValue::Text(self.name.clone())),
+            "enabled" => Some(FieldValue::Boolean(self.enabled)),
+            "command" => Some(FieldValue::Text(self.command.clone())),
+            "cwd" => text(&self.cwd),
+            "port" => self.port.map(FieldValue::Whole),
+            "health_command" => text(&self.health_command),
+            "health_path" => text(&self.health_path),
+            "pid_path" => text(&self.pid_path),
+            "log_path" => text(&self.log_path),
+            "timeout" => self.timeout.map(FieldValue::Seconds),
+            "on_demand" => self.on_demand.then_some(FieldValue::Boolean(true)),
+            "env_labels" => (!self.env_labels.is_empty()).then(|| FieldValue::List(self.env_labels.clone())),
+            _ => None,
+        }
     }
 }
 

@@ -158,6 +158,7 @@ pub(crate) const RUNTIME: Fields = Fields(&[
     ("log_path", Shape::Text),
     ("timeout", Shape::Seconds),
     ("on_demand", Shape::Boolean),
+    ("env_labels", Shape::List),
 ]);
 
 /// The effects that have a meaning for risk and sandbox. Entries and policies may name others.

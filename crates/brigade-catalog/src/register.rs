@@ -1,9 +1,10 @@
-//! Reads what is to be registered: entries of our own TOML, tools in the form of other registries, and `server.json` of
-//! the MCP registry.
+//! Reads what is to be registered: entries of our own TOML, tools in the form of other registries, `server.json` of the
+//! MCP registry, and definitions that discovery found.
 //!
 //! Pure: bytes in, entries and notes out. Whatever can run or install is disabled and always asks for approval, so that
 //! a person reviews it first.
 
+mod discovered;
 mod seed;
 mod server_json;
 
@@ -11,6 +12,8 @@ use brigade_core::{Dialect, Json, Object, Severity};
 use thiserror::Error;
 
 use crate::model::{ApprovalMode, Catalog, Level, Runtime, Tool, ToolSource};
+
+pub use discovered::{Definition, differing_fields};
 
 /// A tool to register.
 #[derive(Clone, Debug, PartialEq)]
@@ -231,6 +234,13 @@ pub fn id_of_name(name: &str) -> String {
     let kept =
         |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c.to_ascii_lowercase() } else { '-' };
     name.chars().map(kept).collect::<String>().trim_matches(['-', '.']).to_owned()
+}
+
+/// Quotes a word as POSIX shells read it.
+fn quoted(word: &str) -> String {
+    let is_bare =
+        !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:=@,+%".contains(c));
+    if is_bare { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
 #[cfg(test)]

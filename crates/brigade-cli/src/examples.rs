@@ -83,6 +83,10 @@ const TABLE: &[Examples] = &[
                 "Show which tools of a file would be added",
             ),
             ("brigade tools register server.json --id weather", "Add a server of the MCP registry"),
+            (
+                "brigade tools register mcp:github@cursor/project",
+                "Add a server that discover found in the file of an agent program",
+            ),
         ],
     ),
     ("tools", "show", &[("brigade tools show count-words", "Show a tool and its projections")]),
@@ -461,6 +465,8 @@ mod tests {
         let workspace = folder.path().join("sample");
         let mut files = crate::commands::sample_files();
         files.push(brigade::NewFile::new("args.json", r#"{"paths": ["README.md"]}"#));
+        let github = r#"{"mcpServers": {"github": {"command": "npx", "args": ["-y", "server-github"]}}}"#;
+        files.push(brigade::NewFile::new(".cursor/mcp.json", github));
         files.push(brigade::NewFile::new("tools-registry.yaml", "tools:\n  - id: fmt\n    name: fmt\n"));
         let server = r#"{"name": "io.example/weather", "version": "1.0.0", "packages": [{"registryType": "npm",
             "identifier": "weather", "version": "1.0.0", "transport": {"type": "stdio"}}]}"#;

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
-use brigade_core::Fingerprint;
+use brigade_core::{Fingerprint, closest};
 
 use crate::found::{DiscoveredEntry, DiscoveryIssue, EntryOrigin, IssueCode, changed_members};
 use crate::harness::{Extent, Harness};
+use crate::launch::{Launch, Launches};
 
 /// What all files say, file by file, until it is [finished](Inventory::finish).
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -15,16 +16,32 @@ pub struct Inventory {
     /// The places of definitions, by the id that they share.
     by_id: HashMap<String, Vec<usize>>,
     references: HashMap<String, usize>,
+    launches: Launches,
 }
 
 impl Inventory {
-    /// Adds an entry with its origin. One definition in several places is one entry.
-    pub fn add(&mut self, mut entry: DiscoveredEntry) {
+    /// Adds what a file says. One definition in several places is one entry.
+    pub fn add_all(&mut self, entries: Vec<DiscoveredEntry>, launches: Vec<Launch>) {
+        let mut launches = launches.into_iter();
+        for entry in entries {
+            self.add_one(entry, launches.next());
+        }
+    }
+
+    /// Adds an entry with its origin.
+    pub fn add(&mut self, entry: DiscoveredEntry) {
+        self.add_one(entry, None);
+    }
+
+    fn add_one(&mut self, mut entry: DiscoveredEntry, launch: Option<Launch>) {
         for origin in &mut entry.origins {
             let count = self.references.entry(origin.reference.clone()).or_insert(0);
             *count += 1;
             if 1 < *count {
                 origin.reference = format!("{}#{count}", origin.reference);
+            }
+            if let Some(launch) = &launch {
+                self.launches.insert(&origin.reference, launch.clone());
             }
         }
         let places = self.by_id.entry(entry.id.clone()).or_default();
@@ -36,6 +53,11 @@ impl Inventory {
                 self.entries.push(entry);
             }
         }
+    }
+
+    /// Returns what starts each server, so far.
+    pub fn take_launches(&mut self) -> Launches {
+        std::mem::take(&mut self.launches)
     }
 
     /// Returns the entries by source and name, and an issue for each name whose definitions differ.
@@ -69,6 +91,53 @@ impl Inventory {
             (&left.source, &left.name, &left.id).cmp(&(&right.source, &right.name, &right.id))
         });
         (self.entries, issues)
+    }
+}
+
+/// Why a name does not mean one definition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotOne {
+    /// Nothing has this name.
+    Unknown {
+        /// A name that is nearly the same.
+        near: Option<String>,
+    },
+    /// Definitions of this name differ.
+    Several {
+        /// Their places.
+        refs: Vec<String>,
+    },
+}
+
+/// Finds the definition that a text names: a `ref`, or an id such as `mcp:github` that has one definition.
+///
+/// # Errors
+/// If nothing has the name, or definitions of it differ.
+pub fn named<'e>(
+    entries: &'e [DiscoveredEntry],
+    name: &str,
+) -> Result<(&'e DiscoveredEntry, &'e EntryOrigin), NotOne> {
+    let origins = || entries.iter().flat_map(|entry| entry.origins.iter().map(move |origin| (entry, origin)));
+    if let Some(exact) = origins().find(|(_, origin)| origin.reference == name) {
+        return Ok(exact);
+    }
+    let has_name = |origin: &EntryOrigin| {
+        origin.reference.strip_prefix(name).and_then(|rest| rest.strip_prefix('@')).is_some_and(|rest| {
+            let place = format!("{}/{}", origin.harness, origin.scope);
+            rest == place || rest.strip_prefix(&place).is_some_and(|rest| rest.starts_with('#'))
+        })
+    };
+    let found: Vec<_> = origins().filter(|(_, origin)| has_name(origin)).collect();
+    match found.first() {
+        Some(first) if found.iter().all(|(entry, _)| entry.fingerprint == first.0.fingerprint) => Ok(*first),
+        Some(_) => {
+            Err(NotOne::Several { refs: found.iter().map(|(_, origin)| origin.reference.clone()).collect() })
+        }
+        None => {
+            let ids = entries.iter().map(|entry| entry.id.as_str());
+            let refs = origins().map(|(_, origin)| origin.reference.as_str());
+            Err(NotOne::Unknown { near: closest(name, ids.chain(refs)).map(str::to_owned) })
+        }
     }
 }
 
@@ -217,6 +286,29 @@ mod tests {
         assert_eq!((issues.len(), issues[0].code.as_str()), (1, "definitions_differ"));
         assert_eq!(issues[0].message, "the name has 2 definitions, which differ in command");
         assert_eq!((issues[0].entry_id.as_deref(), issues[0].refs.len()), (Some("mcp:x"), 3));
+    }
+
+    #[test]
+    fn a_name_means_one_definition_or_says_which_there_are() {
+        let mut inventory = Inventory::default();
+        add(
+            &mut inventory,
+            "cursor",
+            "/a",
+            r#"{"x": {"command": "x"}, "b": {"command": "b"}, "a@b": {"command": "c"}}"#,
+        );
+        add(&mut inventory, "windsurf", "/b", r#"{"x": {"command": "y"}, "b": {"command": "b"}}"#);
+        let (entries, _) = inventory.finish();
+        let of = |name: &str| named(&entries, name).map(|(_, origin)| origin.reference.as_str());
+        assert_eq!(of("mcp:b"), Ok("mcp:b@cursor/user"));
+        assert_eq!(of("mcp:b@windsurf/user"), Ok("mcp:b@windsurf/user"));
+        assert_eq!(of("mcp:x@windsurf/user"), Ok("mcp:x@windsurf/user"));
+        assert_eq!(of("mcp:a@b"), Ok("mcp:a@b@cursor/user"));
+        let refs = ["mcp:x@cursor/user", "mcp:x@windsurf/user"].map(str::to_owned).into();
+        assert_eq!(of("mcp:x"), Err(NotOne::Several { refs }));
+        let near = Some("mcp:b@cursor/user".to_owned());
+        assert_eq!(of("mcp:b@cursor/uset"), Err(NotOne::Unknown { near }));
+        assert_eq!(of("mcp:a"), Err(NotOne::Unknown { near: Some("mcp:b".to_owned()) }));
     }
 
     #[test]

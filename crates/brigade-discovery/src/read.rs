@@ -13,6 +13,7 @@ use crate::edit::{At, Refused, at, decode, is_blank};
 use crate::found::{DiscoveredEntry, DiscoveryIssue, EntryOrigin, IssueCode, plain_id};
 use crate::harness::{Config, Extent, Harness, Syntax};
 use crate::json::holds_servers;
+use crate::launch::Launch;
 use crate::spelling::read_server;
 use crate::toml::json_of;
 use crate::yaml::{self, Node, Value, YamlError};
@@ -43,6 +44,8 @@ pub struct Reading {
     pub broken: Option<At>,
     /// The entries, each with its origin.
     pub entries: Vec<DiscoveredEntry>,
+    /// What starts them, in the same order, if they are servers.
+    pub launches: Vec<Launch>,
     /// What people should know.
     pub issues: Vec<DiscoveryIssue>,
 }
@@ -81,7 +84,7 @@ impl Source<'_> {
     /// Creates a reading of a file that is not what it should be.
     pub(crate) fn broken(&self, at: At, message: &str) -> Reading {
         let issue = self.issue(IssueCode::FileInvalid, message, Some(at));
-        Reading { broken: Some(at), entries: Vec::new(), issues: vec![issue] }
+        Reading { broken: Some(at), issues: vec![issue], ..Reading::default() }
     }
 }
 
@@ -178,6 +181,7 @@ fn spell(source: &Source<'_>, config: &Config, found: Servers) -> Reading {
         let origin = source.origin(&id, Some(placed.key_path.clone()), Some(placed.at.line), entry.enabled);
         entry.origins.push(origin);
         reading.entries.push(entry);
+        reading.launches.push(read.launch);
     }
     reading
 }

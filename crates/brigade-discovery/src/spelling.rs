@@ -1,10 +1,12 @@
 //! How each harness spells a server, and reading one.
 
 use brigade_core::{Fingerprint, Json, Number, Object};
-use brigade_redact::{MARK, Redactor, is_secret_field, is_secret_name, looks_secret_value, secret_fields};
+use brigade_redact::{MARK, Redactor, is_secret_field, looks_secret_value, secret_fields};
 
 use crate::entry::{NAME, is_ours};
 use crate::found::{DiscoveredEntry, IssueCode, plain_id};
+use crate::launch::Launch;
+use crate::urls::{has_secret_query, host_of, without_path};
 use crate::variables::{References, references};
 
 /// The transport of a URL.
@@ -168,6 +170,7 @@ const MOST: usize = 1_000;
 /// What was read of a server: an entry without id and origins, unless it is none, and what is wrong.
 pub(crate) struct Read {
     pub(crate) entry: Option<DiscoveredEntry>,
+    pub(crate) launch: Launch,
     pub(crate) troubles: Vec<(IssueCode, String)>,
 }
 
@@ -178,6 +181,7 @@ struct Reader<'r> {
     troubles: Vec<(IssueCode, String)>,
     unresolved: Vec<String>,
     literal_secrets: Vec<String>,
+    launch: Launch,
 }
 
 /// Reads a server.
@@ -189,11 +193,11 @@ pub(crate) fn read_server(
 ) -> Read {
     let Json::Object(members) = value else {
         let trouble = (IssueCode::ServerInvalid, "the server is not an object".to_owned());
-        return Read { entry: None, troubles: vec![trouble] };
+        return Read { entry: None, launch: Launch::default(), troubles: vec![trouble] };
     };
     let kind = members.get("type").and_then(Json::as_str);
     if kind.is_some_and(|kind| spelling.skipped.contains(&kind)) {
-        return Read { entry: None, troubles: Vec::new() };
+        return Read { entry: None, launch: Launch::default(), troubles: Vec::new() };
     }
     let mut reader = Reader {
         spelling,
@@ -202,9 +206,10 @@ pub(crate) fn read_server(
         troubles: Vec::new(),
         unresolved: Vec::new(),
         literal_secrets: Vec::new(),
+        launch: Launch::default(),
     };
     let entry = reader.entry(name, kind, is_ours(value) && name == NAME);
-    Read { entry, troubles: reader.troubles }
+    Read { entry, launch: reader.launch, troubles: reader.troubles }
 }
 
 impl Reader<'_> {
@@ -219,7 +224,8 @@ impl Reader<'_> {
             (!url.is_empty()).then_some((*key, url, *remote))
         });
         let transport = self.transport(kind, !words.is_empty(), url.map(|(.., remote)| remote))?;
-        let command = self.shown_words(words);
+        let command = self.shown_words(words.clone());
+        self.launch = Launch::new(words, self.text("cwd"), &self.literal_secrets);
         let url_host = url.and_then(|(key, url, _)| {
             self.note(references(url).found);
             if looks_secret_value(url).is_some() || has_secret_query(url) {
@@ -634,42 +640,6 @@ fn cut(text: &str) -> String {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text.to_owned(),
     }
-}
-
-/// Returns the host of a URL in small letters, with the port if one is written; `None` if it is not a plain host.
-pub(crate) fn host_of(url: &str) -> Option<String> {
-    let (_, rest) = url.trim().split_once("://")?;
-    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
-    let host = authority.rsplit('@').next().unwrap_or_default();
-    let is_plain = !host.is_empty()
-        && host.len() <= 260
-        && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_:[]".contains(&byte));
-    is_plain.then(|| host.to_ascii_lowercase())
-}
-
-/// Returns whether a member of the query of a URL is a secret by its name.
-fn has_secret_query(url: &str) -> bool {
-    let query = url.split_once('?').map_or("", |(_, query)| query);
-    let mut members = query.split(['&', ';', '#']).filter_map(|member| member.split_once('='));
-    members.any(|(name, value)| (is_secret_name(name) || name == "key") && references(value).is_literal())
-}
-
-/// Cuts user, path and query off a URL in a word. Those of packages (`git+https://…`) and files keep their path.
-fn without_path(word: &str) -> String {
-    let Some(at) = word.find("://") else { return word.to_owned() };
-    let start =
-        word[..at].rfind(|c: char| !c.is_ascii_alphanumeric() && !"+.-".contains(c)).map_or(0, |end| end + 1);
-    let scheme = &word[start..at];
-    let rest = &word[at + 3..];
-    let authority = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    let host = rest[..authority].rsplit('@').next().unwrap_or_default();
-    let before = &word[..at + 3];
-    if scheme == "file" || scheme.starts_with("git+") || scheme == "git" {
-        let path = rest[authority..].split(['?', '#']).next().unwrap_or_default();
-        return format!("{before}{host}{path}");
-    }
-    let has_more = !matches!(&rest[authority..], "" | "/");
-    format!("{before}{host}{}", if has_more { format!("/{MARK}") } else { String::new() })
 }
 
 /// Returns a word with the references of all harnesses in one form.

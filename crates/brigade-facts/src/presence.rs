@@ -58,6 +58,13 @@ impl<'r, 'h, 'c> PresenceReader<'r, 'h, 'c> {
                     None => Answer::There(None),
                 }
             }
+            // A skill of the user may be anywhere.
+            Need::File { field: "source.path", path } if Path::new(path).is_absolute() => {
+                match self.looked_at(reader.host, path) {
+                    Some(_) => Answer::There(None),
+                    None => Answer::Missing(path.clone()),
+                }
+            }
             Need::File { path, .. } => match reader.metadata(path) {
                 Some(_) => Answer::There(None),
                 None => Answer::Missing(path.clone()),

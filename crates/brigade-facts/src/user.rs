@@ -28,7 +28,7 @@ pub fn read_user_catalog(host: &Host<'_>) -> Option<Catalog> {
 
 /// Reads the runtimes of the user. `None` without such a file.
 pub fn read_user_runtimes(host: &Host<'_>) -> Option<Runtimes> {
-    let path = user_directory(host)?.join("runtimes.toml");
+    let path = user_directory(host)?.join("tools/runtimes.toml");
     let file = path.display().to_string();
     Some(match read(host, &path)? {
         Ok(bytes) => Runtimes::parse(&file, Level::User, &bytes),

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use brigade_call::{Objection, VerifiedStart};
 use brigade_catalog::Tool;
-use brigade_core::codes;
 use brigade_core::text::{escape_terminal, short};
+use brigade_core::{Hint, NextStep, codes};
 use brigade_exec::{HostEnvironment, OpenedProgram, Talk};
 use brigade_policy::ErrorLine;
 use brigade_process::{CancelToken, Stream};
@@ -94,6 +94,18 @@ impl Silence {
             Silence::Failed(_) => codes::RUN_FAILED,
         };
         ErrorLine::new(code.as_str(), self.to_string())
+    }
+
+    /// Returns what to change in the policy, for the first of its rules that is one of the reasons.
+    pub fn hint_of_the_policy(&self) -> Option<Hint> {
+        let Silence::NotStarted(objections) = self else { return None };
+        objections.iter().find_map(|objection| match objection {
+            Objection::Policy(blocker) => {
+                let edit = || blocker.place.clone().map(|place| NextStep::Edit(place).into());
+                blocker.hint.clone().or_else(edit)
+            }
+            _ => None,
+        })
     }
 
     /// Returns whether the policy is one of the reasons.

@@ -35,6 +35,7 @@ pub fn import_tool(runtime: &Runtime, most: Option<Seconds>) -> Tool {
         cwd: runtime.cwd.clone(),
         runtime_id: Some(runtime.id.as_str().to_owned()),
         requires_runtime: true,
+        env_labels: runtime.env_labels.clone(),
         timeout,
         approval_mode: Some(ApprovalMode::Always),
         ..tool

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use brigade_discovery::{
     At, Config, DiscoveredEntry, DiscoveryIssue, Extent, FileState, Harness, HarnessFiles, Inventory,
-    IssueCode, Place, Reading, Scope, Source, harnesses, natives, read_config,
+    IssueCode, Launches, Place, Reading, Scope, Source, harnesses, natives, read_config,
 };
 
 pub use machine::Machine;
@@ -56,6 +56,8 @@ pub struct Discovered {
     pub entries: Vec<DiscoveredEntry>,
     /// What people should know.
     pub issues: Vec<DiscoveryIssue>,
+    /// What starts the servers, by `ref`.
+    pub launches: Launches,
 }
 
 /// Looks at the files of harnesses.
@@ -86,10 +88,11 @@ pub fn discover(machine: &Machine<'_>, look: &Look) -> Discovered {
             files: std::mem::take(&mut hunt.rows),
         });
     }
-    let Hunt { inventory, mut issues, .. } = hunt;
+    let Hunt { mut inventory, mut issues, .. } = hunt;
+    let launches = inventory.take_launches();
     let (entries, differing) = inventory.finish();
     issues.extend(differing);
-    Discovered { harnesses: found, entries, issues }
+    Discovered { harnesses: found, entries, issues, launches }
 }
 
 /// One look at all files.
@@ -216,9 +219,7 @@ impl Hunt<'_> {
     }
 
     fn take(&mut self, reading: Reading) {
-        for entry in reading.entries {
-            self.inventory.add(entry);
-        }
+        self.inventory.add_all(reading.entries, reading.launches);
         for issue in reading.issues {
             self.tell(issue);
         }

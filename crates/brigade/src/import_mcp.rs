@@ -45,7 +45,11 @@ impl Tools {
         if runtime.is_broken || !runtime.enabled {
             let why = if runtime.is_broken { "has errors" } else { "is disabled" };
             let message = format!("the runtime `{shown}` {why}");
-            return Err(Error::new(ErrorKind::InvalidConfig, message).hint(NextStep::CheckRuntimes));
+            let next = match runtime.is_broken {
+                true => NextStep::CheckRuntimes,
+                false => NextStep::Edit(runtime.place_of("enabled")),
+            };
+            return Err(Error::new(ErrorKind::InvalidConfig, message).hint(next));
         }
         // The catalog has no entry for a server that is not a tool yet.
         let nothing = Catalog::new(Vec::new(), Vec::new());
@@ -56,7 +60,11 @@ impl Tools {
         let exchange = live::ask(&self.room, &config, &asking).map_err(|why| {
             let message = format!("the server of the runtime `{shown}` listed no tools: {why}");
             let error = Error::new(ErrorKind::Refused, message);
-            if why.is_of_the_policy() { error.hint(NextStep::CheckPolicy) } else { error }
+            match why.hint_of_the_policy() {
+                Some(hint) => error.hint(hint),
+                None if why.is_of_the_policy() => error.hint(NextStep::CheckPolicy),
+                None => error,
+            }
         })?;
         let wanted = wanted(&exchange, &request.tools)?;
         let Imported { tools, added } = self.room.setup().import_listed(

@@ -140,7 +140,7 @@ pub use observe::Declare;
 pub use offers::Listed;
 pub use projections::{ApplyRequest, Selection, SyncRequest};
 pub use refusal::{Refusal, RunRefusal};
-pub use register::RegisterRequest;
+pub use register::{RegisterRequest, RegisterSource};
 pub use registry::{
     ChangedEntry, DiscoverRequest, DiscoverSource, DiscoveredEntry, DiscoveryIssue, EntryOrigin, FileState,
     HarnessFiles, Registry, harness_labels,

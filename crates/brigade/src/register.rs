@@ -1,20 +1,24 @@
-//! Registers tools of files in a catalog: the only way in.
+//! Registers tools of files and of agent programs in a catalog: the only way in.
 //!
 //! What can run or install is written disabled, and always asks for approval. All tools are written, or none.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use brigade_catalog::edit::{self, broken_line};
-use brigade_catalog::register::{RegisterError, Registration, Registrations};
-use brigade_catalog::{Catalog, Level, Runtimes, Tool, same_label};
+use brigade_catalog::register::{Definition, RegisterError, Registration, Registrations};
+use brigade_catalog::{Catalog, Level, Runtime, Runtimes, Tool, same_label};
 use brigade_core::text::escape_terminal;
 use brigade_core::{NextStep, Object};
+use brigade_discovery::{NAME, NotOne, named};
 use brigade_fs::{DiskFs, FileMode, Fs, Lock, RelPath};
+use brigade_upkeep::{Discovered, Machine, discover};
 
 use crate::attest::{config_folder, typed_path};
 use crate::catalog::Tools;
 use crate::error::{Error, ErrorKind};
+use crate::load;
+use crate::registry::DiscoverRequest;
 use crate::report::{RegisterErrorRow, RegisterNoteRow, RegisterReport, RegisteredTool, Report as _};
 use crate::room::{CATALOG, RUNTIMES, Room, rel};
 
@@ -24,8 +28,8 @@ const LIMIT: u64 = 4 << 20;
 /// Options of a registration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegisterRequest {
-    /// The files.
-    pub sources: Vec<PathBuf>,
+    /// What is registered.
+    pub sources: Vec<RegisterSource>,
     /// The level of the catalog: of the project or of the user.
     pub level: Level,
     /// Another id for the only tool.
@@ -36,17 +40,34 @@ pub struct RegisterRequest {
     pub dry_run: bool,
 }
 
+/// Something to register.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RegisterSource {
+    /// A file with tools.
+    File(PathBuf),
+    /// A definition in the file of an agent program: the `id` or a `ref` of an entry, such as `mcp:github@cursor/user`.
+    Reference(String),
+}
+
 /// The files of a level.
 struct Target {
-    fs: Arc<dyn Fs>,
+    /// The directory; absent if it is not there.
+    fs: Option<Arc<dyn Fs>>,
     catalog: RelPath,
     runtimes: RelPath,
     lock: RelPath,
-    shown: String,
+    shown: Shown,
+}
+
+/// The files of a level, as places name them.
+struct Shown {
+    catalog: String,
+    runtimes: String,
+    config_path: String,
 }
 
 impl Tools {
-    /// Registers the tools of files. Starts nothing.
+    /// Registers tools of files and of agent programs. Starts nothing.
     ///
     /// # Errors
     /// Fails if an id is given for several tools, and on file errors. What a source or the catalog speaks against is in
@@ -54,38 +75,72 @@ impl Tools {
     pub fn register(&self, request: &RegisterRequest) -> Result<RegisterReport, Error> {
         let room = &*self.room;
         let mut found = Found::default();
+        let references = request.sources.iter().filter_map(|source| match source {
+            RegisterSource::Reference(name) => Some(name.as_str()),
+            RegisterSource::File(_) => None,
+        });
+        let references: Vec<&str> = references.collect();
+        let discovered = if references.is_empty() { None } else { Some(look_for(room, &references)?) };
+        let only = request.id.as_deref().filter(|_| request.sources.len() == 1);
         for source in &request.sources {
-            found.read(room, source, request.level)?;
+            match (source, &discovered) {
+                (RegisterSource::File(path), _) => found.read(room, path, request.level)?,
+                (RegisterSource::Reference(name), Some(discovered)) => {
+                    found.define(room, discovered, name, request.level, only)?;
+                }
+                (RegisterSource::Reference(_), None) => {}
+            }
         }
-        if let Some(id) = &request.id {
+        if let Some(id) = &request.id
+            && (found.errors.is_empty() || !found.tools.is_empty())
+        {
             found.rename(id)?;
         }
-        let target = Target::of(room, request)?;
+        let mut target = Target::of(room, request)?;
         let mut report = RegisterReport {
             schema: RegisterReport::SCHEMA,
             target: room.target(),
             level: request.level.as_str().to_owned(),
-            config_path: target.shown.clone(),
+            config_path: target.shown.config_path.clone(),
             dry_run: request.dry_run,
             registered: Vec::new(),
             registered_count: 0,
             notes: std::mem::take(&mut found.notes),
             errors: std::mem::take(&mut found.errors),
         };
-        let _lock = if request.dry_run { None } else { Some(target.lock(room)?) };
-        let before = target.read()?;
-        let written = if report.errors.is_empty() {
-            put_all(room, request, &before, &found.tools, &mut report)
-        } else {
-            None
-        };
-        match written {
-            Some(after) if !request.dry_run => target.write(&before, &after)?,
-            _ => {}
+        let is_writing = !request.dry_run && report.errors.is_empty();
+        let _lock = if is_writing { target.lock(room)? } else { None };
+        if report.errors.is_empty() {
+            let before = target.read()?;
+            let after = put_all(room, request, &target.shown, &before, &found.tools, &mut report);
+            match after.filter(|_| is_writing) {
+                Some(after) if target.fs.is_some() => target.write(&before, &after)?,
+                Some(_) => {
+                    // The directory of the user is made for what can be written, and then it may have files already.
+                    target.make()?;
+                    let _lock = target.lock(room)?;
+                    let before = target.read()?;
+                    report.registered.clear();
+                    let after = put_all(room, request, &target.shown, &before, &found.tools, &mut report);
+                    after.map_or(Ok(()), |after| target.write(&before, &after))?;
+                }
+                None => {}
+            }
         }
         report.registered_count = report.registered.len();
         Ok(report)
     }
+}
+
+/// Looks at the files of agent programs: those that the catalog chooses, and those that a reference names.
+fn look_for(room: &Room, references: &[&str]) -> Result<Discovered, Error> {
+    let mut harnesses = load::catalog(room)?.settings().harnesses.clone();
+    if let Some(harnesses) = &mut harnesses {
+        let places = references.iter().filter_map(|name| name.rsplit_once('@'));
+        harnesses.extend(places.filter_map(|(_, place)| Some(place.split_once('/')?.0.to_owned())));
+    }
+    let look = DiscoverRequest { harnesses, ..DiscoverRequest::default() };
+    Ok(discover(&Machine::new(&*room.fs, &room.env.environment), &look))
 }
 
 /// What the sources say.
@@ -97,22 +152,75 @@ struct Found {
 }
 
 impl Found {
-    fn read(&mut self, room: &Room, source: &std::path::Path, level: Level) -> Result<(), Error> {
+    fn read(&mut self, room: &Room, source: &Path, level: Level) -> Result<(), Error> {
         let path = typed_path(room, source);
         let shown = source.display().to_string();
         let bytes = room.fs.read_outside(&path, LIMIT).map_err(|error| {
             let message = format!("`{}` cannot be read: {error}", escape_terminal(&shown));
             Error::new(ErrorKind::Usage, message)
         })?;
-        let Registrations { tools, notes, errors } = Registrations::read(&shown, &bytes, level);
-        self.tools.extend(tools);
-        self.notes.extend(notes.into_iter().map(|note| RegisterNoteRow {
+        self.take(Registrations::read(&shown, &bytes, level), |error| row(error, Some(&shown)));
+        Ok(())
+    }
+
+    /// Reads the definition that a reference names.
+    fn define(
+        &mut self,
+        room: &Room,
+        discovered: &Discovered,
+        name: &str,
+        level: Level,
+        id: Option<&str>,
+    ) -> Result<(), Error> {
+        let shown = escape_terminal(name);
+        let (entry, origin) = match named(&discovered.entries, name) {
+            Ok(found) => found,
+            Err(why) => {
+                let (code, message) = match why {
+                    NotOne::Several { refs } => {
+                        ("ref_ambiguous", format!("its definitions differ; name one of {}", refs.join(", ")))
+                    }
+                    NotOne::Unknown { near: Some(near) } => {
+                        ("ref_unknown", format!("nothing of this name was found; did you mean `{near}`?"))
+                    }
+                    NotOne::Unknown { near: None } => {
+                        ("ref_unknown", "nothing of this name was found".to_owned())
+                    }
+                };
+                self.errors.push(refusal(code, shown.into_owned(), &escape_terminal(&message)));
+                return Ok(());
+            }
+        };
+        let at = |error: RegisterErrorRow| RegisterErrorRow {
+            file: error.file.or_else(|| Some(origin.path.clone())),
+            line: error.line.or(origin.line),
+            ..error
+        };
+        if entry.registered_as.as_deref() == Some(NAME) {
+            let message = "it is the entry of this program's own gateway, and no tool";
+            self.errors.push(at(refusal("own_gateway", shown.into_owned(), message)));
+            return Ok(());
+        }
+        let id = match id {
+            Some(id) => Some(usable_id(id)?),
+            None => None,
+        };
+        let launch = discovered.launches.of(&origin.reference);
+        let definition = Definition { entry, origin, launch, workspace: room.fs.root() };
+        let id = id.as_ref().map(brigade_catalog::ToolId::as_str);
+        let read = Registrations::of_definition(&definition, level, id);
+        self.take(read, |error| at(row(error, None)));
+        Ok(())
+    }
+
+    fn take(&mut self, read: Registrations, error_row: impl Fn(RegisterError) -> RegisterErrorRow) {
+        self.tools.extend(read.tools);
+        self.notes.extend(read.notes.into_iter().map(|note| RegisterNoteRow {
             code: note.code.to_owned(),
             field: note.field,
             message: note.message,
         }));
-        self.errors.extend(errors.into_iter().map(|error| row(error, Some(&shown))));
-        Ok(())
+        self.errors.extend(read.errors.into_iter().map(error_row));
     }
 
     /// Gives the only tool another id.
@@ -121,8 +229,7 @@ impl Found {
             let error = Error::new(ErrorKind::Usage, "--id is for one tool, and there is not exactly one");
             return Err(error.hint("leave it out, or name a file with one tool"));
         };
-        let id = id.trim().parse::<brigade_catalog::ToolId>();
-        let id = id.map_err(|error| Error::new(ErrorKind::Usage, format!("--id: {error}")))?;
+        let id = usable_id(id)?;
         if let Some(runtime) = &mut registration.runtime {
             runtime.id = id.clone();
             registration.tool.runtime_id = Some(id.to_string());
@@ -130,6 +237,11 @@ impl Found {
         registration.tool.id = id;
         Ok(())
     }
+}
+
+fn usable_id(id: &str) -> Result<brigade_catalog::ToolId, Error> {
+    let id = id.trim().parse::<brigade_catalog::ToolId>();
+    id.map_err(|error| Error::new(ErrorKind::Usage, format!("--id: {error}")))
 }
 
 fn row(error: RegisterError, file: Option<&str>) -> RegisterErrorRow {
@@ -164,32 +276,32 @@ struct Texts {
 fn put_all(
     room: &Room,
     request: &RegisterRequest,
+    shown: &Shown,
     before: &Texts,
     tools: &[Registration],
     report: &mut RegisterReport,
 ) -> Option<Texts> {
     let mut after = Texts { catalog: before.catalog.clone(), runtimes: before.runtimes.clone() };
-    for (text, file) in [(&before.catalog, "the catalog"), (&before.runtimes, "the file of runtimes")] {
+    for (text, file) in [(&before.catalog, &shown.catalog), (&before.runtimes, &shown.runtimes)] {
         if let Some(line) = broken_line(text) {
-            let message = format!("{file} is not valid TOML; fix it by hand first");
-            report.errors.push(RegisterErrorRow {
-                line: Some(line),
-                ..refusal("target_invalid", String::new(), &message)
-            });
+            let error = refusal("target_invalid", String::new(), "not valid TOML; fix it by hand first");
+            report.errors.push(RegisterErrorRow { file: Some(file.clone()), line: Some(line), ..error });
         }
     }
-    let catalog = Catalog::parse(CATALOG, request.level, before.catalog.as_bytes());
-    let runtimes = Runtimes::parse(RUNTIMES, request.level, before.runtimes.as_bytes());
+    let catalog = Catalog::parse(&shown.catalog, request.level, before.catalog.as_bytes());
+    let runtimes = Runtimes::parse(&shown.runtimes, request.level, before.runtimes.as_bytes());
     for (index, Registration { tool, runtime, .. }) in tools.iter().enumerate() {
         let id = tool.id.as_str();
         let names = || std::iter::once(id).chain(tool.aliases.iter().map(String::as_str));
         let is_twice = tools[..index].iter().any(|other| other.tool.id == tool.id);
-        if is_twice || (catalog.tool(id).is_some() && !request.replace) {
-            report.errors.push(refusal(
-                "id_taken",
-                format!("{id}.id"),
-                "the catalog has a tool with this id",
-            ));
+        let is_known = catalog.tool(id).is_some();
+        if is_twice || (is_known && !request.replace) {
+            let message = if is_twice {
+                "several of the tools would have this id"
+            } else {
+                "the catalog has a tool with this id"
+            };
+            report.errors.push(refusal("id_taken", format!("{id}.id"), message));
         }
         let others = catalog.tools().iter().filter(|other| other.id != tool.id);
         let taken = |other: &Tool| {
@@ -199,9 +311,13 @@ fn put_all(
         if others.into_iter().any(taken) {
             report.errors.push(refusal("alias_taken", format!("{id}.aliases"), "another tool has this name"));
         }
-        let is_there =
-            runtime.as_ref().is_some_and(|runtime| runtimes.runtime(runtime.id.as_str()).is_some());
-        if is_there && !request.replace {
+        let of_id =
+            runtime.as_ref().and_then(|runtime| runtimes.runtime(runtime.id.as_str()).zip(Some(runtime)));
+        // A registration that was killed may have left a runtime that nothing uses.
+        let is_left = |there: &Runtime, runtime: &Runtime| {
+            !is_known && !there.enabled && there.command == runtime.command
+        };
+        if !request.replace && of_id.is_some_and(|(there, runtime)| !is_left(there, runtime)) {
             report.errors.push(refusal(
                 "id_taken",
                 format!("{id}.runtime_id"),
@@ -242,15 +358,26 @@ fn put_all(
             enabled: tool.enabled,
             runtime_id: runtime.as_ref().map(|runtime| runtime.id.to_string()),
             detail: detail.clone(),
-            next_command: Some(room.spelled(match runtime {
-                Some(runtime) => NextStep::TryImportMcp(runtime.id.to_string()),
-                None => NextStep::ShowTool(tool.id.to_string()),
-            })),
+            next_command: None,
         });
     }
     if !report.errors.is_empty() {
         report.registered.clear();
         return None;
+    }
+    let catalog = Catalog::parse(&shown.catalog, request.level, after.catalog.as_bytes());
+    let runtimes = Runtimes::parse(&shown.runtimes, request.level, after.runtimes.as_bytes());
+    // What was not written cannot be reviewed.
+    for row in report.registered.iter_mut().filter(|_| !request.dry_run) {
+        let tool = catalog.tool(&row.tool_id);
+        let runtime = row.runtime_id.as_deref().and_then(|id| runtimes.runtime(id));
+        // What waits for a review is read and completed by a person where it stands.
+        let step = match (runtime, tool.filter(|tool| !tool.enabled)) {
+            (Some(runtime), _) => NextStep::Edit(runtime.place_of("enabled")),
+            (None, Some(tool)) => NextStep::Edit(tool.place_of("enabled")),
+            (None, None) => NextStep::ShowTool(row.tool_id.clone()),
+        };
+        row.next_command = Some(room.spelled(step));
     }
     Some(after)
 }
@@ -259,34 +386,58 @@ impl Target {
     fn of(room: &Room, request: &RegisterRequest) -> Result<Target, Error> {
         if request.level == Level::Project {
             return Ok(Target {
-                fs: room.fs.clone(),
+                fs: Some(room.fs.clone()),
                 catalog: rel(CATALOG),
                 runtimes: rel(RUNTIMES),
                 lock: rel(brigade_upkeep::CATALOG_LOCK),
-                shown: room.absolute(CATALOG),
+                shown: Shown {
+                    catalog: CATALOG.to_owned(),
+                    runtimes: RUNTIMES.to_owned(),
+                    config_path: room.absolute(CATALOG),
+                },
             });
         }
         let folder = config_folder(room)?.join("brigade");
-        let catalog = rel("tools.toml");
-        let shown = folder.join(catalog.as_path()).display().to_string();
-        let fs: Arc<dyn Fs> = Arc::new(DiskFs::make(&folder)?);
+        let (catalog, runtimes) = (rel("tools.toml"), rel("tools/runtimes.toml"));
+        let [catalog_path, runtimes_path] =
+            [&catalog, &runtimes].map(|path| folder.join(path.as_path()).display().to_string());
+        let fs: Option<Arc<dyn Fs>> = match DiskFs::open(&folder) {
+            Ok(fs) => Some(Arc::new(fs)),
+            Err(error) if error.is_not_found() => None,
+            Err(error) => return Err(error.into()),
+        };
         Ok(Target {
             fs,
             catalog,
-            runtimes: rel("tools/runtimes.toml"),
+            runtimes,
             lock: rel("tools/catalog.lock"),
-            shown,
+            shown: Shown {
+                config_path: catalog_path.clone(),
+                catalog: catalog_path,
+                runtimes: runtimes_path,
+            },
         })
     }
 
-    fn lock(&self, room: &Room) -> Result<Lock, Error> {
-        self.fs.create_dir_all(&self.lock.parent())?;
+    /// Makes the directory of the user.
+    fn make(&mut self) -> Result<(), Error> {
+        let folder = Path::new(&self.shown.catalog).parent().unwrap_or(Path::new("/"));
+        self.fs = Some(Arc::new(DiskFs::make(folder)?));
+        Ok(())
+    }
+
+    fn lock(&self, room: &Room) -> Result<Option<Lock>, Error> {
+        let Some(fs) = &self.fs else { return Ok(None) };
+        fs.create_dir_all(&self.lock.parent())?;
         let holder = format!("process {} (register), since {}", std::process::id(), room.now());
-        Ok(self.fs.lock(&self.lock, &holder, room.env.lock_timeout)?)
+        Ok(Some(fs.lock(&self.lock, &holder, room.env.lock_timeout)?))
     }
 
     fn read(&self) -> Result<Texts, Error> {
-        let text = |path: &RelPath| match self.fs.read(path, LIMIT * 16) {
+        let Some(fs) = &self.fs else {
+            return Ok(Texts { catalog: String::new(), runtimes: String::new() });
+        };
+        let text = |path: &RelPath| match fs.read(path, LIMIT * 16) {
             Ok(bytes) => String::from_utf8(bytes).map_err(|_| {
                 let message = format!("{}: the file is not UTF-8 text", path.as_path().display());
                 Error::new(ErrorKind::InvalidConfig, message)
@@ -299,14 +450,15 @@ impl Target {
 
     /// Writes both files, the runtimes first: a disabled runtime without a tool does nothing.
     fn write(&self, before: &Texts, after: &Texts) -> Result<(), Error> {
+        let Some(fs) = &self.fs else { return Ok(()) };
         let files = [
             (&self.runtimes, &before.runtimes, &after.runtimes),
             (&self.catalog, &before.catalog, &after.catalog),
         ];
         for (path, before, after) in files {
             if before != after {
-                self.fs.create_dir_all(&path.parent())?;
-                self.fs.write_atomic(path, after.as_bytes(), FileMode::KeepOr(0o600))?;
+                fs.create_dir_all(&path.parent())?;
+                fs.write_atomic(path, after.as_bytes(), FileMode::KeepOr(0o600))?;
             }
         }
         Ok(())

@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use brigade_catalog::{Catalog, Tool};
+use brigade_catalog::{Catalog, Runtimes, Tool};
+use brigade_command::Argv;
 use brigade_core::text::escape_terminal;
 use brigade_core::{closest, codes};
 pub use brigade_discovery::{
     ChangedEntry, DiscoveredEntry, DiscoveryIssue, EntryOrigin, FileState, HarnessFiles,
 };
-use brigade_discovery::{IssueCode, NotRemembered, Remembered, harness, harnesses};
+use brigade_discovery::{IssueCode, NotRemembered, Remembered, harness, harnesses, shows_words};
 use brigade_upkeep::{DISCOVERED, Discovered, Machine, Memory, discover, remember, remembered};
 pub use brigade_upkeep::{Look as DiscoverRequest, LookFor as DiscoverSource};
 
@@ -17,6 +18,7 @@ use crate::error::{Error, ErrorKind};
 use crate::load;
 use crate::report::{DiscoveryReport, RegistrySyncReport, Report as _};
 use crate::room::Room;
+use crate::runtimes;
 
 /// Operations on the tools of other agent programs. None of them starts a program or opens a connection.
 #[derive(Clone)]
@@ -35,7 +37,7 @@ impl Registry {
         if let Some(unknown) = request.harnesses.iter().flatten().find(|label| harness(label).is_none()) {
             return Err(unknown_harness(unknown));
         }
-        let Discovered { harnesses, entries, issues } = self.look(request)?;
+        let Discovered { harnesses, entries, issues, .. } = self.look(request)?;
         Ok(DiscoveryReport {
             schema: DiscoveryReport::SCHEMA,
             target: self.room.target(),
@@ -105,25 +107,36 @@ impl Registry {
         let harnesses = request.harnesses.clone().or_else(|| catalog.settings().harnesses.clone());
         let request = DiscoverRequest { harnesses, ..request.clone() };
         let mut found = discover(&Machine::new(&*room.fs, &room.env.environment), &request);
-        note_registered(&catalog, &mut found.entries);
+        note_registered(&catalog, &runtimes::runtimes(room)?, &mut found.entries);
         Ok(found)
     }
 }
 
-/// Notes which tools of the catalog were made from entries.
-fn note_registered(catalog: &Catalog, entries: &mut [DiscoveredEntry]) {
+/// Notes which tools of the catalog were made from entries, and which runtimes start the same servers.
+fn note_registered(catalog: &Catalog, runtimes: &Runtimes, entries: &mut [DiscoveredEntry]) {
     let of_tool = |tool: &Tool| {
         let reference = tool.source.as_ref()?.reference.clone()?;
         Some((reference, tool.id.as_str().to_owned()))
     };
     let registered: HashMap<String, String> = catalog.tools().iter().filter_map(of_tool).collect();
-    if registered.is_empty() {
+    let commands: Vec<(Vec<String>, &str)> = runtimes
+        .runtimes()
+        .iter()
+        .filter_map(|runtime| {
+            Some((Argv::parse(&runtime.command).ok()?.words().to_vec(), runtime.id.as_str()))
+        })
+        .collect();
+    if registered.is_empty() && commands.is_empty() {
         return;
     }
     for entry in entries.iter_mut().filter(|entry| entry.registered_as.is_none()) {
         let references = entry.origins.iter().map(|origin| &origin.reference);
-        entry.registered_as =
-            references.chain([&entry.id]).find_map(|reference| registered.get(reference)).cloned();
+        let of_tool = references.chain([&entry.id]).find_map(|reference| registered.get(reference)).cloned();
+        let of_runtime = || {
+            let starts = commands.iter().find(|(words, _)| shows_words(&entry.command, words));
+            starts.map(|(_, id)| (*id).to_owned())
+        };
+        entry.registered_as = of_tool.or_else(of_runtime);
     }
 }
 

@@ -44,6 +44,7 @@ mod packs;
 mod projections_workflow;
 mod readme_tour;
 mod register;
+mod register_refs;
 mod registry_find;
 mod registry_levels;
 mod regressions;

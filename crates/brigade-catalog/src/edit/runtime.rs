@@ -1,9 +1,13 @@
 //! Writes a runtime into a runtimes.toml, and keeps everything else.
 
-use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, Value, value};
+use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, value};
 
 use super::EditError;
+use crate::fields;
 use crate::model::Runtime;
+
+/// Fields that a definition without them removes. Others that are not set, such as how health is checked, stay.
+const OF_DEFINITION: &[&str] = &["cwd", "timeout", "env_labels"];
 
 /// Adds a runtime at the end of the file, or changes the fields of the existing one.
 ///
@@ -14,28 +18,31 @@ pub fn put_runtime(text: &str, runtime: &Runtime) -> Result<String, EditError> {
     let mut document: DocumentMut = text.parse().map_err(|_| broken())?;
     let list = document.entry("runtime").or_insert(Item::ArrayOfTables(ArrayOfTables::new()));
     let list = list.as_array_of_tables_mut().ok_or_else(broken)?;
-    let fields: [(&str, Value); 5] = [
-        ("id", runtime.id.as_str().into()),
-        ("name", runtime.name.as_str().into()),
-        ("enabled", runtime.enabled.into()),
-        ("command", runtime.command.as_str().into()),
-        ("on_demand", runtime.on_demand.into()),
-    ];
+    let fields = fields::RUNTIME.names().map(|name| (name, runtime.field(name).map(|value| value.to_toml())));
     let is_it = |table: &&mut Table| super::id_of(&**table) == Some(runtime.id.as_str());
     if let Some(table) = list.iter_mut().find(is_it) {
         for (key, new) in fields {
-            if let Some(Item::Value(old)) = table.get_mut(key) {
-                let decor = old.decor().clone();
-                *old = new;
-                *old.decor_mut() = decor;
-            } else {
-                table.insert(key, value(new));
+            match (new, table.get_mut(key)) {
+                (Some(new), Some(Item::Value(old))) => {
+                    let decor = old.decor().clone();
+                    *old = new;
+                    *old.decor_mut() = decor;
+                }
+                (Some(new), _) => {
+                    table.insert(key, value(new));
+                }
+                (None, _) if OF_DEFINITION.contains(&key) => {
+                    table.remove(key);
+                }
+                (None, _) => {}
             }
         }
     } else {
         let mut table = Table::new();
         for (key, new) in fields {
-            table.insert(key, value(new));
+            if let Some(new) = new {
+                table.insert(key, value(new));
+            }
         }
         if !text.trim().is_empty() {
             table.decor_mut().set_prefix("\n");

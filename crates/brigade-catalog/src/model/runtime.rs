@@ -32,6 +32,8 @@ pub struct Runtime {
     pub log_path: Option<String>,
     /// Whether calls start it, so that it counts as ready when it is enabled and its program is there.
     pub on_demand: bool,
+    /// Names of environment variables that the policy binds, never values.
+    pub env_labels: Vec<String>,
     /// The timeout of the health command.
     pub timeout: Option<Seconds>,
     /// The place of the entry.
@@ -68,6 +70,7 @@ impl Runtime {
             pid_path: None,
             log_path: None,
             on_demand: false,
+            env_labels: Vec::new(),
             timeout: None,
             origin,
             unsafe_fields: Vec::new(),

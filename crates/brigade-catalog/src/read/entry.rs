@@ -277,7 +277,8 @@ impl Entry for Runtime {
             8 => Slot::Text(&mut self.pid_path),
             9 => Slot::Text(&mut self.log_path),
             10 => Slot::Seconds(&mut self.timeout),
-            _ => Slot::Boolean(&mut self.on_demand),
+            11 => Slot::Boolean(&mut self.on_demand),
+            _ => Slot::List(&mut self.env_labels),
         }
     }
 

@@ -3,7 +3,7 @@
 use brigade_core::{Json, Object};
 
 use super::seed::server;
-use super::{Members, RegisterError, Registration, Registrations, id_of_name};
+use super::{Members, RegisterError, Registration, Registrations, id_of_name, quoted};
 use crate::model::{Family, SourceDetail, Tool, ToolSource, Transport};
 
 /// Returns whether a document is one: it names a server and says where it is had or reached.
@@ -175,10 +175,4 @@ fn is_plain(name: &str) -> bool {
 fn is_pinned(version: &str) -> bool {
     version.starts_with(|c: char| c.is_ascii_digit())
         && version.chars().all(|c| c.is_ascii_alphanumeric() || ".-+!_".contains(c))
-}
-
-/// Quotes a word as POSIX shells read it.
-fn quoted(word: &str) -> String {
-    let is_bare = word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:=@,+%".contains(c));
-    if is_bare { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }

@@ -319,7 +319,7 @@ proptest! {
         for label in ["cursor", "gemini", "claude", "copilot"] {
             let shown = format!("{:?}", read(label, &text));
             // The host of a URL is shown.
-            let host = crate::spelling::host_of(&format!("{before}Zq9{SECRET}{after}")).unwrap_or_default();
+            let host = crate::urls::host_of(&format!("{before}Zq9{SECRET}{after}")).unwrap_or_default();
             prop_assert!(host.contains("zq9") || !shown.contains(SECRET), "{}", shown);
         }
     }

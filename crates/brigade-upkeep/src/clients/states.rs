@@ -106,7 +106,7 @@ fn remembered_states(clients: &Clients<'_>, catalog: &Catalog, connected: &[&str
         connected.contains(&label)
             || ours.flat_map(|entry| &entry.origins).any(|origin| origin.harness == label)
     };
-    for entry in found.entries.iter().filter(|entry| entry.registered_as.is_none()) {
+    for entry in found.entries.iter().filter(|entry| entry.registered_as.as_deref() != Some(NAME)) {
         let tool_id = if entry.command.is_empty() { None } else { started_with(catalog, &entry.command) };
         for origin in &entry.origins {
             let (harness, scope) = (origin.harness.as_str(), origin.scope.as_str());

@@ -1,21 +1,24 @@
 //! `brigade tools register`
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::Path;
 
-use brigade::{Error, Level, RegisterReport, RegisterRequest};
+use brigade::{Error, Level, RegisterReport, RegisterRequest, RegisterSource};
 use clap::{Args, ValueEnum};
 
 use crate::session::Session;
 
-/// Add tools of files to a catalog, disabled until they are reviewed
+/// Add tools of files and of agent programs to a catalog, disabled until they are reviewed
 ///
-/// Reads entries of our own TOML, tools of other registries in YAML or JSON, and server.json of the MCP registry.
-/// Starts nothing. An MCP server becomes a runtime, and `tools import mcp` brings its tools after a review.
+/// A FILE has entries of our own TOML, tools of other registries in YAML or JSON, or is server.json of the MCP
+/// registry. A REF is what `tools discover` names: mcp:NAME, skill:NAME or harness:HARNESS.TOOL, with @HARNESS/SCOPE
+/// where definitions differ. Starts nothing. An MCP server becomes a runtime; after a review, `tools import mcp` brings
+/// its tools.
 #[derive(Args, Debug)]
 pub(crate) struct RegisterArgs {
-    /// Files with tools
-    #[arg(value_name = "FILE", required = true)]
-    sources: Vec<PathBuf>,
+    /// Files with tools, and ids of discovered entries
+    #[arg(value_name = "FILE|REF", required = true)]
+    sources: Vec<OsString>,
     /// The catalog to add to
     #[arg(long, value_name = "LEVEL", default_value = "project")]
     level: Registered,
@@ -38,7 +41,14 @@ enum Registered {
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &RegisterArgs) -> Result<RegisterReport, Error> {
-    let sources = arguments.sources.iter().map(|path| session.absolute(path));
+    let sources = arguments.sources.iter().map(|source| {
+        let is_reference =
+            |text: &&str| ["mcp:", "skill:", "harness:"].iter().any(|kind| text.starts_with(kind));
+        Ok(match source.to_str().filter(is_reference) {
+            Some(reference) => RegisterSource::Reference(reference.to_owned()),
+            None => RegisterSource::File(session.absolute(Path::new(source))?),
+        })
+    });
     session.workspace()?.catalog().register(&RegisterRequest {
         sources: sources.collect::<Result<_, Error>>()?,
         level: match arguments.level {

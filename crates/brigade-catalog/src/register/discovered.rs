@@ -1,0 +1,233 @@
+//! Definitions that discovery found in the files of agent programs.
+
+use std::path::Path;
+
+use brigade_command::Argv;
+use brigade_core::text::escape_terminal;
+use brigade_discovery::{DiscoveredEntry, EntryOrigin, Launch, shows_words};
+
+use super::{RegisterError, Registration, Registrations, id_of_name, quoted};
+use crate::model::{
+    ApprovalMode, Family, Level, Runtime, Seconds, SourceDetail, Tool, ToolSource, Transport,
+};
+
+/// A definition, as its file says it now.
+#[derive(Clone, Copy, Debug)]
+pub struct Definition<'d> {
+    /// The entry.
+    pub entry: &'d DiscoveredEntry,
+    /// The place that is meant.
+    pub origin: &'d EntryOrigin,
+    /// What starts it, if it is a server.
+    pub launch: Option<&'d Launch>,
+    /// The workspace, absolute.
+    pub workspace: &'d Path,
+}
+
+impl Registrations {
+    /// Makes an entry of a definition, disabled and without effects and permissions. `id` replaces the id that follows
+    /// from its name.
+    pub fn of_definition(definition: &Definition<'_>, level: Level, id: Option<&str>) -> Registrations {
+        let mut found = Registrations::default();
+        let Definition { entry, origin, .. } = definition;
+        let family = entry.family.parse::<Family>().ok();
+        let (Some(family), Ok(source)) = (family, entry.source.parse::<ToolSource>()) else {
+            let error =
+                RegisterError::new("field_invalid", "nothing can be made of a definition of this kind");
+            found.errors.push(error.field("source"));
+            return found;
+        };
+        let of_name = match source {
+            ToolSource::Harness => id_of_name(&format!("{}.{}", origin.harness, entry.name)),
+            _ => id_of_name(&entry.name),
+        };
+        let Ok(tool) = Tool::new(id.unwrap_or(&of_name), family) else {
+            let message = "no id can be made of the name; give one with --id";
+            found.errors.push(RegisterError::new("field_invalid", message).field("id"));
+            return found;
+        };
+        let mut detail = SourceDetail {
+            kind: (source == ToolSource::Harness).then_some(source),
+            reference: Some(origin.reference.clone()),
+            fingerprint: Some(entry.fingerprint.to_hex()),
+            ..SourceDetail::default()
+        };
+        let plain = |text: &str| escape_terminal(text).into_owned();
+        let mut tool = Tool {
+            name: plain(&entry.name),
+            description: entry.description.as_deref().map(plain).filter(|text| !text.is_empty()),
+            enabled: false,
+            approval_mode: Some(ApprovalMode::Always),
+            ..tool
+        };
+        let mut runtime = None;
+        let what = match source {
+            ToolSource::Mcp => {
+                detail.server = Some(plain(&entry.name));
+                detail.transport = entry.transport.as_deref().and_then(|word| word.parse().ok());
+                tool.env_labels.clone_from(&entry.env_labels);
+                found.note_variables(definition);
+                if detail.transport == Some(Transport::Stdio) {
+                    runtime = found.server(definition, level, &mut tool);
+                    "mcp server".to_owned()
+                } else {
+                    let message = "a remote server is inventory, and is never contacted";
+                    found.note("url_not_kept", "url".to_owned(), message);
+                    let host =
+                        entry.url_host.as_deref().map(|host| format!(" at {host}")).unwrap_or_default();
+                    format!("remote mcp server{host}")
+                }
+            }
+            ToolSource::Skill => {
+                detail.skill_id = Some(plain(&entry.name));
+                let inside = Path::new(&origin.path).strip_prefix(definition.workspace).ok();
+                match inside.and_then(Path::to_str).filter(|_| level == Level::Project) {
+                    Some(inside) => tool.source_path = Some(inside.to_owned()),
+                    None => detail.path = Some(origin.path.clone()),
+                }
+                family.as_str().to_owned()
+            }
+            ToolSource::Harness => {
+                detail.provider = Some(origin.harness.clone());
+                detail.entry = Some(plain(&entry.name));
+                format!("tool of {}", origin.harness)
+            }
+            ToolSource::Script | ToolSource::Cli => entry.source.clone(),
+        };
+        found.note_rest(definition);
+        tool.source = Some(Box::new(detail));
+        if found.errors.is_empty() {
+            found.tools.push(Registration { tool, runtime, detail: what });
+        }
+        found
+    }
+
+    /// Makes the runtime of a server, which waits for a review.
+    fn server(&mut self, definition: &Definition<'_>, level: Level, tool: &mut Tool) -> Option<Runtime> {
+        let Definition { entry, launch, .. } = definition;
+        let launch = (*launch)?;
+        for at in launch.secret_words() {
+            let message =
+                "it holds what looks like a secret; take it out of the file, and bind it in the policy";
+            self.errors.push(RegisterError::new("secret_in_entry", message).field(format!("command[{at}]")));
+        }
+        let command = launch.words().iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+        let is_readable = Argv::parse(&command).is_ok_and(|argv| argv.words() == launch.words());
+        if !is_readable {
+            let message = "the words of the command cannot be written in one line";
+            self.errors.push(RegisterError::new("field_invalid", message).field("command"));
+        }
+        let runtime = Runtime::new(tool.id.as_str(), &command).ok().filter(|_| self.errors.is_empty())?;
+        tool.runtime_id = Some(tool.id.to_string());
+        let timeout = entry.timeout.as_ref().and_then(|seconds| Seconds::new(seconds.as_f64()).ok());
+        Some(Runtime {
+            name: tool.name.clone(),
+            enabled: false,
+            on_demand: true,
+            cwd: self.directory(definition, level, launch),
+            env_labels: entry.env_labels.clone(),
+            timeout,
+            ..runtime
+        })
+    }
+
+    /// Returns the directory of a server, if it is one of the workspace.
+    fn directory(&mut self, definition: &Definition<'_>, level: Level, launch: &Launch) -> Option<String> {
+        let cwd = launch.cwd().filter(|cwd| !cwd.is_empty())?;
+        let inside = Path::new(cwd).strip_prefix(definition.workspace).ok().and_then(Path::to_str);
+        match inside {
+            Some("") => None,
+            Some(inside) if level == Level::Project => Some(inside.to_owned()),
+            _ if Path::new(cwd).is_relative() && !cwd.starts_with('~') => Some(cwd.to_owned()),
+            _ => {
+                let message =
+                    "the directory is not in the workspace; the server would start in the workspace";
+                self.note("cwd_not_kept", "cwd".to_owned(), message);
+                None
+            }
+        }
+    }
+
+    /// Notes variables and headers, whose values stay in the file.
+    fn note_variables(&mut self, definition: &Definition<'_>) {
+        let entry = definition.entry;
+        for label in &entry.env_labels {
+            let message = "its value stays in the file; bind it under env_bindings of the policy";
+            self.note("value_not_kept", format!("env.{label}"), message);
+        }
+        for name in &entry.header_names {
+            self.note("value_not_kept", format!("headers.{name}"), "headers have no place in an entry");
+        }
+    }
+
+    /// Notes what has no place in an entry.
+    fn note_rest(&mut self, definition: &Definition<'_>) {
+        let Definition { entry, origin, launch, .. } = definition;
+        let of_command = launch.map(Launch::references).unwrap_or_default();
+        for reference in &entry.unresolved {
+            if of_command.contains(reference) {
+                let message = format!("`{reference}` is not expanded; write what it stands for");
+                self.note("unresolved", "command".to_owned(), &message);
+            } else {
+                let message = format!("`{reference}` is not expanded");
+                self.note("unresolved", origin.key_path.clone().unwrap_or_default(), &message);
+            }
+        }
+        for (field, names) in [("tools_allowed", &entry.tools_allowed), ("tools_denied", &entry.tools_denied)]
+        {
+            if !names.is_empty() {
+                let message = match entry.source.as_str() {
+                    "mcp" => format!("choose the tools when they are imported: {}", names.join(", ")),
+                    _ => format!("an entry has no place for them: {}", names.join(", ")),
+                };
+                self.note("tools_not_limited", field.to_owned(), &message);
+            }
+        }
+        for key in &entry.unknown_keys {
+            self.note("unknown_key", key.clone(), "an entry has no place for this key");
+        }
+        if !origin.enabled {
+            self.note("switched_off", "enabled".to_owned(), "its file has it switched off");
+        }
+    }
+}
+
+/// Names the fields in which an entry and its runtime say something else than a definition does now.
+///
+/// The definition may have changed in what an entry has no place for, or in what the entry was edited to already; then
+/// the list is empty.
+pub fn differing_fields(
+    tool: &Tool,
+    runtime: Option<&Runtime>,
+    now: &DiscoveredEntry,
+) -> Vec<(&'static str, String, String)> {
+    let mut found = Vec::new();
+    let mut compare = |field, before: String, after: String| {
+        if before != after {
+            found.push((field, before, after));
+        }
+    };
+    let sorted = |labels: &[String]| {
+        let mut labels = labels.to_vec();
+        labels.sort_unstable();
+        labels.join(", ")
+    };
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    if now.source == "mcp" {
+        let transport = tool.source.as_ref().and_then(|source| source.transport);
+        compare("transport", transport.map_or("", Transport::as_str).to_owned(), text(&now.transport));
+        compare("env_labels", sorted(&tool.env_labels), sorted(&now.env_labels));
+    }
+    if let Some(runtime) = runtime {
+        let line = |words: &[String]| words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+        // Words that a discovered entry does not show are alike.
+        let own = Argv::parse(&runtime.command).map(|argv| argv.words().to_vec()).unwrap_or_default();
+        if !shows_words(&now.command, &own) {
+            compare("command", line(&own), line(&now.command));
+        }
+        let seconds = |seconds: Option<f64>| seconds.map(|seconds| seconds.to_string()).unwrap_or_default();
+        let after = now.timeout.as_ref().map(brigade_core::Number::as_f64);
+        compare("timeout", seconds(runtime.timeout.map(Seconds::get)), seconds(after));
+    }
+    found
+}

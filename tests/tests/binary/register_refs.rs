@@ -1,0 +1,315 @@
+//! `tools register REF`: definitions of agent programs, written for a review.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::disallowed_methods, reason = "tests set up files and look at what the binary left")]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use brigade_testkit::fixtures;
+use brigade_tests::Site;
+use serde_json::{Value, json};
+
+const SECRET: &str = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
+
+const CURSOR: &str = r#"{"mcpServers": {
+  "files": {"command": "npx", "args": ["-y", "@x/files@1.2.3", "a b", "", "it's"], "env": {"ROOT": "/srv", "API_KEY": "SECRET"}},
+  "both": {"command": "one"},
+  "leak": {"command": "serve", "args": ["--token", "SECRET"]},
+  "far": {"url": "https://mcp.example.com/sse?key=SECRET", "headers": {"Authorization": "Bearer SECRET"}},
+  "var": {"command": "npx", "args": ["${PKG}"], "cwd": "/elsewhere", "colour": "red"},
+  "we\u001bird": {"command": "x"},
+  "日本": {"command": "x"},
+  "brigade": {"command": "brigade", "args": ["serve", "--stdio", "--as", "a"]}
+}}"#;
+
+const CODEX: &str = "[mcp_servers.both]\ncommand = \"two\"\ncwd = \"sub\"\ntool_timeout_sec = 12.5\nenabled_tools = [\"read\"]\n";
+
+fn write(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+fn site() -> Site {
+    let site = Site::empty();
+    site.workspace.write(".brigade/tools.toml", "# mine\n");
+    let home = site.workspace.home();
+    write(&home.join(".cursor/mcp.json"), &CURSOR.replace("SECRET", SECRET));
+    write(&home.join(".codex/config.toml"), CODEX);
+    write(&home.join(".claude/skills/pdf/SKILL.md"), "---\nname: pdf\ndescription: Fills forms\n---\n");
+    site.workspace.write(".claude/skills/notes/SKILL.md", "---\nname: notes\ndescription: Notes\n---\n");
+    site
+}
+
+#[track_caller]
+fn register(site: &Site, words: &[&str], code: i32) -> Value {
+    site.json(["register"].iter().chain(words)).expect(code)
+}
+
+/// The codes and fields of rows.
+fn codes(document: &Value, key: &str) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    document[key].as_array().unwrap().iter().map(|row| (text(&row["code"]), text(&row["field"]))).collect()
+}
+
+fn code(document: &Value) -> (String, String) {
+    let mut codes = codes(document, "errors");
+    assert_eq!(codes.len(), 1, "{document}");
+    codes.remove(0)
+}
+
+fn pair(code: &str, field: &str) -> (String, String) {
+    (code.to_owned(), field.to_owned())
+}
+
+#[test]
+fn a_server_becomes_a_disabled_runtime_and_an_inventory_entry() {
+    let site = site();
+    let document = register(&site, &["mcp:files"], 0);
+    let row = &document["registered"][0];
+    assert_eq!(
+        (&row["tool_id"], &row["enabled"], &row["runtime_id"]),
+        (&json!("files"), &json!(false), &json!("files"))
+    );
+    assert_eq!(row["next_command"], "${EDITOR:-vi} +4 .brigade/tools/runtimes.toml");
+    assert_eq!(
+        codes(&document, "notes"),
+        [pair("value_not_kept", "env.API_KEY"), pair("value_not_kept", "env.ROOT")]
+    );
+    let runtimes = site.workspace.read_text(".brigade/tools/runtimes.toml");
+    let expect = "[[runtime]]\nid = \"files\"\nname = \"files\"\nenabled = false\n\
+        command = '''npx -y @x/files@1.2.3 'a b' '' 'it'\\''s''''\non_demand = true\nenv_labels = [\"API_KEY\", \"ROOT\"]\n";
+    assert_eq!(runtimes, expect);
+    let shown = site.json(["show", "files"]).expect(0)["tool"].clone();
+    assert_eq!((&shown["contract"]["approval_mode"], &shown["enabled"]), (&json!("always"), &json!(false)));
+    assert_eq!((&shown["contract"]["effects"], &shown["contract"]["permissions"]), (&json!([]), &json!([])));
+    assert_eq!(shown["source_detail"]["ref"], "mcp:files@cursor/user");
+    let found = site.json(["discover", "--source", "mcp"]).expect(0);
+    let entry = found["entries"].as_array().unwrap().iter().find(|entry| entry["id"] == "mcp:files").unwrap();
+    assert_eq!(entry["registered_as"], "files");
+    assert_eq!(shown["source_detail"]["fingerprint"], entry["fingerprint"]);
+    site.assert_nowhere(SECRET.as_bytes(), &[]);
+    // A call, a projection and an installation of it are refused.
+    site.json(["call", "plan", "files"]).expect(1);
+    site.json(["call", "queue", "files", "--args", "{}"]).expect(1);
+    site.json(["install", "files"]).expect(1);
+    // A runtime with the same command is known, too, without the tool.
+    site.workspace.write(".brigade/tools.toml", "");
+    let found = site.json(["discover", "--source", "mcp"]).expect(0).to_string();
+    assert!(found.contains("\"registered_as\":\"files\"") || found.contains("\"registered_as\": \"files\""));
+}
+
+#[test]
+fn everything_that_discovery_finds_has_its_form() {
+    let site = site();
+    let far = register(&site, &["mcp:far"], 0);
+    assert_eq!(
+        (&far["registered"][0]["runtime_id"], &far["registered"][0]["detail"]),
+        (&json!(null), &json!("remote mcp server at mcp.example.com"))
+    );
+    let notes = codes(&far, "notes");
+    assert!(
+        notes.contains(&pair("url_not_kept", "url"))
+            && notes.contains(&pair("value_not_kept", "headers.Authorization"))
+    );
+    assert!(!site.workspace.path().join(".brigade/tools/runtimes.toml").exists());
+    let var = register(&site, &["mcp:var"], 0);
+    assert_eq!(
+        codes(&var, "notes"),
+        [pair("cwd_not_kept", "cwd"), pair("unresolved", "command"), pair("unknown_key", "colour")]
+    );
+    let both =
+        register(&site, &["mcp:both@codex/user", "skill:pdf", "skill:notes", "harness:gemini.glob"], 1);
+    assert_eq!(code(&both), pair("ref_unknown", "harness:gemini.glob"));
+    let both = register(&site, &["mcp:both@codex/user", "skill:pdf", "skill:notes"], 0);
+    assert_eq!(codes(&both, "notes"), [pair("tools_not_limited", "tools_allowed")]);
+    let runtimes = site.workspace.read_text(".brigade/tools/runtimes.toml");
+    assert!(runtimes.contains("cwd = \"sub\"\n") && runtimes.contains("timeout = 12.5\n"), "{runtimes}");
+    let tool = |id: &str| site.json(["show", id]).expect(0)["tool"].clone();
+    let (pdf, notes) = (tool("pdf"), tool("notes"));
+    assert_eq!(
+        (&pdf["family"], &pdf["enabled"], &pdf["state"]),
+        (&json!("skill"), &json!(false), &json!("available"))
+    );
+    assert!(pdf["source_detail"]["path"].as_str().unwrap().ends_with("/.claude/skills/pdf/SKILL.md"));
+    assert_eq!(notes["state"], "available");
+    assert!(
+        site.workspace
+            .read_text(".brigade/tools.toml")
+            .contains("source_path = \".claude/skills/notes/SKILL.md\"")
+    );
+    // A tool of a harness that is here.
+    let program = site.workspace.home().join("bin/claude");
+    write(&program, "#!/bin/sh\n");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", program.parent().unwrap().display(), std::env::var("PATH").unwrap());
+    let site = site.env("PATH", path);
+    let read = register(&site, &["harness:claude.Read@claude/user"], 0);
+    assert_eq!(
+        (
+            &read["registered"][0]["tool_id"],
+            &read["registered"][0]["family"],
+            &read["registered"][0]["source"]
+        ),
+        (&json!("claude.read"), &json!("custom"), &json!("harness"))
+    );
+    let shown = site.json(["show", "harness:claude.read"]).expect(0)["tool"].clone();
+    assert_eq!(
+        (&shown["source_detail"]["provider"], &shown["state"]),
+        (&json!("claude"), &json!("available"))
+    );
+    site.assert_nowhere(SECRET.as_bytes(), &[]);
+}
+
+#[test]
+fn what_is_not_one_definition_or_holds_a_secret_is_refused() {
+    let site = site();
+    let both = register(&site, &["mcp:both"], 1);
+    assert_eq!(code(&both), pair("ref_ambiguous", "mcp:both"));
+    assert!(
+        both["errors"][0]["message"].as_str().unwrap().contains("mcp:both@codex/user, mcp:both@cursor/user")
+    );
+    let leak = register(&site, &["mcp:leak"], 1);
+    assert_eq!(code(&leak), pair("secret_in_entry", "command[2]"));
+    assert_eq!(leak["errors"][0]["line"], 4);
+    assert!(!leak.to_string().contains("ghp_"));
+    assert_eq!(code(&register(&site, &["mcp:brigade"], 1)), pair("own_gateway", "mcp:brigade"));
+    let near = register(&site, &["mcp:fles"], 1);
+    assert!(near["errors"][0]["message"].as_str().unwrap().contains("did you mean `mcp:files`?"));
+    assert_eq!(code(&register(&site, &["mcp:日本"], 1)), pair("field_invalid", "id"));
+    assert_eq!(register(&site, &["mcp:日本", "--id", "nippon"], 0)["registered"][0]["tool_id"], "nippon");
+    let weird = register(&site, &["mcp:we\u{1b}ird"], 0);
+    assert_eq!(weird["registered"][0]["tool_id"], "we-ird");
+    // All or nothing, over references and files.
+    let before = site.workspace.read_text(".brigade/tools.toml");
+    let file = site.beside("more.yaml");
+    fs::write(&file, "id: jq\nsource: {type: cli, command: jq}\n").unwrap();
+    let file = file.display().to_string();
+    register(&site, &[&file, "mcp:files", "mcp:leak"], 1);
+    register(&site, &["mcp:files", "mcp:files"], 1);
+    assert_eq!(site.workspace.read_text(".brigade/tools.toml"), before);
+    let dry = register(&site, &[&file, "mcp:files", "--dry-run"], 0);
+    assert_eq!(
+        (&dry["registered_count"], &dry["registered"][1]["action"], &dry["registered"][1]["next_command"]),
+        (&json!(2), &json!("would-add"), &json!(null))
+    );
+    assert_eq!(site.workspace.read_text(".brigade/tools.toml"), before);
+    assert_eq!(register(&site, &[&file, "mcp:files"], 0)["registered_count"], 2);
+    assert_eq!(
+        codes(&register(&site, &["mcp:files"], 1), "errors"),
+        [pair("id_taken", "files.id"), pair("id_taken", "files.runtime_id")]
+    );
+    assert_eq!(
+        register(&site, &["mcp:files", "--id", "files-2"], 0)["registered"][0]["runtime_id"],
+        "files-2"
+    );
+}
+
+#[test]
+fn a_replaced_server_is_disabled_again_and_keeps_what_a_person_added() {
+    let site = site();
+    register(&site, &["mcp:files"], 0);
+    let runtimes = site.workspace.read_text(".brigade/tools/runtimes.toml");
+    let reviewed = runtimes.replace("enabled = false", "enabled = true # reviewed") + "port = 8080\n";
+    site.workspace.write(".brigade/tools/runtimes.toml", reviewed);
+    let config = site.workspace.home().join(".cursor/mcp.json");
+    write(
+        &config,
+        &CURSOR
+            .replace("1.2.3", "2.0.0")
+            .replace(", \"env\": {\"ROOT\": \"/srv\", \"API_KEY\": \"SECRET\"}", ""),
+    );
+    assert_eq!(register(&site, &["mcp:files", "--replace"], 0)["registered"][0]["action"], "replace");
+    let runtimes = site.workspace.read_text(".brigade/tools/runtimes.toml");
+    assert!(
+        runtimes.contains("enabled = false # reviewed\n") && runtimes.contains("port = 8080\n"),
+        "{runtimes}"
+    );
+    assert!(runtimes.contains("@x/files@2.0.0") && !runtimes.contains("env_labels"), "{runtimes}");
+}
+
+#[test]
+fn the_level_of_the_user_has_runtimes_too() {
+    let site = site();
+    let folder = site.workspace.home().join(".config/brigade");
+    let dry = register(&site, &["mcp:files", "skill:notes", "--level", "user", "--dry-run"], 0);
+    assert_eq!(dry["registered_count"], 2);
+    assert!(!folder.exists(), "a dry run makes nothing");
+    register(&site, &["mcp:leak", "--level", "user"], 1);
+    assert!(!folder.exists(), "what is refused makes nothing");
+    let document = register(&site, &["mcp:files", "skill:notes", "--level", "user"], 0);
+    let runtimes = folder.join("tools/runtimes.toml");
+    assert_eq!(
+        document["registered"][0]["next_command"],
+        format!("${{EDITOR:-vi}} +4 {}", runtimes.display())
+    );
+    let listed = site.json(["runtime", "list"]).expect(0);
+    assert_eq!(listed["runtimes"][0]["id"], "files");
+    assert_eq!(site.json(["show", "files"]).expect(0)["tool"]["level"], "user");
+    // Paths of the user's documents are below that folder, so the skill of this workspace is named by its whole path.
+    let notes = site.json(["show", "notes"]).expect(0)["tool"].clone();
+    assert!(Path::new(notes["source_detail"]["path"].as_str().unwrap()).is_absolute());
+}
+
+/// Every server of every harness's fixture is registered, or refused for its secret; what is written reads back.
+#[test]
+fn servers_of_every_harness_become_entries_that_read_back() {
+    let site = Site::empty();
+    site.workspace.write(".brigade/tools.toml", "");
+    copy(&fixtures().join("harnesses/home"), site.workspace.home());
+    copy(&fixtures().join("harnesses/workspace"), site.workspace.path());
+    let found = site.json(["discover", "--source", "mcp"]).expect(0);
+    let mut harnesses = std::collections::BTreeSet::new();
+    let mut count = 0;
+    for entry in found["entries"].as_array().unwrap() {
+        for origin in entry["origins"].as_array().unwrap() {
+            let reference = origin["ref"].as_str().unwrap();
+            count += 1;
+            let id = format!("server-{count}");
+            let answer = site.json(["register", reference, "--id", &id]);
+            let has_secret = entry["literal_secrets"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .any(|key| key.as_str().unwrap().starts_with("command["));
+            if has_secret {
+                assert_eq!(code(&answer.expect(1)).0, "secret_in_entry", "{reference}");
+                continue;
+            }
+            let row = answer.expect(0)["registered"][0].clone();
+            harnesses.insert(origin["harness"].as_str().unwrap().to_owned());
+            let shown = site.json(["show", &id]).expect(0)["tool"].clone();
+            assert_eq!(shown["source_detail"]["ref"], reference);
+            assert_eq!(shown["source_detail"]["fingerprint"], entry["fingerprint"]);
+            assert_eq!(shown["source_detail"]["transport"], entry["transport"]);
+            assert_eq!((&shown["broken"], &shown["enabled"]), (&json!(false), &json!(false)), "{shown}");
+            assert_eq!(row["runtime_id"].is_null(), entry["transport"] != "stdio", "{reference}");
+            if !row["runtime_id"].is_null() {
+                let runtime = site.json(["runtime", "show", &id]).expect(0)["runtime"].clone();
+                assert_eq!(runtime["enabled"], false);
+                // Nothing is wrong with it but that its program and directory are not on this machine.
+                let issues = runtime["issues"].as_array().unwrap().iter();
+                for kind in issues.map(|issue| issue["issue_type"].as_str().unwrap()) {
+                    assert!(["runtime_bad_command", "runtime_missing_cwd"].contains(&kind), "{runtime}");
+                }
+            }
+        }
+    }
+    assert_eq!(harnesses.len(), 17, "{harnesses:?}");
+    let summary = site.json(["runtime", "list"]).expect(0);
+    assert_eq!(summary["errors"], json!([]));
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
