@@ -6,6 +6,7 @@
 mod mcp;
 mod measure;
 mod program;
+mod registry;
 mod table;
 mod workspace;
 
@@ -41,6 +42,10 @@ pub struct BenchArguments {
     /// Measure only MCP calls and runtimes
     #[arg(long)]
     mcp: bool,
+
+    /// Measure only discovery, levels and finding
+    #[arg(long)]
+    registry: bool,
 
     /// Measure this binary instead of building one
     #[arg(long, value_name = "PATH")]
@@ -85,6 +90,11 @@ pub fn run(repository: &Repository, arguments: &BenchArguments) -> Result<(), Fa
         println!("{}", mcp()?);
         return Ok(());
     }
+    let registry = || registry::measure(&bench.brigade, &bench.measurer, bench.turns);
+    if arguments.registry {
+        registry()?.iter().for_each(|table| println!("{table}"));
+        return Ok(());
+    }
     if let Some(calls) = arguments.history {
         return bench.history_and_bulk(Size { tools: 4, calls, runs: 10_000 });
     }
@@ -95,6 +105,7 @@ pub fn run(repository: &Repository, arguments: &BenchArguments) -> Result<(), Fa
     let (calls, runs) = if arguments.quick { (10_000, 1_000) } else { (100_000, 10_000) };
     bench.history_and_bulk(Size { tools: 4, calls, runs })?;
     println!("{}", mcp()?);
+    registry()?.iter().for_each(|table| println!("{table}"));
     Ok(())
 }
 
@@ -160,6 +171,7 @@ impl Bench {
             arguments: vec!["parse-toml".to_owned(), file.display().to_string()],
             folder: folder.root.clone(),
             input: None,
+            variables: None,
         };
         let nothing = nothing(&folder.root);
         let (reference, name) = if tools < 1_000 { (nothing, "/bin/true") } else { (parse, "the parse") };
@@ -335,7 +347,13 @@ fn words(line: &str) -> Vec<String> {
 
 /// A process that does nothing.
 fn nothing(folder: &Path) -> Process {
-    Process { program: "/bin/true".into(), arguments: Vec::new(), folder: folder.to_owned(), input: None }
+    Process {
+        program: "/bin/true".into(),
+        arguments: Vec::new(),
+        folder: folder.to_owned(),
+        input: None,
+        variables: None,
+    }
 }
 
 /// Calls for `call queue --stdin`.

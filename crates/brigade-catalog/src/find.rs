@@ -221,7 +221,7 @@ mod tests {
             .map(|candidate| {
                 let is_there = there.contains(&candidate.tool.id.as_str());
                 let state = if is_there { ToolState::Available } else { ToolState::Missing };
-                (candidate, Presence { state, reasons: Vec::new(), program: None, satisfied: None })
+                (candidate, Presence { state, ..Presence::unknown() })
             })
             .collect();
         let ids: Vec<String> =

@@ -4,7 +4,7 @@
 //! judges the answers. The result is never stored in tools.toml: an entry claims, and a state was seen.
 
 use brigade_command::Argv;
-use brigade_core::Hint;
+use brigade_core::{Hint, Timestamp};
 
 use crate::model::{Family, Tool, ToolSource, Version};
 
@@ -98,13 +98,19 @@ pub struct Reason {
     pub hint: Option<Hint>,
 }
 
-/// What was seen of a tool by starting it, and is still true.
+/// What was seen of a tool by starting its check and its version command, and is still true.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Observed {
     /// Whether `install.check` succeeded.
     pub check: Option<bool>,
-    /// The version that it told.
+    /// Why `install.check` was started and told nothing.
+    pub check_problem: Option<String>,
+    /// The version that the tool told.
     pub version: Option<Version>,
+    /// When it was asked for its version.
+    pub version_at: Option<Timestamp>,
+    /// Why it was asked and told no version.
+    pub version_problem: Option<String>,
 }
 
 /// Whether a tool is there, and why.
@@ -116,8 +122,55 @@ pub struct Presence {
     pub reasons: Vec<Reason>,
     /// The program that was found.
     pub program: Option<String>,
-    /// Whether the observed version suits, if that is known.
+    /// The version that was observed.
+    pub version: Option<Version>,
+    /// When it was observed.
+    pub observed_at: Option<Timestamp>,
+    /// Whether it suits, if that is known.
     pub satisfied: Option<bool>,
+}
+
+impl Presence {
+    /// Creates the answer for a tool that nothing is known of.
+    pub fn unknown() -> Presence {
+        Presence {
+            state: ToolState::Unknown,
+            reasons: Vec::new(),
+            program: None,
+            version: None,
+            observed_at: None,
+            satisfied: None,
+        }
+    }
+}
+
+impl Tool {
+    /// Returns `install.check` if only running it tells whether the tool is there.
+    pub fn check_to_run(&self) -> Option<&str> {
+        let check = self.install.as_ref()?.check.as_deref().filter(|check| !check.is_empty())?;
+        check_needs(check).contains(&Need::Check).then_some(check)
+    }
+
+    /// Returns whether the entry says more about being there than the files that it names: how to check it, which
+    /// version, or which harness has it.
+    pub fn claims_presence(&self) -> bool {
+        let is_named = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
+        let source = self.source.as_deref();
+        self.version.is_some()
+            || self.install.as_ref().is_some_and(|install| is_named(&install.check))
+            || match self.source() {
+                Some(ToolSource::Harness) => source.is_some_and(|source| is_named(&source.provider)),
+                Some(ToolSource::Skill) => {
+                    !is_named(&self.source_path) && source.is_some_and(|source| is_named(&source.path))
+                }
+                _ => false,
+            }
+    }
+
+    /// Returns the command that tells the version.
+    pub fn version_to_run(&self) -> Option<&str> {
+        self.version_command.as_deref().filter(|command| !command.is_empty())
+    }
 }
 
 /// Lists what a tool needs to be there.
@@ -202,7 +255,13 @@ pub fn presence(tool: &Tool, answers: Vec<(Need, Answer)>, observed: &Observed) 
             (Answer::Unknown, Need::Check) => match observed.check {
                 Some(true) => {}
                 Some(false) => missing.push(missing_reason(tool, &need, "")),
-                None => unknown.push(reason("check_not_run", "only running its check tells it".to_owned())),
+                None => {
+                    let why = observed.check_problem.as_ref();
+                    let message = why.map_or("only running its check tells it".to_owned(), |why| {
+                        format!("its check tells nothing: {why}")
+                    });
+                    unknown.push(reason("check_not_run", message));
+                }
             },
             (Answer::Unknown, _) => unknown.push(reason("not_seen", "it cannot be looked at".to_owned())),
         }
@@ -217,7 +276,10 @@ pub fn presence(tool: &Tool, answers: Vec<(Need, Answer)>, observed: &Observed) 
     let satisfied = match (&tool.version, &observed.version) {
         (None, _) => None,
         (Some(required), None) => {
-            let message = format!("its version was never observed, and {required} is required");
+            let message = match &observed.version_problem {
+                None => format!("its version was never observed, and {required} is required"),
+                Some(why) => format!("its version is not known ({why}), and {required} is required"),
+            };
             unknown.push(reason("version_unobserved", message));
             None
         }
@@ -244,7 +306,9 @@ pub fn presence(tool: &Tool, answers: Vec<(Need, Answer)>, observed: &Observed) 
         (true, true, true) => ToolState::Available,
     };
     let reasons = missing.into_iter().chain(outdated).chain(unknown).collect();
-    Presence { state, reasons, program, satisfied }
+    let Observed { version, version_at, .. } = observed;
+    let observed_at = version_at.filter(|_| version.is_some());
+    Presence { state, reasons, program, version: version.clone(), observed_at, satisfied }
 }
 
 fn reason(code: &'static str, message: String) -> Reason {
@@ -363,7 +427,7 @@ mod tests {
         let tool = tool(fields);
         let answers = needs(&tool).into_iter().map(|need| (need, answer.clone())).collect();
         let version = version.map(|version| version.parse().unwrap());
-        let found = presence(&tool, answers, &Observed { check: None, version });
+        let found = presence(&tool, answers, &Observed { version, ..Observed::default() });
         let reasons: Vec<_> = found.reasons.iter().map(|reason| reason.code).collect();
         assert_eq!((found.state, reasons.as_slice()), (state, codes), "{fields}");
     }
@@ -386,6 +450,25 @@ mod tests {
     }
 
     #[test]
+    fn what_was_started_and_told_nothing_says_why() {
+        let tool = tool(&format!("{CLI}\nversion = '4'\ninstall = {{ check = 'yq --version' }}"));
+        let why = |text: &str| Some(text.to_owned());
+        let observed = Observed {
+            check_problem: why("no time"),
+            version_problem: why("exit code 3"),
+            ..Observed::default()
+        };
+        let answers = vec![(Need::Check, Answer::Unknown)];
+        let found = presence(&tool, answers, &observed);
+        let said: Vec<_> = found.reasons.iter().map(|reason| reason.message.as_str()).collect();
+        assert_eq!(
+            said,
+            ["its check tells nothing: no time", "its version is not known (exit code 3), and 4 is required"]
+        );
+        assert_eq!((tool.check_to_run(), tool.version_to_run()), (Some("yq --version"), None));
+    }
+
+    #[test]
     fn a_check_that_was_run_is_believed() {
         let tool = tool(&format!("{CLI}\ninstall = {{ check = 'yq --version', docs = 'https://x' }}"));
         let state = |check| {
@@ -393,7 +476,7 @@ mod tests {
                 (Need::Program("yq".to_owned()), Answer::There(Some("/bin/yq".to_owned()))),
                 (Need::Check, Answer::Unknown),
             ];
-            presence(&tool, answers, &Observed { check, version: None })
+            presence(&tool, answers, &Observed { check, ..Observed::default() })
         };
         assert_eq!(state(None).state, ToolState::Unknown);
         assert_eq!(state(Some(true)).state, ToolState::Available);

@@ -105,6 +105,7 @@ const TABLE: &[Examples] = &[
         &[
             ("brigade tools check count-words", "Look whether one tool is there"),
             ("brigade tools check --all --json", "List which tools are there, missing or outdated"),
+            ("brigade tools check --all --run-checks", "Start install checks and version commands, too"),
         ],
     ),
     ("tools", "stats", &[("brigade tools stats", "Count the runs of every tool")]),

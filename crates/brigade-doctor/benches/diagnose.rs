@@ -71,7 +71,14 @@ fn workspace(bencher: divan::Bencher<'_, '_>, what: &str) {
     let of_tools = || {
         let mut found = ToolIssues::default();
         for tool in catalog.tools() {
-            let state = ToolState { catalog: &catalog, tool, files: Some(&files), projections: &[], policy };
+            let state = ToolState {
+                catalog: &catalog,
+                tool,
+                files: Some(&files),
+                projections: &[],
+                policy,
+                presence: None,
+            };
             diagnose_tool(&state, now, &mut found);
         }
         found

@@ -21,7 +21,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use brigade_catalog::{Catalog, Tool};
 use brigade_core::Timestamp;
 
-use crate::{ConfigFile, Issue, Snapshot, ToolIssues, ToolState, source_item_key};
+use crate::{ConfigFile, Issue, IssueType, Snapshot, ToolIssues, ToolState, source_item_key};
 
 /// Lists every issue of a workspace.
 ///
@@ -71,12 +71,19 @@ pub fn diagnose_tool(state: &ToolState<'_>, now: Timestamp, found: &mut ToolIssu
     }
     contract::contract(tool, state.files, &mut found.own);
     registry::registry(tool, &mut found.own);
+    let before_files = found.own.len();
     if let Some(files) = state.files {
         files::files(tool, files, now, &mut found.own);
         let is_refused =
             state.policy.as_ref().is_some_and(|facts| facts.state.refuses_inline_code().is_some());
         files::command(tool, files, is_refused, &mut found.own);
         switching::arguments(tool, files, &mut found.switching);
+    }
+    if let Some(presence) = state.presence {
+        let is_absence =
+            |issue: &Issue| matches!(issue.kind, IssueType::MissingCommand | IssueType::MissingSource);
+        let is_told = found.own[before_files..].iter().any(is_absence);
+        registry::presence(tool, presence, is_told, &mut found.own);
     }
     projections::projections(tool, state.projections, &mut found.own);
     if let Some(files) = state.files {
@@ -94,7 +101,7 @@ fn of_entries(snapshot: &Snapshot<'_>) -> ToolIssues {
     if let Some(ConfigFile::Read(catalog)) = snapshot.catalog {
         for tool in catalog.tools() {
             let policy = snapshot.policy;
-            let state = ToolState { catalog, tool, files: None, projections: &[], policy };
+            let state = ToolState { catalog, tool, files: None, projections: &[], policy, presence: None };
             diagnose_tool(&state, snapshot.now, &mut found);
         }
     }

@@ -167,6 +167,12 @@ issue_types! {
             "The name selects the tool at the server. Set mcp_tool_name.", Remedy::Edit;
         MissingCommand = "missing_command", Error, "The command is missing, or its program or script is not found",
             "The tool cannot run on this host until its command names an installed program.", Remedy::Edit;
+        ToolMissing = "tool_missing", Warning, "A tool that is not there",
+            "What its entry says to look at is not on this host. `availability = \"conditional\"` says that it need not be.",
+            Remedy::Tool(NextStep::ShowTool);
+        ToolOutdated = "tool_outdated", Warning, "A tool in a version that does not suit",
+            "Its version command told a version that `version` of the entry does not accept. `tools check ID --run-checks` asks again.",
+            Remedy::Tool(NextStep::ShowTool);
         MissingContract = "missing_contract", Warning, "A callable tool without a contract",
             "Calls need a contract. Add an input schema, effects and an approval mode.", Remedy::Edit;
         MissingInputSchema = "missing_input_schema", Error, "A tool without an input schema",

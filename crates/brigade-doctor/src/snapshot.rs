@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use brigade_call::{Call, Checkpoint, DirectoryFact, FileFact, ProgramFact, Receipt, SchemaFact, ToolUse};
-use brigade_catalog::{Catalog, Runtimes, Tool};
+use brigade_catalog::{Catalog, Presence, Runtimes, Tool};
 use brigade_core::{ConfigIssue, Fingerprint, Json, JsonError, Place, Timestamp};
 use brigade_policy::{Environment, PolicyState};
 use brigade_projection::{Orphan, PathRefusal, ProjectionItem};
@@ -157,6 +157,8 @@ pub struct ToolState<'a> {
     pub projections: &'a [ProjectionItem],
     /// The policy and the environment.
     pub policy: Option<PolicyFacts<'a>>,
+    /// Whether the tool is there, for an entry that [claims it](Tool::claims_presence).
+    pub presence: Option<&'a Presence>,
 }
 
 /// The issues of tools, in the order of the catalog.

@@ -38,6 +38,13 @@ impl HostEnvironment {
         HostEnvironment::new(self.inherited().map(|(name, value)| (name.clone(), value.clone())))
     }
 
+    /// Returns only these variables.
+    #[must_use]
+    pub fn only(&self, names: &[&str]) -> HostEnvironment {
+        let named = names.iter().filter_map(|name| Some(((*name).into(), self.get(name)?.to_owned())));
+        HostEnvironment::new(named)
+    }
+
     /// Returns all variables, sorted by name. Their values may be secret.
     pub fn variables(&self) -> impl Iterator<Item = (&OsString, &OsString)> {
         self.0.iter()

@@ -17,6 +17,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod check;
 mod closed;
 mod confinement;
 mod dropped;
@@ -33,6 +34,7 @@ mod receipt;
 mod run_files;
 mod talk;
 
+pub use check::{Told, check};
 pub use dropped::{BrokenCheckpoint, DroppedFile};
 pub use environment::HostEnvironment;
 pub use execute::{Execution, Finished, KeptWay, Logs, Progress, Way, execute};

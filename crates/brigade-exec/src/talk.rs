@@ -1,9 +1,10 @@
 //! Talks to a program outside of a call.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::time::Duration;
 
-use brigade_call::VerifiedStart;
+use brigade_call::{StartPurpose, VerifiedStart};
 use brigade_process::{CancelToken, Control, PrivateFolder, Sink, Spec};
 use brigade_redact::{Redactor, SecretValue};
 
@@ -30,9 +31,13 @@ pub struct Talk<'a> {
     pub cancel: Option<CancelToken>,
 }
 
+/// The variables that a check inherits.
+const OF_CHECKS: [&str; 2] = ["PATH", "HOME"];
+
 /// Starts a program like a call, and lets the peer talk to it.
 ///
-/// Environment, sandbox and limits follow the policy decision, as in a call. Nothing starts without a decision, or if
+/// Environment, sandbox and limits follow the policy decision, as in a call; a check inherits only `PATH` and `HOME`.
+/// Nothing starts without a decision, or if
 /// the program differs from the verified one. The sink gets the raw output of the program, including secrets.
 pub fn talk(talk: &Talk<'_>, sink: &mut dyn Sink, peer: &mut dyn Peer) -> Spoken {
     let start = talk.start;
@@ -55,7 +60,11 @@ pub fn talk(talk: &Talk<'_>, sink: &mut dyn Sink, peer: &mut dyn Peer) -> Spoken
     };
     let mut spec = Spec::new(talk.program.program().clone(), start.directory());
     spec.argv = start.argv().words().iter().map(Into::into).collect();
-    let variables = decided_environment(talk.environment, decision, temporary.path());
+    let inherited = match start.purpose() {
+        StartPurpose::Check => Cow::Owned(talk.environment.only(&OF_CHECKS)),
+        _ => Cow::Borrowed(talk.environment),
+    };
+    let variables = decided_environment(&inherited, decision, temporary.path());
     spec.environment = variables.into_iter().collect();
     spec.limits = confinement::limits(decision);
     spec.private = Some(temporary.disposal());

@@ -35,6 +35,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod checks;
 mod config;
 mod digests;
 mod files;
@@ -53,6 +54,7 @@ mod tool;
 mod tracked;
 mod user;
 
+pub use checks::{CHECKS, KeptCheck, KeptChecks};
 pub use config::{
     CATALOG, CONFIG_LIMIT, Config, POLICY, errors_of, read_catalog, read_config, read_policy, unreadable,
 };

@@ -12,7 +12,7 @@ use brigade_core::text::escape_terminal;
 use brigade_core::{ConfigIssue, Hint, Json, NextStep, Severity};
 use brigade_exec::OpenedProgram;
 use brigade_fs::FsError;
-use brigade_policy::{Blocker, CallFacts, decide};
+use brigade_policy::{Blocker, CallFacts, Decision, SandboxMode, decide};
 use brigade_projection::{ProjectionItem, blocking, summarise};
 
 use crate::files::{ToolReader, compile_schema};
@@ -218,12 +218,39 @@ impl<'c> FactReader<'_, 'c> {
         Ok(input)
     }
 
+    /// Reads what decides whether a command of an entry may be started that tells whether the tool is there. `look` is
+    /// [the script that it is](Tool::look_with).
+    ///
+    /// Nobody approved it, so it is confined as far as the system can also where the policy confines no call.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn check<'t>(&self, tool: &Tool, look: &'t Tool) -> Result<StartInput<'t>, FsError> {
+        let command = look.command.as_deref().unwrap_or_default();
+        let asked = CallFacts::of_check(tool, command, &look.effects);
+        let mut decision = self.decide(&asked);
+        decision.sandbox.mode = decision.sandbox.mode.max(SandboxMode::BestEffort);
+        self.start_as(look, StartPurpose::Check, decision)
+    }
+
+    fn decide(&self, asked: &CallFacts<'_>) -> Decision {
+        decide(&self.config.policy, asked, &|name: &str| self.host.is_set(name))
+    }
+
     fn start_for<'t>(&self, tool: &'t Tool, purpose: StartPurpose) -> Result<StartInput<'t>, FsError> {
-        let mut decision =
-            decide(&self.config.policy, &CallFacts::of(tool), &|name: &str| self.host.is_set(name));
+        let mut decision = self.decide(&CallFacts::of(tool));
         if purpose == StartPurpose::Upstream {
             self.share(tool, &mut decision);
         }
+        self.start_as(tool, purpose, decision)
+    }
+
+    fn start_as<'t>(
+        &self,
+        tool: &'t Tool,
+        purpose: StartPurpose,
+        mut decision: Decision,
+    ) -> Result<StartInput<'t>, FsError> {
         let reader = self.reader(tool);
         let (directory, directory_fact) = reader.directory();
         let (opened, fact, unbound, bound) = if directory_fact == DirectoryFact::Present {

@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
 use brigade_call::DirectoryFact;
 use brigade_catalog::{Answer, Need, Observed, PathTest, Presence, Runtime, Runtimes, Tool, needs, presence};
 use brigade_command::{Argv, find_program, missing_script};
 use brigade_fs::{FileKind, Metadata};
 
+use crate::checks::{KeptCheck, KeptChecks};
 use crate::files::ToolReader;
 use crate::host::Host;
 use crate::seen::is_program;
@@ -19,16 +20,42 @@ pub struct PresenceReader<'r, 'h, 'c> {
     facts: &'r FactReader<'h, 'c>,
     runtimes: &'r Runtimes,
     programs: Mutex<HashMap<(String, PathBuf), Option<PathBuf>>>,
+    kept: OnceLock<KeptChecks>,
 }
 
 impl<'r, 'h, 'c> PresenceReader<'r, 'h, 'c> {
     /// Starts without having looked at anything.
     pub fn new(facts: &'r FactReader<'h, 'c>, runtimes: &'r Runtimes) -> PresenceReader<'r, 'h, 'c> {
-        PresenceReader { facts, runtimes, programs: Mutex::default() }
+        PresenceReader { facts, runtimes, programs: Mutex::default(), kept: OnceLock::new() }
     }
 
-    /// Looks whether a tool is there. `observed` is what an earlier check saw that still holds.
-    pub fn of(&self, tool: &Tool, observed: &Observed) -> Presence {
+    /// Looks whether a tool is there. What only a start tells is what it told last, if that still holds.
+    pub fn of(&self, tool: &Tool) -> Presence {
+        self.with(tool, &self.observed(tool))
+    }
+
+    /// Returns what the check and the version command of a tool told last, if that still holds.
+    pub fn observed(&self, tool: &Tool) -> Observed {
+        let check = tool.check_to_run().and_then(|command| self.kept_of(command));
+        let version = tool.version_to_run().and_then(|command| self.kept_of(command));
+        Observed {
+            check: check.map(|kept| kept.succeeded),
+            version: version.and_then(KeptCheck::version),
+            version_at: version.map(|kept| kept.observed_at),
+            ..Observed::default()
+        }
+    }
+
+    fn kept_of(&self, command: &str) -> Option<&KeptCheck> {
+        let host = self.facts.host;
+        let kept = self.kept.get_or_init(|| KeptChecks::read(host.fs));
+        let argv = Argv::parse(command).ok()?;
+        let Answer::There(Some(program)) = self.program(argv.program(), host.fs.root()) else { return None };
+        kept.of(host.fs, command, Path::new(&program))
+    }
+
+    /// Looks whether a tool is there, with what was observed of it.
+    pub fn with(&self, tool: &Tool, observed: &Observed) -> Presence {
         let reader = self.facts.reader(tool);
         let answer = |need: Need| {
             let answer = self.answer(&reader, &need);

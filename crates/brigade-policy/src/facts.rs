@@ -76,6 +76,21 @@ impl<'a> CallFacts<'a> {
         CallFacts { kind: CallKind::Install, entry: None, ..CallFacts::of(installation) }
     }
 
+    /// Returns the facts of a command that only looks whether a tool is there: those of a script that somebody asks for,
+    /// with these effects. Level, source and capabilities are those of the tool.
+    pub fn of_check(tool: &'a Tool, command: &'a str, effects: &'a [String]) -> CallFacts<'a> {
+        CallFacts {
+            family: Some(Family::Script),
+            command: Some(command),
+            effects,
+            approval_mode: Some(ApprovalMode::Always),
+            timeout: None,
+            runtime_id: None,
+            env_labels: &[],
+            ..CallFacts::of(tool)
+        }
+    }
+
     /// Returns the facts of a tool that does not exist, which asks for nothing.
     pub fn missing(tool_id: &'a str) -> CallFacts<'a> {
         CallFacts {

@@ -1,8 +1,8 @@
 //! Diagnoses many tools while their files are read.
 
-use brigade_catalog::Tool;
+use brigade_catalog::{Runtimes, Tool};
 use brigade_doctor::{PolicyFacts, ToolIssues, ToolState, diagnose_tool};
-use brigade_facts::{Config, FactReader, Host, SummaryFacts, ToolFacts};
+use brigade_facts::{Config, FactReader, Host, PresenceReader, SummaryFacts, ToolFacts};
 
 /// Reads the files of tools and diagnoses them.
 pub fn examine<'c>(
@@ -13,11 +13,17 @@ pub fn examine<'c>(
     keep: Keep,
 ) -> Examined<'c> {
     let (catalog, now) = (&config.catalog, host.clock.now());
+    let reader = FactReader::new(host, config);
+    // What is wrong with a runtime is an issue of the runtime.
+    let no_runtimes = Runtimes::default();
+    let presences = PresenceReader::new(&reader, &no_runtimes);
     let part = |tools: &mut dyn Iterator<Item = ToolFacts<'c>>| {
         let mut examined = Examined::default();
         for read in tools {
             let ToolFacts { tool, files, projections, .. } = &read;
-            let state = ToolState { catalog, tool, files: Some(files), projections, policy };
+            let presence = tool.claims_presence().then(|| presences.of(tool));
+            let presence = presence.as_ref();
+            let state = ToolState { catalog, tool, files: Some(files), projections, policy, presence };
             diagnose_tool(&state, now, &mut examined.issues);
             examined.summaries.push(read.summary());
             if keep == Keep::All {
@@ -27,7 +33,7 @@ pub fn examine<'c>(
         examined
     };
     let mut examined = Examined::default();
-    FactReader::new(host, config).read_parts(tools, part, |mut part| {
+    reader.read_parts(tools, part, |mut part| {
         examined.issues.append(part.issues);
         examined.summaries.append(&mut part.summaries);
         examined.read.append(&mut part.read);

@@ -17,6 +17,7 @@ use brigade_redact::{Redactor, SecretValue};
 use crate::args;
 use crate::checkpoints;
 use crate::error::{Error, ErrorKind, if_any};
+use crate::finding;
 use crate::gather;
 use crate::gather::{Again, Config, Planned};
 use crate::load;
@@ -427,6 +428,7 @@ pub(crate) fn plan_report(room: &Room, config: &Config, planned: &Planned) -> Re
             .iter()
             .filter(|issue| issue.severity == Severity::Warning)
             .map(ToString::to_string)
+            .chain(finding::doubts(room, config, plan.tool_id()))
             .collect(),
         validation_errors: plan.violations().to_vec(),
         projection_blockers: blocking(&planned.projections)

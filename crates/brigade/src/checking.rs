@@ -1,15 +1,17 @@
 //! Looking whether tools are there.
 
-use brigade_catalog::{Tool, ToolState};
+use brigade_catalog::{Presence, Tool, ToolState};
+use brigade_facts::{FactReader, PresenceReader};
 
 use crate::catalog::{Tools, enabled};
 use crate::error::Error;
-use crate::finding::presences;
-use crate::gather;
+use crate::finding::{presences, runtimes_for};
+use crate::gather::{self, Config};
 use crate::load;
+use crate::observing::Observing;
 use crate::refusal::Refusal;
 use crate::report::{CheckCounts, CheckReport, CheckedTool, Report as _};
-use crate::room::CATALOG;
+use crate::room::{CATALOG, Room};
 
 /// Which tools to look for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,12 +22,22 @@ pub enum WhatToCheck {
     All,
 }
 
+/// Whether to start what tells more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunChecks {
+    /// Start nothing. What only a start tells is what it told last, if that still holds.
+    No,
+    /// Start install checks that nothing else answers, and version commands: without a shell, in the sandbox of a call
+    /// that only reads, with `PATH` and `HOME` alone, for at most 10 s each.
+    Yes,
+}
+
 impl Tools {
-    /// Looks whether tools are there. Starts nothing, so what only a start tells is unknown.
+    /// Looks whether tools are there.
     ///
     /// # Errors
     /// Returns [`Refusal::Tool`] if no tool has one of the ids, and file errors.
-    pub fn check(&self, what: &WhatToCheck) -> Result<CheckReport, Error> {
+    pub fn check(&self, what: &WhatToCheck, checks: RunChecks) -> Result<CheckReport, Error> {
         let room = &*self.room;
         let config = gather::config(room)?;
         let tools: Vec<&Tool> = match what {
@@ -34,7 +46,11 @@ impl Tools {
                 load::any_tools(&config.catalog, ids).map_err(|error| error.refusing(room, Refusal::Tool))?
             }
         };
-        let presences = presences(room, &config, &tools)?;
+        let mut notes = Vec::new();
+        let presences = match checks {
+            RunChecks::No => presences(room, &config, &tools)?,
+            RunChecks::Yes => observed_presences(room, &config, &tools, &mut notes)?,
+        };
         let count = |state: ToolState| presences.iter().filter(|presence| presence.state == state).count();
         Ok(CheckReport {
             schema: CheckReport::SCHEMA,
@@ -51,7 +67,36 @@ impl Tools {
                 .zip(&presences)
                 .map(|(tool, presence)| CheckedTool::of(tool, presence))
                 .collect(),
-            ran_checks: false,
+            ran_checks: checks == RunChecks::Yes,
+            notes,
         })
     }
+}
+
+/// Looks whether tools are there, and starts what tells more.
+pub(crate) fn observed_presences(
+    room: &Room,
+    config: &Config,
+    tools: &[&Tool],
+    notes: &mut Vec<String>,
+) -> Result<Vec<Presence>, Error> {
+    let runtimes = runtimes_for(room, tools)?;
+    let facts = FactReader::new(gather::host(room), config);
+    let reader = PresenceReader::new(&facts, &runtimes);
+    let mut observing = Observing::new(room, config);
+    notes.extend(observing.problem());
+    let mut found = Vec::new();
+    for tool in tools {
+        let observed = observing.of(tool)?;
+        // Where no version is required, the state says nothing of it.
+        if let (None, Some(why)) = (&tool.version, &observed.version_problem) {
+            notes.push(format!("{}: its version is not known: {why}", tool.id));
+        }
+        found.push(reader.with(tool, &observed));
+    }
+    // What was seen is true without being kept.
+    if let Err(error) = observing.keep() {
+        notes.push(format!("what was observed is not kept: {error}"));
+    }
+    Ok(found)
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use brigade_call::{CallStatus, Receipt};
 use brigade_catalog::{
-    Catalog, Family, FindQuery, HarnessTools, Level, Observed, Presence, Runtimes, SearchText, Tool,
-    ToolSource, ToolState, candidates, gaps, label_key, rank,
+    Catalog, Family, FindQuery, HarnessTools, Level, Presence, Runtimes, SearchText, Tool, ToolSource,
+    ToolState, candidates, gaps, label_key, rank,
 };
 use brigade_core::Severity;
 use brigade_discovery::DiscoveredEntry;
@@ -92,7 +92,7 @@ impl Tools {
         let facts = FactReader::new(gather::host(&self.room), &config);
         let summary = summary_of(&self.room, &facts.read(tool, Depth::Summary));
         let runtimes = runtimes_for(&self.room, &[tool])?;
-        let presence = PresenceReader::new(&facts, &runtimes).of(tool, &Observed::default());
+        let presence = PresenceReader::new(&facts, &runtimes).of(tool);
         Ok(ShowReport {
             schema: ShowReport::SCHEMA,
             target: self.room.target(),
@@ -231,7 +231,20 @@ pub(crate) fn presences(room: &Room, config: &Config, tools: &[&Tool]) -> Result
     let runtimes = runtimes_for(room, tools)?;
     let facts = FactReader::new(gather::host(room), config);
     let reader = PresenceReader::new(&facts, &runtimes);
-    Ok(tools.iter().map(|tool| reader.of(tool, &Observed::default())).collect())
+    Ok(tools.iter().map(|tool| reader.of(tool)).collect())
+}
+
+/// Returns what was observed of a tool that speaks against calling it: a check that failed, or a version that does not
+/// suit. Starts nothing.
+pub(crate) fn doubts(room: &Room, config: &Config, tool_id: &str) -> Vec<String> {
+    let Some(tool) = config.catalog.tool(tool_id).filter(|tool| tool.claims_presence()) else {
+        return Vec::new();
+    };
+    let (facts, runtimes) = (FactReader::new(gather::host(room), config), Runtimes::default());
+    let presence = PresenceReader::new(&facts, &runtimes).of(tool);
+    let is_observed = |code: &str| matches!(code, "check_failed" | "version_outdated");
+    let doubts = presence.reasons.into_iter().filter(|reason| is_observed(reason.code));
+    doubts.map(|reason| format!("{}: {}", tool.id, reason.message)).collect()
 }
 
 /// Reads the runtimes if one of the tools depends on one.

@@ -15,6 +15,7 @@ use brigade_queue::OnDuplicate;
 
 use crate::calls::{self, Calls};
 use crate::catalog::enabled;
+use crate::checking::observed_presences;
 use crate::error::Error;
 use crate::finding::presences;
 use crate::gather::{self, Config};
@@ -271,12 +272,13 @@ impl Installing {
     /// Looks again after the run. A run that succeeded while the tool is still missing has failed.
     pub(crate) fn judge(self, room: &Room, config: &Config, finished: Finished) -> Finished {
         let Some(tool) = config.catalog.tool(&self.tool_id) else { return finished };
-        let seen = look(room, config, tool);
+        let seen = look_again(room, config, tool);
         let mut finished = finished;
         let mut install = InstallRun {
             before: Some(self.before.as_str().to_owned()),
             after: Some(seen.state.as_str().to_owned()),
             program: seen.program,
+            version: seen.version.map(|version| version.to_string()),
             ..InstallRun::default()
         };
         if finished.status == CallStatus::Completed && seen.state == ToolState::Missing {
@@ -296,12 +298,13 @@ impl Installing {
 /// Looks at one tool. Without the runtimes, nothing is known of a tool that depends on one.
 fn look(room: &Room, config: &Config, tool: &Tool) -> Presence {
     let seen = presences(room, config, &[tool]).ok().and_then(|mut seen| seen.pop());
-    seen.unwrap_or(Presence {
-        state: ToolState::Unknown,
-        reasons: Vec::new(),
-        program: None,
-        satisfied: None,
-    })
+    seen.unwrap_or_else(Presence::unknown)
+}
+
+/// Looks at one tool, and starts what tells more: what was told before the run need not hold after it.
+fn look_again(room: &Room, config: &Config, tool: &Tool) -> Presence {
+    let seen = observed_presences(room, config, &[tool], &mut Vec::new());
+    seen.ok().and_then(|mut seen| seen.pop()).unwrap_or_else(Presence::unknown)
 }
 
 impl From<WhatToInstall> for InstallRequest {

@@ -56,6 +56,7 @@ mod load;
 mod logs;
 mod near;
 mod observe;
+mod observing;
 mod offers;
 mod packs;
 mod parity;
@@ -123,7 +124,7 @@ pub use agent_calls::{AgentCall, AgentCalls, Asked, Counted, Limit, Output, Spen
 pub use agents::Agents;
 pub use args::ArgsSource;
 pub use calls::{CallFilter, CallList};
-pub use checking::WhatToCheck;
+pub use checking::{RunChecks, WhatToCheck};
 pub use clients::{ConnectRequest, ConnectStep, Scope, Transport};
 pub use defaults::DefaultsRequest;
 pub use doctor::DoctorRequest;

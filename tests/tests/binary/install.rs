@@ -87,6 +87,44 @@ fn an_installation_is_a_call_that_is_approved_run_and_judged() {
 }
 
 #[test]
+fn the_receipt_has_the_version_that_was_installed() {
+    let installer = "#!/bin/sh\nmkdir -p vendor && printf '#!/bin/sh\\necho yq 4.2.1\\n' > vendor/yq && chmod +x vendor/yq\n";
+    let site = site("command = \"versioned\"");
+    let path = site.beside("bin").join("versioned");
+    fs::write(&path, installer).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    let lines = "version = \">=4\"\nversion_command = \"vendor/yq --version\"\n[tool.install]";
+    let catalog = site.workspace.read_text(".brigade/tools.toml").replace("[tool.install]", lines);
+    site.workspace.write(".brigade/tools.toml", catalog);
+    let receipt = run(&site, &call_of(&site.json(["install", "yq"]).expect(0)), 0);
+    assert_eq!(receipt["install"]["before"], "missing");
+    assert_eq!(receipt["install"]["after"], "available", "{receipt:#}");
+    assert_eq!(receipt["install"]["version"], "4.2.1");
+    // What was seen there is known to everybody.
+    assert_eq!(site.json(["check", "yq"]).expect(0)["tools"][0]["version"]["observed"], "4.2.1");
+    site.json(["run", "verify"]).expect(0);
+}
+
+#[test]
+fn a_check_of_any_shape_judges_an_installation() {
+    for (body, code, after) in [("touch done", 0, "available"), ("true", 1, "missing")] {
+        let site = site("command = \"any\"\ncheck = \"checker yq\"");
+        for (name, text) in [("any", body), ("checker", "test -f done")] {
+            let path = site.beside("bin").join(name);
+            fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let catalog = site.workspace.read_text(".brigade/tools.toml").replace("\"vendor/yq\"\n", "\"sh\"\n");
+        site.workspace.write(".brigade/tools.toml", catalog);
+        let receipt = run(&site, &call_of(&site.json(["install", "yq"]).expect(0)), code);
+        assert_eq!(
+            (&receipt["install"]["before"], &receipt["install"]["after"]),
+            (&json!("unknown"), &json!(after))
+        );
+    }
+}
+
+#[test]
 fn what_installs_nothing_has_failed() {
     let site = site(ONE);
     let lazy = call_of(&site.json(["install", "yq", "--with", "lazy"]).expect(0));

@@ -45,6 +45,7 @@ mod projections_workflow;
 mod readme_tour;
 mod register;
 mod register_refs;
+mod registry_checks;
 mod registry_find;
 mod registry_levels;
 mod regressions;

@@ -116,7 +116,13 @@ pub fn measure(
             let mut arguments = vec!["mcp-client".to_owned(), server.tool.to_owned()];
             arguments.push(json!({server.argument: "hello"}).to_string());
             arguments.extend(server.command.iter().cloned());
-            Process { program: measurer.program().to_owned(), arguments, folder: place.root(), input: None }
+            Process {
+                program: measurer.program().to_owned(),
+                arguments,
+                folder: place.root(),
+                input: None,
+                variables: None,
+            }
         };
         let run = |turn: usize| brigade.process(&place.root(), words(&["call", "run", &calls[turn]]));
         let figures = measurer.compare(turns, &bare, &run)?;

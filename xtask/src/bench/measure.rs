@@ -25,6 +25,8 @@ pub struct Process {
     pub folder: PathBuf,
     /// The file used as standard input, or none.
     pub input: Option<PathBuf>,
+    /// All environment variables; without them, those of this process.
+    pub variables: Option<Vec<(String, String)>>,
 }
 
 /// The measurements of several consecutive processes.
@@ -122,6 +124,9 @@ pub fn measure_children() -> Result<(), Failure> {
             Some(path) => File::open(path).map_err(Failure::at(path))?.into(),
             None => Stdio::null(),
         });
+        if let Some(variables) = &process.variables {
+            command.env_clear().envs(variables.iter().map(|(name, value)| (name, value)));
+        }
         let started = Instant::now();
         let status = command.status().map_err(Failure::at(&process.program))?;
         measured.seconds.push(started.elapsed().as_secs_f64());

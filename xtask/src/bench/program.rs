@@ -37,7 +37,7 @@ impl Program {
         line.extend([name, "tools".to_owned()]);
         line.extend(words);
         let program = line.remove(0).into();
-        Process { program, arguments: line, folder: folder.to_owned(), input: None }
+        Process { program, arguments: line, folder: folder.to_owned(), input: None, variables: None }
     }
 
     /// Returns whether the program has a command.

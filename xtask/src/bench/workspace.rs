@@ -92,7 +92,8 @@ fn schema() -> Value {
     })
 }
 
-fn entry(number: usize) -> String {
+/// Returns the entry of a tool.
+pub fn entry(number: usize) -> String {
     let id = tool_id(number);
     let harnesses: Vec<String> = HARNESSES.iter().map(|(name, ..)| format!("\"{name}\"")).collect();
     let projections: Vec<String> =

@@ -12,6 +12,21 @@ impl Tool {
         self.install.as_deref().filter(|install| install.command.iter().any(|line| !line.is_empty()))
     }
 
+    /// Returns the script that looks whether this tool is there, with one of its commands: it runs in the workspace,
+    /// and takes no arguments.
+    #[must_use]
+    pub fn look_with(&self, command: &str) -> Tool {
+        Tool {
+            name: self.name.clone(),
+            family: Some(Family::Script),
+            enabled: self.enabled,
+            command: Some(command.to_owned()),
+            effects: vec!["local-read".to_owned()],
+            is_broken: self.is_broken,
+            ..Tool::bare(self.id.clone(), self.origin.clone())
+        }
+    }
+
     /// Returns the script that installs this tool with one of its commands: it runs in the workspace, takes no
     /// arguments, states the effects of an installation, and a user approves every call of it.
     ///

@@ -7,7 +7,7 @@ use brigade_catalog::{Availability, Tool, ToolSource};
 use brigade_command::argv::Argv;
 use brigade_command::risk::{self, Risk};
 use brigade_core::text::short;
-use brigade_core::{Place, Timestamp};
+use brigade_core::{NextStep, Place, Timestamp};
 use brigade_redact::{MARK, looks_secret_value};
 
 use super::contract::{file, of_path};
@@ -24,7 +24,11 @@ pub(super) fn files(tool: &Tool, files: &ToolFiles, now: Timestamp, found: &mut 
     }
     // The file of a skill is the skill.
     if !may_be_missing(tool) || tool.source() != Some(ToolSource::Skill) {
-        found.extend(file(IssueType::MissingSource, tool, "source_path", &tool.source_path, &files.source));
+        let issue = file(IssueType::MissingSource, tool, "source_path", &tool.source_path, &files.source);
+        found.extend(issue.map(|issue| match tool.source() {
+            Some(ToolSource::Skill) => by_installing(tool, issue),
+            _ => issue,
+        }));
     }
     found.extend(file(
         IssueType::MissingManifest,
@@ -79,10 +83,9 @@ pub(super) fn command(tool: &Tool, files: &ToolFiles, is_code_refused: bool, fou
         ProgramFact::NotFound if may_be_missing(tool) => {}
         ProgramFact::NotFound => {
             let detail = not_found(argv.program());
-            found.push(
-                Issue::of_tool(IssueType::MissingCommand, tool, "command", detail)
-                    .evidence(of_path("not found", Some(argv.program()))),
-            );
+            let issue = Issue::of_tool(IssueType::MissingCommand, tool, "command", detail)
+                .evidence(of_path("not found", Some(argv.program())));
+            found.push(by_installing(tool, issue));
         }
         ProgramFact::Unreadable(why) => {
             let detail = format!("the program `{}` cannot be read: {why}", shown(argv.program()));
@@ -96,7 +99,8 @@ pub(super) fn command(tool: &Tool, files: &ToolFiles, is_code_refused: bool, fou
         let detail =
             format!("the script `{}`, which the command runs, does not exist{}", shown(script), home(script));
         let issue = Issue::of_tool(IssueType::MissingCommand, tool, "command", detail);
-        found.push(issue.subject("script").evidence(of_path("not found", Some(script))));
+        let issue = issue.subject("script").evidence(of_path("not found", Some(script)));
+        found.push(by_installing(tool, issue));
     }
     let ending = if tool.argument_template.is_empty() { Ending::Complete } else { Ending::ArgumentsFollow };
     let risks = Risks::of(&argv, ending);
@@ -121,8 +125,16 @@ fn home(path: &str) -> String {
     if path.starts_with('~') { format!(": {NO_HOME}") } else { String::new() }
 }
 
+/// Lets the installation of a tool fix its absence, if its entry says how it is installed.
+pub(super) fn by_installing(tool: &Tool, issue: Issue) -> Issue {
+    match tool.installable() {
+        Some(_) => Issue { other_fix: Some(NextStep::InstallTool(tool.id.to_string())), ..issue },
+        None => issue,
+    }
+}
+
 /// Returns whether the author expects that the tool is not on every host.
-fn may_be_missing(tool: &Tool) -> bool {
+pub(super) fn may_be_missing(tool: &Tool) -> bool {
     tool.availability == Some(Availability::Conditional)
 }
 

@@ -1,14 +1,38 @@
 //! What is wrong with what an entry says about its registry: labels, versions and installation.
 
-use brigade_catalog::{Tool, same_label};
+use brigade_catalog::{Presence, Tool, same_label};
 use brigade_command::argv::Argv;
 
-use super::files::Risks;
+use super::files::{Risks, by_installing, may_be_missing};
 use crate::{Issue, IssueType};
 
 pub(super) fn registry(tool: &Tool, found: &mut Vec<Issue>) {
     double_labels(tool, found);
     commands(tool, found);
+}
+
+/// The reasons for an absence. What is wrong with a runtime is said of the runtime.
+const ABSENT: [&str; 5] =
+    ["program_missing", "script_missing", "file_missing", "provider_missing", "check_failed"];
+
+/// What is not there, or in another version. `is_told` says that another issue tells the absence.
+pub(super) fn presence(tool: &Tool, presence: &Presence, is_told: bool, found: &mut Vec<Issue>) {
+    let mut absences = presence.reasons.iter().filter(|reason| ABSENT.contains(&reason.code));
+    if let Some(reason) = absences.next().filter(|_| !is_told && !may_be_missing(tool)) {
+        let field = match reason.code {
+            "provider_missing" => "source.provider",
+            "file_missing" => "source.path",
+            _ => "install.check",
+        };
+        let issue = Issue::of_tool(IssueType::ToolMissing, tool, field, reason.message.as_str());
+        found.push(by_installing(tool, issue.evidence(reason.code)));
+    }
+    if let (Some(false), Some(version)) = (presence.satisfied, &presence.version) {
+        let required = tool.version.as_ref().map(ToString::to_string).unwrap_or_default();
+        let detail = format!("its version is {version}, and {required} is required");
+        let issue = Issue::of_tool(IssueType::ToolOutdated, tool, "version", detail);
+        found.push(by_installing(tool, issue.evidence(version.to_string())));
+    }
 }
 
 /// Words that say both what a tool is good for, and what it needs or does.

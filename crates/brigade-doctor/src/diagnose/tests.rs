@@ -79,7 +79,7 @@ fn of_tools<'c>(catalog: &'c Catalog, files: Option<&ToolFiles>, items: &[Projec
     let mut found = ToolIssues::default();
     for tool in catalog.tools() {
         let (files, projections) = if tool.id == "greet" { (files, items) } else { (None, &[][..]) };
-        let state = ToolState { catalog, tool, files, projections, policy: None };
+        let state = ToolState { catalog, tool, files, projections, policy: None, presence: None };
         diagnose_tool(&state, now(), &mut found);
     }
     Snapshot { tools: Some(found), ..of_catalog(catalog) }

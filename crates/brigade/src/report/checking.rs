@@ -61,8 +61,8 @@ impl CheckedTool {
             program: presence.program.clone(),
             version: VersionRow {
                 required: tool.version.as_ref().map(ToString::to_string),
-                observed: None,
-                observed_at: None,
+                observed: presence.version.as_ref().map(ToString::to_string),
+                observed_at: presence.observed_at,
                 satisfied: presence.satisfied,
             },
             install: tool.install.as_deref().map(InstallRow::of),
@@ -103,6 +103,8 @@ pub struct CheckReport {
     pub counts: CheckCounts,
     /// Whether commands of entries were run for it.
     pub ran_checks: bool,
+    /// What could not be observed or kept.
+    pub notes: Vec<String>,
 }
 
 impl Report for CheckReport {

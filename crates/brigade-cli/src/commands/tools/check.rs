@@ -1,15 +1,15 @@
 //! `brigade tools check`
 
-use brigade::{CheckReport, Error, WhatToCheck};
+use brigade::{CheckReport, Error, RunChecks, WhatToCheck};
 use clap::Args;
 
 use crate::session::Session;
 
-/// Look whether tools are there, without starting anything
+/// Look whether tools are there, without starting anything unless asked to
 ///
 /// Looks for programs on PATH, scripts, skills, runtimes and the programs of agents, and answers install checks of the
-/// forms `which X`, `command -v X` and `test -x|-f|-d P`. What only a start would tell is unknown. Exits with 1 unless
-/// all are available.
+/// forms `which X`, `command -v X` and `test -x|-f|-d P`. What only a start tells is what `--run-checks` saw last, until
+/// the program changes, or unknown. Exits with 1 unless all are available.
 #[derive(Args, Debug)]
 pub(crate) struct CheckArgs {
     /// Ids of the tools
@@ -18,6 +18,9 @@ pub(crate) struct CheckArgs {
     /// Look for all enabled tools
     #[arg(long, conflicts_with = "ids")]
     all: bool,
+    /// Start other install checks and version commands: read-only, 10 s each, with PATH and HOME alone
+    #[arg(long)]
+    run_checks: bool,
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &CheckArgs) -> Result<CheckReport, Error> {
@@ -25,5 +28,6 @@ pub(crate) fn run(session: &Session<'_>, arguments: &CheckArgs) -> Result<CheckR
         true => WhatToCheck::All,
         false => WhatToCheck::Named(arguments.ids.clone()),
     };
-    session.workspace()?.catalog().check(&what)
+    let checks = if arguments.run_checks { RunChecks::Yes } else { RunChecks::No };
+    session.workspace()?.catalog().check(&what, checks)
 }

@@ -1,6 +1,8 @@
 //! Tools that were found, and how they were used.
 
-use brigade::{CheckReport, FindReport, SearchReport, ShownTool, StateReason, StatsReport, Suggestion};
+use brigade::{
+    CheckReport, CheckedTool, FindReport, SearchReport, ShownTool, StateReason, StatsReport, Suggestion,
+};
 
 use crate::render::page::Page;
 use crate::render::table::{Fit, Table};
@@ -74,26 +76,42 @@ impl View for SearchReport {
 
 impl View for CheckReport {
     fn show(&self, page: &mut Page) {
+        notes(&self.notes, page);
         if self.tools.is_empty() {
             page.data.line("no tool is enabled");
             return page.next("brigade tools list");
         }
-        let mut table =
-            Table::new([("id", Fit::Whole), ("state", Fit::Whole), ("program", Fit::Cut), ("why", Fit::Cut)]);
+        let mut table = Table::new([
+            ("id", Fit::Whole),
+            ("state", Fit::Whole),
+            ("version", Fit::Whole),
+            ("program", Fit::Cut),
+            ("why", Fit::Cut),
+        ]);
         for tool in &self.tools {
             let why: Vec<&str> = tool.reasons.iter().map(|reason| reason.message.as_str()).collect();
             table.row([
                 tool_id(&tool.id, false),
                 words::status(&tool.state),
+                Text::from(tool.version.observed.as_deref().unwrap_or("")),
                 Text::from(tool.program.as_deref().unwrap_or("")),
                 Text::from(why.join("; ")),
             ]);
         }
         page.data.table(table);
-        let missing = |tool: &&brigade::CheckedTool| tool.state == "missing" && tool.install.is_some();
-        match self.tools.iter().find(missing) {
-            Some(tool) => page.next(&format!("brigade tools install {}", tool.id)),
-            None => page.next(&format!("brigade tools show {}", self.tools[0].id)),
+        let is_installable = |tool: &&CheckedTool| {
+            let has_command = tool.install.as_ref().is_some_and(|install| !install.command.is_empty());
+            matches!(tool.state.as_str(), "missing" | "outdated") && has_command
+        };
+        let is_untold = |tool: &&CheckedTool| {
+            let needs_start = |code: &str| matches!(code, "check_not_run" | "version_unobserved");
+            tool.state == "unknown" && tool.reasons.iter().any(|reason| needs_start(&reason.code))
+        };
+        let untold = self.tools.iter().find(is_untold).filter(|_| !self.ran_checks);
+        match (self.tools.iter().find(is_installable), untold) {
+            (Some(tool), _) => page.next(&format!("brigade tools install {}", tool.id)),
+            (None, Some(tool)) => page.next(&format!("brigade tools check {} --run-checks", tool.id)),
+            (None, None) => page.next(&format!("brigade tools show {}", self.tools[0].id)),
         }
     }
 }

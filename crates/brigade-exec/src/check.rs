@@ -1,0 +1,66 @@
+//! Runs a program that tells whether a tool is there, to its end.
+
+use brigade_core::Object;
+use brigade_process::{Control, Exit, Sink, Spec, Stream, run};
+use brigade_redact::Redactor;
+
+use crate::peer::{Peer, Spoken};
+use crate::talk::{Talk, talk};
+
+/// The number of bytes that are kept of each stream.
+const KEPT: usize = 64 * 1024;
+
+/// What a check told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// How it ended by itself; `None` if it was not started, or was ended.
+    pub exit: Option<Exit>,
+    /// Why it was not started, or was ended.
+    pub problem: Option<String>,
+    /// The start of what it printed, without secrets: standard output.
+    pub stdout: String,
+    /// The same of standard error.
+    pub stderr: String,
+}
+
+/// Runs a check to its end. It gets no input.
+pub fn check(start: &Talk<'_>) -> Told {
+    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+    let mut sink = |stream: Stream, bytes: &[u8]| {
+        let kept = match stream {
+            Stream::Stdout => &mut stdout,
+            Stream::Stderr => &mut stderr,
+        };
+        kept.extend_from_slice(&bytes[..bytes.len().min(KEPT - kept.len())]);
+        Ok(())
+    };
+    let Spoken { outcome, problem } = talk(start, &mut sink, &mut Silent);
+    let redactor = Redactor::new(start.secrets);
+    let text = |bytes: &[u8]| redactor.redact_str(&String::from_utf8_lossy(bytes));
+    let mut told = Told { exit: None, problem, stdout: text(&stdout), stderr: text(&stderr) };
+    match outcome {
+        Some(outcome) if outcome.timed_out() => {
+            told.problem = Some(format!("it did not end within {} s", start.timeout.as_secs_f64()));
+        }
+        Some(outcome) if outcome.cancelled() => told.problem = Some("it was cancelled".to_owned()),
+        Some(outcome) => told.exit = Some(outcome.exit),
+        None => {}
+    }
+    told
+}
+
+/// Says nothing, and waits for the end.
+struct Silent;
+
+impl Peer for Silent {
+    fn speak(&mut self, spec: &Spec, sink: &mut dyn Sink, control: &Control, _: &Redactor) -> Spoken {
+        match run(spec, sink, control) {
+            Ok(outcome) => Spoken { outcome: Some(outcome), problem: None },
+            Err(error) => Spoken { outcome: None, problem: Some(error.to_string()) },
+        }
+    }
+
+    fn receipt_keys(&self, _: &Redactor) -> Object {
+        Object::new()
+    }
+}

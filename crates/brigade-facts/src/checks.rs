@@ -1,0 +1,244 @@
+//! What commands told that look whether a tool is there, kept until one of the files changes that they were started
+//! from.
+//!
+//! `tools check --run-checks` and installations start `install.check` and `version_command`. Everything else takes what
+//! they told from `.brigade/tools/checks.json`. The file is a cache: it can be deleted at any time, and a damaged one
+//! tells nothing and is replaced.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use brigade_call::VerifiedStart;
+use brigade_catalog::{Catalog, Version};
+use brigade_core::json::{from_json, to_json};
+use brigade_core::{Dialect, Json, Timestamp};
+use brigade_fs::{Fs, FsError, RelPath};
+use serde::{Deserialize, Serialize};
+
+/// The cache file.
+pub const CHECKS: &str = ".brigade/tools/checks.json";
+
+/// The schema id of that file, and what the ids of all versions begin with.
+const SCHEMA: &str = "brigade.checks.v1";
+const SCHEMA_OF_ANY_VERSION: &str = "brigade.checks.v";
+
+/// The largest such file that is read.
+const LIMIT: u64 = 16 << 20;
+
+/// A command that was started from more files is not kept.
+const MOST_FILES: usize = 256;
+
+/// What commands told, by command line.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct KeptChecks {
+    commands: BTreeMap<String, KeptCheck>,
+    state: State,
+}
+
+/// Whether the file can be used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Sound,
+    Damaged,
+    Newer,
+}
+
+/// What a command told.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KeptCheck {
+    /// When it was started.
+    pub observed_at: Timestamp,
+    /// Whether it succeeded.
+    pub succeeded: bool,
+    /// The version that it printed.
+    pub version: Option<String>,
+    /// The files that it was started from, its program first.
+    files: Vec<Stamp>,
+}
+
+/// A file as it was.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Stamp {
+    path: String,
+    size: u64,
+    modified: Timestamp,
+}
+
+/// The file.
+#[derive(Serialize, Deserialize)]
+struct Document {
+    schema: String,
+    commands: BTreeMap<String, KeptCheck>,
+}
+
+impl KeptChecks {
+    /// Reads the cache.
+    pub fn read(fs: &dyn Fs) -> KeptChecks {
+        match fs.read(&path(), LIMIT) {
+            Ok(bytes) => KeptChecks::parse(&bytes),
+            Err(error) if error.is_not_found() => KeptChecks::default(),
+            Err(_) => KeptChecks { state: State::Damaged, ..KeptChecks::default() },
+        }
+    }
+
+    fn parse(bytes: &[u8]) -> KeptChecks {
+        let json = Json::parse_bytes(bytes, Dialect::Strict).unwrap_or(Json::Null);
+        match from_json::<Document>(&json) {
+            Ok(Document { schema, commands }) if schema == SCHEMA => {
+                KeptChecks { commands, state: State::Sound }
+            }
+            _ => {
+                let id = json.get("schema").and_then(Json::as_str).unwrap_or_default();
+                let is_newer = id != SCHEMA && id.starts_with(SCHEMA_OF_ANY_VERSION);
+                let state = if is_newer { State::Newer } else { State::Damaged };
+                KeptChecks { state, ..KeptChecks::default() }
+            }
+        }
+    }
+
+    /// Returns what is wrong with the file, for people.
+    pub fn problem(&self) -> Option<String> {
+        match self.state {
+            State::Sound => None,
+            State::Damaged => {
+                Some(format!("{CHECKS} is damaged and is not used; the next --run-checks replaces it"))
+            }
+            State::Newer => Some(format!("{CHECKS} is of a newer version of Brigade and is left alone")),
+        }
+    }
+
+    /// Returns what a command told, unless a file that it was started from is another one now. `program` is where its
+    /// program is found now.
+    pub fn of(&self, fs: &dyn Fs, command: &str, program: &Path) -> Option<&KeptCheck> {
+        let kept = self.commands.get(command)?;
+        let (first, _) = kept.files.split_first()?;
+        let is_same = |was: &Stamp| Stamp::of(fs, &was.path).as_ref() == Some(was);
+        (Path::new(&first.path) == program && kept.files.iter().all(is_same)).then_some(kept)
+    }
+
+    /// Keeps what a command told that was started from these files. They were read before it was started, so a change
+    /// in the meantime is one that is seen later.
+    pub fn keep(&mut self, command: &str, told: KeptCheck) {
+        self.commands.insert(command.to_owned(), told);
+    }
+
+    /// Writes the cache, without commands that no entry has any more. A file of a newer version is left alone.
+    ///
+    /// # Errors
+    /// Fails on a disk error. The earlier cache is then as it was.
+    pub fn write(mut self, fs: &dyn Fs, catalog: &Catalog) -> Result<(), FsError> {
+        if self.state == State::Newer {
+            return Ok(());
+        }
+        let tools = || catalog.tools().iter().chain(catalog.shadowed().iter().map(|hidden| &hidden.tool));
+        let mut named: Vec<&str> =
+            tools().flat_map(|tool| [tool.check_to_run(), tool.version_to_run()]).flatten().collect();
+        named.sort_unstable();
+        self.commands.retain(|command, _| named.binary_search(&command.as_str()).is_ok());
+        let document = Document { schema: SCHEMA.to_owned(), commands: self.commands };
+        let text = to_json(&document).expect("what commands told is JSON").to_pretty();
+        fs.create_dir_all(&path().parent())?;
+        fs.write_cache(&path(), text.as_bytes())
+    }
+}
+
+impl KeptCheck {
+    /// Looks at the files of a start, before it. `None` if there are too many, or one cannot be looked at.
+    pub fn before(fs: &dyn Fs, start: &VerifiedStart, now: Timestamp) -> Option<KeptCheck> {
+        let program = start.program().to_str()?;
+        let named = start.files().keys().map(String::as_str).filter(|path| *path != program);
+        let files: Vec<Stamp> =
+            std::iter::once(program).chain(named).map(|path| Stamp::of(fs, path)).collect::<Option<_>>()?;
+        (files.len() <= MOST_FILES).then_some(KeptCheck {
+            observed_at: now,
+            succeeded: false,
+            version: None,
+            files,
+        })
+    }
+
+    /// Adds what it told.
+    #[must_use]
+    pub fn told(self, succeeded: bool, version: Option<&Version>) -> KeptCheck {
+        KeptCheck { succeeded, version: version.map(ToString::to_string), ..self }
+    }
+
+    /// Returns the version that it printed.
+    pub fn version(&self) -> Option<Version> {
+        self.version.as_deref()?.parse().ok()
+    }
+}
+
+impl Stamp {
+    /// Looks at a file: absolute, or below the workspace.
+    fn of(fs: &dyn Fs, path: &str) -> Option<Stamp> {
+        let metadata = fs.metadata_outside(&fs.root().join(path)).ok()?;
+        Some(Stamp { path: path.to_owned(), size: metadata.len, modified: metadata.modified })
+    }
+}
+
+fn path() -> RelPath {
+    CHECKS.parse().expect("paths in the program stay inside the workspace")
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_catalog::Level;
+    use brigade_fs::{DiskFs, FileMode};
+
+    use super::*;
+
+    /// What `tool --version` told, started from the program at this path.
+    fn told(fs: &dyn Fs, program: &Path) -> KeptCheck {
+        let stamp = Stamp::of(fs, program.to_str().unwrap()).unwrap();
+        let observed_at = Timestamp::from_unix_micros(5_000_000);
+        KeptCheck { observed_at, succeeded: true, version: Some("1.2".to_owned()), files: vec![stamp] }
+    }
+
+    fn rel(path: &str) -> RelPath {
+        path.parse().unwrap()
+    }
+
+    #[test]
+    fn what_was_told_is_forgotten_when_the_program_is_another_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let fs = DiskFs::open(folder.path()).unwrap();
+        for name in ["one", "two"] {
+            fs.write_atomic(&rel(name), b"#!/bin/sh\n", FileMode::Exactly(0o755)).unwrap();
+        }
+        let (one, two) = (fs.root().join("one"), fs.root().join("two"));
+        let mut kept = KeptChecks::read(&fs);
+        kept.keep("one --version", told(&fs, &one));
+        kept.keep("gone --version", told(&fs, &two));
+        let text =
+            "[[tool]]\nid = 'one'\nname = 'One'\nfamily = 'script'\nversion_command = 'one --version'\n";
+        let catalog = Catalog::parse("tools.toml", Level::Project, text.as_bytes());
+        kept.write(&fs, &catalog).unwrap();
+        let kept = KeptChecks::read(&fs);
+        assert_eq!(kept.commands.len(), 1, "a command that no entry has is not kept");
+        assert_eq!(kept.of(&fs, "one --version", &one), Some(&told(&fs, &one)));
+        assert_eq!(kept.of(&fs, "one --version", &two), None);
+        assert_eq!(kept.of(&fs, "one -v", &one), None);
+        fs.write_atomic(&rel("one"), b"#!/bin/bash\n", FileMode::Exactly(0o755)).unwrap();
+        assert_eq!(kept.of(&fs, "one --version", &one), None);
+        fs.remove(&rel("one")).unwrap();
+        assert_eq!(kept.of(&fs, "one --version", &one), None);
+    }
+
+    #[test]
+    fn a_file_that_is_something_else_tells_nothing() {
+        let good = format!(r#"{{"schema": "{SCHEMA}", "commands": {{}}}}"#);
+        assert_eq!(KeptChecks::parse(good.as_bytes()), KeptChecks::default());
+        for (bad, state) in [
+            ("", State::Damaged),
+            ("[]", State::Damaged),
+            (&good[..20], State::Damaged),
+            (&good.replace("{}}", "{\"x\": 1}}"), State::Damaged),
+            (&good.replace(".v1", ".v2"), State::Newer),
+        ] {
+            let read = KeptChecks::parse(bad.as_bytes());
+            assert_eq!((read.state, read.problem().is_some()), (state, true), "{bad}");
+        }
+    }
+}

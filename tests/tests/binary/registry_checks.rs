@@ -1,0 +1,210 @@
+//! `tools check --run-checks`: what only a start tells, and how long it holds.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::disallowed_methods, reason = "tests set up files and look at what the binary left")]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use brigade_tests::Site;
+use serde_json::{Value, json};
+
+/// The cache of what was told.
+const CHECKS: &str = ".brigade/tools/checks.json";
+
+/// A site with programs on PATH, and these lines in the entry of the tool `yq`.
+fn site(programs: &[(&str, &str)], lines: &str) -> Site {
+    let site = Site::empty();
+    site.workspace.write(".brigade/tools.toml", entry("yq", lines));
+    let bin = site.beside("bin");
+    fs::create_dir_all(&bin).unwrap();
+    let site = site.env("PATH", format!("{}:/usr/bin:/bin", bin.display()));
+    programs.iter().for_each(|(name, body)| program(&site, name, body));
+    site
+}
+
+fn entry(id: &str, lines: &str) -> String {
+    format!(
+        "[[tool]]\nid = \"{id}\"\nname = \"{id}\"\nfamily = \"script\"\ncommand = \"myq -P\"\n\
+         source = {{ kind = \"cli\" }}\n{lines}\n"
+    )
+}
+
+/// Puts a shell script on PATH.
+fn program(site: &Site, name: &str, body: &str) {
+    let path = site.beside("bin").join(name);
+    fs::write(&path, format!("#!/bin/sh\n{body}\n")).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// Checks `yq`; returns its row.
+#[track_caller]
+fn check(site: &Site, more: &[&str], code: i32) -> Value {
+    let document = site.json(["check", "yq"].iter().chain(more)).expect(code);
+    assert_eq!(document["ran_checks"], json!(more.contains(&"--run-checks")));
+    document["tools"][0].clone()
+}
+
+const VERSION: &str = "version = \">=4.30, <5\"\nversion_command = \"myq --version\"";
+
+#[test]
+fn a_version_is_observed_on_request_and_holds_until_the_program_changes() {
+    let site = site(&[("myq", "echo \"yq (https://x.example) version v4.40.5\"")], VERSION);
+    let row = check(&site, &[], 1);
+    assert_eq!(
+        (&row["state"], &row["reasons"][0]["code"]),
+        (&json!("unknown"), &json!("version_unobserved"))
+    );
+    assert!(!site.workspace.join(CHECKS).exists());
+
+    let row = check(&site, &["--run-checks"], 0);
+    assert_eq!((&row["state"], &row["version"]["observed"]), (&json!("available"), &json!("4.40.5")));
+    assert_eq!((&row["version"]["satisfied"], &row["reasons"]), (&json!(true), &json!([])));
+    let at = row["version"]["observed_at"].as_str().unwrap().to_owned();
+    let mode = fs::metadata(site.workspace.join(CHECKS)).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+
+    // Everybody takes what was told, and nobody starts anything for it.
+    let row = check(&site, &[], 0);
+    assert_eq!((&row["state"], &row["version"]["observed_at"]), (&json!("available"), &json!(at)));
+    assert_eq!(site.json(["show", "yq"]).expect(0)["tool"]["state"], "available");
+    assert_eq!(site.json(["list", "--available"]).expect(0)["tool_count"], 1);
+    site.json(["find", "--source", "cli", "--available"]).expect(0);
+    // No call was made, and no receipt.
+    assert_eq!(site.json(["call", "list"]).expect(0)["calls"], json!([]));
+    assert_eq!(site.json(["run", "list"]).expect(0)["runs"], json!([]));
+
+    program(&site, "myq", "echo 'version 3.2'");
+    assert_eq!(check(&site, &[], 1)["state"], "unknown");
+    let row = check(&site, &["--run-checks"], 1);
+    assert_eq!((&row["state"], &row["version"]["observed"]), (&json!("outdated"), &json!("3.2")));
+    let warnings = site.json(["call", "plan", "yq"]).json["warnings"].to_string();
+    assert!(warnings.contains("its version is 3.2, and >=4.30, <5 is required"), "{warnings}");
+    assert_eq!(
+        (&row["version"]["satisfied"], &row["reasons"][0]["code"]),
+        (&json!(false), &json!("version_outdated"))
+    );
+    let all = site.json(["check", "--all"]).expect(1);
+    assert_eq!(all["counts"], json!({"available": 0, "missing": 0, "outdated": 1, "unknown": 0}));
+    // Another program on PATH is another program, whatever the first one told.
+    fs::remove_file(site.beside("bin").join("myq")).unwrap();
+    assert_eq!(check(&site, &[], 1)["state"], "missing");
+}
+
+#[test]
+fn a_check_of_another_shape_is_started_on_request() {
+    let site = site(&[("myq", "test -f here"), ("other", "exit 3")], "install = { check = \"myq eval\" }");
+    assert_eq!(check(&site, &[], 1)["reasons"][0]["code"], "check_not_run");
+    let row = check(&site, &["--run-checks"], 1);
+    assert_eq!((&row["state"], &row["reasons"][0]["code"]), (&json!("missing"), &json!("check_failed")));
+    site.workspace.write("here", "");
+    assert_eq!(check(&site, &[], 1)["state"], "missing", "what was told holds until the program changes");
+    assert_eq!(check(&site, &["--run-checks"], 0)["state"], "available");
+    assert_eq!(check(&site, &[], 0)["state"], "available");
+}
+
+#[test]
+fn a_check_reads_and_has_path_and_home_alone() {
+    let body = "{ echo x > left; } 2>/dev/null; { echo x > \"$HOME/left\"; } 2>/dev/null; echo x > \"$TMPDIR/mine\" \
+        && test -z \"$SECRET_OF_HOST$LANG$USER\" && test -n \"$HOME\" && echo 1.5";
+    let site = site(&[("myq", body)], "version = \"1.5\"\nversion_command = \"myq --version\"")
+        .env("SECRET_OF_HOST", "hunter2")
+        .env("LANG", "C");
+    site.workspace.write(".brigade/tools/policy.toml", "environment.pass = [\"SECRET_OF_HOST\"]\n");
+    let row = check(&site, &["--run-checks"], 0);
+    assert_eq!(row["version"]["observed"], "1.5");
+    let homes = [site.workspace.join("left"), site.workspace.home().join("left")];
+    assert!(!homes.iter().any(|left| left.exists()), "a check writes nothing");
+}
+
+#[test]
+fn risky_commands_and_what_the_policy_refuses_are_not_started() {
+    for (lines, policy, why) in [
+        ("version = \"1\"\nversion_command = \"sh -c 'echo 1'\"", "", "its commands as text"),
+        ("version = \"1\"\nversion_command = \"sudo myq --version\"", "", "sudo"),
+        (VERSION, "denied_effects = [\"local-read\"]\n", "local-read"),
+        (VERSION, "allowed_levels = [\"user\"]\n", "level `project`"),
+        (VERSION, "max_timeout = \"soon\"\n", "max_timeout"),
+    ] {
+        let site = site(&[("myq", "touch \"$HOME/started\"; echo 4.40")], lines);
+        site.workspace.write(".brigade/tools/policy.toml", policy);
+        let row = check(&site, &["--run-checks"], 1);
+        let reason = row["reasons"][0]["message"].as_str().unwrap();
+        assert!(reason.contains("not started") && reason.contains(why), "{why}: {reason}");
+        assert_eq!(row["state"], "unknown");
+        assert!(!site.workspace.home().join("started").exists());
+    }
+}
+
+#[test]
+fn only_enabled_and_named_entries_are_started() {
+    let site = site(&[("myq", "echo 4.40")], &format!("enabled = false\n{VERSION}"));
+    let all = site.json(["check", "--all", "--run-checks"]).expect(0);
+    assert_eq!((&all["tools"], site.workspace.join(CHECKS).exists()), (&json!([]), false));
+    assert_eq!(check(&site, &["--run-checks"], 0)["version"]["observed"], "4.40");
+}
+
+#[test]
+fn what_never_ends_is_ended_and_what_fails_tells_nothing() {
+    let site = site(&[("myq", "exit 3")], VERSION);
+    let row = check(&site, &["--run-checks"], 1);
+    assert!(row["reasons"][0]["message"].as_str().unwrap().contains("exit code 3"), "{row:#}");
+    program(&site, "myq", "exec sleep 600");
+    site.workspace.write(".brigade/tools/policy.toml", "max_timeout = 0.2\n");
+    let row = check(&site, &["--run-checks"], 1);
+    assert!(row["reasons"][0]["message"].as_str().unwrap().contains("did not end"), "{row:#}");
+}
+
+#[test]
+fn a_damaged_cache_is_said_and_replaced() {
+    let site = site(&[("myq", "echo 4.40")], VERSION);
+    site.workspace.write(CHECKS, "{\"schema\": \"brigade.checks.v1\", \"comma");
+    assert_eq!(check(&site, &[], 1)["state"], "unknown");
+    let document = site.json(["check", "yq", "--run-checks"]).expect(0);
+    assert!(document["notes"][0].as_str().unwrap().contains("checks.json is damaged"), "{document:#}");
+    let document = site.json(["check", "yq", "--run-checks"]).expect(0);
+    assert_eq!(document["notes"], json!([]));
+    assert_eq!(check(&site, &[], 0)["state"], "available");
+}
+
+/// Returns the codes and fixes of the doctor's issues of `yq` that are about absence.
+fn issues(site: &Site) -> Vec<(String, String)> {
+    let document = site.json(["doctor"]);
+    let rows = document.json["issues"].as_array().unwrap().clone();
+    let text = |row: &Value, key: &str| row[key].as_str().unwrap_or_default().to_owned();
+    rows.iter()
+        .map(|row| (text(row, "issue_type"), text(row, "fix")))
+        .filter(|(kind, _)| kind.starts_with("tool_") || kind == "missing_command")
+        .collect()
+}
+
+#[test]
+fn the_doctor_says_what_is_missing_and_what_is_outdated() {
+    let install = "[tool.install]\ncommand = \"fetcher yq\"\n";
+    let site = site(&[("myq", "echo 3.1")], &format!("{VERSION}\n{install}"));
+    assert_eq!(issues(&site), []);
+    site.json(["check", "--all", "--run-checks"]).expect(1);
+    let fix = "brigade tools install yq".to_owned();
+    assert_eq!(issues(&site), [("tool_outdated".to_owned(), fix.clone())]);
+
+    let missing = |lines: &str| {
+        let site = self::site(&[], lines);
+        issues(&site)
+    };
+    assert_eq!(missing(install), [("missing_command".to_owned(), fix.clone())]);
+    let there = "check = \"test -f there\"\n";
+    assert_eq!(
+        missing(&format!("{install}{there}")),
+        [("missing_command".to_owned(), fix.clone())],
+        "one absence is told once"
+    );
+    assert_eq!(missing(&format!("availability = \"conditional\"\n{install}{there}")), []);
+    let site = self::site(&[("myq", "")], &format!("availability = \"installed\"\n{install}{there}"));
+    assert_eq!(issues(&site), [("tool_missing".to_owned(), fix)]);
+    let harness = "[[tool]]\nid = \"yq\"\nname = \"yq\"\nfamily = \"custom\"\n\
+                   source = { kind = \"harness\", provider = \"amp\" }\n";
+    site.workspace.write(".brigade/tools.toml", harness);
+    assert_eq!(issues(&site), [("tool_missing".to_owned(), "brigade tools show yq".to_owned())]);
+    site.workspace.write(".brigade/tools.toml", format!("{harness}availability = \"conditional\"\n"));
+    assert_eq!(issues(&site), []);
+}
