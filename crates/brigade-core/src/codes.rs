@@ -66,6 +66,7 @@ codes! {
     INSIDE_A_RUN = "inside_a_run": "A program of a run asked for it. Nothing that decides or widens rights is done from inside a run.";
     ADDRESS_TAKEN = "address_taken": "The address or socket cannot be listened on: another process has it, or its folder is not the user's own.";
     CALL_OF_AGENT = "call_of_agent": "The call belongs to an agent, and only the agent goes on with it. A person can approve, hold or reject it.";
+    NOT_ITS_TURN = "not_its_turn": "Other calls of the agent run, in this gateway or another one. The call runs when one of them has ended.";
     ALREADY_RUN = "already_run": "The call was run or is running. A call runs only once.";
     NEWER_VERSION = "newer_version": "A newer version of Brigade wrote the record. Use that version to change it.";
     CALL_BLOCKED = "call_blocked": "The call cannot be queued, approved or run. Each blocker has its own code.";

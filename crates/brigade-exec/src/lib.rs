@@ -45,5 +45,5 @@ pub use observed::Watch;
 pub use peer::{KeptPeer, Peer, Spoken};
 pub use program::{FileStamp, KnownDigests, OpenedProgram};
 pub use receipt::{RunPaths, with_checkpoints};
-pub use run_files::{RunFiles, left_drops};
+pub use run_files::{Drops, RunFiles, left_drops};
 pub use talk::{Talk, talk};

@@ -18,6 +18,15 @@ const INCOMING: &str = ".brigade/tools/checkpoints/incoming";
 /// A run has certainly been claimed this long after its directory was created.
 const STARTS_WITHIN: Duration = Duration::from_secs(60 * 60);
 
+/// Whether the program of a run may drop checkpoints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Drops {
+    /// It gets a directory for them.
+    Taken,
+    /// It does not know where: it was started before, for many calls.
+    None,
+}
+
 /// The files of a run that is about to start.
 pub struct RunFiles {
     /// The open logs.
@@ -35,7 +44,7 @@ impl RunFiles {
     ///
     /// # Errors
     /// Fails if the name of a log is taken by something else than a file, or on a file error.
-    pub fn create(fs: &dyn Fs, run_id: &RunId, paths: &RunPaths) -> Result<RunFiles, FsError> {
+    pub fn create(fs: &dyn Fs, run_id: &RunId, paths: &RunPaths, drops: Drops) -> Result<RunFiles, FsError> {
         fs.create_dir_all(&rel(RUNS))?;
         let mut created = Vec::new();
         let mut is_used = false;
@@ -57,7 +66,11 @@ impl RunFiles {
             }
         };
         let logs = Logs { stdout: log(rel(&paths.stdout_log))?, stderr: log(rel(&paths.stderr_log))? };
-        Ok(RunFiles { logs, dropped: make_drops(fs, run_id)?, created, is_used })
+        let dropped = match drops {
+            Drops::Taken => make_drops(fs, run_id)?,
+            Drops::None => drops_of(run_id),
+        };
+        Ok(RunFiles { logs, dropped, created, is_used })
     }
 
     /// Removes the files of a run that did not start.
@@ -99,9 +112,13 @@ fn make_drops(fs: &dyn Fs, run_id: &RunId) -> Result<RelPath, FsError> {
             let _ = fs.remove_tree(&folder);
         }
     }
-    let folder = parent.join(run_id.as_str()).expect("a run id is a file name");
+    let folder = drops_of(run_id);
     fs.create_dir_all(&folder)?;
     Ok(folder)
+}
+
+fn drops_of(run_id: &RunId) -> RelPath {
+    rel(INCOMING).join(run_id.as_str()).expect("a run id is a file name")
 }
 
 /// Tells whether a run has a receipt.
@@ -126,18 +143,24 @@ mod tests {
         let fs = MemoryFs::new();
         let run: RunId = "run-1".parse().unwrap();
         let paths = RunPaths::of(&run);
-        let first = RunFiles::create(&fs, &run, &paths).unwrap();
+        let first = RunFiles::create(&fs, &run, &paths, Drops::Taken).unwrap();
         assert!(!first.is_used && fs.exists(&first.dropped).unwrap());
-        let mut again = RunFiles::create(&fs, &run, &paths).unwrap();
+        let mut again = RunFiles::create(&fs, &run, &paths, Drops::Taken).unwrap();
         again.discard(&fs);
         assert!(fs.exists(&rel(&paths.stdout_log)).unwrap(), "what was there before stays");
         again.logs.stdout.write(b"x").unwrap();
-        assert!(RunFiles::create(&fs, &run, &paths).unwrap().is_used);
+        assert!(RunFiles::create(&fs, &run, &paths, Drops::Taken).unwrap().is_used);
 
         fs.write_atomic(&rel(&paths.receipt), b"{}", FileMode::Private).unwrap();
         assert_eq!(left_drops(&fs, SystemClock.now(), &|_| true), []);
         assert_eq!(left_drops(&fs, SystemClock.now(), &|_| false), std::slice::from_ref(&first.dropped));
-        RunFiles::create(&fs, &"run-2".parse().unwrap(), &RunPaths::of(&"run-2".parse().unwrap())).unwrap();
+        RunFiles::create(
+            &fs,
+            &"run-2".parse().unwrap(),
+            &RunPaths::of(&"run-2".parse().unwrap()),
+            Drops::Taken,
+        )
+        .unwrap();
         assert!(!fs.exists(&first.dropped).unwrap());
     }
 }

@@ -273,6 +273,7 @@ impl ToolReader<'_> {
         let Some(path) = self.program_path(&argv, directory) else {
             return (None, ProgramFact::NotFound);
         };
+        fs.note(&path);
         match OpenedProgram::open_known(&path, &self.host) {
             Ok(program) => {
                 let shown = match path.strip_prefix(fs.root()) {

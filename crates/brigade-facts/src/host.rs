@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use brigade_command::{Reads, find_program};
 use brigade_core::Clock;
 use brigade_exec::HostEnvironment;
-use brigade_fs::Fs;
+use brigade_fs::{Fs, Location};
 use brigade_mcp::PinStore;
 use brigade_policy::PolicyState;
 use brigade_process::{Installation, NamedBy, Surroundings, installation_in};
@@ -61,7 +61,30 @@ impl<'a> Host<'a> {
             let is_text = reads.named_by_workspace.contains(program);
             (program.as_path(), if is_text { NamedBy::Workspace } else { NamedBy::Command })
         });
+        for program in &reads.executed {
+            self.note_installation(program);
+            if let Ok(real) = self.fs.resolve(&program.to_string_lossy(), None) {
+                let real = match real {
+                    Location::Inside(path) => self.fs.root().join(path.as_path()),
+                    Location::Outside(path) => path,
+                };
+                self.note_installation(&real);
+            }
+        }
         installation_in(programs, &surroundings)
+    }
+
+    /// Notes what tells where a program is installed: its directory, the one above, and the libraries there.
+    fn note_installation(&self, program: &Path) {
+        self.fs.note(program);
+        let directory = program.parent();
+        let prefix = directory.and_then(Path::parent);
+        for path in directory.into_iter().chain(prefix) {
+            self.fs.note(path);
+        }
+        if let Some(prefix) = prefix {
+            self.fs.note(&prefix.join("lib"));
+        }
     }
 
     pub(crate) fn is_set(&self, name: &str) -> bool {

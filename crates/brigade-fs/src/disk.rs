@@ -63,6 +63,24 @@ impl DiskFs {
         self.root.open_beneath(path.as_path(), flags, Mode::empty()).explain(operation, path.as_str())
     }
 
+    /// Returns a path inside that no link is on, which nearly all are. The last name may be missing.
+    fn without_links(&self, path: &Path) -> Option<RelPath> {
+        let inside = if path.is_absolute() { path.strip_prefix(&self.path).ok()? } else { path };
+        let plain = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+        if !inside.components().all(plain) {
+            return None;
+        }
+        let path = RelPath::try_from(inside).ok()?;
+        if path.is_root() || self.root.is_without_links(path.as_path()) {
+            return Some(path);
+        }
+        let parent = path.parent();
+        if !parent.is_root() && !self.root.is_without_links(parent.as_path()) {
+            return None;
+        }
+        self.link_metadata(&path).is_err_and(|error| error.is_not_found()).then_some(path)
+    }
+
     pub(crate) fn parent<'a>(
         &self,
         operation: &'static str,
@@ -79,6 +97,9 @@ impl Fs for DiskFs {
 
     fn resolve(&self, path: &str, home: Option<&Path>) -> Result<Location, FsError> {
         let expanded = expand(path, home);
+        if let Some(plain) = self.without_links(&expanded) {
+            return Ok(Location::Inside(plain));
+        }
         let resolved = resolve_links(&self.path.join(expanded)).explain("resolve", path)?;
         match resolved.strip_prefix(&self.path) {
             Ok(inside) => RelPath::try_from(inside).map(Location::Inside).map_err(|_| {

@@ -315,6 +315,9 @@ pub trait Fs: Send + Sync {
     /// Returns [`FsErrorKind::Locked`] with the holder's text if `timeout` elapses first.
     fn lock(&self, path: &RelPath, holder: &str, timeout: Duration) -> Result<Lock, FsError>;
 
+    /// Says that a path is about to be looked at by other means. Only [`Traced`](crate::Traced) wants to know.
+    fn note(&self, _path: &Path) {}
+
     /// Writes a cache file: atomically, but not durably.
     ///
     /// # Errors

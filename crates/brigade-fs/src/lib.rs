@@ -25,6 +25,7 @@ mod error;
 mod faulty;
 mod fingerprint;
 mod fs;
+mod late;
 mod lines;
 mod lock;
 mod many;
@@ -32,6 +33,7 @@ mod memory;
 mod path;
 mod root;
 mod seen;
+mod traced;
 mod tree;
 
 pub use disk::DiskFs;
@@ -42,9 +44,11 @@ pub use fs::{
     DirEntry, FileId, FileKind, FileMode, Fs, Location, Metadata, Owner, ReadFile, Replacement, WriteFile,
     is_temporary,
 };
+pub use late::Late;
 pub use lines::{Line, Lines};
 pub use lock::Lock;
 pub use many::read_many;
 pub use memory::MemoryFs;
 pub use path::{InvalidPath, RelPath};
 pub use seen::{Mark, Seen};
+pub use traced::{Trace, Traced};

@@ -62,6 +62,22 @@ impl Root {
         self.walk(path, flags | OFlags::CLOEXEC, mode)
     }
 
+    /// Returns whether a path leads to something without a link on the way. Other systems and older kernels do not tell.
+    pub(crate) fn is_without_links(&self, path: &Path) -> bool {
+        #[cfg(target_os = "linux")]
+        {
+            use rustix::fs::ResolveFlags;
+            let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+            let flags = OFlags::PATH | OFlags::CLOEXEC;
+            rustix::fs::openat2(&self.folder, path, flags, Mode::empty(), resolve).is_ok()
+        }
+        #[cfg(not(target_os = "linux"))]
+        {
+            let _ = path;
+            false
+        }
+    }
+
     /// Opens the parent directory of a path, and returns it with the last name.
     pub(crate) fn open_parent<'a>(&self, path: &'a Path) -> io::Result<(OwnedFd, &'a Path)> {
         let name = path.file_name().ok_or(Errno::INVAL)?;

@@ -44,6 +44,11 @@ impl Mark {
             changed: (metadata.ctime(), metadata.ctime_nsec()),
         })
     }
+
+    /// Returns the change time, in microseconds since 1970.
+    pub fn changed_micros(&self) -> i64 {
+        self.changed.0.saturating_mul(1_000_000).saturating_add(self.changed.1 / 1_000)
+    }
 }
 
 #[cfg(test)]

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use brigade::core::{CallId, Json, RunId};
+use brigade::profile::SyncTime;
 use brigade::{
     AgentCall, ApprovedBy, Asked as FromAgent, Call, CallStatus, CancelToken, Env, Error, ErrorKind,
-    Listener, LogStream, McpProgress, Workspace,
+    Listener, LogStream, McpProgress, Workspace, codes,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -82,7 +83,7 @@ impl Gateway {
     /// Plans and queues a call, and runs it when it is approved already.
     pub(crate) async fn ask(self: &Arc<Self>, asker: &Asker, tool: &Shown, args: Value) -> Asked {
         let answer = |answer: Answer| Asked::Answer(Box::new(answer));
-        let workspace = workspace_of(&self.workspace, &asker.agent, None);
+        let workspace = self.recording(workspace_of(&self.workspace, &asker.agent, None));
         let view = self.view(&asker.agent).await;
         let id = tool.id.clone();
         let asked = blocking(move || {
@@ -154,7 +155,9 @@ impl Gateway {
         };
         let running = self.started(id, &token);
         let (tells, mut told) = tokio::sync::mpsc::channel(TOLD_AT_ONCE);
+        let most = u64::try_from(self.concurrent(&asker.agent)).unwrap_or(u64::MAX);
         let workspace = workspace_of(&self.workspace, &asker.agent, Some(token.clone()));
+        let workspace = self.recording(workspace.with_env(|env: Env| env.at_once(most)));
         // A client that reads slowly misses some of what a talkative server says.
         let listener = Listener::new(move |progress| drop(tells.try_send(progress)));
         let workspace = match asker.line.wants_progress() {
@@ -165,8 +168,7 @@ impl Gateway {
         let workspace = workspace.with_env(|env: Env| env.requester(Arc::new(client)));
         let mut asking: Option<std::pin::Pin<Box<dyn Future<Output = ()> + Send>>> = None;
         let mut asks = std::collections::VecDeque::new();
-        let call_id = id.clone();
-        let run = blocking(move || workspace.agent_calls().go_on(&call_id));
+        let run = self.go_on(workspace, id, &token);
         tokio::pin!(run);
         let mut ticks = tokio::time::interval_at((Instant::now() + TOLD).into(), TOLD);
         let mut is_cancelled = false;
@@ -258,6 +260,33 @@ impl Gateway {
         }
     }
 
+    /// Returns the workspace with records synced when gateway.toml says.
+    fn recording(&self, workspace: Workspace) -> Workspace {
+        let is_late = self.config().sync == SyncTime::After;
+        workspace.with_env(|env: Env| env.syncs_late(is_late))
+    }
+
+    /// Runs or resumes a call when it is its turn among those of all gateways.
+    async fn go_on(
+        &self,
+        workspace: Workspace,
+        id: &CallId,
+        token: &CancelToken,
+    ) -> Result<AgentCall, Error> {
+        loop {
+            let stamp = self.queue_stamp();
+            let (calls, id) = (workspace.agent_calls(), id.clone());
+            match blocking(move || calls.go_on(&id)).await {
+                Err(error) if error.code() == codes::NOT_ITS_TURN.as_str() && !token.is_cancelled() => {}
+                ended => return ended,
+            }
+            let looked = Instant::now();
+            while self.queue_stamp() == stamp && looked.elapsed() < LOOK_AGAIN && !token.is_cancelled() {
+                tokio::time::sleep(LOOK).await;
+            }
+        }
+    }
+
     /// Waits for the result of a call that another request of the agent was first to run. `None` if none did.
     async fn ran_for_another(self: &Arc<Self>, asker: &Asker, id: &CallId) -> Option<Answer> {
         let workspace = workspace_of(&self.workspace, &asker.agent, None);
@@ -275,7 +304,11 @@ impl Gateway {
         let Some(receipt) = call.receipt.as_ref() else {
             return self.as_it_stands(asker, &call.call, None);
         };
-        let streams = self.streams(&asker.agent, &receipt.id, call.call.family == "mcp").await;
+        let answered = call.answer.as_ref().and_then(|answer| serde_json::to_value(answer).ok());
+        let streams = match answered {
+            Some(answer) => Streams { answer: Some(answer), ..Streams::default() },
+            None => self.streams(&asker.agent, &receipt.id, call.call.family == "mcp").await,
+        };
         let has_schema = tool.output_schema.is_some();
         of_run(&call, receipt, streams, &|value| tool.output_faults(value), has_schema)
     }

@@ -173,7 +173,7 @@ pub fn serve(
         let servers = tokio::task::spawn_blocking(move || upstreams.end(END));
         idle(until).await;
         drop(servers.await);
-        result
+        result.and(gateway.workspace.sync())
     });
     runtime.shutdown_timeout(Duration::from_millis(200));
     result

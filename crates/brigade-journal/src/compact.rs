@@ -338,11 +338,15 @@ fn clean_up(state: &State, before: &[u64]) -> u64 {
     removed
 }
 
-/// Returns whether the journal contains enough dead lines to be worth rewriting.
-pub(crate) fn is_due(state: &State) -> Result<bool, JournalError> {
+/// Returns whether the journal contains enough dead lines to be worth rewriting, and not less than this many.
+pub(crate) fn is_due(state: &State, dead_at_least: u64) -> Result<bool, JournalError> {
     let Some(journal) = &state.journal else { return Ok(false) };
+    // Counting takes longer than this look, which is enough nearly always.
+    if journal.lines()? <= dead_at_least {
+        return Ok(false);
+    }
     let (dead, living) = journal.dead_and_living()?;
-    Ok(256 + living / 2 < dead)
+    Ok(dead_at_least + living / 2 < dead)
 }
 
 /// Returns whether the journal must be rewritten before the next append.

@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use brigade_core::json::from_json;
 use brigade_core::{Dialect, Extra, Fingerprint, Json, Object, Timestamp, record};
-use brigade_fs::{FileMode, Fs, FsError, FsErrorKind, ReadFile, RelPath, Replacement};
+use brigade_fs::{FileId, FileMode, Fs, FsError, FsErrorKind, ReadFile, RelPath, Replacement};
 
 use serde::{Deserialize, Serialize};
 
@@ -195,6 +195,21 @@ pub struct Appended {
     pub follows: bool,
 }
 
+/// The end of a ledger, as its last writer left it.
+#[derive(Clone, Debug)]
+pub struct LedgerEnd {
+    id: FileId,
+    length: u64,
+    last: LedgerEntry,
+}
+
+impl LedgerEnd {
+    /// Returns the sequence of the last entry.
+    pub fn sequence(&self) -> u64 {
+        self.last.sequence
+    }
+}
+
 /// A line of the ledger.
 pub struct LedgerLine {
     /// The entry, or `None` if the line is not one.
@@ -275,6 +290,20 @@ impl<'f> Ledger<'f> {
     /// # Errors
     /// Fails on a disk error.
     pub fn append(&self, new: &[NewEntry], known: u64, now: Timestamp) -> Result<Appended, FsError> {
+        self.append_after(&mut None, new, known, now)
+    }
+
+    /// Like [`Ledger::append`], for a caller that may know the end of the ledger, and learns the new one.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn append_after(
+        &self,
+        end: &mut Option<LedgerEnd>,
+        new: &[NewEntry],
+        known: u64,
+        now: Timestamp,
+    ) -> Result<Appended, FsError> {
         let started = Instant::now();
         let fs = self.fs;
         if new.is_empty() {
@@ -282,29 +311,33 @@ impl<'f> Ledger<'f> {
         }
         let mut last = None;
         let mut bytes = String::new();
-        let moved = self.move_away()?;
-        match self.open()? {
-            None => fs.create_dir_all(self.folder)?,
-            Some(file) => {
-                let mut lines = Backwards::new(&*file)?;
-                let mut torn = 0;
-                while let Some((line, is_complete)) = lines.next_line()? {
-                    last = LedgerEntry::from_line(&line).filter(|_| is_complete || has_right_hash(&line));
-                    if last.is_some() {
-                        bytes.extend((!is_complete).then_some('\n'));
-                        break;
+        let known_end = end.take().filter(|end| self.ends_so(end));
+        let moved = if known_end.is_some() { false } else { self.move_away()? };
+        match known_end {
+            Some(end) => last = Some(end.last),
+            None => match self.open()? {
+                None => fs.create_dir_all(self.folder)?,
+                Some(file) => {
+                    let mut lines = Backwards::new(&*file)?;
+                    let mut torn = 0;
+                    while let Some((line, is_complete)) = lines.next_line()? {
+                        last = LedgerEntry::from_line(&line).filter(|_| is_complete || has_right_hash(&line));
+                        if last.is_some() {
+                            bytes.extend((!is_complete).then_some('\n'));
+                            break;
+                        }
+                        torn += line.len() as u64 + u64::from(is_complete);
                     }
-                    torn += line.len() as u64 + u64::from(is_complete);
+                    if 0 < torn {
+                        let start = file.len()? - torn;
+                        let length = usize::try_from(torn).expect("the lines were in memory");
+                        self.quarantine(&file.read_range(start, length)?)?;
+                        let mut file = fs.open_append(&self.path())?;
+                        file.truncate(start)?;
+                        file.sync()?;
+                    }
                 }
-                if 0 < torn {
-                    let start = file.len()? - torn;
-                    let length = usize::try_from(torn).expect("the lines were in memory");
-                    self.quarantine(&file.read_range(start, length)?)?;
-                    let mut file = fs.open_append(&self.path())?;
-                    file.truncate(start)?;
-                    file.sync()?;
-                }
-            }
+            },
         }
         let mut entries: Vec<LedgerEntry> = Vec::with_capacity(new.len());
         for item in new {
@@ -315,7 +348,23 @@ impl<'f> Ledger<'f> {
         fs.append_durable(&self.path(), bytes.as_bytes())?;
         tracing::debug!(entries = entries.len(), took_ms = millis(started), "appended to the ledger");
         let follows = !moved && known <= last.map_or(0, |last| last.sequence);
+        *end = entries.last().and_then(|last| self.end_with(last.clone()));
         Ok(Appended { entries, follows })
+    }
+
+    /// Returns whether the ledger still ends so.
+    pub fn ends_so(&self, end: &LedgerEnd) -> bool {
+        self.look().is_some_and(|found| found == (end.id, end.length))
+    }
+
+    fn end_with(&self, last: LedgerEntry) -> Option<LedgerEnd> {
+        let (id, length) = self.look()?;
+        Some(LedgerEnd { id, length, last })
+    }
+
+    fn look(&self) -> Option<(FileId, u64)> {
+        let file = self.fs.open(&self.path()).ok()?;
+        file.id().and_then(|id| Ok((id, file.len()?))).ok()
     }
 
     /// Moves lines that are not entries to a quarantine, and anything else with the ledger's name. Returns the number

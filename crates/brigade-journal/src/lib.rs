@@ -77,7 +77,9 @@ pub use entry::{
 };
 pub use error::JournalError;
 pub use layout::Layout;
-pub use ledger::{Appended, Ledger, LedgerEntry, LedgerLine, NewEntry, find_prefix_if_whole, newest, whole};
+pub use ledger::{
+    Appended, Ledger, LedgerEnd, LedgerEntry, LedgerLine, NewEntry, find_prefix_if_whole, newest, whole,
+};
 pub use log::{Found, Listed, Log};
 pub use merge::Merge;
 pub use quarantine::set_file_aside;

@@ -166,7 +166,7 @@ pub struct Log {
 }
 
 /// A journal of at least this length gets an index.
-const WORTH_INDEX: u64 = 64 * 1024;
+pub(crate) const WORTH_INDEX: u64 = 64 * 1024;
 
 impl Log {
     pub(crate) fn new(
@@ -402,6 +402,12 @@ impl Log {
         self.parts.get().is_some() || self.rebuilt.get().is_some()
     }
 
+    /// Returns whether no line that was scanned is cut off, so that the next one begins behind it.
+    pub(crate) fn ends_with_a_line(&self) -> bool {
+        let scanned = self.rebuilt.get().or_else(|| self.parts.get()).map(|parts| &parts.scanned);
+        scanned.is_none_or(|scanned| !scanned.is_unterminated)
+    }
+
     /// Returns the scan of the lines after the index.
     pub(crate) fn scanned(&self) -> Result<&Scanned, FsError> {
         Ok(&self.parts()?.scanned)
@@ -419,6 +425,12 @@ impl Log {
         Ok((finished + lines.saturating_sub(records), records - finished))
     }
 
+    /// Counts the lines with records.
+    pub(crate) fn lines(&self) -> Result<u64, FsError> {
+        let parts = self.parts()?;
+        Ok(parts.index.as_ref().map_or(0, |index| index.lines) + parts.scanned.lines)
+    }
+
     /// Reads the lines that the holder of the lock appended.
     pub(crate) fn extend(&mut self) -> Result<(), FsError> {
         if let Some(mut rebuilt) = self.rebuilt.take() {
@@ -432,12 +444,12 @@ impl Log {
         }
     }
 
-    /// Writes a new index if enough lines follow the current one. The caller must hold the lock.
-    pub(crate) fn refresh_index(&mut self) -> Result<(), FsError> {
+    /// Writes a new index if enough bytes follow the current one. The caller must hold the lock.
+    pub(crate) fn refresh_index(&mut self, worth: u64) -> Result<(), FsError> {
         let parts = self.parts()?;
         let covered = parts.index.as_ref().map_or(0, |index| index.covered);
         let behind = parts.scanned.end - covered.max(self.start);
-        if behind < WORTH_INDEX.max(covered / 128)
+        if behind < worth.max(covered / 128)
             || parts.scanned.foreign != 0
             || !parts.scanned.broken.is_empty()
             || !parts.scanned.unfinished.is_empty()

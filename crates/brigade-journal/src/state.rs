@@ -152,11 +152,30 @@ impl Journal {
     /// # Errors
     /// Fails if the lock is not free within `timeout`, or on a disk error.
     pub fn lock(self: &Arc<Journal>, holder: &str, timeout: Duration) -> Result<Writer, JournalError> {
+        self.lock_knowing(|| None, holder, timeout)
+    }
+
+    /// Like [`Journal::lock`], for a caller that may have the state of an earlier time, which is asked for under the
+    /// lock. Only what was appended since is read. [`Writer::is_known`] tells whether that was possible.
+    ///
+    /// # Errors
+    /// Like [`Journal::lock`].
+    pub fn lock_knowing(
+        self: &Arc<Journal>,
+        known: impl FnOnce() -> Option<State>,
+        holder: &str,
+        timeout: Duration,
+    ) -> Result<Writer, JournalError> {
         let waited = Instant::now();
         self.fs.create_dir_all(self.layout.directory())?;
         let lock = self.fs.lock(&self.layout.lock(), holder, timeout)?;
         tracing::debug!(waited_ms = millis(waited), "acquired the journal lock");
-        Ok(Writer::new(self.load()?, lock))
+        if let Some(mut state) = known()
+            && state.catch_up()?
+        {
+            return Ok(Writer::new(state, lock, true));
+        }
+        Ok(Writer::new(self.load()?, lock, false))
     }
 }
 
@@ -266,6 +285,38 @@ impl State {
             Err(_) => None,
         };
         self.loaded.is_some() && now == self.loaded
+    }
+
+    /// Reads what was appended since this state was read. Returns whether this is the state now; if not, it is to be
+    /// loaded anew.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn catch_up(&mut self) -> Result<bool, FsError> {
+        let (Some(journal), Some((id, length))) = (&mut self.journal, self.loaded) else { return Ok(false) };
+        if self.header.is_none() || !self.damage.is_empty() || !journal.ends_with_a_line() {
+            return Ok(false);
+        }
+        let now = match self.place.fs.open(&self.place.layout.journal()) {
+            Ok(file) => (file.id()?, file.len()?),
+            Err(_) => return Ok(false),
+        };
+        if now.0 != id || now.1 < length {
+            return Ok(false);
+        }
+        if length < now.1 {
+            journal.extend()?;
+        }
+        self.loaded = Some(now);
+        Ok(true)
+    }
+
+    /// Notes how long the journal is after its writer appended to it.
+    pub(crate) fn appended(&mut self) -> Result<(), FsError> {
+        if let (Some(journal), Some((_, length))) = (&self.journal, &mut self.loaded) {
+            *length = journal.file.len()?;
+        }
+        Ok(())
     }
 
     /// Returns whether the journal was written by an earlier program, or lost its header.

@@ -1,16 +1,25 @@
 //! Changes to the journal, under its lock.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use brigade_core::Timestamp;
-use brigade_fs::Lock;
+use brigade_fs::{Fs as _, Late, Lock};
 
 use crate::compact::{self, Rewrite};
 use crate::entry::BatchMark;
 use crate::error::JournalError;
+use crate::log::WORTH_INDEX;
 use crate::quarantine;
 use crate::recover;
 use crate::state::{State, millis};
+
+/// How many dead lines make the journal worth a rewrite, and for a process that writes again and again.
+const DEAD: u64 = 256;
+const KNOWN_DEAD: u64 = 4096;
+
+/// How many bytes behind its index make the journal worth a new one, for a process that writes again and again.
+const KNOWN_WORTH_INDEX: u64 = 1 << 20;
 
 /// A journal whose lock is held.
 pub struct Writer {
@@ -18,11 +27,39 @@ pub struct Writer {
     _lock: Lock,
     /// Whether a write failed, so that memory and disk may differ.
     is_stale: bool,
+    /// Whether only what was appended to a known state was read.
+    is_known: bool,
+    /// Appends what is synced later.
+    late: Option<Arc<Late>>,
 }
 
 impl Writer {
-    pub(crate) fn new(state: State, lock: Lock) -> Writer {
-        Writer { state, _lock: lock, is_stale: false }
+    pub(crate) fn new(state: State, lock: Lock, is_known: bool) -> Writer {
+        Writer { state, _lock: lock, is_stale: false, is_known, late: None }
+    }
+
+    /// Returns whether only what was appended to a known state was read.
+    pub fn is_known(&self) -> bool {
+        self.is_known
+    }
+
+    /// Appends from now on what is synced later. A rewrite of the journal syncs it first.
+    pub fn write_late(&mut self, late: Arc<Late>) {
+        self.late = Some(late);
+    }
+
+    /// Replaces the journal, behind everything that was written before.
+    fn rewrite(&mut self, ledger: u64, now: Timestamp) -> Result<Rewrite, JournalError> {
+        if let Some(late) = &self.late {
+            late.sync()?;
+        }
+        compact::rewrite(&mut self.state, ledger, now)
+    }
+
+    /// Releases the lock, and returns the state for the next writer of this process. `None` if a write failed, so that
+    /// the state may not be that of the files.
+    pub fn into_state(self) -> Option<State> {
+        (!self.is_stale).then_some(self.state)
     }
 
     /// Returns all records, as read under the lock.
@@ -51,7 +88,7 @@ impl Writer {
         self.state.require_our_version()?;
         self.state.require_journal()?;
         if compact::is_needed(&self.state)? {
-            compact::rewrite(&mut self.state, 0, now)?;
+            self.rewrite(0, now)?;
         }
         Ok(())
     }
@@ -98,24 +135,30 @@ impl Writer {
         self.is_stale = true;
         let started = Instant::now();
         let place = self.state.place().clone();
-        place.fs.append_durable(&place.layout.journal(), bytes)?;
-        tracing::debug!(bytes = bytes.len(), took_ms = millis(started), "appended to the journal and synced");
-        // The write is durable from here on. Later failures only leave more work to the next writer.
+        match &self.late {
+            Some(late) => late.append_durable(&place.layout.journal(), bytes)?,
+            None => place.fs.append_durable(&place.layout.journal(), bytes)?,
+        }
+        tracing::debug!(bytes = bytes.len(), took_ms = millis(started), "appended to the journal");
+        // The write is done from here on. Later failures only leave more work to the next writer.
         self.is_stale = self.after_append(now).is_err();
         Ok(())
     }
 
     fn after_append(&mut self, now: Timestamp) -> Result<(), JournalError> {
+        // A process that writes again and again has all lines in memory, and leaves the work to others for longer.
+        let (worth, dead) = if self.is_known { (KNOWN_WORTH_INDEX, KNOWN_DEAD) } else { (WORTH_INDEX, DEAD) };
         if let Some(journal) = &mut self.state.journal {
             journal.extend()?;
-            journal.refresh_index()?;
+            journal.refresh_index(worth)?;
         }
+        self.state.appended()?;
         // Rebuild indexes that were missing or outdated when this process used them.
         for segment in self.state.segments.iter_mut().filter(|segment| segment.is_open()) {
-            segment.refresh_index()?;
+            segment.refresh_index(WORTH_INDEX)?;
         }
-        if compact::is_due(&self.state)? {
-            compact::rewrite(&mut self.state, 0, now)?;
+        if compact::is_due(&self.state, dead)? {
+            self.rewrite(0, now)?;
         }
         Ok(())
     }
@@ -125,7 +168,7 @@ impl Writer {
     /// # Errors
     /// Fails on a disk error. The state is then unchanged.
     pub fn settle_ledger(&mut self, ledger: u64, now: Timestamp) -> Result<(), JournalError> {
-        compact::rewrite(&mut self.state, ledger, now).map(drop)
+        self.rewrite(ledger, now).map(drop)
     }
 
     /// Moves finished records to segments and unreadable lines to a quarantine, and removes leftovers of crashes, even
@@ -137,7 +180,7 @@ impl Writer {
         self.state.require_our_version()?;
         self.is_stale = true;
         let moved = quarantine::move_not_directories(self.state.place())?;
-        let mut report = compact::rewrite(&mut self.state, 0, now)?;
+        let mut report = self.rewrite(0, now)?;
         report.quarantined += moved;
         self.is_stale = false;
         Ok(report)

@@ -73,23 +73,23 @@ pub fn answer_in_log(log: &[u8], request: &McpRequestId, redactor: &Redactor) ->
     log.split(|byte| *byte == b'\n').find_map(|line| {
         let message = Json::parse_bytes(line, Dialect::Strict).ok()?;
         message.get("id").filter(|id| is_asked(id))?;
-        let Json::Object(members) = message.get("result")?.clone() else { return None };
-        let shown = members.into_iter().map(|(name, value)| {
-            let value = match name.as_str() {
-                "content" | "contents" | "messages" => Json::from(
-                    value
-                        .as_array()
-                        .unwrap_or_default()
-                        .iter()
-                        .map(|block| masked(block, redactor))
-                        .collect::<Vec<_>>(),
-                ),
-                _ => redactor.redact_json(&value),
-            };
-            (name, value)
-        });
-        Some(Json::object(shown))
+        shown_result(message.get("result")?, redactor)
     })
+}
+
+/// Returns the result of a request for whoever asked, with its text masked.
+pub(crate) fn shown_result(result: &Json, redactor: &Redactor) -> Option<Json> {
+    let shown = result.as_object()?.iter().map(|(name, value)| {
+        let value = match name.as_str() {
+            "content" | "contents" | "messages" => {
+                let blocks = value.as_array().unwrap_or_default().iter();
+                Json::from(blocks.map(|block| masked(block, redactor)).collect::<Vec<_>>())
+            }
+            _ => redactor.redact_json(value),
+        };
+        (name.clone(), value)
+    });
+    Some(Json::object(shown))
 }
 
 /// Masks the texts of a block of content, but not its bytes.

@@ -213,6 +213,8 @@ pub struct Exchange {
     pub request: Option<Json>,
     /// What the tool answered.
     pub answer: Option<McpAnswer>,
+    /// The whole answer of a server that is kept, with its text masked, if the log has all of it.
+    pub result: Option<Json>,
     /// The error that the call was answered with, redacted.
     pub error: Option<Json>,
     /// Responses of the server.

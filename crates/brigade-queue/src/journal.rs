@@ -12,13 +12,13 @@ mod snapshot;
 mod verify;
 
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use brigade_call::{Checkpoint, LedgerLink, Receipt};
 use brigade_core::Timestamp;
-use brigade_fs::Fs;
-use brigade_journal::{BatchMark, Damage, Journal, State, Writer};
+use brigade_fs::{Fs, Late};
+use brigade_journal::{BatchMark, Damage, Journal, LedgerEnd, State, Writer};
 
 pub use check::{Check, Compaction};
 pub(crate) use kind::OWN_MEMBERS;
@@ -39,9 +39,18 @@ pub struct JournalStore {
     journal: Arc<Journal>,
     holder: String,
     lock_timeout: Duration,
-    /// The state that is being read. It is shared until the files change, so that an operation with several questions
-    /// scans them once.
-    shared: Mutex<Weak<State>>,
+    known: Mutex<Known>,
+    /// Writes what is synced later.
+    late: Option<Arc<Late>>,
+}
+
+/// What is known of the files since they were last read or written here, so that nothing is read twice.
+#[derive(Default)]
+struct Known {
+    state: Option<Arc<State>>,
+    /// Whether a writer has recovered what was in the files before.
+    is_recovered: bool,
+    ledger: Option<LedgerEnd>,
 }
 
 impl JournalStore {
@@ -50,20 +59,41 @@ impl JournalStore {
     /// `holder` is shown to processes that wait for the lock in vain, with the time since when it is held.
     pub fn new(fs: Arc<dyn Fs>, holder: impl Into<String>, lock_timeout: Duration) -> JournalStore {
         let journal = kind::journal(fs);
-        JournalStore { journal, holder: holder.into(), lock_timeout, shared: Mutex::default() }
+        JournalStore { journal, holder: holder.into(), lock_timeout, known: Mutex::default(), late: None }
     }
 
-    /// Reads the state as it is now, or returns the one that is being read if the files have not changed since.
+    /// Sets what writes [what is synced later](Store::begin_late). Whoever set it syncs it.
+    #[must_use]
+    pub fn with_late(self, late: Arc<Late>) -> JournalStore {
+        JournalStore { late: Some(late), ..self }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads the state as it is now. If it was read before, only what was appended since is read.
     fn load(&self) -> Result<Arc<State>, QueueError> {
-        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(state) = shared.upgrade()
-            && state.is_current()
-        {
-            return Ok(state);
+        let mut known = self.known();
+        if let Some(state) = &mut known.state {
+            if state.is_current() {
+                return Ok(state.clone());
+            }
+            if let Some(own) = Arc::get_mut(state)
+                && own.catch_up()?
+            {
+                return Ok(state.clone());
+            }
         }
         let state = Arc::new(self.journal.load()?);
-        *shared = Arc::downgrade(&state);
+        *known = Known { state: Some(state.clone()), ..Known::default() };
         Ok(state)
+    }
+
+    /// Reads the state as it is now, and nothing from memory.
+    fn read_anew(&self) -> Result<State, QueueError> {
+        *self.known() = Known::default();
+        Ok(self.journal.load()?)
     }
 
     /// Checks that calls can be read, so that an unreadable journal is not mistaken for an empty queue.
@@ -79,7 +109,7 @@ impl JournalStore {
     /// # Errors
     /// Fails on a disk error.
     pub fn damage(&self) -> Result<Vec<Damage>, QueueError> {
-        Ok(self.load()?.damage()?)
+        Ok(self.read_anew()?.damage()?)
     }
 
     /// Lists everything that has the name of a receipt but is not a file, and the directory of receipts if it is not
@@ -96,7 +126,7 @@ impl JournalStore {
     /// # Errors
     /// Fails on a disk error.
     pub fn check(&self) -> Result<Check, QueueError> {
-        check::check(&*self.load()?)
+        check::check(&self.read_anew()?)
     }
 
     /// Passes on all calls in queue order, as text if they are shown as stored. Used for lists as long as the history.
@@ -117,27 +147,56 @@ impl JournalStore {
     /// # Errors
     /// Fails on a disk error. The state is then unchanged.
     pub fn compact(&self, now: Timestamp) -> Result<Compaction, QueueError> {
-        let mut transaction = self.transaction(now)?;
-        let rewrite = transaction.writer.compact(now)?;
+        *self.known() = Known::default();
+        let mut transaction = self.transaction(now, None)?;
+        let rewrite = transaction.writer().compact(now)?;
         Ok(Compaction {
             is_adoption: rewrite.is_adoption,
             moved: rewrite.moved,
             quarantined: rewrite.quarantined,
             removed: rewrite.removed,
             restored: reconcile::restore(&mut transaction, now)?,
-            restored_checkpoints: checkpoints::restore(transaction.writer.state())?,
+            restored_checkpoints: checkpoints::restore(transaction.state())?,
         })
     }
 
-    fn transaction(&self, now: Timestamp) -> Result<JournalTransaction, QueueError> {
+    fn transaction(
+        &self,
+        now: Timestamp,
+        late: Option<&Arc<Late>>,
+    ) -> Result<JournalTransaction<'_>, QueueError> {
         let holder = format!("{}, since {now}", self.holder);
-        let writer = self.journal.lock(&holder, self.lock_timeout)?;
-        *self.shared.lock().unwrap_or_else(PoisonError::into_inner) = Weak::new();
-        let mut transaction = JournalTransaction { writer, now };
+        let (mut ledger, mut is_recovered) = (None, false);
+        let known = || {
+            let known = std::mem::take(&mut *self.known());
+            is_recovered = known.is_recovered;
+            ledger = known.ledger;
+            // A state that somebody reads is left to them.
+            known.state.and_then(Arc::into_inner)
+        };
+        let mut writer = self.journal.lock_knowing(known, &holder, self.lock_timeout)?;
+        match (late, &self.late) {
+            (Some(late), _) => writer.write_late(late.clone()),
+            // What is synced now must not stand behind what is not.
+            (None, Some(pending)) if pending.is_pending() => pending.sync()?,
+            (None, _) => {}
+        }
+        let ledger = ledger.filter(|_| writer.is_known());
+        let late = late.cloned();
+        let mut transaction = JournalTransaction { writer: Some(writer), ledger, store: self, late, now };
+        let writer = transaction.writer();
         // If the journal's name is taken, only a compaction can proceed.
-        if !transaction.writer.state().is_blocked() {
-            transaction.writer.recover(now)?;
-            reconcile::reconcile(&mut transaction, now)?;
+        if !writer.state().is_blocked() {
+            if !(writer.is_known() && is_recovered) {
+                writer.recover(now)?;
+            }
+            let is_settled = match &transaction.ledger {
+                Some(end) => transaction.ledger_is_at(end)?,
+                None => false,
+            };
+            if !is_settled {
+                reconcile::reconcile(&mut transaction, now)?;
+            }
         }
         Ok(transaction)
     }
@@ -149,29 +208,67 @@ impl Store for JournalStore {
     }
 
     fn begin(&self, now: Timestamp) -> Result<Box<dyn Transaction + '_>, QueueError> {
-        Ok(Box::new(self.transaction(now)?))
+        Ok(Box::new(self.transaction(now, None)?))
+    }
+
+    fn begin_late(&self, now: Timestamp) -> Result<Box<dyn Transaction + '_>, QueueError> {
+        Ok(Box::new(self.transaction(now, self.late.as_ref())?))
     }
 }
 
 /// The files, while the lock is held.
-struct JournalTransaction {
-    writer: Writer,
+struct JournalTransaction<'a> {
+    /// There until the transaction is dropped.
+    writer: Option<Writer>,
+    /// The end of the ledger, if it is known.
+    ledger: Option<LedgerEnd>,
+    store: &'a JournalStore,
+    late: Option<Arc<Late>>,
     now: Timestamp,
 }
 
-impl JournalTransaction {
-    fn fs(&self) -> &dyn Fs {
-        &**self.writer.state().place().fs()
+impl Drop for JournalTransaction<'_> {
+    fn drop(&mut self) {
+        // The state is kept before the lock is released, so that the next writer here finds it.
+        let mut known = self.store.known();
+        let state = self.writer.take().and_then(Writer::into_state);
+        known.ledger = self.ledger.take().filter(|_| state.is_some());
+        known.is_recovered = true;
+        known.state = state.map(Arc::new);
     }
 }
 
-impl Transaction for JournalTransaction {
+impl JournalTransaction<'_> {
+    fn writer(&mut self) -> &mut Writer {
+        self.writer.as_mut().expect("a transaction has its writer until it is dropped")
+    }
+
+    fn state(&self) -> &State {
+        self.writer.as_ref().expect("a transaction has its writer until it is dropped").state()
+    }
+
+    fn fs(&self) -> &dyn Fs {
+        match &self.late {
+            Some(late) => &**late,
+            None => &**self.state().place().fs(),
+        }
+    }
+
+    /// Returns whether the ledger ends as it is known, with an entry that the records name.
+    fn ledger_is_at(&self, end: &LedgerEnd) -> Result<bool, QueueError> {
+        let state = self.state();
+        Ok(state.place().ledger().ends_so(end) && end.sequence() <= state.max_ledger()?)
+    }
+}
+
+impl Transaction for JournalTransaction<'_> {
     fn snapshot(&self) -> &dyn Snapshot {
-        self.writer.state()
+        self.state()
     }
 
     fn prepare(&mut self) -> Result<(), QueueError> {
-        Ok(self.writer.prepare(self.now)?)
+        let now = self.now;
+        Ok(self.writer().prepare(now)?)
     }
 
     fn put(&mut self, calls: &mut [StoredCall]) -> Result<(), QueueError> {
@@ -180,14 +277,15 @@ impl Transaction for JournalTransaction {
         for stored in calls.iter_mut().filter(|stored| stored.sequence == 0) {
             let next = match sequence {
                 Some(last) => last + 1,
-                None => self.writer.state().max_sequence()? + 1,
+                None => self.state().max_sequence()? + 1,
             };
             stored.sequence = next;
             sequence = Some(next);
         }
         let calls = &*calls;
         let line = |place: usize, mark: Option<BatchMark>| calls[place].to_marked_line(mark);
-        self.writer.append_batch(calls.len(), &line, self.now)?;
+        let now = self.now;
+        self.writer().append_batch(calls.len(), &line, now)?;
         for stored in calls.iter().filter(|stored| !stored.checkpoints.is_empty()) {
             // The record is authoritative. A file that cannot be written now is written with the next change of the
             // call.
@@ -213,6 +311,9 @@ impl Transaction for JournalTransaction {
         receipt: &StoredReceipt,
         known: InLedger,
     ) -> Result<(LedgerLink, ChainEnd), QueueError> {
-        receipts::enter(&self.writer, receipt, known, self.now)
+        let mut end = self.ledger.take();
+        let entered = receipts::enter(self.state(), self.fs(), &mut end, receipt, known, self.now)?;
+        self.ledger = end;
+        Ok(entered)
     }
 }

@@ -149,7 +149,22 @@ impl Queue {
     /// # Errors
     /// Fails if another writer does not finish in time, or the store cannot be written.
     pub fn lock(&self, now: Timestamp) -> Result<LockedQueue<'_>, QueueError> {
-        let mut transaction = self.store.begin(now)?;
+        self.locked(self.store.begin(now)?, now)
+    }
+
+    /// Like [`Queue::lock`], for records that [may be synced a little later](Store::begin_late).
+    ///
+    /// # Errors
+    /// Like [`Queue::lock`].
+    pub fn lock_late(&self, now: Timestamp) -> Result<LockedQueue<'_>, QueueError> {
+        self.locked(self.store.begin_late(now)?, now)
+    }
+
+    fn locked<'a>(
+        &'a self,
+        mut transaction: Box<dyn Transaction + 'a>,
+        now: Timestamp,
+    ) -> Result<LockedQueue<'a>, QueueError> {
         finish::record_abandoned(&mut *transaction, &*self.host, now)?;
         Ok(LockedQueue { transaction, host: self.host.clone() })
     }
@@ -384,7 +399,8 @@ pub(crate) fn checkpoint_of(document: &Json) -> Option<Checkpoint> {
     Checkpoint::from_document(document.clone()).ok()
 }
 
-/// The queue while it is locked. Everything that a method returns is durable.
+/// The queue while it is locked. Everything that a method returns is durable, or [soon
+/// is](Store::begin_late).
 pub struct LockedQueue<'a> {
     transaction: Box<dyn Transaction + 'a>,
     host: Arc<dyn Host>,

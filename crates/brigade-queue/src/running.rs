@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use brigade_call::{CallStatus, Runner};
+use brigade_call::{Call, CallStatus, Runner};
 use brigade_core::{CallId, ErrorKind, Hint, NextStep, RunId};
 use brigade_policy::Failure;
 use brigade_process::ProcessIdentity;
@@ -23,6 +23,28 @@ impl View<'_> {
         approved.sort_by_key(|stored| (stored.call.created_at.is_none(), stored.call.created_at));
         Ok(approved)
     }
+
+    /// Returns whether a call of an agent may run now: fewer than `most` calls of the same agent run, whoever runs them,
+    /// and none of them writes in the workspace if this one does.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn is_its_turn(&self, call: &Call, most: u64) -> Result<bool, QueueError> {
+        let (mut running, mut writing) = (0, false);
+        self.for_each_call(&Calls::Of(CallStatus::Running), &mut |stored| {
+            if stored.call.caller == call.caller {
+                running += 1;
+                writing |= writes(&stored.call);
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(running < most.max(1) && !(writing && writes(call)))
+    }
+}
+
+/// Returns whether a call writes in the workspace.
+fn writes(call: &Call) -> bool {
+    call.contract.effects.iter().any(|effect| effect == "local-write")
 }
 
 /// Returns the identity of this process for a claim.

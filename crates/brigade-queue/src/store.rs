@@ -188,6 +188,15 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// Fails if another writer does not finish in time, or the store cannot be reached.
     fn begin(&self, now: Timestamp) -> Result<Box<dyn Transaction + '_>, QueueError>;
+
+    /// Like [`Store::begin`], for records that a power loss may take within the next moment, but no killed process: they
+    /// are written at once and may be synced a little later, in the order of their writing.
+    ///
+    /// # Errors
+    /// Like [`Store::begin`].
+    fn begin_late(&self, now: Timestamp) -> Result<Box<dyn Transaction + '_>, QueueError> {
+        self.begin(now)
+    }
 }
 
 /// The stored records at one moment. Methods fail if the store cannot be read.

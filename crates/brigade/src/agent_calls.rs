@@ -23,6 +23,7 @@ use crate::calls;
 use crate::checkpoints::Checkpoints;
 use crate::error::{Error, ErrorKind};
 use crate::gather;
+use crate::late::LateWrites;
 use crate::load;
 use crate::refusal::Refusal;
 use crate::room::Room;
@@ -126,6 +127,9 @@ pub struct AgentCall {
     pub call: Call,
     /// The receipt of its last run.
     pub receipt: Option<Receipt>,
+    /// What the MCP server answered just now, with its text masked. [`AgentCalls::answer`] reads what it answered
+    /// before.
+    pub answer: Option<Json>,
 }
 
 /// A piece of a run's output, without secrets. Positions are bytes of the whole masked text.
@@ -237,7 +241,9 @@ impl AgentCalls {
         let now = room.now();
         let queue = room.queue();
         // Everything that counts is counted under the lock, so that requests at the same moment count each other.
-        let mut locked = queue.lock(now)?;
+        let late = room.late_for(&plan.contract().effects);
+        let _soon = late.map(LateWrites::soon_after);
+        let mut locked = if late.is_some() { queue.lock_late(now)? } else { queue.lock(now)? };
         let view = locked.view();
         let is_taken = |id: &CallId| view.call(id).is_ok_and(|found| found.is_some());
         let probe = plan.to_call(now, None, is_taken);
@@ -259,22 +265,37 @@ impl AgentCalls {
         if let Some(over) = over {
             return Ok(over);
         }
+        let is_approvable =
+            |call: &Call| plan.told(call).is_empty() && plan.changes_since_queued(call).is_empty();
         let mut stored = match waiting {
             Some(stored) => stored,
             None => {
-                let mut make =
-                    |_: usize, is_taken: &dyn Fn(&CallId) -> bool| plan.to_call(now, None, is_taken);
+                // A rule approves in the same write.
+                let mut make = |_: usize, is_taken: &dyn Fn(&CallId) -> bool| {
+                    let call = plan.to_call(now, None, is_taken);
+                    match &by {
+                        Some(by) if call.status == CallStatus::Pending && is_approvable(&call) => {
+                            let approved = call.clone().approve(plan.binding().clone(), by.clone(), now);
+                            approved.unwrap_or(call)
+                        }
+                        _ => call,
+                    }
+                };
                 let stored = locked.enqueue_all(1, OnDuplicate::Queue, &mut make)?.pop();
                 stored.expect("one call was handed in, so one comes back").into_call().0
             }
         };
         if let Some(by) = by
             && stored.call.status == CallStatus::Pending
-            && plan.told(&stored.call).is_empty()
-            && plan.changes_since_queued(&stored.call).is_empty()
+            && is_approvable(&stored.call)
         {
             let review = Review::Approve(Box::new(plan.binding().clone()), by);
             stored = locked.review(&stored.call.id, stored.revision, review, now)?;
+        }
+        drop(locked);
+        if let Some(late) = late.filter(|_| stored.call.status != CallStatus::Approved) {
+            // A person is asked about it, so it must stay.
+            late.now()?;
         }
         Ok(Asked::Stored { call: Box::new(stored.call.shown(room)), unknown })
     }
@@ -313,11 +334,12 @@ impl AgentCalls {
     /// Runs the call if it is approved, or resumes it if its checkpoints are. Otherwise returns it as it stands.
     ///
     /// # Errors
-    /// Returns [`Refusal::Run`] if the call may not run after all, and file errors.
+    /// Returns [`Refusal::Run`] if the call may not run after all, with [`codes::NOT_ITS_TURN`] if it may later, and
+    /// file errors.
     pub fn go_on(&self, id: &CallId) -> Result<AgentCall, Error> {
         let stored = self.find(id)?;
-        let run = match (&stored.call.status, stored.call.checkpoint_ids.first()) {
-            (CallStatus::Approved, _) => running::run_stored(&self.room, stored, &[])?,
+        let (run, answer) = match (&stored.call.status, stored.call.checkpoint_ids.first()) {
+            (CallStatus::Approved, _) => running::run_answered(&self.room, stored, &[])?,
             (CallStatus::ResumePending, Some(checkpoint)) => {
                 let prefix = IdPrefix::new(checkpoint.as_str());
                 Checkpoints { room: self.room.clone() }.resume(&prefix)?;
@@ -325,7 +347,7 @@ impl AgentCalls {
             }
             _ => return self.show(id),
         };
-        Ok(AgentCall { call: run.call, receipt: Some(*run.receipt) })
+        Ok(AgentCall { call: run.call, receipt: Some(*run.receipt), answer })
     }
 
     /// Returns the call as it stands.
@@ -336,7 +358,7 @@ impl AgentCalls {
         let call = self.find(id)?.call;
         let run = call.claim.as_ref().filter(|_| call.receipt.is_some()).map(|claim| claim.run_id.clone());
         let receipt = run.map(|run| self.receipt(&run)).transpose()?.flatten();
-        Ok(AgentCall { call: call.shown(&*self.room), receipt })
+        Ok(AgentCall { call: call.shown(&*self.room), receipt, answer: None })
     }
 
     /// Returns calls of the agent, newest first.

@@ -70,7 +70,7 @@ impl Agents {
     ) -> Result<AgentTools, Error> {
         let agent = find(&agents.gateway, agent)?.clone();
         let rights = Rights::of(&agents.profiles, &agent, overlays)?;
-        let config = Arc::new(gather::config(&self.room)?);
+        let config = gather::config(&self.room)?;
         let host = gather::host(&self.room);
         Ok(agent_tools(host, config, agents, agent, rights, names)?)
     }

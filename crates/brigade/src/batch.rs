@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::BufRead;
+use std::sync::Arc;
 
 use brigade_call::{BatchLine, Plan, PlanFacts, plan};
 use brigade_catalog::Reads;
@@ -90,7 +91,7 @@ impl Calls {
 /// Plans the call of a line. The facts of a tool are read once per batch.
 fn plan_line<'c>(
     room: &Room,
-    config: &'c Config,
+    config: &'c Arc<Config>,
     facts: &mut HashMap<String, PlanFacts<'c>>,
     line: &[u8],
 ) -> Result<Plan, Error> {

@@ -402,7 +402,7 @@ fn asker(room: &Room, call: &Call) -> Caller {
 }
 
 /// Plans a stored call again with its arguments and current facts.
-pub(crate) fn plan_again(room: &Room, call: &Call) -> Result<(Config, Planned), Error> {
+pub(crate) fn plan_again(room: &Room, call: &Call) -> Result<(Arc<Config>, Planned), Error> {
     let config = gather::config(room)?;
     let planned = gather::plan_again(room, &config, &Again::call(call), asker(room, call))?;
     Ok((config, planned))

@@ -144,7 +144,7 @@ fn catalog_report(
     request: &DoctorRequest,
     filter: &ListFilter,
 ) -> Result<CatalogReport, Error> {
-    let config = gather::config(room)?;
+    let config = gather::own_config(room)?;
     let wants_discovered = filter.level == Some(Level::Discovered);
     let discovered = if wants_discovered { Some(finding::discovered(room)?) } else { None };
     let wanted = if filter.is_empty() { None } else { Some(filter.places(room, &config)?) };

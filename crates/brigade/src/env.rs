@@ -34,6 +34,8 @@ pub struct Env {
     pub(crate) listener: Option<Listener>,
     pub(crate) requester: Option<Arc<dyn Requester>>,
     pub(crate) upstreams: Option<Upstreams>,
+    pub(crate) at_once: Option<u64>,
+    pub(crate) syncs_late: bool,
     pub(crate) speller: Arc<dyn Spell>,
 }
 
@@ -52,6 +54,8 @@ impl Env {
             listener: None,
             requester: None,
             upstreams: None,
+            at_once: None,
+            syncs_late: false,
             speller: Arc::new(NeutralWords),
         }
     }
@@ -144,6 +148,24 @@ impl Env {
     #[must_use]
     pub fn upstreams(mut self, upstreams: Upstreams) -> Env {
         self.upstreams = Some(upstreams);
+        self
+    }
+
+    /// Sets how many calls of an agent run at once, over all processes of the workspace. Of those that write in it, one
+    /// runs at a time. Without it, as many run as are asked for.
+    #[must_use]
+    pub fn at_once(mut self, most: u64) -> Env {
+        self.at_once = Some(most);
+        self
+    }
+
+    /// Lets records of calls that read and that a rule approved be synced a moment after the call, together. They are
+    /// written before its result is returned, so that only a power loss can take them. [`Workspace::sync`] does it now.
+    ///
+    /// [`Workspace::sync`]: crate::Workspace::sync
+    #[must_use]
+    pub fn syncs_late(mut self, late: bool) -> Env {
+        self.syncs_late = late;
         self
     }
 

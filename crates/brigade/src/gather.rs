@@ -1,13 +1,14 @@
 //! Reads the configuration and the facts of tools for an operation.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use brigade_call::{ArgsProblem, Call, Caller, MissingTool, Plan, PlanFacts, Receipt, plan_missing};
 use brigade_catalog::Tool;
 use brigade_core::{Json, Object};
 use brigade_exec::OpenedProgram;
 pub(crate) use brigade_facts::Config;
-use brigade_facts::{FactReader, Host, PlanInput, bound_values};
+use brigade_facts::{FactReader, Host, PlanInput, bound_values, read_policy};
 use brigade_policy::{Blocker, CallKind, PolicyState};
 use brigade_projection::ProjectionItem;
 use brigade_redact::SecretValue;
@@ -37,8 +38,20 @@ pub(crate) fn host(room: &Room) -> Host<'_> {
 }
 
 /// Reads catalog and policy.
-pub(crate) fn config(room: &Room) -> Result<Config, Error> {
-    Ok(Config::new(&host(room), load::catalog(room)?, load::policy(room)))
+pub(crate) fn config(room: &Room) -> Result<Arc<Config>, Error> {
+    match room.memory() {
+        Some(memory) => memory.config(host(room), |host| config_from(room, host)),
+        None => own_config(room).map(Arc::new),
+    }
+}
+
+/// Reads catalog and policy, for whoever takes them apart.
+pub(crate) fn own_config(room: &Room) -> Result<Config, Error> {
+    config_from(room, host(room))
+}
+
+fn config_from(room: &Room, host: Host<'_>) -> Result<Config, Error> {
+    Ok(Config::new(&host, load::catalog_from(room, host)?, read_policy(host.fs)))
 }
 
 /// Finds the entry that a call with these arguments uses.
@@ -54,12 +67,15 @@ pub(crate) fn entry<'c>(
 /// Plans a call of a tool with arguments.
 pub(crate) fn plan_call(
     room: &Room,
-    config: &Config,
+    config: &Arc<Config>,
     tool: &Tool,
     args: Result<Json, ArgsProblem>,
     caller: Caller,
 ) -> Result<Planned, Error> {
-    let input = FactReader::new(host(room), config).plan(tool, caller)?;
+    let input = match room.memory() {
+        Some(memory) => memory.plan(host(room), config, tool, caller)?,
+        None => FactReader::new(host(room), config).plan(tool, caller)?,
+    };
     planned(room, input, args)
 }
 
@@ -80,7 +96,7 @@ pub(crate) fn plan_installation(
 /// Plans again what was asked for before.
 pub(crate) fn plan_again(
     room: &Room,
-    config: &Config,
+    config: &Arc<Config>,
     asked: &Again<'_>,
     caller: Caller,
 ) -> Result<Planned, Error> {
@@ -138,7 +154,7 @@ fn planned(room: &Room, input: PlanInput<'_>, args: Result<Json, ArgsProblem>) -
 /// Plans a call of a requested tool. Without such a tool, the plan says so, and the error comes with it.
 pub(crate) fn plan_request(
     room: &Room,
-    config: &Config,
+    config: &Arc<Config>,
     tool_id: &str,
     args: Result<Json, ArgsProblem>,
 ) -> Result<(Planned, Option<Error>), Error> {

@@ -51,6 +51,7 @@ mod history;
 mod import_mcp;
 mod inbox;
 mod installing;
+mod late;
 mod live;
 mod load;
 mod logs;

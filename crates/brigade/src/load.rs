@@ -3,7 +3,7 @@
 use brigade_catalog::Catalog;
 use brigade_core::NextStep;
 pub(crate) use brigade_facts::errors_of;
-use brigade_facts::{read_catalog, read_policy, read_user_catalog, unreadable};
+use brigade_facts::{Host, read_catalog, read_policy, read_user_catalog, unreadable};
 use brigade_policy::PolicyState;
 use brigade_redact::Redactor;
 
@@ -15,7 +15,12 @@ use crate::room::{CATALOG, Room};
 /// an issue. If a file is there and cannot be read, nobody knows what of the user it would hide, so nothing of the user
 /// is used.
 pub(crate) fn catalog(room: &Room) -> Result<Catalog, Error> {
-    let project = match read_catalog(&*room.fs) {
+    catalog_from(room, gather::host(room))
+}
+
+/// Like [`catalog`], with the files of this host.
+pub(crate) fn catalog_from(room: &Room, host: Host<'_>) -> Result<Catalog, Error> {
+    let project = match read_catalog(host.fs) {
         Ok(catalog) => catalog,
         Err(error) => {
             let is_missing = error.is_not_found();
@@ -27,7 +32,7 @@ pub(crate) fn catalog(room: &Room) -> Result<Catalog, Error> {
             catalog
         }
     };
-    Ok(match read_user_catalog(&gather::host(room)) {
+    Ok(match read_user_catalog(&host) {
         Some(user) => project.with_user(user),
         None => project,
     })

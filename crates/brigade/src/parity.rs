@@ -85,7 +85,7 @@ pub(crate) fn latest(room: &Room, closeouts: Closeouts) -> Option<Closeout> {
 
 /// Returns the current projection issues.
 fn issues_now(room: &Room) -> Result<Vec<Issue>, Error> {
-    Ok(projection_issues(gather::host(room), &gather::config(room)?))
+    Ok(projection_issues(gather::host(room), &*gather::config(room)?))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use brigade_call::Paths;
 use brigade_core::{Timestamp, codes};
-use brigade_facts::{Config, Digests, SourceFiles};
+use brigade_facts::{Config, Digests, Memory, SourceFiles};
 use brigade_fs::{Fs, RelPath};
 use brigade_queue::{JournalStore, Queue, ThisHost};
 use brigade_redact::Redactor;
@@ -15,6 +15,7 @@ use crate::calls;
 use crate::env::Env;
 use crate::error::{Error, ErrorKind};
 use crate::gather;
+use crate::late::LateWrites;
 
 pub use brigade_call::{CALLS, CHECKPOINTS, RUNS};
 pub use brigade_facts::{CATALOG, POLICY};
@@ -25,6 +26,8 @@ pub(crate) struct Room {
     pub(crate) fs: Arc<dyn Fs>,
     pub(crate) env: Env,
     pub(crate) digests: Arc<Digests>,
+    memory: Arc<Memory>,
+    pub(crate) late: Arc<LateWrites>,
     files_of_calls: Arc<JournalStore>,
 }
 
@@ -32,19 +35,34 @@ impl Room {
     /// Reads and writes nothing.
     pub(crate) fn new(fs: Arc<dyn Fs>, env: Env) -> Room {
         let holder = format!("process {}", std::process::id());
-        let files_of_calls = Arc::new(JournalStore::new(fs.clone(), holder, env.lock_timeout));
-        Room { fs, env, digests: Arc::default(), files_of_calls }
+        let late = Arc::new(LateWrites::new(fs.clone()));
+        let files_of_calls = JournalStore::new(fs.clone(), holder, env.lock_timeout);
+        let files_of_calls = Arc::new(files_of_calls.with_late(late.files().clone()));
+        Room { fs, env, digests: Arc::default(), memory: Arc::default(), late, files_of_calls }
     }
 
     /// Returns the same workspace with another environment. Files and caches are shared.
     pub(crate) fn with_env(&self, change: impl FnOnce(Env) -> Env) -> Room {
-        let Room { fs, env, digests, files_of_calls } = self;
+        let Room { fs, env, digests, memory, late, files_of_calls } = self;
         let (fs, digests, files_of_calls) = (fs.clone(), digests.clone(), files_of_calls.clone());
-        Room { fs, env: change(env.clone()), digests, files_of_calls }
+        let (memory, late) = (memory.clone(), late.clone());
+        Room { fs, env: change(env.clone()), digests, memory, late, files_of_calls }
+    }
+
+    /// Returns what was read for the last calls, if servers are kept for the next ones, on the disk of this machine.
+    pub(crate) fn memory(&self) -> Option<&Memory> {
+        (self.env.upstreams.is_some() && self.env.files.is_none()).then_some(&*self.memory)
     }
 
     pub(crate) fn now(&self) -> Timestamp {
         self.env.clock.now()
+    }
+
+    /// Returns what writes the records of a call with these effects, if they may be synced late.
+    pub(crate) fn late_for(&self, effects: &[String]) -> Option<&LateWrites> {
+        let reads = !effects.is_empty() && effects.iter().all(|effect| effect == "local-read");
+        (self.env.syncs_late && reads && self.env.store.is_none() && self.late.is_working())
+            .then_some(&*self.late)
     }
 
     /// Opens the queue. Reads and writes nothing.

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use brigade_call::{
-    Call, CallStatus, Caller, Checkpoint, Claim, Purpose, Refusal as NotVerified, RuntimeFact, SandboxUsed,
-    VerifiedCall, verify,
+    ApprovedBy, Call, CallStatus, Caller, Checkpoint, Claim, Purpose, Refusal as NotVerified, RuntimeFact,
+    SandboxUsed, VerifiedCall, verify,
 };
 use brigade_catalog::Family;
-use brigade_core::{Hint, IdPrefix, NextStep};
-use brigade_exec::{Execution, KeptWay, RunFiles, RunPaths, Watch, Way, execute, with_checkpoints};
+use brigade_core::{Hint, IdPrefix, Json, NextStep};
+use brigade_exec::{Drops, Execution, KeptWay, RunFiles, RunPaths, Watch, Way, execute, with_checkpoints};
+use brigade_fs::Fs;
 use brigade_mcp::{
     Exchange, KeptCall, ListedTool, Listener, McpProgress, Named, NoPin, PinRule, Requester, ToolCall,
 };
@@ -22,6 +23,7 @@ use crate::error::{Error, ErrorKind};
 use crate::gather;
 use crate::gather::{Config, Planned};
 use crate::installing::Installing;
+use crate::late::LateWrites;
 use crate::pins;
 use crate::refusal::{Refusal, RunRefusal};
 use crate::report::{PassedOver, Report as _, RunReport, Unfilled};
@@ -52,7 +54,7 @@ struct Ready {
     call: VerifiedCall,
     revision: u64,
     planned: Planned,
-    config: Config,
+    config: Arc<Config>,
 }
 
 /// The result of comparing a call with its approval.
@@ -65,8 +67,8 @@ enum Verified {
 
 /// The result of trying to run a verified call.
 enum Attempt {
-    /// The call ran.
-    Ran(Box<RunReport>),
+    /// The call ran, and its server answered so.
+    Ran(Box<RunReport>, Option<Json>),
     /// Another process claimed or changed the call meanwhile.
     Taken(Box<Call>, Error),
     /// The call may not run after all.
@@ -99,7 +101,7 @@ fn run_next(room: &Room) -> Result<RunReport, Error> {
     if let Some(journal) = room.journal() {
         journal.require_calls()?;
     }
-    if let Some(error) = calls::invalid_policy(&gather::config(room)?) {
+    if let Some(error) = calls::invalid_policy(&*gather::config(room)?) {
         return Err(not_run(room, None, error, RunRefusal::default()));
     }
     let mut approved = view.approved_by_age()?;
@@ -111,7 +113,7 @@ fn run_next(room: &Room) -> Result<RunReport, Error> {
             Verified::Refused(call, refusal) => Attempt::Refused(call, refusal),
         };
         match attempt {
-            Attempt::Ran(report) => return Ok(RunReport { passed_over, ..*report }),
+            Attempt::Ran(report, _) => return Ok(RunReport { passed_over, ..*report }),
             Attempt::Taken(..) => {}
             Attempt::Refused(call, refusal) => passed_over.push(PassedOver::of(&call, &refusal.blockers)),
         }
@@ -136,6 +138,15 @@ pub(crate) fn run_stored(
     stored: StoredCall,
     checkpoints: &[Checkpoint],
 ) -> Result<RunReport, Error> {
+    run_answered(room, stored, checkpoints).map(|(report, _)| report)
+}
+
+/// Like [`run_stored`]. Also returns the answer of a server that is kept, with its text masked, if it gave one.
+pub(crate) fn run_answered(
+    room: &Room,
+    stored: StoredCall,
+    checkpoints: &[Checkpoint],
+) -> Result<(RunReport, Option<Json>), Error> {
     if let Some(error) = of_agent(room, &stored.call.caller) {
         return Err(not_run(room, Some(&stored.call), error, RunRefusal::default()));
     }
@@ -144,7 +155,7 @@ pub(crate) fn run_stored(
         Verified::Refused(call, refusal) => Attempt::Refused(call, refusal),
     };
     match attempt {
-        Attempt::Ran(report) => Ok(*report),
+        Attempt::Ran(report, answer) => Ok((*report, answer)),
         Attempt::Taken(call, error) => Err(not_run(room, Some(&call), error, RunRefusal::default())),
         Attempt::Refused(call, refusal) => Err(refused(room, &call, *refusal)),
     }
@@ -205,18 +216,35 @@ fn attempt(room: &Room, ready: Ready) -> Result<Attempt, Error> {
     let Some(program) = planned.program else {
         unreachable!("a verified call has its program open");
     };
+    let by_rule =
+        call.call().approval.as_ref().is_some_and(|approval| matches!(approval.by, ApprovedBy::Rule { .. }));
+    let late = room.late_for(&call.call().contract.effects).filter(|_| by_rule && call.resume().is_none());
+    let _soon = late.map(LateWrites::soon_after);
+    let fs: &dyn Fs = match late {
+        Some(late) => &**late.files(),
+        None => &*room.fs,
+    };
     let started_at = room.now();
     let run_id = call.call().next_run_id();
     let paths = RunPaths::of(&run_id);
     let queue = room.queue();
     let claim = Claim { run_id: run_id.clone(), runner: Some(this_runner()?) };
     let (logs, dropped) = {
-        let mut files = RunFiles::create(&*room.fs, &run_id, &paths)?;
-        let mut locked = queue.lock(started_at)?;
+        let drops = if kept.is_some() { Drops::None } else { Drops::Taken };
+        let mut files = RunFiles::create(fs, &run_id, &paths, drops)?;
+        let mut locked =
+            if late.is_some() { queue.lock_late(started_at)? } else { queue.lock(started_at)? };
         let stands = locked.view().call(call.id())?;
         let is_free = stands.as_ref().is_some_and(|now| now.revision == revision)
             && locked.view().receipt(run_id.as_str())?.is_none();
-        let claimed = if files.is_used && is_free {
+        let waits = match room.env.at_once {
+            Some(most) if is_free => !locked.view().is_its_turn(call.call(), most)?,
+            _ => false,
+        };
+        let claimed = if waits {
+            Err(Error::new(ErrorKind::Refused, format!("call {} waits for its turn", call.id()))
+                .coded(codes::NOT_ITS_TURN))
+        } else if files.is_used && is_free {
             let message =
                 format!("call {} has been started already, as the logs of {run_id} show", call.id());
             Err(Error::new(ErrorKind::Refused, message).hint("queue it again if it is to run once more"))
@@ -237,7 +265,7 @@ fn attempt(room: &Room, ready: Ready) -> Result<Attempt, Error> {
         }
         // Another process that gave up may have removed files that it created and this one found.
         if !room.fs.exists(&rel(&paths.stdout_log))? || !room.fs.exists(&rel(&paths.stderr_log))? {
-            files = RunFiles::create(&*room.fs, &run_id, &paths)?;
+            files = RunFiles::create(fs, &run_id, &paths, drops)?;
         }
         (files.logs, files.dropped)
     };
@@ -294,11 +322,12 @@ fn attempt(room: &Room, ready: Ready) -> Result<Attempt, Error> {
     tracing::debug!(run = %run_id, status = finished.status.as_str(), "the run is over");
     // The run is recorded even if storing the pin fails.
     let said = mcp.as_ref().zip(server.exchange());
+    let answer = server.exchange().and_then(|exchange| exchange.result.clone());
     let kept = said.map_or(Ok(None), |(mcp, exchange)| {
         pins::pin_store(room).keep(mcp, pinned.as_ref(), exchange, finished.completed_at)
     });
-    let recorded = queue
-        .lock(room.now())
+    let locked = if late.is_some() { queue.lock_late(room.now()) } else { queue.lock(room.now()) };
+    let recorded = locked
         .and_then(|mut locked| {
             locked.finish(
                 call.id(),
@@ -321,7 +350,7 @@ fn attempt(room: &Room, ready: Ready) -> Result<Attempt, Error> {
     let _ = room.fs.remove_tree(&dropped);
     let changed_pin = kept?;
     let succeeded = matches!(finished.status, CallStatus::Completed | CallStatus::Waiting);
-    Ok(Attempt::Ran(Box::new(RunReport {
+    let report = RunReport {
         schema: RunReport::SCHEMA,
         target: room.target(),
         calls_path: calls::calls_path(room),
@@ -350,7 +379,8 @@ fn attempt(room: &Room, ready: Ready) -> Result<Attempt, Error> {
         }),
         candidates: Unfilled::default(),
         succeeded,
-    })))
+    };
+    Ok(Attempt::Ran(Box::new(report), answer))
 }
 
 /// Returns the server that makes a call of an agent, if servers are kept.

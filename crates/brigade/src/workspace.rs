@@ -131,6 +131,14 @@ impl Workspace {
         Workspace { room: Arc::new(self.room.with_env(change)) }
     }
 
+    /// Syncs records that were [written late](Env::syncs_late).
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn sync(&self) -> Result<(), Error> {
+        Ok(self.room.late.now()?)
+    }
+
     /// Checks that no program of a run asks for what decides or widens, such as serving.
     ///
     /// # Errors

@@ -65,6 +65,7 @@ mod serve_http;
 mod serve_reads;
 mod serve_rights;
 mod serve_stdio;
+mod serve_turns;
 mod serve_upstream;
 mod slips;
 mod state_damage;

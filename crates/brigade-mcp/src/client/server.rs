@@ -18,7 +18,7 @@ use super::kept::{Asked, Job, Listed, Session, keep};
 use super::reads;
 use super::session::clean;
 use super::uses::Uses;
-use crate::content::McpAnswer;
+use crate::content::{McpAnswer, shown_result};
 use crate::exchange::{Exchange, McpErrorKind, McpFault, McpRequest};
 use crate::pin::redact_texts;
 use crate::requester::{NoReply, Question, QuestionKind, Reply};
@@ -197,6 +197,9 @@ impl Server {
         let said = call();
         let said = said.and_then(|result| {
             let answer = McpAnswer::of(&result, redactor);
+            if telling.captured.dropped == 0 {
+                telling.exchange.result = shown_result(&result, redactor);
+            }
             telling.exchange.answered_after = Some(telling.started.elapsed());
             let fault = answer.is_error.then(|| format!("the tool failed: {}", answer.summary));
             telling.exchange.answer = Some(answer);

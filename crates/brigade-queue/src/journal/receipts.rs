@@ -8,7 +8,9 @@ use brigade_call::{LedgerLink, Receipt};
 use brigade_core::json::members;
 use brigade_core::{Dialect, Fingerprint, Json, Object, RunId, Timestamp};
 use brigade_fs::{DirEntry, FileKind, Fs, FsError, FsErrorKind, ReadFile, RelPath, read_many};
-use brigade_journal::{NewEntry, State, Writer, find_prefix_if_whole, newest, set_file_aside, whole};
+use brigade_journal::{
+    Ledger, LedgerEnd, NewEntry, State, find_prefix_if_whole, newest, set_file_aside, whole,
+};
 use memchr::memmem::Finder;
 
 use super::layout;
@@ -231,13 +233,14 @@ pub(crate) fn add(
 
 /// Adds a receipt to the ledger, unless it is already there.
 pub(crate) fn enter(
-    writer: &Writer,
+    state: &State,
+    fs: &dyn Fs,
+    end: &mut Option<LedgerEnd>,
     receipt: &StoredReceipt,
     known: InLedger,
     now: Timestamp,
 ) -> Result<(LedgerLink, ChainEnd), QueueError> {
-    let state = writer.state();
-    let ledger = state.place().ledger();
+    let ledger = Ledger::new(fs, state.place().layout().documents());
     let run_id = receipt.receipt.id();
     let existing = match known {
         InLedger::No => None,
@@ -255,7 +258,7 @@ pub(crate) fn enter(
                 status: receipt.receipt.status().to_owned(),
                 is_adopted: false,
             };
-            let appended = ledger.append(&[new], state.max_ledger()?, now)?;
+            let appended = ledger.append_after(end, &[new], state.max_ledger()?, now)?;
             if !appended.follows {
                 chain = ChainEnd::Lost;
             }

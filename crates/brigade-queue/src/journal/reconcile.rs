@@ -18,8 +18,8 @@ use crate::finish::{self, RESTORED, run_end};
 use crate::store::{StoredCall, StoredReceipt, Transaction as _};
 
 /// Finishes the calls whose receipts are in the ledger but unknown to the journal.
-pub(crate) fn reconcile(journal: &mut JournalTransaction, now: Timestamp) -> Result<(), QueueError> {
-    let state = journal.writer.state();
+pub(crate) fn reconcile(journal: &mut JournalTransaction<'_>, now: Timestamp) -> Result<(), QueueError> {
+    let state = journal.state();
     let entries = state.place().ledger().after(state.max_ledger()?)?;
     // An interrupted adoption leaves adopted entries. It continues on its own.
     let Some(last) = entries.iter().rfind(|entry| !entry.is_adopted) else { return Ok(()) };
@@ -30,21 +30,21 @@ pub(crate) fn reconcile(journal: &mut JournalTransaction, now: Timestamp) -> Res
     for entry in entries.iter().filter(|entry| !entry.is_adopted) {
         is_settled &= settle(journal, entry, now)?;
     }
-    if is_settled && journal.writer.state().max_ledger()? < last.sequence {
+    if is_settled && journal.state().max_ledger()? < last.sequence {
         // Some calls are lost with the end of the journal. Remember this, so that they are not searched again.
-        journal.writer.settle_ledger(last.sequence, now)?;
+        journal.writer().settle_ledger(last.sequence, now)?;
     }
     Ok(())
 }
 
 /// Restores missing calls from the receipts of their last, finished runs, and returns how many. Reads the whole ledger.
-pub(crate) fn restore(journal: &mut JournalTransaction, now: Timestamp) -> Result<u64, QueueError> {
+pub(crate) fn restore(journal: &mut JournalTransaction<'_>, now: Timestamp) -> Result<u64, QueueError> {
     let mut gone: BTreeMap<CallId, LedgerEntry> = BTreeMap::new();
     for entry in
-        journal.writer.state().place().ledger().find_prefix("")?.into_iter().filter(|entry| !entry.is_adopted)
+        journal.state().place().ledger().find_prefix("")?.into_iter().filter(|entry| !entry.is_adopted)
     {
         let Some(Ok(id)) = entry.record_id.as_deref().map(str::parse::<CallId>) else { continue };
-        if gone.contains_key(&id) || snapshot::stored(journal.writer.state(), &id)?.is_none() {
+        if gone.contains_key(&id) || snapshot::stored(journal.state(), &id)?.is_none() {
             gone.insert(id, entry);
         }
     }
@@ -54,7 +54,7 @@ pub(crate) fn restore(journal: &mut JournalTransaction, now: Timestamp) -> Resul
     for part in entries.chunks(RESTORED_AT_ONCE) {
         let mut calls = Vec::new();
         for entry in part {
-            let found = sound_receipt(journal.writer.state(), entry);
+            let found = sound_receipt(journal.state(), entry);
             let Some(call) = found.and_then(|receipt| call_of_receipt(&receipt, entry, now)) else {
                 continue;
             };
@@ -130,9 +130,13 @@ fn call_of(
 }
 
 /// Finishes the call of an entry. Returns whether the entry needs no further work.
-fn settle(journal: &mut JournalTransaction, entry: &LedgerEntry, now: Timestamp) -> Result<bool, QueueError> {
-    let receipt = sound_receipt(journal.writer.state(), entry);
-    let Some(stored) = call_of(journal.writer.state(), entry, receipt.as_ref())? else { return Ok(true) };
+fn settle(
+    journal: &mut JournalTransaction<'_>,
+    entry: &LedgerEntry,
+    now: Timestamp,
+) -> Result<bool, QueueError> {
+    let receipt = sound_receipt(journal.state(), entry);
+    let Some(stored) = call_of(journal.state(), entry, receipt.as_ref())? else { return Ok(true) };
     match relation(&stored, entry) {
         Some(Relation::Running) => return Ok(false),
         Some(Relation::Known) => return Ok(true),
@@ -178,7 +182,7 @@ fn end_of(entry: &LedgerEntry, receipt: ReceiptLink, now: Timestamp) -> RunEnd {
 
 /// Resumes a call if its checkpoint files show that all checkpoints are approved.
 fn resume_if_answered(
-    journal: &mut JournalTransaction,
+    journal: &mut JournalTransaction<'_>,
     stored: StoredCall,
     now: Timestamp,
 ) -> Result<(), QueueError> {

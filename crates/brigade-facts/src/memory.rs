@@ -1,0 +1,162 @@
+//! What was read for the last calls of servers that are kept, for a process that makes many calls.
+//!
+//! A running server was started from bytes that were read and compared. For its next call, it is enough that nothing
+//! looks different that was looked at for the last one: device, inode, length and times of each file and directory, and
+//! that what was not there still is not. Whatever moved is read again. Programs that a call starts itself are never
+//! remembered here, because times do not tell who wrote through a mapping.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use brigade_call::{Caller, PlanFacts};
+use brigade_catalog::{Family, Tool};
+use brigade_exec::OpenedProgram;
+use brigade_fs::{FsError, Trace, Traced};
+use brigade_projection::ProjectionItem;
+
+use crate::config::Config;
+use crate::host::Host;
+use crate::plan::PlanInput;
+use crate::tool::FactReader;
+
+/// How long everything must have been left alone before it is remembered: a second change may share its time with the
+/// first one.
+const SETTLED: Duration = Duration::from_secs(2);
+
+/// The number of tools and callers that are remembered.
+const MOST: usize = 1_000;
+
+/// The configuration and the facts of plans, as they were read last.
+#[derive(Default)]
+pub struct Memory {
+    config: Mutex<Option<(Trace, Arc<Config>)>>,
+    inputs: Mutex<HashMap<(String, String), Arc<Input>>>,
+}
+
+/// What was read for plans of one tool.
+struct Input {
+    trace: Trace,
+    /// The configuration that it was read with.
+    config: Arc<Config>,
+    /// Without the tool.
+    facts: PlanFacts<'static>,
+    projections: Vec<ProjectionItem>,
+    program: Option<OpenedProgram>,
+    directory: std::path::PathBuf,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Memory {
+    /// Returns the configuration, read again only if one of its files moved.
+    ///
+    /// # Errors
+    /// Returns the errors of `read`, which gets the host to read from.
+    pub fn config<E>(
+        &self,
+        host: Host<'_>,
+        read: impl FnOnce(Host<'_>) -> Result<Config, E>,
+    ) -> Result<Arc<Config>, E> {
+        if let Some((trace, config)) = &*lock(&self.config)
+            && trace.holds()
+        {
+            return Ok(config.clone());
+        }
+        let traced = Traced::new(host.fs);
+        let reading = Host { fs: &traced, ..host };
+        let config = Arc::new(read(reading)?);
+        config.offers(&reading);
+        let trace = traced.into_trace();
+        let is_settled = trace.is_settled(host.clock.now(), SETTLED);
+        *lock(&self.config) = is_settled.then(|| (trace, config.clone()));
+        Ok(config)
+    }
+
+    /// Reads the facts of plans of a tool whose server is kept, unless they are known and nothing moved since.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn plan<'c>(
+        &self,
+        host: Host<'_>,
+        config: &'c Arc<Config>,
+        tool: &'c Tool,
+        caller: Caller,
+    ) -> Result<PlanInput<'c>, FsError> {
+        let is_kept = tool.family == Some(Family::Mcp) && tool.reads.is_none() && !tool.is_broken;
+        if !is_kept || caller.agent().is_none() {
+            return FactReader::new(host, config).plan(tool, caller);
+        }
+        let key = (tool.id.to_string(), caller.as_record());
+        let known = lock(&self.inputs).get(&key).cloned();
+        if let Some(input) = known.filter(|input| Arc::ptr_eq(&input.config, config))
+            && input.trace.holds()
+        {
+            return Ok(PlanInput {
+                facts: PlanFacts { tool, ..input.facts.clone() },
+                projections: input.projections.clone(),
+                program: input.program.clone(),
+                directory: input.directory.clone(),
+            });
+        }
+        let traced = Traced::new(host.fs);
+        let input = FactReader::new(Host { fs: &traced, ..host }, config).plan(tool, caller)?;
+        let trace = traced.into_trace();
+        let mut inputs = lock(&self.inputs);
+        if MOST <= inputs.len() {
+            inputs.clear();
+        }
+        match without_tool(&input.facts).filter(|_| trace.is_settled(host.clock.now(), SETTLED)) {
+            Some(facts) => {
+                tracing::debug!(tool = key.0, paths = trace.len(), "remembered the facts of a plan");
+                let remembered = Input {
+                    trace,
+                    config: config.clone(),
+                    facts,
+                    projections: input.projections.clone(),
+                    program: input.program.clone(),
+                    directory: input.directory.clone(),
+                };
+                inputs.insert(key, Arc::new(remembered));
+            }
+            None => drop(inputs.remove(&key)),
+        }
+        Ok(input)
+    }
+}
+
+/// Returns facts that outlive the configuration. `None` if they are about an entry with errors.
+fn without_tool(facts: &PlanFacts<'_>) -> Option<PlanFacts<'static>> {
+    static ANY: OnceLock<Tool> = OnceLock::new();
+    if !facts.entry_errors.is_empty() || facts.installs.is_some() {
+        return None;
+    }
+    let facts = facts.clone();
+    Some(PlanFacts {
+        tool: ANY.get_or_init(|| Tool::new("any", Family::Mcp).expect("it is an id")),
+        installs: None,
+        root: facts.root,
+        entry_errors: Vec::new(),
+        args: facts.args,
+        input_schema: facts.input_schema,
+        output_schema: facts.output_schema,
+        examples: facts.examples,
+        source: facts.source,
+        directory: facts.directory,
+        real_directory: facts.real_directory,
+        outside: facts.outside,
+        program: facts.program,
+        files: facts.files,
+        code: facts.code,
+        pin: facts.pin,
+        server: facts.server,
+        projections: facts.projections,
+        decision: facts.decision,
+        policy: facts.policy,
+        bound_values: facts.bound_values,
+        caller: facts.caller,
+    })
+}

@@ -1,0 +1,257 @@
+//! Files whose changes are synced later, together.
+//!
+//! What is written is at once in the files for every process, and stays there if this process is killed. Only a power
+//! loss before [`Late::sync`] can lose it.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::{DirEntry, Fs, FsError, Location, Lock, Metadata, ReadFile, RelPath, WriteFile};
+
+/// A directory tree whose syncs are noted and not done. [`Late::sync`] does them.
+pub struct Late {
+    fs: Arc<dyn Fs>,
+    unsynced: Arc<Unsynced>,
+}
+
+/// What was written and not synced yet.
+#[derive(Debug, Default)]
+struct Unsynced {
+    noted: Mutex<Vec<Noted>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Noted {
+    File(RelPath),
+    /// The names in a directory.
+    Names(RelPath),
+}
+
+impl Unsynced {
+    fn noted(&self) -> MutexGuard<'_, Vec<Noted>> {
+        self.noted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes what is to be synced behind everything that was noted before.
+    fn note(&self, what: Noted) {
+        let mut noted = self.noted();
+        noted.retain(|known| *known != what);
+        noted.push(what);
+    }
+}
+
+impl Late {
+    /// Starts with nothing to sync.
+    pub fn new(fs: Arc<dyn Fs>) -> Late {
+        Late { fs, unsynced: Arc::default() }
+    }
+
+    /// Returns whether anything is not synced yet.
+    pub fn is_pending(&self) -> bool {
+        !self.unsynced.noted().is_empty()
+    }
+
+    /// Returns once everything that was written before is on disk. What would have been synced last is synced last, so
+    /// that a power loss meanwhile leaves about what it would leave if everything was synced at once.
+    ///
+    /// # Errors
+    /// Fails on a disk error. What could not be synced stays noted.
+    pub fn sync(&self) -> Result<(), FsError> {
+        let noted = std::mem::take(&mut *self.unsynced.noted());
+        for (place, what) in noted.iter().enumerate() {
+            let synced = match what {
+                Noted::File(path) => self.fs.open_append(path).and_then(|mut file| file.sync()),
+                Noted::Names(path) => self.fs.sync_dir(path),
+            };
+            match synced {
+                // It was removed meanwhile.
+                Err(error) if error.is_not_found() => {}
+                Ok(()) => {}
+                Err(error) => {
+                    let mut now = self.unsynced.noted();
+                    let mut left = noted[place..].to_vec();
+                    left.retain(|what| !now.contains(what));
+                    now.splice(0..0, left);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn writer(&self, file: Box<dyn WriteFile>, path: &RelPath) -> Box<dyn WriteFile> {
+        Box::new(LateWriter { file, path: path.clone(), unsynced: self.unsynced.clone(), is_written: false })
+    }
+}
+
+struct LateWriter {
+    file: Box<dyn WriteFile>,
+    path: RelPath,
+    unsynced: Arc<Unsynced>,
+    /// Whether there is anything to sync: the name of an empty file is synced with its directory.
+    is_written: bool,
+}
+
+impl WriteFile for LateWriter {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), FsError> {
+        self.is_written |= !bytes.is_empty();
+        self.file.write(bytes)
+    }
+
+    fn sync(&mut self) -> Result<(), FsError> {
+        if self.is_written {
+            self.unsynced.note(Noted::File(self.path.clone()));
+        }
+        Ok(())
+    }
+
+    fn length(&self) -> Result<u64, FsError> {
+        self.file.length()
+    }
+
+    fn truncate(&mut self, length: u64) -> Result<(), FsError> {
+        self.is_written = true;
+        self.file.truncate(length)
+    }
+}
+
+impl Fs for Late {
+    fn create(&self, path: &RelPath, mode: u32) -> Result<Box<dyn WriteFile>, FsError> {
+        Ok(self.writer(self.fs.create(path, mode)?, path))
+    }
+
+    fn open_append(&self, path: &RelPath) -> Result<Box<dyn WriteFile>, FsError> {
+        Ok(self.writer(self.fs.open_append(path)?, path))
+    }
+
+    fn sync_dir(&self, path: &RelPath) -> Result<(), FsError> {
+        self.unsynced.note(Noted::Names(path.clone()));
+        Ok(())
+    }
+
+    fn rename(&self, from: &RelPath, to: &RelPath) -> Result<(), FsError> {
+        self.fs.rename(from, to)?;
+        for what in self.unsynced.noted().iter_mut() {
+            if matches!(what, Noted::File(path) if path == from) {
+                *what = Noted::File(to.clone());
+            }
+        }
+        Ok(())
+    }
+
+    fn root(&self) -> &Path {
+        self.fs.root()
+    }
+
+    fn resolve(&self, path: &str, home: Option<&Path>) -> Result<Location, FsError> {
+        self.fs.resolve(path, home)
+    }
+
+    fn open(&self, path: &RelPath) -> Result<Box<dyn ReadFile>, FsError> {
+        self.fs.open(path)
+    }
+
+    fn open_outside(&self, path: &Path) -> Result<Box<dyn ReadFile>, FsError> {
+        self.fs.open_outside(path)
+    }
+
+    fn create_dir(&self, path: &RelPath) -> Result<(), FsError> {
+        self.fs.create_dir(path)
+    }
+
+    fn remove(&self, path: &RelPath) -> Result<(), FsError> {
+        self.fs.remove(path)
+    }
+
+    fn list_dir(&self, path: &RelPath) -> Result<Vec<DirEntry>, FsError> {
+        self.fs.list_dir(path)
+    }
+
+    fn list_some(&self, path: &RelPath, most: usize) -> Result<(Vec<DirEntry>, u64), FsError> {
+        self.fs.list_some(path, most)
+    }
+
+    fn unreadable_names(&self, path: &RelPath) -> Result<Vec<String>, FsError> {
+        self.fs.unreadable_names(path)
+    }
+
+    fn metadata(&self, path: &RelPath) -> Result<Metadata, FsError> {
+        self.fs.metadata(path)
+    }
+
+    fn link_metadata(&self, path: &RelPath) -> Result<Metadata, FsError> {
+        self.fs.link_metadata(path)
+    }
+
+    fn metadata_outside(&self, path: &Path) -> Result<Metadata, FsError> {
+        self.fs.metadata_outside(path)
+    }
+
+    fn remove_dir(&self, path: &RelPath) -> Result<(), FsError> {
+        self.fs.remove_dir(path)
+    }
+
+    fn remove_tree(&self, path: &RelPath) -> Result<(), FsError> {
+        self.fs.remove_tree(path)
+    }
+
+    fn sync_file_system(&self) -> Result<(), FsError> {
+        self.fs.sync_file_system()
+    }
+
+    fn set_mode(&self, path: &RelPath, mode: u32) -> Result<(), FsError> {
+        self.fs.set_mode(path, mode)
+    }
+
+    fn lock(&self, path: &RelPath, holder: &str, timeout: Duration) -> Result<Lock, FsError> {
+        self.fs.lock(path, holder, timeout)
+    }
+
+    fn read(&self, path: &RelPath, limit: u64) -> Result<Vec<u8>, FsError> {
+        self.fs.read(path, limit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Crash, Fault, FaultyFs, FileMode, MemoryFs};
+
+    fn path(text: &str) -> RelPath {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn what_is_written_is_there_at_once_and_survives_a_power_loss_after_the_sync() {
+        let disk = FaultyFs::new(MemoryFs::new(), Fault::None);
+        disk.create_dir_all(&path("a")).unwrap();
+        let late = Late::new(Arc::new(disk.clone()));
+        late.append_durable(&path("a/log"), b"one\n").unwrap();
+        late.create_new_durable(&path("a/new"), b"{}").unwrap();
+        assert!(late.is_pending());
+        assert_eq!(disk.read(&path("a/log"), 9).unwrap(), b"one\n");
+        assert_eq!(disk.read(&path("a/new"), 9).unwrap(), b"{}");
+        let killed = disk.after_crash(Crash::Everything);
+        assert_eq!(killed.read(&path("a/new"), 9).unwrap(), b"{}", "a killed process loses nothing");
+        let unsynced = disk.after_crash(Crash::SyncedOnly);
+        assert!(!unsynced.exists(&path("a/log")).unwrap() && !unsynced.exists(&path("a/new")).unwrap());
+        late.sync().unwrap();
+        assert!(!late.is_pending());
+        let synced = disk.after_crash(Crash::SyncedOnly);
+        assert_eq!(synced.read(&path("a/log"), 9).unwrap(), b"one\n");
+        assert_eq!(synced.read(&path("a/new"), 9).unwrap(), b"{}");
+        assert_eq!(synced.list_dir(&path("a")).unwrap().len(), 2, "no temporary file is left");
+    }
+
+    #[test]
+    fn what_could_not_be_synced_stays_to_be_synced() {
+        let disk = FaultyFs::new(MemoryFs::new(), Fault::BrokenAt(3));
+        let late = Late::new(Arc::new(disk));
+        late.write_atomic(&path("file"), b"x", FileMode::Private).unwrap();
+        assert!(late.sync().is_err());
+        assert!(late.is_pending());
+        late.sync().unwrap();
+        assert!(!late.is_pending());
+    }
+}

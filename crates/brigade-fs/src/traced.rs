@@ -1,0 +1,215 @@
+//! Notes what is looked at, to see later whether it may have changed.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use brigade_core::Timestamp;
+
+use crate::{DirEntry, Fs, FsError, Location, Lock, Mark, Metadata, ReadFile, RelPath, WriteFile};
+
+/// A directory tree that notes which paths were looked at, and what they looked like before.
+pub struct Traced<'a> {
+    fs: &'a dyn Fs,
+    seen: Mutex<BTreeMap<PathBuf, Option<Mark>>>,
+}
+
+/// What was looked at, and what it looked like. What was not there is noted, too.
+#[derive(Clone, Debug, Default)]
+pub struct Trace(Vec<(PathBuf, Option<Mark>)>);
+
+impl<'a> Traced<'a> {
+    /// Starts with an empty trace.
+    pub fn new(fs: &'a dyn Fs) -> Traced<'a> {
+        Traced { fs, seen: Mutex::default() }
+    }
+
+    fn see(&self, path: &Path) {
+        let path = self.fs.root().join(path);
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        // The first look counts: what was read later may be newer, and then the trace does not hold any more.
+        seen.entry(path).or_insert_with_key(|path| Mark::at(path));
+    }
+
+    fn note_inside(&self, path: &RelPath) {
+        self.see(path.as_path());
+    }
+
+    /// Ends the trace.
+    pub fn into_trace(self) -> Trace {
+        Trace(self.seen.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().collect())
+    }
+}
+
+impl Trace {
+    /// Returns whether everything still looks as it did.
+    pub fn holds(&self) -> bool {
+        self.0.iter().all(|(path, mark)| Mark::at(path) == *mark)
+    }
+
+    /// Returns whether everything was left alone for this long before `now`, so that a change after it shows.
+    pub fn is_settled(&self, now: Timestamp, age: Duration) -> bool {
+        let age = i64::try_from(age.as_micros()).unwrap_or(i64::MAX);
+        let is_old = |mark: &Mark| mark.changed_micros().saturating_add(age) <= now.unix_micros();
+        self.0.iter().filter_map(|(_, mark)| mark.as_ref()).all(is_old)
+    }
+
+    /// Returns how many paths were looked at.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Returns whether nothing was looked at.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Fs for Traced<'_> {
+    fn root(&self) -> &Path {
+        self.fs.root()
+    }
+
+    fn note(&self, path: &Path) {
+        self.see(path);
+    }
+
+    fn resolve(&self, path: &str, home: Option<&Path>) -> Result<Location, FsError> {
+        self.see(&crate::disk::expand(path, home));
+        self.fs.resolve(path, home)
+    }
+
+    fn open(&self, path: &RelPath) -> Result<Box<dyn ReadFile>, FsError> {
+        self.note_inside(path);
+        self.fs.open(path)
+    }
+
+    fn open_outside(&self, path: &Path) -> Result<Box<dyn ReadFile>, FsError> {
+        self.see(path);
+        self.fs.open_outside(path)
+    }
+
+    fn list_dir(&self, path: &RelPath) -> Result<Vec<DirEntry>, FsError> {
+        self.note_inside(path);
+        self.fs.list_dir(path)
+    }
+
+    fn list_some(&self, path: &RelPath, most: usize) -> Result<(Vec<DirEntry>, u64), FsError> {
+        self.note_inside(path);
+        self.fs.list_some(path, most)
+    }
+
+    fn unreadable_names(&self, path: &RelPath) -> Result<Vec<String>, FsError> {
+        self.note_inside(path);
+        self.fs.unreadable_names(path)
+    }
+
+    fn metadata(&self, path: &RelPath) -> Result<Metadata, FsError> {
+        self.note_inside(path);
+        self.fs.metadata(path)
+    }
+
+    fn link_metadata(&self, path: &RelPath) -> Result<Metadata, FsError> {
+        self.note_inside(path);
+        self.fs.link_metadata(path)
+    }
+
+    fn metadata_outside(&self, path: &Path) -> Result<Metadata, FsError> {
+        self.see(path);
+        self.fs.metadata_outside(path)
+    }
+
+    fn read(&self, path: &RelPath, limit: u64) -> Result<Vec<u8>, FsError> {
+        self.note_inside(path);
+        self.fs.read(path, limit)
+    }
+
+    fn read_outside(&self, path: &Path, limit: u64) -> Result<Vec<u8>, FsError> {
+        self.see(path);
+        self.fs.read_outside(path, limit)
+    }
+
+    fn create(&self, path: &RelPath, mode: u32) -> Result<Box<dyn WriteFile>, FsError> {
+        self.fs.create(path, mode)
+    }
+
+    fn open_append(&self, path: &RelPath) -> Result<Box<dyn WriteFile>, FsError> {
+        self.fs.open_append(path)
+    }
+
+    fn create_dir(&self, path: &RelPath) -> Result<(), FsError> {
+        self.fs.create_dir(path)
+    }
+
+    fn sync_dir(&self, path: &RelPath) -> Result<(), FsError> {
+        self.fs.sync_dir(path)
+    }
+
+    fn rename(&self, from: &RelPath, to: &RelPath) -> Result<(), FsError> {
+        self.fs.rename(from, to)
+    }
+
+    fn remove(&self, path: &RelPath) -> Result<(), FsError> {
+        self.fs.remove(path)
+    }
+
+    fn remove_dir(&self, path: &RelPath) -> Result<(), FsError> {
+        self.fs.remove_dir(path)
+    }
+
+    fn sync_file_system(&self) -> Result<(), FsError> {
+        self.fs.sync_file_system()
+    }
+
+    fn set_mode(&self, path: &RelPath, mode: u32) -> Result<(), FsError> {
+        self.fs.set_mode(path, mode)
+    }
+
+    fn lock(&self, path: &RelPath, holder: &str, timeout: Duration) -> Result<Lock, FsError> {
+        self.fs.lock(path, holder, timeout)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::DiskFs;
+
+    #[test]
+    fn a_trace_holds_until_something_changes_that_was_looked_at() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::write(at("file"), "one").unwrap();
+        std::fs::create_dir(at("folder")).unwrap();
+        let disk = DiskFs::open(folder.path()).unwrap();
+        let path = |text: &str| text.parse::<RelPath>().unwrap();
+        let look = || {
+            let traced = Traced::new(&disk);
+            traced.read(&path("file"), 99).unwrap();
+            traced.list_dir(&path("folder")).unwrap();
+            let _ = traced.metadata(&path("none"));
+            traced.into_trace()
+        };
+        let changes: [(&str, &dyn Fn()); 4] = [
+            ("written", &|| std::fs::write(at("file"), "longer").unwrap()),
+            ("replaced", &|| {
+                std::fs::write(at("other"), "longer").unwrap();
+                std::fs::rename(at("other"), at("file")).unwrap();
+            }),
+            ("an entry more", &|| std::fs::write(at("folder/new"), "").unwrap()),
+            ("created", &|| std::fs::write(at("none"), "").unwrap()),
+        ];
+        for (what, change) in changes {
+            let trace = look();
+            assert!(trace.holds() && trace.len() == 3, "{what}");
+            std::fs::write(at("unseen"), what).unwrap();
+            assert!(trace.holds(), "nobody looked at it");
+            change();
+            assert!(!trace.holds(), "{what}");
+        }
+        let now = Timestamp::from_unix_micros(i64::MAX / 2);
+        assert!(look().is_settled(now, Duration::from_secs(2)));
+        assert!(!look().is_settled(Timestamp::from_unix_micros(0), Duration::ZERO));
+    }
+}
