@@ -95,7 +95,7 @@ impl<'c> FactReader<'_, 'c> {
         entry: &'c Tool,
         caller: Caller,
     ) -> Result<PlanInput<'c>, FsError> {
-        let input = self.plan_as(installation, &CallFacts::of_installation(installation), caller)?;
+        let input = self.plan_as(installation, &CallFacts::of_installation(installation, entry), caller)?;
         let input_schema = compile_schema(NO_ARGUMENTS);
         Ok(PlanInput { facts: PlanFacts { installs: Some(entry), input_schema, ..input.facts }, ..input })
     }

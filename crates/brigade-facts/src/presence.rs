@@ -15,18 +15,26 @@ use crate::host::Host;
 use crate::seen::is_program;
 use crate::tool::FactReader;
 
-/// Looks whether tools are there. Many tools name the same program, which is looked for once.
+/// Looks whether tools are there. Many tools name the same program or run the same script, which is looked for once.
 pub struct PresenceReader<'r, 'h, 'c> {
     facts: &'r FactReader<'h, 'c>,
     runtimes: &'r Runtimes,
     programs: Mutex<HashMap<(String, PathBuf), Option<PathBuf>>>,
+    /// The missing script of each command and directory; none for those that are there.
+    scripts: Mutex<HashMap<(String, PathBuf), Option<String>>>,
     kept: OnceLock<KeptChecks>,
 }
 
 impl<'r, 'h, 'c> PresenceReader<'r, 'h, 'c> {
     /// Starts without having looked at anything.
     pub fn new(facts: &'r FactReader<'h, 'c>, runtimes: &'r Runtimes) -> PresenceReader<'r, 'h, 'c> {
-        PresenceReader { facts, runtimes, programs: Mutex::default(), kept: OnceLock::new() }
+        PresenceReader {
+            facts,
+            runtimes,
+            programs: Mutex::default(),
+            scripts: Mutex::default(),
+            kept: OnceLock::new(),
+        }
     }
 
     /// Looks whether a tool is there. What only a start tells is what it told last, if that still holds.
@@ -79,11 +87,11 @@ impl<'r, 'h, 'c> PresenceReader<'r, 'h, 'c> {
             }
             Need::Script => {
                 let (directory, fact) = reader.directory();
-                let missing = reader.argv().filter(|_| fact == DirectoryFact::Present);
-                match missing.and_then(|argv| missing_script(&argv, &directory, &reader.seen())) {
-                    Some(script) => Answer::Missing(script),
-                    None => Answer::There(None),
-                }
+                let missing = match fact {
+                    DirectoryFact::Present => self.missing_script(reader, &directory),
+                    DirectoryFact::Missing | DirectoryFact::Outside => None,
+                };
+                missing.map_or(Answer::There(None), Answer::Missing)
             }
             // A skill of the user may be anywhere.
             Need::File { field: "source.path", path } if Path::new(path).is_absolute() => {
@@ -127,6 +135,18 @@ impl<'r, 'h, 'c> PresenceReader<'r, 'h, 'c> {
             None if word == "brigade" => Answer::There(None),
             None => Answer::Missing(word.to_owned()),
         }
+    }
+
+    /// Looks for the script that a command runs.
+    fn missing_script(&self, reader: &ToolReader<'_>, directory: &Path) -> Option<String> {
+        let key = (reader.tool.command.clone()?, directory.to_owned());
+        let known = || self.scripts.lock().expect("no thread panics while it holds this");
+        if let Some(missing) = known().get(&key) {
+            return missing.clone();
+        }
+        let missing = missing_script(&reader.argv()?, directory, &reader.seen());
+        known().insert(key, missing.clone());
+        missing
     }
 
     fn program_of(&self, runtime: &Runtime) -> Answer {

@@ -51,6 +51,8 @@ pub struct CallFacts<'a> {
     pub env_labels: &'a [String],
     /// The catalog entry, for the places of its fields.
     pub entry: Option<&'a Tool>,
+    /// The tool whose level, source and capabilities are judged.
+    pub registered: Option<&'a Tool>,
 }
 
 impl<'a> CallFacts<'a> {
@@ -67,13 +69,15 @@ impl<'a> CallFacts<'a> {
             runtime_id: tool.runtime_id.as_deref().filter(|id| !id.is_empty()),
             env_labels: &tool.env_labels,
             entry: Some(tool),
+            registered: Some(tool),
         }
     }
 
-    /// Takes the facts of an installation from [the tool that it is judged as](Tool::installation).
-    pub fn of_installation(installation: &'a Tool) -> CallFacts<'a> {
+    /// Takes the facts of an installation of a tool from [the tool that it is judged as](Tool::installation).
+    pub fn of_installation(installation: &'a Tool, tool: &'a Tool) -> CallFacts<'a> {
         // Nothing but the command is written in the entry, so there is no other field to change.
-        CallFacts { kind: CallKind::Install, entry: None, ..CallFacts::of(installation) }
+        let registered = Some(tool);
+        CallFacts { kind: CallKind::Install, entry: None, registered, ..CallFacts::of(installation) }
     }
 
     /// Returns the facts of a command that only looks whether a tool is there: those of a script that somebody asks for,
@@ -104,6 +108,7 @@ impl<'a> CallFacts<'a> {
             runtime_id: None,
             env_labels: &[],
             entry: None,
+            registered: None,
         }
     }
 

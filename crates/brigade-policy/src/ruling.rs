@@ -187,7 +187,7 @@ impl Judge<'_> {
 
     /// Applies the rules about where a tool comes from and what it is good for. Absent rules say nothing.
     fn registry(&mut self, policy: &Policy) {
-        let Some(tool) = self.facts.entry else { return };
+        let Some(tool) = self.facts.registered else { return };
         if policy.allowed_levels.place.is_some() {
             let level = tool.origin.level;
             let list = ("allowed_levels", &policy.allowed_levels);

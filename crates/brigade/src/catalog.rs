@@ -49,12 +49,15 @@ impl Tools {
         let config = gather::config(&self.room)?;
         let places = filter.places(&self.room, &config)?;
         let wants_discovered = filter.level == Some(Level::Discovered);
-        let discovered = if wants_discovered { Some(discovered(&self.room)?) } else { None };
+        let (discovered, discovered_at) =
+            if wants_discovered { Some(discovered(&self.room)?) } else { None }.unzip();
+        let discovered_at = discovered_at.flatten();
         let lines = places.into_iter().map(|place| ToolLine::of(&config.catalog.tools()[place])).collect();
         Ok(ToolLinesReport {
             tools: lines,
             next: NextStep::ListTools,
             discovered,
+            discovered_at,
             ..self.lines_of_all(&config.catalog)
         })
     }
@@ -68,6 +71,7 @@ impl Tools {
             errors: load::errors_of(catalog),
             notes: notes(catalog),
             discovered: None,
+            discovered_at: None,
             tools: catalog.tools().iter().filter(|tool| tool.enabled).map(ToolLine::of).collect(),
             next: {
                 let mut hints = catalog.issues().iter().filter_map(|issue| issue.hint.as_ref());

@@ -146,7 +146,8 @@ fn catalog_report(
 ) -> Result<CatalogReport, Error> {
     let config = gather::own_config(room)?;
     let wants_discovered = filter.level == Some(Level::Discovered);
-    let discovered = if wants_discovered { Some(finding::discovered(room)?) } else { None };
+    let found = if wants_discovered { Some(finding::discovered(room)?) } else { None };
+    let (discovered, discovered_at) = found.unzip();
     let wanted = if filter.is_empty() { None } else { Some(filter.places(room, &config)?) };
     let site = room.site(&config);
     let mut survey = Survey::read(&site, parts)?;
@@ -182,6 +183,7 @@ fn catalog_report(
         tool_count: tools.len(),
         tools,
         discovered,
+        discovered_at: discovered_at.flatten(),
         raw_issue_count: raw_issues.len(),
         raw_issues,
         issue_count: issues.len(),

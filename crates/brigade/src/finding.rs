@@ -7,7 +7,7 @@ use brigade_catalog::{
     Catalog, Family, FindQuery, HarnessTools, Level, Presence, Runtimes, SearchText, Tool, ToolSource,
     ToolState, candidates, gaps, label_key, rank,
 };
-use brigade_core::Severity;
+use brigade_core::{Severity, Timestamp};
 use brigade_discovery::DiscoveredEntry;
 use brigade_facts::{Depth, FactReader, PresenceReader};
 use brigade_policy::{CallFacts, decide};
@@ -126,7 +126,7 @@ impl Tools {
             .map(|(read, found)| SearchMatch::of(summary_of(&self.room, read), found.kind, found.score))
             .collect();
         let text = SearchText::new(query);
-        let suggestions = suggestions(&self.room, |entry| {
+        let (suggestions, discovered_at) = suggestions(&self.room, |entry| {
             let names = [entry.id.as_str(), entry.name.as_str()];
             text.compare(names, entry.description.as_deref()).is_some()
         });
@@ -138,6 +138,7 @@ impl Tools {
             matches,
             suggestion_count: suggestions.len(),
             suggestions,
+            discovered_at,
             notes: notes(&config.catalog),
         })
     }
@@ -170,7 +171,7 @@ impl Tools {
             .collect();
         let asked = query.capabilities.iter().chain(&query.categories);
         let asked: Vec<SearchText> = asked.map(|label| SearchText::new(label)).collect();
-        let suggestions = suggestions(room, |entry| {
+        let (suggestions, discovered_at) = suggestions(room, |entry| {
             let fits = |text: &SearchText| {
                 text.compare([entry.name.as_str()], entry.description.as_deref()).is_some()
             };
@@ -187,6 +188,7 @@ impl Tools {
             matches,
             suggestion_count: suggestions.len(),
             suggestions,
+            discovered_at,
             gaps: gaps(tools, query),
             notes: notes(&config.catalog),
         })
@@ -201,7 +203,8 @@ impl Tools {
         let catalog = load::catalog(room)?;
         let runs = room.queue().read()?.receipts(usize::MAX)?;
         let mut by_tool: BTreeMap<&str, Vec<&Receipt>> = BTreeMap::new();
-        for stored in &runs.receipts {
+        // An installation is no use of the tool.
+        for stored in runs.receipts.iter().filter(|stored| !stored.receipt.is_installation()) {
             by_tool.entry(stored.receipt.tool_id()).or_default().push(&stored.receipt);
         }
         let known = id.and_then(|id| load::any_tool(&catalog, id).ok());
@@ -294,18 +297,20 @@ fn shadowed(catalog: &Catalog, tool: &Tool) -> Vec<ShadowedRow> {
     hidden.map(|hidden| ShadowedRow::of(&hidden.tool)).collect()
 }
 
-/// Returns the discovered entries that a function takes, as they were remembered last. A cache that cannot be read
-/// suggests nothing.
-fn suggestions(room: &Room, fits: impl Fn(&DiscoveredEntry) -> bool) -> Vec<Suggestion> {
-    let Ok(Memory::Found(found)) = remembered(&*room.fs) else { return Vec::new() };
-    found.entries.iter().filter(|entry| fits(entry)).map(Suggestion::of).collect()
+/// Returns the discovered entries that a function takes, as they were remembered last, and when that was. A cache that
+/// cannot be read suggests nothing. The entry that `connect` writes is Brigade itself.
+fn suggestions(room: &Room, fits: impl Fn(&DiscoveredEntry) -> bool) -> (Vec<Suggestion>, Option<Timestamp>) {
+    let Ok(Memory::Found(found)) = remembered(&*room.fs) else { return (Vec::new(), None) };
+    let is_own = |entry: &DiscoveredEntry| entry.registered_as.as_deref() == Some("brigade");
+    let fitting = found.entries.iter().filter(|entry| !is_own(entry) && fits(entry));
+    (fitting.map(Suggestion::of).collect(), Some(found.made_at))
 }
 
-/// Returns every discovered entry, as remembered.
-pub(crate) fn discovered(room: &Room) -> Result<Vec<DiscoveredEntry>, Error> {
+/// Returns every discovered entry, as remembered, and when that was.
+pub(crate) fn discovered(room: &Room) -> Result<(Vec<DiscoveredEntry>, Option<Timestamp>), Error> {
     Ok(match remembered(&*room.fs)? {
-        Memory::Found(found) => found.entries,
-        Memory::Nothing | Memory::Unfit(_) => Vec::new(),
+        Memory::Found(found) => (found.entries, Some(found.made_at)),
+        Memory::Nothing | Memory::Unfit(_) => (Vec::new(), None),
     })
 }
 

@@ -79,6 +79,8 @@ fn an_installation_is_a_call_that_is_approved_run_and_judged() {
     assert_eq!(receipt["install"]["after"], "available");
     assert!(receipt["install"]["program"].as_str().unwrap().ends_with("vendor/yq"));
     assert_eq!(receipt["install"]["version"], Value::Null);
+    // An installation is no use of the tool.
+    assert_eq!(site.json(["stats", "yq"]).expect(0)["tools"][0]["runs"], 0);
     site.json(["run", "verify"]).expect(0);
     let skipped = site.json(["install", "yq"]).expect(0);
     assert_eq!(skipped["skipped"], json!([{"tool_id": "yq", "reason": "available"}]));
@@ -183,6 +185,23 @@ fn only_a_policy_that_names_it_allows_an_installation() {
     site.workspace.write(".brigade/tools/policy.toml", "");
     let id = call_of(&site.json(["install", "yq", "--include-blocked"]).expect(0));
     site.json(["call", "approve", id.as_str()]).refused("nothing is installed unless");
+}
+
+#[test]
+fn what_the_policy_says_of_a_tool_holds_for_its_installation() {
+    for (rule, code) in [
+        ("allowed_levels = [\"user\"]", "policy_level"),
+        ("allowed_sources = [\"script\"]", "policy_source"),
+        ("denied_capabilities = [\"parse-yaml\"]", "policy_capability"),
+    ] {
+        let site = site(ONE);
+        let catalog = site.workspace.read_text(".brigade/tools.toml");
+        let catalog = catalog.replace("[tool.install]", "capabilities = [\"Parse YAML\"]\n[tool.install]");
+        site.workspace.write(".brigade/tools.toml", catalog);
+        site.workspace.write(".brigade/tools/policy.toml", format!("{rule}\n{POLICY}"));
+        let document = site.json(["install", "yq"]).expect(1);
+        assert_eq!(document["blocked"][0]["blocker_details"][0]["code"], code, "{document:#}");
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What entries say about their registry, and finding tools by it.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::disallowed_methods, reason = "tests set up files of a user")]
 
 use brigade_tests::Site;
 use serde_json::{Value, json};
@@ -152,6 +153,95 @@ fn tools_are_found_by_what_they_are_good_for() {
     site.tools(["find", "--available"]).assert_code(2);
     site.tools(["find", "--source", "nonsense"]).assert_code(2);
     site.tools(["find", "--capability", "x", "--match", "some"]).assert_code(2);
+}
+
+/// The order of everything that says it can do the same, from the best on.
+#[test]
+fn what_fits_is_ordered_by_what_can_be_used() {
+    let site = site();
+    let entry = |id: &str, family: &str, more: &str| {
+        format!("[[tool]]\nid = \"{id}\"\nname = \"{id}\"\nfamily = \"{family}\"\n{more}\n")
+    };
+    let does = "capabilities = [\"do it\"]";
+    let there = format!("command = \"sh bin/tool.sh\"\n{does}");
+    let project = [
+        entry("z-there", "script", &there),
+        entry("b-there", "script", &there),
+        entry("gone", "script", &format!("command = \"no-such-program\"\n{does}")),
+        entry("twice", "script", "command = \"no-such-program\"\ncapabilities = [\"do it\", \"and more\"]"),
+        entry("read", "skill", &format!("source_path = \"skills/yaml.md\"\n{does}")),
+        entry("off", "script", &format!("enabled = false\n{there}")),
+        entry("broken", "script", &format!("timeout = 0\n{there}")),
+    ];
+    site.workspace.write(".brigade/tools.toml", project.concat());
+    let user = site.workspace.home().join(".config/brigade");
+    std::fs::create_dir_all(&user).unwrap();
+    std::fs::write(user.join("tools.toml"), entry("a-user", "script", &there)).unwrap();
+    let find = |words: &[&str]| {
+        let asked = ["find", "--capability", "do-it", "--capability", "AND MORE"];
+        ids(&site.json(asked.iter().chain(words)).expect(0)["matches"]).join(" ")
+    };
+    assert_eq!(find(&[]), "twice b-there z-there a-user gone read");
+    assert_eq!(find(&["--prefer-source", "skill"]), "read twice b-there z-there a-user gone");
+    assert_eq!(find(&["--available"]), "b-there z-there a-user read");
+    assert_eq!(find(&["--match", "all"]), "twice");
+    let found = site.json(["find", "--source", "script", "--limit", "2"]).expect(0);
+    assert_eq!((ids(&found["matches"]), &found["match_count"]), (vec!["b-there", "z-there"], &json!(2)));
+}
+
+#[test]
+fn what_was_discovered_is_suggested_and_never_callable() {
+    let site = site();
+    let none = site.json(["find", "--capability", "query database"]).expect(0);
+    assert_eq!((&none["suggestions"], &none["discovered_at"]), (&json!([]), &Value::Null));
+    let cursor = site.workspace.home().join(".cursor");
+    std::fs::create_dir_all(&cursor).unwrap();
+    let servers = r#"{"mcpServers": {"database-query": {"command": "npx"}, "weather": {"command": "npx"}}}"#;
+    std::fs::write(cursor.join("mcp.json"), servers).unwrap();
+    let skill = site.workspace.home().join(".claude/skills/charts");
+    std::fs::create_dir_all(&skill).unwrap();
+    let text = "---\nname: charts\ndescription: Draws a chart of any table\n---\n# Charts\n";
+    std::fs::write(skill.join("SKILL.md"), text).unwrap();
+    // Nobody scans but `sync`.
+    assert_eq!(site.json(["search", "weather"]).expect(0)["suggestions"], json!([]));
+    site.json(["sync"]).expect(0);
+
+    let found = site.json(["find", "--capability", "query_database"]).expect(0);
+    assert_eq!(
+        (ids(&found["matches"]), ids(&found["suggestions"])),
+        (vec!["browse"], vec!["mcp:database-query"])
+    );
+    assert_eq!(found["suggestions"][0]["harnesses"], json!(["cursor"]));
+    assert!(found["discovered_at"].as_str().unwrap().starts_with("20"));
+    assert_eq!((&found["suggestion_count"], &found["gaps"]), (&json!(1), &json!([])));
+    // A suggestion is no match.
+    let alone = site.json(["find", "--capability", "weather"]).expect(1);
+    assert_eq!((ids(&alone["suggestions"]), &alone["gaps"]), (vec!["mcp:weather"], &json!(["weather"])));
+    assert_eq!(ids(&site.json(["find", "--source", "skill"]).expect(0)["suggestions"]), ["skill:charts"]);
+    let text = site.tools(["find", "--capability", "weather"]);
+    assert!(text.stderr_text().contains("callable only when registered"), "{text}");
+
+    let searched = site.json(["search", "chart table"]).expect(0);
+    assert_eq!((ids(&searched["suggestions"]), &searched["match_count"]), (vec!["skill:charts"], &json!(0)));
+    assert_eq!(searched["discovered_at"], found["discovered_at"]);
+    let listed = site.json(["list", "--level", "discovered"]).expect(0);
+    assert_eq!((&listed["tools"], &listed["tool_count"]), (&json!([]), &json!(0)));
+    let ids_of = ids(&listed["discovered"]).join(" ");
+    assert!(
+        ["mcp:database-query", "mcp:weather", "skill:charts"].iter().all(|id| ids_of.contains(id)),
+        "{ids_of}"
+    );
+    assert_eq!(listed["discovered_at"], found["discovered_at"]);
+    assert!(site.json(["list"]).expect(0).get("discovered_at").is_none());
+    // It is no tool: nothing plans, checks or installs it.
+    for words in [
+        &["call", "plan", "mcp:weather"][..],
+        &["check", "mcp:weather"],
+        &["install", "mcp:weather"],
+        &["show", "mcp:weather"],
+    ] {
+        site.json(words).expect(1);
+    }
 }
 
 #[test]

@@ -93,19 +93,27 @@ impl FromStr for Version {
 impl Version {
     /// Finds the first version in what a program prints about itself: `yq (https://…) version v4.40.5`.
     ///
-    /// A word with dots is preferred to a single number.
+    /// A word with dots is preferred, then one that follows a name (`jq-1.7.1`, `go1.23`), then a single number. That
+    /// counts only in the first line: later ones have years.
     pub fn find_in(text: &str) -> Option<Version> {
         let is_between =
             |c: char| c.is_whitespace() || matches!(c, '(' | ')' | ',' | ';' | '"' | '\'' | '=' | '/');
-        let mut whole = None;
-        for word in text.split(is_between).take(10_000) {
-            let Ok(version) = word.trim_end_matches(['.', ':']).parse::<Version>() else { continue };
-            if 1 < version.numbers.len() {
-                return Some(version);
-            }
-            whole = whole.or(Some(version));
-        }
-        whole
+        let versions = |text: &'_ str| -> Vec<Version> {
+            let words = text.split(is_between).take(10_000);
+            words.filter_map(|word| word.trim_end_matches(['.', ':']).parse().ok()).collect()
+        };
+        let has_dots = |version: &Version| 1 < version.numbers.len();
+        let named = |word: &str| {
+            let behind =
+                word.trim_start_matches(|c: char| c.is_ascii_alphabetic()).trim_start_matches(['-', '_']);
+            behind.trim_end_matches(['.', ':']).parse().ok().filter(has_dots)
+        };
+        let first = text.trim_start().lines().next().unwrap_or_default();
+        versions(text)
+            .into_iter()
+            .find(has_dots)
+            .or_else(|| text.split(is_between).take(10_000).find_map(named))
+            .or_else(|| versions(first).into_iter().next())
     }
 
     fn number(&self, at: usize) -> u64 {
@@ -322,7 +330,10 @@ mod tests {
         assert_eq!(found("git version 2.47.1.").as_deref(), Some("2.47.1"));
         assert_eq!(found("Python 3.13.0rc1").as_deref(), Some("3.13.0rc1"));
         assert_eq!(found("less 668 (GNU)").as_deref(), Some("668"));
-        assert_eq!(found("go version go1.23 linux/amd64"), None);
+        assert_eq!(found("go version go1.23 linux/amd64").as_deref(), Some("1.23"));
+        assert_eq!(found("jq-1.7.1\n").as_deref(), Some("1.7.1"));
+        assert_eq!(found("hello (GNU Hello)\n\nCopyright (C) 2022"), None);
+        assert_eq!(found("sha256 of amd64"), None);
         assert_eq!(found("unknown"), None);
     }
 }

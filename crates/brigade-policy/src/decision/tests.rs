@@ -454,8 +454,9 @@ fn an_installation_needs_a_policy_that_names_it() {
     #[track_caller]
     fn check(policy: Option<&str>, expect: &[&str]) {
         let state = PolicyState::parse(FILE, policy.map(str::as_bytes));
-        let installation = tool().installation("pip install x");
-        let decision = decide(&state, &CallFacts::of_installation(&installation), &|_: &str| true);
+        let tool = Tool { capabilities: vec!["send mail".to_owned()], ..tool() };
+        let installation = tool.installation("pip install x");
+        let decision = decide(&state, &CallFacts::of_installation(&installation, &tool), &|_: &str| true);
         let found: Vec<String> = decision
             .blockers
             .iter()
@@ -478,6 +479,14 @@ fn an_installation_needs_a_policy_that_names_it() {
         Some("allowed_effects = [\"local-write\", \"network\", \"install\"]\ndenied_effects = [\"install\"]"),
         &["policy_denied_effect:2"],
     );
+    // What the policy says of the tool holds for its installation.
+    check(
+        Some(
+            "allowed_effects = [\"local-write\", \"network\", \"install\"]\nallowed_levels = [\"user\"]\n\
+             allowed_sources = [\"mcp\"]\ndenied_capabilities = [\"Send_Mail\"]",
+        ),
+        &["policy_level:2", "policy_source:3", "policy_capability:4"],
+    );
 }
 
 #[test]
@@ -485,9 +494,9 @@ fn installations_have_sandbox_rules_of_their_own() {
     let policy = "[sandbox]\nmode = \"enforce\"\nwrite_paths = [\"/a\"]\n[sandbox.tool.greet]\nwrite_paths = [\"/b\"]\n\
                   [sandbox.install]\nwrite_paths = [\"/c\"]\n";
     let state = PolicyState::parse(FILE, Some(policy.as_bytes()));
-    let installation = tool().installation("pip install x");
+    let (tool, installation) = (tool(), tool().installation("pip install x"));
     let paths = |facts: &CallFacts<'_>| decide(&state, facts, &|_: &str| true).sandbox.grants.write_paths;
-    assert_eq!(paths(&CallFacts::of_installation(&installation)), ["/a", "/c"]);
+    assert_eq!(paths(&CallFacts::of_installation(&installation, &tool)), ["/a", "/c"]);
     assert_eq!(paths(&CallFacts::of(&installation)), ["/a", "/b"]);
     let wrong = "[sandbox]\nmode = \"off\"\n[sandbox.install]\nmod = \"off\"\n";
     assert_eq!(PolicyState::parse(FILE, Some(wrong.as_bytes())).standing(), Standing::Invalid);

@@ -1,7 +1,7 @@
 //! Documents about the catalog.
 
 use brigade_core::json::sorted;
-use brigade_core::{Json, NextStep};
+use brigade_core::{Json, NextStep, Timestamp};
 use brigade_discovery::DiscoveredEntry;
 pub use brigade_facts::{
     ArgumentDescription, Contract, ContractHealth, DescribedTool, McpSummary, Origin, ToolLine, ToolSummary,
@@ -39,6 +39,9 @@ pub struct CatalogReport {
     /// The discovered entries, if they were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub discovered: Option<Vec<DiscoveredEntry>>,
+    /// When they were discovered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub discovered_at: Option<Timestamp>,
     /// All issues, including those that the last parity closeout accepted.
     #[cfg_attr(feature = "schemas", schemars(with = "Vec<IssueReport>"))]
     pub raw_issues: Rows<IssueReport>,
@@ -104,6 +107,9 @@ pub struct ToolLinesReport {
     /// The discovered entries, if they were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub discovered: Option<Vec<DiscoveredEntry>>,
+    /// When they were discovered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub discovered_at: Option<Timestamp>,
     /// What was not understood, or could not be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,

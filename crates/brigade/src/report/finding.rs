@@ -375,6 +375,8 @@ pub struct FindReport {
     pub suggestions: Vec<Suggestion>,
     /// Number of entries.
     pub suggestion_count: usize,
+    /// When they were discovered; `null` if nothing is remembered.
+    pub discovered_at: Option<Timestamp>,
     /// Capabilities of the query that no tool has.
     pub gaps: Vec<String>,
     /// What was not understood, or could not be read.
@@ -430,6 +432,8 @@ pub struct SearchReport {
     pub suggestions: Vec<Suggestion>,
     /// Number of entries.
     pub suggestion_count: usize,
+    /// When they were discovered; `null` if nothing is remembered.
+    pub discovered_at: Option<Timestamp>,
     /// What was not understood, or could not be read.
     pub notes: Vec<String>,
 }

@@ -32,7 +32,7 @@ impl View for ToolLinesReport {
                 page.data.line("nothing is discovered");
             }
             let rows: Vec<Suggestion> = discovered.iter().map(Suggestion::of).collect();
-            return finding::suggestions(&rows, page);
+            return finding::suggestions(&rows, self.discovered_at, page);
         }
         if self.tools.is_empty() {
             page.data.line("no tools");

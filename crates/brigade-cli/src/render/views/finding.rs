@@ -4,6 +4,8 @@ use brigade::{
     CheckReport, CheckedTool, FindReport, SearchReport, ShownTool, StateReason, StatsReport, Suggestion,
 };
 
+use brigade::core::Timestamp;
+
 use crate::render::page::Page;
 use crate::render::table::{Fit, Table};
 use crate::render::text::{Text, Tone};
@@ -40,7 +42,7 @@ impl View for FindReport {
             }
             page.data.table(table);
         }
-        suggestions(&self.suggestions, page);
+        suggestions(&self.suggestions, self.discovered_at, page);
         if !self.gaps.is_empty() {
             page.note(&format!("no tool has: {}", self.gaps.join(", ")));
         }
@@ -56,7 +58,7 @@ impl View for SearchReport {
         notes(&self.notes, page);
         if self.matches.is_empty() {
             page.data.line("no tool matches");
-            suggestions(&self.suggestions, page);
+            suggestions(&self.suggestions, self.discovered_at, page);
             page.next("brigade tools list");
             return;
         }
@@ -70,7 +72,7 @@ impl View for SearchReport {
             ]);
         }
         page.data.table(table);
-        suggestions(&self.suggestions, page);
+        suggestions(&self.suggestions, self.discovered_at, page);
     }
 }
 
@@ -187,8 +189,8 @@ pub(super) fn registry(tool: &ShownTool, page: &mut Page) {
     }
 }
 
-/// Adds discovered entries that fit.
-pub(super) fn suggestions(rows: &[Suggestion], page: &mut Page) {
+/// Adds discovered entries that fit, and when they were discovered.
+pub(super) fn suggestions(rows: &[Suggestion], discovered_at: Option<Timestamp>, page: &mut Page) {
     if rows.is_empty() {
         return;
     }
@@ -198,6 +200,12 @@ pub(super) fn suggestions(rows: &[Suggestion], page: &mut Page) {
         table.row([Text::from(&row.id), Text::from(row.harnesses.join(", ")), Text::from(&row.description)]);
     }
     page.data.table(table);
+    if let Some(at) = discovered_at {
+        let age = when::distance(at, page.now);
+        page.note(&format!(
+            "discovered {age}, and callable only when registered; `brigade tools sync` looks again"
+        ));
+    }
 }
 
 /// Adds what could not be understood or read.
