@@ -69,6 +69,8 @@ pub struct StartFacts<'f> {
     pub files: BTreeMap<String, Fingerprint>,
     /// Patterns of files that the entries declare as data, for a workspace that is closed to reading.
     pub data: Vec<String>,
+    /// The variables of the host that labels of the entry stand for, where the policy makes no decision. Names only.
+    pub bindings: BTreeMap<String, String>,
 }
 
 /// The program of a start.
@@ -202,6 +204,7 @@ pub struct VerifiedStart {
     decision: Option<Decision>,
     files: BTreeMap<String, Fingerprint>,
     data: Vec<String>,
+    bindings: BTreeMap<String, String>,
 }
 
 /// Decides whether a program that is not a call may be started. Starts nothing.
@@ -241,6 +244,7 @@ pub fn plan_start(facts: StartFacts<'_>) -> Result<VerifiedStart, Vec<Objection>
             decision: facts.decision,
             files: facts.files,
             data: facts.data,
+            bindings: facts.bindings,
         }),
         _ => Err(objections),
     }
@@ -275,6 +279,11 @@ impl VerifiedStart {
     /// Returns the patterns of files that it may read of a workspace that is closed to reading.
     pub fn data(&self) -> &[String] {
         &self.data
+    }
+
+    /// Returns the variables of the host whose values it gets, by the label under which it gets them.
+    pub fn bindings(&self) -> &BTreeMap<String, String> {
+        &self.bindings
     }
 
     /// Returns the directory that the program starts in.

@@ -117,13 +117,13 @@ impl Runtimes {
     #[must_use]
     pub fn with_user(self, user: Runtimes) -> Runtimes {
         let (mut runtimes, issues) = self.into_parts();
-        let (of_user, _) = user.into_parts();
+        let (of_user, user_issues) = user.into_parts();
         for runtime in of_user {
             if !runtimes.iter().any(|known| known.id == runtime.id) {
                 runtimes.push(runtime);
             }
         }
-        Runtimes::new(runtimes, issues)
+        Runtimes::new(runtimes, issues).with_user_issues(user_issues)
     }
 }
 

@@ -159,6 +159,8 @@ next_steps! {
     ImportMcp = "import-mcp";
     /// List the tools that the MCP server of a runtime offers.
     TryImportMcp(String) = "try-import-mcp";
+    /// Register a discovered definition over the tool that was made from it.
+    RegisterAgain { reference: String, id: String, level: String } = "register-again";
     /// List the tool packs.
     ListPacks = "list-packs";
     /// List the pins.
@@ -217,6 +219,7 @@ impl NextStep {
             | N::AcceptPin(text)
             | N::Connect(text)
             | N::ConnectAgain { client: text, .. }
+            | N::RegisterAgain { reference: text, .. }
             | N::AcceptPinChange { pin: text, .. } => Some(text.clone()),
             N::DiagnoseOnly(area) => Some((*area).to_owned()),
             N::ShowCall(id) | N::Approve(id) | N::Reject(id) | N::RunCall(id) => Some(id.to_string()),

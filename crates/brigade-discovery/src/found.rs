@@ -185,6 +185,10 @@ pub enum IssueCode {
     LiteralSecret,
     /// The cache of what was found last is damaged.
     CacheDamaged,
+    /// A definition is not what a tool was registered from.
+    SourceChanged,
+    /// A definition that a tool was registered from is gone.
+    SourceGone,
 }
 
 impl IssueCode {
@@ -207,6 +211,8 @@ impl IssueCode {
             IssueCode::FrontMatter => "front_matter_invalid",
             IssueCode::LiteralSecret => "literal_secret",
             IssueCode::CacheDamaged => "discovered_cache_damaged",
+            IssueCode::SourceChanged => "registered_source_changed",
+            IssueCode::SourceGone => "registered_source_gone",
         }
     }
 
@@ -225,7 +231,9 @@ impl IssueCode {
             | IssueCode::KeyTwice
             | IssueCode::FrontMatter
             | IssueCode::LiteralSecret
-            | IssueCode::CacheDamaged => "warning",
+            | IssueCode::CacheDamaged
+            | IssueCode::SourceChanged
+            | IssueCode::SourceGone => "warning",
             IssueCode::TypeUnclear | IssueCode::NameUnusual => "info",
         }
     }

@@ -280,6 +280,8 @@ issue_types! {
             "The runtime cannot be started until its entry is fixed.", Remedy::Edit;
         RuntimeHighRiskCommand = "runtime_high_risk_command", Error, "A runtime command that hides what runs",
             "The runtime cannot be started. Put the steps into a reviewed script.", Remedy::Edit;
+        RuntimeEnvMissing = "runtime_env_missing", Error, "A label of a runtime has no value",
+            "The runtime cannot be started. Bind the label to a variable under `env_bindings` of the policy, and set that variable.", Remedy::Edit;
         RuntimeSecretInCommand = "runtime_secret_in_command", Error, "A runtime command seems to hold a secret",
             "The runtime cannot be started, because commands are stored and shown. Let the program read the secret from a file that only you can read.", Remedy::Edit;
         RuntimeBadCommand = "runtime_bad_command", Error, "A runtime command cannot be parsed or its program is not found",
@@ -428,6 +430,12 @@ issue_types! {
             Remedy::Edit;
         DefinitionsDiffer = "definitions_differ", Warning, "A name has several definitions in the files of agent programs",
             "The same MCP server, skill or command is not the same in each program. Make the definitions alike, or rename one; `tools discover` shows them. Found at the last `tools sync`.",
+            Remedy::Edit;
+        RegisteredSourceChanged = "registered_source_changed", Warning, "A definition is not what a tool was registered from",
+            "The file of an agent program says something else than when the tool was registered. Nothing follows by itself: register it again with `--replace`, which disables it until it is reviewed, or leave it. Found at the last `tools sync`.",
+            Remedy::Edit;
+        RegisteredSourceGone = "registered_source_gone", Warning, "The definition that a tool was registered from is gone",
+            "The file of the agent program has no such entry any more. The tool stays as it is; remove it if nobody needs it. Found at the last `tools sync`.",
             Remedy::Edit;
         ClientLiteralSecret = "client_literal_secret", Warning, "A secret stands in the file of an agent program",
             "Remove it there, and bind it through `env_bindings` of the policy for the tool that needs it. Found at the last `tools sync`.",

@@ -83,6 +83,8 @@ pub struct RuntimeFacts {
     pub managed: bool,
     /// When the process was started.
     pub started_at: Option<Timestamp>,
+    /// The labels of variables that it is given.
+    pub env_labels: Vec<String>,
     /// The pid file, relative to the workspace; as configured if it cannot be used.
     pub pid_path: String,
     /// The metadata file, relative to the workspace.
@@ -119,6 +121,7 @@ impl RuntimeFacts {
             state: RuntimeState::Stopped,
             managed: false,
             started_at: None,
+            env_labels: runtime.env_labels.clone(),
             pid_path: runtime.pid_path(),
             metadata_path: String::new(),
             stdout_log_path: format!("{}.stdout", runtime.log_path()),
@@ -182,6 +185,7 @@ impl RuntimeFacts {
             enabled: self.enabled,
             command: masked(&self.command),
             cwd: Some(self.cwd.clone()),
+            env_labels: self.env_labels.clone(),
             port: self.port.map(u32::from),
             pid: self.pid,
             state: self.state.as_str().to_owned(),

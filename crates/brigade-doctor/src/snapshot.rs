@@ -485,6 +485,28 @@ pub enum ClientProblem {
         /// When that was found.
         found_at: Timestamp,
     },
+    /// A definition is not what a tool was registered from.
+    SourceChanged {
+        /// The tool.
+        tool_id: String,
+        /// Its level.
+        level: String,
+        /// The place of the definition.
+        reference: String,
+        /// What changed.
+        message: String,
+        /// When that was found.
+        found_at: Timestamp,
+    },
+    /// The definition that a tool was registered from is gone.
+    SourceGone {
+        /// The tool.
+        tool_id: String,
+        /// What is gone.
+        message: String,
+        /// When that was found.
+        found_at: Timestamp,
+    },
     /// Another entry starts a server of the catalog.
     Bypass {
         /// The name of that entry.

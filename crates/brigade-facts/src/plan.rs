@@ -281,6 +281,8 @@ impl<'c> FactReader<'_, 'c> {
             unbound,
             files: bound,
             data: tool.data.clone(),
+            // The decision has them.
+            bindings: BTreeMap::new(),
         };
         Ok(StartInput { facts, program: opened })
     }

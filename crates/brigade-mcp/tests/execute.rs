@@ -276,6 +276,7 @@ fn a_live_listing_is_under_the_same_policy() {
             unbound: Vec::new(),
             files: BTreeMap::new(),
             data: Vec::new(),
+            bindings: BTreeMap::new(),
         })
     };
     let list = |start: &VerifiedStart| {

@@ -8,6 +8,7 @@ use brigade_call::{
 };
 use brigade_catalog::Runtime;
 use brigade_command::{Argv, find_program};
+use brigade_core::text::escape_terminal;
 use brigade_doctor::{IssueType, RuntimeIssue};
 use brigade_process::{Program, Spec};
 use rustix::fs::{Access, FileType};
@@ -42,6 +43,7 @@ pub(crate) fn verify(
         unbound: Vec::new(),
         files: BTreeMap::new(),
         data: Vec::new(),
+        bindings: host.bindings_of(runtime),
     })
 }
 
@@ -49,8 +51,34 @@ pub(crate) fn verify(
 pub(crate) fn spec(start: &VerifiedStart, host: &Host) -> Spec {
     let mut spec = Spec::new(Program::at(start.program()), start.directory());
     spec.argv = start.argv().words().iter().map(Into::into).collect();
-    spec.environment = host.child_environment();
+    spec.environment = host.child_environment(start.bindings());
     spec
+}
+
+/// Lists the labels of a runtime that have no value.
+pub(crate) fn unbound(runtime: &Runtime, host: &Host) -> Vec<RuntimeIssue> {
+    let issue =
+        |detail: String| RuntimeIssue::of_field(runtime, IssueType::RuntimeEnvMissing, "env_labels", detail);
+    let mut found = Vec::new();
+    for label in &runtime.env_labels {
+        let shown = escape_terminal(label);
+        match host.bindings.get(label) {
+            None => {
+                let file = ".brigade/tools/policy.toml";
+                let fix = format!("add {shown} = \"NAME_OF_A_VARIABLE\" to env_bindings in {file}");
+                let detail = format!("`{shown}` has no binding in env_bindings of the policy");
+                found.push(issue(detail).with_fix(fix));
+            }
+            Some(variable) if host.variable(variable).is_none() => {
+                let variable = escape_terminal(variable);
+                found.push(issue(format!(
+                    "the variable `{variable}`, which `{shown}` stands for, is not set"
+                )));
+            }
+            Some(_) => {}
+        }
+    }
+    found
 }
 
 /// Describes what is wrong with the command of a field. Errors in the entry and a missing directory are issues of their

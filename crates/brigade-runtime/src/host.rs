@@ -1,8 +1,10 @@
 //! The environment that a runtime and its health command get from the host.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use brigade_catalog::Runtime;
 use brigade_core::Place;
 use brigade_redact::{Redactor, SecretValue};
 
@@ -26,6 +28,8 @@ pub struct Host {
     pub refuses_inline_code: Option<Place>,
     /// The bound values of the policy, which are neither stored nor shown.
     pub secrets: Vec<SecretValue>,
+    /// The variables that labels stand for, by the policy.
+    pub bindings: BTreeMap<String, String>,
 }
 
 impl Host {
@@ -47,16 +51,25 @@ impl Host {
         self.variable("PATH").unwrap_or(OsStr::new(DEFAULT_PATH))
     }
 
-    /// Returns the environment of a runtime's processes, sorted by name.
-    pub(crate) fn child_environment(&self) -> Vec<(OsString, OsString)> {
+    /// Returns the variables that the labels of a runtime stand for.
+    pub(crate) fn bindings_of(&self, runtime: &Runtime) -> BTreeMap<String, String> {
+        let bound = |label: &String| Some((label.clone(), self.bindings.get(label)?.clone()));
+        runtime.env_labels.iter().filter_map(bound).collect()
+    }
+
+    /// Returns the environment of a runtime's processes, sorted by name: a few variables, and the values of labels.
+    pub(crate) fn child_environment(&self, bindings: &BTreeMap<String, String>) -> Vec<(OsString, OsString)> {
         let is_inherited = |name: &OsStr| {
             name.to_str().is_some_and(|name| INHERITED.contains(&name) || name.starts_with("LC_"))
         };
-        let mut variables: Vec<(OsString, OsString)> =
-            self.environment.iter().filter(|(name, _)| is_inherited(name)).cloned().collect();
-        variables.sort();
-        variables.dedup_by(|second, first| second.0 == first.0);
-        variables
+        let inherited = self.environment.iter().filter(|(name, _)| is_inherited(name)).cloned();
+        let mut variables: BTreeMap<OsString, OsString> = inherited.collect();
+        for (label, variable) in bindings {
+            if let Some(value) = self.variable(variable) {
+                variables.insert(label.into(), value.to_owned());
+            }
+        }
+        variables.into_iter().collect()
     }
 }
 
@@ -72,8 +85,12 @@ mod tests {
             environment: pairs.iter().map(|(name, value)| (name.into(), value.into())).collect(),
             ..Host::default()
         };
-        let names: Vec<OsString> = host.child_environment().into_iter().map(|(name, _)| name).collect();
-        assert_eq!(names, ["HOME", "LC_ALL", "PATH"]);
+        let given = |bindings: &[(&str, &str)]| -> Vec<OsString> {
+            let bindings = bindings.iter().map(|(label, name)| ((*label).to_owned(), (*name).to_owned()));
+            host.child_environment(&bindings.collect()).into_iter().map(|(name, _)| name).collect()
+        };
+        assert_eq!(given(&[]), ["HOME", "LC_ALL", "PATH"]);
+        assert_eq!(given(&[("KEY", "TOKEN"), ("NONE", "UNSET")]), ["HOME", "KEY", "LC_ALL", "PATH"]);
         assert_eq!(host.path_variable(), "/bin:here");
         assert_eq!(host.home(), Some(Path::new("/h")));
     }

@@ -225,6 +225,7 @@ impl<'a> Supervisor<'a> {
             None => runtime.port.map_or(Check::None, Check::Port),
         };
         blockers.extend(paths.issues.iter().cloned());
+        blockers.extend(command::unbound(runtime, self.host));
         if pid_file == PidFile::Foreign {
             let path = shown(paths.pid.as_ref(), || runtime.pid_path());
             let detail = format!(

@@ -44,10 +44,12 @@ pub(crate) fn find_runtimes(site: &Site<'_>, checks: Checks) -> Result<FoundRunt
                 None => project,
             })
         }
-        Err(error) if error.is_not_found() => match user.filter(|user| !user.runtimes().is_empty()) {
-            Some(user) => RuntimesFile::Read(Runtimes::default().with_user(user)),
-            None => RuntimesFile::Missing,
-        },
+        Err(error) if error.is_not_found() => {
+            match user.filter(|user| !user.runtimes().is_empty() || !user.issues().is_empty()) {
+                Some(user) => RuntimesFile::Read(Runtimes::default().with_user(user)),
+                None => RuntimesFile::Missing,
+            }
+        }
         Err(error) => RuntimesFile::Unreadable(error.kind.to_string()),
     };
     let machine = machine_of(site.host, &site.config.policy)?;
@@ -65,6 +67,14 @@ pub(crate) fn find_runtimes(site: &Site<'_>, checks: Checks) -> Result<FoundRunt
 }
 
 impl FoundRuntimes {
+    /// Returns the entries, if the file could be read.
+    pub(crate) fn read(&self) -> Option<&Runtimes> {
+        match &self.file {
+            RuntimesFile::Read(read) => Some(read),
+            RuntimesFile::Missing | RuntimesFile::Unreadable(_) => None,
+        }
+    }
+
     /// Returns the form that `brigade-doctor` takes.
     pub(crate) fn snapshot(&self) -> brigade_doctor::FoundRuntimes<'_> {
         let config = match &self.file {
@@ -92,7 +102,10 @@ pub fn machine_of(host: Host<'_>, policy: &PolicyState) -> Result<brigade_runtim
     let environment = variables.map(|(name, value)| (name.clone(), value.clone())).collect();
     let secrets = bound_values(host.environment, policy);
     let refuses_inline_code = policy.refuses_inline_code();
-    Ok(brigade_runtime::Host { environment, outside, refuses_inline_code, secrets })
+    let bindings = policy.policy().map(|policy| &policy.env_bindings).into_iter().flatten();
+    let bindings =
+        bindings.map(|(label, variable)| (label.to_string(), variable.value.to_string())).collect();
+    Ok(brigade_runtime::Host { environment, outside, refuses_inline_code, secrets, bindings })
 }
 
 /// Finds a runtime of the configuration. It may be disabled or broken.
@@ -104,7 +117,8 @@ pub fn find_runtime<'r>(runtimes: &'r Runtimes, id: &str) -> Result<&'r Runtime,
         return Ok(runtime);
     }
     if runtimes.runtimes().is_empty()
-        && let Some(issue) = runtimes.issues().iter().max_by_key(|issue| issue.severity)
+        && let Some(issue) =
+            runtimes.issues().iter().chain(runtimes.user_issues()).max_by_key(|issue| issue.severity)
     {
         let message = format!("no runtime is known: {}", Fault::from(issue).message);
         let mut reason = Blocker::new("config_invalid", &message).at(issue.place.clone());

@@ -161,7 +161,11 @@ impl<'c> Survey<'c> {
             (Vec::new(), Vec::new())
         };
         let clients = Clients { fs, environment: host.environment, clock: host.clock, timeout: site.timeout };
-        let clients = if parts.clients { client_states(&clients, &config.catalog) } else { Vec::new() };
+        let clients = if parts.clients {
+            client_states(&clients, &config.catalog, runtimes.as_ref().and_then(FoundRuntimes::read))
+        } else {
+            Vec::new()
+        };
         let rules = config.policy.auto_approve();
         let policy_tracked = rules.first().filter(|_| policy_tracked(&host)).map(|rule| rule.place.clone());
         Ok(Survey {

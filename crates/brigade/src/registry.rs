@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use brigade_catalog::register::{SourceChange, source_changes};
 use brigade_catalog::{Catalog, Runtimes, Tool};
 use brigade_command::Argv;
 use brigade_core::text::escape_terminal;
@@ -70,6 +71,12 @@ impl Registry {
                 return Err(error.hint("delete the file; it is only a cache"));
             }
         };
+        let catalog = load::catalog(room)?;
+        let told: Vec<DiscoveryIssue> =
+            source_changes(&catalog, Some(&runtimes::runtimes(room)?), &entries, &issues)
+                .iter()
+                .map(source_issue)
+                .collect();
         let difference = before.compare(&entries);
         let is_changed = is_new || before.entries != entries || before.issues != issues;
         let written = is_changed && !dry_run;
@@ -85,6 +92,7 @@ impl Registry {
             let issue = DiscoveryIssue::new(IssueCode::CacheDamaged, format!("the cache {what}"));
             issues.insert(0, DiscoveryIssue { path: Some(room.absolute(DISCOVERED)), ..issue });
         }
+        issues.extend(told);
         Ok(RegistrySyncReport {
             schema: RegistrySyncReport::SCHEMA,
             target: room.target(),
@@ -109,6 +117,19 @@ impl Registry {
         let mut found = discover(&Machine::new(&*room.fs, &room.env.environment), &request);
         note_registered(&catalog, &runtimes::runtimes(room)?, &mut found.entries);
         Ok(found)
+    }
+}
+
+fn source_issue(change: &SourceChange<'_>) -> DiscoveryIssue {
+    let code = match change.differences {
+        Some(_) => IssueCode::SourceChanged,
+        None => IssueCode::SourceGone,
+    };
+    DiscoveryIssue {
+        path: change.path.clone(),
+        line: change.line,
+        refs: vec![change.reference.to_owned()],
+        ..DiscoveryIssue::new(code, change.message())
     }
 }
 

@@ -132,7 +132,8 @@ fn facts_of(room: &Room, configured: &Configured, checks: Checks) -> Vec<Runtime
 fn summary(room: &Room, runtimes: &RuntimeFile, facts: &[RuntimeFacts]) -> RuntimesSummary {
     let errors = runtimes.issues().iter().filter(|issue| issue.severity == Severity::Error);
     let speller = &room.speller();
-    let of_config = runtimes.issues().iter().map(|issue| (issue.severity, config_record(issue, speller)));
+    let of_config = runtimes.issues().iter().chain(runtimes.user_issues());
+    let of_config = of_config.map(|issue| (issue.severity, config_record(issue, speller)));
     let of_facts = facts.iter().flat_map(|facts| &facts.issues);
     let all: Vec<(Severity, RuntimeIssueRecord)> =
         of_config.chain(of_facts.map(|issue| (issue.severity, issue.to_record(speller)))).collect();
@@ -224,7 +225,8 @@ pub(crate) fn runtimes(room: &Room) -> Result<RuntimeFile, Error> {
         Err(error) => {
             // Without a file of the project, the runtimes of the user are all.
             if error.is_not_found()
-                && let Some(user) = user().filter(|user| !user.runtimes().is_empty())
+                && let Some(user) =
+                    user().filter(|user| !user.runtimes().is_empty() || !user.issues().is_empty())
             {
                 return Ok(RuntimeFile::default().with_user(user));
             }

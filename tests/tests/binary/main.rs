@@ -45,6 +45,7 @@ mod projections_workflow;
 mod readme_tour;
 mod register;
 mod register_refs;
+mod register_walk;
 mod registry_checks;
 mod registry_find;
 mod registry_levels;

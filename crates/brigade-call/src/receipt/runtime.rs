@@ -19,6 +19,9 @@ pub struct RuntimeStatus {
     pub command: String,
     /// The directory that it starts in.
     pub cwd: Option<String>,
+    /// The labels of variables that it is given, by the policy. Names only.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub env_labels: Vec<String>,
     /// The port that it listens on.
     pub port: Option<u32>,
     /// The process.

@@ -18,6 +18,7 @@ fn facts(command: &str) -> StartFacts<'_> {
         unbound: Vec::new(),
         files: BTreeMap::new(),
         data: Vec::new(),
+        bindings: BTreeMap::new(),
     }
 }
 

@@ -120,12 +120,17 @@ impl Runtime {
 pub struct Runtimes {
     runtimes: Vec<Runtime>,
     issues: Vec<ConfigIssue>,
+    user_issues: Vec<ConfigIssue>,
 }
 
 impl Runtimes {
     /// Creates a list of runtimes.
     pub fn new(runtimes: Vec<Runtime>, issues: Vec<ConfigIssue>) -> Runtimes {
-        Runtimes { runtimes, issues }
+        Runtimes { runtimes, issues, user_issues: Vec::new() }
+    }
+
+    pub(crate) fn with_user_issues(self, user_issues: Vec<ConfigIssue>) -> Runtimes {
+        Runtimes { user_issues, ..self }
     }
 
     pub(crate) fn into_parts(self) -> (Vec<Runtime>, Vec<ConfigIssue>) {
@@ -135,6 +140,11 @@ impl Runtimes {
     /// Returns all runtimes in file order, including disabled and broken ones.
     pub fn runtimes(&self) -> &[Runtime] {
         &self.runtimes
+    }
+
+    /// Returns the issues of the user's file, which take nothing of the project down.
+    pub fn user_issues(&self) -> &[ConfigIssue] {
+        &self.user_issues
     }
 
     /// Returns the issues in file order.

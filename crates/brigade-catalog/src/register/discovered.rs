@@ -4,11 +4,15 @@ use std::path::Path;
 
 use brigade_command::Argv;
 use brigade_core::text::escape_terminal;
-use brigade_discovery::{DiscoveredEntry, EntryOrigin, Launch, shows_words};
+use brigade_discovery::{
+    DiscoveredEntry, DiscoveryIssue, EntryOrigin, IssueCode, Launch, named, shows_words,
+};
+use brigade_redact::Redactor;
 
 use super::{RegisterError, Registration, Registrations, id_of_name, quoted};
 use crate::model::{
-    ApprovalMode, Family, Level, Runtime, Seconds, SourceDetail, Tool, ToolSource, Transport,
+    ApprovalMode, Catalog, Family, Level, Runtime, Runtimes, Seconds, SourceDetail, Tool, ToolSource,
+    Transport,
 };
 
 /// A definition, as its file says it now.
@@ -192,19 +196,113 @@ impl Registrations {
     }
 }
 
-/// Names the fields in which an entry and its runtime say something else than a definition does now.
+/// A definition that is no longer what a tool was registered from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceChange<'t> {
+    /// The tool.
+    pub tool: &'t str,
+    /// The place of the definition.
+    pub reference: &'t str,
+    /// How it differs; `None` if its file has no such definition any more.
+    pub differences: Option<Vec<Difference>>,
+    /// The file, absolute; absent if the definition is gone.
+    pub path: Option<String>,
+    /// The line, from 1.
+    pub line: Option<usize>,
+}
+
+/// A field in which a definition says something else than the entry that was made from it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The field.
+    pub field: &'static str,
+    /// What the entry says.
+    pub entry: String,
+    /// What the definition says.
+    pub definition: String,
+}
+
+impl SourceChange<'_> {
+    /// Says what changed, as a sentence without a final stop.
+    pub fn message(&self) -> String {
+        let (tool, reference) = (escape_terminal(self.tool), escape_terminal(self.reference));
+        let Some(differences) = &self.differences else {
+            return format!("`{tool}` was registered from `{reference}`, which is gone");
+        };
+        let shown = |text: &str| {
+            if text.is_empty() { "nothing".to_owned() } else { format!("`{}`", escape_terminal(text)) }
+        };
+        let fields = differences.iter().map(|one| {
+            let Difference { field, entry, definition } = one;
+            format!("{field} is {} and not {}", shown(definition), shown(entry))
+        });
+        let fields: Vec<String> = fields.collect();
+        let fields = if fields.is_empty() {
+            "the entry has no place for what changed".to_owned()
+        } else {
+            fields.join("; ")
+        };
+        format!("`{tool}` was registered from `{reference}`, which says something else now: {fields}")
+    }
+}
+
+/// Lists the tools whose definition changed or is gone since they were registered.
+///
+/// Nothing is said of a harness that was not looked at, or of which a file could not be read.
+pub fn source_changes<'t>(
+    catalog: &'t Catalog,
+    runtimes: Option<&Runtimes>,
+    entries: &[DiscoveredEntry],
+    issues: &[DiscoveryIssue],
+) -> Vec<SourceChange<'t>> {
+    let unread =
+        [IssueCode::FileInvalid, IssueCode::FileUnreadable, IssueCode::TooMany].map(IssueCode::as_str);
+    let is_unclear = |label: &str| {
+        let is_left_out =
+            catalog.settings().harnesses.as_ref().is_some_and(|all| !all.iter().any(|one| one == label));
+        let is_unread = |issue: &DiscoveryIssue| {
+            unread.contains(&issue.code.as_str()) && issue.harness.as_deref().is_none_or(|of| of == label)
+        };
+        is_left_out || issues.iter().any(is_unread)
+    };
+    let mut found = Vec::new();
+    for tool in catalog.tools() {
+        let Some(source) = tool.source.as_deref() else { continue };
+        let (Some(reference), Some(fingerprint)) = (&source.reference, &source.fingerprint) else { continue };
+        let change =
+            SourceChange { tool: tool.id.as_str(), reference, differences: None, path: None, line: None };
+        match named(entries, reference) {
+            Ok((entry, _)) if entry.fingerprint.to_hex() == *fingerprint => {}
+            Ok((entry, origin)) => {
+                let id = tool.runtime_id.as_deref().unwrap_or_default();
+                let runtime = runtimes.and_then(|runtimes| runtimes.runtime(id));
+                found.push(SourceChange {
+                    differences: Some(differences(tool, runtime, entry)),
+                    path: Some(origin.path.clone()),
+                    line: origin.line,
+                    ..change
+                });
+            }
+            Err(_) => {
+                let label = reference.rsplit_once('@').and_then(|(_, place)| place.split_once('/'));
+                if !is_unclear(label.map_or("", |(label, _)| label)) {
+                    found.push(change);
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Lists in what a definition says something else than an entry and its runtime.
 ///
 /// The definition may have changed in what an entry has no place for, or in what the entry was edited to already; then
 /// the list is empty.
-pub fn differing_fields(
-    tool: &Tool,
-    runtime: Option<&Runtime>,
-    now: &DiscoveredEntry,
-) -> Vec<(&'static str, String, String)> {
+fn differences(tool: &Tool, runtime: Option<&Runtime>, now: &DiscoveredEntry) -> Vec<Difference> {
     let mut found = Vec::new();
-    let mut compare = |field, before: String, after: String| {
-        if before != after {
-            found.push((field, before, after));
+    let mut compare = |field, entry: String, definition: String| {
+        if entry != definition {
+            found.push(Difference { field, entry, definition });
         }
     };
     let sorted = |labels: &[String]| {
@@ -213,6 +311,7 @@ pub fn differing_fields(
         labels.join(", ")
     };
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    compare("description", text(&tool.description), text(&now.description));
     if now.source == "mcp" {
         let transport = tool.source.as_ref().and_then(|source| source.transport);
         compare("transport", transport.map_or("", Transport::as_str).to_owned(), text(&now.transport));
@@ -220,10 +319,9 @@ pub fn differing_fields(
     }
     if let Some(runtime) = runtime {
         let line = |words: &[String]| words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
-        // Words that a discovered entry does not show are alike.
         let own = Argv::parse(&runtime.command).map(|argv| argv.words().to_vec()).unwrap_or_default();
         if !shows_words(&now.command, &own) {
-            compare("command", line(&own), line(&now.command));
+            compare("command", Redactor::new(&[]).redact_str(&line(&own)), line(&now.command));
         }
         let seconds = |seconds: Option<f64>| seconds.map(|seconds| seconds.to_string()).unwrap_or_default();
         let after = now.timeout.as_ref().map(brigade_core::Number::as_f64);

@@ -208,6 +208,9 @@ fn command(step: &NextStep) -> String {
             let options = format!("--scope {scope} --transport {transport} --as {} --write", quote(agent));
             of("tools connect", client, &options)
         }
+        N::RegisterAgain { reference, id, level } => {
+            of("tools register", reference, &format!("--id {} --level {level} --replace", quote(id)))
+        }
         N::CheckState => "tools state check".to_owned(),
         N::CompactState => "tools state compact".to_owned(),
         N::ListInbox => "work inbox list".to_owned(),
@@ -291,7 +294,7 @@ mod tests {
     fn steps() -> Vec<NextStep> {
         use NextStep as N;
         let id = || "some-id".to_owned();
-        let with_name: [fn(String) -> N; 23] = [
+        let with_name: [fn(String) -> N; 24] = [
             N::ShowTool,
             N::DescribeTool,
             N::DescribeToolLive,
@@ -319,6 +322,7 @@ mod tests {
                 transport: "http".to_owned(),
                 agent: "a".to_owned(),
             },
+            |reference| N::RegisterAgain { reference, id: "a".to_owned(), level: "user".to_owned() },
             |pin| N::AcceptPinChange { pin, fingerprint: "a".repeat(64).parse().unwrap() },
         ];
         let call = [N::ShowCall, N::Approve, N::Reject, N::RunCall];

@@ -51,6 +51,12 @@ fn issue(state: &ClientState) -> Issue {
             format!("{file}: {id} has secrets ({}){}", keys.join(", "), as_of(*found_at)),
             id.as_str(),
         ),
+        ClientProblem::SourceChanged { tool_id, message, found_at, .. } => {
+            (IssueType::RegisteredSourceChanged, format!("{message}{}", as_of(*found_at)), tool_id.as_str())
+        }
+        ClientProblem::SourceGone { tool_id, message, found_at } => {
+            (IssueType::RegisteredSourceGone, format!("{message}{}", as_of(*found_at)), tool_id.as_str())
+        }
         ClientProblem::Bypass { server, tool_id, found_at } => (
             IssueType::ClientBypassesGateway,
             format!(
@@ -67,6 +73,11 @@ fn issue(state: &ClientState) -> Issue {
     let issue = Issue::new(kind, detail);
     let subject = format!("{} {}", state.client, state.noted);
     let issue = issue.subject(subject.trim()).evidence(evidence).at(place);
+    if let ClientProblem::SourceChanged { tool_id, level, reference, .. } = &state.problem {
+        let (reference, id, level) = (reference.clone(), tool_id.clone(), level.clone());
+        let other_fix = Some(NextStep::RegisterAgain { reference, id, level });
+        return Issue { other_fix, ..issue };
+    }
     if kind != IssueType::ClientEntryStale {
         return issue;
     }

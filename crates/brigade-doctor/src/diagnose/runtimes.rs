@@ -32,7 +32,8 @@ pub(super) fn runtimes(snapshot: &Snapshot<'_>, tools: &[&Tool], found: &mut Vec
         }
         ConfigFile::Read(read) => Some(*read),
     };
-    for issue in read.map(Runtimes::issues).unwrap_or_default() {
+    let of_the_user = read.map(Runtimes::user_issues).unwrap_or_default();
+    for issue in read.map(Runtimes::issues).unwrap_or_default().iter().chain(of_the_user) {
         found.push(of_file(config::entry(IssueType::RuntimeConfig, issue)));
     }
     let enabled = read.map(Runtimes::runtimes).unwrap_or_default().iter().filter(|runtime| runtime.enabled);
@@ -138,6 +139,9 @@ fn one(runtime: &Runtime, state: Option<&RuntimeFacts>, found: &mut Vec<Issue>) 
             // How long a log is changes with every look.
             (kind @ (IssueType::RuntimeLogTooLong | IssueType::RuntimeLogWriterGone), _) => {
                 say(*kind, "log_path", detail, String::new());
+            }
+            (IssueType::RuntimeEnvMissing, _) => {
+                say(IssueType::RuntimeEnvMissing, "env_labels", detail.clone(), detail);
             }
             (IssueType::RuntimeOutdated, _) => {
                 say(IssueType::RuntimeOutdated, "command", detail, String::new())

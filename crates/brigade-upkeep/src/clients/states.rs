@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use brigade_catalog::{Catalog, Family};
+use brigade_catalog::register::source_changes;
+use brigade_catalog::{Catalog, Family, Runtimes};
 use brigade_command::{Argv, find_program};
 use brigade_discovery::{
     Client, ConnectedEntry, DiscoveredEntry, EntryOrigin, IssueCode, NAME, Scope, Server, client, holds,
@@ -19,7 +20,11 @@ use crate::remember::{Memory, remembered};
 
 /// Lists what is wrong with the entries of `connected.json`, and which servers of the catalog the same files start.
 /// Reads only the files that are noted there.
-pub(crate) fn client_states(clients: &Clients<'_>, catalog: &Catalog) -> Vec<ClientState> {
+pub(crate) fn client_states(
+    clients: &Clients<'_>,
+    catalog: &Catalog,
+    runtimes: Option<&Runtimes>,
+) -> Vec<ClientState> {
     let connected = match clients.connected() {
         Ok(connected) => connected,
         Err(error) => {
@@ -42,7 +47,7 @@ pub(crate) fn client_states(clients: &Clients<'_>, catalog: &Catalog) -> Vec<Cli
     let of_entry = |entry: &ConnectedEntry| states(clients, catalog, entry, is_gone(&entry.agent));
     let mut states: Vec<ClientState> = connected.entries.iter().flat_map(of_entry).collect();
     let labels: Vec<&str> = connected.entries.iter().map(|entry| entry.client.as_str()).collect();
-    for state in remembered_states(clients, catalog, &labels) {
+    for state in remembered_states(clients, catalog, runtimes, &labels) {
         let is_same = |known: &ClientState| {
             known.client == state.client
                 && match (&known.problem, &state.problem) {
@@ -61,7 +66,12 @@ pub(crate) fn client_states(clients: &Clients<'_>, catalog: &Catalog) -> Vec<Cli
 
 /// Lists what the cache of `tools sync` says about the files of agent programs. The files are not read. A cache that
 /// cannot be read says nothing: `sync` reports that.
-fn remembered_states(clients: &Clients<'_>, catalog: &Catalog, connected: &[&str]) -> Vec<ClientState> {
+fn remembered_states(
+    clients: &Clients<'_>,
+    catalog: &Catalog,
+    runtimes: Option<&Runtimes>,
+    connected: &[&str],
+) -> Vec<ClientState> {
     let Ok(Memory::Found(found)) = remembered(clients.fs) else { return Vec::new() };
     let found_at = found.made_at;
     let state = |harness: &str, scope: &str, path: &str, line: Option<usize>, problem: ClientProblem| {
@@ -116,6 +126,26 @@ fn remembered_states(clients: &Clients<'_>, catalog: &Catalog, connected: &[&str
                 states.push(state(ClientProblem::Bypass { server, tool_id, found_at }));
             }
         }
+    }
+    for change in source_changes(catalog, runtimes, &found.entries, &found.issues) {
+        let Some(tool) = catalog.tool(change.tool) else { continue };
+        let (tool_id, message) = (tool.id.to_string(), change.message());
+        let problem = match change.differences {
+            Some(_) => ClientProblem::SourceChanged {
+                tool_id,
+                level: tool.origin.level.as_str().to_owned(),
+                reference: change.reference.to_owned(),
+                message,
+                found_at,
+            },
+            None => ClientProblem::SourceGone { tool_id, message, found_at },
+        };
+        let place = tool.place_of("source.ref");
+        let (path, line) = match &change.path {
+            Some(path) => (path.as_str(), change.line),
+            None => (place.file.as_str(), place.line),
+        };
+        states.push(state("", "", path, line, problem));
     }
     states
 }
