@@ -174,6 +174,7 @@ documents! {
     RuntimeStatusReport,
     RuntimeStopReport or RuntimeStopRefused,
     SearchReport,
+    ServeReport,
     ShowReport or ToolRefused,
     StateReport,
     CheckReport,

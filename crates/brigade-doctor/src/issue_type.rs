@@ -150,6 +150,8 @@ issue_types! {
         OfferClash = "offer_clash", Warning, "A resource or prompt that several MCP servers have",
             "Agents are shown none of them, and read them only with `resource.read` or `prompt.get`, which take the server. Narrow the patterns of one `[[upstream]]` in gateway.toml.",
             Remedy::Edit;
+        UpstreamUnknown = "upstream_unknown", Warning, "An `[[upstream]]` of gateway.toml without tools",
+            "It sets nothing and offers nothing: a server is started as one of its enabled tools says. `id` is the `mcp_server_id` of tools in tools.toml.", Remedy::Edit;
         AmbiguousLabel = "ambiguous_label", Warning, "A capability with the name of a permission or effect",
             "Capabilities say what a tool is good for; permissions and effects say what it needs and does. Use different words.", Remedy::Edit;
         UnsafeAuthFields = "unsafe_auth_fields", Warning, "A field seems to hold a secret",

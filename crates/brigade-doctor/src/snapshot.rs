@@ -33,6 +33,8 @@ pub struct Snapshot<'a> {
     pub policy_tracked: Option<Place>,
     /// What servers of gateway.toml listed last besides their tools.
     pub offered: Vec<OfferedBy>,
+    /// The ids of `[[upstream]]` in gateway.toml.
+    pub upstreams: Vec<(String, Place)>,
     /// The pins of MCP tools that do not match.
     pub pins: Vec<PinState>,
     /// The calls in the queue.
@@ -81,6 +83,7 @@ impl<'a> Snapshot<'a> {
             gateway: Vec::new(),
             policy_tracked: None,
             offered: Vec::new(),
+            upstreams: Vec::new(),
             pins: Vec::new(),
             calls: Vec::new(),
             unreadable: Vec::new(),

@@ -60,6 +60,21 @@ impl Config {
         offer.map(|offer| &offer.entry).ok_or(NoTool::NotOffered { reads })
     }
 
+    /// Makes the entry of the tool that reads everything of a kind that gateway.toml offers: the first one, with the
+    /// effects of all.
+    ///
+    /// # Errors
+    /// If nothing of the kind is offered.
+    pub fn reader(&self, host: &Host<'_>, reads: Reads) -> Result<Tool, NoTool> {
+        let mut entries =
+            self.offers(host).iter().filter(|offer| offer.reads == reads).map(|offer| &offer.entry);
+        let mut entry = entries.next().ok_or(NoTool::NotOffered { reads })?.clone();
+        entry.effects.extend(entries.flat_map(|other| other.effects.iter().cloned()));
+        entry.effects.sort();
+        entry.effects.dedup();
+        Ok(entry)
+    }
+
     /// Returns the directories outside of the workspace that files of tools may lie in.
     pub(crate) fn outside(&self) -> Vec<String> {
         let policy = self.policy.policy();

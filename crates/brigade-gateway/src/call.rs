@@ -12,7 +12,6 @@ use brigade::{
     AgentCall, ApprovedBy, Asked as FromAgent, Call, CallStatus, CancelToken, Env, Error, ErrorKind,
     Listener, LogStream, McpProgress, Workspace, codes,
 };
-use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::{About, Answer, Streams, of_run};
@@ -81,7 +80,7 @@ pub(crate) enum Asked {
 
 impl Gateway {
     /// Plans and queues a call, and runs it when it is approved already.
-    pub(crate) async fn ask(self: &Arc<Self>, asker: &Asker, tool: &Shown, args: Value) -> Asked {
+    pub(crate) async fn ask(self: &Arc<Self>, asker: &Asker, tool: &Shown, args: Json) -> Asked {
         let answer = |answer: Answer| Asked::Answer(Box::new(answer));
         let workspace = self.recording(workspace_of(&self.workspace, &asker.agent, None));
         let view = self.view(&asker.agent).await;
@@ -89,7 +88,7 @@ impl Gateway {
         let asked = blocking(move || {
             let shown =
                 view.shown.as_ref().ok_or_else(|| Error::new(ErrorKind::Refused, "nothing can be called"))?;
-            workspace.agent_calls().ask(shown, &id, Json::from(&args))
+            workspace.agent_calls().ask(shown, &id, args)
         });
         let (call, unknown) = match asked.await {
             Ok(FromAgent::Stored { call, unknown }) => (call, unknown),
@@ -140,12 +139,22 @@ impl Gateway {
         let Some(_turn) = turn else {
             let (workspace, id_of) = (workspace_of(&self.workspace, &asker.agent, None), id.clone());
             // If this fails, the call stays approved, and only this agent can run it.
-            let _ = blocking(move || workspace.agent_calls().give_up(&id_of)).await;
-            let about = About { id: Some(id.to_string()), ..About::of_tool(&tool.id, "approved") };
-            return Answer::failed(
-                about.coded("busy"),
-                "too many calls of this agent wait already; ask again later",
-            );
+            let left = blocking(move || workspace.agent_calls().give_up(&id_of)).await;
+            let many = "too many calls of this agent wait already";
+            return match left.ok().flatten() {
+                Some(call) => {
+                    let text = format!(
+                        "{many}. The call stays {}: `call.wait` with call_id `{id}`, or the same call again, runs it \
+                         later",
+                        call.status.as_str()
+                    );
+                    Answer::failed(About::of_call(&call).coded("busy"), text)
+                }
+                None => {
+                    let text = format!("{many}; nothing has run, and nothing waits. Call again later");
+                    Answer::failed(About::of_tool(&tool.id, "refused").coded("busy"), text)
+                }
+            };
         };
         let token = match CancelToken::new() {
             Ok(token) => token,
@@ -355,7 +364,8 @@ impl Gateway {
                 Answer::failed(about.coded("approval_held"), text)
             }
             CallStatus::Rejected => {
-                let text = format!("a person rejected call {id}: {reason}");
+                let who = if call.withdrawn { "" } else { "a person rejected " };
+                let text = format!("{who}call {id}: {reason}");
                 Answer::failed(about.coded("approval_rejected"), text)
             }
             CallStatus::Interrupted => {

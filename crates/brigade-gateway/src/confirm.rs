@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brigade::Call;
+use brigade::core::Json;
 use brigade::profile::Confirm;
 use rmcp::model::{
     ClientResult, ElicitRequest, InputRequest, InputRequiredResult, InputResponses, SealOptions,
@@ -17,7 +18,7 @@ use serde_json::{Value, json};
 use crate::answer::Answer;
 use crate::call::Asker;
 use crate::gateway::Gateway;
-use crate::session::{Arguments, is_late};
+use crate::session::is_late;
 use crate::upstream::wrong;
 use crate::view::Shown;
 
@@ -88,7 +89,6 @@ impl Question {
         asker: &Asker,
         tool: &Shown,
         call: &Call,
-        _: &Arguments,
     ) -> Reply {
         let Ok(form) = serde_json::from_value::<ElicitRequest>(form(tool, call)) else { return Reply::None };
         match self {
@@ -125,7 +125,7 @@ impl Question {
         gateway: &Arc<Gateway>,
         asker: &Asker,
         tool: &Shown,
-        arguments: &Arguments,
+        arguments: &Json,
         state: &str,
         replies: Option<&InputResponses>,
     ) -> Result<Answer, ErrorData> {
@@ -135,10 +135,9 @@ impl Question {
             let workspace = crate::call::workspace_of(&gateway.workspace, &asker.agent, None);
             crate::call::blocking(move || workspace.agent_calls().show(&id)).await.map_err(|_| wrong())?.call
         };
-        let sent = brigade::core::Json::from(&Value::Object(arguments.clone()));
         let is_its = state.agent == *asker.agent
             && call.tool_id == tool.id
-            && call.args == sent
+            && call.args == *arguments
             && state.binding == State::of(asker, &call).binding;
         if !is_its || matches!(self, Question::None) {
             return Err(wrong());

@@ -67,8 +67,9 @@ struct NameArgs {
 #[serde(deny_unknown_fields)]
 struct CallArgs {
     name: String,
-    #[serde(default)]
-    arguments: Arguments,
+    /// They are taken from the request, with all digits.
+    #[serde(default, rename = "arguments")]
+    _arguments: Arguments,
 }
 
 #[derive(Deserialize)]
@@ -172,13 +173,10 @@ impl Control {
     }
 
     /// Returns the call that is meant, if this tool calls another one.
-    pub(crate) fn calls_another(
-        self,
-        arguments: &Arguments,
-    ) -> Option<Result<(String, Arguments), Box<Answer>>> {
+    pub(crate) fn calls_another(self, arguments: &Arguments) -> Option<Result<String, Box<Answer>>> {
         (self == Control::Call).then(|| {
-            let CallArgs { name, arguments } = self.read(arguments)?;
-            Ok((name, arguments))
+            let CallArgs { name, .. } = self.read(arguments)?;
+            Ok(name)
         })
     }
 

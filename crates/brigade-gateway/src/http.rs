@@ -12,8 +12,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{
-    AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap, HeaderName, ORIGIN, WWW_AUTHENTICATE,
+    AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN,
+    WWW_AUTHENTICATE,
 };
+use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::combinators::BoxBody;
@@ -31,6 +33,7 @@ use tower_service::Service;
 use crate::gateway::Gateway;
 use crate::message::{self, Checked, Conversation};
 use crate::session::Session;
+use crate::upstream::random_name;
 
 /// The only path.
 const PATH: &str = "/mcp";
@@ -53,8 +56,18 @@ const BODY: Duration = Duration::from_secs(30);
 /// How long a session is kept without a request.
 const IDLE: Duration = Duration::from_secs(30 * 60);
 
-/// Sessions by their ids, each with its agent and the ids in use.
-type Sessions = HashMap<String, (Arc<str>, Arc<Conversation>)>;
+/// Sessions by their ids.
+type Sessions = HashMap<String, Known>;
+
+/// What is known of a session.
+#[derive(Clone)]
+struct Known {
+    agent: Arc<str>,
+    /// The ids in use.
+    conversation: Arc<Conversation>,
+    /// The id that the SDK has for it. Ours has all of 128 random bits.
+    inner: HeaderValue,
+}
 
 type Answer = Response<BoxBody<Bytes, Infallible>>;
 
@@ -75,7 +88,6 @@ pub(crate) struct Http {
     gateway: Arc<Gateway>,
     service: StreamableHttpService<Session, LocalSessionManager>,
     manager: Arc<LocalSessionManager>,
-    /// The sessions with their agent and the ids in use.
     sessions: Mutex<Sessions>,
 }
 
@@ -135,30 +147,40 @@ impl Http {
         }
         let session = match single(headers, &SESSION)? {
             None => None,
-            Some(id) => Some((id.to_owned(), self.conversation(id, &agent)?)),
+            Some(id) => Some((id.to_owned(), self.session(id, &agent)?)),
         };
         let (mut parts, body) = request.into_parts();
         parts.extensions.insert(Identity(agent.clone()));
+        if let Some((_, known)) = &session {
+            parts.headers.insert(SESSION, known.inner.clone());
+        }
         let is_post = parts.method == Method::POST;
-        let conversation = session.as_ref().map(|(_, conversation)| conversation.clone());
+        let conversation = session.as_ref().map(|(_, known)| known.conversation.clone());
         let (bytes, open) = match is_post {
             false => (Bytes::new(), None),
-            true => self.body(&parts.headers, body, conversation.as_deref()).await?,
+            true => self.body(&mut parts, body, conversation.as_deref()).await?,
         };
         let used = open.map(|key| Used { key, conversation: conversation.clone() });
         let ended =
             (parts.method == Method::DELETE).then(|| session.as_ref().map(|(id, _)| id.clone())).flatten();
-        let answer = match self.service.clone().call(Request::from_parts(parts, Full::new(bytes))).await {
+        let mut answer = match self.service.clone().call(Request::from_parts(parts, Full::new(bytes))).await {
             Ok(answer) => answer,
             Err(never) => match never {},
         };
         if let Some(id) = ended {
             self.sessions().remove(&id);
         }
-        if session.is_none()
-            && let Some(id) = answer.headers().get(SESSION).and_then(|id| id.to_str().ok())
-        {
-            self.sessions().insert(id.to_owned(), (agent, Arc::new(Conversation::shaken())));
+        if let Some(inner) = answer.headers().get(SESSION).cloned() {
+            let id = match session {
+                Some((id, _)) => Some(id),
+                None => random_name().inspect(|id| {
+                    let conversation = Arc::new(Conversation::shaken());
+                    self.sessions().insert(id.clone(), Known { agent, conversation, inner });
+                }),
+            };
+            let id = id.and_then(|id| id.parse().ok());
+            let id = id.ok_or_else(|| plain(StatusCode::SERVICE_UNAVAILABLE, "no random numbers"))?;
+            answer.headers_mut().insert(SESSION, id);
         }
         Ok(answer.map(|body| Watched { body, used }.boxed()))
     }
@@ -198,10 +220,10 @@ impl Http {
         })
     }
 
-    /// Returns the conversation of a session of this agent.
-    fn conversation(&self, id: &str, agent: &Arc<str>) -> Result<Arc<Conversation>, Box<Answer>> {
+    /// Returns a session of this agent.
+    fn session(&self, id: &str, agent: &Arc<str>) -> Result<Known, Box<Answer>> {
         match self.sessions().get(id) {
-            Some((of, conversation)) if of == agent => Ok(conversation.clone()),
+            Some(known) if known.agent == *agent => Ok(known.clone()),
             _ => Err(plain(StatusCode::NOT_FOUND, "there is no such session")),
         }
     }
@@ -209,10 +231,11 @@ impl Http {
     /// Reads and checks the body of a request. Returns it, and the key of the id that it uses.
     async fn body(
         &self,
-        headers: &HeaderMap,
+        parts: &mut Parts,
         body: Incoming,
         conversation: Option<&Conversation>,
     ) -> Result<(Bytes, Option<String>), Box<Answer>> {
+        let headers = &parts.headers;
         let media = single(headers, &CONTENT_TYPE)?.unwrap_or_default();
         let media = media.split(';').next().unwrap_or_default().trim();
         if !media.eq_ignore_ascii_case("application/json") {
@@ -236,11 +259,18 @@ impl Http {
         let revision = single(headers, &REVISION)?;
         let once = Conversation::once(revision.is_some_and(|revision| STATELESS <= revision));
         match conversation.unwrap_or(&once).check(&bytes) {
-            Checked::Message(message, Some(key)) if message::is_marked(&key) => {
+            Checked::Message(message, key) => {
+                let raw = message::raw_arguments(&message);
+                let is_rewritten = raw.is_some() || key.as_deref().is_some_and(message::is_marked);
+                if let Some(raw) = raw {
+                    parts.extensions.insert(raw);
+                }
+                if !is_rewritten {
+                    return Ok((bytes, key));
+                }
                 let bytes = serde_json::to_vec(&*message).expect("a message is JSON");
-                Ok((Bytes::from(bytes), Some(key)))
+                Ok((Bytes::from(bytes), key))
             }
-            Checked::Message(_, key) => Ok((bytes, key)),
             Checked::Answer(answer) => Err(json(StatusCode::BAD_REQUEST, answer)),
             // A notification that cannot be read is taken and left alone.
             Checked::Nothing => Err(plain(StatusCode::ACCEPTED, "")),
@@ -254,7 +284,8 @@ impl Http {
     /// Forgets sessions that have ended.
     pub(crate) async fn sweep(&self) {
         let alive = self.manager.sessions.read().await;
-        self.sessions().retain(|id, _| alive.contains_key(id.as_str()));
+        let is_alive = |inner: &HeaderValue| inner.to_str().is_ok_and(|inner| alive.contains_key(inner));
+        self.sessions().retain(|_, known| is_alive(&known.inner));
     }
 }
 
@@ -275,7 +306,7 @@ fn single<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h st
     if values.next().is_some() {
         return Err(plain(StatusCode::BAD_REQUEST, &format!("two headers `{name}`")));
     }
-    let text = |value: &'h http::HeaderValue| value.to_str();
+    let text = |value: &'h HeaderValue| value.to_str();
     first.map(text).transpose().map_err(|_| plain(StatusCode::BAD_REQUEST, &format!("`{name}` is no text")))
 }
 

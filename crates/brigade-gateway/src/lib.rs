@@ -42,5 +42,6 @@ mod upstream;
 mod view;
 mod watch;
 
+pub use brigade::ServeReport;
 pub use brigade::profile::{Listing, NameStyle};
-pub use serve::{Listening, Serve, Transport, serve};
+pub use serve::{Serve, Transport, serve};

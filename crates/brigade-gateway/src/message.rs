@@ -4,10 +4,10 @@
 //! client has its answer, and the connection goes on.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use brigade::core::{Dialect, Json};
-use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, GetExtensions as _, ServerJsonRpcMessage};
 use serde_json::Value;
 
 /// No JSON.
@@ -23,6 +23,10 @@ const REVISION: &str = "io.modelcontextprotocol/protocolVersion";
 /// Marks ids that the SDK cannot hold: integers of more than 64 bits. No client can write it, because the id of a
 /// client that begins with it is marked, too.
 const MARK: char = '\u{0}';
+
+/// Arguments of a request with numbers that the SDK cannot hold, as they came. The SDK sees none instead.
+#[derive(Clone, Debug)]
+pub(crate) struct RawArguments(pub(crate) Arc<Json>);
 
 /// A message as it may be handled on.
 pub(crate) enum Checked {
@@ -163,7 +167,26 @@ fn key_of(id: &Json) -> Option<String> {
     (id.as_str().is_some() || is_integer()).then_some(text)
 }
 
-/// Returns the message as the SDK has it. Ids that it cannot hold are marked.
+/// Returns the arguments that a message carries beside what the SDK sees of it.
+pub(crate) fn raw_arguments(message: &ClientJsonRpcMessage) -> Option<RawArguments> {
+    match message {
+        ClientJsonRpcMessage::Request(request) => request.request.extensions().get().cloned(),
+        _ => None,
+    }
+}
+
+/// Returns whether the SDK holds every number with its digits.
+fn is_held(json: &Json) -> bool {
+    match json {
+        Json::Number(_) => Json::from(&json.to_serde()) == *json,
+        Json::Array(elements) => elements.iter().all(is_held),
+        Json::Object(members) => members.iter().all(|(_, value)| is_held(value)),
+        Json::Null | Json::Bool(_) | Json::String(_) => true,
+    }
+}
+
+/// Returns the message as the SDK has it. Ids that it cannot hold are marked, and arguments that it cannot hold are
+/// beside it.
 fn typed(bytes: &[u8], json: &Json) -> Option<Box<ClientJsonRpcMessage>> {
     let large = |id: Option<&Json>| -> Option<String> {
         let text = key_of(id?)?;
@@ -172,10 +195,16 @@ fn typed(bytes: &[u8], json: &Json) -> Option<Box<ClientJsonRpcMessage>> {
     };
     let id = large(json.get("id"));
     let cancelled = large(json.get("params").and_then(|params| params.get("requestId")));
-    if id.is_none() && cancelled.is_none() {
+    let is_call = matches!(json.get("method").and_then(Json::as_str), Some("tools/call" | "prompts/get"));
+    let arguments = json.get("params").and_then(|params| params.get("arguments"));
+    let raw = arguments.filter(|arguments| is_call && arguments.as_object().is_some() && !is_held(arguments));
+    if id.is_none() && cancelled.is_none() && raw.is_none() {
         return serde_json::from_slice(bytes).ok();
     }
-    let mut value: Value = serde_json::from_slice(bytes).ok()?;
+    let mut value = json.to_serde();
+    if raw.is_some() {
+        *value.get_mut("params")?.get_mut("arguments")? = Value::Object(serde_json::Map::new());
+    }
     let mark = |text: String| Value::String(format!("{MARK}{text}"));
     if let Some(id) = id {
         *value.get_mut("id")? = mark(id);
@@ -183,7 +212,11 @@ fn typed(bytes: &[u8], json: &Json) -> Option<Box<ClientJsonRpcMessage>> {
     if let Some(id) = cancelled {
         *value.get_mut("params")?.get_mut("requestId")? = mark(id);
     }
-    serde_json::from_value(value).ok()
+    let mut message: Box<ClientJsonRpcMessage> = serde_json::from_value(value).ok()?;
+    if let (Some(raw), ClientJsonRpcMessage::Request(request)) = (raw, &mut *message) {
+        request.request.extensions_mut().insert(RawArguments(Arc::new(raw.clone())));
+    }
+    Some(message)
 }
 
 /// Writes a message of the server, and returns the key of the id that it answers.
@@ -288,6 +321,24 @@ mod tests {
         assert_eq!(answer(&conversation, list), "-32600 1");
         conversation.answered("1");
         assert_eq!(answer(&conversation, list), "message 1");
+    }
+
+    #[test]
+    fn arguments_keep_the_digits_that_the_sdk_does_not() {
+        let check = |method: &str, arguments: &str| {
+            let params = format!(r#"{{"name":"a","arguments":{arguments}}}"#);
+            let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
+            let Checked::Message(message, _) = Conversation::shaken().check(text.as_bytes()) else {
+                panic!("{text}");
+            };
+            raw_arguments(&message).map(|raw| raw.0.to_compact())
+        };
+        assert_eq!(check("tools/call", r#"{"n":7,"t":"12345678901234567890123"}"#), None);
+        for arguments in [r#"{"n":12345678901234567890123}"#, r#"{"a":[{"b":1e400}]}"#, r#"{"c":0.10}"#] {
+            assert_eq!(check("tools/call", arguments).as_deref(), Some(arguments));
+            assert_eq!(check("prompts/get", arguments).as_deref(), Some(arguments));
+        }
+        assert_eq!(check("tools/list", r#"{"n":12345678901234567890123}"#), None);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Resources and prompts of MCP servers behind the gateway: what clients are shown, and whose a name is.
 //!
-//! A server is asked for its lists when a client asks, and not before; then again when it says that they changed. Of what servers say, only URIs, names, media
-//! types and arguments are listed: nobody reviewed their titles and descriptions.
+//! A server is asked for its lists when a client asks, and not before; then again when it says that they changed. Of
+//! what servers say, only URIs, names, media types and arguments are listed: nobody reviewed their titles and
+//! descriptions.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -10,10 +10,11 @@ use std::time::{Duration, Instant};
 
 use brigade::core::codes;
 use brigade::profile::{Listing, NameStyle};
-use brigade::{CancelToken, Env, Error, ErrorKind, OwnSocket, Upstreams, Workspace};
+use brigade::{
+    CancelToken, Env, Error, ErrorKind, OwnSocket, Report as _, ServeReport, Upstreams, Workspace,
+};
 use rmcp::model::RequestStateCodec;
 use rmcp::serve_server;
-use serde::{Deserialize, Serialize};
 use tokio::net::unix::pipe;
 use tokio::net::{TcpListener, UnixListener};
 use tokio_util::sync::CancellationToken;
@@ -86,26 +87,6 @@ impl Serve {
     }
 }
 
-/// Where a server listens.
-#[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
-pub struct Listening {
-    /// The schema id.
-    pub schema: String,
-    /// The address of the HTTP endpoint.
-    pub address: Option<String>,
-    /// The path of the socket.
-    pub socket: Option<String>,
-    /// The process.
-    pub pid: u32,
-    /// How many tools the agent is shown; of several agents, how many the catalog has for the first.
-    pub tools: usize,
-}
-
-impl Listening {
-    /// The schema id.
-    pub const SCHEMA: &str = "brigade.serve.v1";
-}
-
 /// Serves until `stop` is cancelled or, over standard input and output, the input ends.
 ///
 /// `ready` is called once the server listens. `say` gets what a person should know while it runs.
@@ -116,7 +97,7 @@ pub fn serve(
     workspace: &Workspace,
     wanted: Serve,
     stop: CancelToken,
-    ready: &mut dyn FnMut(&Listening),
+    ready: &mut dyn FnMut(&ServeReport),
     say: &(dyn Fn(&str) + Sync),
 ) -> Result<(), Error> {
     let agents = workspace.agents().read()?;
@@ -251,7 +232,7 @@ async fn listen(
     socket: Option<PathBuf>,
     proof: Proof,
     agent: Arc<str>,
-    ready: &mut dyn FnMut(&Listening),
+    ready: &mut dyn FnMut(&ServeReport),
 ) -> Result<(), Error> {
     let http = Arc::new(Http::new(gateway.clone(), gateway.stop.clone()));
     let port = match address {
@@ -274,8 +255,8 @@ async fn listen(
         };
         view.tools.len()
     };
-    ready(&Listening {
-        schema: Listening::SCHEMA.to_owned(),
+    ready(&ServeReport {
+        schema: ServeReport::SCHEMA,
         address: shown.map(|address| format!("http://{address}/mcp")),
         socket: socket.as_ref().map(|socket| socket.own.path.display().to_string()),
         pid: std::process::id(),

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use brigade::Reads;
-use brigade::core::Fingerprint;
+use brigade::core::{Fingerprint, Json};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ClientCapabilities, CustomRequest, CustomResult, DiscoverResult,
     ErrorCode, GetPromptRequestParams, GetPromptResponse, InitializeRequestParams, InitializeResult,
@@ -25,6 +25,7 @@ use crate::confirm::{Question, Reply};
 use crate::gateway::Gateway;
 use crate::http::Identity;
 use crate::listing;
+use crate::message::RawArguments;
 use crate::offers::Whose;
 use crate::own;
 use crate::reading::Read;
@@ -107,10 +108,10 @@ impl Session {
             let returned = question.returned(&self.gateway, asker, tool, arguments, state, replies);
             return done(Box::pin(returned).await?);
         }
-        match Box::pin(self.gateway.ask(asker, tool, Value::Object(arguments.clone()))).await {
+        match Box::pin(self.gateway.ask(asker, tool, arguments.clone())).await {
             Asked::Answer(answer) => done(*answer),
             Asked::Pending(call, unknown) => {
-                match Box::pin(question.ask(&self.gateway, asker, tool, &call, arguments)).await {
+                match Box::pin(question.ask(&self.gateway, asker, tool, &call)).await {
                     Reply::Required(required) => Ok(Outcome::Required(required)),
                     Reply::Answer(answer) => done(*answer),
                     Reply::None => done(self.gateway.as_it_stands(asker, &call, unknown.as_ref())),
@@ -130,7 +131,7 @@ impl Session {
         let asker = self.asker(context)?;
         let view = self.gateway.view(&asker.agent).await;
         let tool = view.reader(read.reads, server).ok_or_else(|| read.unknown(is_late(context)))?;
-        let arguments = read.call(server);
+        let arguments = Json::from(&Value::Object(read.call(server)));
         let of = fingerprint(&asker.agent, read.reads.method(), read.name, &arguments);
         let (session, its_context) = (self.clone(), context.clone());
         self.with_questions(asker, of, back, context, |asker, back| async move {
@@ -178,7 +179,7 @@ impl Session {
     async fn called(
         &self,
         name: &str,
-        arguments: Arguments,
+        arguments: Json,
         back: Back,
         context: RequestContext<RoleServer>,
         asker: Asker,
@@ -188,8 +189,12 @@ impl Session {
         let mut tool = view.by_name(name).ok_or_else(|| unknown(&view, name))?;
         let inner;
         if let Kind::Control(control) = &tool.kind {
-            let Some(called) = control.calls_another(&arguments) else {
-                let answer = Box::pin(control.answer(&self.gateway, &asker, &view, &arguments)).await;
+            let members = match arguments.to_serde() {
+                Value::Object(members) => members,
+                _ => Arguments::new(),
+            };
+            let Some(called) = control.calls_another(&members) else {
+                let answer = Box::pin(control.answer(&self.gateway, &asker, &view, &members)).await;
                 return Ok(Outcome::Answer(Box::new(answer)));
             };
             let called = match called {
@@ -197,8 +202,8 @@ impl Session {
                 Err(answer) => return Ok(Outcome::Answer(answer)),
             };
             inner = called;
-            name = &inner.0;
-            arguments = inner.1.clone();
+            name = inner.as_str();
+            arguments = arguments.get("arguments").cloned().unwrap_or_else(|| Json::object::<&str>([]));
             tool = view.by_name(name).ok_or_else(|| unknown(&view, name))?;
             if matches!(tool.kind, Kind::Control(_)) {
                 return Err(ErrorData::invalid_params("`tools.call` calls no tool of the gateway", None));
@@ -222,7 +227,7 @@ impl Session {
 /// What is asked for, and what came back with it.
 struct Asking<'a> {
     tool: &'a Shown,
-    arguments: &'a Arguments,
+    arguments: &'a Json,
     /// The state of a question that was asked before.
     state: Option<&'a str>,
     /// The replies to it.
@@ -242,6 +247,13 @@ pub(crate) enum Outcome {
     Answer(Box<Answer>),
     /// A question that the client brings back with its reply.
     Required(Box<InputRequiredResult>),
+}
+
+/// Returns the arguments of a request, if the SDK could not hold them.
+fn raw_arguments(extensions: &rmcp::model::Extensions) -> Option<Json> {
+    let parts = extensions.get::<http::request::Parts>();
+    let raw = extensions.get().or_else(|| parts?.extensions.get());
+    raw.map(|RawArguments(raw)| Json::clone(raw))
 }
 
 /// Refuses a cursor where everything is on one page.
@@ -331,7 +343,8 @@ impl ServerHandler for Session {
     ) -> Result<CallToolResponse, ErrorData> {
         let asker = self.asker(&context)?;
         let CallToolRequestParams { name, arguments, request_state, input_responses, .. } = request;
-        let arguments = arguments.unwrap_or_default();
+        let arguments = raw_arguments(&context.extensions)
+            .unwrap_or_else(|| Json::from(&Value::Object(arguments.unwrap_or_default())));
         let of = fingerprint(&asker.agent, "tools/call", &name, &arguments);
         let back = Back { state: request_state, replies: input_responses };
         let (session, its_context) = (self.clone(), context.clone());

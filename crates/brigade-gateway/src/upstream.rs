@@ -21,7 +21,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::gateway::Gateway;
-use crate::session::{Arguments, Outcome};
+use crate::session::Outcome;
 
 /// How long a question may be open.
 const OPEN: Duration = Duration::from_secs(600);
@@ -240,13 +240,12 @@ pub(crate) fn wrong() -> ErrorData {
 }
 
 /// Returns what tells requests apart that may go on with each other's state.
-pub(crate) fn fingerprint(agent: &str, method: &str, name: &str, arguments: &Arguments) -> Fingerprint {
-    let arguments = serde_json::to_string(arguments).unwrap_or_default();
+pub(crate) fn fingerprint(agent: &str, method: &str, name: &str, arguments: &Json) -> Fingerprint {
     Fingerprint::builder("brigade.parked.v1")
         .text("agent", agent)
         .text("method", method)
         .text("name", name)
-        .text("arguments", arguments.as_str())
+        .text("arguments", arguments.to_compact().as_str())
         .finish()
 }
 
@@ -278,7 +277,7 @@ impl Gateway {
                 requests.insert(question.key.clone(), request);
             }
         }
-        let name = random_name();
+        let name = random_name().ok_or_else(|| ErrorData::internal_error("no random numbers", None))?;
         let options = SealOptions::new().ttl(OPEN);
         let state = self.states.seal_json_with(&State { parked: name.clone() }, &options);
         let state = state.map_err(|_| ErrorData::internal_error("the state could not be sealed", None))?;
@@ -336,10 +335,9 @@ fn ended() -> ErrorData {
     ErrorData::internal_error("the call has ended", None)
 }
 
-/// Returns a name that nobody guesses.
-fn random_name() -> String {
+/// Returns 128 random bits as text; `None` if the system has none.
+pub(crate) fn random_name() -> Option<String> {
     let mut bytes = [0; 16];
-    // Names only have to differ: the state that holds one is sealed.
-    let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let count = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).ok()?;
+    (count == bytes.len()).then(|| bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }

@@ -112,6 +112,7 @@ pub struct Survey<'c> {
     gateway: Vec<ConfigIssue>,
     policy_tracked: Option<Place>,
     offered: Vec<OfferedBy>,
+    upstreams: Vec<(String, Place)>,
 }
 
 impl<'c> Survey<'c> {
@@ -168,8 +169,11 @@ impl<'c> Survey<'c> {
         };
         let rules = config.policy.auto_approve();
         let policy_tracked = rules.first().filter(|_| policy_tracked(&host)).map(|rule| rule.place.clone());
+        let agents = read_agents(fs);
+        let upstreams = agents.iter().flat_map(|agents| &agents.gateway.upstreams);
         Ok(Survey {
-            gateway: read_agents(fs).err().unwrap_or_default(),
+            upstreams: upstreams.map(|upstream| (upstream.id.clone(), upstream.place.clone())).collect(),
+            gateway: agents.err().unwrap_or_default(),
             policy_tracked,
             offered: offered(host, config),
             now: site.now(),
@@ -220,6 +224,7 @@ impl<'c> Survey<'c> {
             gateway: self.gateway.clone(),
             policy_tracked: self.policy_tracked.clone(),
             offered: self.offered.clone(),
+            upstreams: self.upstreams.clone(),
             pins: self.pins.clone(),
             calls: calls.collect(),
             unreadable: history.unreadable.clone(),

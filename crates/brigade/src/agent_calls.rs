@@ -380,16 +380,17 @@ impl AgentCalls {
         Ok(found)
     }
 
-    /// Withdraws a call that a rule approved for a request which does not get to run it. What a person approved stays.
+    /// Withdraws a call that a rule approved for a request which does not get to run it. What a person approved stays,
+    /// and is returned.
     ///
     /// # Errors
     /// Returns [`Refusal::Review`] if the call runs or has ended, and file errors.
-    pub fn give_up(&self, id: &CallId) -> Result<(), Error> {
+    pub fn give_up(&self, id: &CallId) -> Result<Option<Call>, Error> {
         let call = self.find(id)?.call;
         let by = call.approval.as_ref().map(|approval| &approval.by);
         match (&call.status, by) {
-            (CallStatus::Approved, Some(ApprovedBy::Rule { .. })) => self.withdraw(id).map(drop),
-            _ => Ok(()),
+            (CallStatus::Approved, Some(ApprovedBy::Rule { .. })) => self.withdraw(id).map(|_| None),
+            _ => Ok(Some(call)),
         }
     }
 

@@ -217,7 +217,7 @@ impl Agents {
     /// Fails if there is no such tool or agent, or a file has an error.
     pub fn explain(&self, tool: &str, agent: &str) -> Result<ProfileExplainReport, Error> {
         let config = gather::config(&self.room)?;
-        let tool = load::any_tool(&config.catalog, tool)?;
+        let tool = &*load::explained(&self.room, &config, tool, load::any_tool)?;
         let agents = self::config(&self.room)?;
         let agent = find(&agents.gateway, agent)?;
         let rights = Rights::of(&agents.profiles, agent, &[])?;

@@ -1,6 +1,8 @@
 //! Reads the configuration files.
 
-use brigade_catalog::Catalog;
+use std::borrow::Cow;
+
+use brigade_catalog::{Catalog, Reads, Tool};
 use brigade_core::NextStep;
 pub(crate) use brigade_facts::errors_of;
 use brigade_facts::{Host, read_catalog, read_policy, read_user_catalog, unreadable};
@@ -9,6 +11,7 @@ use brigade_redact::Redactor;
 
 use crate::error::Error;
 use crate::gather;
+use crate::gather::Config;
 use crate::room::{CATALOG, Room};
 
 /// Reads the catalog of the workspace, and the tools of the user. A missing or unreadable file is an empty catalog with
@@ -44,7 +47,7 @@ pub(crate) fn policy(room: &Room) -> PolicyState {
 }
 
 /// Finds a tool in order to show it, by its id, an alias or `<source>:<id>`. It may be disabled.
-pub(crate) fn any_tool<'c>(catalog: &'c Catalog, name: &str) -> Result<&'c brigade_catalog::Tool, Error> {
+pub(crate) fn any_tool<'c>(catalog: &'c Catalog, name: &str) -> Result<&'c Tool, Error> {
     match catalog.named(name) {
         Some(tool) => Ok(tool),
         None => named_tool(catalog, name),
@@ -52,10 +55,7 @@ pub(crate) fn any_tool<'c>(catalog: &'c Catalog, name: &str) -> Result<&'c briga
 }
 
 /// Finds tools as [`any_tool`] does, each once.
-pub(crate) fn any_tools<'c>(
-    catalog: &'c Catalog,
-    names: &[String],
-) -> Result<Vec<&'c brigade_catalog::Tool>, Error> {
+pub(crate) fn any_tools<'c>(catalog: &'c Catalog, names: &[String]) -> Result<Vec<&'c Tool>, Error> {
     let mut tools = names.iter().map(|name| any_tool(catalog, name)).collect::<Result<Vec<_>, Error>>()?;
     let mut seen = std::collections::HashSet::new();
     tools.retain(|tool| seen.insert(tool.id.as_str()));
@@ -63,12 +63,26 @@ pub(crate) fn any_tools<'c>(
 }
 
 /// Finds an enabled tool that somebody named: by its id, an alias or `<source>:<id>`.
-pub(crate) fn named_tool<'c>(catalog: &'c Catalog, name: &str) -> Result<&'c brigade_catalog::Tool, Error> {
+pub(crate) fn named_tool<'c>(catalog: &'c Catalog, name: &str) -> Result<&'c Tool, Error> {
     Ok(catalog.find_named(name)?)
 }
 
+/// Finds a tool in order to explain what decides on it: one of the catalog, or one that reads what gateway.toml offers
+/// of MCP servers, with the effects of all of them.
+pub(crate) fn explained<'c>(
+    room: &Room,
+    config: &'c Config,
+    name: &str,
+    find: for<'t> fn(&'t Catalog, &str) -> Result<&'t Tool, Error>,
+) -> Result<Cow<'c, Tool>, Error> {
+    match Reads::of_tool_id(name.trim()) {
+        Some(reads) => Ok(Cow::Owned(config.reader(&gather::host(room), reads)?)),
+        None => find(&config.catalog, name).map(Cow::Borrowed),
+    }
+}
+
 /// Finds an enabled tool by the id in a record.
-pub(crate) fn tool<'c>(catalog: &'c Catalog, id: &str) -> Result<&'c brigade_catalog::Tool, Error> {
+pub(crate) fn tool<'c>(catalog: &'c Catalog, id: &str) -> Result<&'c Tool, Error> {
     Ok(catalog.find(id)?)
 }
 

@@ -48,7 +48,7 @@ impl Policies {
     /// Fails if the tool or the agent does not exist.
     pub fn explain(&self, id: &str, agent: Option<&str>) -> Result<ExplainReport, Error> {
         let config = gather::config(&self.room)?;
-        let tool = load::named_tool(&config.catalog, id)?;
+        let tool = &*load::explained(&self.room, &config, id, load::named_tool)?;
         let agent = agent.map(|agent| agents::approval(&self.room, &config, tool, agent)).transpose()?;
         let state = &config.policy;
         let is_set = |name: &str| self.room.env.environment.is_set(name);

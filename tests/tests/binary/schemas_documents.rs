@@ -41,17 +41,23 @@ impl Schemas {
     fn check(&self, run: &Run) -> Value {
         let document = run.json();
         documents::check(&run.stdout_text()).unwrap_or_else(|problems| panic!("{problems}\n{run}"));
-        let id = document["schema"].as_str().unwrap_or_else(|| panic!("no schema is named\n{run}"));
+        self.describe(&document);
+        document
+    }
+
+    /// Checks a document against its schema.
+    #[track_caller]
+    fn describe(&self, document: &Value) {
+        let id = document["schema"].as_str().unwrap_or_else(|| panic!("no schema is named: {document:#}"));
         let (schema, keys) =
-            self.all.get(id).unwrap_or_else(|| panic!("there is no docs/schemas/{id}.json\n{run}"));
-        let violations: Vec<String> = schema.violations(&document).iter().map(ToString::to_string).collect();
-        assert!(violations.is_empty(), "{id}: {violations:#?}\n{run}");
+            self.all.get(id).unwrap_or_else(|| panic!("there is no docs/schemas/{id}.json: {document:#}"));
+        let violations: Vec<String> = schema.violations(document).iter().map(ToString::to_string).collect();
+        assert!(violations.is_empty(), "{id}: {violations:#?}\n{document:#}");
         // Scripts may meet keys that are new to them; what this build writes, its schema describes.
         let unknown: Vec<&String> =
             document.as_object().unwrap().keys().filter(|key| !keys.contains(*key)).collect();
-        assert!(unknown.is_empty(), "{id} does not describe {unknown:?}\n{run}");
+        assert!(unknown.is_empty(), "{id} does not describe {unknown:?}\n{document:#}");
         self.named.borrow_mut().insert(id.to_owned());
-        document
     }
 }
 
@@ -229,6 +235,10 @@ fn a_whole_way_names_every_schema() {
     json("--version");
     let fresh = Site::empty();
     schemas.check(&fresh.brigade.run(["tools", "init", "--json"]));
+
+    // The one line of a server, which is read while it runs.
+    let server = crate::serve_common::Server::start(&site, &["--http", "127.0.0.1:0", "--no-token"]);
+    schemas.describe(&server.line);
 
     let named = schemas.named.borrow();
     let silent: Vec<&String> =

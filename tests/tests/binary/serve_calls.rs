@@ -548,3 +548,34 @@ fn a_closed_connection_ends_no_run() {
     let result = session.call("call.wait", json!({"call_id": id, "timeout_seconds": 30}));
     assert_eq!(text(&result), "went on", "{result:#}");
 }
+
+#[test]
+fn a_call_without_a_turn_is_refused_and_what_a_person_approved_stays() {
+    let site = site();
+    agents(&site, "[agent.limits]\nconcurrent = 1\n");
+    let script = "echo x >> slow.ran\nwhile [ ! -e go ]; do sleep 0.05; done\nprintf done\n";
+    add(&site, "read-slow", "", script);
+    let mut client = Client::of(&site, "local");
+    let approved = id_of(&client.call("asks", json!({"text": "x"})));
+    site.tools(["call", "approve", &approved]).assert_code(0);
+    // One runs, 64 wait, and one is too many.
+    let mut ids: Vec<u64> = (0..66).map(|n| client.send_call("read-slow", json!({"n": n}))).collect();
+    let first = client.message();
+    let place = ids.iter().position(|id| first["id"] == json!(id)).expect("an answer to a call");
+    ids.remove(place);
+    assert_stands(&first["result"], "refused", "busy");
+    assert!(about(&first["result"])["id"].is_null(), "nothing is left to go on with: {first:#}");
+    let left = site.json(["call", "list", "--status", "rejected"]).expect(0);
+    assert_eq!(left["calls"].as_array().map(Vec::len), Some(1), "{left:#}");
+    let busy = client.call("call.wait", json!({"call_id": approved}));
+    assert_stands(&busy, "approved", "busy");
+    assert_eq!(id_of(&busy), approved);
+    let shown = site.json(["call", "show", &approved]).expect(0);
+    assert_eq!(shown["call"]["status"], "approved");
+    site.workspace.write("go", "");
+    for id in ids {
+        assert_stands(&client.result(id), "completed", "");
+    }
+    assert_stands(&client.call("call.wait", json!({"call_id": approved})), "completed", "");
+    assert_eq!(runs(&site, "asks"), 1);
+}

@@ -214,6 +214,26 @@ fn agents_over_http_are_those_of_their_tokens() {
 }
 
 #[test]
+fn a_session_id_is_128_random_bits_and_ends_with_its_session() {
+    let site = site();
+    let (server, ann, _) = server(&site);
+    let sessions: Vec<Session> = (0..8).map(|_| Session::of(&server.place, Some(&ann))).collect();
+    let ids: std::collections::BTreeSet<&str> = sessions.iter().map(Session::id).collect();
+    assert!(ids.iter().all(|id| id.len() == 32 && u128::from_str_radix(id, 16).is_ok()), "{ids:?}");
+    // In a version 4 UUID, this digit is always 4.
+    let digits: std::collections::BTreeSet<&str> = ids.iter().map(|id| &id[12..13]).collect();
+    assert!(ids.len() == 8 && 1 < digits.len(), "{ids:?}");
+    let (bearer, id) = (bearer(&ann), sessions[0].id());
+    let headers = [("Authorization", bearer.as_str()), ("Mcp-Session-Id", id)];
+    let ended = server.place.send("DELETE", "/mcp", &headers, "");
+    assert!((200..300).contains(&ended.status), "{ended:?}");
+    let gone = sessions[0].write(r#"{"jsonrpc":"2.0","id":5,"method":"ping"}"#);
+    assert_eq!(gone.status, 404, "{gone:?}");
+    let other = sessions[1].write(r#"{"jsonrpc":"2.0","id":5,"method":"ping"}"#);
+    assert_eq!(other.status, 200, "{other:?}");
+}
+
+#[test]
 fn addresses_are_of_this_machine_and_nobody_elses() {
     let site = site();
     token(&site, "ann");

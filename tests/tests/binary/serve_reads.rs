@@ -340,6 +340,41 @@ fn both_are_tools_that_take_the_server() {
 }
 
 #[test]
+fn the_tools_that_read_are_explained() {
+    let offers = Offers::new(FILES, READS);
+    let site = &offers.site;
+    let explained = site.json(["policy", "explain", "resource.read", "--as", "local"]).expect(0);
+    assert_eq!((&explained["tool_id"], &explained["allowed"]), (&json!("resource.read"), &json!(true)));
+    assert_eq!(explained["agent"]["rule"], "reads-of-servers", "{explained:#}");
+    let profile = site.json(["profile", "explain", "prompt.get", "--as", "ann"]).expect(0);
+    assert_eq!((&profile["visible"], &profile["risk"]), (&json!(true), &json!("low")), "{profile:#}");
+    // With other effects, plan mode hides it.
+    site.workspace.replace(GATEWAY, "effects = [\"local-read\"]", "effects = [\"local-write\"]");
+    let profile = site.json(["profile", "explain", "prompt.get", "--as", "ann"]).expect(0);
+    assert_eq!((&profile["visible"], &profile["risk"]), (&json!(false), &json!("medium")), "{profile:#}");
+    // Without an offer, there is no such tool.
+    site.workspace.write(GATEWAY, AGENTS);
+    site.tools(["policy", "explain", "resource.read"]).assert_code(1);
+}
+
+#[test]
+fn the_doctor_says_which_upstream_has_no_tools() {
+    let offers = Offers::new(&FILES.replace("\"files\"", "\"flies\""), "");
+    let issues = |site: &Site| -> Vec<Value> {
+        let doctor = site.json(["doctor"]).json;
+        let issues = doctor["issues"].as_array().cloned().unwrap_or_default();
+        issues.into_iter().filter(|issue| issue["issue_type"] == "upstream_unknown").collect()
+    };
+    let found = issues(&offers.site);
+    let detail = found.first().and_then(|issue| issue["detail"].as_str()).unwrap_or_default();
+    let expected = "no enabled MCP tool of the catalog is of the server `flies`; did you mean `files`?";
+    assert_eq!((found.len(), detail), (1, expected), "{found:#?}");
+    assert!(found[0].to_string().contains("gateway.toml"), "{found:#?}");
+    offers.site.workspace.replace(GATEWAY, "flies", "files");
+    assert_eq!(issues(&offers.site), Vec::<Value>::new());
+}
+
+#[test]
 fn secrets_are_masked_and_long_texts_are_cut() {
     let small = format!("max_result_bytes = 10\n{AGENTS}");
     let offers = Offers::new(FILES, READS);

@@ -17,7 +17,7 @@ use crate::serve_common::{
 };
 
 /// The tools of the fixture that the catalog has.
-const TOOLS: [&str; 14] = [
+const TOOLS: [&str; 15] = [
     "pid",
     "count",
     "sleep",
@@ -32,6 +32,7 @@ const TOOLS: [&str; 14] = [
     "several",
     "lacks",
     "tells",
+    "echo",
 ];
 
 /// An entry for a tool of the fixture server.
@@ -602,4 +603,30 @@ fn log_and_progress_come_on_the_stream_of_the_request() {
         assert_eq!(of(&rest, progress, "progress").len(), 3, "{rest:#?}");
         assert_stands(&rest.last().expect("an answer")["result"], "completed", "");
     }
+}
+
+#[test]
+fn arguments_keep_their_digits_on_every_way() {
+    const DIGITS: &str = r#"{"n":12345678901234567890123,"text":"a"}"#;
+    let kept = Kept::new("");
+    let mut client = Client::of(&kept.site, "local");
+    let direct = format!(r#"{{"name":"read-echo","arguments":{DIGITS}}}"#);
+    let inner = format!(r#"{{"name":"tools.call","arguments":{direct}}}"#);
+    let mut next = 900;
+    for params in [&direct, &inner] {
+        next += 1;
+        client.write(format!(r#"{{"jsonrpc":"2.0","id":{next},"method":"tools/call","params":{params}}}"#));
+        let result = client.result(next);
+        assert!(text(&result).contains("12345678901234567890123"), "{result:#}");
+        let shown = kept.site.tools(["call", "show", &id_of(&result), "--json"]).stdout_text();
+        assert!(shown.contains("12345678901234567890123"), "{shown}");
+    }
+    let words = ["--http", "127.0.0.1:0", "--no-token", "--as", "local"];
+    let server = crate::serve_common::Server::start(&kept.site, &words);
+    let mut session = crate::serve_common::Session::of(&server.place, None);
+    let message = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{direct}}}"#);
+    let result = session.write(&message).message()["result"].clone();
+    assert!(text(&result).contains("12345678901234567890123"), "{result:#}");
+    // Numbers that the SDK holds go the usual way.
+    assert!(text(&session.call("read-echo", json!({"n": 7}))).contains("\"n\": 7"));
 }

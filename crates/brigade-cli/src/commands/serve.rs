@@ -5,7 +5,7 @@ use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::PathBuf;
 
 use brigade::{Error, ErrorKind, Exit};
-use brigade_gateway::{Listening, Listing, NameStyle, Serve, Transport, serve};
+use brigade_gateway::{Listing, NameStyle, Serve, ServeReport, Transport, serve};
 use clap::{Args, ValueEnum};
 
 use crate::examples;
@@ -120,7 +120,7 @@ fn start(arguments: &ServeArgs, session: &Session<'_>, output: &mut Output<'_, '
     if arguments.no_token {
         warn("anybody on this machine can call as this agent, because no token is asked for");
     }
-    let mut ready = |listening: &Listening| {
+    let mut ready = |listening: &ServeReport| {
         let text = serde_json::to_string(listening).expect("plain members are JSON");
         output.write(Exit::Done, |out| writeln!(out, "{text}"));
     };

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use brigade_catalog::{Family, Tool};
-use brigade_core::{ConfigIssue, Place};
+use brigade_core::{ConfigIssue, Place, closest};
 use brigade_profile::{NameClashes, NameStyle, is_reserved};
 
 use super::config;
@@ -16,6 +16,23 @@ pub(super) fn agents(snapshot: &Snapshot<'_>, tools: &[&Tool], found: &mut Vec<I
     }
     names(tools, found);
     offers(snapshot, tools, found);
+    upstreams(snapshot, tools, found);
+}
+
+/// Settings for servers that no tool starts.
+fn upstreams(snapshot: &Snapshot<'_>, tools: &[&Tool], found: &mut Vec<Issue>) {
+    let servers: BTreeSet<&str> = tools
+        .iter()
+        .filter(|tool| tool.enabled && tool.family == Some(Family::Mcp))
+        .filter_map(|tool| tool.mcp_server())
+        .collect();
+    for (id, place) in snapshot.upstreams.iter().filter(|(id, _)| !servers.contains(id.as_str())) {
+        let near = closest(id, servers.iter().copied());
+        let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        let detail = format!("no enabled MCP tool of the catalog is of the server `{id}`{near}");
+        let issue = Issue::new(IssueType::UpstreamUnknown, detail).subject(id).at(place.clone());
+        found.push(Issue { tool_id: None, ..issue.evidence("unknown") });
+    }
 }
 
 fn gateway(issue: &ConfigIssue) -> Issue {
