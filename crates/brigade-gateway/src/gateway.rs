@@ -323,8 +323,13 @@ impl Gateway {
     }
 
     /// Returns fingerprints of what the agent lists, with what servers were seen to change.
-    pub(crate) async fn lists(self: &Arc<Self>, agent: &Arc<str>) -> Lists {
-        let lists = self.view(agent).await.lists;
+    async fn lists(self: &Arc<Self>, agent: &Arc<str>) -> Lists {
+        self.lists_of(agent, &*self.view(agent).await)
+    }
+
+    /// Returns the same, of what the agent is shown now.
+    pub(crate) fn lists_of(&self, agent: &Arc<str>, view: &View) -> Lists {
+        let lists = view.lists;
         let changes = |reads| self.listings.changes(agent, reads);
         Lists {
             resources: lists.resources.wrapping_add(changes(Reads::Resource)),

@@ -301,9 +301,10 @@ impl ServerHandler for Session {
         context.peer.set_peer_info(request.clone());
         let agent = self.agent(&context.extensions)?;
         let mut result = self.negotiate_initialize(&request)?;
-        let lists = self.gateway.lists(&agent).await;
+        let view = self.gateway.view(&agent).await;
+        let lists = self.gateway.lists_of(&agent, &view);
         *self.known.lock().unwrap_or_else(PoisonError::into_inner) = Some(lists);
-        result.instructions = Some(self.instructions(&agent).await);
+        result.instructions = Some(view.instructions.clone());
         Ok(result)
     }
 

@@ -209,15 +209,6 @@ pub(crate) struct Running {
     pub(crate) of: Fingerprint,
 }
 
-impl Drop for Running {
-    fn drop(&mut self) {
-        // Nobody can ask for the result any more, and an end comes of itself or by this.
-        if !self.outcome.is_finished() {
-            self.cancel.cancel();
-        }
-    }
-}
-
 /// A call that waits for what its client brings back.
 struct Parked {
     running: Running,
@@ -256,14 +247,20 @@ impl Gateway {
         mut running: Running,
         gone: &CancellationToken,
     ) -> Result<Outcome, ErrorData> {
+        // A request that is dropped is one that the client left.
+        let left = running.cancel.clone().drop_guard();
         let asked = loop {
             tokio::select! {
                 biased;
-                outcome = &mut running.outcome => return outcome.unwrap_or_else(|_| Err(ended())),
+                outcome = &mut running.outcome => {
+                    drop(left.disarm());
+                    return outcome.unwrap_or_else(|_| Err(ended()));
+                }
                 () = gone.cancelled(), if !running.cancel.is_cancelled() => running.cancel.cancel(),
                 Some(asked) = running.questions.recv() => break asked,
             }
         };
+        drop(left.disarm());
         self.park(running, asked)
     }
 
@@ -290,7 +287,7 @@ impl Gateway {
         let gateway = Arc::downgrade(self);
         tokio::spawn(async move {
             tokio::time::sleep(OPEN).await;
-            // Its server hears that nobody answers.
+            // Its server hears that nobody answers, and the call goes on without the client.
             drop(gateway.upgrade().map(|gateway| gateway.parking().remove(&name)));
         });
         let required = InputRequiredResult::new(Some(requests), Some(state));
