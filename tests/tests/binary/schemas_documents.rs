@@ -237,7 +237,8 @@ fn a_whole_way_names_every_schema() {
     schemas.check(&fresh.brigade.run(["tools", "init", "--json"]));
 
     // The one line of a server, which is read while it runs.
-    let server = crate::serve_common::Server::start(&site, &["--http", "127.0.0.1:0", "--no-token"]);
+    let server =
+        crate::serve_common::Server::start(&site, &["--http", "127.0.0.1:0", "--no-token", "--as", "ci"]);
     schemas.describe(&server.line);
 
     let named = schemas.named.borrow();
