@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use brigade_catalog::{Catalog, Level};
+use brigade_catalog::{Catalog, FIELDS_FOR_CALLS, Level};
 use brigade_core::{Fingerprint, Json, Timestamp};
 use brigade_policy::{Blocker, CallFacts, PolicyState, decide};
 use brigade_projection::ProjectionSummary;
@@ -140,6 +140,10 @@ impl Case {
             installs: None,
             root: "/work".into(),
             entry_errors: if tool.is_broken { catalog.issues().iter().collect() } else { Vec::new() },
+            misspelt: FIELDS_FOR_CALLS
+                .iter()
+                .filter_map(|field| Some((*field, catalog.misspelt(tool, field)?)))
+                .collect(),
             args: self.args.clone(),
             input_schema: self.input_schema.clone(),
             output_schema: self.output_schema.clone(),

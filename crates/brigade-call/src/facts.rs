@@ -26,6 +26,8 @@ pub struct PlanFacts<'f> {
     pub root: PathBuf,
     /// The errors in the tool's entry; one makes the tool unusable.
     pub entry_errors: Vec<&'f ConfigIssue>,
+    /// The unknown keys of the entry that probably mean a field that it lacks, by that field.
+    pub misspelt: BTreeMap<&'static str, &'f ConfigIssue>,
     /// The arguments, or why there are none.
     pub args: Result<Json, ArgsProblem>,
     /// The input schema.

@@ -5,6 +5,7 @@ mod mcp;
 mod missing;
 mod read;
 mod secret;
+mod slips;
 mod typed;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -127,6 +128,7 @@ pub fn plan(facts: PlanFacts<'_>) -> Plan {
     path_blockers(&facts, &mut blockers);
     blockers.extend(facts.projections.blockers.iter().cloned());
     blockers.extend(facts.decision.blockers.iter().cloned());
+    slips::settle(&facts, &mut blockers);
 
     let mut args = args.cloned().unwrap_or_else(|| Json::Object(Object::new()));
     // Do not refuse the same thing twice.
@@ -165,6 +167,7 @@ pub fn standing_blockers(facts: &PlanFacts<'_>) -> Vec<Blocker> {
     blockers.extend(program_blocker(facts, argv.as_ref()));
     path_blockers(facts, &mut blockers);
     blockers.extend(facts.decision.blockers.iter().cloned());
+    slips::settle(facts, &mut blockers);
     blockers
 }
 

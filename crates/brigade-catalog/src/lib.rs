@@ -38,9 +38,10 @@ pub use fields::{KNOWN_EFFECTS, KNOWN_HARNESSES, misspelt_effect};
 pub use find::{Candidate, FindQuery, HarnessTools, Quantity, candidates, gaps, rank};
 pub use levels::{Shadowed, TakenAlias, UNSAFE_USER_FILE};
 pub use model::{
-    ApprovalMode, Availability, Catalog, Cost, Family, Install, InvalidSeconds, InvalidToolId,
-    InvalidVersion, Level, NoTool, Origin, Reads, RiskClass, Runtime, Runtimes, SCHEMA, Seconds, Settings,
-    SourceDetail, Tool, ToolId, ToolSource, Transport, Version, VersionRequirement, label_key, same_label,
+    ApprovalMode, Availability, Catalog, Cost, FIELDS_FOR_CALLS, Family, Install, InvalidSeconds,
+    InvalidToolId, InvalidVersion, Level, NoTool, Origin, Reads, RiskClass, Runtime, Runtimes, SCHEMA,
+    Seconds, Settings, SourceDetail, Tool, ToolId, ToolSource, Transport, Version, VersionRequirement,
+    label_key, same_label,
 };
 pub use presence::{Answer, Need, Observed, PathTest, Presence, Reason, RunsIn, ToolState, needs, presence};
 pub use search::{Match, MatchKind, SearchText};

@@ -93,7 +93,7 @@ impl<E> Output<'_, E> {
             entry: text.entry.map(str::to_owned),
             field: text.field.map(str::to_owned),
             message: text.message.to_owned(),
-            hint: text.hint.map(Hint::from),
+            hint: text.hint,
         });
     }
 }
@@ -107,7 +107,7 @@ impl<E: Entry> Output<'_, E> {
         self.report(
             Severity::Error,
             at,
-            Finding { entry: id.as_deref(), field: None, message, hint: hint.map(str::to_owned) },
+            Finding { entry: id.as_deref(), field: None, message, hint: hint.map(|hint| hint.to_owned().into()) },
         );
     }
 }
@@ -117,7 +117,7 @@ struct Finding<'a> {
     entry: Option<&'a str>,
     field: Option<&'a str>,
     message: &'static str,
-    hint: Option<String>,
+    hint: Option<Hint>,
 }
 
 fn read<E: Entry>(
@@ -158,7 +158,7 @@ fn read<E: Entry>(
             output.report(
                 Severity::Error,
                 start,
-                Finding { entry: None, field: Some(E::KIND), message, hint: Some(hint) },
+                Finding { entry: None, field: Some(E::KIND), message, hint: Some(hint.into()) },
             );
         }
         if piece.is_uncertain {

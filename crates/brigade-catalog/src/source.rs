@@ -34,8 +34,9 @@ pub fn parse<'t>(text: &'t str, locator: &Locator<'_>) -> (Spanned<DeTable<'t>>,
             message: syntax::describe_at(error.message(), rest(error.span())),
         })
         .collect();
-    let first = errors.iter().filter_map(|error| error.span()).map(|span| span.start).min();
-    if let Some(unclosed) = first.and_then(|at| syntax::unclosed(text, at)) {
+    let first = errors.iter().filter_map(|error| Some((error.span()?.start, error.message())));
+    let first = first.min_by_key(|(at, _)| *at);
+    if let Some(unclosed) = first.and_then(|(at, message)| syntax::unclosed(text, at, message)) {
         // What follows is read as part of the list or table.
         found = vec![SyntaxError { at: locator.locate(unclosed.at), message: unclosed.message }];
     }

@@ -103,15 +103,27 @@ impl fmt::Display for ConfigIssue {
 
 /// Returns the most similar name, for a "did you mean" hint.
 ///
-/// Returns `None` if more than a third of the letters differ from every name.
+/// Returns `None` if more than a third of the letters differ from every name, and what was typed is not the beginning of
+/// exactly one.
 pub fn closest<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    /// The fewest letters that are compared with the beginnings of names.
+    const BEGINNING: usize = 3;
     let typed = typed.to_lowercase();
-    names
-        .into_iter()
-        .map(|name| (strsim::damerau_levenshtein(&typed, &name.to_lowercase()), name))
-        .filter(|(distance, name)| *distance * 3 <= name.chars().count().max(typed.chars().count()))
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, name)| name)
+    let mut nearest: Option<(usize, &str)> = None;
+    let mut begun = Vec::new();
+    for name in names {
+        let lower = name.to_lowercase();
+        let distance = strsim::damerau_levenshtein(&typed, &lower);
+        let is_near = distance * 3 <= name.chars().count().max(typed.chars().count());
+        if is_near && nearest.is_none_or(|(least, _)| distance < least) {
+            nearest = Some((distance, name));
+        }
+        if BEGINNING <= typed.len() && lower.starts_with(&typed) {
+            begun.push(name);
+        }
+    }
+    let only = || if let [name] = begun.as_slice() { Some(*name) } else { None };
+    nearest.map(|(_, name)| name).or_else(only)
 }
 
 #[cfg(test)]
@@ -130,5 +142,8 @@ mod tests {
         assert_eq!(closest("timout", names), Some("timeout"));
         assert_eq!(closest("comand", names), Some("command"));
         assert_eq!(closest("banana", names), None);
+        assert_eq!(closest("com", names), Some("command"));
+        assert_eq!(closest("inline", ["inline_code", "outside"]), Some("inline_code"));
+        assert_eq!(closest("read", ["read_paths_of_all", "read_only_for_now"]), None);
     }
 }

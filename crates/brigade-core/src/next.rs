@@ -317,6 +317,11 @@ enum Part {
 }
 
 impl Hint {
+    /// Proposes the name that was probably meant.
+    pub fn did_you_mean(name: &str) -> Hint {
+        Hint::from(format!("did you mean `{}`?", crate::text::escape_terminal(name)))
+    }
+
     /// Appends a text or a step.
     #[must_use]
     pub fn then(mut self, next: impl Into<Hint>) -> Hint {

@@ -33,6 +33,7 @@ pub fn diagnose(mut snapshot: Snapshot<'_>) -> Vec<Issue> {
     let snapshot = &snapshot;
     let mut found = Vec::new();
     config::catalog(snapshot, &mut found);
+    contract::fold_misspelt(&mut found, &of_tools.own);
     if found.is_empty() {
         // Thousands of issues stay where they are.
         found = of_tools.own;
@@ -69,7 +70,7 @@ pub fn diagnose_tool(state: &ToolState<'_>, now: Timestamp, found: &mut ToolIssu
     if tool.is_broken {
         return;
     }
-    contract::contract(tool, state.files, &mut found.own);
+    contract::contract(tool, state.catalog, state.files, &mut found.own);
     registry::registry(tool, &mut found.own);
     let before_files = found.own.len();
     if let Some(files) = state.files {

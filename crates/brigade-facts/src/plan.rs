@@ -7,7 +7,7 @@ use brigade_call::{
     Caller, DirectoryFact, FileFact, MissingTool, PlanFacts, ProgramFact, ProjectionFacts, StartFacts,
     StartProgram, StartPurpose,
 };
-use brigade_catalog::{Catalog, SCHEMA, Tool};
+use brigade_catalog::{Catalog, FIELDS_FOR_CALLS, SCHEMA, Tool};
 use brigade_core::text::escape_terminal;
 use brigade_core::{ConfigIssue, Hint, Json, NextStep, Severity};
 use brigade_exec::OpenedProgram;
@@ -143,6 +143,7 @@ impl<'c> FactReader<'_, 'c> {
             installs: None,
             root: self.host.fs.root().to_owned(),
             entry_errors: errors_of(&config.catalog, tool),
+            misspelt: misspelt_of(&config.catalog, tool),
             args: Ok(Json::Null),
             input_schema: (*read.files.input_schema).clone(),
             output_schema,
@@ -307,6 +308,12 @@ pub(crate) fn errors_of<'c>(catalog: &'c Catalog, tool: &Tool) -> Vec<&'c Config
         issue.severity == Severity::Error && is_its
     };
     catalog.issues_of(tool.origin.level).iter().filter(concerns).collect()
+}
+
+/// Returns the unknown keys of an entry that probably mean fields that a call needs and the entry lacks.
+pub(crate) fn misspelt_of<'c>(catalog: &'c Catalog, tool: &Tool) -> BTreeMap<&'static str, &'c ConfigIssue> {
+    let lacking = FIELDS_FOR_CALLS.iter().filter(|field| tool.lacks(field));
+    lacking.filter_map(|field| Some((*field, catalog.misspelt(tool, field)?))).collect()
 }
 
 /// Returns why nothing runs of a file that a newer version wrote.

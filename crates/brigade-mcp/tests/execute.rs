@@ -84,6 +84,7 @@ fn run(faults: &str, tool_name: &str, args: &str, policy: &str, pin: Option<&Pin
         tool,
         installs: None,
         entry_errors: Vec::new(),
+        misspelt: BTreeMap::new(),
         args: Ok(Json::parse(args).unwrap()),
         input_schema: SchemaFact::Sound {
             schema: Schema::compile(&schema.to_serde()).unwrap(),

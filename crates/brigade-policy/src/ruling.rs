@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use brigade_catalog::{ApprovalMode, same_label};
+use brigade_catalog::{ApprovalMode, misspelt_effect, same_label};
 use brigade_command::Argv;
 use brigade_command::risk::{self, Risk};
 use brigade_core::{Hint, NextStep, Place};
@@ -160,7 +160,9 @@ impl Judge<'_> {
             self.allow(topic, subject, format!("it is in {key}"), Some((key, item.place.clone())));
         } else {
             let at = rule.place.clone().unwrap_or_else(|| Place::file(self.file));
-            let hint = format!("add \"{subject}\" to {key} in {at}{}", self.or_change(refusal.field));
+            let add =
+                || format!("add \"{subject}\" to {key} in {at}{}", self.or_change(refusal.field)).into();
+            let hint = refusal.meant.unwrap_or_else(add);
             self.deny(topic, subject, key, Blocker::new(refusal.code, refusal.message).at(at).hint(hint));
         }
     }
@@ -180,7 +182,7 @@ impl Judge<'_> {
         };
         let name = family.as_str();
         let message = format!("family `{name}` is not in allowed_families of {}", self.file);
-        let refusal = Refusal { code: "policy_family", field: "family", message };
+        let refusal = Refusal::new("policy_family", "family", message);
         let list = ("allowed_families", &policy.allowed_families);
         self.allow_list(Topic::Family, name, list, self.facts.family.as_ref(), refusal);
     }
@@ -260,10 +262,25 @@ impl Judge<'_> {
             }
             let name = shown(effect);
             let message = format!("effect `{name}` is not in allowed_effects of {}", self.file);
-            let refusal = Refusal { code: "policy_effect_not_allowed", field: "effects", message };
+            let refusal = Refusal {
+                meant: self.meant_effect(effect, &policy.allowed_effects),
+                ..Refusal::new("policy_effect_not_allowed", "effects", message)
+            };
             let list = ("allowed_effects", &policy.allowed_effects);
             self.allow_list(Topic::Effect, name, list, Some(effect), refusal);
         }
+    }
+
+    /// Returns the effect that was probably meant: by the entry, or by the policy.
+    fn meant_effect(&self, effect: &str, allowed: &Rule<String>) -> Option<Hint> {
+        if let Some(meant) = misspelt_effect(effect) {
+            let place = self.facts.place_of("effects").map(|place| format!(" (effects in {place})"));
+            return Some(Hint::did_you_mean(meant).then(place.unwrap_or_default()));
+        }
+        let slip = allowed.items.iter().find(|item| misspelt_effect(&item.value) == Some(effect))?;
+        let written =
+            format!("`{}` in {} is not an effect that Brigade knows; ", shown(&slip.value), slip.place);
+        Some(Hint::from(written).then(Hint::did_you_mean(effect)))
     }
 
     /// Refuses an installation unless the policy names its effect. No policy and an empty list do not allow it.
@@ -315,7 +332,7 @@ impl Judge<'_> {
         let default = if self.facts.approval_mode.is_none() { " (the default)" } else { "" };
         let message =
             format!("approval mode `{mode}`{default} is not in required_approval_modes of {}", self.file);
-        let refusal = Refusal { code: "policy_approval_mode", field: "approval_mode", message };
+        let refusal = Refusal::new("policy_approval_mode", "approval_mode", message);
         let list = ("required_approval_modes", &policy.required_approval_modes);
         self.allow_list(Topic::Approval, mode.as_str(), list, Some(&mode), refusal);
     }
@@ -353,7 +370,7 @@ impl Judge<'_> {
         let Some(runtime) = self.facts.runtime_id else { return };
         let name = shown(runtime);
         let message = format!("runtime `{name}` is not in allowed_runtimes of {}", self.file);
-        let refusal = Refusal { code: "policy_runtime", field: "runtime_id", message };
+        let refusal = Refusal::new("policy_runtime", "runtime_id", message);
         let list = ("allowed_runtimes", &policy.allowed_runtimes);
         self.allow_list(Topic::Runtime, name, list, Some(&runtime.to_owned()), refusal);
     }
@@ -436,6 +453,14 @@ struct Refusal<'a> {
     code: &'static str,
     field: &'a str,
     message: String,
+    /// What to do about it, if a word was probably misspelt.
+    meant: Option<Hint>,
+}
+
+impl<'a> Refusal<'a> {
+    fn new(code: &'static str, field: &'a str, message: String) -> Refusal<'a> {
+        Refusal { code, field, message, meant: None }
+    }
 }
 
 /// Returns a label of a tool, masked if it looks like a secret.

@@ -104,6 +104,31 @@ fn an_entry_with_errors_blocks_with_each_of_them() {
 }
 
 #[test]
+fn one_slip_in_an_entry_is_one_reason() {
+    // The policy requires a mode, and an entry that cannot be read has none.
+    check(|case| case.set("approval_mode", "'onrequest'"), &[("invalid_entry", "approval_mode")]);
+    check(|case| case.set("family", "'scripts'"), &[("invalid_entry", "family")]);
+    // What no error hides is told with it.
+    check(
+        |case| {
+            case.set("cwd", "7");
+            case.set("approval_mode", "'never'");
+        },
+        &[("invalid_entry", "cwd"), ("policy_approval_mode", "required_approval_modes")],
+    );
+    // A misspelt key is told where it stands.
+    let mut case = Case::new();
+    case.entry = case.entry.replace("command =", "comand =");
+    case.program = ProgramFact::NotExecuted;
+    check_case(&case, &[("missing_command", "command")]);
+    let plan = case.plan();
+    let reason = &plan.blockers()[0];
+    assert_eq!(reason.hint.as_ref().unwrap().to_string(), "`comand` is not known; did you mean `command`?");
+    let line = case.entry.lines().position(|line| line.starts_with("comand")).unwrap() + 3;
+    assert_eq!(reason.place.as_ref().unwrap().line, Some(line));
+}
+
+#[test]
 fn an_auth_label_is_a_name() {
     check(|case| case.set("auth_label", "'local-user'"), &[]);
     check(|case| case.set("auth_label", "'TOKEN=EXAMPLE'"), &[("unsafe_auth_label", "auth_label")]);

@@ -178,6 +178,16 @@ impl Catalog {
         &self.issues
     }
 
+    /// Returns the unknown key in the entry of a tool that probably means a field.
+    pub fn misspelt(&self, tool: &Tool, field: &str) -> Option<&ConfigIssue> {
+        let meant = Some(Hint::did_you_mean(field));
+        self.issues_of(tool.origin.level).iter().find(|issue| {
+            issue.severity == Severity::Warning
+                && issue.hint == meant
+                && issue.entry.as_deref() == Some(tool.id.as_str())
+        })
+    }
+
     /// Returns the tool with exactly this id.
     pub fn tool(&self, id: &str) -> Option<&Tool> {
         let at = self.by_id.partition_point(|at| self.tools[*at as usize].id.as_str() < id);

@@ -119,6 +119,19 @@ pub struct Tool {
     pub is_broken: bool,
 }
 
+/// The fields without which some call of a tool is refused.
+pub const FIELDS_FOR_CALLS: &[&str] = &[
+    "family",
+    "command",
+    "input_schema_path",
+    "approval_mode",
+    "runtime_id",
+    "mcp_tool_name",
+    "timeout",
+    "permissions",
+    "effects",
+];
+
 impl Tool {
     /// Creates a tool with an id, which is also its name, and a family, for code that generates entries.
     pub fn new(id: &str, family: Family) -> Result<Tool, InvalidToolId> {
@@ -181,6 +194,23 @@ impl Tool {
             origin,
             unsafe_fields: Vec::new(),
             is_broken: false,
+        }
+    }
+
+    /// Returns whether the entry gives no usable value for one of the [fields that calls need](FIELDS_FOR_CALLS).
+    pub fn lacks(&self, field: &str) -> bool {
+        let unnamed = |text: &Option<String>| text.as_ref().is_none_or(String::is_empty);
+        match field {
+            "family" => self.family.is_none(),
+            "command" => unnamed(&self.command),
+            "input_schema_path" => unnamed(&self.input_schema_path),
+            "approval_mode" => self.approval_mode.is_none(),
+            "runtime_id" => unnamed(&self.runtime_id),
+            "mcp_tool_name" => unnamed(&self.mcp_tool_name),
+            "timeout" => self.timeout.is_none(),
+            "permissions" => self.permissions.is_empty(),
+            "effects" => self.effects.is_empty(),
+            _ => false,
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use brigade_core::text::short;
-use brigade_core::{Place, Severity, closest};
+use brigade_core::{Hint, Place, Severity, closest};
 use brigade_redact::is_secret_name;
 use toml::Spanned;
 use toml::de::{DeArray, DeString, DeTable, DeValue};
@@ -52,8 +52,8 @@ pub(super) fn read<E: Entry>(text: &str, first_line: usize, output: &mut Output<
         // What follows a syntax error may be read in another way than it was meant.
         let first = Place::at(output.file, first.at.0, first.at.1);
         let mut behind = output.issues.split_off(said);
-        // What stands at the error itself is the same slip.
-        behind.retain(|issue| issue.place < first);
+        // What stands in the same line is the same slip.
+        behind.retain(|issue| issue.place.line < first.line);
         output.issues.append(&mut behind);
     }
     // A syntax error marks all entries of the piece broken.
@@ -91,7 +91,7 @@ fn read_list<E: Entry>(
                 entry: None,
                 field: Some(E::KIND),
                 message,
-                hint: Some(format!("write every entry under its own [[{}]] header", E::KIND)),
+                hint: Some(format!("write every entry under its own [[{}]] header", E::KIND).into()),
             },
         );
     };
@@ -214,13 +214,13 @@ impl<E: Entry> EntryReader<'_, '_, E> {
         self.error_at(self.locator.locate(at), field, expected, None);
     }
 
-    fn error_at(&mut self, at: (usize, usize), field: &str, message: &'static str, hint: Option<String>) {
+    fn error_at(&mut self, at: (usize, usize), field: &str, message: &'static str, hint: Option<Hint>) {
         self.has_error = true;
         let entry = self.id.as_deref();
         self.output.report(Severity::Error, at, Finding { entry, field: Some(field), message, hint });
     }
 
-    fn warning(&mut self, at: usize, field: &str, message: &'static str, hint: Option<String>) {
+    fn warning(&mut self, at: usize, field: &str, message: &'static str, hint: Option<Hint>) {
         let at = self.locator.locate(at);
         let entry = self.id.as_deref();
         self.output.report(Severity::Warning, at, Finding { entry, field: Some(field), message, hint });
@@ -380,7 +380,7 @@ impl<E: Entry> EntryReader<'_, '_, E> {
 
     /// Warns about an effect that is probably misspelt. Others are the user's own.
     fn check_effect(&mut self, effect: &str, at: usize, field: &str) {
-        let hint = misspelt_effect(effect).map(|meant| format!("did you mean `{meant}`?"));
+        let hint = misspelt_effect(effect).map(Hint::did_you_mean);
         if self.trust == Trust::Sound && hint.is_some() {
             self.warning(at, field, "not an effect that Brigade knows, so its risk is high", hint);
         }
@@ -441,11 +441,11 @@ fn path(field: &str, key: &str) -> String {
     format!("{field}.{}", short(key, LONGEST_NAME))
 }
 
-pub(super) fn did_you_mean(typed: &str, known: impl IntoIterator<Item = &'static str>) -> Option<String> {
+pub(super) fn did_you_mean(typed: &str, known: impl IntoIterator<Item = &'static str>) -> Option<Hint> {
     if typed.len() > LONGEST_NAME {
         return None;
     }
-    closest(typed, known).map(|name| format!("did you mean `{name}`?"))
+    closest(typed, known).map(Hint::did_you_mean)
 }
 
 pub(super) fn in_file_order<'t, 'i>(table: &'t DeTable<'i>) -> Vec<Pair<'t, 'i>> {

@@ -1,6 +1,6 @@
 //! Reads what a catalog file says about itself: `schema` and `[registry]`.
 
-use brigade_core::{Place, Severity};
+use brigade_core::{Hint, Place, Severity};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -44,14 +44,7 @@ impl<E: Entry> SettingsReader<'_, '_, E> {
         self.say(Severity::Error, at, field, message, None);
     }
 
-    fn say(
-        &mut self,
-        severity: Severity,
-        at: usize,
-        field: &str,
-        message: &'static str,
-        hint: Option<String>,
-    ) {
+    fn say(&mut self, severity: Severity, at: usize, field: &str, message: &'static str, hint: Option<Hint>) {
         let at = self.locator.locate(at);
         self.output.report(severity, at, Finding { entry: None, field: Some(field), message, hint });
     }
@@ -68,7 +61,7 @@ impl<E: Entry> SettingsReader<'_, '_, E> {
         self.output.settings.schema = Some(number);
         self.output.settings.schema_place = Some(Place::at(self.output.file, line, column));
         if SCHEMA < number {
-            let hint = Some("use a newer version of Brigade for this file".to_owned());
+            let hint = Some("use a newer version of Brigade for this file".into());
             self.say(
                 Severity::Warning,
                 at,

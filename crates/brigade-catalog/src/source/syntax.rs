@@ -1,5 +1,9 @@
 //! Describes TOML syntax errors in our own words.
 
+/// What to write for a backslash in a string that has escapes.
+const ESCAPE: &str =
+    "a backslash must be followed by an escape such as `n` or `\\`; in '…' a backslash is itself";
+
 /// Returns a message that contains no text of the file.
 ///
 /// The parser's messages may quote the file. They are only compared with known prefixes and never passed on.
@@ -35,7 +39,12 @@ pub(super) fn describe(message: &str) -> &'static str {
             "invalid multi-line literal string",
             "the string has no closing quotes, or a character is not allowed",
         ),
-        ("missing escaped value", "a backslash must be followed by an escape such as `n` or `\\`"),
+        ("missing escaped value", ESCAPE),
+        ("too few unicode", ESCAPE),
+        ("missing opening quote", "a string has no opening quote"),
+        ("invalid float", "not a number; a string must be quoted"),
+        ("invalid value", "a value is missing, or a string is not quoted"),
+        ("unexpected key or value", "unexpected text behind the value"),
         ("carriage return", "a carriage return must be followed by a line feed"),
         ("invalid comment character", "a comment contains a control character"),
         ("unexpected leading zero", "a number may not start with 0"),
@@ -52,7 +61,12 @@ pub(super) fn describe_at(message: &str, rest: &str) -> &'static str {
         message.starts_with("key with no value") || message.starts_with("invalid unquoted key");
     match line.trim_start().as_bytes() {
         [b':', ..] if has_no_equals => "expected `=` between key and value, found `:`",
-        [b'"' | b'\'' | b'[' | b'{', ..] if has_no_equals => "`=` is missing between key and value",
+        [b'"' | b'\'' | b'[' | b'{' | b'-' | b'0'..=b'9', ..] if has_no_equals => {
+            "`=` is missing between key and value"
+        }
+        [b'N' | b'n', ..] if ["None", "null", "nil"].iter().any(|word| line.starts_with(word)) => {
+            "TOML has no empty value; leave the key out"
+        }
         [b'T' | b'F', ..] if ["True", "False"].iter().any(|word| line.starts_with(word)) => {
             "`true` and `false` are written in lower case"
         }
@@ -68,8 +82,9 @@ pub(super) struct Unclosed {
     pub message: &'static str,
 }
 
-/// Finds a list or inline table that began on an earlier line and is still open at an error.
-pub(super) fn unclosed(text: &str, error: usize) -> Option<Unclosed> {
+/// Finds a list or inline table that is still open at the first error: one that began on an earlier line, or one with a
+/// string that does not end.
+pub(super) fn unclosed(text: &str, error: usize, message: &str) -> Option<Unclosed> {
     let before = &text[..text.floor_char_boundary(error)];
     let mut open: Vec<(usize, u8)> = Vec::new();
     let bytes = before.as_bytes();
@@ -106,6 +121,9 @@ pub(super) fn unclosed(text: &str, error: usize) -> Option<Unclosed> {
         at += length;
     }
     let &(start, bracket) = open.last()?;
+    if message.starts_with("invalid basic string") || message.starts_with("invalid literal string") {
+        return Some(Unclosed { at: error, message: describe(message) });
+    }
     let is_earlier = before[start..].contains('\n') || text.trim_end().len() <= error;
     let message = match bracket {
         b'[' => "`]` is missing: expected `,` or `]`",
@@ -157,7 +175,12 @@ mod tests {
         check("# é\na = ['é'\nü = 1", &[(2, 9, list)]);
         check("a: \"x\"\n", &[(1, 2, "expected `=` between key and value, found `:`")]);
         check("a \"x\"\n", &[(1, 3, "`=` is missing between key and value")]);
+        check("a 10\n", &[(1, 3, "`=` is missing between key and value")]);
         check("a = True\n", &[(1, 5, "`true` and `false` are written in lower case")]);
+        check("a = None\n", &[(1, 5, "TOML has no empty value; leave the key out")]);
+        let open = "the string has no closing quote, or a character must be escaped";
+        check("a = [\"x]\nb = 1\nc = [1, 2]\n[d]\ne = 2\n", &[(1, 9, open)]);
+        check("[[t]]\na = { b = \"x }\nc = 'y'\n", &[(2, 15, open)]);
         let string = "a value is missing, or a string is not quoted";
         check("a = b\nc = [1, 2]\nd = e\n", &[(1, 5, string), (3, 5, string)]);
     }
@@ -177,7 +200,11 @@ mod tests {
         check("a = \"x", "the string has no closing quote, or a character must be escaped");
         check("a = 'x", "the string has no closing quote, or a character is not allowed");
         check("a = '''x", "the string has no closing quotes, or a character is not allowed");
-        check("a = \"\\q\"", "a backslash must be followed by an escape such as `n` or `\\`");
+        check("a = \"\\q\"", super::ESCAPE);
+        check("a = \"C:\\Users\\x\"", super::ESCAPE);
+        check("a = 1.2.3", "not a number; a string must be quoted");
+        check("a = [b\"]", "a string has no opening quote");
+        check("a = \"x\";", "unexpected text behind the value");
         check("a = 01", "a number may not start with 0");
         check(&format!("{}b = 1", "a.".repeat(1000)), "keys have too many parts");
     }

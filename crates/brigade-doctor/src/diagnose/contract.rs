@@ -1,8 +1,9 @@
 //! What is wrong with how a tool says it is called.
 
 use brigade_call::{FileFact, SchemaFact, Template, meant_in_schema};
-use brigade_catalog::{Family, SecretText, TextPurpose, Tool, ToolSource};
-use brigade_core::{ConfigIssue, Place, closest};
+use brigade_catalog::{Catalog, Family, SecretText, TextPurpose, Tool, ToolSource};
+use brigade_core::text::escape_terminal;
+use brigade_core::{ConfigIssue, Hint, Place, closest};
 use brigade_policy::{LabelProblem, check_label};
 
 use crate::{Issue, IssueType, ToolFiles};
@@ -40,9 +41,15 @@ pub(super) fn unsafe_fields(tool: &Tool, unknown: &[ConfigIssue], found: &mut Ve
     }
 }
 
-pub(super) fn contract(tool: &Tool, files: Option<&ToolFiles>, found: &mut Vec<Issue>) {
+pub(super) fn contract(tool: &Tool, catalog: &Catalog, files: Option<&ToolFiles>, found: &mut Vec<Issue>) {
     let named = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
-    let mut say = |kind, field, detail: &str| found.push(Issue::of_tool(kind, tool, field, detail));
+    let mut say = |kind, field, detail: &str| {
+        let issue = Issue::of_tool(kind, tool, field, detail);
+        found.push(match catalog.misspelt(tool, field).filter(|_| tool.lacks(field)) {
+            Some(slip) => misspelt(issue, slip, field),
+            None => issue,
+        });
+    };
     let is_mcp = tool.family == Some(Family::Mcp);
     let has_command = named(&tool.command);
     if is_mcp {
@@ -77,6 +84,32 @@ pub(super) fn contract(tool: &Tool, files: Option<&ToolFiles>, found: &mut Vec<I
     }
     labels(tool, found);
     templates(tool, files, found);
+}
+
+/// Says which unknown key probably means the field that is missing.
+fn misspelt(issue: Issue, slip: &ConfigIssue, field: &str) -> Issue {
+    let key = escape_terminal(slip.field.as_deref().unwrap_or_default());
+    let detail = format!("{}; `{key}` is not known: {}", issue.detail, Hint::did_you_mean(field));
+    Issue { detail, ..issue }.at(slip.place.clone())
+}
+
+/// Takes out unknown keys that stand in the issue of the field that they mean.
+pub(super) fn fold_misspelt(of_entries: &mut Vec<Issue>, of_tools: &[Issue]) {
+    if !of_entries.iter().any(|issue| issue.kind == IssueType::UnknownKey) {
+        return;
+    }
+    let missing = [
+        IssueType::MissingCommand,
+        IssueType::MissingInputSchema,
+        IssueType::MissingRuntime,
+        IssueType::MissingMcpToolName,
+    ];
+    of_entries.retain(|key| {
+        key.kind != IssueType::UnknownKey
+            || !of_tools.iter().any(|issue| {
+                missing.contains(&issue.kind) && issue.tool_id == key.tool_id && issue.place == key.place
+            })
+    });
 }
 
 fn schemas(tool: &Tool, files: &ToolFiles, found: &mut Vec<Issue>) {

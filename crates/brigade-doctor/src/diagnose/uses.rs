@@ -9,7 +9,8 @@ use crate::{Issue, IssueType, Snapshot};
 const NAMED: usize = 3;
 
 pub(super) fn uses(snapshot: &Snapshot<'_>, tools: &[&Tool], found: &mut Vec<Issue>) {
-    for tool in tools {
+    // An entry that cannot be read declares nothing, for all that is known.
+    for tool in tools.iter().filter(|tool| !tool.is_broken) {
         if let Some(used) = snapshot.uses.get(tool.id.as_str()) {
             found.extend(issues(tool, used));
         }

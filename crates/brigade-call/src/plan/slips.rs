@@ -1,0 +1,48 @@
+//! Slips of the pen in an entry: one slip is one reason.
+
+use brigade_catalog::Tool;
+use brigade_core::Hint;
+use brigade_policy::Blocker;
+
+use crate::facts::PlanFacts;
+
+/// Takes out reasons that follow from an error of the entry, and places those that follow from a misspelt key.
+///
+/// An entry that cannot be read gives no values. What is refused because a value is missing may only seem so.
+pub(super) fn settle(facts: &PlanFacts<'_>, blockers: &mut Vec<Blocker>) {
+    if !facts.entry_errors.is_empty() {
+        blockers.retain(|blocker| needed(blocker).is_none_or(|field| !is_unreadable(facts, field)));
+    }
+    for blocker in blockers {
+        let Some(field) = needed(blocker).filter(|field| facts.tool.lacks(field)) else { continue };
+        let Some(key) = facts.misspelt.get(field) else { continue };
+        blocker.place = Some(key.place.clone());
+        blocker.hint = key.field.as_deref().map(|key| {
+            let key = brigade_core::text::escape_terminal(key);
+            Hint::from(format!("`{key}` is not known; ")).then(Hint::did_you_mean(field))
+        });
+    }
+}
+
+/// Returns whether an error hides what the entry says about a field. A syntax error has no field, and may hide any.
+fn is_unreadable(facts: &PlanFacts<'_>, field: &str) -> bool {
+    let tool: &Tool = facts.tool;
+    tool.lacks(field)
+        && facts.entry_errors.iter().any(|issue| issue.field.as_deref().is_none_or(|broken| broken == field))
+}
+
+/// Returns the field of the entry that is missing, if that is the reason.
+fn needed(blocker: &Blocker) -> Option<&'static str> {
+    Some(match &*blocker.code {
+        "policy_family" => "family",
+        "policy_approval_mode" | "mcp_missing_approval_mode" => "approval_mode",
+        "missing_command" => "command",
+        "missing_input_schema" => "input_schema_path",
+        "mcp_missing_runtime" => "runtime_id",
+        "mcp_missing_tool_name" => "mcp_tool_name",
+        "mcp_missing_timeout" => "timeout",
+        "mcp_missing_permissions" => "permissions",
+        "mcp_missing_effects" => "effects",
+        _ => return None,
+    })
+}
