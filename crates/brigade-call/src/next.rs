@@ -1,5 +1,6 @@
 //! What a person can do with a call now.
 
+use brigade_core::text::escape_terminal;
 use brigade_core::{Hint, NextStep, Timestamp};
 use brigade_policy::Blocker;
 
@@ -44,6 +45,16 @@ impl Call {
         }
     }
 
+    /// Returns whether an approved call would run with another `PATH`, and differs in nothing else.
+    fn is_only_moved(&self, plan: &Plan, now: Timestamp) -> bool {
+        let refusal = verify(self.clone(), plan.clone(), RuntimeFact::NotNeeded, Purpose::Run, now).err();
+        refusal.is_some_and(|refusal| {
+            refusal
+                .moved
+                .is_some_and(|moved| refusal.changes.iter().all(|change| moved.explains.contains(change)))
+        })
+    }
+
     /// Returns why an approved call would run another program, if only `PATH` differs.
     pub fn moved_program(&self, plan: Option<&Plan>, now: Timestamp) -> Option<Blocker> {
         let plan = plan.filter(|_| self.status == CallStatus::Approved)?.clone();
@@ -66,6 +77,8 @@ impl Call {
                 let can_be = plan.is_some_and(|plan| plan.approvable(self).is_ok());
                 Some(if can_be { NextStep::Approve(id()) } else { NextStep::Reject(id()) })
             }
+            // The reason says what to do.
+            CallStatus::Approved if plan.is_some_and(|plan| self.is_only_moved(plan, now)) => None,
             CallStatus::Approved if self.changes_since_approved(plan, now).is_empty() => {
                 agent().or_else(|| Some(NextStep::RunCall(id())))
             }
@@ -189,6 +202,16 @@ impl Plan {
             let message = format!("changed since the call was queued: {change}");
             let blocker = Blocker::new(change.code(), message);
             match change {
+                Change::ProgramPath => {
+                    let program = self.argv().map(|argv| escape_terminal(argv.program())).unwrap_or_default();
+                    let path = self.binding().program.as_ref().map(|program| escape_terminal(&program.path));
+                    let message = format!(
+                        "since the call was queued, PATH changed: `{program}` is {} now",
+                        path.as_deref().unwrap_or("not found")
+                    );
+                    Blocker::new(change.code(), message)
+                        .hint("approve it again, if that is the program to run; or use the PATH of before")
+                }
                 Change::Code if !files.is_empty() => {
                     let names = files.iter().take(SHOWN_FILES).map(|path| format!("`{path}`"));
                     let names = names.collect::<Vec<_>>().join(", ");

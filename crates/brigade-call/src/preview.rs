@@ -45,15 +45,18 @@ pub struct Difference {
     pub reviewed_at: Option<Timestamp>,
     /// The arguments that differ, by name.
     pub arguments: Vec<ArgumentChange>,
+    /// The labels of the contract that differ, such as effects, by name.
+    #[serde(default)]
+    pub contract: Vec<ArgumentChange>,
     /// Names of other bound inputs that differ.
     pub changed: Vec<String>,
 }
 
-/// One argument of two calls.
+/// One argument, or one label of the contract, of two calls.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct ArgumentChange {
-    /// The argument.
+    /// The argument or label.
     pub name: String,
     /// Its value in the earlier call; `null` if it was not given.
     pub before: Json,
@@ -84,28 +87,34 @@ impl Difference {
         let empty = Object::new();
         let before = earlier.args.as_object().unwrap_or(&empty);
         let now = plan.args().as_object().unwrap_or(&empty);
-        let names: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
-        let value = |of: &Object, name: &str| of.get(name).cloned().unwrap_or(Json::Null);
-        let arguments = names.into_iter().filter(|name| before.get(*name) != now.get(*name));
         let changes = approval.binding.changes(plan.binding());
         // The arguments are compared one by one.
         let changed = changes.iter().filter(|change| **change != crate::Change::Args);
         Some(Difference {
             call_id: earlier.id.clone(),
             reviewed_at: earlier.reviewed_at,
-            arguments: arguments
-                .map(|name| ArgumentChange {
-                    name: name.clone(),
-                    before: value(before, name),
-                    value: value(now, name),
-                })
-                .collect(),
+            arguments: differing(before, now),
+            contract: differing(&earlier.contract.to_members(), &plan.contract().to_members()),
             changed: changed.map(ToString::to_string).collect(),
         })
     }
 
     /// Returns whether nothing differs.
     pub fn is_none(&self) -> bool {
-        self.arguments.is_empty() && self.changed.is_empty()
+        self.arguments.is_empty() && self.contract.is_empty() && self.changed.is_empty()
     }
+}
+
+/// Lists the members that differ.
+fn differing(before: &Object, now: &Object) -> Vec<ArgumentChange> {
+    let names: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
+    let value = |of: &Object, name: &str| of.get(name).cloned().unwrap_or(Json::Null);
+    let differ = names.into_iter().filter(|name| value(before, name) != value(now, name));
+    differ
+        .map(|name| ArgumentChange {
+            name: name.clone(),
+            before: value(before, name),
+            value: value(now, name),
+        })
+        .collect()
 }

@@ -1,7 +1,7 @@
 //! From a plan to a call in the queue, and from a plan to an approval.
 
 use brigade_core::{CallId, Fingerprint, Json, Timestamp};
-use brigade_policy::Blocker;
+use brigade_policy::{Blocker, PolicyDecision};
 
 use crate::binding::{Binding, Change};
 use crate::call::{Call, Replan, ReplayOf};
@@ -139,7 +139,8 @@ impl Plan {
         let planned = call.policy.as_ref().and_then(|policy| policy.fingerprint);
         let is_ours = call.planned_binding.is_some() && call.blockers.is_empty();
         if is_ours && planned.is_some_and(|planned| planned != self.binding().policy) {
-            changes.push(Change::Policy);
+            let is_same = call.policy.as_ref().is_some_and(|then| decides_the_same(then, self.policy()));
+            changes.push(if is_same { Change::ProgramPath } else { Change::Policy });
         }
         changes
     }
@@ -168,6 +169,16 @@ impl Call {
             differs(self.source_fingerprint.as_deref(), &binding.source),
         ]
     }
+}
+
+/// Returns whether two decisions differ only in where programs are installed, which `PATH` decides.
+pub(crate) fn decides_the_same(one: &PolicyDecision, other: &PolicyDecision) -> bool {
+    let bare = |policy: &PolicyDecision| {
+        let mut policy = PolicyDecision { fingerprint: None, ..policy.clone() };
+        policy.sandbox.iter_mut().for_each(|sandbox| sandbox.program_paths.clear());
+        policy
+    };
+    bare(one) == bare(other)
 }
 
 fn changed(change: &Change) -> Blocker {

@@ -131,6 +131,9 @@ pub enum Objection {
     Unbound(Blocker),
 }
 
+/// The code of a program that is not found or not readable.
+pub(crate) const PROGRAM_NOT_FOUND: &str = "program_not_found";
+
 impl Objection {
     /// Returns the reason as that of a plan; `place_of` tells where the entry has a field.
     pub fn blocker(&self, place_of: impl Fn(&str) -> Place) -> Blocker {
@@ -147,14 +150,14 @@ impl Objection {
                 of_command("high_risk_command").hint("put the steps into a reviewed script and call that")
             }
             Objection::Secret => of_command("secret_in_catalog"),
-            Objection::ProgramNotFound { word } => of_command("program_not_found").hint(if word.starts_with('~') {
+            Objection::ProgramNotFound { word } => of_command(PROGRAM_NOT_FOUND).hint(if word.starts_with('~') {
                 NO_HOME
             } else if word.contains('/') {
                 "create it and make it executable (`chmod +x`), or name its interpreter first in `command`"
             } else {
                 "install it, add its folder to PATH, or name its path in `command`"
             }),
-            Objection::ProgramUnreadable { .. } => of_command("program_not_found")
+            Objection::ProgramUnreadable { .. } => of_command(PROGRAM_NOT_FOUND)
                 .hint("let its user read it, so that an approval can bind its bytes"),
             Objection::DirectoryMissing => of("cwd", "missing_cwd"),
             Objection::DirectoryOutside => of("cwd", "path_outside").hint(

@@ -3,15 +3,17 @@
 use brigade_command::Argv;
 use brigade_core::text::escape_terminal;
 use brigade_core::{CallId, Hint, NextStep, Spell, Timestamp};
-use brigade_policy::{Blocker, Decision, PolicyDecision};
+use brigade_policy::{Blocker, Decision};
 
 use crate::binding::{Binding, Change};
 use crate::call::Call;
 use crate::checkpoint::Checkpoint;
 use crate::facts::RuntimeFact;
 use crate::plan::{NOT_EXECUTABLE, Plan};
+use crate::queueing::decides_the_same;
 use crate::receipt::RuntimeStatus;
 use crate::record::STORED_BLOCKER;
+use crate::start::PROGRAM_NOT_FOUND;
 use crate::status::{CallStatus, Step};
 
 /// The kind of run that a call is verified for.
@@ -108,7 +110,9 @@ pub fn verify(
     }
     blockers.extend(moved.iter().map(|moved| moved.blocker.clone()));
     blockers.extend(stored_blockers(&call));
-    blockers.extend(plan.blockers().iter().cloned());
+    // That the program is not found is said with where it was.
+    let is_told = |blocker: &&Blocker| moved.is_some() && blocker.code == PROGRAM_NOT_FOUND;
+    blockers.extend(plan.blockers().iter().filter(|blocker| !is_told(blocker)).cloned());
     let runtime = match runtime {
         RuntimeFact::NotNeeded => None,
         RuntimeFact::Ready(runtime) => Some(*runtime),
@@ -198,19 +202,12 @@ fn moved_program(call: &Call, plan: &Plan, changes: &[Change]) -> Option<MovedPr
     let word = plan.argv()?.program();
     let approval = call.approval.as_ref()?;
     let was = &approval.binding.program.as_ref()?.path;
-    let now = &plan.binding().program.as_ref()?.path;
+    let now = plan.binding().program.as_ref().map(|program| &program.path);
     // A command that names a path, or another contract, was edited.
     if word.contains('/') || approval.binding.contract != plan.binding().contract {
         return None;
     }
-    let same_policy = || {
-        let bare = |policy: &PolicyDecision| {
-            let mut policy = PolicyDecision { fingerprint: None, ..policy.clone() };
-            policy.sandbox.iter_mut().for_each(|sandbox| sandbox.program_paths.clear());
-            policy
-        };
-        call.policy.as_ref().is_some_and(|then| bare(then) == bare(plan.policy()))
-    };
+    let same_policy = || call.policy.as_ref().is_some_and(|then| decides_the_same(then, plan.policy()));
     let is_explained = |change: &&Change| match change {
         Change::ProgramPath | Change::ProgramBytes => true,
         // Launchers and interpreters of the program.
@@ -219,10 +216,23 @@ fn moved_program(call: &Call, plan: &Plan, changes: &[Change]) -> Option<MovedPr
         _ => false,
     };
     let explains: Vec<Change> = changes.iter().filter(is_explained).cloned().collect();
-    let [word, was, now] = [word, was, now].map(escape_terminal);
-    let message = format!("the program `{word}` was {was} and is {now}, because PATH differs");
-    let hint = format!("run with the PATH of the approval, or write `{was}` in `command` of the entry");
-    Some(MovedProgram { explains, blocker: Blocker::new(Change::ProgramPath.code(), message).hint(hint) })
+    let was = escape_terminal(was);
+    let blocker = match now {
+        Some(now) => {
+            let [word, now] = [word, now].map(escape_terminal);
+            let message = format!("the program `{word}` was {was} and is {now}, because PATH differs");
+            let hint =
+                format!("run with the PATH of the approval, or write `{was}` in `command` of the entry");
+            Blocker::new(Change::ProgramPath.code(), message).hint(hint)
+        }
+        None => {
+            let mut missing =
+                plan.blockers().iter().find(|blocker| blocker.code == PROGRAM_NOT_FOUND)?.clone();
+            missing.message.push_str(&format!("; it was {was} when the call was approved"));
+            missing
+        }
+    };
+    Some(MovedProgram { explains, blocker })
 }
 
 /// Returns the next step for a call with this status, if there is one.

@@ -107,7 +107,12 @@ impl<E: Entry> Output<'_, E> {
         self.report(
             Severity::Error,
             at,
-            Finding { entry: id.as_deref(), field: None, message, hint: hint.map(|hint| hint.to_owned().into()) },
+            Finding {
+                entry: id.as_deref(),
+                field: None,
+                message,
+                hint: hint.map(|hint| hint.to_owned().into()),
+            },
         );
     }
 }

@@ -137,6 +137,10 @@ impl Calls {
             return Err(error.refusing(room, Refusal::Call { call: Some(Box::new(call.shown(room))) }));
         }
         let (plan, now) = (planned.as_ref().map(|(_, planned)| &planned.plan), room.now());
+        let moved = call.moved_program(plan, now).as_ref().map(BlockerDetail::from);
+        let mut blocker_details = plan.map(Plan::reason_details).unwrap_or_default();
+        blocker_details.retain(|detail| moved.as_ref().is_none_or(|moved| moved.code != detail.code));
+        blocker_details.extend(moved);
         Ok(CallReport {
             schema: CallReport::SCHEMA,
             target: self.room.target(),
@@ -144,12 +148,7 @@ impl Calls {
             pin: pins::pin_beside(room, &call)?.map(|pin| pins::pin_summary(room, &pin)),
             changed: call.changes_since_approved(plan, now),
             next: next_of(room, &call, plan)?,
-            blocker_details: plan
-                .map(Plan::reason_details)
-                .unwrap_or_default()
-                .into_iter()
-                .chain(call.moved_program(plan, now).as_ref().map(BlockerDetail::from))
-                .collect(),
+            blocker_details,
             preview: planned
                 .as_ref()
                 .map(|(config, planned)| preview(room, config, &call, &planned.plan))

@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use brigade::core::text::escape_blanks;
 use brigade::core::{Fingerprint, Json, NextStep, Timestamp};
 use brigade::{
-    Access, Binding, BlockerDetail, BoundBy, BoundCode, Call, CallKind, CallReport, CallStatus, CodeNote,
-    ContractLabels, PassedOver, PlanReport, Preview, QueueReport, ReviewReport, RunReport, StartedCommand,
+    Access, Binding, BlockerDetail, BoundBy, BoundCode, Call, CallKind, CallReport, CallStatus, Change,
+    CodeNote, ContractLabels, PassedOver, PlanReport, Preview, QueueReport, ReviewReport, RunReport,
+    StartedCommand,
 };
 
 use super::runs;
@@ -230,7 +231,7 @@ fn show_preview(preview: &Preview, call: &Call, sheet: &mut Sheet) {
         Json::Null => Text::from("not given"),
         value => whole(Tone::Plain, &value.to_compact(), escape_blanks),
     };
-    for argument in &earlier.arguments {
+    for argument in earlier.arguments.iter().chain(&earlier.contract) {
         let name = Text::new(Tone::Strong, &argument.name).then(Tone::Plain, ": ");
         let change = value(&argument.before).then(Tone::Plain, " -> ").and(value(&argument.value));
         sheet.indented(2, name.and(change));
@@ -294,7 +295,9 @@ impl View for CallReport {
         if let Some(pin) = &self.pin {
             super::mcp::waiting_change(pin, page);
         }
-        if !self.changed.is_empty() {
+        // A program that was found elsewhere is a blocker, which says what to do.
+        let is_explained = self.next.is_none() && !self.blocker_details.is_empty();
+        if !self.changed.is_empty() && !is_explained {
             page.data.field("changed", Text::new(Tone::Bad, &self.changed.join(", ")));
             page.note(
                 "changed since it was approved, so it cannot run; queue it again and approve the new call",

@@ -1,6 +1,6 @@
 //! Decisions about one call or several.
 
-use brigade::core::IdPrefix;
+use brigade::core::{ErrorKind, IdPrefix};
 use brigade::{Error, Exit, ReviewReport, Workspace};
 
 use crate::output::Output;
@@ -30,7 +30,13 @@ pub(super) fn each(
         let result = decide(&workspace, call);
         match &result {
             Ok(report) => decided.push(report.call.id.clone()),
-            Err(_) if decided.iter().any(|id| id.as_str().starts_with(call.as_str())) => return None,
+            // A shorter spelling of one that is decided, and of no other.
+            Err(error)
+                if error.kind() != ErrorKind::Ambiguous
+                    && decided.iter().any(|id| id.as_str().starts_with(call.as_str())) =>
+            {
+                return None;
+            }
             Err(_) => {}
         }
         Some((call, result))
