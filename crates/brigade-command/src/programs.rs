@@ -8,7 +8,7 @@ mod table;
 
 use std::borrow::Cow;
 
-pub(crate) use table::{DOWNLOADERS, JAVASCRIPT_ENDS, PYTHON_ENDS};
+pub(crate) use table::{DOWNLOADERS, JAVASCRIPT_ENDS, JUSTFILES, PYTHON_ENDS};
 
 /// A known program, by one of its names.
 #[derive(Clone, Copy, Debug)]
@@ -127,6 +127,10 @@ pub(crate) enum Finds {
     Packages,
     /// Makefiles.
     Make,
+    /// Justfiles in directories that words and options name.
+    Just,
+    /// Libraries by names without extension.
+    Awk,
     /// Modules in directories that `-I` names.
     Perl,
     /// Libraries in directories that `-I` names.

@@ -173,7 +173,8 @@ pub fn what_it_reads(argv: &Argv, directory: &Path, files: &dyn Files) -> Reads 
 /// Follows every command that a command line starts.
 fn follow(words: &[String], directory: &Path, files: &dyn Files, reads: &mut Reads) {
     for (at, command) in risk::started(words).iter().enumerate() {
-        let finder = Finder { files, directory: directory.join(&command.directory) };
+        let own = script::own_directory(&command.words);
+        let finder = Finder { files, directory: directory.join(&command.directory).join(own) };
         finder.command(command, directory, reads);
         if at != 0 && !command.is_tail && command.words[0].contains('/') {
             reads.scripts.insert(finder.directory.join(&command.words[0]));
@@ -258,6 +259,8 @@ impl Finder<'_> {
             Finds::JavaScript => self.javascript(args, reads),
             Finds::Packages => self.packages(known.name, args, reads),
             Finds::Make => self.make(known, args, reads),
+            Finds::Just => self.just(known, args, reads),
+            Finds::Awk => self.awk(known, args, reads),
             Finds::Perl => self.perl(known, args, reads),
             Finds::Ruby => self.ruby(known, args, reads),
             Finds::FoundFiles => found_files::find_runs(args, reads),

@@ -38,6 +38,8 @@ const DANGEROUS: &[&str] = &[
     "NODE_OPTIONS",
     "NODE_PATH",
     "ELECTRON_RUN_AS_NODE",
+    "AWKLIBPATH",
+    "AWKPATH",
     "PERL5LIB",
     "PERL5OPT",
     "PERL5DB",

@@ -89,8 +89,8 @@ pub mod paths {
 }
 
 pub use brigade_call::{
-    ApprovedBy, ArgumentChange, Binding, BoundBy, BoundCode, BoundFile, Call, CallStatus, Caller, Change,
-    Checkpoint, CheckpointChoice, CheckpointStatus, CodeNote, ContractLabels, Difference, EffectUse, FileUse,
+    ApprovedBy, ArgumentChange, Binding, BoundBy, BoundCode, BoundFile, Call, CallStatus, Caller, Checkpoint,
+    CheckpointChoice, CheckpointStatus, CodeNote, ContractLabels, Difference, EffectUse, FileUse,
     ObservedAddress, ObservedDenial, OutputCompaction, Plan, PlanSummary, Preview, Receipt, RunInput,
     RuntimeHealth, RuntimeIssueRecord, RuntimeMetadata, RuntimeStatus, StartedCommand, UnboundFile,
 };

@@ -144,6 +144,10 @@ pub(crate) const JAVASCRIPT_ENDS: &[&str] =
 
 const NPM_FILES: &[&str] = &["package.json", ".npmrc"];
 
+/// The names of justfiles, in the cases that people write them.
+pub(crate) const JUSTFILES: &[&str] =
+    &["justfile", "Justfile", "JUSTFILE", ".justfile", ".Justfile", ".JUSTFILE"];
+
 const BUN_FILES: &[&str] = &["package.json", "bunfig.toml"];
 
 const READS_FILE: Hook = hook(Value::File, "f", &["--file"]);
@@ -189,7 +193,7 @@ pub(super) const ROWS: &[Row] = &[
     interpreter(&["ruby", "jruby"])
         .script(Script::File, "wWT")
         .code("e", &[])
-        .valued("IrCE", &[])
+        .valued("IrCEX", &[])
         .attached("xFKTWi0")
         .finds(Finds::Ruby)
         .ends_of_code(&[".rb"]),
@@ -257,8 +261,9 @@ pub(super) const ROWS: &[Row] = &[
         .code("e", &["--eval", "-e"])
         .ends_of_code(&[".clj", ".cljs", ".lisp"]),
     interpreter(&["awk", "gawk", "mawk"])
-        .valued("Ffv", &["--assign", "--field-separator", "--file"])
-        .hooks(&[READS_FILE])
+        .valued("Ffivl", &["--assign", "--field-separator", "--file", "--include", "--load"])
+        .hooks(&[READS_FILE, hook(Value::File, "il", &["--include", "--load"])])
+        .finds(Finds::Awk)
         .ends_of_code(&[".awk"]),
     interpreter(&["crystal", "erl", "nawk", "tclsh"]).ends_of_code(&[".cr", ".erl", ".tcl"]),
     // Programs that give rights of other users.
@@ -498,12 +503,16 @@ pub(super) const ROWS: &[Row] = &[
     row(&["fd", "fdfind", "find", "gfind"], Role::Find).finds(Finds::FoundFiles),
     row(&["git"], Role::Git).finds(Finds::GitCommands),
     other(&["gmake", "make"])
-        .valued("CfIoW", &["--directory", "--file", "--makefile", "--include-dir"])
-        .hooks(&[hook(Value::Rules, "", &["--eval"]), hook(Value::File, "f", &["--file", "--makefile"])])
+        .valued("CEfIoW", &["--directory", "--eval", "--file", "--makefile", "--include-dir"])
+        .hooks(&[hook(Value::Rules, "E", &["--eval"]), hook(Value::File, "f", &["--file", "--makefile"])])
         .finds(Finds::Make)
         .ends_of_code(&[".mk", "GNUmakefile", "Makefile", "makefile"])
         .versioned(),
-    other(&["just"]).files(&["justfile", "Justfile", ".justfile"]),
+    // The words after `-c` are a command.
+    launcher(&["just"])
+        .valued("df", &["--working-directory", "--justfile"])
+        .files(JUSTFILES)
+        .finds(Finds::Just),
     other(&["rake"]).files(&["Rakefile", "rakefile", "Rakefile.rb", "rakefile.rb"]).ends_of_code(&[".rake"]),
     other(&["py.test", "pytest"]).finds(Finds::PythonTests).versioned(),
     other(&["coverage"]).finds(Finds::PythonCoverage).versioned(),

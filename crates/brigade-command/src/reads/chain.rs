@@ -104,8 +104,21 @@ impl Finder<'_> {
                 let names: Vec<&str> = named.chain(["GNUmakefile", "makefile", "Makefile"]).collect();
                 self.recipes(&folder, &names, &operands, Language::Make, reads);
             }
-            _ if known.name == "just" => {
-                for folder in self.upwards(&self.directory) {
+            Finds::Just => {
+                let spelling = &known.row().spelling;
+                let mut start = self.directory.clone();
+                start.extend(short_values(spelling, args, 'd'));
+                start.extend(long_values(args, "--working-directory"));
+                let named: Vec<&str> = short_values(spelling, args, 'f')
+                    .into_iter()
+                    .chain(long_values(args, "--justfile"))
+                    .collect();
+                self.recipes(&self.directory, &named, &operands, Language::Just, reads);
+                // `sub/build` is the recipe `build` of another directory.
+                for (folder, recipe) in operands.iter().filter_map(|word| word.rsplit_once('/')) {
+                    self.recipes(&start.join(folder), known.row().files, &[recipe], Language::Just, reads);
+                }
+                for folder in self.upwards(&start) {
                     if self.recipes(folder, known.row().files, &operands, Language::Just, reads) {
                         break;
                     }
@@ -196,8 +209,8 @@ pub(super) fn note_finder(words: &[String], reads: &mut Reads) {
     let known = Program::of(first);
     let finds = known.is_some_and(|known| {
         // A shell, make and package managers start what their text says.
-        let is_read =
-            matches!(known.role(), Role::Shell) || matches!(known.row().finds, Finds::Make | Finds::Packages);
+        let is_read = matches!(known.role(), Role::Shell)
+            || matches!(known.row().finds, Finds::Make | Finds::Just | Finds::Packages);
         !is_read && (known.interpreter().is_some() || known.row().finds != Finds::Nothing)
     });
     let is_own = known.is_none() && first.contains('/') && !first.starts_with('/');

@@ -1,7 +1,7 @@
-//! Finds the files of make.
+//! Finds the files of make and just.
 
 use super::{Finder, Reads};
-use crate::programs::{Program, long_values, short_values};
+use crate::programs::{JUSTFILES, Program, long_values, short_values};
 
 impl Finder<'_> {
     /// Reads the options of make: working directories, makefiles, and directories of included files.
@@ -17,5 +17,19 @@ impl Finder<'_> {
         names.extend(values('f', &["--file", "--makefile"]));
         names.extend(values('I', &["--include-dir"]));
         reads.code.extend(names.into_iter().map(|name| directory.join(name)));
+    }
+    /// Reads the options of just, and recipes of another directory such as `sub/build`.
+    pub(super) fn just(&self, known: Program, args: &[String], reads: &mut Reads) {
+        let spelling = &known.row().spelling;
+        let folders = short_values(spelling, args, 'd').into_iter();
+        let folders = folders.chain(long_values(args, "--working-directory"));
+        let words = args.iter().filter(|word| !word.starts_with('-'));
+        let named = words.filter_map(|word| word.rsplit_once('/')).map(|(folder, _)| folder);
+        for folder in folders.chain(named) {
+            reads.code.extend(JUSTFILES.iter().map(|name| self.directory.join(folder).join(name)));
+        }
+        let files = short_values(spelling, args, 'f').into_iter();
+        let files = files.chain(long_values(args, "--justfile")).map(|file| self.directory.join(file));
+        reads.code.extend(files);
     }
 }

@@ -1,6 +1,6 @@
 //! Finds the script of an interpreter: its first operand, in the workspace or outside.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{Files, Seen, python};
 use crate::argv::Argv;
@@ -145,6 +145,18 @@ pub(crate) fn code_words(words: &[String]) -> Vec<&str> {
     found
 }
 
+/// Returns the directory that an interpreter changes to before it looks for its script.
+pub(super) fn own_directory(words: &[String]) -> PathBuf {
+    let Some((program, args)) = words.split_first() else { return PathBuf::new() };
+    let Some(known) = Program::of(program).filter(|known| known.row().finds == Finds::Ruby) else {
+        return PathBuf::new();
+    };
+    // Options after the script are arguments of it.
+    let end = script_of(words).and_then(|script| args.iter().position(|word| word == script.word));
+    let args = &args[..end.unwrap_or(args.len())];
+    ['C', 'X'].into_iter().flat_map(|option| short_values(&known.row().spelling, args, option)).collect()
+}
+
 /// Tells whether a word sets a variable of make that is a program, or options of make.
 fn changes_make(word: &str) -> bool {
     let Some((name, _)) = word.split_once('=') else { return false };
@@ -156,7 +168,8 @@ fn changes_make(word: &str) -> bool {
 pub(super) fn missing_among(commands: &[Started], directory: &Path, files: &dyn Files) -> Option<String> {
     commands.iter().filter(|command| command.standing == Standing::Certain).find_map(|command| {
         let script = script_of(&command.words).filter(|script| script.is_exact)?;
-        let found = files.look(&directory.join(&command.directory).join(script.word));
+        let own = own_directory(&command.words);
+        let found = files.look(&directory.join(&command.directory).join(own).join(script.word));
         let is_missing = matches!(found, Seen::Inside { kind: None, .. } | Seen::Outside(None));
         is_missing.then(|| script.word.to_owned())
     })

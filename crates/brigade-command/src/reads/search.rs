@@ -51,6 +51,17 @@ impl Finder<'_> {
         self.search(&folders, &required, reads);
     }
 
+    /// Finds the libraries of awk, whose names may lack the extension.
+    pub(super) fn awk(&self, known: Program, args: &[String], reads: &mut Reads) {
+        let spelling = &known.row().spelling;
+        let short = ['f', 'i'].into_iter().flat_map(|option| short_values(spelling, args, option));
+        let long = ["--file", "--include"].into_iter().flat_map(|option| long_values(args, option));
+        for name in short.chain(long) {
+            reads.code.insert(self.directory.join(name));
+            reads.code.insert(self.directory.join(format!("{name}.awk")));
+        }
+    }
+
     fn search(&self, folders: &[&str], files: &[String], reads: &mut Reads) {
         for folder in folders.iter().map(|folder| self.directory.join(folder)) {
             reads.code.extend(files.iter().map(|file| folder.join(file)));

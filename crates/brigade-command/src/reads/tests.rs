@@ -249,6 +249,15 @@ fn code_is_found_in_each_spelling_of_an_option() {
         ("npm run x --workspaces", "lib/pkg/package.json"),
         ("git --git-dir=gd status", "gd/config"),
         ("git --git-dir gd status", "gd/hooks"),
+        ("ruby -C gd x.rb", "gd/x.rb"),
+        ("ruby -wCgd x.rb", "gd/x.rb"),
+        ("ruby -X gd x.rb", "gd/x.rb"),
+        ("gawk -f x", "x.awk"),
+        ("gawk -i inplace -f x.awk", "inplace.awk"),
+        ("awk --include=x -f y", "x.awk"),
+        ("just gd/build", "gd/justfile"),
+        ("just -d gd -f gd/other build", "gd/other"),
+        ("just --command python3 -m pkg", "pkg"),
     ] {
         let found = reads(command, &files);
         let path = Path::new("/work").join(expect);

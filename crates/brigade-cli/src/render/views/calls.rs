@@ -5,9 +5,8 @@ use std::borrow::Cow;
 use brigade::core::text::escape_blanks;
 use brigade::core::{Fingerprint, Json, NextStep, Timestamp};
 use brigade::{
-    Access, Binding, BlockerDetail, BoundBy, BoundCode, Call, CallKind, CallReport, CallStatus, Change,
-    CodeNote, ContractLabels, PassedOver, PlanReport, Preview, QueueReport, ReviewReport, RunReport,
-    StartedCommand,
+    Access, Binding, BlockerDetail, BoundBy, BoundCode, Call, CallKind, CallReport, CallStatus, CodeNote,
+    ContractLabels, PassedOver, PlanReport, Preview, QueueReport, ReviewReport, RunReport, StartedCommand,
 };
 
 use super::runs;
