@@ -5,7 +5,7 @@
 //! that what was not there still is not. Whatever moved is read again. Programs that a call starts itself are never
 //! remembered here, because times do not tell who wrote through a mapping.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -131,7 +131,7 @@ impl Memory {
 /// Returns facts that outlive the configuration. `None` if they are about an entry with errors.
 fn without_tool(facts: &PlanFacts<'_>) -> Option<PlanFacts<'static>> {
     static ANY: OnceLock<Tool> = OnceLock::new();
-    if !facts.entry_errors.is_empty() || facts.installs.is_some() {
+    if !facts.entry_errors.is_empty() || !facts.misspelt.is_empty() || facts.installs.is_some() {
         return None;
     }
     let facts = facts.clone();
@@ -140,6 +140,7 @@ fn without_tool(facts: &PlanFacts<'_>) -> Option<PlanFacts<'static>> {
         installs: None,
         root: facts.root,
         entry_errors: Vec::new(),
+        misspelt: BTreeMap::new(),
         args: facts.args,
         input_schema: facts.input_schema,
         output_schema: facts.output_schema,
