@@ -1,8 +1,9 @@
 //! Decides how a crew of coding agents works through a list of tasks.
 //!
-//! Owns PRDs and their validation ([`prd`]), the commands in them ([`Command`]) and which tier begins with a task
-//! ([`route()`]), the configuration ([`config`]), worker programs ([`adapter`]) and what they say ([`signal`]). Knows nothing about files on disk, git, processes or the journal's bytes; it receives the bytes of files
-//! and the records of a journal.
+//! Owns PRDs and their validation ([`prd`]), the commands in them ([`Command`]), which tier begins with a task
+//! ([`route()`]), the configuration ([`config`]), worker programs ([`adapter`]), what they say ([`signal`]), and the life of
+//! a PRD ([`life`]). Knows nothing about files on disk, git, processes or the journal's bytes; it receives the bytes of
+//! files and the records of a journal.
 //!
 //! ```
 //! use brigade_kitchen::prd::{FaultCode, Lints, read};
@@ -19,9 +20,12 @@
 pub mod adapter;
 mod command;
 pub mod config;
+pub mod life;
 mod names;
 pub mod prd;
 mod route;
+pub mod service;
+pub mod show;
 pub mod signal;
 mod words;
 

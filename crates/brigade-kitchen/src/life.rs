@@ -1,0 +1,405 @@
+//! The life of a PRD and its tasks: a fold over the records of its journal, and what happens next.
+//!
+//! [`Life`] is what the records say; nothing else is remembered. [`next`] tells the next step of a task, and [`select`]
+//! which tasks begin. Both are functions of the PRD, the settings and the life, so a service that was killed goes on
+//! where its journal ends.
+
+mod budget;
+mod decision;
+mod fold;
+mod next;
+mod record;
+mod select;
+
+use std::collections::BTreeMap;
+
+use brigade_core::{Fingerprint, Json, RunId, Timestamp};
+
+pub use budget::{Budget, Limits, Spent, budget};
+pub use decision::{Answer, AnswerFault, AnsweredBy, Decision, DecisionId, DecisionKind, InvalidDecisionId};
+pub use next::{Ask, Judged, Step, Workplace, is_reviewed, judge, next, walkaway_answer};
+pub use record::{CommandResult, Entry, How, Line, Record, ReviewResult, TaskOutcome, VERSION};
+pub use select::{Begin, Progress, RunSet, UnknownTasks, is_ready, progress, select, unreachable};
+
+use crate::names::{TaskId, Tier};
+use crate::signal::Signal;
+
+/// The newest entries that are kept of each history.
+pub const MAX_HISTORY: usize = 1000;
+
+/// What the journal of a PRD says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Life {
+    /// The number of the last record.
+    pub seq: u64,
+    /// The last approval that was not taken back.
+    pub approval: Option<Approval>,
+    /// The last service.
+    pub service: Option<ServiceLife>,
+    /// The tasks that have records.
+    pub tasks: BTreeMap<TaskId, TaskLife>,
+    /// The decisions, in the order in which they were asked; answered ones stay.
+    pub decisions: Vec<Decided>,
+    /// Until when a tier waits for its provider.
+    pub limits: BTreeMap<Tier, Timestamp>,
+    /// What was spent.
+    pub spent: Spent,
+    /// Budgets that were warned about, and those that are used up.
+    pub budgets: BTreeMap<String, bool>,
+    /// How many tasks were skipped in a row without a person.
+    pub skips_in_a_row: u64,
+    /// Tasks that were done since the last review of the PRD.
+    pub done_since_phase_review: u64,
+    /// What happened, for projections.
+    pub history: History,
+    /// Records of newer versions.
+    pub newer: u64,
+}
+
+/// An approval.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Approval {
+    /// The execution fingerprint.
+    pub fingerprint: Fingerprint,
+    /// What was approved.
+    pub items: BTreeMap<String, String>,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// A service.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServiceLife {
+    /// Its id.
+    pub id: String,
+    /// Who it is.
+    pub process: Json,
+    /// When it began.
+    pub started_at: Timestamp,
+    /// How it ended.
+    pub ended: Option<crate::service::Outcome>,
+    /// Why.
+    pub reason: Option<String>,
+    /// The branch that it moves.
+    pub branch: Option<String>,
+}
+
+/// A decision with its answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decided {
+    /// The question.
+    pub decision: Decision,
+    /// The answer.
+    pub answer: Option<Answer>,
+}
+
+/// Where a task stands.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Stage {
+    /// No attempt runs, and one may begin.
+    #[default]
+    Open,
+    /// An attempt runs, or ran when the service died.
+    Attempting {
+        /// The run.
+        run: RunId,
+        /// Who it is.
+        process: Json,
+        /// When it began.
+        since: Timestamp,
+    },
+    /// The attempt claims success, and that is checked.
+    Checking(Checking),
+    /// A decision waits.
+    Waiting(DecisionId),
+    /// It has ended. A failed or blocked task may still have a decision.
+    Ended(TaskOutcome),
+}
+
+/// What was found out about a claim.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Checking {
+    /// The attempt's run.
+    pub run: RunId,
+    /// What the worker said.
+    pub claim: Signal,
+    /// Whether anything changed.
+    pub changed: bool,
+    /// How many verification commands passed, in their order.
+    pub verified: u64,
+    /// Whether changed lines have no markers.
+    pub scanned: bool,
+    /// Whether the test command passed.
+    pub tested: bool,
+    /// Whether the review passed.
+    pub reviewed: bool,
+    /// How many reviews were unclear.
+    pub unclear: u64,
+    /// Whether a person checked it by hand.
+    pub checked_by_hand: bool,
+    /// Its commit.
+    pub commit: Option<String>,
+    /// Whether the branch is at it.
+    pub integrated: bool,
+}
+
+impl Checking {
+    pub(crate) fn new(run: RunId, claim: Signal, changed: bool) -> Checking {
+        Checking {
+            run,
+            claim,
+            changed,
+            verified: 0,
+            scanned: false,
+            tested: false,
+            reviewed: false,
+            unclear: 0,
+            checked_by_hand: false,
+            commit: None,
+            integrated: false,
+        }
+    }
+}
+
+/// Why the last attempt did not count. It is what the next one is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Feedback {
+    /// The attempt gave no signal that counts.
+    Attempt(String),
+    /// A command failed.
+    Command {
+        /// Whether it is the test command, and not verification.
+        is_test: bool,
+        /// The command.
+        command: String,
+        /// How.
+        result: CommandResult,
+        /// Its exit code.
+        exit_code: Option<i32>,
+        /// Its last lines.
+        output: String,
+    },
+    /// Markers were found.
+    Markers(Vec<String>),
+    /// The review failed.
+    Review(String),
+    /// A person says that it is not done.
+    Manual(String),
+    /// The work conflicts with that of other tasks.
+    Conflict(Vec<String>),
+    /// The commit was refused.
+    CommitRefused(String),
+}
+
+impl Feedback {
+    /// Returns the class of the failure.
+    pub fn class(&self) -> &'static str {
+        match self {
+            Feedback::Attempt(_) => "no_signal",
+            Feedback::Command { is_test: true, .. } => "test",
+            Feedback::Command { is_test: false, .. } => "verification",
+            Feedback::Markers(_) => "markers",
+            Feedback::Review(_) => "review",
+            Feedback::Manual(_) => "manual",
+            Feedback::Conflict(_) => "conflict",
+            Feedback::CommitRefused(_) => "commit",
+        }
+    }
+}
+
+/// What the journal says about a task.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TaskLife {
+    /// Where it stands.
+    pub stage: Stage,
+    /// The tier that it is with. `None` before it began.
+    pub tier: Option<Tier>,
+    /// Attempts that were started, in all tiers.
+    pub attempts: u64,
+    /// Attempts that count, in all tiers, since it began or was retried.
+    pub iterations: u64,
+    /// Failures in the present tier.
+    pub failures: u64,
+    /// Seconds of attempts in the present tier.
+    pub seconds_in_tier: f64,
+    /// Whether it went to a higher tier.
+    pub escalated: bool,
+    /// Why it went there last, for the prompt.
+    pub escalation: Option<String>,
+    /// Whether the last attempt asked for a higher tier: it was blocked, or came to its time limit.
+    pub asks_for_more: Option<String>,
+    /// Why the last attempt did not count.
+    pub feedback: Option<Feedback>,
+    /// How earlier attempts went about it, the oldest first.
+    pub approaches: Vec<String>,
+    /// What a person or the executive told the next attempt.
+    pub guidance: Option<String>,
+    /// The answered question about scope.
+    pub scope: Vec<(String, String)>,
+    /// The last failure, for finding out that a task is stuck.
+    pub last_failure: Option<(Feedback, Option<String>)>,
+    /// How often it came in a row without a change.
+    pub repeats: u64,
+    /// What the last attempt made of the work tree.
+    pub tree: Option<String>,
+    /// The question that waits to be asked or answered.
+    pub question: Option<String>,
+    /// Retries that were decided without a person.
+    pub retries: u64,
+    /// Unclear decisions since the last clear one.
+    pub unclear_decisions: u64,
+    /// Whether the last attempt was interrupted.
+    pub interrupted: bool,
+    /// Whether it is reviewed.
+    pub reviewed: bool,
+    /// Whether it ended because it was stuck.
+    pub stuck: bool,
+    /// Its commit in the branch.
+    pub commit: Option<String>,
+    /// The task that did its work.
+    pub absorbed_by: Option<TaskId>,
+    /// The commit that its worktree was made from.
+    pub base: Option<String>,
+    /// Its worktree.
+    pub worktree: Option<String>,
+    /// When it began.
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+    /// What its attempts cost and how long they took.
+    pub spent: Spent,
+    /// The last error, in a sentence.
+    pub last_error: Option<String>,
+}
+
+impl TaskLife {
+    /// Returns how the task ended, if it did.
+    pub fn outcome(&self) -> Option<TaskOutcome> {
+        if let Stage::Ended(outcome) = self.stage { Some(outcome) } else { None }
+    }
+}
+
+/// What happened, for projections: the newest entries of each list.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct History {
+    /// The first and the last time a service began.
+    pub started_at: Option<Timestamp>,
+    /// What happened to tasks.
+    pub tasks: Vec<TaskEvent>,
+    /// Escalations, with all of their number.
+    pub escalations: Vec<(Timestamp, TaskId, Tier, Tier, String)>,
+    /// The number of all escalations.
+    pub escalation_count: u64,
+    /// Reviews.
+    pub reviews: Vec<(Timestamp, TaskId, ReviewResult, String)>,
+    /// Absorptions.
+    pub absorptions: Vec<(Timestamp, TaskId, TaskId)>,
+    /// Reviews of the PRD.
+    pub phase_reviews: Vec<PhaseEvent>,
+    /// The number of all of them.
+    pub phase_review_count: u64,
+    /// Decisions about scope.
+    pub scope_decisions: Vec<ScopeEvent>,
+    /// Decisions about failures that no person made.
+    pub walkaway_decisions: Vec<WalkawayEvent>,
+    /// The state of another program, as it was taken over.
+    pub adopted: Option<Json>,
+}
+
+/// Something that happened to a task, in the words of the state file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskEvent {
+    /// The task.
+    pub task: TaskId,
+    /// The tier.
+    pub tier: Tier,
+    /// The word.
+    pub status: String,
+    /// When.
+    pub at: Timestamp,
+    /// How long it took.
+    pub seconds: Option<f64>,
+    /// The class of the failure.
+    pub category: Option<&'static str>,
+    /// The failure, in a sentence.
+    pub summary: Option<String>,
+    /// How the worker went about it.
+    pub approach: Option<String>,
+}
+
+/// A review of the PRD.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PhaseEvent {
+    /// How many tasks were done.
+    pub completed: u64,
+    /// How many there are.
+    pub total: u64,
+    /// What was said.
+    pub status: String,
+    /// The text.
+    pub content: String,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// A decision about scope.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScopeEvent {
+    /// The task.
+    pub task: TaskId,
+    /// The question.
+    pub question: String,
+    /// The answer.
+    pub decision: String,
+    /// Why.
+    pub rationale: String,
+    /// Whether a person said so.
+    pub by_person: bool,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// A decision about a failure that no person made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WalkawayEvent {
+    /// The task.
+    pub task: TaskId,
+    /// The answer.
+    pub decision: String,
+    /// Why.
+    pub reason: String,
+    /// What had failed.
+    pub failure: String,
+    /// When.
+    pub at: Timestamp,
+}
+
+impl Life {
+    /// Returns what the journal says about a task; a task without records has not begun.
+    pub fn task(&self, id: &TaskId) -> TaskLife {
+        self.tasks.get(id).cloned().unwrap_or_default()
+    }
+
+    /// Returns how a task ended, if it did.
+    pub fn outcome(&self, id: &TaskId) -> Option<TaskOutcome> {
+        self.tasks.get(id).and_then(TaskLife::outcome)
+    }
+
+    /// Returns whether tasks that depend on this one may begin.
+    pub fn is_done(&self, id: &TaskId) -> bool {
+        self.outcome(id).is_some_and(TaskOutcome::is_done)
+    }
+
+    /// Lists the decisions that wait.
+    pub fn waiting(&self) -> impl Iterator<Item = &Decision> {
+        self.decisions.iter().filter(|decided| decided.answer.is_none()).map(|decided| &decided.decision)
+    }
+
+    /// Returns the waiting decision about a task.
+    pub fn decision_of(&self, task: &TaskId) -> Option<&Decision> {
+        self.waiting().find(|decision| decision.task.as_ref() == Some(task))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,191 @@
+//! Questions that wait for somebody, and their answers.
+
+use std::fmt;
+use std::str::FromStr;
+
+use brigade_core::Timestamp;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use thiserror::Error;
+
+use crate::names::TaskId;
+
+/// Names a decision: `d-` and 12 to 32 lower-case hex digits. It is random, and made after the worker's tree has ended.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DecisionId(String);
+
+/// A text that names no decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("expected `d-` and 12 to 32 hex digits")]
+pub struct InvalidDecisionId;
+
+impl DecisionId {
+    /// Makes an id of random bytes.
+    pub fn of_random(bytes: [u8; 8]) -> DecisionId {
+        DecisionId(format!("d-{}", bytes.map(|byte| format!("{byte:02x}")).concat()))
+    }
+
+    /// Returns the text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for DecisionId {
+    type Err = InvalidDecisionId;
+
+    fn from_str(text: &str) -> Result<DecisionId, InvalidDecisionId> {
+        let digits = text.strip_prefix("d-").ok_or(InvalidDecisionId)?;
+        let legal = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        if (12..=32).contains(&digits.len()) && digits.bytes().all(legal) {
+            Ok(DecisionId(text.to_owned()))
+        } else {
+            Err(InvalidDecisionId)
+        }
+    }
+}
+
+impl fmt::Display for DecisionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Serialize for DecisionId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for DecisionId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<DecisionId, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(feature = "schemas")]
+impl schemars::JsonSchema for DecisionId {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "DecisionId".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({"type": "string", "pattern": "^d-[0-9a-f]{12,32}$"})
+    }
+}
+
+/// What a decision is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum DecisionKind {
+    /// A task failed or is blocked.
+    Failure,
+    /// A worker asks what belongs to its task.
+    Scope,
+    /// A person checks a task by hand.
+    Manual,
+    /// A review of the PRD needs attention.
+    Phase,
+    /// The next PRD could begin.
+    Gate,
+    /// A review gave no clear verdict.
+    Verdict,
+}
+
+impl DecisionKind {
+    /// Returns the words that answer it; none if it is answered by a text.
+    pub const fn choices(self) -> &'static [&'static str] {
+        match self {
+            DecisionKind::Failure => &["retry", "skip", "abort"],
+            DecisionKind::Scope => &[],
+            DecisionKind::Manual | DecisionKind::Verdict => &["pass", "fail"],
+            DecisionKind::Phase | DecisionKind::Gate => &["continue", "pause", "abort"],
+        }
+    }
+}
+
+/// A question that waits for somebody.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct Decision {
+    /// Its id.
+    pub id: DecisionId,
+    /// What it is about.
+    pub about: DecisionKind,
+    /// The task, if it is about one.
+    pub task: Option<TaskId>,
+    /// What happened, masked.
+    pub context: String,
+    /// When it was asked.
+    pub created_at: Timestamp,
+}
+
+/// Who answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum AnsweredBy {
+    /// A person.
+    Person,
+    /// A supervisor, by the command file.
+    Supervisor,
+    /// The executive.
+    Executive,
+}
+
+/// An answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct Answer {
+    /// One of the choices, or a text.
+    pub choice: String,
+    /// Who.
+    pub by: AnsweredBy,
+    /// Why.
+    #[serde(default)]
+    pub reason: Option<String>,
+    /// What the next attempt is told.
+    #[serde(default)]
+    pub guidance: Option<String>,
+    /// Whether it is what was said. An unclear answer of the executive is replaced.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub is_clear: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_yes(is_clear: &bool) -> bool {
+    *is_clear
+}
+
+/// Why an answer does not fit a decision.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum AnswerFault {
+    /// It is not one of the choices.
+    #[error("expected one of {}", .0.join(", "))]
+    NoChoice(&'static [&'static str]),
+    /// It is empty.
+    #[error("expected a text")]
+    Empty,
+}
+
+impl Decision {
+    /// Checks that an answer fits.
+    ///
+    /// # Errors
+    /// Fails if it is not one of the choices, or an empty text.
+    pub fn accepts(&self, choice: &str) -> Result<(), AnswerFault> {
+        let choices = self.about.choices();
+        if choices.is_empty() {
+            return if choice.trim().is_empty() { Err(AnswerFault::Empty) } else { Ok(()) };
+        }
+        if choices.contains(&choice) { Ok(()) } else { Err(AnswerFault::NoChoice(choices)) }
+    }
+}

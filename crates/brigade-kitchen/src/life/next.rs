@@ -1,0 +1,291 @@
+//! The next step of a task.
+
+use super::record::{How, TaskOutcome};
+use super::{Answer, AnsweredBy, Checking, DecisionId, DecisionKind, Life, Stage, TaskLife};
+use crate::config::Settings;
+use crate::names::{TaskId, Tier};
+use crate::prd::Task;
+use crate::route::route;
+use crate::signal::{Choice, Decided, Ending, Iteration, Signal};
+
+/// Where tasks are worked on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Workplace {
+    /// Each in a worktree of its own, from which commits go to the branch.
+    Worktrees,
+    /// In the workspace, one after the other, without commits.
+    InPlace,
+}
+
+/// What happens next with a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// An attempt begins.
+    Attempt {
+        /// The tier.
+        tier: Tier,
+        /// The number of the attempt, over all tiers.
+        number: u64,
+    },
+    /// An attempt runs.
+    Running,
+    /// It goes to a higher tier.
+    Escalate {
+        /// The tier so far.
+        from: Tier,
+        /// The tier from now on.
+        to: Tier,
+        /// Why.
+        reason: String,
+    },
+    /// The verification commands from this position on run.
+    Verify {
+        /// The position of the first one, from 0.
+        from: usize,
+    },
+    /// Changed lines are searched for markers.
+    Scan,
+    /// The test command runs.
+    Test,
+    /// The executive reviews.
+    Review,
+    /// The commit is made.
+    Commit,
+    /// The branch moves to the commit.
+    Integrate,
+    /// The task ends.
+    End {
+        /// How.
+        outcome: TaskOutcome,
+        /// Why.
+        reason: Option<String>,
+        /// Whether it is stuck.
+        stuck: bool,
+        /// The task that did its work.
+        absorbed_by: Option<TaskId>,
+    },
+    /// Somebody is asked.
+    Ask(Ask),
+    /// A decision waits.
+    Wait(DecisionId),
+    /// The task has ended.
+    Ended(TaskOutcome),
+}
+
+/// A question for somebody.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ask {
+    /// What it is about.
+    pub about: DecisionKind,
+    /// What happened.
+    pub context: String,
+}
+
+/// Tells the next step of a task whose dependencies are done.
+///
+/// The step is the same until a record changes the life, so whatever a killed service had begun is begun again, and what
+/// it had recorded is not.
+pub fn next(task: &Task, life: &Life, settings: &Settings, workplace: Workplace) -> Step {
+    let nothing = TaskLife::default();
+    let own = life.tasks.get(&task.id).unwrap_or(&nothing);
+    match &own.stage {
+        Stage::Open => open(task, own, settings),
+        Stage::Attempting { .. } => Step::Running,
+        Stage::Waiting(id) => Step::Wait(id.clone()),
+        Stage::Checking(checking) => match life.decision_of(&task.id) {
+            Some(decision) => Step::Wait(decision.id.clone()),
+            None => check(task, own, checking, settings, workplace),
+        },
+        Stage::Ended(outcome) => ended(task, life, own, *outcome),
+    }
+}
+
+fn ended(task: &Task, life: &Life, own: &TaskLife, outcome: TaskOutcome) -> Step {
+    if !matches!(outcome, TaskOutcome::Failed | TaskOutcome::Blocked) {
+        return Step::Ended(outcome);
+    }
+    if let Some(decision) = life.decision_of(&task.id) {
+        return Step::Wait(decision.id.clone());
+    }
+    let is_answered = |decided: &&super::Decided| {
+        let decision = &decided.decision;
+        decision.task.as_ref() == Some(&task.id)
+            && decision.about == DecisionKind::Failure
+            && own.ended_at.is_none_or(|ended| ended <= decision.created_at)
+    };
+    if life.decisions.iter().rev().any(|decided| is_answered(&decided)) {
+        return Step::Ended(outcome);
+    }
+    let context = own.last_error.clone().unwrap_or_else(|| "the task failed".to_owned());
+    Step::Ask(Ask { about: DecisionKind::Failure, context })
+}
+
+fn open(task: &Task, own: &TaskLife, settings: &Settings) -> Step {
+    if let Some(question) = &own.question {
+        return Step::Ask(Ask { about: DecisionKind::Scope, context: question.clone() });
+    }
+    let tier = own.tier.unwrap_or_else(|| route(task).tier);
+    let end = |outcome, reason: String, stuck| Step::End {
+        outcome,
+        reason: Some(reason),
+        stuck,
+        absorbed_by: None,
+    };
+    if settings.max_iterations <= own.iterations {
+        let reason = format!("{} attempts without success", own.iterations);
+        return end(TaskOutcome::Failed, reason, false);
+    }
+    let above = tier.above().filter(|_| may_escalate(tier, settings));
+    let due = escalation(tier, own, settings);
+    match (due, above) {
+        (Some(reason), Some(to)) => return Step::Escalate { from: tier, to, reason },
+        // Only a worker that says so is blocked; failures go on in the tier until the attempts are used up.
+        (Some(reason), None) if own.asks_for_more.is_some() => {
+            return end(TaskOutcome::Blocked, reason, false);
+        }
+        _ => {}
+    }
+    if 0 < settings.stuck_after && settings.stuck_after <= own.repeats {
+        let reason = format!("{} times the same failure, and nothing changed", own.repeats);
+        return end(TaskOutcome::Failed, reason, true);
+    }
+    Step::Attempt { tier, number: own.attempts + 1 }
+}
+
+fn may_escalate(from: Tier, settings: &Settings) -> bool {
+    settings.escalation_enabled && (from == Tier::Line || settings.escalation_to_exec)
+}
+
+/// Returns why a task should go to a higher tier.
+fn escalation(tier: Tier, own: &TaskLife, settings: &Settings) -> Option<String> {
+    if let Some(reason) = &own.asks_for_more {
+        return Some(reason.clone());
+    }
+    let most = match tier {
+        Tier::Line => settings.escalation_after,
+        Tier::Sous => settings.escalation_to_exec_after,
+        Tier::Executive => return None,
+    };
+    if most <= own.failures {
+        let last =
+            own.last_error.as_deref().map(|error| format!("; the last one: {error}")).unwrap_or_default();
+        return Some(format!("{} failed attempts{last}", own.failures));
+    }
+    let is_late = settings.timeout(tier).is_some_and(|limit| limit as f64 <= own.seconds_in_tier);
+    is_late.then(|| "the time of the tier is used up".to_owned())
+}
+
+/// Returns whether finished work of a tier is reviewed.
+pub fn is_reviewed(tier: Tier, settings: &Settings) -> bool {
+    settings.review_enabled && (tier == Tier::Line || !settings.review_junior_only)
+}
+
+fn check(
+    task: &Task,
+    own: &TaskLife,
+    checking: &Checking,
+    settings: &Settings,
+    workplace: Workplace,
+) -> Step {
+    let end = |outcome, absorbed_by| Step::End { outcome, reason: None, stuck: false, absorbed_by };
+    let verifies = settings.verification_enabled && (checking.changed || settings.verify_claims);
+    let verified = usize::try_from(checking.verified).unwrap_or(usize::MAX);
+    if verifies && verified < task.verification.len() {
+        return Step::Verify { from: verified };
+    }
+    if !checking.changed {
+        return match &checking.claim {
+            Signal::Absorbed(other) => end(TaskOutcome::Absorbed, Some(other.clone())),
+            _ => end(TaskOutcome::AlreadyDone, None),
+        };
+    }
+    if settings.todo_scan_enabled && !checking.scanned {
+        return Step::Scan;
+    }
+    if settings.test_cmd.is_some() && !checking.tested {
+        return Step::Test;
+    }
+    if is_reviewed(own.tier.unwrap_or(Tier::Line), settings) && !checking.reviewed {
+        return Step::Review;
+    }
+    if settings.manual_verification_enabled
+        && !task.manual_verification.is_empty()
+        && !checking.checked_by_hand
+    {
+        let context = task.manual_verification.join("\n");
+        return Step::Ask(Ask { about: DecisionKind::Manual, context });
+    }
+    match workplace {
+        Workplace::InPlace => end(TaskOutcome::Complete, None),
+        Workplace::Worktrees if checking.integrated => end(TaskOutcome::Complete, None),
+        Workplace::Worktrees if checking.commit.is_none() => Step::Commit,
+        Workplace::Worktrees => Step::Integrate,
+    }
+}
+
+/// How an attempt is recorded: as it ended, judged by what changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Judged {
+    /// How, in a word.
+    pub how: How,
+    /// The signal, if it counts.
+    pub signal: Option<Signal>,
+    /// Why it does not count.
+    pub reason: Option<String>,
+}
+
+/// Judges the end of an attempt. A claim to have completed the task with nothing changed needs verification, and one
+/// that another task did the work needs that task to be done.
+pub fn judge(ending: &Ending, changed: bool, task: &Task, life: &Life, settings: &Settings) -> Judged {
+    let iteration = |reason: String| Judged { how: How::Iteration, signal: None, reason: Some(reason) };
+    match ending {
+        Ending::Iteration(reason) => iteration(Iteration::to_string(reason)),
+        Ending::Limit(_) => Judged { how: How::Limit, signal: None, reason: None },
+        Ending::TimeLimit => Judged { how: How::TimeLimit, signal: None, reason: None },
+        Ending::Stalled => {
+            let reason = Some("the worker printed nothing for too long".to_owned());
+            Judged { how: How::Stalled, signal: None, reason }
+        }
+        Ending::Interrupted => Judged { how: How::Interrupted, signal: None, reason: None },
+        Ending::Said { signal, .. } => {
+            let has_verification = settings.verification_enabled && !task.verification.is_empty();
+            match signal {
+                Signal::Complete if !changed && !has_verification => iteration(
+                    "the worker says that it is complete, but nothing changed, and no verification shows it"
+                        .to_owned(),
+                ),
+                Signal::Absorbed(other) if *other == task.id || !life.is_done(other) => {
+                    iteration(format!("the task {other}, which should have done the work, is not done"))
+                }
+                signal => Judged { how: How::Said, signal: Some(signal.clone()), reason: None },
+            }
+        }
+    }
+}
+
+/// Returns the answer to a failure when nobody watches: that of the executive, if it is clear. The first unclear one
+/// counts as retry, the next as skip; when the retries of a task are used up, it is skipped.
+pub fn walkaway_answer(decided: Option<Decided>, own: &TaskLife, settings: &Settings) -> Answer {
+    let unclear = || {
+        let choice = if own.unclear_decisions == 0 { Choice::Retry } else { Choice::Skip };
+        Decided { choice, reason: Some("the executive gave no clear answer".to_owned()), guidance: None }
+    };
+    let is_clear = decided.is_some();
+    let mut decided = decided.unwrap_or_else(unclear);
+    if decided.choice == Choice::Retry && settings.walkaway_max_retries <= own.retries {
+        decided.choice = Choice::Skip;
+        decided.reason = Some(format!("{} retries were in vain", own.retries));
+    }
+    let choice = match decided.choice {
+        Choice::Retry => "retry",
+        Choice::Skip => "skip",
+        Choice::Abort => "abort",
+    };
+    Answer {
+        choice: choice.to_owned(),
+        by: AnsweredBy::Executive,
+        reason: decided.reason,
+        guidance: decided.guidance,
+        is_clear,
+    }
+}

@@ -1,0 +1,490 @@
+//! The records of a PRD's journal.
+
+use std::collections::BTreeMap;
+
+use brigade_core::json::{Mismatch, from_json, to_json};
+use brigade_core::{Fingerprint, Json, RunId, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use super::decision::{Answer, Decision, DecisionId};
+use crate::adapter::Tokens;
+use crate::names::{TaskId, Tier};
+use crate::service::Outcome;
+use crate::signal::Signal;
+
+/// The version of the records that this version writes.
+pub const VERSION: u32 = 1;
+
+/// A line of the journal: `{"v":1,"seq":N,"at":…,"kind":…,…}`. `seq` has no gaps.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Line {
+    /// The version of the record.
+    pub v: u32,
+    /// The number of the line, from 1.
+    pub seq: u64,
+    /// When it was written.
+    pub at: Timestamp,
+    /// What happened.
+    #[serde(flatten)]
+    pub record: Record,
+}
+
+/// A line as it was read.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Entry {
+    /// A record that this version knows.
+    Known(Box<Line>),
+    /// A record of a newer version. It is kept, never rewritten, and nothing is concluded from it.
+    Newer {
+        /// Its number.
+        seq: u64,
+        /// The record.
+        json: Json,
+    },
+}
+
+impl Line {
+    /// Makes a line.
+    pub fn new(seq: u64, at: Timestamp, record: Record) -> Line {
+        Line { v: VERSION, seq, at, record }
+    }
+
+    /// Writes the line without its line feed.
+    ///
+    /// # Errors
+    /// Never fails for records of this version.
+    pub fn to_text(&self) -> Result<String, Mismatch> {
+        Ok(to_json(self)?.to_compact())
+    }
+}
+
+impl Entry {
+    /// Reads a line. One that is neither a known nor a newer record is foreign.
+    ///
+    /// # Errors
+    /// Fails for a foreign line, which the caller sets aside.
+    pub fn read(json: Json) -> Result<Entry, Mismatch> {
+        #[derive(Deserialize)]
+        struct Head {
+            v: u32,
+            seq: u64,
+            kind: String,
+        }
+        let head: Head = from_json(&json)?;
+        if VERSION < head.v || !Record::KINDS.contains(&head.kind.as_str()) {
+            return Ok(Entry::Newer { seq: head.seq, json });
+        }
+        from_json(&json).map(|line| Entry::Known(Box::new(line)))
+    }
+
+    /// Returns the number of the line.
+    pub fn seq(&self) -> u64 {
+        match self {
+            Entry::Known(line) => line.seq,
+            Entry::Newer { seq, .. } => *seq,
+        }
+    }
+}
+
+/// How an attempt ended, in a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum How {
+    /// With a signal.
+    Said,
+    /// Without one that counts.
+    Iteration,
+    /// At the limit of the provider.
+    Limit,
+    /// At its time limit.
+    TimeLimit,
+    /// Because it printed nothing.
+    Stalled,
+    /// Because the service was interrupted or died.
+    Interrupted,
+}
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum CommandResult {
+    /// With 0.
+    Passed,
+    /// With another code, or by a signal.
+    Failed,
+    /// At its time limit.
+    TimedOut,
+    /// It could not be started.
+    NotStarted,
+}
+
+/// What a review said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(rename_all = "UPPERCASE")]
+pub enum ReviewResult {
+    /// The task is good.
+    Pass,
+    /// It is not.
+    Fail,
+    /// Nothing clear. The second one in a row is a failure.
+    Unclear,
+}
+
+/// How a task ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum TaskOutcome {
+    /// It is done.
+    Complete,
+    /// It was done before.
+    AlreadyDone,
+    /// Another task did it.
+    Absorbed,
+    /// No tier can do it.
+    Blocked,
+    /// It has used up its attempts.
+    Failed,
+    /// Somebody left it out.
+    Skipped,
+}
+
+impl TaskOutcome {
+    /// Returns whether tasks that depend on it may begin.
+    pub const fn is_done(self) -> bool {
+        matches!(self, TaskOutcome::Complete | TaskOutcome::AlreadyDone | TaskOutcome::Absorbed)
+    }
+}
+
+macro_rules! records {
+    ($($(#[$doc:meta])* $name:ident = $kind:literal { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* })+) => {
+        /// What happened.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "kind")]
+        pub enum Record {
+            $($(#[$doc])* #[serde(rename = $kind)] $name { $($(#[$field_doc])* $field: $type,)* },)+
+        }
+
+        impl Record {
+            /// The words of the kinds.
+            pub const KINDS: &[&str] = &[$($kind),+];
+
+            /// Returns the word of the kind.
+            pub const fn kind(&self) -> &'static str {
+                match self { $(Record::$name { .. } => $kind,)+ }
+            }
+        }
+    };
+}
+
+records! {
+    /// A person approved what is executed.
+    Approved = "approved" {
+        /// The execution fingerprint.
+        fingerprint: Fingerprint,
+        /// What was approved, for showing what changed since.
+        #[serde(default)]
+        items: BTreeMap<String, String>,
+        /// The tasks that the file said were done. Others count as done only by what happens here.
+        #[serde(default)]
+        passed: Vec<TaskId>,
+        /// Who.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
+    }
+    /// A person took the approval back.
+    Revoked = "revoked" {
+        /// Who.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
+    }
+    /// A service began.
+    ServiceStarted = "service_started" {
+        /// Its id.
+        service: String,
+        /// Who it is, as the process crate writes it.
+        #[serde(default)]
+        process: Json,
+        /// Whether failures are decided without a person.
+        #[serde(default)]
+        walkaway: bool,
+        /// The branch that it moves.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        branch: Option<String>,
+        /// How many tasks it serves.
+        total: u64,
+    }
+    /// A service ended.
+    ServiceEnded = "service_ended" {
+        /// Its id.
+        service: String,
+        /// How.
+        outcome: Outcome,
+        /// Why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    }
+    /// A task began.
+    TaskStarted = "task_started" {
+        /// The task.
+        task: TaskId,
+        /// The tier that begins.
+        tier: Tier,
+        /// The commit that its worktree was made from.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        base: Option<String>,
+        /// Its worktree, relative to the workspace.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        worktree: Option<String>,
+    }
+    /// An attempt is about to start.
+    AttemptStarted = "attempt_started" {
+        /// The task.
+        task: TaskId,
+        /// The run.
+        run: RunId,
+        /// The tier.
+        tier: Tier,
+        /// The number of the attempt, over all tiers.
+        attempt: u64,
+        /// Who it is, as the process crate writes it.
+        #[serde(default)]
+        process: Json,
+    }
+    /// An attempt ended.
+    AttemptEnded = "attempt_ended" {
+        /// The task.
+        task: TaskId,
+        /// The run.
+        run: RunId,
+        /// How, in a word.
+        how: How,
+        /// What the worker said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        signal: Option<Signal>,
+        /// Why it needs another attempt, or is blocked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        /// How long it took.
+        seconds: f64,
+        /// What it cost, as the worker said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cost_usd: Option<f64>,
+        /// The tokens that it used.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tokens: Option<Tokens>,
+        /// Whether anything changed since the task began.
+        changed: bool,
+        /// What the work tree was at the end, so that two attempts can be compared.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tree: Option<String>,
+        /// How the worker went about it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        approach: Option<String>,
+        /// Until when the provider's limit holds.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<Timestamp>,
+    }
+    /// A verification command ended.
+    Verification = "verification" {
+        /// The task.
+        task: TaskId,
+        /// The attempt's run.
+        run: RunId,
+        /// The position of the command in the task, from 0.
+        index: u64,
+        /// The command.
+        command: String,
+        /// How it ended.
+        result: CommandResult,
+        /// Its exit code.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        exit_code: Option<i32>,
+        /// The last lines of its output, masked.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        output: String,
+    }
+    /// The test command ended.
+    Test = "test" {
+        /// The task.
+        task: TaskId,
+        /// The attempt's run.
+        run: RunId,
+        /// The command.
+        command: String,
+        /// How it ended.
+        result: CommandResult,
+        /// Its exit code.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        exit_code: Option<i32>,
+        /// The last lines of its output, masked.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        output: String,
+    }
+    /// Changed lines were searched for markers.
+    Todo = "todo" {
+        /// The task.
+        task: TaskId,
+        /// The attempt's run.
+        run: RunId,
+        /// Where there are some, as `file:line: TODO`.
+        found: Vec<String>,
+    }
+    /// The executive reviewed.
+    Review = "review" {
+        /// The task.
+        task: TaskId,
+        /// The attempt's run.
+        run: RunId,
+        /// What it said.
+        result: ReviewResult,
+        /// Why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        /// How long it took.
+        #[serde(default)]
+        seconds: f64,
+        /// What it cost.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cost_usd: Option<f64>,
+    }
+    /// The commit of a task was made, or refused.
+    Committed = "committed" {
+        /// The task.
+        task: TaskId,
+        /// The attempt's run.
+        run: RunId,
+        /// The commit.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        commit: Option<String>,
+        /// Why there is none: settings or hooks of git that the attempt changed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        refused: Option<String>,
+    }
+    /// The branch moved to a task's commit, or could not.
+    Integrated = "integrated" {
+        /// The task.
+        task: TaskId,
+        /// The attempt's run.
+        run: RunId,
+        /// The commit that the branch is at.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        commit: Option<String>,
+        /// The files in which the work conflicts with that of other tasks.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        conflict: Vec<String>,
+        /// Whether the task stands on a new tip and has to be verified there.
+        #[serde(default)]
+        moved: bool,
+    }
+    /// A task ended.
+    TaskEnded = "task_ended" {
+        /// The task.
+        task: TaskId,
+        /// How.
+        outcome: TaskOutcome,
+        /// Why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        /// Whether it was stuck.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        stuck: bool,
+    }
+    /// A task was handed to a higher tier.
+    Escalated = "escalated" {
+        /// The task.
+        task: TaskId,
+        /// The tier before.
+        from: Tier,
+        /// The tier now.
+        to: Tier,
+        /// Why.
+        reason: String,
+    }
+    /// Another task did the work.
+    Absorbed = "absorbed" {
+        /// The task.
+        task: TaskId,
+        /// The other task.
+        absorbed_by: TaskId,
+    }
+    /// A question waits for somebody.
+    DecisionAsked = "decision_asked" {
+        /// The decision.
+        #[serde(flatten)]
+        decision: Decision,
+    }
+    /// It was answered.
+    DecisionAnswered = "decision_answered" {
+        /// The decision.
+        id: DecisionId,
+        /// The answer.
+        #[serde(flatten)]
+        answer: Answer,
+    }
+    /// What belongs to a task was decided.
+    ScopeDecided = "scope_decided" {
+        /// The task.
+        task: TaskId,
+        /// The question.
+        question: String,
+        /// The answer.
+        decision: String,
+        /// Why.
+        #[serde(default)]
+        rationale: String,
+        /// Whether a person said so.
+        by_person: bool,
+    }
+    /// The executive reviewed the PRD.
+    PhaseReview = "phase_review" {
+        /// How many tasks were done.
+        completed: u64,
+        /// How many there are.
+        total: u64,
+        /// What it said.
+        status: String,
+        /// Its text.
+        #[serde(default)]
+        content: String,
+    }
+    /// What stands between two PRDs was passed, or not.
+    PhaseGate = "phase_gate" {
+        /// What was said.
+        status: String,
+        /// Its text.
+        #[serde(default)]
+        content: String,
+    }
+    /// A tier waits for the limit of its provider.
+    LimitWait = "limit_wait" {
+        /// The tier.
+        tier: Tier,
+        /// Until when.
+        until: Timestamp,
+    }
+    /// A budget is nearly or wholly used up.
+    Budget = "budget" {
+        /// Which: `cost_usd`, `minutes` or `attempts`.
+        what: String,
+        /// Whether it is used up.
+        reached: bool,
+    }
+    /// Settings changed while a service runs.
+    ConfigReloaded = "config_reloaded" {
+        /// The keys.
+        keys: Vec<String>,
+    }
+    /// What was running is no longer.
+    Interrupted = "interrupted" {
+        /// The tasks whose attempts ended by it.
+        tasks: Vec<TaskId>,
+    }
+    /// The state file of another program was taken over.
+    Adopted = "adopted" {
+        /// Its members.
+        state: Json,
+    }
+}

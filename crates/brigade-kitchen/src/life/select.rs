@@ -1,0 +1,260 @@
+//! Which tasks begin now, and how far a PRD is.
+
+use brigade_core::{Timestamp, closest};
+use thiserror::Error;
+
+use super::next::{Step, Workplace, next};
+use super::record::TaskOutcome;
+use super::{Life, Stage};
+use crate::config::Settings;
+use crate::names::{TaskId, Tier};
+use crate::prd::{ValidPrd, waves};
+use crate::service::Outcome;
+
+/// The tasks that a service serves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunSet(Vec<bool>);
+
+/// Ids that are not in the PRD.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{}", shown(.unknown, .known))]
+pub struct UnknownTasks {
+    /// What was typed.
+    pub unknown: Vec<String>,
+    /// The ids that there are.
+    pub known: Vec<TaskId>,
+}
+
+fn shown(unknown: &[String], known: &[TaskId]) -> String {
+    const MOST: usize = 20;
+    let names: Vec<String> = unknown
+        .iter()
+        .map(|id| {
+            let near = closest(id, known.iter().map(TaskId::as_str));
+            let near = near.map(|near| format!(" (did you mean `{near}`?)")).unwrap_or_default();
+            format!("`{}`{near}", brigade_core::text::escape_terminal(id))
+        })
+        .collect();
+    let mut ids: Vec<&str> = known.iter().take(MOST).map(TaskId::as_str).collect();
+    if MOST < known.len() {
+        ids.push("…");
+    }
+    format!("no such task: {}; there are {}", names.join(", "), ids.join(", "))
+}
+
+impl RunSet {
+    /// All tasks of a PRD.
+    pub fn all(prd: &ValidPrd) -> RunSet {
+        RunSet(vec![true; prd.tasks.len()])
+    }
+
+    /// Chooses tasks: `only` these, without `skip`, from one on until another, in the order of the file.
+    ///
+    /// # Errors
+    /// Fails if an id is not in the PRD.
+    pub fn of(
+        prd: &ValidPrd,
+        only: &[String],
+        skip: &[String],
+        from: Option<&str>,
+        until: Option<&str>,
+    ) -> Result<RunSet, UnknownTasks> {
+        let position = |id: &str| id.parse::<TaskId>().ok().and_then(|id| prd.graph().position(&id));
+        let typed = only.iter().chain(skip).map(String::as_str).chain(from).chain(until);
+        let unknown: Vec<String> = typed.filter(|id| position(id).is_none()).map(str::to_owned).collect();
+        if !unknown.is_empty() {
+            return Err(UnknownTasks {
+                unknown,
+                known: prd.tasks.iter().map(|task| task.id.clone()).collect(),
+            });
+        }
+        let listed = |ids: &[String]| ids.iter().filter_map(|id| position(id)).collect::<Vec<usize>>();
+        let (only, skip) = (listed(only), listed(skip));
+        let first = from.and_then(position).unwrap_or(0);
+        let last = until.and_then(position).unwrap_or(usize::MAX);
+        let chosen = |at: usize| {
+            (only.is_empty() || only.contains(&at)) && !skip.contains(&at) && first <= at && at <= last
+        };
+        Ok(RunSet((0..prd.tasks.len()).map(chosen).collect()))
+    }
+
+    /// Returns whether a task is served.
+    pub fn has(&self, task: usize) -> bool {
+        self.0.get(task).copied().unwrap_or_default()
+    }
+
+    /// Returns the waves of the tasks that are not done, for showing what would run.
+    pub fn waves(&self, prd: &ValidPrd, life: &Life) -> Vec<Vec<usize>> {
+        waves(prd.graph(), |at| self.has(at) && !life.is_done(&prd.tasks[at].id))
+    }
+}
+
+/// A task whose attempt begins now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Begin {
+    /// The position of the task.
+    pub task: usize,
+    /// The tier.
+    pub tier: Tier,
+    /// The number of the attempt, over all tiers.
+    pub number: u64,
+}
+
+/// Chooses the tasks whose attempts begin now, in the order of the file.
+///
+/// A task begins when everything that it depends on is done, when there is room in its tier and in all, when its tier
+/// does not wait for a provider, and when no other task of the same exclusive name is on its way. In place, one task is
+/// on its way at a time.
+pub fn select(
+    prd: &ValidPrd,
+    life: &Life,
+    settings: &Settings,
+    set: &RunSet,
+    workplace: Workplace,
+    now: Timestamp,
+) -> Vec<Begin> {
+    let mut all = 0;
+    let mut by_tier = [0_u64; 3];
+    let mut exclusive: Vec<&str> = Vec::new();
+    let mut on_the_way = 0;
+    for task in &prd.tasks {
+        let Some(own) = life.tasks.get(&task.id) else { continue };
+        let is_running = matches!(own.stage, Stage::Attempting { .. });
+        if is_running {
+            all += 1;
+            by_tier[own.tier.unwrap_or(Tier::Line) as usize] += 1;
+        }
+        if is_running || matches!(own.stage, Stage::Checking(_)) {
+            on_the_way += 1;
+            exclusive.extend(task.exclusive.as_deref());
+        }
+    }
+    let most = match workplace {
+        Workplace::Worktrees => settings.parallel(),
+        Workplace::InPlace => 1,
+    };
+    let mut chosen = Vec::new();
+    for (at, task) in prd.tasks.iter().enumerate() {
+        if most <= all || (workplace == Workplace::InPlace && 0 < on_the_way) {
+            break;
+        }
+        if !set.has(at) || !is_ready(prd, life, at) {
+            continue;
+        }
+        let Step::Attempt { tier, number } = next(task, life, settings, workplace) else { continue };
+        let waits = life.limits.get(&tier).is_some_and(|until| now < *until);
+        let is_taken = task.exclusive.as_deref().is_some_and(|name| exclusive.contains(&name));
+        if waits || is_taken || settings.parallel_of(tier) <= by_tier[tier as usize] {
+            continue;
+        }
+        all += 1;
+        on_the_way += 1;
+        by_tier[tier as usize] += 1;
+        exclusive.extend(task.exclusive.as_deref());
+        chosen.push(Begin { task: at, tier, number });
+    }
+    chosen
+}
+
+/// Returns whether everything that a task depends on is done.
+pub fn is_ready(prd: &ValidPrd, life: &Life, task: usize) -> bool {
+    prd.graph().needs(task).iter().all(|need| life.is_done(&prd.tasks[*need].id))
+}
+
+/// Marks the tasks that can never begin, because they depend on a skipped one.
+pub fn unreachable(prd: &ValidPrd, life: &Life) -> Vec<bool> {
+    let is_skipped = |at: &usize| life.outcome(&prd.tasks[*at].id) == Some(TaskOutcome::Skipped);
+    let mut marked = prd.graph().behind((0..prd.tasks.len()).filter(is_skipped));
+    for (at, task) in prd.tasks.iter().enumerate() {
+        marked[at] &= life.outcome(&task.id).is_none();
+    }
+    marked
+}
+
+/// How far a service is with the tasks that it serves, by their positions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Done.
+    pub done: Vec<usize>,
+    /// Failed.
+    pub failed: Vec<usize>,
+    /// Blocked.
+    pub blocked: Vec<usize>,
+    /// Left out.
+    pub skipped: Vec<usize>,
+    /// Behind a skipped task.
+    pub unreachable: Vec<usize>,
+    /// On their way: an attempt runs, or its claim is checked.
+    pub running: Vec<usize>,
+    /// A decision waits, or would have to be asked.
+    pub waiting: Vec<usize>,
+    /// They could begin, now or when a provider lets them.
+    pub ready: Vec<usize>,
+    /// They depend on tasks that are not done.
+    pub held: Vec<usize>,
+    /// Whether somebody said that the service ends.
+    pub aborted: bool,
+}
+
+impl Progress {
+    /// Returns whether nothing can go on by itself.
+    pub fn is_at_end(&self) -> bool {
+        self.aborted || (self.running.is_empty() && self.ready.is_empty())
+    }
+
+    /// Returns how the service ends when nothing can go on.
+    pub fn outcome(&self) -> Outcome {
+        let open = [
+            &self.failed,
+            &self.blocked,
+            &self.skipped,
+            &self.unreachable,
+            &self.running,
+            &self.ready,
+            &self.held,
+        ];
+        if self.aborted {
+            Outcome::Aborted
+        } else if !self.waiting.is_empty() {
+            Outcome::Paused
+        } else if open.iter().all(|list| list.is_empty()) {
+            Outcome::Complete
+        } else {
+            Outcome::Incomplete
+        }
+    }
+}
+
+/// Tells how far a service is.
+pub fn progress(
+    prd: &ValidPrd,
+    life: &Life,
+    settings: &Settings,
+    set: &RunSet,
+    workplace: Workplace,
+) -> Progress {
+    let mut progress = Progress::default();
+    let unreachable = unreachable(prd, life);
+    let is_abort = |decided: &super::Decided| {
+        let answer = decided.answer.as_ref().filter(|answer| answer.choice == "abort");
+        let started = life.service.as_ref().map(|service| service.started_at);
+        answer.is_some() && started.is_none_or(|started| started <= decided.decision.created_at)
+    };
+    progress.aborted = life.decisions.iter().any(is_abort);
+    for (at, task) in prd.tasks.iter().enumerate().filter(|(at, _)| set.has(*at)) {
+        let step = next(task, life, settings, workplace);
+        let list = match (life.outcome(&task.id), &step) {
+            (Some(outcome), _) if outcome.is_done() => &mut progress.done,
+            (_, Step::Wait(_) | Step::Ask(_)) => &mut progress.waiting,
+            (Some(TaskOutcome::Failed), _) => &mut progress.failed,
+            (Some(TaskOutcome::Blocked), _) => &mut progress.blocked,
+            (Some(TaskOutcome::Skipped), _) => &mut progress.skipped,
+            _ if unreachable[at] => &mut progress.unreachable,
+            _ if !is_ready(prd, life, at) => &mut progress.held,
+            (_, Step::Attempt { .. } | Step::Escalate { .. } | Step::End { .. }) => &mut progress.ready,
+            _ => &mut progress.running,
+        };
+        list.push(at);
+    }
+    progress
+}

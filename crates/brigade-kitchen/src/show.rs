@@ -1,0 +1,20 @@
+//! Projections of a life: what other programs and people read. Each is written after the journal, and made anew from it
+//! when it is missing or damaged.
+
+mod activity;
+mod events;
+mod state_file;
+mod status;
+
+pub use activity::{
+    activity_done, activity_escalated, activity_failed, activity_working, duration, slow, worker_log,
+};
+pub use events::{Event, EventLine, events};
+pub use state_file::StateFile;
+pub use status::{
+    Brief, BudgetRow, CurrentTask, DecisionRow, EscalationRow, Marker, PhaseReviews, PhaseRow, StatusReport,
+    TaskRow, TaskStatus, View, brief, decision_row, status,
+};
+
+#[cfg(test)]
+mod tests;

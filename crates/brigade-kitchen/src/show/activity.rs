@@ -1,0 +1,104 @@
+//! Lines for people who follow a service.
+
+use brigade_core::Timestamp;
+use brigade_core::text::{escape_terminal, short};
+
+use crate::names::{PrdName, TaskId, Tier};
+
+/// The longest reason in a line.
+const MAX_REASON: usize = 200;
+
+/// Writes seconds as people do: `45s`, `3m 45s`, `1h 2m`.
+///
+/// ```
+/// use brigade_kitchen::show::duration;
+///
+/// assert_eq!([duration(45), duration(225), duration(3725)], ["45s", "3m 45s", "1h 2m"]);
+/// ```
+pub fn duration(seconds: u64) -> String {
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, seconds) => format!("{seconds}s"),
+        (0, minutes, seconds) => format!("{minutes}m {seconds}s"),
+        (hours, minutes, _) => format!("{hours}h {minutes}m"),
+    }
+}
+
+/// The time of day in square brackets, in the time of this host.
+fn clock(now: Timestamp, local_offset_minutes: i32) -> String {
+    let micros = now.unix_micros() + i64::from(local_offset_minutes) * 60_000_000;
+    let text = Timestamp::from_unix_micros(micros).to_string();
+    format!("[{}]", text.get(11..19).unwrap_or_default())
+}
+
+fn line(now: Timestamp, offset: i32, prd: &PrdName, task: &TaskId, text: &str) -> String {
+    format!("{} {}: {text}", clock(now, offset), prd.shown(task))
+}
+
+fn reason(text: &str) -> String {
+    short(&escape_terminal(text), MAX_REASON)
+}
+
+/// `[12:45:30] add-auth/US-005: Sous Chef working (3m 45s)`
+pub fn activity_working(
+    now: Timestamp,
+    offset: i32,
+    prd: &PrdName,
+    task: &TaskId,
+    tier: Tier,
+    seconds: u64,
+) -> String {
+    line(now, offset, prd, task, &format!("{} working ({})", tier.title(), duration(seconds)))
+}
+
+/// `[12:45:30] add-auth/US-005: Sous Chef completed (225s)`
+pub fn activity_done(
+    now: Timestamp,
+    offset: i32,
+    prd: &PrdName,
+    task: &TaskId,
+    tier: Tier,
+    seconds: u64,
+) -> String {
+    line(now, offset, prd, task, &format!("{} completed ({seconds}s)", tier.title()))
+}
+
+/// `[12:45:30] add-auth/US-005: Line Cook escalated to Sous Chef (3 failed attempts)`
+pub fn activity_escalated(
+    now: Timestamp,
+    offset: i32,
+    prd: &PrdName,
+    task: &TaskId,
+    tiers: (Tier, Tier),
+    why: &str,
+) -> String {
+    let text = format!("{} escalated to {} ({})", tiers.0.title(), tiers.1.title(), reason(why));
+    line(now, offset, prd, task, &text)
+}
+
+/// `[12:45:30] add-auth/US-005: Sous Chef failed (the review failed)`
+pub fn activity_failed(
+    now: Timestamp,
+    offset: i32,
+    prd: &PrdName,
+    task: &TaskId,
+    tier: Tier,
+    why: &str,
+) -> String {
+    line(now, offset, prd, task, &format!("{} failed ({})", tier.title(), reason(why)))
+}
+
+/// `⚠️ add-auth/US-005 running 45m (expected ~20m for Sous Chef)`
+pub fn slow(prd: &PrdName, task: &TaskId, tier: Tier, minutes: u64, expected: u64) -> String {
+    format!("⚠️ {} running {minutes}m (expected ~{expected}m for {})", prd.shown(task), tier.title())
+}
+
+/// Returns the name of a worker's log: `add-auth-US-005-sous-2026-01-19-143022.log`. A name that is taken gets a number
+/// from 2 on.
+pub fn worker_log(prd: &PrdName, task: &TaskId, tier: Tier, now: Timestamp, number: u32) -> String {
+    let compact = now.compact();
+    let (date, time) = compact.split_once('-').unwrap_or((&compact, ""));
+    let part = |from: usize, to: usize| date.get(from..to).unwrap_or_default();
+    let day = format!("{}-{}-{}", part(0, 4), part(4, 6), part(6, 8));
+    let number = if number < 2 { String::new() } else { format!("-{number}") };
+    format!("{}-{task}-{tier}-{day}-{time}{number}.log", prd.prefix())
+}

@@ -1,0 +1,169 @@
+//! `prd-X.state.json`: the state file that other programs read and wrote.
+
+use brigade_core::json::from_json;
+use brigade_core::{Json, Object, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::life::{Life, MAX_HISTORY, Stage};
+
+/// The state of a PRD in the form of the state file. It holds the newest 1,000 entries of each list.
+///
+/// Its rows are objects as they were read or made, because rows of other programs have members that Brigade does not
+/// know.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct StateFile {
+    /// The last service.
+    pub session_id: Option<String>,
+    /// When the first service began.
+    pub started_at: Option<String>,
+    /// When the last one began.
+    pub last_start_time: Option<String>,
+    /// The task that runs or waits.
+    pub current_task: Option<String>,
+    /// What happened to tasks.
+    pub task_history: Vec<Object>,
+    /// Escalations.
+    pub escalations: Vec<Object>,
+    /// Reviews.
+    pub reviews: Vec<Object>,
+    /// Absorptions.
+    pub absorptions: Vec<Object>,
+    /// Reviews of the PRD.
+    pub phase_reviews: Vec<Object>,
+    /// Decisions about scope.
+    pub scope_decisions: Vec<Object>,
+    /// Decisions about failures that no person made.
+    pub walkaway_decisions: Vec<Object>,
+}
+
+/// Makes a row; members without a value are left out.
+fn row<const N: usize>(members: [(&str, Json); N]) -> Object {
+    let members = members.into_iter().filter(|(_, value)| !value.is_null());
+    members.map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+fn time(at: Timestamp) -> Json {
+    Json::from(at.to_string())
+}
+
+/// Joins rows that were taken over with ours, and keeps the newest.
+fn joined(mut adopted: Vec<Object>, ours: impl Iterator<Item = Object>) -> Vec<Object> {
+    adopted.extend(ours);
+    let surplus = adopted.len().saturating_sub(MAX_HISTORY);
+    adopted.drain(..surplus);
+    adopted
+}
+
+impl StateFile {
+    /// Makes the state file of a life.
+    pub fn of(life: &Life) -> StateFile {
+        let history = &life.history;
+        let adopted: StateFile =
+            history.adopted.as_ref().and_then(|state| from_json(state).ok()).unwrap_or_default();
+        let tasks = history.tasks.iter().map(|event| {
+            row([
+                ("taskId", Json::from(event.task.as_str())),
+                ("worker", Json::from(event.tier.as_str())),
+                ("status", Json::from(event.status.as_str())),
+                ("timestamp", time(event.at)),
+                ("duration", Json::from(event.seconds.map(|seconds| seconds.max(0.0) as u64))),
+                ("errorCategory", Json::from(event.category)),
+                ("errorSummary", Json::from(event.summary.clone())),
+                ("approach", Json::from(event.approach.clone())),
+            ])
+        });
+        let escalations = history.escalations.iter().map(|(at, task, from, to, reason)| {
+            row([
+                ("taskId", Json::from(task.as_str())),
+                ("from", Json::from(from.as_str())),
+                ("to", Json::from(to.as_str())),
+                ("reason", Json::from(reason.as_str())),
+                ("timestamp", time(*at)),
+            ])
+        });
+        // The state file knows two results; an unclear one is none.
+        let reviews = history.reviews.iter().filter_map(|(at, task, result, reason)| {
+            let result = match result {
+                crate::life::ReviewResult::Pass => "PASS",
+                crate::life::ReviewResult::Fail => "FAIL",
+                crate::life::ReviewResult::Unclear => return None,
+            };
+            Some(row([
+                ("taskId", Json::from(task.as_str())),
+                ("result", Json::from(result)),
+                ("reason", Json::from(reason.as_str())),
+                ("timestamp", time(*at)),
+            ]))
+        });
+        let absorptions = history.absorptions.iter().map(|(at, task, by)| {
+            row([
+                ("taskId", Json::from(task.as_str())),
+                ("absorbedBy", Json::from(by.as_str())),
+                ("timestamp", time(*at)),
+            ])
+        });
+        let phases = history.phase_reviews.iter().map(|event| {
+            row([
+                ("completedTasks", Json::from(event.completed)),
+                ("totalTasks", Json::from(event.total)),
+                ("status", Json::from(event.status.as_str())),
+                ("content", Json::from(event.content.as_str())),
+                ("timestamp", time(event.at)),
+            ])
+        });
+        let scopes = history.scope_decisions.iter().map(|event| {
+            row([
+                ("taskId", Json::from(event.task.as_str())),
+                ("question", Json::from(event.question.as_str())),
+                ("decision", Json::from(event.decision.as_str())),
+                ("rationale", Json::from(event.rationale.as_str())),
+                ("timestamp", time(event.at)),
+                ("reviewedByHuman", Json::from(event.by_person)),
+            ])
+        });
+        let walkaway = history.walkaway_decisions.iter().map(|event| {
+            row([
+                ("taskId", Json::from(event.task.as_str())),
+                ("decision", Json::from(event.decision.as_str())),
+                ("reason", Json::from(event.reason.as_str())),
+                ("failureReason", Json::from(event.failure.as_str())),
+                ("timestamp", time(event.at)),
+            ])
+        });
+        let service = life.service.as_ref();
+        StateFile {
+            session_id: service.map(|service| service.id.clone()).or(adopted.session_id),
+            started_at: adopted.started_at.or(history.started_at.map(|at| at.to_string())),
+            last_start_time: service
+                .map(|service| service.started_at.to_string())
+                .or(adopted.last_start_time),
+            current_task: current_task(life),
+            task_history: joined(adopted.task_history, tasks),
+            escalations: joined(adopted.escalations, escalations),
+            reviews: joined(adopted.reviews, reviews),
+            absorptions: joined(adopted.absorptions, absorptions),
+            phase_reviews: joined(adopted.phase_reviews, phases),
+            scope_decisions: joined(adopted.scope_decisions, scopes),
+            walkaway_decisions: joined(adopted.walkaway_decisions, walkaway),
+        }
+    }
+
+    /// Writes the file: indented, in the order of the members above.
+    pub fn to_text(&self) -> String {
+        let mut text = Vec::new();
+        // Writing to memory cannot fail.
+        let _ = brigade_core::json::write_document(&mut text, self);
+        String::from_utf8_lossy(&text).into_owned()
+    }
+}
+
+/// Returns the task that runs, else the one that waits; of several the oldest.
+fn current_task(life: &Life) -> Option<String> {
+    let running = life.tasks.iter().filter_map(|(id, own)| match &own.stage {
+        Stage::Attempting { since, .. } => Some((0, *since, id)),
+        Stage::Checking(_) | Stage::Waiting(_) => Some((1, own.started_at?, id)),
+        Stage::Open | Stage::Ended(_) => None,
+    });
+    running.min().map(|(_, _, id)| id.to_string())
+}

@@ -1,0 +1,541 @@
+//! Where a PRD stands: the document of `status`, and the object of its brief form.
+
+use brigade_core::{Fingerprint, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::config::Settings;
+use crate::life::{
+    Decision, DecisionId, DecisionKind, Life, Limits, RunSet, Stage, TaskLife, TaskOutcome, Workplace,
+    is_reviewed, progress, unreachable,
+};
+use crate::names::{PrdName, TaskId, Tier};
+use crate::prd::{Complexity, Task, ValidPrd};
+use crate::route::route;
+use crate::service::Outcome;
+
+/// What a status is made from.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    /// The PRD.
+    pub prd: &'a ValidPrd,
+    /// Its name.
+    pub name: &'a PrdName,
+    /// Its path, relative to the workspace.
+    pub path: &'a str,
+    /// What its journal says.
+    pub life: &'a Life,
+    /// The settings.
+    pub settings: &'a Settings,
+    /// Where its tasks are worked on.
+    pub workplace: Workplace,
+    /// The execution fingerprint of now.
+    pub fingerprint: Option<Fingerprint>,
+    /// Whether a service has it now.
+    pub running: bool,
+    /// Its limits.
+    pub limits: Limits,
+    /// Now.
+    pub now: Timestamp,
+}
+
+/// The status of a PRD: schema `brigade.kitchen-status.v1`, to which the façade adds its name.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct StatusReport {
+    /// The name of the feature.
+    pub feature_name: String,
+    /// The PRD.
+    pub prd_path: String,
+    /// How many tasks there are.
+    pub total_tasks: u64,
+    /// How many are done.
+    pub completed_tasks: u64,
+    /// How many are not.
+    pub pending_tasks: u64,
+    /// The task that runs or waits.
+    pub current_task: Option<CurrentTask>,
+    /// How many escalations there were.
+    pub escalations: u64,
+    /// Reviews of the PRD.
+    pub phase_reviews: PhaseReviews,
+    /// Whether somebody should look.
+    pub needs_attention: bool,
+    /// Why.
+    pub attention_reason: Option<String>,
+    /// The tasks, in the order of the file.
+    pub tasks: Vec<TaskRow>,
+    /// What stands before the ids of the tasks.
+    pub prefix: String,
+    /// How the last service ended.
+    pub outcome: Option<Outcome>,
+    /// Whether a service runs.
+    pub running: bool,
+    /// The last service.
+    pub service: Option<String>,
+    /// The branch.
+    pub branch: Option<String>,
+    /// The commit of the task that was integrated last.
+    pub commit: Option<String>,
+    /// The execution fingerprint of now.
+    pub fingerprint: Option<Fingerprint>,
+    /// Whether that was approved.
+    pub approved: bool,
+    /// What waits for somebody.
+    pub decisions: Vec<DecisionRow>,
+    /// The newest escalations.
+    pub escalation_history: Vec<EscalationRow>,
+    /// What was spent.
+    pub budget: BudgetRow,
+    /// What is wrong with the configuration.
+    pub config_issues: Vec<String>,
+    /// What is wrong with the PRD's state.
+    pub issues: Vec<String>,
+}
+
+/// The task that runs or waits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct CurrentTask {
+    /// The task.
+    pub id: TaskId,
+    /// The tier.
+    pub worker: Tier,
+    /// Where it stands.
+    pub status: TaskStatus,
+}
+
+/// Reviews of a PRD.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct PhaseReviews {
+    /// How many there were.
+    pub count: u64,
+    /// The last one.
+    pub last: Option<PhaseRow>,
+    /// The newest ones.
+    pub history: Vec<PhaseRow>,
+}
+
+/// A review of a PRD.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct PhaseRow {
+    /// How many tasks were done.
+    pub completed_tasks: u64,
+    /// How many there were.
+    pub total_tasks: u64,
+    /// What was said.
+    pub status: String,
+    /// The text.
+    pub content: String,
+    /// When.
+    pub timestamp: Timestamp,
+}
+
+/// Where a task stands, in a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the words are those of the reference")]
+pub enum TaskStatus {
+    Pending,
+    Running,
+    Waiting,
+    Complete,
+    AlreadyDone,
+    Absorbed,
+    Blocked,
+    Failed,
+    Skipped,
+    Interrupted,
+    Unreachable,
+}
+
+/// The marker before a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub enum Marker {
+    /// Done and, where review is on for it, reviewed.
+    #[serde(rename = "✓")]
+    Done,
+    /// Running.
+    #[serde(rename = "→")]
+    Running,
+    /// Worked on; waits for review, verification or a decision.
+    #[serde(rename = "◐")]
+    Waiting,
+    /// Not begun.
+    #[serde(rename = "○")]
+    Open,
+}
+
+impl Marker {
+    /// Returns the character.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Marker::Done => "✓",
+            Marker::Running => "→",
+            Marker::Waiting => "◐",
+            Marker::Open => "○",
+        }
+    }
+}
+
+/// A task in a status.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct TaskRow {
+    /// Its id.
+    pub id: TaskId,
+    /// Its title.
+    pub title: String,
+    /// How hard it is, as the file says.
+    pub complexity: Option<Complexity>,
+    /// Whether it is done.
+    pub completed: bool,
+    /// Whether it runs or waits.
+    pub is_current: bool,
+    /// Where it stands.
+    pub status: TaskStatus,
+    /// Its marker.
+    pub marker: Marker,
+    /// The tier that it is with, or that begins.
+    pub tier: Tier,
+    /// Why that tier begins.
+    pub route_reason: String,
+    /// How many attempts were started.
+    pub attempts: u64,
+    /// Whether it went to a higher tier.
+    pub escalated: bool,
+    /// Whether it is reviewed.
+    pub reviewed: bool,
+    /// Its commit.
+    pub commit: Option<String>,
+    /// Its worktree.
+    pub worktree: Option<String>,
+    /// The task that did its work.
+    pub absorbed_by: Option<TaskId>,
+    /// What it cost.
+    pub cost_usd: f64,
+    /// Seconds since it began; of an ended task until its end.
+    pub elapsed: Option<u64>,
+    /// The last error.
+    pub last_error: Option<String>,
+    /// The decision that it waits for.
+    pub decision: Option<DecisionId>,
+}
+
+/// A decision, as people and programs see it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct DecisionRow {
+    /// Its id.
+    pub id: DecisionId,
+    /// What it is about.
+    pub kind: DecisionKind,
+    /// The PRD's name.
+    pub prd: PrdName,
+    /// The task.
+    pub task: Option<TaskId>,
+    /// The words that answer it; none if it is answered by a text.
+    pub choices: Vec<String>,
+    /// What happened.
+    pub context: String,
+    /// When it was asked.
+    pub created_at: Timestamp,
+}
+
+/// An escalation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct EscalationRow {
+    /// The task.
+    pub task: TaskId,
+    /// The tier before.
+    pub from: Tier,
+    /// The tier after.
+    pub to: Tier,
+    /// Why.
+    pub reason: String,
+    /// When.
+    pub timestamp: Timestamp,
+}
+
+/// What was spent, and what may be.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct BudgetRow {
+    /// Dollars.
+    pub cost_usd: f64,
+    /// Minutes of workers.
+    pub minutes: f64,
+    /// Starts of workers.
+    pub attempts: u64,
+    /// The limits.
+    pub limits: Limits,
+}
+
+/// The status in its shortest form, and the status file of supervisors: six members in this order, and the reason only
+/// with attention.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Brief {
+    /// How many tasks are done.
+    pub done: u64,
+    /// How many there are.
+    pub total: u64,
+    /// The task that runs; of several the oldest.
+    pub current: Option<TaskId>,
+    /// Its tier.
+    pub worker: Option<Tier>,
+    /// Seconds since its attempt began.
+    pub elapsed: u64,
+    /// Whether somebody should look.
+    pub attention: bool,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Returns the decision as people and programs see it.
+pub fn decision_row(prd: &PrdName, decision: &Decision) -> DecisionRow {
+    DecisionRow {
+        id: decision.id.clone(),
+        kind: decision.about,
+        prd: prd.clone(),
+        task: decision.task.clone(),
+        choices: decision.about.choices().iter().map(|choice| (*choice).to_owned()).collect(),
+        context: decision.context.clone(),
+        created_at: decision.created_at,
+    }
+}
+
+/// Returns why somebody should look.
+fn attention(view: &View<'_>) -> Option<String> {
+    let shown = |task: &Option<TaskId>| task.as_ref().map_or_else(String::new, |task| format!("{task}: "));
+    if let Some(decision) = view.life.waiting().next() {
+        return Some(format!("{}{}", shown(&decision.task), decision.context));
+    }
+    if view.life.budgets.values().any(|reached| *reached) {
+        return Some("a budget is used up".to_owned());
+    }
+    let service = view.life.service.as_ref()?;
+    // A service that has no end in the journal and does not run was killed.
+    (service.ended.is_none() && !view.running).then(|| "the service was interrupted".to_owned())
+}
+
+/// Returns the running attempt, of several the oldest.
+fn oldest(life: &Life) -> Option<(&TaskId, &TaskLife, Timestamp)> {
+    let running = life.tasks.iter().filter_map(|(id, own)| match &own.stage {
+        Stage::Attempting { since, .. } => Some((id, own, *since)),
+        _ => None,
+    });
+    running.min_by_key(|(_, _, since)| *since)
+}
+
+/// Makes the shortest form of a status.
+///
+/// ```
+/// use brigade_kitchen::show::Brief;
+///
+/// let brief = Brief {
+///     done: 3,
+///     total: 13,
+///     current: Some("US-004".parse()?),
+///     worker: Some(brigade_kitchen::Tier::Sous),
+///     elapsed: 125,
+///     attention: false,
+///     reason: None,
+/// };
+/// let text = r#"{"done":3,"total":13,"current":"US-004","worker":"sous","elapsed":125,"attention":false}"#;
+/// assert_eq!(serde_json::to_string(&brief)?, text);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn brief(view: &View<'_>) -> Brief {
+    let running = oldest(view.life).filter(|_| view.running);
+    let reason = attention(view);
+    Brief {
+        done: view.prd.tasks.iter().filter(|task| view.life.is_done(&task.id)).count() as u64,
+        total: view.prd.tasks.len() as u64,
+        current: running.map(|(id, ..)| id.clone()),
+        worker: running.and_then(|(_, own, _)| own.tier),
+        elapsed: running.map_or(0, |(.., since)| view.now.since(since).as_secs()),
+        attention: reason.is_some(),
+        reason,
+    }
+}
+
+fn task_status(own: &TaskLife, is_unreachable: bool, is_served: bool) -> TaskStatus {
+    match &own.stage {
+        Stage::Ended(TaskOutcome::Complete) => TaskStatus::Complete,
+        Stage::Ended(TaskOutcome::AlreadyDone) => TaskStatus::AlreadyDone,
+        Stage::Ended(TaskOutcome::Absorbed) => TaskStatus::Absorbed,
+        Stage::Ended(TaskOutcome::Blocked) => TaskStatus::Blocked,
+        Stage::Ended(TaskOutcome::Failed) => TaskStatus::Failed,
+        Stage::Ended(TaskOutcome::Skipped) => TaskStatus::Skipped,
+        Stage::Attempting { .. } if is_served => TaskStatus::Running,
+        // Its service is gone, so nothing of it runs.
+        Stage::Attempting { .. } => TaskStatus::Interrupted,
+        Stage::Checking(_) | Stage::Waiting(_) => TaskStatus::Waiting,
+        Stage::Open if own.interrupted => TaskStatus::Interrupted,
+        Stage::Open if is_unreachable => TaskStatus::Unreachable,
+        Stage::Open if 0 < own.attempts => TaskStatus::Waiting,
+        Stage::Open => TaskStatus::Pending,
+    }
+}
+
+fn marker(status: TaskStatus, own: &TaskLife, needs_review: bool) -> Marker {
+    match status {
+        TaskStatus::Complete if needs_review && !own.reviewed => Marker::Waiting,
+        TaskStatus::Complete | TaskStatus::AlreadyDone | TaskStatus::Absorbed => Marker::Done,
+        TaskStatus::Running => Marker::Running,
+        TaskStatus::Pending | TaskStatus::Unreachable => Marker::Open,
+        TaskStatus::Skipped if own.attempts == 0 => Marker::Open,
+        TaskStatus::Waiting
+        | TaskStatus::Interrupted
+        | TaskStatus::Blocked
+        | TaskStatus::Failed
+        | TaskStatus::Skipped => Marker::Waiting,
+    }
+}
+
+fn task_row(view: &View<'_>, task: &Task, is_unreachable: bool) -> TaskRow {
+    let nothing = TaskLife::default();
+    let own = view.life.tasks.get(&task.id).unwrap_or(&nothing);
+    let decision = view.life.decision_of(&task.id).map(|decision| decision.id.clone());
+    let status = match task_status(own, is_unreachable, view.running) {
+        TaskStatus::Pending if decision.is_some() => TaskStatus::Waiting,
+        status => status,
+    };
+    let route = route(task);
+    let tier = own.tier.unwrap_or(route.tier);
+    let needs_review = is_reviewed(tier, view.settings) && own.commit.is_some();
+    let elapsed = own.started_at.map(|started| own.ended_at.unwrap_or(view.now).since(started).as_secs());
+    TaskRow {
+        id: task.id.clone(),
+        title: task.title.clone(),
+        complexity: task.complexity,
+        completed: view.life.is_done(&task.id),
+        is_current: matches!(status, TaskStatus::Running | TaskStatus::Waiting),
+        status,
+        marker: marker(status, own, needs_review),
+        tier,
+        route_reason: route.reason,
+        attempts: own.attempts,
+        escalated: own.escalated,
+        reviewed: own.reviewed,
+        commit: own.commit.clone(),
+        worktree: own.worktree.clone(),
+        absorbed_by: own.absorbed_by.clone(),
+        cost_usd: own.spent.cost_usd(view.settings),
+        elapsed,
+        last_error: own.last_error.clone(),
+        decision,
+    }
+}
+
+/// Makes a status. What is wrong with the configuration is added by the caller.
+pub fn status(view: &View<'_>) -> StatusReport {
+    let life = view.life;
+    let unreachable = unreachable(view.prd, life);
+    let row = |(at, task): (usize, &Task)| task_row(view, task, unreachable[at]);
+    let tasks: Vec<TaskRow> = view.prd.tasks.iter().enumerate().map(row).collect();
+    let done = tasks.iter().filter(|task| task.completed).count() as u64;
+    let total = tasks.len() as u64;
+    let current = tasks
+        .iter()
+        .find(|task| task.status == TaskStatus::Running)
+        .or_else(|| tasks.iter().find(|task| task.status == TaskStatus::Waiting));
+    let phase = |event: &crate::life::PhaseEvent| PhaseRow {
+        completed_tasks: event.completed,
+        total_tasks: event.total,
+        status: event.status.clone(),
+        content: event.content.clone(),
+        timestamp: event.at,
+    };
+    let phases: Vec<PhaseRow> = life.history.phase_reviews.iter().map(phase).collect();
+    let escalation = |(at, task, from, to, reason): &(Timestamp, TaskId, Tier, Tier, String)| EscalationRow {
+        task: task.clone(),
+        from: *from,
+        to: *to,
+        reason: reason.clone(),
+        timestamp: *at,
+    };
+    let ended = view.prd.tasks.iter().filter_map(|task| life.tasks.get(&task.id));
+    let last = ended.filter(|own| own.commit.is_some()).max_by_key(|own| own.ended_at);
+    let attention_reason = attention(view);
+    let approved = life.approval.as_ref().map(|approval| approval.fingerprint);
+    StatusReport {
+        feature_name: view.prd.feature_name.clone(),
+        prd_path: view.path.to_owned(),
+        total_tasks: total,
+        completed_tasks: done,
+        pending_tasks: total - done,
+        current_task: current.map(|task| CurrentTask {
+            id: task.id.clone(),
+            worker: task.tier,
+            status: task.status,
+        }),
+        escalations: life.history.escalation_count,
+        phase_reviews: PhaseReviews {
+            count: life.history.phase_review_count,
+            last: phases.last().cloned(),
+            history: phases,
+        },
+        needs_attention: attention_reason.is_some(),
+        attention_reason,
+        prefix: view.name.prefix().to_owned(),
+        outcome: outcome(view),
+        running: view.running,
+        service: life.service.as_ref().map(|service| service.id.clone()),
+        branch: life
+            .service
+            .as_ref()
+            .and_then(|service| service.branch.clone())
+            .or(view.prd.branch_name.clone()),
+        commit: last.and_then(|own| own.commit.clone()),
+        fingerprint: view.fingerprint,
+        approved: approved.is_some() && approved == view.fingerprint,
+        decisions: life.waiting().map(|decision| decision_row(view.name, decision)).collect(),
+        escalation_history: life.history.escalations.iter().map(escalation).collect(),
+        budget: BudgetRow {
+            cost_usd: life.spent.cost_usd(view.settings),
+            minutes: life.spent.minutes,
+            attempts: life.spent.attempts,
+            limits: view.limits,
+        },
+        config_issues: Vec::new(),
+        issues: issues(view),
+        tasks,
+    }
+}
+
+/// Returns how the last service ended; a task that failed or was skipped keeps a PRD from being complete.
+fn outcome(view: &View<'_>) -> Option<Outcome> {
+    let service = view.life.service.as_ref().filter(|_| !view.running)?;
+    match service.ended {
+        None => Some(Outcome::Interrupted),
+        // Tasks may have been answered or reopened since.
+        Some(Outcome::Complete | Outcome::Paused) => {
+            let set = RunSet::all(view.prd);
+            Some(progress(view.prd, view.life, view.settings, &set, view.workplace).outcome())
+        }
+        ended => ended,
+    }
+}
+
+/// Lists what the file says and the journal does not.
+fn issues(view: &View<'_>) -> Vec<String> {
+    let mut found = Vec::new();
+    if view.life.approval.is_some() {
+        for task in view.prd.tasks.iter().filter(|task| task.passes && !view.life.is_done(&task.id)) {
+            found.push(format!(
+                "{}: `passes` is true in the file, but the task was not done here; it counts after the PRD is approved again",
+                view.name.shown(&task.id)
+            ));
+        }
+    }
+    if 0 < view.life.newer {
+        found.push(format!("{} records are of a newer version of Brigade", view.life.newer));
+    }
+    found
+}
