@@ -3,8 +3,8 @@
 //! [`Json::parse`] reads RFC 8259 strictly and refuses duplicate keys. [`Dialect::Lenient`] also reads what older
 //! programs wrote: `NaN`, duplicate keys and lone surrogates. [`Dialect::WithComments`] reads settings files with
 //! comments. Errors carry the position, never the text. [`members`] reads an object without building a value,
-//! [`reprint`] writes one again, [`PlacedObject`] says where its members are, and [`PlacedValue`] where everything is. All
-//! use the same tokenizer.
+//! [`reprint`] writes one again, [`PlacedObject`] says where its members are, and [`PlacedValue`] where everything is.
+//! All use the same tokenizer.
 //!
 //! [`write_document`] writes a document at once, and a [`DocumentWriter`] member by member. [`Rows`] are a list whose
 //! elements are made when they are written.

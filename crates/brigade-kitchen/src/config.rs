@@ -1,7 +1,7 @@
 //! The configuration of the kitchen: `brigade.config` and `.brigade/kitchen.toml`.
 //!
-//! Both files are data. A value that cannot be used leaves the default and is a warning with its place; where it names a
-//! command, it is an error, and nothing may be started. The order, later wins: defaults, `brigade.config`,
+//! Both files are data. A value that cannot be used leaves the default and is a warning with its place; where it names
+//! a command, it is an error, and nothing may be started. The order, later wins: defaults, `brigade.config`,
 //! `kitchen.toml`, the PRD, flags.
 
 mod import;

@@ -1,28 +1,32 @@
 //! Decides how a crew of coding agents works through a list of tasks.
 //!
 //! Owns PRDs and their validation ([`prd`]), the commands in them ([`Command`]), which tier begins with a task
-//! ([`route()`]), the configuration ([`config`]), worker programs ([`adapter`]), what they say ([`signal`]), and the life of
-//! a PRD ([`life`]). Knows nothing about files on disk, git, processes or the journal's bytes; it receives the bytes of
-//! files and the records of a journal.
+//! ([`route()`]), the configuration ([`config`]), worker programs ([`adapter`]), what they are told ([`prompt`]) and
+//! what they say ([`signal`]), the life of a PRD ([`life`]), what a person approves ([`approval`]), and projections for
+//! people and other programs ([`show`]). Knows nothing about files on disk, git, processes or the journal's bytes; it
+//! receives the bytes of files and the records of a journal.
 //!
 //! ```
 //! use brigade_kitchen::prd::{FaultCode, Lints, read};
 //!
-//! let text = br#"{"featureName": "Login", "tasks": [{"id": "US-001", "title": "Add login", "dependsOn": ["US-009"]}]}"#;
+//! let text = br#"{"featureName": "Login", "tasks": [
+//!     {"id": "US-001", "title": "Add login", "dependsOn": ["US-009"]}]}"#;
 //! let reading = read("prd-login.json", text, Lints::ALL);
 //! assert_eq!(reading.errors[0].code, FaultCode::UnknownDependency);
-//! assert_eq!((reading.errors[0].place.line, reading.errors[0].place.column), (Some(1), Some(89)));
+//! assert_eq!((reading.errors[0].place.line, reading.errors[0].place.column), (Some(2), Some(58)));
 //! ```
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 pub mod adapter;
+pub mod approval;
 mod command;
 pub mod config;
 pub mod life;
 mod names;
 pub mod prd;
+pub mod prompt;
 mod route;
 pub mod service;
 pub mod show;

@@ -75,8 +75,8 @@ macro_rules! text_form {
 
 /// Names one task of a PRD.
 ///
-/// 1 to 64 ASCII letters, digits, `.`, `_` and `-`, and neither `.` nor `..`, so it is safe as a file name. It may begin
-/// with `-`, so it is not safe as a word of its own on a command line.
+/// 1 to 64 ASCII letters, digits, `.`, `_` and `-`, and neither `.` nor `..`, so it is safe as a file name. It may
+/// begin with `-`, so it is not safe as a word of its own on a command line.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TaskId(String);
 

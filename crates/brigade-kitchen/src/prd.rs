@@ -15,7 +15,7 @@ use brigade_core::{Fingerprint, Object, Place};
 use serde::{Deserialize, Serialize};
 
 pub use graph::{Graph, waves};
-pub use lint::Lints;
+pub use lint::{Lints, coverage_kind};
 pub use passes::{NotSet, set_passes};
 pub use read::read;
 
@@ -329,8 +329,8 @@ impl Deref for ValidPrd {
 }
 
 impl Prd {
-    /// Returns the errors that the PRD has when nobody watches: tasks whose verification only looks for files and texts.
-    /// A PRD that says `walkaway` has them as errors already; a flag or the configuration can ask for the same.
+    /// Returns the errors that the PRD has when nobody watches: tasks whose verification only looks for files and
+    /// texts. A PRD that says `walkaway` has them as errors already; a flag or the configuration can ask for the same.
     pub fn walkaway_faults(&self) -> Vec<Fault> {
         let tasks = self.tasks.iter().filter(|task| task.verifies_only_patterns());
         tasks.map(read::pattern_only).collect()

@@ -1,7 +1,7 @@
 //! What a worker says about its attempt: by result file, by tags in its answer, by exit code.
 //!
-//! [`TABLE`] is the only place where a signal is spelled: its tag, its word in the result file, its exit code, its word in
-//! the state file, and what the prompt says about it.
+//! [`TABLE`] is the only place where a signal is spelled: its tag, its word in the result file, its exit code, its
+//! word in the state file, and what the prompt says about it.
 
 mod ending;
 mod result_file;

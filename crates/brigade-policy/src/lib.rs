@@ -40,6 +40,10 @@
 //! [sandbox.install]                      # the same for installations
 //! write_paths = ["~/.local"]
 //!
+//! [kitchen]                              # what a crew of coding agents may do
+//! workers = ["claude"]                   # any that was approved, if absent
+//! skip_permissions = false
+//!
 //! [[auto_approve]]                       # approves calls of agents in a person's place
 //! name = "reads"
 //! tools = ["count-words", "docs.*"]
@@ -95,7 +99,8 @@ pub use failure::Failure;
 pub use fault::{Diagnosis, ErrorLine, Fault, Label, SourceLine};
 pub use label::{LabelProblem, check_label, shown_label};
 pub use policy::{
-    InlineCode, Limits, Observe, Policy, PolicyState, Reads, Rule, SandboxMode, SandboxRules, Standing,
+    InlineCode, KitchenGrants, KitchenRules, Limits, Observe, Policy, PolicyState, Reads, Rule, SandboxMode,
+    SandboxRules, ShellUse, Standing,
 };
 pub use record::{BlockerDetail, PolicyDecision, PolicyRules, SandboxDecision, SandboxSettings};
 pub use ruling::{Ruling, Topic, refuse_inline_code};

@@ -1,5 +1,6 @@
 //! The content of policy.toml, with places.
 
+mod kitchen;
 mod read;
 mod rules;
 
@@ -7,6 +8,8 @@ use std::collections::BTreeMap;
 
 use brigade_catalog::{ApprovalMode, Family, Level, Seconds, ToolSource};
 use brigade_core::{ConfigIssue, Label, Place, Severity};
+
+pub use kitchen::{KitchenGrants, KitchenRules, ShellUse};
 
 use crate::document::Located;
 use crate::{AutoApprove, CallFacts, CallKind};
@@ -35,8 +38,8 @@ impl PolicyState {
     ///
     /// Never fails: invalid bytes give [`PolicyState::Invalid`]. Unknown top-level keys are warnings, as in v0.30,
     /// which ignores them. Other unknown names are errors, because a misspelt restriction must not be ignored: keys in
-    /// `[sandbox]`, `[paths]`, `[environment]`, `[commands]` and `[limits]`, tables with similar names, and a
-    /// `[sandbox]` without a mode. `file` is the name used in places.
+    /// `[sandbox]`, `[paths]`, `[environment]`, `[commands]`, `[limits]` and `[kitchen]`, tables with similar names,
+    /// and a `[sandbox]` without a mode. `file` is the name used in places.
     pub fn parse(file: &str, bytes: Option<&[u8]>) -> PolicyState {
         match bytes {
             None => PolicyState::Missing { file: file.to_owned() },
@@ -350,6 +353,8 @@ pub struct Policy {
     pub limits_place: Option<Place>,
     /// The number of bytes kept of each output stream. The rest is only counted.
     pub max_output_bytes: Option<Located<u64>>,
+    /// What a crew of coding agents may do, `[kitchen]`.
+    pub kitchen: KitchenRules,
     /// The rules that approve calls of agents, `[[auto_approve]]`, in file order.
     pub auto_approve: Vec<AutoApprove>,
     /// The warnings. With errors the policy would be invalid.

@@ -232,7 +232,7 @@ settings! {
     verify_claims: bool = true, "VERIFY_CLAIMS", "verify_claims", bound;
     /// Effects of verification; without it those of the policy, and never more
     verification_effects: Option<Vec<String>> = None, "", "verification.effects", bound;
-    /// Search changed lines for TODO, FIXME, HACK and XXX
+    /// Search changed lines for marks of open work, such as `HACK`
     todo_scan_enabled: bool = true, "TODO_SCAN_ENABLED", "todo_scan_enabled", bound;
     /// Warn when a PRD has only `pattern` verification
     verification_warn_grep_only: bool = true, "VERIFICATION_WARN_GREP_ONLY", "verification_warn_grep_only", free;

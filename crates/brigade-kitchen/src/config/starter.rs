@@ -4,32 +4,12 @@ use std::fmt::Write as _;
 
 use super::keys::{KEYS, Key, Settings};
 
-const HEAD: &str = "\
-# The kitchen: how a crew of coding agents works through a PRD.
-# Every key stands here with its default; remove the `#` before a key to change it. Keys marked [approved] are part of
-# what a person approves: when they change, nothing starts until `brigade kitchen approve` was repeated.
-# `brigade.config` is read before this file; this file wins.
-";
+const HEAD: &str = include_str!("starter/head.toml");
 
 /// The longest line.
 const WIDTH: usize = 100;
 
-const ADAPTER: &str = "
-# Rows for worker programs that Brigade does not know. They stand before its own. [approved]
-# [[adapter]]
-# id = \"my-agent\"
-# program = \"my-agent\"                  # the first word of the command
-# prompt = \"stdin\"                      # or \"file\", with {prompt_file} in args
-# args = [\"--json\"]                     # added unless they are there
-# narrow = [\"--permissions\", \"edit\"]    # flags for narrow permissions
-# skip = [\"--yes-to-all\"]               # flags that skip permissions, when config and policy say so
-# answer = \"json:result\"                # or \"text\", \"jsonl:TYPE:PATH\", \"file\" with {answer_file} in args
-# cost = \"json:total_cost_usd\"
-# tokens = [\"json:usage.input\", \"json:usage.output\"]
-# limit = [\"limit reached.*resets (?P<reset>.+)\"]
-# write_paths = [\"~/.my-agent\"]
-# env_labels = [\"MY_AGENT_KEY\"]
-";
+const ADAPTER: &str = include_str!("starter/adapter.toml");
 
 /// Returns the text of a new `kitchen.toml`. Nothing in it is set, so it changes nothing.
 pub fn starter() -> String {
@@ -54,6 +34,7 @@ pub(super) fn render(settings: &Settings, is_set: &dyn Fn(&Key) -> bool) -> Stri
             entry(&mut text, key, settings, is_set(key));
         }
     }
+    text.push('\n');
     text.push_str(ADAPTER);
     text
 }

@@ -36,8 +36,8 @@ impl Life {
         life
     }
 
-    /// Applies one record. A record that does not fit, such as the end of an attempt that never began, changes only what
-    /// it names.
+    /// Applies one record. A record that does not fit, such as the end of an attempt that never began, changes only
+    /// what it names.
     pub fn apply(&mut self, at: Timestamp, record: &Record) {
         match record {
             Record::Approved { fingerprint, items, passed, .. } => {

@@ -83,8 +83,8 @@ pub struct Ask {
 
 /// Tells the next step of a task whose dependencies are done.
 ///
-/// The step is the same until a record changes the life, so whatever a killed service had begun is begun again, and what
-/// it had recorded is not.
+/// The step is the same until a record changes the life, so whatever a killed service had begun is begun again, and
+/// what it had recorded is not.
 pub fn next(task: &Task, life: &Life, settings: &Settings, workplace: Workplace) -> Step {
     let nothing = TaskLife::default();
     let own = life.tasks.get(&task.id).unwrap_or(&nothing);

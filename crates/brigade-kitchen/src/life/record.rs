@@ -329,7 +329,7 @@ records! {
         task: TaskId,
         /// The attempt's run.
         run: RunId,
-        /// Where there are some, as `file:line: TODO`.
+        /// Where there are some, as `file:line: marker`.
         found: Vec<String>,
     }
     /// The executive reviewed.

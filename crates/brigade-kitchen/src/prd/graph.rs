@@ -147,8 +147,8 @@ impl Graph {
     }
 }
 
-/// Returns the waves of tasks: each wave depends only on those before it. Tasks in a cycle, and those behind one, are in
-/// none.
+/// Returns the waves of tasks: each wave depends only on those before it. Tasks in a cycle, and those behind one, are
+/// in none.
 ///
 /// `is_wanted` chooses the tasks; the others count as done.
 pub fn waves(graph: &Graph, is_wanted: impl Fn(usize) -> bool) -> Vec<Vec<usize>> {

@@ -107,6 +107,14 @@ pub(super) fn check(prd: &Prd, lints: Lints, report: &mut impl FnMut(Fault)) {
     }
 }
 
+/// Returns what the title of a task asks for: `connect`, `flow`, `create` or `other`.
+pub fn coverage_kind(task: &Task) -> &'static str {
+    let title = Words::of(&task.title);
+    let kinds = ["connect", "flow", "create"].into_iter().zip(COVERAGE);
+    let found = kinds.into_iter().find(|(_, (words, _))| words.iter().any(|word| title.has(word)));
+    found.map_or("other", |(kind, _)| kind)
+}
+
 /// Returns what the verification of a task lacks for its title.
 fn coverage(task: &Task) -> Option<String> {
     let title = Words::of(&task.title);

@@ -29,9 +29,10 @@ const TOP: &[&str] = &[
     "commands",
     "limits",
     "auto_approve",
+    "kitchen",
 ];
 /// The tables that v0.30 does not know. Everything in them is intended for Brigade.
-const TABLES: &[&str] = &["sandbox", "paths", "environment", "commands", "limits", "auto_approve"];
+const TABLES: &[&str] = &["sandbox", "paths", "environment", "commands", "limits", "auto_approve", "kitchen"];
 const SANDBOX: &[&str] =
     &["mode", "observe", "reads", "read_paths", "write_paths", "local_sockets", "tool", "install"];
 const TOOL_SANDBOX: &[&str] = &["mode", "observe", "reads", "read_paths", "write_paths", "local_sockets"];
@@ -127,6 +128,11 @@ fn top(reader: &mut Reader<'_>, table: &DeTable<'_>, policy: &mut Policy) {
                 limits(reader, value, policy);
             }
             "auto_approve" => policy.auto_approve = super::rules::read(reader, value, TOP),
+            "kitchen" => {
+                if let Some(table) = reader.table("kitchen", value) {
+                    policy.kitchen = super::kitchen::read(reader, place, table, TOP);
+                }
+            }
             name => {
                 let is_table = match value.get_ref() {
                     DeValue::Array(entries) => {
@@ -143,12 +149,12 @@ fn top(reader: &mut Reader<'_>, table: &DeTable<'_>, policy: &mut Policy) {
     }
 }
 
-fn texts(reader: &mut Reader<'_>, field: &str, place: Place, value: &Value<'_>) -> Rule<String> {
+pub(super) fn texts(reader: &mut Reader<'_>, field: &str, place: Place, value: &Value<'_>) -> Rule<String> {
     Rule { place: Some(place), items: reader.strings(field, value) }
 }
 
 /// Reads a list of effects. One that is probably misspelt is a warning, because an entry may have its own effects.
-fn effects(reader: &mut Reader<'_>, field: &str, place: Place, value: &Value<'_>) -> Rule<String> {
+pub(super) fn effects(reader: &mut Reader<'_>, field: &str, place: Place, value: &Value<'_>) -> Rule<String> {
     let rule = texts(reader, field, place, value);
     for (index, effect) in rule.items.iter().enumerate() {
         if let Some(meant) = misspelt_effect(&effect.value) {
@@ -251,7 +257,7 @@ fn pass(reader: &mut Reader<'_>, place: Place, value: &Value<'_>) -> Rule<Label>
     Rule { place: Some(place), items }
 }
 
-fn paths(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> Vec<Located<String>> {
+pub(super) fn paths(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> Vec<Located<String>> {
     let mut items = reader.strings(field, value);
     items.retain(|path| {
         let legal = !path.value.chars().any(char::is_control);

@@ -1,0 +1,62 @@
+//! What the next attempt is told about the one before.
+
+use super::Writer;
+use crate::life::{CommandResult, Feedback, TaskLife};
+use crate::signal::break_tags;
+
+/// Returns the first line of a feedback block. That of a failed review is as the specification has it.
+pub fn feedback(feedback: &Feedback) -> String {
+    match feedback {
+        Feedback::Review(reason) => {
+            let first = reason.trim().lines().next().unwrap_or_default();
+            format!("⚠️ PREVIOUS ATTEMPT FAILED EXECUTIVE REVIEW: {}", break_tags(first))
+        }
+        Feedback::Command { is_test: true, result: CommandResult::TimedOut, .. } => {
+            "⚠️ PREVIOUS ATTEMPT: the test command hung and was ended at its time limit".to_owned()
+        }
+        // The other texts have parts of others only in their second half, which is quoted below.
+        Feedback::Command { .. } | Feedback::Markers(_) => format!("⚠️ PREVIOUS ATTEMPT: {feedback}"),
+        Feedback::Attempt(_) => "⚠️ PREVIOUS ATTEMPT: it did not count".to_owned(),
+        Feedback::Manual(_) => "⚠️ PREVIOUS ATTEMPT: a person checked it and found it not done".to_owned(),
+        Feedback::Conflict(_) => {
+            "⚠️ PREVIOUS ATTEMPT: the work conflicts with that of other tasks".to_owned()
+        }
+        Feedback::CommitRefused(_) => "⚠️ PREVIOUS ATTEMPT: the commit was refused".to_owned(),
+    }
+}
+
+pub(super) fn write(writer: &mut Writer, life: &TaskLife) {
+    if let Some(last) = &life.feedback {
+        writer.section("Feedback");
+        writer.line(&format!("{} (kind of failure: {})", feedback(last), last.class()));
+        match last {
+            Feedback::Attempt(text) | Feedback::CommitRefused(text) => writer.quoted("why", text),
+            Feedback::Review(text) => writer.quoted("the review", text),
+            Feedback::Manual(text) => writer.quoted("a person", text),
+            Feedback::Command { command, output, .. } => {
+                writer.quoted("the command", command);
+                writer.quoted("its last lines", output);
+            }
+            Feedback::Markers(found) => {
+                writer.line("Lines that you changed have TODO, FIXME, HACK or XXX. Do what they say, or take them out:");
+                writer.quoted_list("markers", found);
+            }
+            Feedback::Conflict(files) => {
+                writer.line("The branch moved on. Your work stands on the new state; adapt it there:");
+                writer.quoted_list("files with conflicts", files);
+            }
+        }
+    }
+    if life.interrupted {
+        writer.section("Interruption");
+        writer.line("The attempt before was interrupted. What it changed is in the working directory; check it first.");
+    }
+    if let Some(guidance) = &life.guidance {
+        writer.section("Guidance");
+        writer.quoted("whoever decided to try again says", guidance);
+    }
+    for (question, answer) in &life.scope {
+        writer.section("What belongs to the task");
+        writer.quoted("a question and its answer", &format!("{question}\n{answer}"));
+    }
+}
