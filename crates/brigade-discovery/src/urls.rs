@@ -40,7 +40,8 @@ pub(crate) fn without_path(word: &str) -> String {
     format!("{before}{host}{}", if has_more { format!("/{MARK}") } else { String::new() })
 }
 
-/// Returns whether a URL in a word may hold a secret: in its user, its query, or a step of its path that nobody would type.
+/// Returns whether a URL in a word may hold a secret: in its user, its query, or a step of its path that nobody would
+/// type.
 pub(crate) fn may_hold_secret(word: &str) -> bool {
     let Some((_, rest)) = word.split_once("://") else { return false };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();

@@ -25,6 +25,9 @@ use crate::room::{CATALOG, RUNTIMES, Room, rel};
 /// The largest file that is read.
 const LIMIT: u64 = 4 << 20;
 
+/// The most tools of a registration: nobody reviews more, and each is put into the text of the catalog.
+const MOST: usize = 1_000;
+
 /// Options of a registration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegisterRequest {
@@ -95,6 +98,11 @@ impl Tools {
             && (found.errors.is_empty() || !found.tools.is_empty())
         {
             found.rename(id)?;
+        }
+        if MOST < found.tools.len() {
+            let message =
+                format!("there are {} tools, and at most {MOST} are registered at once", found.tools.len());
+            found.errors.push(refusal("too_many_tools", "tools".to_owned(), &message));
         }
         let mut target = Target::of(room, request)?;
         let mut report = RegisterReport {
@@ -303,12 +311,14 @@ fn put_all(
             };
             report.errors.push(refusal("id_taken", format!("{id}.id"), message));
         }
-        let others = catalog.tools().iter().filter(|other| other.id != tool.id);
+        let earlier = tools[..index].iter().map(|earlier| &earlier.tool);
+        let others = catalog.tools().iter().chain(earlier).filter(|other| other.id != tool.id);
         let taken = |other: &Tool| {
             names().any(|name| other.aliases.iter().any(|alias| same_label(alias, name)))
                 || tool.aliases.iter().any(|alias| other.id == alias.as_str())
         };
-        if others.into_iter().any(taken) {
+        let mut others = others;
+        if others.any(taken) {
             report.errors.push(refusal("alias_taken", format!("{id}.aliases"), "another tool has this name"));
         }
         let of_id =

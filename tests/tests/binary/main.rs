@@ -44,6 +44,7 @@ mod packs;
 mod projections_workflow;
 mod readme_tour;
 mod register;
+mod register_hostile;
 mod register_refs;
 mod register_walk;
 mod registry_checks;

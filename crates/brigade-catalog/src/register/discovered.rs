@@ -284,8 +284,11 @@ pub fn source_changes<'t>(
                 });
             }
             Err(_) => {
-                let label = reference.rsplit_once('@').and_then(|(_, place)| place.split_once('/'));
-                if !is_unclear(label.map_or("", |(label, _)| label)) {
+                let place = reference.rsplit_once('@').and_then(|(_, place)| place.split_once('/'));
+                let (label, scope) = place.unwrap_or_default();
+                // A tool of the user may come from the files of another workspace.
+                let is_elsewhere = tool.origin.level == Level::User && !scope.starts_with("user");
+                if !is_elsewhere && !is_unclear(label) {
                     found.push(change);
                 }
             }
@@ -328,4 +331,34 @@ fn differences(tool: &Tool, runtime: Option<&Runtime>, now: &DiscoveredEntry) ->
         compare("timeout", seconds(runtime.timeout.map(Seconds::get)), seconds(after));
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(level: Level, reference: &str, head: &str, gone: usize) {
+        let text = format!(
+            "{head}[[tool]]\nid = 'x'\nname = 'x'\nfamily = 'mcp'\n[tool.source]\nref = '{reference}'\nfingerprint = 'a'\n"
+        );
+        let catalog = Catalog::parse("t", level, text.as_bytes());
+        let unread = DiscoveryIssue {
+            harness: Some("codex".to_owned()),
+            ..DiscoveryIssue::new(IssueCode::FileInvalid, "broken")
+        };
+        let found = source_changes(&catalog, None, &[], &[unread]);
+        assert_eq!(found.len(), gone, "{reference}");
+        assert!(found.iter().all(|change| change.differences.is_none()));
+    }
+
+    #[test]
+    fn a_definition_is_gone_where_it_was_looked_for() {
+        check(Level::Project, "mcp:x@cursor/project", "", 1);
+        check(Level::Project, "mcp:x@cursor/user#2", "", 1);
+        check(Level::Project, "mcp:x@codex/user", "", 0);
+        check(Level::Project, "mcp:x@cursor/user", "[registry]\nharnesses = ['claude']\n", 0);
+        check(Level::User, "mcp:x@cursor/project", "", 0);
+        check(Level::User, "mcp:x@cursor/user", "", 1);
+    }
 }

@@ -1,0 +1,251 @@
+//! `tools register` under pressure: two at once, killed, files that cannot be written, and sources of strangers.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::disallowed_methods, reason = "tests set up files and look at what the binary left")]
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use brigade_tests::Site;
+use serde_json::Value;
+
+const KEPT: &str =
+    "# mine\n[[tool]]\nid = \"own\" # the first\nname = \"Own\"\nfamily = \"script\"\ncommand = \"sh\"\n";
+
+fn site() -> Site {
+    let site = Site::empty();
+    site.workspace.write(".brigade/tools.toml", KEPT);
+    site
+}
+
+fn cli(id: &str) -> String {
+    format!("id: {id}\nsource: {{type: cli, command: jq}}\n")
+}
+
+fn source(site: &Site, name: &str, bytes: impl AsRef<[u8]>) -> String {
+    let file = site.beside(name);
+    fs::write(&file, bytes).unwrap();
+    file.display().to_string()
+}
+
+fn catalog(site: &Site) -> String {
+    site.workspace.read_text(".brigade/tools.toml")
+}
+
+fn codes(document: &Value) -> Vec<&str> {
+    document["errors"].as_array().unwrap().iter().map(|row| row["code"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn registrations_at_once_all_land() {
+    let site = site();
+    let files: Vec<String> = (0..6)
+        .map(|n| {
+            source(
+                &site,
+                &format!("{n}.yaml"),
+                format!("id: s{n}\nsource: {{type: mcp, transport: stdio, command: 'server {n}'}}\n"),
+            )
+        })
+        .collect();
+    let start = |file: &String| {
+        let mut command = site.brigade.command(["tools", "register", file]);
+        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    };
+    let running: Vec<_> = files.iter().map(start).collect();
+    for mut child in running {
+        assert!(child.wait().unwrap().success());
+    }
+    let text = catalog(&site);
+    assert!(text.starts_with(KEPT), "{text}");
+    let runtimes = site.workspace.read_text(".brigade/tools/runtimes.toml");
+    for n in 0..6 {
+        assert!(text.contains(&format!("id = \"s{n}\"")), "{text}");
+        assert!(runtimes.contains(&format!("command = \"server {n}\"")), "{runtimes}");
+    }
+    assert_eq!(site.json(["list"]).expect(0)["valid"], true);
+}
+
+#[test]
+fn a_killed_registration_leaves_whole_files_and_can_be_repeated() {
+    let site = site();
+    let file = source(&site, "s.yaml", "id: srv\nsource: {type: mcp, transport: stdio, command: server}\n");
+    for delay in 0..12 {
+        site.workspace.write(".brigade/tools.toml", KEPT);
+        let _ = fs::remove_file(site.workspace.path().join(".brigade/tools/runtimes.toml"));
+        let mut command = site.brigade.command(["tools", "register", &file]);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        // Whenever it is killed, the files are whole.
+        let end = Instant::now() + Duration::from_millis(delay * 2);
+        while Instant::now() < end && child.try_wait().unwrap().is_none() {
+            std::thread::yield_now();
+        }
+        let _ = child.kill();
+        child.wait().unwrap();
+        let text = catalog(&site);
+        assert!(text == KEPT || text.starts_with(KEPT) && text.contains("id = \"srv\""), "{text}");
+        assert_eq!(site.json(["list"]).expect(0)["valid"], true);
+        if text == KEPT {
+            site.json(["register", &file]).expect(0);
+        }
+        let runtimes = site.workspace.read_text(".brigade/tools/runtimes.toml");
+        assert_eq!(runtimes.matches("[[runtime]]").count(), 1, "{runtimes}");
+    }
+    // A runtime that was left without its tool is taken.
+    site.workspace.write(".brigade/tools.toml", KEPT);
+    site.json(["register", &file]).expect(0);
+    // One that somebody enabled is not.
+    site.workspace.write(".brigade/tools.toml", KEPT);
+    site.workspace.replace(".brigade/tools/runtimes.toml", "enabled = false", "enabled = true");
+    assert_eq!(codes(&site.json(["register", &file]).expect(1)), ["id_taken"]);
+}
+
+#[test]
+fn names_that_are_taken_are_refused_in_every_form() {
+    let site = site();
+    site.add_to_catalog("aliases = [\"mine\"]\n");
+    let before = catalog(&site);
+    for (name, text, code) in [
+        ("alias-of-alias.yaml", "id: x\naliases: [MINE]\nsource: {type: cli, command: jq}\n", "alias_taken"),
+        ("alias-of-id.yaml", "id: x\naliases: [own]\nsource: {type: cli, command: jq}\n", "alias_taken"),
+        (
+            "alias-twice.yaml",
+            "tools:\n- id: x\n  aliases: [z]\n  source: {type: cli, command: jq}\n- id: y\n  aliases: [Z]\n  source: {type: cli, command: jq}\n",
+            "alias_taken",
+        ),
+        ("id-of-alias.yaml", "id: mine\nsource: {type: cli, command: jq}\n", "alias_taken"),
+        (
+            "twice.yaml",
+            "tools:\n- id: x\n  source: {type: cli, command: jq}\n- id: x\n  source: {type: cli, command: jq}\n",
+            "id_taken",
+        ),
+        (
+            "twice.toml",
+            "[[tool]]\nid = 'x'\nname = 'x'\nfamily = 'skill'\n[[tool]]\nid = 'x'\nname = 'x'\nfamily = 'skill'\n",
+            "file_invalid",
+        ),
+    ] {
+        let file = source(&site, name, text);
+        let found = site.json(["register", &file]).expect(1);
+        assert!(codes(&found).contains(&code), "{name}: {found}");
+        assert_eq!(catalog(&site), before, "{name}");
+    }
+}
+
+#[test]
+fn entries_of_our_own_form_wait_for_a_review() {
+    let site = site();
+    let text = "[[tool]]\nid = 'jq'\nname = 'jq'\nfamily = 'script'\ncommand = 'jq'\nenabled = true\napproval_mode = 'never'\n\
+        effects = ['local-read']\npermissions = ['read']\n[tool.install]\ncommand = 'apt install jq'\n\n[[tool]]\nid = 'doc'\nname = 'Doc'\nfamily = 'skill'\n";
+    let file = source(&site, "tools.toml", text);
+    let document = site.json(["register", &file]).expect(0);
+    let notes: Vec<&str> =
+        document["notes"].as_array().unwrap().iter().map(|row| row["code"].as_str().unwrap()).collect();
+    assert_eq!(notes, ["enabled_ignored", "approval_mode_ignored"]);
+    let jq = site.json(["show", "jq"]).expect(0)["tool"].clone();
+    assert_eq!(
+        (&jq["enabled"], &jq["contract"]["approval_mode"]),
+        (&Value::from(false), &Value::from("always"))
+    );
+    assert_eq!(
+        (&jq["contract"]["effects"], &jq["contract"]["permissions"]),
+        (&serde_json::json!(["local-read"]), &serde_json::json!(["read"]))
+    );
+    assert_eq!(site.json(["show", "doc"]).expect(0)["tool"]["enabled"], true);
+    assert!(catalog(&site).starts_with(KEPT));
+}
+
+#[test]
+fn what_cannot_be_written_stays_as_it_was() {
+    let site = site();
+    let file = source(&site, "jq.yaml", cli("jq"));
+    let folder = site.workspace.path().join(".brigade");
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o500)).unwrap();
+    // Root writes everywhere.
+    if fs::write(folder.join("probe"), "").is_err() {
+        assert_ne!(site.tools(["register", &file]).code(), Some(0));
+        assert_eq!(catalog(&site), KEPT);
+    }
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
+    let _ = fs::remove_file(folder.join("probe"));
+    site.workspace.write(".brigade/tools/runtimes.toml", "[[runtime]\n");
+    let broken = site.json(["register", &file]).expect(1);
+    assert_eq!(
+        (codes(&broken), &broken["errors"][0]["file"]),
+        (vec!["target_invalid"], &Value::from(".brigade/tools/runtimes.toml"))
+    );
+    assert_eq!(
+        (catalog(&site).as_str(), site.workspace.read_text(".brigade/tools/runtimes.toml").as_str()),
+        (KEPT, "[[runtime]\n")
+    );
+    site.workspace.write(".brigade/tools/runtimes.toml", "");
+    site.workspace.write(".brigade/tools.toml", "schema = 9\n");
+    assert_eq!(codes(&site.json(["register", &file]).expect(1)), ["target_invalid"]);
+    assert_eq!(catalog(&site), "schema = 9\n");
+    // A place that is no directory.
+    fs::write(site.workspace.home().join(".config"), "a file").unwrap();
+    assert_ne!(site.tools(["register", &file, "--level", "user"]).code(), Some(0));
+}
+
+#[test]
+fn files_of_strangers_are_refused_in_time() {
+    let site = site();
+    let pipe = site.beside("pipe.yaml");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let around = site.beside("loop.yaml");
+    symlink(&around, &around).unwrap();
+    let directory = site.beside("directory.yaml");
+    fs::create_dir(&directory).unwrap();
+    let bomb = {
+        let line = |n: usize| format!("a{n}: &a{n} [{}]\n", vec![format!("*a{}", n - 1); 9].join(","));
+        "a0: &a0 [x]\n".to_owned() + &(1..30).map(line).collect::<String>() + "tools: *a29\n"
+    };
+    let files = [
+        pipe.display().to_string(),
+        around.display().to_string(),
+        directory.display().to_string(),
+        source(&site, "bomb.yaml", bomb),
+        source(&site, "deep.json", "[".repeat(3 << 20)),
+        source(&site, "deep.yaml", format!("a: {}", "[".repeat(3 << 20))),
+        source(&site, "large.json", "[".repeat(10 << 20)),
+        source(&site, "deep.toml", format!("a = {}", "[".repeat(1 << 20))),
+        source(&site, "latin.yaml", b"id: caf\xe9\n"),
+        source(&site, "latin.toml", b"[[tool]]\nid = 'caf\xe9'\n"),
+        source(&site, "empty.yaml", ""),
+        source(&site, "control.yaml", "id: \"a\\e[2Jb\"\nsource: {type: cli, command: jq}\n"),
+    ];
+    for file in &files {
+        let start = Instant::now();
+        let run = site.tools(["register", file]);
+        assert!(start.elapsed() < Duration::from_secs(20), "{file} took {:?}", start.elapsed());
+        assert!(matches!(run.code(), Some(1..=3)), "{file}: {run}");
+        assert!(
+            !run.stderr_text().contains('\u{1b}') && !run.stdout_text().contains('\u{1b}'),
+            "{file}: {run}"
+        );
+        assert_eq!(catalog(&site), KEPT, "{file}");
+    }
+    // An id that looks like an option is an id.
+    let file = source(&site, "option.yaml", cli("--help"));
+    site.json(["register", &file]).expect(0);
+    site.tools(["show", "--json", "--", "--help"]).assert_code(0);
+}
+
+#[test]
+fn many_tools_are_written_in_time_and_more_are_refused() {
+    let site = site();
+    let many = |count: usize| {
+        let tools: String =
+            (0..count).map(|n| format!("- {{id: t{n}, source: {{type: cli, command: jq}}}}\n")).collect();
+        source(&site, "many.yaml", format!("tools:\n{tools}"))
+    };
+    let start = Instant::now();
+    let refused = site.json(["register", &many(10_000)]).expect(1);
+    assert_eq!(codes(&refused), ["too_many_tools"]);
+    assert_eq!(catalog(&site), KEPT);
+    assert_eq!(site.json(["register", &many(1_000)]).expect(0)["registered_count"], 1_000);
+    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
+    assert!(catalog(&site).starts_with(KEPT));
+}
