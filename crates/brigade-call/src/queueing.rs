@@ -99,10 +99,34 @@ impl Plan {
     /// # Errors
     /// With every reason why the call cannot be approved.
     pub fn approvable(&self, call: &Call) -> Result<Binding, Vec<Blocker>> {
-        let mut reasons: Vec<Blocker> = self.changes_since_queued(call).iter().map(changed).collect();
+        let changes = self.changes_since_queued(call);
+        let mut reasons: Vec<Blocker> = changes
+            .iter()
+            .map(|change| self.written_anew(call, change).unwrap_or_else(|| changed(change)))
+            .collect();
         let counts = |blocker: &&Blocker| blocker.code != "policy_env_missing";
         reasons.extend(self.blockers().iter().filter(counts).cloned());
         if reasons.is_empty() { Ok(self.binding().clone()) } else { Err(reasons) }
+    }
+
+    /// Returns the reason if only v0.30 wrote the arguments in another way: nobody changed them.
+    fn written_anew(&self, call: &Call, change: &Change) -> Option<Blocker> {
+        let is_only_written = *change == Change::Args
+            && call.planned_binding.is_none()
+            && &call.args == self.args()
+            && call.tool_id == self.tool_id();
+        let differs = |(name, text): (&String, &String)| {
+            (call.arguments.get(name) != Some(text)).then(|| format!("`{name}`"))
+        };
+        let names: Vec<String> = self.arguments().iter().filter_map(differs).collect();
+        is_only_written.then(|| {
+            let message = format!(
+                "nobody changed the arguments, but Brigade v0.30 writes values in another way, such as `True` for \
+                 `true`: {}",
+                names.join(", ")
+            );
+            Blocker::new(change.code(), message).field("args").hint("queue the call again, and approve the new one")
+        })
     }
 
     /// Lists changes that a person would approve without seeing them. v0.30 records have other fingerprints, so only

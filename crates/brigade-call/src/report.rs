@@ -1,7 +1,7 @@
 //! Rows of calls in documents.
 
 use brigade_core::text::escape_terminal;
-use brigade_core::{Dialect, ErrorKind, Json, Object, closest};
+use brigade_core::{Dialect, ErrorKind, Json, Object, Spell, closest};
 use brigade_policy::{Blocker, BlockerDetail, ErrorLine, Failure};
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +34,15 @@ pub struct BatchRow {
     pub status: Option<String>,
     /// Why nothing was stored.
     pub error: Option<ErrorLine>,
+    /// The code of that error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// What to do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub help: Option<String>,
+    /// The tools that could be meant.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub candidates: Vec<String>,
     /// All reasons against the call, as sentences.
     pub blockers: Vec<String>,
     /// The same reasons with code, place and fix.
@@ -89,15 +98,25 @@ impl PassedOver {
 
 impl BatchRow {
     /// Says why nothing was stored; with the reasons of the plan, when the line has one.
-    pub fn refused(line: usize, error: ErrorLine, plan: Option<&Plan>) -> BatchRow {
+    pub fn refused(line: usize, failure: &Failure, plan: Option<&Plan>, speller: &dyn Spell) -> BatchRow {
+        let help = failure.faults().0.help.map(|help| help.spelled(speller, None).to_string());
+        let reasons = plan.map(Plan::reason_details).unwrap_or_default();
+        // An error with one reason has its code.
+        let code = match reasons.as_slice() {
+            [only] => only.code.as_ref().map(ToString::to_string),
+            _ => None,
+        };
         BatchRow {
             line,
             created: false,
             call_id: None,
             status: None,
-            error: Some(error),
+            code: Some(code.unwrap_or_else(|| failure.code().to_owned())),
+            help,
+            candidates: failure.could_be().to_vec(),
+            error: Some(ErrorLine::new(failure.code(), failure.to_string())),
             blockers: plan.map(Plan::reasons).unwrap_or_default(),
-            blocker_details: plan.map(Plan::reason_details).unwrap_or_default(),
+            blocker_details: reasons,
         }
     }
 
@@ -109,6 +128,9 @@ impl BatchRow {
             call_id: Some(call.id.as_str().to_owned()),
             status: Some(call.status.as_str().to_owned()),
             error: None,
+            code: None,
+            help: None,
+            candidates: Vec::new(),
             blockers: plan.reasons(),
             blocker_details: plan.reason_details(),
         }

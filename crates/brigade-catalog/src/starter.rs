@@ -2,13 +2,13 @@
 
 mod ignore;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use brigade_core::{ErrorKind, Explained, Hint, NextStep, closest};
 use brigade_discovery::program;
 
 use crate::fields::KNOWN_HARNESSES;
-use crate::model::{Family, Tool};
+use crate::model::{Catalog, Family, Tool};
 
 pub use ignore::{IGNORED, IgnoreChange, merge_ignore};
 
@@ -65,7 +65,7 @@ pub enum StarterTools {
     /// The built-in tools, with a projection for every harness.
     #[default]
     BuiltIn,
-    /// The built-in tools, with projections for these harnesses.
+    /// The built-in tools, with projections for these harnesses; `detected` stands for those that are installed.
     For(Vec<String>),
     /// The built-in tools, with projections for the harnesses whose program is installed.
     Detected,
@@ -140,16 +140,23 @@ impl StarterTools {
             StarterTools::Empty => return Ok(Starter::of("", 0, &[])),
             StarterTools::BuiltIn => harnesses().collect(),
             StarterTools::For(names) => {
-                let unknown = names.iter().find(|name| !KNOWN_HARNESSES.contains(&name.as_str()));
-                if let Some(name) = unknown {
+                let is_known = |name: &str| name == DETECTED || KNOWN_HARNESSES.contains(&name);
+                if let Some(name) = names.iter().find(|name| !is_known(name)) {
                     return Err(NoStarter::UnknownHarness(name.clone()));
                 }
-                names.iter().map(String::as_str).collect()
+                let mut chosen: Vec<&str> = Vec::new();
+                for name in names {
+                    chosen.extend(if name == DETECTED {
+                        detected(is_installed)
+                    } else {
+                        vec![name.as_str()]
+                    });
+                }
+                let mut seen = BTreeSet::new();
+                chosen.retain(|name| seen.insert(*name));
+                chosen
             }
-            StarterTools::Detected => {
-                let is_there = |name: &&&str| programs(name).iter().any(|program| is_installed(program));
-                KNOWN_HARNESSES.iter().filter(is_there).copied().collect()
-            }
+            StarterTools::Detected => detected(is_installed),
         };
         if harnesses.is_empty() {
             return Err(NoStarter::NoneDetected);
@@ -169,6 +176,15 @@ impl Starter {
     }
 }
 
+/// The word that stands for the harnesses whose program is installed.
+const DETECTED: &str = "detected";
+
+/// Returns the harnesses whose program is installed.
+fn detected(is_installed: &dyn Fn(&str) -> bool) -> Vec<&'static str> {
+    let is_there = |name: &&&str| programs(name).iter().any(|program| is_installed(program));
+    KNOWN_HARNESSES.iter().filter(is_there).copied().collect()
+}
+
 /// Returns the names of a harness's program.
 fn programs(harness: &str) -> Vec<&str> {
     match (program(harness), harness) {
@@ -182,6 +198,38 @@ fn programs(harness: &str) -> Vec<&str> {
 /// Returns the built-in tools, with a projection for every harness.
 pub fn tools() -> Vec<Tool> {
     tools_for(&harnesses().collect::<Vec<_>>())
+}
+
+/// Returns the built-in tools with the harnesses that a person chose for those that a catalog has already: all, unless
+/// the entry of each has fewer.
+pub fn tools_beside(catalog: &Catalog) -> Vec<Tool> {
+    let is_built_in = |tool: &&Tool| {
+        let source = SOURCES.iter().find(|source| source.tool_id == tool.id.as_str());
+        source.is_some_and(|source| tool.source_path.as_deref() == Some(source.path))
+    };
+    let present: Vec<&Tool> = catalog.tools().iter().filter(is_built_in).collect();
+    if present.is_empty() || present.iter().any(|tool| has_older_harnesses(tool)) {
+        return tools();
+    }
+    let has = |name: &&str| present.iter().any(|tool| tool.supported_harnesses.iter().any(|own| own == name));
+    tools_for(&KNOWN_HARNESSES.iter().copied().filter(has).collect::<Vec<_>>())
+}
+
+/// The harnesses that v0.11 added for the built-in tools of v0.9.
+const ADDED: [&str; 3] = ["grok", "amp", "crush"];
+
+/// The lists of harnesses that v0.7 wrote.
+const SHORT: [&[&str]; 2] = [&["claude", "codex"], &["claude", "codex", "opencode"]];
+
+/// Returns whether a built-in entry has the complete list of harnesses of an older version. Then no person chose them.
+///
+/// A person can choose what v0.7 wrote with `init --harness`, which writes another description.
+pub(crate) fn has_older_harnesses(tool: &Tool) -> bool {
+    let own = &tool.supported_harnesses;
+    let has = |name: &str| own.iter().any(|own| own == name);
+    let is_short = SHORT.iter().any(|list| list.len() == own.len() && list.iter().all(|name| has(name)));
+    let is_placeholder = tool.description.as_deref().is_none_or(|text| text.ends_with(" placeholder."));
+    is_short && is_placeholder || harnesses().all(|name| has(name) != ADDED.contains(&name))
 }
 
 fn tools_for(harnesses: &[&str]) -> Vec<Tool> {
@@ -259,6 +307,8 @@ mod tests {
     fn harnesses_are_chosen_or_detected() {
         let chosen = StarterTools::For(vec!["claude".to_owned(), "gemini".to_owned()]);
         check_harnesses(&chosen, &[], &["claude", "gemini"]);
+        let both = StarterTools::For(vec!["detected".to_owned(), "claude".to_owned(), "codex".to_owned()]);
+        check_harnesses(&both, &["codex"], &["codex", "claude"]);
         check_harnesses(&StarterTools::Detected, &["cn", "codex", "scripts"], &["codex", "continue"]);
         assert_eq!(starter(&StarterTools::Detected, &["scripts"]), Err(NoStarter::NoneDetected));
         let unknown = StarterTools::For(vec!["claud".to_owned()]);
@@ -301,6 +351,50 @@ mod tests {
             let merged = merge(&text, &tools(), existing).unwrap();
             assert_eq!((merged.text.as_str(), merged.skipped.len()), (text.as_str(), 4));
         }
+    }
+
+    /// Issue 13: bringing the built-in tools up to date must not undo what a person chose.
+    #[test]
+    fn harnesses_that_a_person_chose_stay() {
+        let text = |harnesses: &[&str]| {
+            let chosen = StarterTools::For(harnesses.iter().map(|name| (*name).to_owned()).collect());
+            starter(&chosen, &[]).unwrap().text
+        };
+        let parse = |text: &str| Catalog::parse("tools.toml", Level::Project, text.as_bytes());
+        let merged = |text: &str| merge(text, &tools_beside(&parse(text)), Existing::Keep).unwrap();
+        let chosen = text(&["claude", "codex"]);
+        assert_eq!(merged(&chosen).text, chosen);
+        let fewer = chosen.split("\n[[tool]]\nid = \"antislop\"").next().unwrap();
+        let again = parse(&merged(fewer).text);
+        assert_eq!(again.tool("antislop").unwrap().supported_harnesses, ["claude", "codex"]);
+        // Complete lists of v0.9 and v0.7 were not chosen.
+        let older: Vec<&str> = harnesses().filter(|name| !ADDED.contains(name)).collect();
+        for older in [text(&older), chosen.replace("description", "domain")] {
+            let merged = merged(&older);
+            assert_eq!(merged.updated.len(), 4, "{older}");
+            let catalog = parse(&merged.text);
+            assert!(catalog.tools().iter().all(|tool| tool.projections.len() == 21));
+        }
+    }
+
+    #[test]
+    fn comments_in_a_list_of_an_older_version_stay() {
+        let older: Vec<String> = harnesses()
+            .filter(|name| !ADDED.contains(name))
+            .map(|name| format!("  \"{name}\", # {name}\n"))
+            .collect();
+        let text = format!(
+            "[[tool]]\nid = \"simplify\"\nname = \"S\"\nfamily = \"slash-command\"\n\
+             source_path = \"tools/simplify.md\"\nsupported_harnesses = [\n{}  # the end\n]\n",
+            older.concat()
+        );
+        let merged = merge(&text, &tools()[..1], Existing::Keep).unwrap().text;
+        let added = "  \"scripts\", # scripts\n  # the end\n  \"grok\",\n  \"amp\",\n  \"crush\",\n]\n";
+        assert!(
+            merged.contains(&format!("supported_harnesses = [\n{}", older.concat().trim_end())),
+            "{merged}"
+        );
+        assert!(merged.contains(added), "{merged}");
     }
 
     #[test]

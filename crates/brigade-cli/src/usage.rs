@@ -3,9 +3,11 @@
 use std::ffi::OsString;
 use std::mem::ManuallyDrop;
 
+use brigade::command::argv::Argv;
+use brigade::core::Json;
 use brigade::redact::Redactor;
 use brigade::{Exit, Report, SchemaId};
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, FromArgMatches as _};
 use serde::{Deserialize, Serialize};
 
@@ -52,9 +54,71 @@ pub(crate) fn explain(
         ErrorKind::DisplayVersion if shape.json => output.document(&VersionReport::new(), Exit::Done),
         ErrorKind::DisplayVersion => output.text(&trouble.render().to_string()),
         _ => {
-            let text = Redactor::new(&[]).redact_str(&trouble.render().to_string());
+            let text = with_meant(trouble, words, trouble.render().to_string());
+            let text = Redactor::new(&[]).redact_str(&text);
             if shape.json { output.document(&report(&text), Exit::Usage) } else { output.misuse(&text) }
         }
+    }
+}
+
+/// Adds the command that was probably meant to a message of clap that has no tip.
+fn with_meant(trouble: &clap::Error, words: &[OsString], text: String) -> String {
+    match meant(trouble, words) {
+        Some(command) if !text.contains("\n  tip: ") => {
+            text.replacen("\n\n", &format!("\n\n  tip: did you mean `{command}`?\n\n"), 1)
+        }
+        _ => text,
+    }
+}
+
+/// Returns the command line that was probably meant: a command below the right word, or arguments as JSON.
+fn meant(trouble: &clap::Error, words: &[OsString]) -> Option<String> {
+    let said = |kind: ContextKind| match trouble.get(kind) {
+        Some(ContextValue::String(word)) => Some(word.as_str()),
+        _ => None,
+    };
+    let words: Vec<&str> = words.iter().skip(1).map(|word| word.to_str()).collect::<Option<_>>()?;
+    let typed = |parts: &[&[&str]]| {
+        let words = std::iter::once("brigade").chain(parts.concat()).map(str::to_owned).collect();
+        Argv::new(words).ok().map(|argv| argv.to_string())
+    };
+    let place = |word: &str| words.iter().position(|typed| *typed == word);
+    match trouble.kind() {
+        ErrorKind::InvalidSubcommand => {
+            let word = said(ContextKind::InvalidSubcommand)?;
+            let at = place(word)?;
+            let (before, rest) = (&words[..at], &words[at + 1..]);
+            if word == "help" {
+                return typed(&[before, rest, &["--help"]]);
+            }
+            let command = Arguments::command();
+            let groups = command.get_subcommands();
+            // The words of the wrong group are left out, not the options before them.
+            let options: Vec<&str> = before.iter().filter(|word| word.starts_with('-')).copied().collect();
+            let has_values = options.iter().any(|word| !matches!(*word, "--json" | "--quiet" | "--verbose"));
+            let mut groups = groups.filter(|_| !has_values);
+            match groups.find(|group| group.get_name() == word || group.find_subcommand(word).is_some())? {
+                group if group.get_name() == word => typed(&[&options, &[word], rest]),
+                group => typed(&[&options, &[group.get_name(), word], rest]),
+            }
+        }
+        ErrorKind::UnknownArgument => {
+            let word = said(ContextKind::InvalidArg)?;
+            let at = place(word).filter(|_| !word.starts_with('-'))?;
+            match words.as_slice() {
+                ["tools", "call", "queue" | "plan", ..] => {
+                    let pairs = words[at..].iter().map(|word| word.split_once('='));
+                    let pairs: Vec<(&str, &str)> = pairs.collect::<Option<_>>()?;
+                    let args = Json::object(pairs.into_iter().map(|(name, value)| (name, Json::from(value))));
+                    typed(&[&words[..at], &["--args", &args.to_compact()]])
+                }
+                ["tools", "find", query @ ..] if query.iter().all(|word| !word.starts_with('-')) => {
+                    typed(&[&["tools", "search", &query.join(" ")]])
+                }
+                _ => None,
+            }
+        }
+        _ => None,
     }
 }
 
@@ -131,6 +195,29 @@ mod tests {
         assert_eq!(text("brigade help tools call"), text("brigade tools call --help"));
         assert_eq!(text("brigade help"), text("brigade --help"));
         assert!(text("brigade help tools coll").contains("'coll'"));
+    }
+
+    /// Issue 13: a command in the wrong place was only refused.
+    #[test]
+    fn a_command_in_the_wrong_place_is_answered_with_the_right_one() {
+        for (line, command) in [
+            ("brigade doctor", Some("brigade tools doctor")),
+            ("brigade --json list", Some("brigade --json tools list")),
+            ("brigade brief", Some("brigade work brief")),
+            ("brigade call run --next", Some("brigade tools call run --next")),
+            ("brigade tools work brief", Some("brigade work brief")),
+            ("brigade tools help call", Some("brigade tools call --help")),
+            ("brigade tools find words", Some("brigade tools search words")),
+            (
+                "brigade tools call queue words path=a.txt n=1",
+                Some(r#"brigade tools call queue words --args '{"path":"a.txt","n":"1"}'"#),
+            ),
+            ("brigade nonsense", None),
+            ("brigade tools list words", None),
+        ] {
+            let words = words(line);
+            assert_eq!(meant(&parse(&words).unwrap_err(), &words).as_deref(), command, "{line}");
+        }
     }
 
     #[test]

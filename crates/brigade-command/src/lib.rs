@@ -26,6 +26,7 @@ pub use argv::Argv;
 pub use path::find_program;
 pub use programs::{Password, Program, Role, is_code_name};
 pub use reads::{
-    Chain, Entry, Files, Kind, Link, NotBound, Reads, Seen, code_of_arguments, missing_script, what_it_reads,
+    Chain, Entry, Files, Kind, Link, NotBound, Reads, Seen, code_of_arguments, missing_script, never_bound,
+    what_it_reads,
 };
 pub use variables::is_dangerous_variable;

@@ -12,6 +12,7 @@ mod python;
 mod script;
 mod search;
 mod started;
+mod unbound;
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -25,6 +26,7 @@ pub use chain::{Chain, Link};
 pub(crate) use python::is_launching_module;
 pub(crate) use script::code_words;
 pub use script::{code_of_arguments, missing_script};
+pub use unbound::never_bound;
 
 /// The maximum number of tests that are bound one by one.
 const MOST_TESTS: usize = 1024;

@@ -81,6 +81,8 @@ next_steps! {
     ShowParity = "show-parity";
     /// List the harnesses.
     ListHarnesses = "list-harnesses";
+    /// List the profiles of agents.
+    ListProfiles = "list-profiles";
 
     /// Queue a call of a tool.
     QueueCall(String) = "queue-call";
@@ -238,6 +240,7 @@ impl NextStep {
             | N::SyncForced
             | N::ShowParity
             | N::ListHarnesses
+            | N::ListProfiles
             | N::ListCalls
             | N::ListApprovedCalls
             | N::RunNext

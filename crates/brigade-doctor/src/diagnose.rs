@@ -71,13 +71,12 @@ pub fn diagnose_tool(state: &ToolState<'_>, now: Timestamp, found: &mut ToolIssu
         return;
     }
     contract::contract(tool, state.catalog, state.files, &mut found.own);
-    registry::registry(tool, &mut found.own);
+    let refuses_inline_code = state.policy.as_ref().and_then(|facts| facts.state.refuses_inline_code());
+    registry::registry(tool, refuses_inline_code.as_ref(), found);
     let before_files = found.own.len();
     if let Some(files) = state.files {
         files::files(tool, files, now, &mut found.own);
-        let is_refused =
-            state.policy.as_ref().is_some_and(|facts| facts.state.refuses_inline_code().is_some());
-        files::command(tool, files, is_refused, &mut found.own);
+        files::command(tool, files, refuses_inline_code.is_some(), &mut found.own);
         switching::arguments(tool, files, &mut found.switching);
     }
     if let Some(presence) = state.presence {

@@ -129,7 +129,7 @@ macro_rules! issue_types {
 issue_types! {
     Catalog {
         Config = "config", Error, "The catalog or one of its entries is invalid",
-            "The entry cannot be projected or called until it is fixed. Other entries are not affected.", Remedy::Edit;
+            "An entry with an error cannot be projected or called until it is fixed; calls of other tools run. Until the file has no error, commands that read all of it (`list`, `plan`, `apply`, `doctor`) exit with 1.", Remedy::Edit;
         UnknownKey = "unknown_key", Warning, "Unknown key",
             "The key has no effect. It may be misspelled or in the wrong table.", Remedy::Edit;
         ConfigWarning = "config_warning", Warning, "A valid value that is probably a mistake",
@@ -215,6 +215,10 @@ issue_types! {
             "Calls are refused. Put the steps into a reviewed script and use that as the command.", Remedy::Edit;
         InlineCode = "inline_code", Info, "A command with code for an interpreter",
             "The code is reviewed and approved with the command. `inline_code = \"refuse\"` under `[commands]` in policy.toml refuses such commands.", Remedy::Edit;
+        CodeNotBound = "code_not_bound", Error, "A command with code that an approval does not bind",
+            "Calls are refused. Name the file to run in the command, without variables or options that say where code is found.", Remedy::Edit;
+        ShellWords = "shell_words", Info, "A command with words that only a shell reads",
+            "No shell reads a command: `|`, `>` or `&&` is an argument of the program. Put the steps into a script and use that as the command.", Remedy::Edit;
         InvalidMcpServer = "invalid_mcp_server", Warning, "An invalid MCP server entry",
             "Each entry of mcpServers must be an object with a command.", Remedy::Edit;
         MissingTimeout = "missing_timeout", Warning, "An MCP server without a timeout",

@@ -43,7 +43,7 @@ pub struct Snapshot<'a> {
     pub unreadable: Vec<BrokenFile>,
     /// Quarantine files.
     pub quarantines: Vec<Quarantine>,
-    /// Whether the calls are still as v0.30 wrote them.
+    /// Whether v0.30 was used in the workspace.
     pub is_of_v030: bool,
     /// The runs.
     pub runs: &'a [RunState],

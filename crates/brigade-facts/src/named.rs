@@ -48,38 +48,20 @@ impl NamedFiles {
     /// Lists why the call may not run: code that no approval can bind, and a script that is not there.
     pub(crate) fn blockers(&self, tool: &Tool) -> Vec<Blocker> {
         let blocker = |what: &NotBound| {
-            let (message, hint) = match what {
-                NotBound::Folder(folder) => (
-                    format!(
-                        "the command runs code from the folder `{}`, which holds more than an approval binds",
-                        escape_terminal(folder)
-                    ),
-                    "name the file to run in `command`, or a folder of less than 10000 files and 256 MiB",
-                ),
-                NotBound::Link(link) => (
-                    format!(
-                        "the command runs code from `{}`, a link to a directory outside of the workspace, which an approval does not bind",
-                        escape_terminal(link)
-                    ),
-                    "remove the link, or name the files to run in `command`",
-                ),
-                NotBound::Variable(name) => (
-                    format!(
-                        "the command sets `{}`, which says where code is found, and an approval does not bind that code",
-                        escape_terminal(name)
-                    ),
-                    "name the code in `command` itself, or set the variable in a script of the workspace that the command runs",
-                ),
-                NotBound::FoundFiles => (
-                    "the command runs files that `find` finds, and an approval does not bind them".to_owned(),
-                    "name the file to run in `command`",
-                ),
-                NotBound::Option(option) => (
-                    format!("the option `{option}` runs code that an approval does not bind"),
-                    "name the file to run in `command`",
-                ),
+            let hint = match what {
+                NotBound::Folder(_) => {
+                    "name the file to run in `command`, or a folder of less than 10000 files and 256 MiB"
+                }
+                NotBound::Link(_) => "remove the link, or name the files to run in `command`",
+                NotBound::Variable(_) => {
+                    "name the code in `command` itself, or set the variable in a script of the workspace that the command runs"
+                }
+                NotBound::FoundFiles | NotBound::Option(_) => "name the file to run in `command`",
             };
-            Blocker::new("code_not_bound", message).at(tool.place_of("command")).field("command").hint(hint)
+            Blocker::new("code_not_bound", what.to_string())
+                .at(tool.place_of("command"))
+                .field("command")
+                .hint(hint)
         };
         let missing = self.missing.iter().map(|script| {
             let shown = Redactor::new(&[]).redact_str(script);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use brigade_core::codes::{self, ErrorCode};
-use brigade_core::{ErrorKind, Explained, Hint, Json, Place};
+use brigade_core::{ErrorKind, Explained, Hint, Json, NextStep, Place};
 use brigade_policy::Gate;
 use thiserror::Error;
 
@@ -41,7 +41,10 @@ impl Explained for UnknownProfile {
     }
 
     fn hints(&self) -> Vec<Hint> {
-        self.near.iter().map(|near| format!("did you mean `{near}`?").into()).collect()
+        match &self.near {
+            Some(near) => vec![format!("did you mean `{near}`?").into()],
+            None => vec![NextStep::ListProfiles.into()],
+        }
     }
 
     fn is_about_request(&self) -> bool {

@@ -67,7 +67,7 @@ pub enum QueueError {
     /// The call of the checkpoint was approved by v0.30, which bound nothing, so it cannot be resumed.
     #[error(
         "checkpoint {id} belongs to a call that was approved by Brigade v0.30, which bound nothing, so call {call} \
-         cannot be resumed; queue the call again"
+         cannot be resumed"
     )]
     NothingBound {
         /// The checkpoint.

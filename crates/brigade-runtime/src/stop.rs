@@ -115,6 +115,9 @@ impl Supervisor<'_> {
         }
         match &seen.standing {
             Standing::Running(process) => {
+                if let Some(issue) = foreign_issue(runtime, &seen) {
+                    return Ok(StopOutcome::Refused { issue });
+                }
                 let mark = seen.record.instance().map(mark);
                 let writer = seen.record.log_writer();
                 let ended = kill_detached(process, writer.as_ref(), mark.as_deref(), GRACE);

@@ -410,7 +410,8 @@ fn shown(path: Option<&RelPath>, configured: impl FnOnce() -> String) -> String 
 pub(crate) fn standing_issue(runtime: &Runtime, seen: &Seen) -> Option<RuntimeIssue> {
     let pid_path = shown(seen.paths.pid.as_ref(), || runtime.pid_path());
     match &seen.standing {
-        Standing::Stopped | Standing::Running(_) => None,
+        Standing::Stopped => None,
+        Standing::Running(_) => foreign_issue(runtime, seen),
         Standing::Stale(_) => foreign_issue(runtime, seen).or_else(|| {
             // The log writer ends when all processes of the runtime have ended.
             let lives_on = seen.record.log_writer().is_some_and(|writer| writer.is_alive());
@@ -435,9 +436,24 @@ pub(crate) fn standing_issue(runtime: &Runtime, seen: &Seen) -> Option<RuntimeIs
 
 /// Returns why a pid file is kept although it does not name the runtime: it names another living process.
 ///
-/// If the record has the same pid, Brigade wrote the file and the system reused the pid; the file is stale.
+/// If the record has the same pid, Brigade wrote the file and the system reused the pid; the file is stale. A runtime
+/// that runs may have written the pid of one of its own processes.
 pub(crate) fn foreign_issue(runtime: &Runtime, seen: &Seen) -> Option<RuntimeIssue> {
-    let Standing::Stale(Some(pid)) = seen.standing else { return None };
+    let pid = match (&seen.standing, seen.pid_file) {
+        (Standing::Stale(Some(pid)), _) => *pid,
+        (Standing::Running(own), PidFile::Pid(pid)) => {
+            let writer = seen.record.log_writer();
+            let is_own = |root: &ProcessIdentity| system::belongs(pid, root);
+            // Elsewhere it is not known whose child a process is.
+            if !cfg!(target_os = "linux") || is_own(own) || writer.as_ref().is_some_and(is_own) {
+                return None;
+            }
+            pid
+        }
+        (Standing::Stopped | Standing::Running(_) | Standing::Unmanaged(_) | Standing::Stale(None), _) => {
+            return None;
+        }
+    };
     if seen.record.identity().is_some_and(|identity| identity.pid() == pid) {
         return None;
     }

@@ -63,8 +63,14 @@ impl Holder {
     /// Returns whether the holder is the process, descends from it or is in its session; `None` when the system does
     /// not tell who it is.
     pub(crate) fn belongs_to(&self, root: &ProcessIdentity) -> Option<bool> {
-        self.pid.map(|pid| platform::belongs(pid, root.pid()))
+        self.pid.map(|pid| belongs(pid, root))
     }
+}
+
+/// Returns whether a process is another one, descends from it or is in its session. Only Linux tells more than whether
+/// it is the process.
+pub(crate) fn belongs(pid: u32, root: &ProcessIdentity) -> bool {
+    platform::belongs(pid, root.pid())
 }
 
 /// The ports that someone listens on.

@@ -33,8 +33,8 @@ const NEUTRAL: &str = "scripts";
 pub struct DefaultsRequest {
     /// Whether to only report what would be done.
     pub dry_run: bool,
-    /// Whether to replace existing entries. Kept entries gain missing harnesses and projections. Existing sources are
-    /// always kept.
+    /// Whether to replace existing entries. Kept entries of older versions gain missing harnesses and projections.
+    /// Existing sources are always kept.
     pub existing: Existing,
     /// Whether to write the ignore lines.
     pub ignore: Ignore,
@@ -114,7 +114,8 @@ pub struct DefaultSource {
 
 impl Setup<'_> {
     /// Adds the built-in tools and their sources. Other text in the catalog stays, including comments. Entries of older
-    /// versions gain missing harnesses and projections. Paths of sources are made absolute with `absolute`.
+    /// versions gain missing harnesses and projections; those that a person chose stay. Paths of sources are made
+    /// absolute with `absolute`.
     ///
     /// Writes nothing if the catalog is invalid, or if another entry has the id of a built-in tool. The result then
     /// lists what would have been added.
@@ -127,12 +128,11 @@ impl Setup<'_> {
         absolute: impl Fn(&str) -> String,
     ) -> Result<Defaults, Failure> {
         let scope = self.projection_scope()?;
-        let tools = scoped(scope.as_ref());
         let mut done = Defaults {
             dry_run: request.dry_run,
             force: request.existing == Existing::Overwrite,
-            default_count: tools.len(),
-            projection_scope: scope.map(|scope| scope.into_iter().collect()),
+            default_count: starter::SOURCES.len(),
+            projection_scope: scope.clone().map(|scope| scope.into_iter().collect()),
             gitignore: "skipped".to_owned(),
             ..Defaults::default()
         };
@@ -159,10 +159,16 @@ impl Setup<'_> {
             return Ok(done);
         };
         // In an invalid catalog, added entries would not be read.
-        done.errors = errors_of(&Catalog::parse(CATALOG, Level::Project, before.as_bytes()));
+        let catalog = Catalog::parse(CATALOG, Level::Project, before.as_bytes());
+        done.errors = errors_of(&catalog);
         if !done.errors.is_empty() {
             return Ok(done);
         }
+        let tools = match request.existing {
+            Existing::Keep => starter::tools_beside(&catalog),
+            Existing::Overwrite => starter::tools(),
+        };
+        let tools = scoped(tools, scope.as_ref());
         let merged = match merge(&before, &tools, request.existing) {
             Ok(merged) => merged,
             Err(error) => {
@@ -228,9 +234,8 @@ impl Setup<'_> {
     }
 }
 
-/// Returns the built-in tools with the selected harnesses.
-fn scoped(scope: Option<&BTreeSet<String>>) -> Vec<Tool> {
-    let mut tools = starter::tools();
+/// Leaves only the selected harnesses of tools.
+fn scoped(mut tools: Vec<Tool>, scope: Option<&BTreeSet<String>>) -> Vec<Tool> {
     if let Some(scope) = scope {
         for tool in &mut tools {
             tool.supported_harnesses.retain(|harness| scope.contains(harness));

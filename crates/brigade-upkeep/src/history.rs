@@ -6,12 +6,12 @@ use std::ops::ControlFlow;
 use std::sync::Mutex;
 
 use brigade_call::{
-    ADOPTED_STATUS, CHECKPOINTS, Call, CallStatus, CheckpointStatus, ContractLabels, RUNS, Receipt,
+    ADOPTED_STATUS, CALLS, CHECKPOINTS, Call, CallStatus, CheckpointStatus, ContractLabels, RUNS, Receipt,
     RecordVersion, ToolUse,
 };
 use brigade_core::{CallId, Fingerprint, Json};
 use brigade_doctor::{BrokenFile, Quarantine, RunState, asks};
-use brigade_facts::ToolFacts;
+use brigade_facts::{CATALOG, CONFIG_LIMIT, ToolFacts};
 use brigade_fs::{FileKind, Lines};
 use brigade_queue::{Calls, Chain, ExaminedReceipt, StoredCheckpoint, StoredReceipt, Verification, View};
 
@@ -69,7 +69,7 @@ pub struct HistoryFacts {
     pub unreadable: Vec<BrokenFile>,
     /// Quarantine files.
     pub quarantines: Vec<Quarantine>,
-    /// Whether the calls are still as v0.30 wrote them.
+    /// Whether v0.30 was used in the workspace.
     pub is_of_v030: bool,
     /// All runs, newest first.
     pub runs: Vec<RunState>,
@@ -137,7 +137,7 @@ fn call_facts(
         call_counts: view.call_counts()?,
         unreadable: unreadable_calls(site)?.into_iter().chain(inbox).collect(),
         quarantines: quarantines(site)?,
-        is_of_v030: is_of_v030(view)?,
+        is_of_v030: is_of_v030(site, view)?,
         ..HistoryFacts::default()
     })
 }
@@ -179,9 +179,21 @@ fn add_runs(
     Ok(())
 }
 
-/// Tells whether the calls were not adopted yet, by the first one.
-fn is_of_v030(view: &View<'_>) -> Result<bool, UpkeepError> {
-    let mut is_of_v030 = false;
+/// The first line of every catalog that v0.30 wrote.
+const CATALOG_OF_V030: &[u8] =
+    b"# Local portable tool and skill catalog. Brigade inspects this file but does not sync projections.";
+
+/// Tells whether v0.30 was used: it wrote the first call or the catalog, or its journal was adopted and the copy is
+/// still there.
+fn is_of_v030(site: &Site<'_>, view: &View<'_>) -> Result<bool, UpkeepError> {
+    let fs = site.fs();
+    let is_adopted = fs.exists(&rel(&format!("{CALLS}.0.30.0")))?;
+    let wrote_catalog =
+        || fs.read(&rel(CATALOG), CONFIG_LIMIT).is_ok_and(|text| text.starts_with(CATALOG_OF_V030));
+    let mut is_of_v030 = is_adopted || wrote_catalog();
+    if is_of_v030 {
+        return Ok(true);
+    }
     view.for_each_call(&Calls::All, &mut |stored| {
         is_of_v030 = stored.version == RecordVersion::Adopted;
         ControlFlow::Break(())
@@ -481,6 +493,9 @@ fn resume_blockers(
     match found {
         None => Ok(vec!["its call is not in the queue".to_owned()]),
         Some(stored) => match stored.call.status {
+            CallStatus::Waiting | CallStatus::ResumePending if stored.call.approval.is_none() => {
+                Ok(vec!["Brigade v0.30 approved its call, which bound nothing".to_owned()])
+            }
             CallStatus::Waiting | CallStatus::ResumePending => Ok(replanner.changes(&stored.call)?.said),
             status => Ok(vec![format!("its call is {status}")]),
         },

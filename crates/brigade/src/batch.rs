@@ -70,7 +70,7 @@ impl Calls {
                 continue;
             }
             let refused = |error: Error, plan: Option<&Plan>| {
-                Line::Refused(Box::new(BatchRow::refused(number, error.line(&self.room.speller()), plan)))
+                Line::Refused(Box::new(BatchRow::refused(number, &error, plan, &self.room.speller())))
             };
             group.push(match plan_line(&self.room, &config, &mut facts, &line) {
                 Ok(plan) => match plan.not_to_be_queued(blocked) {

@@ -40,9 +40,10 @@ impl Doctor {
         let checkpoint = queue
             .checkpoints
             .iter()
-            .map(|found| &found.stored.checkpoint)
-            .filter(|checkpoint| checkpoint.status == CheckpointStatus::Pending);
+            .filter(|found| found.stored.checkpoint.status == CheckpointStatus::Pending);
         let pending_checkpoints: Vec<_> = checkpoint.collect();
+        // An answer lets only these go on.
+        let mut answerable = pending_checkpoints.iter().rev().filter(|found| found.blockers.is_empty());
         let is_down = |facts: &&brigade_runtime::RuntimeFacts| facts.enabled && !facts.running();
         let top = |areas: &[Area]| {
             doctor::top_issue_of(&self.room, issues.iter().filter(|issue| areas.contains(&issue.area())))
@@ -52,7 +53,7 @@ impl Doctor {
             is_valid: config.catalog.is_valid(),
             is_policy_valid: config.policy.standing() != Standing::Invalid,
             oldest: oldest.as_ref(),
-            checkpoint: pending_checkpoints.last().map(|checkpoint| &checkpoint.id),
+            checkpoint: answerable.next().map(|found| &found.stored.checkpoint.id),
             runnable: count("approved").saturating_sub(stale),
             pending_rows,
             issues: &issues,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use brigade_catalog::{Catalog, Level, Tool};
-use brigade_core::NextStep;
+use brigade_core::{NextStep, Place};
 use brigade_doctor::{ConfigFile, Issue, PinState, Snapshot, diagnose};
 use brigade_facts::{ToolFacts, ToolReader, parse_json};
 use brigade_policy::ErrorLine;
@@ -77,7 +77,8 @@ impl Tools {
                 let mut hints = catalog.issues().iter().filter_map(|issue| issue.hint.as_ref());
                 let is_missing = hints.any(|hint| hint.step() == Some(&NextStep::Init));
                 match (catalog.is_valid(), is_missing) {
-                    (true, _) => NextStep::AddDefaults,
+                    // A catalog that a person left empty: the built-in tools are not proposed.
+                    (true, _) => NextStep::Edit(Place::file(CATALOG)),
                     (false, true) => NextStep::Init,
                     (false, false) => NextStep::Diagnose,
                 }
@@ -153,12 +154,14 @@ impl Tools {
             ContractHealth::of(contract, shown_issues(&self.room, own))
         };
         let contracts: Vec<ContractHealth> = tools.iter().map(health).collect();
+        let errors = load::errors_of(&config.catalog);
         Ok(ContractsReport {
             schema: ContractsReport::SCHEMA,
             target: self.room.target(),
             config_path: self.room.absolute(CATALOG),
             valid: config.catalog.is_valid(),
-            errors: load::errors_of(&config.catalog),
+            diagnosis: load::diagnosis(&self.room, &errors),
+            errors,
             contract_count: contracts.len(),
             contracts,
             issue_count: issues.len(),

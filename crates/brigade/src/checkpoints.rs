@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use brigade_call::{Call, CallStatus, Checkpoint};
+use brigade_call::{Call, CallStatus, Checkpoint, CheckpointRefusal};
 use brigade_core::{CallId, CheckpointId, Hint, IdPrefix, NextStep};
 use brigade_policy::Blocker;
 use brigade_queue::{Answer, QueueError, StoredCall, StoredCheckpoint};
@@ -170,6 +170,18 @@ fn answer(room: &Room, prefix: &IdPrefix, answer: &Answer) -> Result<CheckpointR
     let (checkpoint, call) = answered.map_err(|error| match error {
         QueueError::Fs(error) => error.into(),
         error @ QueueError::CheckpointChanged { .. } => changed(error).refusing(room, refusal()),
+        error @ QueueError::Checkpoint { reason: CheckpointRefusal::NotAChoice(_), .. } => {
+            let step = NextStep::AnswerCheckpoint(stored.checkpoint.id.clone());
+            Error::from(error).hint(step).refusing(room, refusal())
+        }
+        QueueError::NothingBound { id, call } => {
+            let reject = Hint::from(NextStep::Reject(call.clone())).then(" ends this call");
+            let hint = match stored.checkpoint.run_id.parse() {
+                Ok(run) => Hint::from(NextStep::Replay(run)).then(" queues it anew\n").then(reject),
+                Err(_) => reject,
+            };
+            Error::from(QueueError::NothingBound { id, call }).hint(hint).refusing(room, refusal())
+        }
         error => match way_out_of(room, &stored.checkpoint) {
             Ok(hint) => hinted(Error::from(error), hint).refusing(room, refusal()),
             Err(error) => error,

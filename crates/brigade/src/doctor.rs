@@ -172,6 +172,7 @@ fn catalog_report(
         catalog::shown_issues(room, &changed),
     );
     let (valid, errors) = (config.catalog.is_valid(), load::errors_of(&config.catalog));
+    let diagnosis = load::diagnosis(room, &errors);
     let facts = survey.summaries;
     let tools = tool_rows(room, config.catalog, facts, wanted);
     Ok(CatalogReport {
@@ -196,6 +197,7 @@ fn catalog_report(
         runtimes: sections.runtimes,
         policy: sections.policy,
         strict: request.strict,
+        diagnosis,
     })
 }
 

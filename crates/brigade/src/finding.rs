@@ -7,7 +7,7 @@ use brigade_catalog::{
     Catalog, Family, FindQuery, HarnessTools, Level, Presence, Runtimes, SearchText, Tool, ToolSource,
     ToolState, candidates, gaps, label_key, rank,
 };
-use brigade_core::{Severity, Timestamp};
+use brigade_core::{ConfigIssue, Severity, Timestamp};
 use brigade_discovery::DiscoveredEntry;
 use brigade_facts::{Depth, FactReader, PresenceReader};
 use brigade_policy::{CallFacts, decide};
@@ -316,13 +316,14 @@ pub(crate) fn discovered(room: &Room) -> Result<(Vec<DiscoveredEntry>, Option<Ti
 
 /// Returns what is wrong with the catalog as a whole.
 pub(crate) fn notes(catalog: &Catalog) -> Vec<String> {
-    let is_of_file = |issue: &&brigade_core::ConfigIssue| {
+    let is_of_file = |issue: &&ConfigIssue| {
         let is_unread = issue.severity == Severity::Error && issue.field.is_none();
         let is_newer = issue.field.as_deref() == Some("schema") && issue.severity == Severity::Warning;
         issue.entry.is_none() && (is_unread || is_newer)
     };
     let issues = catalog.issues().iter().chain(catalog.user_issues());
-    issues.filter(is_of_file).map(ToString::to_string).collect()
+    let note = |issue: &ConfigIssue| ConfigIssue { hint: None, ..issue.clone() }.to_string();
+    issues.filter(is_of_file).map(note).collect()
 }
 
 fn stats_of(id: &str, receipts: &[&Receipt], tool: Option<&Tool>) -> ToolStats {

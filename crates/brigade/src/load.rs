@@ -6,7 +6,7 @@ use brigade_catalog::{Catalog, Reads, Tool};
 use brigade_core::NextStep;
 pub(crate) use brigade_facts::errors_of;
 use brigade_facts::{Host, read_catalog, read_policy, read_user_catalog, unreadable};
-use brigade_policy::PolicyState;
+use brigade_policy::{Diagnosis, ErrorLine, PolicyState};
 use brigade_redact::Redactor;
 
 use crate::error::Error;
@@ -38,6 +38,22 @@ pub(crate) fn catalog_from(room: &Room, host: Host<'_>) -> Result<Catalog, Error
     Ok(match read_user_catalog(&host) {
         Some(user) => project.with_user(user),
         None => project,
+    })
+}
+
+/// Returns the code and help of the first error, and the places of all. Absent without errors.
+pub(crate) fn diagnosis(room: &Room, errors: &[ErrorLine]) -> Option<Diagnosis> {
+    let first = errors.first()?.fault();
+    let sources = room.sources();
+    let label = |error: &ErrorLine| {
+        let mut fault = error.fault().clone();
+        sources.look_up(&mut fault);
+        fault.label()
+    };
+    Some(Diagnosis {
+        code: first.code.clone().into_owned(),
+        labels: errors.iter().filter_map(label).collect(),
+        help: first.help.clone().map(|help| room.spelled(help).to_string()),
     })
 }
 

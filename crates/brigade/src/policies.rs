@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use brigade_core::{NextStep, Severity};
+use brigade_core::{ConfigIssue, NextStep, Severity, codes};
 use brigade_facts::FactReader;
 use brigade_policy::{
-    CallFacts, Diagnosis, ErrorLine, Policy, PolicyState, SandboxMode, explain, step_to_correct,
+    CallFacts, Diagnosis, ErrorLine, Failure, Policy, PolicyState, SandboxMode, explain, step_to_correct,
 };
 
 use crate::agents;
@@ -13,9 +13,7 @@ use crate::error::Error;
 use crate::gather;
 use crate::load;
 use crate::report::{ExplainReport, PolicyReport, Report as _, RulingReport};
-use crate::room::POLICY;
-use crate::room::Room;
-use brigade_core::codes;
+use crate::room::{CATALOG, POLICY, Room};
 
 /// Operations on the policy.
 #[derive(Clone)]
@@ -36,6 +34,7 @@ impl Policies {
             policy_path: self.room.absolute(POLICY),
             valid: state.policy().is_some(),
             errors: errors(&state),
+            warnings: warnings(&state),
             policy: state.policy().map(Policy::rules),
             diagnosis: diagnosis(&self.room, &state),
         })
@@ -50,6 +49,14 @@ impl Policies {
         let config = gather::config(&self.room)?;
         let tool = &*load::explained(&self.room, &config, id, load::named_tool)?;
         let agent = agent.map(|agent| agents::approval(&self.room, &config, tool, agent)).transpose()?;
+        if tool.is_broken {
+            let is_of_tool = |issue: &&ConfigIssue| {
+                issue.severity == Severity::Error && issue.entry.as_deref() == Some(tool.id.as_str())
+            };
+            let issues: Vec<ConfigIssue> =
+                config.catalog.issues().iter().filter(is_of_tool).cloned().collect();
+            return Err(Failure::invalid_config(codes::CONFIG_INVALID, CATALOG, &issues).into());
+        }
         let state = &config.policy;
         let is_set = |name: &str| self.room.env.environment.is_set(name);
         let mut explanation = explain(state, &CallFacts::of(tool), &is_set);
@@ -71,6 +78,7 @@ impl Policies {
             policy_path: self.room.absolute(POLICY),
             tool_id: tool.id.as_str().to_owned(),
             errors: if state.is_enabled() { errors(state) } else { Vec::new() },
+            warnings: warnings(state),
             allowed: explanation.decision.is_allowed(),
             rulings: explanation.rulings.iter().map(ruling).collect(),
             policy: explanation.decision.to_document(state, &tool.env_labels),
@@ -80,23 +88,19 @@ impl Policies {
     }
 }
 
+/// Returns what of the policy has no effect, such as an unknown key.
+fn warnings(state: &PolicyState) -> Vec<ErrorLine> {
+    let is_warning = |issue: &&ConfigIssue| issue.severity == Severity::Warning;
+    state.issues().iter().filter(is_warning).map(ErrorLine::from).collect()
+}
+
 /// Returns where an invalid policy is wrong and what to do, or what to do about a missing one.
 pub(crate) fn diagnosis(room: &Room, state: &PolicyState) -> Option<Diagnosis> {
     let errors = errors(state);
-    let first = errors.first()?.fault();
-    let sources = room.sources();
-    let label = |error: &ErrorLine| {
-        let mut fault = error.fault().clone();
-        sources.look_up(&mut fault);
-        fault.label()
-    };
-    let step = first.place.as_ref().map_or(NextStep::InitPolicy, step_to_correct);
-    let help = room.spelled(first.help.clone().unwrap_or_else(|| step.into()));
-    Some(Diagnosis {
-        code: first.code.clone().into_owned(),
-        labels: errors.iter().filter_map(label).collect(),
-        help: Some(help.to_string()),
-    })
+    let place = errors.first()?.fault().place.as_ref();
+    let step = place.map_or(NextStep::InitPolicy, step_to_correct);
+    let diagnosis = load::diagnosis(room, &errors)?;
+    Some(Diagnosis { help: diagnosis.help.or_else(|| Some(room.words(&step))), ..diagnosis })
 }
 
 /// Returns the errors of the policy, including a missing file.

@@ -48,6 +48,7 @@ impl Projections {
             target: self.room.target(),
             config_path: self.room.absolute(CATALOG),
             valid: selected.errors.is_empty(),
+            diagnosis: load::diagnosis(&self.room, &selected.errors),
             errors: selected.errors,
             tool_id: id.map(shown_id),
             tools: tools.iter().map(|tool| tool.id.as_str().to_owned()).collect(),

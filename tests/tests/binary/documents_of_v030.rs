@@ -55,19 +55,21 @@ fn doctor_names_what_behaves_differently_in_a_workspace_of_v030() {
     assert_eq!(differences(), [""; 0], "nobody used v0.30 here");
     let call = r#"{"id": "call-1", "status": "approved", "tool_id": "tool", "created_at": "2026-01-01T00:00:00+00:00"}"#;
     site.workspace.write(".brigade/tools/calls.jsonl", format!("{call}\n"));
-    assert_eq!(
-        differences(),
-        [
-            "switch_approvals -",
-            "switch_timeout split",
-            "switch_arguments split",
-            // The other argument of the tool is a string.
-            "switch_arguments flag",
-            "switch_environment -"
-        ]
-    );
-    // Once the calls are adopted, the approvals are left.
+    let all = [
+        "switch_approvals -",
+        "switch_timeout split",
+        "switch_arguments split",
+        // Values with blanks, or that begin with `-`.
+        "switch_arguments split",
+        "switch_arguments flag",
+        "switch_arguments flag",
+        "switch_environment -",
+    ];
+    assert_eq!(differences(), all);
+    // Once the calls are adopted, the copy of the journal shows where the workspace comes from.
     site.json(["state", "compact"]).expect(0);
+    assert_eq!(differences(), all);
+    site.workspace.remove(".brigade/tools/calls.jsonl.0.30.0");
     assert_eq!(differences(), ["switch_approvals -"]);
 }
 

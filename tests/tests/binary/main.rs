@@ -71,5 +71,6 @@ mod serve_turns;
 mod serve_upstream;
 mod slips;
 mod state_damage;
+mod switching;
 mod work_inbox;
 mod workspace_init;

@@ -76,7 +76,7 @@ fn lines_are_answered_in_their_order_and_strange_keys_are_reported() {
     assert_eq!(lines, [&json!(1), &json!(2), &json!(4), &json!(5), &json!(6)]);
     let created: Vec<&Value> = rows.iter().map(|row| &row["created"]).collect();
     assert_eq!(created, [&json!(true), &json!(false), &json!(false), &json!(true), &json!(false)]);
-    assert!(rows[2]["error"].to_string().contains("did you mean `args`?"), "{}", rows[2]);
+    assert!(rows[2]["help"].to_string().contains("did you mean `args`?"), "{}", rows[2]);
 }
 
 #[test]

@@ -412,7 +412,7 @@ fn a_missing_file_and_a_wrong_name_say_what_to_do() {
     let runtimes = Runtimes::serving();
     for action in ["show", "start", "stop", "restart"] {
         let answer = runtimes.json(&[action, "helpr"], 1);
-        assert!(answer["error"].as_str().unwrap().contains("did you mean `helper`?"), "{answer}");
+        assert!(answer["help"].as_str().unwrap().contains("did you mean `helper`?"), "{answer}");
         assert_eq!(answer["runtime"], json!(null));
     }
     let shown = runtimes.json(&["show", "helpr"], 1);

@@ -1,13 +1,15 @@
 //! Merges entries into a catalog that may already contain some of them.
 
-use super::{EditError, add_tool, set_field};
-use crate::fields;
+use super::{EditError, add_tool, set_field, set_list};
+use crate::entry_text::FieldValue;
 use crate::model::{Catalog, Level, Tool, ToolId};
+use crate::{fields, starter};
 
 /// What to do with an existing file, or an entry that the catalog already has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Existing {
-    /// Keep it. A kept entry gains missing harnesses and projections; one with a different source is a conflict.
+    /// Keep it. A built-in entry of an older version gains missing harnesses and projections; one with a different
+    /// source is a conflict.
     #[default]
     Keep,
     /// Replace it. An entry gets the fields of the given one, and keeps fields that the given one lacks.
@@ -76,9 +78,12 @@ pub fn merge(text: &str, tools: &[Tool], existing: Existing) -> Result<Merged, E
     Ok(merged)
 }
 
-/// Returns the old entry with the harnesses and projections of the given one added.
+/// Returns the old entry with the harnesses and projections of the given one added, if nobody chose those it has.
 fn extended(old: &Tool, given: &Tool) -> Tool {
     let mut tool = old.clone();
+    if !starter::has_older_harnesses(old) {
+        return tool;
+    }
     for harness in &given.supported_harnesses {
         if !tool.supported_harnesses.contains(harness) {
             tool.supported_harnesses.push(harness.clone());
@@ -93,11 +98,24 @@ fn extended(old: &Tool, given: &Tool) -> Tool {
 fn replace(text: &str, old: &Tool, new: &Tool) -> Result<String, EditError> {
     let mut text = text.to_owned();
     for name in fields::TOOL.names() {
-        if let Some(value) = new.field(name)
-            && old.field(name).as_ref() != Some(&value)
-        {
-            text = set_field(&text, new.id.as_str(), name, &value)?;
+        let (before, Some(after)) = (old.field(name), new.field(name)) else { continue };
+        if before.as_ref() == Some(&after) {
+            continue;
         }
+        text = match (&before, &after) {
+            // Elements that stay keep their comments.
+            (Some(FieldValue::List(before)), FieldValue::List(after)) if is_edited(before, after) => {
+                set_list(&text, new.id.as_str(), name, after)?
+            }
+            _ => set_field(&text, new.id.as_str(), name, &after)?,
+        };
     }
     Ok(text)
+}
+
+/// Returns whether removing elements of a list and adding others at its end makes the other list of it.
+fn is_edited(before: &[String], after: &[String]) -> bool {
+    let kept = before.iter().filter(|text| after.contains(text));
+    let added = after.iter().filter(|text| !before.contains(text));
+    kept.chain(added).eq(after)
 }

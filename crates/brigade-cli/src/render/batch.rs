@@ -49,6 +49,10 @@ impl<'a> Batch<'a> {
         let queued = self.for_each(|row| {
             let mut text = String::new();
             line(row).write(colour, &mut text);
+            if let Some(help) = &row.help {
+                text.push('\n');
+                Text::new(Tone::Good, "help: ").then(Tone::Accent, help).write(colour, &mut text);
+            }
             writeln!(out, "{text}")
         })?;
         if let Ok(report) = &queued {

@@ -42,9 +42,13 @@ impl Report for ErrorReport {
 /// Returns the members that every document of a failure has.
 pub(crate) fn diagnosis(error: &Error, sources: Option<&SourceFiles>, words: &Words) -> Diagnosis {
     let (fault, reasons) = error.faults();
-    let help = match reasons.as_slice() {
-        [only] => with_only_reason(fault.clone(), only.clone()).help,
-        _ => fault.help.clone(),
+    // The same code and help as in text.
+    let (code, help) = match reasons.as_slice() {
+        [only] => {
+            let joined = with_only_reason(fault.clone(), only.clone());
+            (joined.code, joined.help)
+        }
+        _ => (fault.code.clone(), fault.help.clone()),
     };
     let help = help.map(|help| unsecret(&words.hint(&help)));
     let label = |mut fault: Fault| {
@@ -54,7 +58,7 @@ pub(crate) fn diagnosis(error: &Error, sources: Option<&SourceFiles>, words: &Wo
         fault.label()
     };
     let labels = std::iter::once(fault).chain(reasons).filter_map(label).collect();
-    Diagnosis { code: error.code().to_owned(), labels, help }
+    Diagnosis { code: code.into_owned(), labels, help }
 }
 
 impl ErrorReport {

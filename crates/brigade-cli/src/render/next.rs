@@ -69,6 +69,11 @@ impl Words {
         Words { is_made_first: true, ..self }
     }
 
+    /// Returns whether written-out commands work, because there is a workspace.
+    pub(crate) fn has_workspace(&self) -> bool {
+        !self.is_made_first
+    }
+
     /// Formats a hint.
     pub(crate) fn hint(&self, hint: &Hint) -> String {
         self.spelled(hint.clone()).to_string()
@@ -160,6 +165,7 @@ fn command(step: &NextStep) -> String {
         N::SyncForced => "tools sync apply --all --write --force".to_owned(),
         N::ShowParity => "tools parity status".to_owned(),
         N::ListHarnesses => "tools harness list".to_owned(),
+        N::ListProfiles => "tools profile list".to_owned(),
         N::QueueCall(id) => of("tools call queue", id, ""),
         N::ListCalls => "tools call list".to_owned(),
         N::ListApprovedCalls => "tools call list --status approved".to_owned(),
@@ -341,6 +347,7 @@ mod tests {
             N::SyncForced,
             N::ShowParity,
             N::ListHarnesses,
+            N::ListProfiles,
             N::ListCalls,
             N::ListApprovedCalls,
             N::RunNext,

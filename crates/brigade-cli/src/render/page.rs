@@ -203,6 +203,11 @@ impl Page {
         self.next(&command);
     }
 
+    /// Returns whether there is a workspace. If not, that was said.
+    pub(crate) fn has_workspace(&self) -> bool {
+        self.words.has_workspace()
+    }
+
     /// Adds a note.
     pub(crate) fn note(&mut self, text: &str) {
         self.notes.line(Text::new(Tone::Faint, "note: ").then(Tone::Plain, text));

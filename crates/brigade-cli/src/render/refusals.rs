@@ -20,7 +20,7 @@ pub(crate) fn document(error: &Error, diagnosis: Diagnosis, words: &Words) -> Op
     let parts = Parts {
         error,
         target: error.target()?.to_owned(),
-        text: error.with_hints(words),
+        text: error.to_string(),
         blockers: error.blockers().iter().map(ToString::to_string).collect(),
         blocker_details: error.blockers().iter().map(|blocker| blockers::detail(blocker, words)).collect(),
         diagnosis,
@@ -33,7 +33,7 @@ pub(crate) fn document(error: &Error, diagnosis: Diagnosis, words: &Words) -> Op
 struct Parts<'e> {
     error: &'e Error,
     target: String,
-    /// The error with its hints.
+    /// The error. What to do next is in the diagnosis.
     text: String,
     blockers: Vec<String>,
     blocker_details: Vec<BlockerDetail>,
@@ -359,12 +359,9 @@ pub(crate) fn show_behind(error: &Error, refusal: &Refusal, page: &mut Page) {
                 page.next(&logs_command(runtime_id));
             }
         }
-        Refusal::RuntimeStop { fix, survivors, .. } => {
+        Refusal::RuntimeStop { survivors, .. } => {
             if !survivors.is_empty() {
                 page.trouble.indented(2, format!("processes: {}", numbers(survivors)));
-            }
-            if let Some(fix) = fix {
-                page.trouble.indented(2, Text::new(Tone::Faint, "help: ").then(Tone::Plain, fix));
             }
         }
         Refusal::RuntimeRestart { step: Some(step), .. } => show_behind(error, step, page),

@@ -6,6 +6,7 @@ use brigade_core::text::escape_terminal;
 use brigade_core::{ConfigIssue, Hint, Place, closest};
 use brigade_policy::{LabelProblem, check_label};
 
+use super::files::shown;
 use crate::{Issue, IssueType, ToolFiles};
 
 /// Fields whose names or texts look like they hold a secret, and a label that looks like one. Broken entries are
@@ -167,10 +168,11 @@ pub(super) fn file(
     path: &Option<String>,
     fact: &FileFact,
 ) -> Option<Issue> {
+    let named = || shown(path.as_deref().unwrap_or_default());
     let (detail, evidence) = match fact {
-        FileFact::Missing => (format!("{field} names a file that does not exist"), "missing"),
+        FileFact::Missing => (format!("{field} names `{}`, which does not exist", named()), "missing"),
         FileFact::Unreadable(why) => {
-            (format!("{field} names a file that cannot be read: {why}"), "unreadable")
+            (format!("{field} names `{}`, which cannot be read: {why}", named()), "unreadable")
         }
         // Paths that lead out are reported together, whatever the field.
         FileFact::NotNamed | FileFact::Outside | FileFact::Present(_) => return None,

@@ -5,6 +5,7 @@ use std::time::Duration;
 use brigade_call::{DirectoryFact, NO_HOME, ProgramFact};
 use brigade_catalog::{Availability, Tool, ToolSource};
 use brigade_command::argv::Argv;
+use brigade_command::never_bound;
 use brigade_command::risk::{self, Risk};
 use brigade_core::text::short;
 use brigade_core::{NextStep, Place, Timestamp};
@@ -12,6 +13,9 @@ use brigade_redact::{MARK, looks_secret_value};
 
 use super::contract::{file, of_path};
 use crate::{Issue, IssueType, McpProblem, ToolFiles};
+
+/// Words that a shell reads as operators. Other programs rarely have them as arguments.
+const SHELL_WORDS: [&str; 8] = ["|", "||", "&", "&&", ";", ">", ">>", "<"];
 
 /// How old a health summary may be.
 const HEALTH_MAX_AGE: Duration = Duration::from_secs(48 * 60 * 60);
@@ -103,7 +107,17 @@ pub(super) fn command(tool: &Tool, files: &ToolFiles, is_code_refused: bool, fou
         found.push(by_installing(tool, issue));
     }
     let ending = if tool.argument_template.is_empty() { Ending::Complete } else { Ending::ArgumentsFollow };
+    for code in never_bound(&argv) {
+        let issue = Issue::of_tool(IssueType::CodeNotBound, tool, "command", code.to_string());
+        found.push(issue.subject("code").evidence(format!("{code:?}")));
+    }
     let risks = Risks::of(&argv, ending);
+    let of_shell = argv.args().iter().find(|word| SHELL_WORDS.contains(&word.as_str()));
+    found.extend(of_shell.filter(|_| risks.high.is_none()).map(|word| {
+        let program = shown(argv.program());
+        let detail = format!("no shell reads the command, so `{word}` is an argument of `{program}`");
+        Issue::of_tool(IssueType::ShellWords, tool, "command", detail)
+    }));
     found.extend(risks.high.map(|(detail, evidence)| {
         Issue::of_tool(IssueType::HighRiskCommand, tool, "command", format!("command: {detail}"))
             .evidence(evidence)

@@ -2,13 +2,16 @@
 
 use brigade_catalog::{Presence, Tool, same_label};
 use brigade_command::argv::Argv;
+use brigade_core::Place;
+use brigade_policy::refuse_inline_code;
 
 use super::files::{Risks, by_installing, may_be_missing};
-use crate::{Issue, IssueType};
+use crate::{Issue, IssueType, ToolIssues};
 
-pub(super) fn registry(tool: &Tool, found: &mut Vec<Issue>) {
-    double_labels(tool, found);
-    commands(tool, found);
+/// `refuses_inline_code` is the rule of the policy that refuses code for an interpreter, if there is one.
+pub(super) fn registry(tool: &Tool, refuses_inline_code: Option<&Place>, found: &mut ToolIssues) {
+    double_labels(tool, &mut found.own);
+    commands(tool, refuses_inline_code, found);
 }
 
 /// The reasons for an absence. What is wrong with a runtime is said of the runtime.
@@ -53,7 +56,7 @@ fn double_labels(tool: &Tool, found: &mut Vec<Issue>) {
 }
 
 /// Commands beside that of calls, which are judged by the same rules.
-fn commands(tool: &Tool, found: &mut Vec<Issue>) {
+fn commands(tool: &Tool, refuses_inline_code: Option<&Place>, found: &mut ToolIssues) {
     if tool.version_command.is_none() && tool.install.is_none() {
         return;
     }
@@ -61,14 +64,29 @@ fn commands(tool: &Tool, found: &mut Vec<Issue>) {
         if field == "command" || command.is_empty() {
             continue;
         }
-        let (detail, evidence) = match Argv::parse(command) {
-            Ok(argv) => match Risks::of_complete(&argv).high {
-                Some((detail, evidence)) => (detail, evidence),
-                None => continue,
-            },
-            Err(error) => (format!("cannot be split into words: {error}"), "unparsable".to_owned()),
+        let say = |kind: IssueType, detail: &str| {
+            Issue::of_tool(kind, tool, &field, format!("{field}: {detail}")).subject(field.as_str())
         };
-        let issue = Issue::of_tool(IssueType::HighRiskCommand, tool, &field, format!("{field}: {detail}"));
-        found.push(issue.subject(field).evidence(evidence));
+        let argv = match Argv::parse(command) {
+            Ok(argv) => argv,
+            Err(error) => {
+                let detail = format!("cannot be split into words: {error}");
+                found.own.push(say(IssueType::HighRiskCommand, &detail).evidence("unparsable"));
+                continue;
+            }
+        };
+        let risks = Risks::of_complete(&argv);
+        if let Some((detail, evidence)) = risks.high {
+            found.own.push(say(IssueType::HighRiskCommand, &detail).evidence(evidence));
+        }
+        let refusal = refuses_inline_code.and_then(|rule| refuse_inline_code(&argv, rule));
+        match (refusal, risks.code) {
+            (Some(blocker), _) => {
+                let issue = say(IssueType::PolicyBlocker, &blocker.message).evidence(blocker.code.as_ref());
+                found.policy.push(issue.at(blocker.place.clone()));
+            }
+            (None, Some(detail)) => found.own.push(say(IssueType::InlineCode, &detail)),
+            (None, None) => {}
+        }
     }
 }

@@ -62,16 +62,23 @@ pub(super) fn switching(
     }
 }
 
-/// Lists the arguments whose values v0.30 writes as Python does: booleans, lists and objects.
+/// Lists the arguments whose values v0.30 writes as Python does: booleans, lists and objects. Texts with blanks, and
+/// such that begin with `-`, are one issue of the tool.
 pub(super) fn arguments(tool: &Tool, files: &ToolFiles, found: &mut Vec<Issue>) {
     let is_called = tool.is_executable() && tool.command.is_some() && tool.family != Some(Family::Mcp);
     let Some(schema) = files.input_schema.schema().filter(|_| is_called) else { return };
+    let mut texts = Vec::new();
     for (name, template) in &tool.argument_template {
+        let property = schema.property(name);
+        if property.as_ref().is_none_or(|it| it.types().lists(JsonType::String) && !it.has_fixed_values()) {
+            texts.push(format!("`{name}`"));
+        }
         // Templates that are split are listed already.
-        let Some(property) = schema.property(name).filter(|_| !is_split(template)) else { continue };
+        let Some(property) = property.filter(|_| !is_split(template)) else { continue };
         let types = property.types();
         let (json, python) = match (types == TypeSet::ANY, types) {
-            (true, _) => continue,
+            // Any type: a boolean is the likely one.
+            (true, _) => ("`true`", "`True`"),
             (_, types) if types.lists(JsonType::Boolean) => ("`true`", "`True`"),
             (_, types) if types.lists(JsonType::Array) => (r#"`["a","b"]`"#, r#"`["a", "b"]`"#),
             (_, types) if types.lists(JsonType::Object) => (r#"`{"a":1}`"#, r#"`{"a": 1}`"#),
@@ -81,6 +88,15 @@ pub(super) fn arguments(tool: &Tool, files: &ToolFiles, found: &mut Vec<Issue>) 
         let detail = format!("the value of {field} is written like {json}, and v0.30 writes {python}");
         let issue = Issue::of_tool(IssueType::SwitchArguments, tool, &field, detail).subject(field.clone());
         found.push(issue);
+    }
+    if !texts.is_empty() {
+        let detail = format!(
+            "v0.30 splits values at blanks and drops empty ones; here each value is one word, and one that begins with \
+             `-` is refused: {}",
+            texts.join(", ")
+        );
+        let issue = Issue::of_tool(IssueType::SwitchArguments, tool, "argument_template", detail);
+        found.push(issue.subject("values"));
     }
 }
 

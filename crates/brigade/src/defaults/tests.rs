@@ -72,10 +72,18 @@ fn another_tool_of_the_same_id_stops_everything_until_forced() {
 
 #[test]
 fn an_entry_of_an_older_version_gains_harnesses_and_keeps_what_a_person_wrote() {
-    let old = "[[tool]]\nid = \"simplify\"\nname = \"Mine\" # mine\nfamily = \"slash-command\"\ndescription = \"old\"\n\
-               source_path = \"tools/simplify.md\"\nsupported_harnesses = [\"own\", \"claude\"]\n\
-               projections = { claude = \".claude/commands/other.md\" }\n";
-    let (folder, workspace) = sample(Some(old));
+    let old = format!(
+        "[[tool]]\nid = \"simplify\"\nname = \"Mine\" # mine\nfamily = \"slash-command\"\ndescription = \"old\"\n\
+         source_path = \"tools/simplify.md\"\nsupported_harnesses = [\"own\", \"claude\", {}]\n\
+         projections = {{ claude = \".claude/commands/other.md\" }}\n",
+        "codex opencode antigravity pi cursor aider goose continue copilot qwen kimi adal openhands hermes openclaw \
+         mcp scripts"
+            .split(' ')
+            .map(|name| format!("\"{name}\""))
+            .collect::<Vec<_>>()
+            .join(", ")
+    );
+    let (folder, workspace) = sample(Some(&old));
     let report = workspace.catalog().defaults(REQUEST).unwrap();
     assert_eq!(
         (report.valid, &report.updated[..], report.added.len()),

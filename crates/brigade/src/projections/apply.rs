@@ -9,6 +9,7 @@ use brigade_projection::{Overwrite, ProjectionItem, ProjectionStatus};
 use super::Selected;
 use crate::error::{Error, ErrorKind};
 use crate::gather;
+use crate::load;
 use crate::load::shown_id;
 use crate::projections;
 use crate::projections::Projections;
@@ -138,6 +139,7 @@ fn apply_report(
         target: room.target(),
         config_path: room.absolute(CATALOG),
         valid: selected.errors.is_empty(),
+        diagnosis: load::diagnosis(room, &selected.errors),
         errors: selected.errors,
         tool_id: match &request.which {
             Selection::One(id) => Some(shown_id(id)),

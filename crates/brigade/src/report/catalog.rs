@@ -6,7 +6,7 @@ use brigade_discovery::DiscoveredEntry;
 pub use brigade_facts::{
     ArgumentDescription, Contract, ContractHealth, DescribedTool, McpSummary, Origin, ToolLine, ToolSummary,
 };
-use brigade_policy::ErrorLine;
+use brigade_policy::{Diagnosis, ErrorLine};
 pub use brigade_upkeep::{
     CallSection, CheckpointSection, ParitySection, PolicySection, RunSection, RuntimeSection,
 };
@@ -76,6 +76,9 @@ pub struct CatalogReport {
     /// Whether issues fail the command (`--strict`); not in the document.
     #[serde(skip)]
     pub strict: bool,
+    /// Where and why the command failed, and what to do.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub diagnosis: Option<Diagnosis>,
 }
 
 impl Report for CatalogReport {
@@ -226,6 +229,9 @@ pub struct ContractsReport {
     /// The current answers of the servers, if they were asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub live: Option<LiveReport>,
+    /// Where and why the command failed, and what to do.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub diagnosis: Option<Diagnosis>,
 }
 
 impl Report for ContractsReport {

@@ -23,6 +23,9 @@ pub struct PolicyReport {
     pub valid: bool,
     /// The problems.
     pub errors: Vec<ErrorLine>,
+    /// Parts of the file that have no effect.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<ErrorLine>,
     /// The rules; `null` without a valid policy.
     #[serde(serialize_with = "sorted::serialize")]
     pub policy: Option<PolicyRules>,
@@ -99,6 +102,9 @@ pub struct ExplainReport {
     pub tool_id: String,
     /// The errors of an invalid policy. Then there are no rulings.
     pub errors: Vec<ErrorLine>,
+    /// Parts of the file that have no effect.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<ErrorLine>,
     /// Whether the policy allows calls of the tool.
     pub allowed: bool,
     /// The rulings, with their places.

@@ -7,7 +7,7 @@ pub use parity::*;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use brigade_policy::ErrorLine;
+use brigade_policy::{Diagnosis, ErrorLine};
 pub use brigade_projection::{AdviceReport, FailedProjection, OrphanReport, ProjectionReport};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -45,6 +45,9 @@ pub struct ProjectionPlanReport {
     pub orphan_count: usize,
     /// Whether the search for orphans was complete; false if there are too many files.
     pub orphans_complete: bool,
+    /// Where and why the command failed, and what to do.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub diagnosis: Option<Diagnosis>,
 }
 
 impl Report for ProjectionPlanReport {
@@ -140,6 +143,9 @@ pub struct ApplyReport {
     pub pruned_count: usize,
     /// Number of remaining orphans.
     pub orphan_count: usize,
+    /// Where and why the command failed, and what to do.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub diagnosis: Option<Diagnosis>,
 }
 
 impl Report for ApplyReport {

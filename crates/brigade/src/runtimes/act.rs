@@ -22,7 +22,7 @@ use crate::report::{
 use crate::room::Room;
 use crate::runtimes;
 use crate::runtimes::Runtimes;
-use brigade_core::{NextStep, codes};
+use brigade_core::{Hint, NextStep, codes};
 
 impl Runtimes {
     /// Starts a runtime and waits until it is ready. `progress` gets every step.
@@ -249,14 +249,19 @@ fn stop_report(
         method: None,
         reason: None,
     };
-    let refused = |message: String, pid: Option<u32>, fix: Option<String>, survivors: Vec<u32>| {
-        Error::new(ErrorKind::Refused, message).refusing(
+    let refused = |message: String, pid: Option<u32>, fix: Option<Hint>, survivors: Vec<u32>| {
+        let error = Error::new(ErrorKind::Refused, message);
+        let error = match &fix {
+            Some(fix) => error.hint(fix.clone()),
+            None => error,
+        };
+        error.refusing(
             room,
             Refusal::RuntimeStop {
                 runtime_id: report.runtime_id.clone(),
                 runtime: Some(report.runtime.clone()),
                 pid,
-                fix,
+                fix: fix.map(|fix| fix.to_string()),
                 survivors,
             },
         )
@@ -272,7 +277,7 @@ fn stop_report(
         }),
         StopOutcome::NotRunning { reason } => Ok(RuntimeStopReport { reason: Some(reason), ..report }),
         StopOutcome::Refused { issue } => {
-            let fix = issue.fix.map(|fix| room.spelled(fix).to_string());
+            let fix = issue.fix.map(|fix| room.spelled(fix));
             Err(refused(issue.detail, None, fix, Vec::new()))
         }
         StopOutcome::Survived { process, survivors } => {

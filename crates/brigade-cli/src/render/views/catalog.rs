@@ -1,6 +1,6 @@
 //! Tools, their contracts and their health.
 
-use brigade::core::Json;
+use brigade::core::{Json, NextStep};
 use brigade::{
     ArgumentDescription, Contract, ContractsReport, DescribeReport, ErrorLine, ShowReport, ShownTool,
     Suggestion, ToolLinesReport, ToolSummary,
@@ -26,7 +26,9 @@ pub(super) fn tool_id(id: &str, broken: bool) -> Text {
 impl View for ToolLinesReport {
     fn show(&self, page: &mut Page) {
         config_errors(&self.errors, page);
-        finding::notes(&self.notes, page);
+        if self.errors.is_empty() {
+            finding::notes(&self.notes, page);
+        }
         if let Some(discovered) = &self.discovered {
             if discovered.is_empty() {
                 page.data.line("nothing is discovered");
@@ -35,8 +37,14 @@ impl View for ToolLinesReport {
             return finding::suggestions(&rows, self.discovered_at, page);
         }
         if self.tools.is_empty() {
-            page.data.line("no tools");
-            return page.next_step(&self.next);
+            // An error says what cannot be listed, and what to do.
+            if self.valid {
+                page.data.line("no tools");
+            }
+            if !page.trouble.helps() {
+                page.next_step(&self.next);
+            }
+            return;
         }
         let mut table = Table::new([
             ("id", Fit::Whole),
@@ -221,10 +229,16 @@ impl View for ContractsReport {
             ]);
         }
         if self.contracts.is_empty() {
-            page.data.line("no tools");
-        } else {
-            page.data.table(table);
+            // An error says what cannot be listed.
+            if self.errors.is_empty() {
+                page.data.line("no tools");
+            }
+            if !page.trouble.helps() && !self.errors.is_empty() {
+                page.next_step(&NextStep::Diagnose);
+            }
+            return;
         }
+        page.data.table(table);
         if let Some(live) = &self.live {
             super::mcp::live(live, page);
         }

@@ -210,6 +210,10 @@ pub(super) fn suggestions(rows: &[Suggestion], discovered_at: Option<Timestamp>,
 
 /// Adds what could not be understood or read.
 pub(super) fn notes(notes: &[String], page: &mut Page) {
+    // Outside a workspace, that was said.
+    if !page.has_workspace() {
+        return;
+    }
     for note in notes {
         page.note(note);
     }

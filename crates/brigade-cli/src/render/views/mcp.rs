@@ -34,7 +34,7 @@ fn live_issues(issues: &[LiveIssue], page: &mut Page) {
         );
         changes(&issue.changes, page);
         if let Some(hint) = &issue.hint {
-            page.data.indented(4, Text::new(Tone::Faint, &hint.to_string()));
+            page.data.line(Text::new(Tone::Good, "help: ").then(Tone::Accent, &hint.to_string()));
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::render::text::{Text, Tone};
 impl View for PolicyReport {
     fn show(&self, page: &mut Page) {
         config_errors(&self.errors, page);
+        config_errors(&self.warnings, page);
         if self.valid {
             page.data.field("policy", Text::new(Tone::Accent, &self.policy_path));
         }
@@ -61,6 +62,7 @@ impl View for ExplainReport {
             config_errors(&self.errors, page);
             return way_on(self.diagnosis.as_ref(), page);
         }
+        config_errors(&self.warnings, page);
         page.data.field("tool", Text::new(Tone::Strong, &self.tool_id));
         page.data.field("policy", Text::new(Tone::Accent, &self.policy_path));
         page.data.field("allowed", allowed(self.allowed));

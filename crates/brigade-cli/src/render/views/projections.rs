@@ -225,8 +225,14 @@ impl View for ApplyReport {
         }
         let left = self.conflict_count;
         if 0 < left && 0 < self.applied_count {
-            let files = if left == 1 { "1 file was".to_owned() } else { format!("{left} files were") };
-            page.note(&format!("exit code 1: {files} not written; all others are up to date"));
+            let files =
+                if left == 1 { "1 file was not".to_owned() } else { format!("{left} files were not") };
+            let (files, rest) = match (self.dry_run, left) {
+                (true, 1) => ("1 file would not be".to_owned(), "the others would be up to date"),
+                (true, _) => (format!("{left} files would not be"), "the others would be up to date"),
+                (false, _) => (files, "all others are up to date"),
+            };
+            page.note(&format!("exit code 1: {files} written; {rest}"));
         }
         if 0 < self.conflict_count && !self.force {
             page.note("use --force to overwrite files with local edits");

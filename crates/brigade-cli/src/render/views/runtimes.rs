@@ -142,7 +142,11 @@ fn show_start(report: &RuntimeStartReport, page: &mut Page) {
     page.data.field("state", state);
     page.data.field_if("pid", report.pid.map(|pid| pid.to_string()));
     page.data.field_if("ready after", report.ready_after_seconds.map(when::measured));
-    page.data.field_if("health", report.health.as_ref().map(|health| &health.detail));
+    match &report.health {
+        Some(health) => page.data.field_if("health", Some(&health.detail)),
+        None if report.skipped == 1 => page.data.field("health", "not checked"),
+        None => {}
+    }
     page.data.field_if("output", report.runtime.stdout_log_path.as_deref());
     page.data.field_if("errors", report.runtime.stderr_log_path.as_deref());
 }

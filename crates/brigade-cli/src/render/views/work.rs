@@ -114,6 +114,9 @@ impl View for BriefReport {
         page.data.gap();
         page.data.short_field("next", &self.next_reason);
         // What comes next is what a brief is for, so it is data.
+        if !page.has_workspace() {
+            return;
+        }
         let command = self.next_command.to_string();
         page.data.line(Text::new(Tone::Good, "help: ").then(Tone::Accent, &command));
     }

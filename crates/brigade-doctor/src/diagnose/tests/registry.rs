@@ -34,6 +34,25 @@ fn commands_that_install_are_judged_like_those_that_run() {
     );
 }
 
+/// Issue 13: code for an interpreter is listed wherever a command of the entry holds it.
+#[test]
+fn code_in_commands_that_install_is_listed() {
+    let entry = format!(
+        "{GREET}version_command = 'node -e 1'\n[tool.install]\ncheck = 'python3 -c 1'\ncommand = ['pip install x', 'perl -e 1']\n"
+    );
+    let input_schema = sound(r#"{"type": "object"}"#);
+    let files = ToolFiles { input_schema, ..ToolFiles::default() };
+    check_tool(
+        &entry,
+        files,
+        &[
+            "inline_code greet version_command",
+            "inline_code greet install.check",
+            "inline_code greet install.command[2]",
+        ],
+    );
+}
+
 #[test]
 fn a_conditional_tool_may_be_missing() {
     let input_schema = sound(r#"{"type": "object"}"#);

@@ -3,7 +3,7 @@
 use brigade_core::Hint;
 use brigade_core::json::sorted;
 use brigade_doctor::Closeout;
-use brigade_policy::ErrorLine;
+use brigade_policy::{Diagnosis, ErrorLine};
 pub use brigade_projection::{FrontMatterReport, HarnessLine, HarnessPlaceReport, HarnessTool};
 pub use brigade_upkeep::{DefaultConflict, DefaultSource, Defaults};
 use serde::{Deserialize, Serialize};
@@ -99,6 +99,9 @@ pub struct DefaultsReport {
     pub defaults: Defaults,
     /// The next command to try.
     pub next_command: Hint,
+    /// Where and why the command failed, and what to do.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub diagnosis: Option<Diagnosis>,
 }
 
 impl Deref for DefaultsReport {

@@ -71,6 +71,9 @@ impl View for DefaultsReport {
             sheet.field("source", format!("{path} ({}{detail})", source.action.replace('_', " ")));
         }
         sheet.field("gitignore", &self.gitignore);
+        if self.dry_run {
+            return page.next_step(&NextStep::AddDefaults);
+        }
         page.next(&self.next_command.to_string());
     }
 }

@@ -1,0 +1,221 @@
+//! What a person who comes from 0.30.0 meets, and one form for every next step. Issue 13.
+
+#![allow(clippy::disallowed_methods, reason = "tests start processes and look at files")]
+
+use std::process::{Command, Stdio};
+
+use brigade_tests::Site;
+use serde_json::{Value, json};
+
+const POLICY: &str = ".brigade/tools/policy.toml";
+
+fn issues_of(site: &Site, kind: &str) -> Vec<Value> {
+    let doctor = site.json(["doctor"]).expect(0);
+    let issues = doctor["issues"].as_array().expect("a list").iter();
+    issues.filter(|issue| issue["issue_type"] == kind).cloned().collect()
+}
+
+#[test]
+fn code_in_a_check_or_an_installation_is_listed_or_refused() {
+    let install =
+        "\n[tool.install]\ncheck = \"python3 -c 'print(1)'\"\ncommand = [\"python3 -c 'print(2)'\"]\n";
+    let site = Site::script("echo ran\n");
+    site.add_to_catalog(install);
+    let subjects = |issues: &[Value]| -> Vec<String> {
+        let detail = |issue: &Value| issue["detail"].as_str().unwrap().split(':').next().unwrap().to_owned();
+        issues.iter().map(detail).collect()
+    };
+    assert_eq!(subjects(&issues_of(&site, "inline_code")), ["install.check", "install.command"]);
+    site.workspace.write(POLICY, "[commands]\ninline_code = \"refuse\"\n");
+    assert_eq!(issues_of(&site, "inline_code"), [] as [Value; 0]);
+    let refused = issues_of(&site, "policy_blocker");
+    assert_eq!(subjects(&refused), ["install.check", "install.command"], "{refused:#?}");
+}
+
+#[test]
+fn harnesses_that_were_chosen_stay() {
+    let site = Site::empty();
+    site.json(["init", "--harness", "claude,codex"]).expect(0);
+    let before = site.workspace.read_text(".brigade/tools.toml");
+    let defaults = site.json(["defaults"]).expect(0);
+    assert_eq!(defaults["updated"], json!([]), "{defaults:#}");
+    assert_eq!(site.workspace.read_text(".brigade/tools.toml"), before);
+    // An empty catalog was chosen, too.
+    site.json(["init", "--empty", "--force"]).expect(0);
+    let list = site.tools(["list"]);
+    assert_eq!(list.stdout_text(), "no tools\n");
+    assert!(list.stderr_text().contains("help: ${EDITOR:-vi} .brigade/tools.toml"), "{list}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_foreign_process_in_the_pid_file_of_a_running_runtime_stops_the_stop() {
+    let site = Site::empty();
+    let entry = "[[runtime]]\nid = \"r\"\nname = \"R\"\ncommand = \"sleep 600\"\n";
+    site.workspace.write(".brigade/tools/runtimes.toml", entry);
+    let started = site.json(["runtime", "start", "r"]).expect(0);
+    let own = started["pid"].as_u64().expect("it runs");
+    let mut other = Command::new("sleep").arg("600").stdout(Stdio::null()).spawn().expect("sleep starts");
+    let file = ".brigade/tools/runtime/r.pid";
+    site.workspace.write(file, format!("{}\n", other.id()));
+    let refused = site.json(["runtime", "stop", "r"]).expect(1);
+    let error = refused["error"].as_str().unwrap().to_owned();
+    let help = refused["help"].clone();
+    let text = site.tools(["runtime", "stop", "r"]);
+    let is_there = |pid: u64| std::path::Path::new(&format!("/proc/{pid}/cmdline")).exists();
+    let lives = is_there(own) && other.try_wait().expect("it is ours").is_none();
+    site.workspace.write(file, format!("{own}\n"));
+    site.json(["runtime", "stop", "r"]).expect(0);
+    other.kill().expect("it lives");
+    other.wait().expect("it ends");
+    assert!(error.contains(&format!("names process {} (`sleep`)", other.id())), "{error}");
+    assert!(lives, "both are left alone");
+    assert!(help.is_string(), "{refused:#}");
+    assert!(text.stderr_text().contains("\nhelp: "), "{text}");
+}
+
+#[test]
+fn what_behaves_differently_is_listed_without_calls_and_after_them() {
+    let site = Site::empty();
+    site.json(["init", "--empty"]).expect(0);
+    site.workspace.write("bin/tool.sh", "echo ran\n");
+    site.workspace
+        .write("schemas/tool.json", r#"{"type":"object","properties":{"s":{"type":"string"},"b":{}}}"#);
+    let entry = Site::entry("tool", "sh bin/tool.sh", "argument_template = { s = \"{s}\", b = \"{b}\" }\n");
+    let catalog = format!(
+        "# Local portable tool and skill catalog. Brigade inspects this file but does not sync projections.\n\n{entry}"
+    );
+    site.workspace.write(".brigade/tools.toml", catalog);
+    let found = issues_of(&site, "switch_arguments");
+    let details: Vec<&str> = found.iter().map(|issue| issue["detail"].as_str().unwrap()).collect();
+    assert!(
+        details.iter().any(|detail| detail.contains("splits values at blanks") && detail.contains("`s`"))
+    );
+    assert!(details.iter().any(|detail| detail.contains("v0.30 writes `True`")), "{details:?}");
+}
+
+#[test]
+fn a_command_that_is_never_bound_and_one_for_a_shell_are_issues() {
+    let site = Site::empty();
+    site.json(["init", "--empty"]).expect(0);
+    site.workspace.write("bin/x.py", "print(1)\n");
+    site.add_to_catalog(&Site::entry("lib", "env PYTHONPATH=lib python3 bin/x.py", ""));
+    site.add_to_catalog(&Site::entry("pipe", "cat a.txt | wc", ""));
+    let unbound = issues_of(&site, "code_not_bound");
+    assert_eq!((unbound.len(), &unbound[0]["tool_id"]), (1, &json!("lib")), "{unbound:#?}");
+    let pipe = issues_of(&site, "shell_words");
+    assert_eq!((pipe.len(), &pipe[0]["tool_id"]), (1, &json!("pipe")), "{pipe:#?}");
+}
+
+#[test]
+fn arguments_that_only_v030_wrote_otherwise_are_said_so() {
+    let site = Site::script_with("echo ran\n", "argument_template = { b = \"{b}\" }");
+    site.workspace.write("schemas/tool.json", r#"{"type":"object","properties":{"b":{"type":"boolean"}}}"#);
+    let call = r#"{"id":"call-1","status":"approved","tool_id":"tool","family":"script","command":"sh bin/tool.sh","args":{"b":true},"arguments":{"b":"True"},"blockers":[],"created_at":"2026-01-01T00:00:00+00:00"}"#;
+    site.workspace.write(".brigade/tools/calls.jsonl", format!("{call}\n"));
+    let refused = site.json(["call", "approve", "call-1"]).expect(1);
+    let said = refused["blockers"].to_string();
+    assert!(
+        said.contains("nobody changed the arguments, but Brigade v0.30 writes values in another way"),
+        "{said}"
+    );
+    assert!(!said.contains("changed since the call was queued: args"), "{said}");
+}
+
+#[test]
+fn next_steps_stand_in_help_and_never_in_brackets() {
+    let site = Site::script("echo ran\n");
+    for words in [
+        &["call", "run", "nope"][..],
+        &["call", "approve", "nope"],
+        &["run", "show", "nope"],
+        &["checkpoint", "show", "nope"],
+        &["show", "nope"],
+        &["describe", "nope"],
+    ] {
+        let refused = site.json(words).expect(1);
+        let error = refused["error"].as_str().unwrap();
+        assert!(!error.contains("(brigade "), "{words:?}: {error}");
+        assert!(refused["help"].as_str().unwrap().contains("brigade tools "), "{refused:#}");
+    }
+    let profile = site.tools(["profile", "show", "nope"]);
+    assert!(profile.stderr_text().ends_with("help: brigade tools profile list\n"), "{profile}");
+}
+
+#[test]
+fn a_workspace_without_a_catalog_is_one_error() {
+    let site = Site::empty();
+    site.tools(["policy", "init"]).assert_code(0);
+    for words in ["list", "contracts"] {
+        let run = site.tools([words]);
+        run.assert_code(1);
+        assert_eq!(run.stdout_text(), "", "{run}");
+        let said = run.stderr_text();
+        assert_eq!((said.matches("error[").count(), said.matches("help: ").count()), (1, 1), "{run}");
+        assert!(!said.contains("note: "), "{run}");
+    }
+}
+
+#[test]
+fn outside_of_a_workspace_that_is_said_once() {
+    let site = Site::empty();
+    site.workspace.remove(".brigade");
+    for words in [&["tools", "search", "x"][..], &["work", "brief"]] {
+        let run = site.brigade.run(words);
+        let said = format!("{}{}", run.stdout_text(), run.stderr_text());
+        assert_eq!(said.matches("help: brigade tools init").count(), 1, "{run}");
+        assert!(!said.contains("(brigade "), "{run}");
+    }
+}
+
+#[test]
+fn documents_of_failures_have_code_labels_and_help() {
+    let site = Site::script("echo ran\n");
+    let catalog = site.workspace.read_text(".brigade/tools.toml");
+    site.workspace.write(".brigade/tools.toml", format!("{catalog}[tool]\n"));
+    for words in [
+        &["list"][..],
+        &["doctor"],
+        &["plan"],
+        &["apply", "--all"],
+        &["contracts"],
+        &["defaults"],
+        &["sync", "plan"],
+    ] {
+        let refused = site.json(words).expect(1);
+        assert!(refused["code"].is_string(), "{words:?}: {refused:#}");
+        assert_eq!(refused["labels"][0]["file"], ".brigade/tools.toml", "{words:?}");
+        assert!(refused.get("help").is_some(), "{words:?}");
+    }
+}
+
+#[test]
+fn a_key_of_the_policy_without_effect_is_said_and_a_broken_entry_is_not_explained() {
+    let site = Site::script("echo ran\n");
+    site.workspace.write(POLICY, "max_timout = 3\n");
+    for words in [&["policy", "show"][..], &["policy", "explain", "tool"]] {
+        let run = site.tools(words);
+        run.assert_code(0);
+        assert!(run.stderr_text().contains("did you mean `max_timeout`?"), "{run}");
+    }
+    let catalog =
+        site.workspace.read_text(".brigade/tools.toml").replace("family = \"script\"", "family = 3");
+    site.workspace.write(".brigade/tools.toml", catalog);
+    let run = site.tools(["policy", "explain", "tool"]);
+    run.assert_code(1);
+    assert!(!run.stdout_text().contains("allowed"), "{run}");
+    assert!(run.stderr_text().contains(" --> .brigade/tools.toml:"), "{run}");
+}
+
+#[test]
+fn a_dry_run_with_a_conflict_says_what_would_be() {
+    let site = Site::empty();
+    site.json(["init", "--harness", "claude,codex"]).expect(0);
+    site.workspace.write(".claude/commands/simplify.md", "mine\n");
+    let run = site.tools(["apply", "--all", "--dry-run"]);
+    run.assert_code(1);
+    let note = "note: exit code 1: 1 file would not be written; the others would be up to date\n";
+    assert!(run.stderr_text().contains(note), "{run}");
+    let defaults = site.tools(["defaults", "--dry-run"]);
+    assert!(defaults.stderr_text().ends_with("help: brigade tools defaults\n"), "{defaults}");
+}
