@@ -159,7 +159,6 @@ fn a_workspace_without_a_catalog_is_one_error() {
 #[test]
 fn outside_of_a_workspace_that_is_said_once() {
     let site = Site::empty();
-    site.workspace.remove(".brigade");
     for words in [&["tools", "search", "x"][..], &["work", "brief"]] {
         let run = site.brigade.run(words);
         let said = format!("{}{}", run.stdout_text(), run.stderr_text());
