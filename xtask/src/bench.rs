@@ -7,6 +7,7 @@ mod mcp;
 mod measure;
 mod program;
 mod registry;
+mod serve;
 mod table;
 mod workspace;
 
@@ -46,6 +47,10 @@ pub struct BenchArguments {
     /// Measure only discovery, levels and finding
     #[arg(long)]
     registry: bool,
+
+    /// Measure only the gateway
+    #[arg(long)]
+    serve: bool,
 
     /// Measure this binary instead of building one
     #[arg(long, value_name = "PATH")]
@@ -95,6 +100,11 @@ pub fn run(repository: &Repository, arguments: &BenchArguments) -> Result<(), Fa
         registry()?.iter().for_each(|table| println!("{table}"));
         return Ok(());
     }
+    let gateway = || serve::measure(&bench.brigade, bench.turns);
+    if arguments.serve {
+        println!("{}", gateway()?);
+        return Ok(());
+    }
     if let Some(calls) = arguments.history {
         return bench.history_and_bulk(Size { tools: 4, calls, runs: 10_000 });
     }
@@ -106,6 +116,7 @@ pub fn run(repository: &Repository, arguments: &BenchArguments) -> Result<(), Fa
     bench.history_and_bulk(Size { tools: 4, calls, runs })?;
     println!("{}", mcp()?);
     registry()?.iter().for_each(|table| println!("{table}"));
+    println!("{}", gateway()?);
     Ok(())
 }
 

@@ -37,12 +37,26 @@ pub struct Mark {
 impl Mark {
     /// Looks at a file or directory, following links. `None` if there is nothing, or it cannot be looked at.
     pub fn at(path: &Path) -> Option<Mark> {
+        Some(Mark::of(&std::fs::metadata(path).ok()?))
+    }
+
+    /// Like [`Mark::at`], but of a directory only which one it is, whatever comes and goes in it.
+    pub fn of_entry(path: &Path) -> Option<Mark> {
         let metadata = std::fs::metadata(path).ok()?;
-        Some(Mark {
+        let mark = Mark::of(&metadata);
+        let [device, inode, _] = mark.identity;
+        Some(match metadata.is_dir() {
+            true => Mark { identity: [device, inode, 0], modified: (0, 0), changed: (0, 0) },
+            false => mark,
+        })
+    }
+
+    fn of(metadata: &std::fs::Metadata) -> Mark {
+        Mark {
             identity: [metadata.dev(), metadata.ino(), metadata.len()],
             modified: (metadata.mtime(), metadata.mtime_nsec()),
             changed: (metadata.ctime(), metadata.ctime_nsec()),
-        })
+        }
     }
 
     /// Returns the change time, in microseconds since 1970.

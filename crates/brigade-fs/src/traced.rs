@@ -12,12 +12,30 @@ use crate::{DirEntry, Fs, FsError, Location, Lock, Mark, Metadata, ReadFile, Rel
 /// A directory tree that notes which paths were looked at, and what they looked like before.
 pub struct Traced<'a> {
     fs: &'a dyn Fs,
-    seen: Mutex<BTreeMap<PathBuf, Option<Mark>>>,
+    seen: Mutex<BTreeMap<(PathBuf, Depth), Option<Mark>>>,
+}
+
+/// How a path was looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Depth {
+    /// What it is. What is in a directory does not matter.
+    Entry,
+    /// What is in it.
+    Content,
+}
+
+impl Depth {
+    fn mark(self, path: &Path) -> Option<Mark> {
+        match self {
+            Depth::Entry => Mark::of_entry(path),
+            Depth::Content => Mark::at(path),
+        }
+    }
 }
 
 /// What was looked at, and what it looked like. What was not there is noted, too.
 #[derive(Clone, Debug, Default)]
-pub struct Trace(Vec<(PathBuf, Option<Mark>)>);
+pub struct Trace(Vec<(PathBuf, Depth, Option<Mark>)>);
 
 impl<'a> Traced<'a> {
     /// Starts with an empty trace.
@@ -25,34 +43,31 @@ impl<'a> Traced<'a> {
         Traced { fs, seen: Mutex::default() }
     }
 
-    fn see(&self, path: &Path) {
+    fn see(&self, path: &Path, depth: Depth) {
         let path = self.fs.root().join(path);
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         // The first look counts: what was read later may be newer, and then the trace does not hold any more.
-        seen.entry(path).or_insert_with_key(|path| Mark::at(path));
-    }
-
-    fn note_inside(&self, path: &RelPath) {
-        self.see(path.as_path());
+        seen.entry((path, depth)).or_insert_with_key(|(path, depth)| depth.mark(path));
     }
 
     /// Ends the trace.
     pub fn into_trace(self) -> Trace {
-        Trace(self.seen.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().collect())
+        let seen = self.seen.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Trace(seen.into_iter().map(|((path, depth), mark)| (path, depth, mark)).collect())
     }
 }
 
 impl Trace {
     /// Returns whether everything still looks as it did.
     pub fn holds(&self) -> bool {
-        self.0.iter().all(|(path, mark)| Mark::at(path) == *mark)
+        self.0.iter().all(|(path, depth, mark)| depth.mark(path) == *mark)
     }
 
     /// Returns whether everything was left alone for this long before `now`, so that a change after it shows.
     pub fn is_settled(&self, now: Timestamp, age: Duration) -> bool {
         let age = i64::try_from(age.as_micros()).unwrap_or(i64::MAX);
         let is_old = |mark: &Mark| mark.changed_micros().saturating_add(age) <= now.unix_micros();
-        self.0.iter().filter_map(|(_, mark)| mark.as_ref()).all(is_old)
+        self.0.iter().filter_map(|(_, _, mark)| mark.as_ref()).all(is_old)
     }
 
     /// Returns how many paths were looked at.
@@ -72,61 +87,61 @@ impl Fs for Traced<'_> {
     }
 
     fn note(&self, path: &Path) {
-        self.see(path);
+        self.see(path, Depth::Content);
     }
 
     fn resolve(&self, path: &str, home: Option<&Path>) -> Result<Location, FsError> {
-        self.see(&crate::disk::expand(path, home));
+        self.see(&crate::disk::expand(path, home), Depth::Entry);
         self.fs.resolve(path, home)
     }
 
     fn open(&self, path: &RelPath) -> Result<Box<dyn ReadFile>, FsError> {
-        self.note_inside(path);
+        self.see(path.as_path(), Depth::Content);
         self.fs.open(path)
     }
 
     fn open_outside(&self, path: &Path) -> Result<Box<dyn ReadFile>, FsError> {
-        self.see(path);
+        self.see(path, Depth::Content);
         self.fs.open_outside(path)
     }
 
     fn list_dir(&self, path: &RelPath) -> Result<Vec<DirEntry>, FsError> {
-        self.note_inside(path);
+        self.see(path.as_path(), Depth::Content);
         self.fs.list_dir(path)
     }
 
     fn list_some(&self, path: &RelPath, most: usize) -> Result<(Vec<DirEntry>, u64), FsError> {
-        self.note_inside(path);
+        self.see(path.as_path(), Depth::Content);
         self.fs.list_some(path, most)
     }
 
     fn unreadable_names(&self, path: &RelPath) -> Result<Vec<String>, FsError> {
-        self.note_inside(path);
+        self.see(path.as_path(), Depth::Content);
         self.fs.unreadable_names(path)
     }
 
     fn metadata(&self, path: &RelPath) -> Result<Metadata, FsError> {
-        self.note_inside(path);
+        self.see(path.as_path(), Depth::Entry);
         self.fs.metadata(path)
     }
 
     fn link_metadata(&self, path: &RelPath) -> Result<Metadata, FsError> {
-        self.note_inside(path);
+        self.see(path.as_path(), Depth::Entry);
         self.fs.link_metadata(path)
     }
 
     fn metadata_outside(&self, path: &Path) -> Result<Metadata, FsError> {
-        self.see(path);
+        self.see(path, Depth::Entry);
         self.fs.metadata_outside(path)
     }
 
     fn read(&self, path: &RelPath, limit: u64) -> Result<Vec<u8>, FsError> {
-        self.note_inside(path);
+        self.see(path.as_path(), Depth::Content);
         self.fs.read(path, limit)
     }
 
     fn read_outside(&self, path: &Path, limit: u64) -> Result<Vec<u8>, FsError> {
-        self.see(path);
+        self.see(path, Depth::Content);
         self.fs.read_outside(path, limit)
     }
 
@@ -175,6 +190,23 @@ impl Fs for Traced<'_> {
 mod tests {
     use super::*;
     use crate::DiskFs;
+
+    #[test]
+    fn what_comes_and_goes_in_a_directory_matters_only_if_it_was_listed() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("folder")).unwrap();
+        let disk = DiskFs::open(folder.path()).unwrap();
+        let path: RelPath = "folder".parse().unwrap();
+        let (looked, listed) = (Traced::new(&disk), Traced::new(&disk));
+        looked.metadata(&path).unwrap();
+        listed.metadata(&path).unwrap();
+        listed.list_dir(&path).unwrap();
+        let (looked, listed) = (looked.into_trace(), listed.into_trace());
+        std::fs::write(folder.path().join("folder/new"), "").unwrap();
+        assert!(looked.holds() && !listed.holds());
+        std::fs::remove_dir_all(folder.path().join("folder")).unwrap();
+        assert!(!looked.holds());
+    }
 
     #[test]
     fn a_trace_holds_until_something_changes_that_was_looked_at() {

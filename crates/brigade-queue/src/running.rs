@@ -1,6 +1,7 @@
 //! What a runner needs of the queue: approved calls, its own identity, and words for a run that was not recorded.
 
 use std::ops::ControlFlow;
+use std::sync::OnceLock;
 
 use brigade_call::{Call, CallStatus, Runner};
 use brigade_core::{CallId, ErrorKind, Hint, NextStep, RunId};
@@ -52,15 +53,20 @@ fn writes(call: &Call) -> bool {
 /// # Errors
 /// Fails if the system does not tell it.
 pub fn this_runner() -> Result<Runner, Failure> {
+    static THIS: OnceLock<Runner> = OnceLock::new();
+    if let Some(known) = THIS.get() {
+        return Ok(known.clone());
+    }
     let identity = ProcessIdentity::current().map_err(|error| {
         let message = format!("this process cannot be identified: {}", error.kind());
         Failure::new(ErrorKind::Environment, message)
     })?;
-    Ok(Runner {
+    let this = Runner {
         pid: identity.pid(),
         start_time: identity.start_time(),
         boot_id: identity.boot_id().to_owned(),
-    })
+    };
+    Ok(THIS.get_or_init(|| this).clone())
 }
 
 impl ChainEnd {

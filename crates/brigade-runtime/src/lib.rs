@@ -58,6 +58,7 @@ pub use brigade_doctor::{Health, RuntimeFacts, RuntimeIssue, RuntimeState, State
 pub use error::RuntimeError;
 pub use host::Host;
 pub use logs::{FollowFrom, LOG_CAP, LogEnd, LogStream, LogTail};
+pub use paths::was_started;
 pub use start::{Awaited, NotReady, StartOptions, StartOutcome, StartProgress};
 pub use stop::{RestartOutcome, StopOutcome};
 pub use supervisor::{Checks, Supervisor};

@@ -48,6 +48,15 @@ pub(crate) struct Paths {
     pub(crate) issues: Vec<RuntimeIssue>,
 }
 
+/// Returns whether a runtime may have been started: whether it left a record or a process id. Costs two looks.
+pub fn was_started(fs: &dyn Fs, runtime: &Runtime) -> bool {
+    let pid = format!("{STATE}/{}.pid", file_stem(runtime.id.as_str()));
+    let is_there = |path: &RelPath| fs.exists(path).unwrap_or(true);
+    runtime.pid_path.as_ref().is_some_and(|path| !path.is_empty())
+        || is_there(&Paths::metadata_of(runtime.id.as_str()))
+        || pid.parse().is_ok_and(|path| is_there(&path))
+}
+
 impl Paths {
     /// Returns where the metadata of the runtime with an id is.
     pub(crate) fn metadata_of(id: &str) -> RelPath {

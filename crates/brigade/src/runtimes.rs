@@ -170,6 +170,9 @@ pub(crate) fn runtime_of(room: &Room, call: &Call, config: &Config) -> RuntimeFa
     if !is_required && tool.runtime_id.as_deref().is_none_or(str::is_empty) {
         return RuntimeFact::NotNeeded;
     }
+    if is_required && is_left_to_calls(room, tool) {
+        return RuntimeFact::NotNeeded;
+    }
     let checks = if is_required { Checks::Run } else { Checks::Skip };
     match look_at_runtime(room, tool, config, checks) {
         Err(_) if !is_required => RuntimeFact::NotNeeded,
@@ -181,6 +184,14 @@ pub(crate) fn runtime_of(room: &Room, call: &Call, config: &Config) -> RuntimeFa
             _ => RuntimeFact::Ready(Box::new(facts.status(&*room.env.speller))),
         },
     }
+}
+
+/// Returns whether calls start the runtime of a tool, and nobody else ever did.
+fn is_left_to_calls(room: &Room, tool: &Tool) -> bool {
+    let Ok(runtimes) = runtimes(room) else { return false };
+    let file = room.fs.exists(&rel(RUNTIMES)).unwrap_or(true).then_some(RUNTIMES);
+    needed_runtime(tool, &runtimes, file)
+        .is_ok_and(|runtime| runtime.on_demand && !brigade_runtime::was_started(&*room.fs, runtime))
 }
 
 /// Returns whether calls start the runtime of a tool.

@@ -30,6 +30,11 @@ impl Program {
         Program { path, before: ["timeout", "-s", "KILL", LIMIT].map(str::to_owned).to_vec() }
     }
 
+    /// Returns the path of the program.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Returns the process of `tools` with more arguments.
     pub fn process(&self, folder: &Path, words: Vec<String>) -> Process {
         let name = self.path.display().to_string();

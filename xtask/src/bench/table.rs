@@ -43,7 +43,7 @@ impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Target::Times(times) => write!(f, "≤ {times} x"),
-            Target::More(more) => write!(f, "≤ {} ms more", more.as_millis()),
+            Target::More(more) => write!(f, "≤ {} ms more", more.as_secs_f64() * 1e3),
             Target::Within(limit) if limit.as_millis() < 1_000 => write!(f, "< {} ms", limit.as_millis()),
             Target::Within(limit) => write!(f, "< {} s", limit.as_secs()),
             Target::Memory(limit) => write!(f, "< {} MB", limit >> 20),

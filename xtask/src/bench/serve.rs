@@ -1,0 +1,354 @@
+//! Measures `brigade serve`: calls of a kept server beside a direct client of an equal one, the start, and many sessions.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::measure::Figures;
+use super::program::Program;
+use super::table::{Row, Table, Target};
+use crate::repository::Failure;
+
+/// A server that answers at once.
+const SERVER: &str = r#"
+import json, sys
+for line in sys.stdin:
+    request = json.loads(line)
+    if "id" not in request:
+        continue
+    result = {}
+    if request["method"] == "initialize":
+        result = {"protocolVersion": request["params"]["protocolVersion"], "capabilities": {"tools": {}}}
+        result["serverInfo"] = {"name": "bench", "version": "1"}
+    elif request["method"] == "tools/list":
+        result = {"tools": [{"name": "echo", "description": "Echo.", "inputSchema": {"type": "object"}}]}
+    elif request["method"] == "tools/call":
+        result = {"content": [{"type": "text", "text": request["params"]["arguments"]["text"]}]}
+    print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}), flush=True)
+"#;
+
+const COMMAND: [&str; 4] = ["python3", "-S", "-E", "server.py"];
+
+const POLICY: &str = r#"allowed_families = ["mcp"]
+allowed_effects = ["local-read"]
+required_approval_modes = ["on-request"]
+max_timeout = 60
+allowed_runtimes = ["bench"]
+
+[[auto_approve]]
+name = "reads"
+tools = ["read-*"]
+effects = ["local-read"]
+"#;
+
+/// What is remembered must have been left alone this long.
+const SETTLED: Duration = Duration::from_millis(2500);
+
+/// The sessions at once, and the requests at a time.
+const SESSIONS: usize = 1_000;
+const AT_ONCE: usize = 4;
+
+/// Measures the gateway.
+pub fn measure(brigade: &Program, turns: usize) -> Result<Table, Failure> {
+    let mut table = Table::new("The gateway, with 100 tools".to_owned(), false);
+    let folder = tempfile::tempdir().map_err(|error| Failure::new(error.to_string()))?;
+    write_workspace(folder.path(), 100)?;
+    calls(brigade, folder.path(), turns * 60, &mut table)?;
+    starts(brigade, folder.path(), turns, &mut table)?;
+    sessions(brigade, folder.path(), turns * 10, &mut table)?;
+    Ok(table)
+}
+
+fn write_workspace(root: &Path, tools: usize) -> Result<(), Failure> {
+    let entry = |number: usize| {
+        format!(
+            "[[tool]]\nid = \"read-{number}\"\nname = \"Read {number}\"\ndescription = \"Reads something.\"\n\
+             family = \"mcp\"\ncommand = \"{}\"\nruntime_id = \"bench\"\nmcp_server_id = \"bench\"\n\
+             mcp_tool_name = \"echo\"\ninput_schema_path = \"text.json\"\napproval_mode = \"on-request\"\n\
+             timeout = 30\npermissions = [\"local-read\"]\neffects = [\"local-read\"]\n\n",
+            COMMAND.join(" ")
+        )
+    };
+    let schema = r#"{"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}"#;
+    let runtime =
+        "[[runtime]]\nid = \"bench\"\nname = \"Bench\"\ncommand = \"sleep 600\"\non_demand = true\n";
+    for (path, text) in [
+        ("server.py", SERVER.to_owned()),
+        ("text.json", schema.to_owned()),
+        (".brigade/tools.toml", (0..tools).map(entry).collect()),
+        (".brigade/tools/policy.toml", POLICY.to_owned()),
+        (".brigade/tools/runtimes.toml", runtime.to_owned()),
+    ] {
+        let path = root.join(path);
+        let parent = path.parent().unwrap_or(Path::new("/"));
+        std::fs::create_dir_all(parent).map_err(Failure::at(parent))?;
+        std::fs::write(&path, text).map_err(Failure::at(&path))?;
+    }
+    Ok(())
+}
+
+fn failed(error: std::io::Error) -> Failure {
+    Failure::new(error.to_string())
+}
+
+/// A client over standard input and output.
+struct Client {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    next: u64,
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Client {
+    fn start(mut command: Command, root: &Path) -> Result<Client, Failure> {
+        command.current_dir(root).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().map_err(failed)?;
+        let input = child.stdin.take().expect("was piped");
+        let output = BufReader::new(child.stdout.take().expect("was piped"));
+        let mut client = Client { child, input, output, next: 0 };
+        client.ask("initialize", &hello())?;
+        writeln!(client.input, r#"{{"jsonrpc":"2.0","method":"notifications/initialized"}}"#)
+            .map_err(failed)?;
+        Ok(client)
+    }
+
+    fn ask(&mut self, method: &str, params: &Value) -> Result<Value, Failure> {
+        self.next += 1;
+        let request = json!({"jsonrpc": "2.0", "id": self.next, "method": method, "params": params});
+        self.input.write_all(format!("{request}\n").as_bytes()).map_err(failed)?;
+        loop {
+            let mut line = String::new();
+            if self.output.read_line(&mut line).map_err(failed)? == 0 {
+                return Err(Failure::new("the server ended"));
+            }
+            let answer: Value = serde_json::from_str(&line).unwrap_or_default();
+            if answer["id"] == self.next && answer.get("method").is_none() {
+                return Ok(answer);
+            }
+        }
+    }
+
+    /// Calls a tool, and returns how long that took.
+    fn call(&mut self, tool: &str, text: &str) -> Result<Duration, Failure> {
+        let params = json!({"name": tool, "arguments": {"text": text}});
+        let asked = Instant::now();
+        let answer = self.ask("tools/call", &params)?;
+        let took = asked.elapsed();
+        let is_right = answer["result"]["content"][0]["text"] == text;
+        if is_right { Ok(took) } else { Err(Failure::new(format!("the call failed: {answer}"))) }
+    }
+}
+
+fn hello() -> Value {
+    json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}})
+}
+
+fn serve(brigade: &Program, words: &[&str]) -> Command {
+    let mut command = Command::new(brigade.path());
+    command.arg("serve").args(words);
+    command
+}
+
+/// The peak memory of a running process, in bytes.
+fn peak(pid: u32) -> u64 {
+    let path = PathBuf::from(format!("/proc/{pid}/status"));
+    let status = std::fs::read_to_string(path).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok()).unwrap_or_default() << 10
+}
+
+/// Returns the time that this share of the times does not exceed.
+fn at(times: &[Duration], share: f64) -> Duration {
+    let mut times = times.to_vec();
+    times.sort_unstable();
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is a place in the list")]
+    let place = (times.len() as f64 * share) as usize;
+    times.get(place.min(times.len().saturating_sub(1))).copied().unwrap_or_default()
+}
+
+/// Calls in turns, directly and through the gateway.
+fn calls(brigade: &Program, root: &Path, turns: usize, table: &mut Table) -> Result<(), Failure> {
+    let mut bare = Command::new(COMMAND[0]);
+    bare.args(&COMMAND[1..]);
+    let mut direct = Client::start(bare, root)?;
+    let mut ours = Client::start(serve(brigade, &[]), root)?;
+    for number in 0..10 {
+        direct.call("echo", "warm")?;
+        ours.call("read-0", &format!("first {number}"))?;
+    }
+    std::thread::sleep(SETTLED);
+    for number in 0..10 {
+        ours.call("read-0", &format!("second {number}"))?;
+    }
+    let (mut reference, mut times) = (Vec::new(), Vec::new());
+    for number in 0..turns {
+        let text = format!("text {number}");
+        reference.push(direct.call("echo", &text)?);
+        times.push(ours.call("read-0", &text)?);
+    }
+    for (name, share, more) in [
+        ("local-read call under a rule, median", 0.5, Duration::from_micros(300)),
+        ("the same, p99", 0.99, Duration::from_millis(2)),
+    ] {
+        let (median, reference) = (at(&times, share), at(&reference, share));
+        let figures = Figures { median, reference, peak: peak(ours.child.id()), code: Some(0) };
+        table.rows.push(Row::new(name, figures).targets([Target::More(more)]));
+    }
+    Ok(())
+}
+
+/// Starts the gateway in turns with a program that does nothing.
+fn starts(brigade: &Program, root: &Path, turns: usize, table: &mut Table) -> Result<(), Failure> {
+    let (mut reference, mut times, mut most) = (Vec::new(), Vec::new(), 0);
+    for _ in 0..turns {
+        let started = Instant::now();
+        Command::new("/bin/true").status().map_err(failed)?;
+        reference.push(started.elapsed());
+        let started = Instant::now();
+        let client = Client::start(serve(brigade, &[]), root)?;
+        times.push(started.elapsed());
+        most = most.max(peak(client.child.id()));
+    }
+    let figures =
+        Figures { median: at(&times, 0.5), reference: at(&reference, 0.5), peak: most, code: Some(0) };
+    let targets = [Target::Times(10.0), Target::Memory(20 << 20)];
+    table.rows.push(Row::new("answer of initialize, from the start", figures).targets(targets));
+    Ok(())
+}
+
+/// A client over HTTP with a session.
+struct HttpSession {
+    stream: BufReader<TcpStream>,
+    id: Option<String>,
+    next: u64,
+}
+
+impl HttpSession {
+    fn begin(address: &str) -> Result<HttpSession, Failure> {
+        let stream = TcpStream::connect(address).map_err(failed)?;
+        stream.set_nodelay(true).map_err(failed)?;
+        let mut session = HttpSession { stream: BufReader::new(stream), id: None, next: 0 };
+        session.ask("initialize", &hello())?;
+        session.post(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))?;
+        Ok(session)
+    }
+
+    fn ask(&mut self, method: &str, params: &Value) -> Result<Value, Failure> {
+        self.next += 1;
+        let body = json!({"jsonrpc": "2.0", "id": self.next, "method": method, "params": params});
+        let answer = self.post(&body)?;
+        let lines = answer.lines().map(|line| line.strip_prefix("data:").unwrap_or(line));
+        let messages = lines.filter_map(|line| serde_json::from_str::<Value>(line.trim()).ok());
+        let found = messages.into_iter().find(|message| message["id"] == self.next);
+        let found =
+            found.filter(|message| message["result"].is_object() && message["result"]["isError"] != true);
+        found.ok_or_else(|| Failure::new(format!("{method} was refused: {answer}")))
+    }
+
+    /// Sends a message, and returns the body of the answer.
+    fn post(&mut self, message: &Value) -> Result<String, Failure> {
+        let body = message.to_string();
+        let session = match &self.id {
+            Some(id) => format!("Mcp-Session-Id: {id}\r\nMCP-Protocol-Version: 2025-11-25\r\n"),
+            None => String::new(),
+        };
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n\
+             Accept: application/json, text/event-stream\r\nContent-Length: {}\r\n{session}\r\n",
+            body.len()
+        );
+        self.stream.get_mut().write_all((head + &body).as_bytes()).map_err(failed)?;
+        let (mut length, mut is_chunked, mut first) = (0, false, String::new());
+        self.stream.read_line(&mut first).map_err(failed)?;
+        if !first.contains(" 200 ") && !first.contains(" 202 ") {
+            return Err(Failure::new(format!("the gateway answered {first}")));
+        }
+        loop {
+            let mut line = String::new();
+            self.stream.read_line(&mut line).map_err(failed)?;
+            let Some((name, value)) = line.trim().split_once(':') else { break };
+            match name.to_ascii_lowercase().as_str() {
+                "content-length" => length = value.trim().parse().unwrap_or_default(),
+                "transfer-encoding" => is_chunked = true,
+                "mcp-session-id" => self.id = Some(value.trim().to_owned()),
+                _ => {}
+            }
+        }
+        let mut bytes = Vec::new();
+        loop {
+            if is_chunked {
+                let mut line = String::new();
+                self.stream.read_line(&mut line).map_err(failed)?;
+                length = usize::from_str_radix(line.trim(), 16).unwrap_or_default();
+            }
+            let start = bytes.len();
+            bytes.resize(start + length, 0);
+            self.stream.read_exact(&mut bytes[start..]).map_err(failed)?;
+            if !is_chunked {
+                break;
+            }
+            let mut end = [0; 2];
+            self.stream.read_exact(&mut end).map_err(failed)?;
+            if length == 0 {
+                break;
+            }
+        }
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+}
+
+/// Begins many sessions, a few at a time, each with a listing and a call, and keeps them.
+fn sessions(brigade: &Program, root: &Path, turns: usize, table: &mut Table) -> Result<(), Failure> {
+    let mut command = serve(brigade, &["--http", "127.0.0.1:0", "--no-token", "--as", "local"]);
+    command.current_dir(root).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().map_err(failed)?;
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().expect("was piped")).read_line(&mut line).map_err(failed)?;
+    let document: Value = serde_json::from_str(&line).unwrap_or_default();
+    let address = document["address"].as_str().unwrap_or_default();
+    let address = address.trim_start_matches("http://").trim_end_matches("/mcp").to_owned();
+    let measured = || -> Result<Figures, Failure> {
+        let listed = |session: &mut HttpSession| -> Result<Duration, Failure> {
+            let asked = Instant::now();
+            session.ask("tools/list", &json!({})).map(|_| asked.elapsed())
+        };
+        let mut first = HttpSession::begin(&address)?;
+        let alone = (0..turns).map(|_| listed(&mut first)).collect::<Result<Vec<_>, _>>()?;
+        let worker = |worker: usize| -> Result<Vec<Duration>, Failure> {
+            let mut times = Vec::new();
+            for number in 0..SESSIONS / AT_ONCE {
+                let mut session = HttpSession::begin(&address)?;
+                times.push(listed(&mut session)?);
+                let arguments = json!({"text": format!("{worker} {number}")});
+                session.ask("tools/call", &json!({"name": "read-0", "arguments": arguments}))?;
+            }
+            Ok(times)
+        };
+        let times = std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..AT_ONCE).map(|number| scope.spawn(move || worker(number))).collect();
+            let times = workers.into_iter().map(|worker| worker.join().expect("a worker does not panic"));
+            times.collect::<Result<Vec<_>, _>>()
+        })?;
+        let (median, reference) = (at(&times.concat(), 0.99), at(&alone, 0.5));
+        Ok(Figures { median, reference, peak: peak(child.id()), code: Some(0) })
+    };
+    let measured = measured();
+    let _ = child.kill();
+    let _ = child.wait();
+    let targets = [Target::Times(10.0), Target::Memory(96 << 20)];
+    table
+        .rows
+        .push(Row::new("p99 of a listing, in 1,000 sessions, beside alone", measured?).targets(targets));
+    Ok(())
+}
