@@ -10,15 +10,19 @@
 //! and including this entry. Once enough runs are found that are not older than the next entry's `newest`, no earlier
 //! entry can matter.
 
+mod end;
+
 use std::time::Instant;
 
 use brigade_core::json::from_json;
 use brigade_core::{Dialect, Extra, Fingerprint, Json, Object, Timestamp, record};
-use brigade_fs::{FileId, FileMode, Fs, FsError, FsErrorKind, ReadFile, RelPath, Replacement};
+use brigade_fs::{FileMode, Fs, FsError, FsErrorKind, ReadFile, RelPath, Replacement};
 
 use serde::{Deserialize, Serialize};
 
 use crate::state::millis;
+
+pub use end::LedgerEnd;
 
 /// The version of the entries that this code writes.
 const LEDGER_VERSION: i64 = 1;
@@ -195,21 +199,6 @@ pub struct Appended {
     pub follows: bool,
 }
 
-/// The end of a ledger, as its last writer left it.
-#[derive(Clone, Debug)]
-pub struct LedgerEnd {
-    id: FileId,
-    length: u64,
-    last: LedgerEntry,
-}
-
-impl LedgerEnd {
-    /// Returns the sequence of the last entry.
-    pub fn sequence(&self) -> u64 {
-        self.last.sequence
-    }
-}
-
 /// A line of the ledger.
 pub struct LedgerLine {
     /// The entry, or `None` if the line is not one.
@@ -350,21 +339,6 @@ impl<'f> Ledger<'f> {
         let follows = !moved && known <= last.map_or(0, |last| last.sequence);
         *end = entries.last().and_then(|last| self.end_with(last.clone()));
         Ok(Appended { entries, follows })
-    }
-
-    /// Returns whether the ledger still ends so.
-    pub fn ends_so(&self, end: &LedgerEnd) -> bool {
-        self.look().is_some_and(|found| found == (end.id, end.length))
-    }
-
-    fn end_with(&self, last: LedgerEntry) -> Option<LedgerEnd> {
-        let (id, length) = self.look()?;
-        Some(LedgerEnd { id, length, last })
-    }
-
-    fn look(&self) -> Option<(FileId, u64)> {
-        let file = self.fs.open(&self.path()).ok()?;
-        file.id().and_then(|id| Ok((id, file.len()?))).ok()
     }
 
     /// Moves lines that are not entries to a quarantine, and anything else with the ledger's name. Returns the number
