@@ -334,7 +334,9 @@ mod tests {
             raw_arguments(&message).map(|raw| raw.0.to_compact())
         };
         assert_eq!(check("tools/call", r#"{"n":7,"t":"12345678901234567890123"}"#), None);
-        for arguments in [r#"{"n":12345678901234567890123}"#, r#"{"a":[{"b":1e400}]}"#, r#"{"c":0.10}"#] {
+        for arguments in
+            [r#"{"n":12345678901234567890123}"#, r#"{"a":[{"b":1.00000000000000000001}]}"#, r#"{"c":0.10}"#]
+        {
             assert_eq!(check("tools/call", arguments).as_deref(), Some(arguments));
             assert_eq!(check("prompts/get", arguments).as_deref(), Some(arguments));
         }
