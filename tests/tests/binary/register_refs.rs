@@ -288,10 +288,11 @@ fn servers_of_every_harness_become_entries_that_read_back() {
             if !row["runtime_id"].is_null() {
                 let runtime = site.json(["runtime", "show", &id]).expect(0)["runtime"].clone();
                 assert_eq!(runtime["enabled"], false);
-                // Nothing is wrong with it but that its program and directory are not on this machine.
+                // Nothing is wrong with it but that its program, directory and variables are not on this machine.
+                let expected = ["runtime_bad_command", "runtime_missing_cwd", "runtime_env_missing"];
                 let issues = runtime["issues"].as_array().unwrap().iter();
                 for kind in issues.map(|issue| issue["issue_type"].as_str().unwrap()) {
-                    assert!(["runtime_bad_command", "runtime_missing_cwd"].contains(&kind), "{runtime}");
+                    assert!(expected.contains(&kind), "{runtime}");
                 }
             }
         }
