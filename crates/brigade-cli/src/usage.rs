@@ -91,7 +91,9 @@ fn meant(trouble: &clap::Error, words: &[OsString]) -> Option<String> {
             if word == "help" {
                 return typed(&[before, rest, &["--help"]]);
             }
-            let command = Arguments::command();
+            let mut command = Arguments::command();
+            // Groups are built on request.
+            command.build();
             let groups = command.get_subcommands();
             // The words of the wrong group are left out, not the options before them.
             let options: Vec<&str> = before.iter().filter(|word| word.starts_with('-')).copied().collect();
