@@ -238,6 +238,7 @@ pub fn presence(tool: &Tool, answers: Vec<(Need, Answer)>, observed: &Observed) 
     let mut missing = Vec::new();
     let mut unknown = Vec::new();
     let mut program = None;
+    let mut is_program_missing = false;
     let is_empty = answers.is_empty();
     for (need, answer) in answers {
         match (answer, &need) {
@@ -248,7 +249,14 @@ pub fn presence(tool: &Tool, answers: Vec<(Need, Answer)>, observed: &Observed) 
                 program = program.or(path);
             }
             (Answer::There(_), _) => {}
-            (Answer::Missing(what), need) => missing.push(missing_reason(tool, need, &what)),
+            (Answer::Missing(what), need) => {
+                is_program_missing |= matches!(need, Need::Program(_));
+                let reason = missing_reason(tool, need, &what);
+                // A check often looks for the program of the command.
+                if !missing.contains(&reason) {
+                    missing.push(reason);
+                }
+            }
             (Answer::Disabled, _) => {
                 missing.push(reason("runtime_disabled", "the runtime is disabled".to_owned()));
             }
@@ -273,8 +281,11 @@ pub fn presence(tool: &Tool, answers: Vec<(Need, Answer)>, observed: &Observed) 
         unknown.push(reason("invalid_entry", "the entry has an error".to_owned()));
     }
     let mut outdated = Vec::new();
-    let satisfied = match (&tool.version, &observed.version) {
+    // Whatever told a version, it is not that of a program that is not there.
+    let version = observed.version.as_ref().filter(|_| !is_program_missing);
+    let satisfied = match (&tool.version, version) {
         (None, _) => None,
+        (Some(_), None) if is_program_missing => None,
         (Some(required), None) => {
             let message = match &observed.version_problem {
                 None => format!("its version was never observed, and {required} is required"),
@@ -306,9 +317,8 @@ pub fn presence(tool: &Tool, answers: Vec<(Need, Answer)>, observed: &Observed) 
         (true, true, true) => ToolState::Available,
     };
     let reasons = missing.into_iter().chain(outdated).chain(unknown).collect();
-    let Observed { version, version_at, .. } = observed;
-    let observed_at = version_at.filter(|_| version.is_some());
-    Presence { state, reasons, program, version: version.clone(), observed_at, satisfied }
+    let observed_at = observed.version_at.filter(|_| version.is_some());
+    Presence { state, reasons, program, version: version.cloned(), observed_at, satisfied }
 }
 
 fn reason(code: &'static str, message: String) -> Reason {
@@ -444,7 +454,10 @@ mod tests {
         check(&version, there(), Some("4.1"), ToolState::Available, &[]);
         check(&version, there(), Some("3.9"), ToolState::Outdated, &["version_outdated"]);
         check(&version, there(), Some("5-rc1"), ToolState::Unknown, &["version_not_comparable"]);
-        check(&version, missing(), Some("3.9"), ToolState::Missing, &["program_missing", "version_outdated"]);
+        check(&version, missing(), Some("3.9"), ToolState::Missing, &["program_missing"]);
+        check(&version, missing(), None, ToolState::Missing, &["program_missing"]);
+        let twice = format!("{CLI}\ninstall = {{ check = 'which yq' }}");
+        check(&twice, missing(), None, ToolState::Missing, &["program_missing"]);
         let checked = format!("{CLI}\ninstall = {{ check = 'yq --version' }}");
         check(&checked, Answer::Unknown, None, ToolState::Unknown, &["not_seen", "check_not_run"]);
     }
