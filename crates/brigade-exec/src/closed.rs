@@ -9,7 +9,10 @@ use brigade_fs::{FileKind, Fs, Location, RelPath};
 use brigade_policy::{Decision, Reads, SandboxMode};
 use brigade_process::{Closed, Code};
 
-use crate::folder::{FolderFiles, Matching, folder_files, folder_fingerprint, matching_files, state_below};
+use crate::folder::{
+    FolderFiles, Matching, folder_files, folder_fingerprint, matching_files, plain_folder, state_below,
+};
+use crate::program::OpenedProgram;
 
 /// The largest file of code.
 const LARGEST: u64 = 256 << 20;
@@ -21,6 +24,8 @@ const KEPT: [&str; 2] = [".brigade", ".git"];
 pub(crate) struct ClosedReads {
     pub(crate) closed: Closed,
     pub(crate) notes: Vec<String>,
+    /// Bound files that can change during the run, because nothing keeps others from it.
+    pub(crate) loose: Vec<String>,
 }
 
 /// What decides about the reads of a program.
@@ -35,11 +40,15 @@ pub(crate) struct Opening<'a> {
     pub(crate) data: &'a [String],
     /// Arguments that may name files.
     pub(crate) words: Vec<&'a str>,
+    /// The words of the command.
+    pub(crate) command: &'a [String],
+    /// The program, if its interpreter opens it once more.
+    pub(crate) script: Option<&'a Path>,
 }
 
 impl<'a> Opening<'a> {
     /// Returns what decides about the reads of a call.
-    pub(crate) fn of(call: &'a VerifiedCall) -> Opening<'a> {
+    pub(crate) fn of(call: &'a VerifiedCall, opened: &'a OpenedProgram) -> Opening<'a> {
         let binding = call.binding();
         let program = binding.program.as_ref().filter(|program| !program.path.starts_with('/'));
         let words = call.plan().arguments().values().map(String::as_str);
@@ -49,6 +58,8 @@ impl<'a> Opening<'a> {
             program: program.map(|program| (program.path.as_str(), program.sha256)),
             data: call.plan().data(),
             words: words.filter(|_| call.plan().family() != crate::execute::MCP).collect(),
+            command: call.argv().words(),
+            script: opened.is_script().then(|| opened.path()),
         }
     }
 }
@@ -67,6 +78,7 @@ pub(crate) fn closed(
         return Ok(None);
     }
     let mut code = BTreeMap::new();
+    let mut outside = Vec::new();
     for (name, approved) in opening.files {
         let now = match name.strip_suffix('/') {
             Some(folder) => {
@@ -75,24 +87,37 @@ pub(crate) fn closed(
                 let FolderFiles::All(files) = files else { return Err(changed(name)) };
                 let mut table = Vec::with_capacity(files.len());
                 for file in files {
-                    let fingerprint = read_code(fs, &file, &mut code)?;
+                    let fingerprint = read_code(fs, &file, &mut code, &mut outside)?;
                     table.push((file, fingerprint));
                 }
                 folder_fingerprint(table)
             }
-            None => read_code(fs, name, &mut code)?,
+            None => read_code(fs, name, &mut code, &mut outside)?,
         };
         if now != *approved {
             return Err(changed(name));
         }
     }
-    if let Some((path, sha256)) = opening.program
-        && read_code(fs, path, &mut code)? != sha256
-    {
-        return Err(changed(path));
+    let mut named: Vec<PathBuf> = Vec::new();
+    if let Some((path, sha256)) = opening.program {
+        // One that a link leads to outside is executed by its open descriptor.
+        if leads_out(fs, path).is_none() && read_code(fs, path, &mut code, &mut outside)? != sha256 {
+            return Err(changed(path));
+        }
+        named.push(fs.root().join(path));
     }
+    let words = paths_of_words(opening.command.iter().map(String::as_str), directory, fs.root());
+    named.extend(words.into_iter().map(|path| fs.root().join(path)));
     let mut opened = Vec::new();
+    let mut kept = Vec::new();
     for pattern in opening.data {
+        if let Some(folder) = whole_folder(fs, pattern, code.keys().map(PathBuf::as_path)) {
+            if let Some(found) = state_below(fs, &folder).map_err(|error| format!("not started: {error}"))? {
+                kept.extend(found.iter().map(|state| fs.root().join(state.as_path())));
+                opened.push(fs.root().join(folder.as_path()));
+                continue;
+            }
+        }
         match matching_files(fs, pattern).map_err(|error| format!("not started: {error}"))? {
             Matching::All(files) => opened.extend(files.iter().map(|file| fs.root().join(file))),
             Matching::TooMuch { files, .. } => {
@@ -103,7 +128,6 @@ pub(crate) fn closed(
         }
     }
     let mut notes = Vec::new();
-    let mut kept = Vec::new();
     for path in paths_of_words(opening.words.iter().copied(), directory, fs.root()) {
         let real = match fs.resolve(&fs.root().join(&path).to_string_lossy(), None) {
             Ok(Location::Inside(real)) => Some(real),
@@ -137,8 +161,53 @@ pub(crate) fn closed(
             Argument::Closed(_) | Argument::Code => {}
         }
     }
-    let closed = Closed { code: code.into_values().collect(), data: opened, kept, write_only: Vec::new() };
-    Ok(Some(ClosedReads { closed, notes }))
+    let script = opening.script.and_then(|path| match fs.resolve(&path.to_string_lossy(), None) {
+        Ok(Location::Outside(real)) => Some(real),
+        Ok(Location::Inside(_)) | Err(_) => None,
+    });
+    outside.extend(script);
+    let is_loose = |path: &&PathBuf| !is_of_the_system(path);
+    let loose = outside.iter().filter(is_loose).map(|path| path.display().to_string()).collect();
+    let closed = Closed {
+        code: code.into_values().collect(),
+        data: opened,
+        kept,
+        write_only: Vec::new(),
+        named,
+        outside,
+        folders: vec![directory.to_owned()],
+    };
+    Ok(Some(ClosedReads { closed, notes, loose }))
+}
+
+/// Returns the path outside of the workspace that a link in it leads to.
+pub(crate) fn leads_out(fs: &dyn Fs, path: &str) -> Option<PathBuf> {
+    match fs.resolve(&fs.root().join(path).to_string_lossy(), None) {
+        Ok(Location::Outside(real)) => Some(real),
+        Ok(Location::Inside(_)) | Err(_) => None,
+    }
+}
+
+/// Tells whether a file belongs to the system, which is trusted as it is: an administrator's, in a directory for that.
+fn is_of_the_system(path: &Path) -> bool {
+    const SYSTEM: [&str; 7] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store"];
+    let is_there = SYSTEM.iter().any(|system| path.starts_with(system)) && !path.starts_with("/usr/local");
+    is_there && brigade_process::is_only_of_root(path)
+}
+
+/// Returns the directory that a pattern of data opens as a whole (`fixtures/**`), if it has no link on its way and no
+/// code in it. What is moved out of it is closed, and what is added to it matches the pattern.
+fn whole_folder<'c>(fs: &dyn Fs, pattern: &str, mut code: impl Iterator<Item = &'c Path>) -> Option<RelPath> {
+    let folder = plain_folder(pattern)?;
+    let path = fs.root().join(folder.as_path());
+    let is_itself =
+        |real: &RelPath| real.as_path() == folder.as_path() && !real.as_path().as_os_str().is_empty();
+    match fs.resolve(&path.to_string_lossy(), None) {
+        Ok(Location::Inside(real)) if is_itself(&real) && is_folder(fs, &real) => {
+            code.all(|code| !code.starts_with(&path)).then_some(folder)
+        }
+        Ok(_) | Err(_) => None,
+    }
 }
 
 fn is_folder(fs: &dyn Fs, path: &RelPath) -> bool {
@@ -191,12 +260,20 @@ fn changed(name: &str) -> String {
 }
 
 /// Reads one file of code; those that links lead out of the workspace are compared and not opened.
-fn read_code(fs: &dyn Fs, name: &str, code: &mut BTreeMap<PathBuf, Code>) -> Result<Fingerprint, String> {
+fn read_code(
+    fs: &dyn Fs,
+    name: &str,
+    code: &mut BTreeMap<PathBuf, Code>,
+    outside: &mut Vec<PathBuf>,
+) -> Result<Fingerprint, String> {
     let failed = |error: brigade_fs::FsError| format!("not started: {error}");
     let path = fs.root().join(name);
     let real = match fs.resolve(&path.to_string_lossy(), None).map_err(failed)? {
         Location::Inside(real) => real,
-        Location::Outside(_) => return crate::folder::file_fingerprint(fs, name).map_err(failed),
+        Location::Outside(real) => {
+            outside.push(real);
+            return crate::folder::file_fingerprint(fs, name).map_err(failed);
+        }
     };
     let bytes = fs.read(&real, LARGEST).map_err(failed)?;
     let metadata = fs.metadata(&real).map_err(failed)?;

@@ -6,7 +6,7 @@ use brigade_call::SandboxUsed;
 use brigade_policy::{Decision, SandboxMode};
 use brigade_process::{
     Enforcement, Extent, Kept, Limits, LocalSockets, Mode, Network, Opening, Repositories, SandboxProfile,
-    json_files_in, system_read_paths, without_links_below,
+    json_files_in, system_read_paths, without_links, without_links_below,
 };
 
 use crate::closed::ClosedReads;
@@ -40,6 +40,8 @@ pub(crate) struct Confinement {
     pub(crate) profile: SandboxProfile,
     /// Differences from the requested sandbox, as sentences.
     notes: Vec<String>,
+    /// Bound files that can change during the run.
+    loose: Vec<String>,
 }
 
 /// Returns the sandbox of a run; `None` if the policy requests none.
@@ -59,8 +61,11 @@ pub(crate) fn confine(
         SandboxMode::BestEffort => Mode::BestEffort,
     };
     let grants = &decision.sandbox.grants;
-    let (mut closed, mut notes) =
-        closed.map_or((None, Vec::new()), |reads| (Some(reads.closed), reads.notes));
+    let (mut closed, mut notes, loose) =
+        closed.map_or((None, Vec::new(), Vec::new()), |reads| (Some(reads.closed), reads.notes, reads.loose));
+    notes.extend(loose.iter().map(|path| {
+        format!("`{path}` is bound and lies outside of the workspace: its bytes can change after they were compared")
+    }));
     let mut named = |paths: &[String], key: &str| {
         let mut found = Vec::new();
         for path in paths {
@@ -129,9 +134,10 @@ pub(crate) fn confine(
     if is_open {
         deny_write.extend(kept.entries);
     }
+    let state = folders.workspace.join(STATE);
     let profile = SandboxProfile {
         workspace: Some(folders.workspace.to_owned()),
-        hidden: Some(folders.workspace.join(STATE)),
+        hidden: Some(without_links(&state).unwrap_or(state)),
         installed,
         read,
         write,
@@ -145,7 +151,7 @@ pub(crate) fn confine(
     if repositories.extent == Extent::Part {
         notes.push(PART.to_owned());
     }
-    Some(Confinement { profile, notes })
+    Some(Confinement { profile, notes, loose })
 }
 
 /// Lists the files by which a run can tell how the runtimes of the workspace are: all that it sees of their state.
@@ -177,7 +183,7 @@ pub(crate) fn used(
     enforcement: Option<&Enforcement>,
     workspace: &Path,
 ) -> SandboxUsed {
-    let Some(Confinement { profile, notes }) = confinement else {
+    let Some(Confinement { profile, notes, loose }) = confinement else {
         return SandboxUsed { mode: "off".to_owned(), ..SandboxUsed::default() };
     };
     let missing = |enforcement: &Enforcement| enforcement.missing.iter().chain(notes).cloned().collect();
@@ -191,7 +197,7 @@ pub(crate) fn used(
     };
     let labels = |labels: &[&str]| labels.iter().map(|label| (*label).to_owned()).collect();
     let is_enforced = |label| enforcement.is_some_and(|enforcement| enforcement.enforced.contains(&label));
-    let is_sealed = is_enforced("closed-reads") && is_enforced("sealed-code");
+    let is_sealed = loose.is_empty() && is_enforced("closed-reads") && is_enforced("sealed-code");
     let race = if is_sealed { "none" } else { "possible" };
     let mut used = SandboxUsed {
         reads: profile.closed.as_ref().map(|_| "closed".to_owned()),

@@ -5,7 +5,7 @@ use brigade_core::text::short;
 use brigade_core::{
     CheckpointId, Dialect, Extra, Fingerprint, Json, JsonErrorKind, Object, RunId, Timestamp,
 };
-use brigade_fs::{DirEntry, FileKind, Fs, FsError, RelPath};
+use brigade_fs::{DirEntry, FileKind, Fs, FsError, FsErrorKind, RelPath};
 use brigade_redact::Redactor;
 use thiserror::Error;
 
@@ -43,6 +43,11 @@ pub(crate) fn list_dropped(fs: &dyn Fs, folder: &RelPath) -> Result<Dropped, FsE
     // Counted and measured before it is read: memory does not depend on what the tool left.
     let (entries, mut beyond) = match fs.list_some(folder, MOST_FILES) {
         Err(error) if error.is_not_found() => return Ok(Dropped::default()),
+        // The program may have closed its own directory.
+        Err(error) if error.kind == FsErrorKind::Permission => {
+            fs.set_mode(folder, 0o700)?;
+            fs.list_some(folder, MOST_FILES)?
+        }
         listed => listed?,
     };
     let mut bytes_left = MOST_BYTES;

@@ -9,10 +9,11 @@ use brigade_core::{Clock, Hint, NextStep, Object, RunId, Spell, Timestamp};
 use brigade_fs::{Fs, RelPath, WriteFile};
 use brigade_process::{
     CancelToken, Control, Input, Outcome, PrivateFolder, Program, RunError, Sink, Spec, Stream, run,
+    without_links,
 };
 use brigade_redact::{Redactor, SecretValue};
 
-use crate::closed::{Opening, closed};
+use crate::closed::{Opening, closed, leads_out};
 use crate::confinement::{self, RunFolders};
 use crate::dropped::{Dropped, Owner, list_dropped, read_dropped};
 use crate::environment::{HostEnvironment, child_environment};
@@ -311,18 +312,21 @@ fn start<'e>(
     let temporary =
         PrivateFolder::create().map_err(|error| format!("no private temporary folder: {error}"))?;
     let checkpoints = execution.fs.root().join(execution.checkpoint_dir.as_path());
+    // `.brigade` itself may be a link, and no mount can be put through one.
+    let checkpoints = without_links(&checkpoints).unwrap_or(checkpoints);
     let folders = RunFolders {
         workspace: execution.fs.root(),
         temporary: temporary.path(),
         checkpoints: &checkpoints,
         home: execution.environment.get("HOME").map(Path::new),
     };
-    let closed = closed(execution.fs, &Opening::of(execution.call), execution.directory)?;
+    let closed = closed(execution.fs, &Opening::of(execution.call, execution.program), execution.directory)?;
     let is_closed = closed.is_some();
     let confinement = confinement::confine(decision, &folders, closed);
     let mut spec = Spec::new(execution.program.program().clone(), execution.directory);
     let path = execution.program.path();
-    if is_closed && path.starts_with(execution.fs.root()) {
+    let inside = path.strip_prefix(execution.fs.root()).ok().and_then(Path::to_str);
+    if is_closed && inside.is_some_and(|path| leads_out(execution.fs, path).is_none()) {
         // What is at this path in the run's own view are the approved bytes.
         spec.program = Program::at(path);
     }

@@ -190,6 +190,12 @@ pub fn check_pattern(pattern: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
+/// Returns the directory of which a pattern matches everything (`fixtures/**`).
+pub fn plain_folder(pattern: &str) -> Option<RelPath> {
+    let folder = pattern.strip_prefix("./").unwrap_or(pattern).strip_suffix("/**")?;
+    Some(folder).filter(|folder| !folder.contains(['*', '?', '\\']))?.parse().ok()
+}
+
 /// Lists every regular file of the workspace that a pattern matches. Below `.brigade` and `.git` nothing matches; links
 /// to directories are not followed.
 ///

@@ -12,7 +12,7 @@ use brigade_fs::{Fs, Mark};
 use brigade_process::{Enforcement, Outcome, PrivateFolder, Program, Sink, Spec, Stream};
 use brigade_redact::{Redactor, SecretValue};
 
-use crate::closed::{Opening, closed};
+use crate::closed::{Opening, closed, leads_out};
 use crate::confinement::{self, Confinement, RunFolders};
 use crate::environment::{HostEnvironment, decided_environment};
 use crate::execute::Logs;
@@ -102,6 +102,8 @@ pub fn prepare(keep: &Keep<'_>, logs: Logs) -> Result<Prepared, String> {
         program: inside.map(|path| (path, keep.program.fingerprint())),
         data: start.data(),
         words: Vec::new(),
+        command: start.argv().words(),
+        script: keep.program.is_script().then_some(path),
     };
     // Before the files are read once more, so that later changes show.
     let started_from = Arc::new(StartedFrom::of(start, keep.program, &**keep.fs));
@@ -109,7 +111,7 @@ pub fn prepare(keep: &Keep<'_>, logs: Logs) -> Result<Prepared, String> {
     let is_closed = closed.is_some();
     let confinement = confinement::confine(decision, &folders, closed);
     let mut spec = Spec::new(keep.program.program().clone(), start.directory());
-    if is_closed && inside.is_some() {
+    if is_closed && inside.is_some_and(|path| leads_out(&**keep.fs, path).is_none()) {
         // What is at this path in the process' own view are the verified bytes.
         spec.program = Program::at(path);
     }

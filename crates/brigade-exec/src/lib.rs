@@ -38,7 +38,9 @@ pub use check::{Told, check};
 pub use dropped::{BrokenCheckpoint, DroppedFile};
 pub use environment::HostEnvironment;
 pub use execute::{Execution, Finished, KeptWay, Logs, Progress, Way, execute};
-pub use folder::{FolderFiles, Matching, check_pattern, file_fingerprint, folder_files, matching_files};
+pub use folder::{
+    FolderFiles, Matching, check_pattern, file_fingerprint, folder_files, matching_files, plain_folder,
+};
 pub use kept::{Keep, KeptEnd, KeptRun, Prepared, StartedFrom, prepare};
 pub use log::{LOG_SHOWN, follow_log, log_end, log_text, pass_log};
 pub use observed::Watch;

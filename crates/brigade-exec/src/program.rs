@@ -122,6 +122,15 @@ impl OpenedProgram {
         self.fingerprint
     }
 
+    /// Tells whether it begins with `#!`, so that an interpreter opens it by its path.
+    pub(crate) fn is_script(&self) -> bool {
+        use std::os::unix::fs::FileExt as _;
+
+        let mut start = [0; 2];
+        let file = self.program.file();
+        file.is_some_and(|file| file.read_exact_at(&mut start, 0).is_ok()) && start == *b"#!"
+    }
+
     /// Tells whether the open file still has the same bytes.
     pub(crate) fn is_unchanged(&self) -> bool {
         stamp(&self.program).is_ok_and(|now| now == self.stamp)

@@ -9,7 +9,9 @@ use brigade_catalog::Tool;
 use brigade_command::{NotBound, what_it_reads};
 use brigade_core::Fingerprint;
 use brigade_core::text::escape_terminal;
-use brigade_exec::{FolderFiles, Matching, check_pattern, file_fingerprint, folder_files, matching_files};
+use brigade_exec::{
+    FolderFiles, Matching, check_pattern, file_fingerprint, folder_files, matching_files, plain_folder,
+};
 use brigade_fs::{FileKind, Fs, FsError, Location, RelPath};
 use brigade_policy::{Blocker, Decision, SandboxMode};
 use brigade_redact::Redactor;
@@ -158,10 +160,20 @@ impl NamedFiles {
                     self.refused.push((field_name, format!("the pattern `{shown}` {why}")));
                     continue;
                 }
-                if field == "data" {
+                // A directory is opened as a whole, however much is in it.
+                if field == "data" && plain_folder(pattern).is_some() {
                     continue;
                 }
                 match matching_files(fs, pattern)? {
+                    Matching::All(_) | Matching::LeadsOut(_) if field == "data" => {}
+                    Matching::TooMuch { files, bytes } if field == "data" => self.refused.push((
+                        field_name,
+                        format!(
+                            "the pattern `{shown}` matches more than is opened file by file: {files} files and {} MiB \
+                             so far; `DIRECTORY/**` opens a directory as a whole",
+                            bytes >> 20
+                        ),
+                    )),
                     Matching::All(files) => {
                         for file in files {
                             if let Entry::Vacant(place) = self.files.entry(file) {

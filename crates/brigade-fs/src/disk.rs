@@ -264,8 +264,19 @@ impl Fs for DiskFs {
     }
 
     fn set_mode(&self, path: &RelPath, mode: u32) -> Result<(), FsError> {
-        let file = self.open_fd("change the mode of", path, OFlags::RDONLY | OFlags::NONBLOCK)?;
         let bits = Mode::from_raw_mode(mode & 0o7777);
+        let file = match self.open_fd("change the mode of", path, OFlags::RDONLY | OFlags::NONBLOCK) {
+            // What may not be read has a mode, too.
+            #[cfg(target_os = "linux")]
+            Err(error) if error.kind == FsErrorKind::Permission => {
+                use std::os::fd::AsRawFd as _;
+
+                let handle = self.open_fd("change the mode of", path, OFlags::PATH)?;
+                let way = format!("/proc/self/fd/{}", handle.as_raw_fd());
+                return rustix::fs::chmod(way, bits).explain("change the mode of", path.as_str());
+            }
+            file => file?,
+        };
         rustix::fs::fchmod(file, bits).explain("change the mode of", path.as_str())
     }
 

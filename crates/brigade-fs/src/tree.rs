@@ -14,7 +14,17 @@ impl DiskFs {
     pub(crate) fn remove_everything(&self, path: &RelPath) -> std::result::Result<(), FsError> {
         let (parent, name) = self.parent("remove", path)?;
         let empty = || {
-            let top = open(&parent, name)?;
+            let top = match open(&parent, name) {
+                Err(Errno::ACCESS) => {
+                    // The program may have removed its own permissions. A link has none, and is not followed.
+                    let found = rustix::fs::statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW)?;
+                    if FileType::from_raw_mode(found.st_mode) == FileType::Directory {
+                        rustix::fs::chmodat(&parent, name, Mode::RWXU, AtFlags::empty())?;
+                    }
+                    open(&parent, name)?
+                }
+                opened => opened?,
+            };
             // Deeper directories are moved up first, so that no path gets too long and no stack too deep.
             let mut moved = 0;
             loop {

@@ -149,6 +149,19 @@ impl Image {
         }
     }
 
+    /// Opens the program as this process would execute it, to be looked at. Makes one plain system call.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn open_program(&self) -> Option<OwnedFd> {
+        use rustix::fs::{Mode, OFlags};
+
+        match &self.how {
+            How::Path | How::PathOf { .. } => {
+                rustix::fs::open(self.path.as_c_str(), OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()
+            }
+            How::Descriptor(file) => rustix::io::fcntl_dupfd_cloexec(file, 3).ok(),
+        }
+    }
+
     /// The largest core file that the program may ask for.
     #[cfg(target_os = "linux")]
     pub(crate) fn core_max(&self) -> libc::rlim_t {

@@ -86,6 +86,6 @@ pub use run::{Control, Discard, Ending, Sink, Stream, run};
 pub use sandbox::{
     Closed, Code, Enforcement, Extent, Installation, Kept, LocalSockets, Mode, NamedBy, Network, Opening,
     Repositories, SandboxError, SandboxProfile, Surroundings, installation_in, installation_of,
-    json_files_in, system_read_paths, without_links_below,
+    is_only_of_root, json_files_in, system_read_paths, without_links, without_links_below,
 };
 pub use spec::{Input, Limits, Program, Spec};

@@ -14,9 +14,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 #[cfg(target_os = "linux")]
+mod addresses;
+#[cfg(target_os = "linux")]
 mod calls;
 #[cfg(target_os = "linux")]
 mod files;
+#[cfg(target_os = "linux")]
+mod passing;
 #[cfg(target_os = "linux")]
 #[path = "observe/linux.rs"]
 mod platform;

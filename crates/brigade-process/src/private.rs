@@ -225,8 +225,22 @@ mod linux {
     }
 
     pub(super) fn remove(disposal: &Disposal) {
-        let Ok(top) = open(&*disposal.path, FOLDER, Mode::empty()) else { return };
-        if !fstat(&top).is_ok_and(|stat| stat.st_dev == disposal.device && stat.st_ino == disposal.inode) {
+        let is_it = |opened: &OwnedFd| {
+            fstat(opened).is_ok_and(|stat| stat.st_dev == disposal.device && stat.st_ino == disposal.inode)
+        };
+        let mut opened = open(&*disposal.path, FOLDER, Mode::empty());
+        if matches!(opened, Err(Errno::ACCESS)) {
+            // The program closed it.
+            let handle = open(&*disposal.path, FOLDER | OFlags::PATH, Mode::empty());
+            if let Ok(handle) = handle.as_ref()
+                && is_it(handle)
+                && open_up(handle).is_ok()
+            {
+                opened = open(&*disposal.path, FOLDER, Mode::empty());
+            }
+        }
+        let Ok(top) = opened else { return };
+        if !is_it(&top) {
             return;
         }
         // What is too deep is brought up, so each round gets further.
@@ -317,13 +331,17 @@ mod linux {
         // Of the directory itself: a link has no mode of its own, and is not followed.
         let found = rustix::fs::statat(around, name, AtFlags::SYMLINK_NOFOLLOW)?;
         if rustix::fs::FileType::from_raw_mode(found.st_mode) == rustix::fs::FileType::Directory {
-            let handle = openat(around, name, FOLDER | OFlags::PATH, Mode::empty())?;
-            let mut path = [0u8; 32];
-            let number = handle.as_raw_fd().unsigned_abs();
-            let path = numbered(b"/proc/self/fd/", number, &mut path).ok_or(Errno::ACCESS)?;
-            rustix::fs::chmod(path, Mode::RWXU)?;
+            open_up(&openat(around, name, FOLDER | OFlags::PATH, Mode::empty())?)?;
         }
         openat(around, name, FOLDER, Mode::empty())
+    }
+
+    /// Gives its owner all rights on what is open as a handle.
+    fn open_up(handle: &OwnedFd) -> rustix::io::Result<()> {
+        let mut path = [0u8; 32];
+        let number = handle.as_raw_fd().unsigned_abs();
+        let path = numbered(b"/proc/self/fd/", number, &mut path).ok_or(Errno::ACCESS)?;
+        rustix::fs::chmod(path, Mode::RWXU)
     }
 
     /// Writes a name that ends with a number, without allocation.

@@ -52,11 +52,13 @@ mod repositories;
 mod sealed;
 #[cfg(target_os = "linux")]
 mod shown;
+#[cfg(target_os = "linux")]
+mod view;
 
 pub use installation::{
     Installation, NamedBy, Surroundings, installation_in, installation_of, system_read_paths,
 };
-pub use kept::{Kept, Opening, json_files_in, without_links_below};
+pub use kept::{Kept, Opening, is_only_of_root, json_files_in, without_links, without_links_below};
 pub(crate) use platform::Prepared;
 pub use repositories::{Extent, Repositories};
 
@@ -118,6 +120,9 @@ impl std::fmt::Debug for Code {
 }
 
 /// What can be read in a workspace that is closed to reading. Its directories can still be listed.
+///
+/// Where namespaces are permitted, a run that writes nothing beside code has a workspace of its own, in which links and
+/// changes of the real one have no effect. Any other run follows no link below the workspace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Closed {
     /// Code that can be read and executed. If namespaces are permitted, the run gets exactly these bytes, read-only,
@@ -129,6 +134,12 @@ pub struct Closed {
     pub kept: Vec<PathBuf>,
     /// Entries of [`SandboxProfile::write`] that can be written but not read.
     pub write_only: Vec<PathBuf>,
+    /// Paths of the workspace by which the command names code or its program. A link on the way to it is kept.
+    pub named: Vec<PathBuf>,
+    /// Bound files outside of the workspace, without links.
+    pub outside: Vec<PathBuf>,
+    /// Directories of the workspace that are there for the run, such as its working directory.
+    pub folders: Vec<PathBuf>,
 }
 
 /// What a run may do. Everything else is denied.

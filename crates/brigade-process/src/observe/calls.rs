@@ -36,6 +36,7 @@ const TOLD: &[libc::c_long] = &[
     libc::SYS_execveat,
     libc::SYS_connect,
     libc::SYS_bind,
+    libc::SYS_sendmmsg,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_unlink,
     libc::SYS_unlinkat,
@@ -56,6 +57,18 @@ const TOLD: &[libc::c_long] = &[
     libc::SYS_symlinkat,
     libc::SYS_truncate,
 ];
+
+/// The number of messages of one call (`sendmmsg`) that are looked at, as many as the kernel sends.
+pub(super) const MOST_MESSAGES: u64 = 1024;
+
+/// The flags by which the program's process passes the listener on. No program uses them together, and the process
+/// could not wait for an answer: nobody has the listener yet.
+pub(super) const PASSING: libc::c_int = libc::MSG_NOSIGNAL | libc::MSG_CONFIRM | libc::MSG_EOR;
+
+/// Places of an argument in `struct seccomp_data`.
+const fn argument(number: u32) -> [u32; 2] {
+    [16 + 8 * number, 20 + 8 * number]
+}
 
 /// The filter that notifies. Filters that refuse a call take precedence.
 #[derive(Debug)]
@@ -92,11 +105,21 @@ impl Telling {
     fn program(architecture: u32) -> Vec<libc::sock_filter> {
         let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
         let count = TOLD.len() as u8;
+        let ([low, high], [flags, _]) = (argument(4), argument(2));
         let mut program = vec![
             step(LOAD, 0, 0, ARCHITECTURE),
             // Programs of another architecture are ended by the refusing filter.
-            step(JUMP_IF_EQUAL, 0, count + 1, architecture),
+            step(JUMP_IF_EQUAL, 0, count + 9, architecture),
             step(LOAD, 0, 0, CALL),
+            // Most messages have no address of their own, and are not told.
+            step(JUMP_IF_EQUAL, 0, 4, libc::SYS_sendto as u32),
+            step(LOAD, 0, 0, low),
+            step(JUMP_IF_EQUAL, 0, count + 6, 0),
+            step(LOAD, 0, 0, high),
+            step(JUMP_IF_EQUAL, count + 3, count + 4, 0),
+            step(JUMP_IF_EQUAL, 0, 2, libc::SYS_sendmsg as u32),
+            step(LOAD, 0, 0, flags),
+            step(JUMP_IF_EQUAL, count, count + 1, PASSING as u32),
         ];
         for (place, call) in TOLD.iter().enumerate() {
             program.push(step(JUMP_IF_EQUAL, count - place as u8, 0, *call as u32));
@@ -176,6 +199,8 @@ pub(super) enum Call {
     Change { old: Option<(i32, u64)>, follows: bool, new: Option<(i32, u64)>, is_folder: bool },
     /// Connects or binds a socket to an address of this length.
     Address { place: u64, length: u64, is_bound: bool },
+    /// Sends messages with headers (`struct msghdr`), `step` bytes apart.
+    Send { headers: u64, count: u64, step: u64 },
     /// Not an observed call.
     Other,
 }
@@ -220,6 +245,12 @@ impl Call {
             },
             libc::SYS_connect => Call::Address { place: arguments[1], length: arguments[2], is_bound: false },
             libc::SYS_bind => Call::Address { place: arguments[1], length: arguments[2], is_bound: true },
+            libc::SYS_sendto => Call::Address { place: arguments[4], length: arguments[5], is_bound: false },
+            libc::SYS_sendmsg => Call::Send { headers: arguments[1], count: 1, step: 0 },
+            libc::SYS_sendmmsg => {
+                let step = size_of::<libc::mmsghdr>() as u64;
+                Call::Send { headers: arguments[1], count: arguments[2].min(MOST_MESSAGES), step }
+            }
             call => Call::change(call, &arguments),
         }
     }
@@ -309,10 +340,15 @@ mod tests {
         assert_eq!(program[last].k, libc::SECCOMP_RET_USER_NOTIF);
         assert_eq!(program[last - 1].k, libc::SECCOMP_RET_ALLOW);
         for (place, call) in TOLD.iter().enumerate() {
-            let at = 3 + place;
+            let at = 11 + place;
             assert_eq!((program[at].k, at + 1 + usize::from(program[at].jt)), (*call as u32, last));
         }
         assert_eq!(1 + 1 + usize::from(program[1].jf), last - 1, "other machines are let go");
+        assert_eq!(5 + 1 + usize::from(program[5].jf), last, "an address is told");
+        for at in [7, 10] {
+            let jump = |by: u8| at + 1 + usize::from(by);
+            assert_eq!((jump(program[at].jt), jump(program[at].jf)), (last - 1, last));
+        }
     }
 
     #[test]

@@ -44,6 +44,11 @@ impl Found {
         hasher.finish()
     }
 
+    /// Tells whether it is a file of a process' memory (`memfd_create`), which no rule is about.
+    pub(super) fn is_in_memory(&self, real: &[u8]) -> bool {
+        self.stat.st_nlink == 0 && real.starts_with(b"/memfd:") && real.ends_with(b" (deleted)")
+    }
+
     /// Tells whether the mode of the file allows this user to use it.
     pub(super) fn is_permitted(&self, access: libc::c_int) -> bool {
         let flags = libc::AT_EMPTY_PATH | libc::AT_EACCESS;
@@ -55,6 +60,43 @@ impl Found {
     }
 }
 
+/// Looks at what is open, and writes its path without links to `real`. Makes only plain system calls.
+pub(super) fn opened(file: OwnedFd, way: &mut [u8], real: &mut [u8]) -> Result<Found, Nothing> {
+    let stat = rustix::fs::fstat(&file)?;
+    let length = real_path(&file, way, real).ok_or(Nothing::Unseen)?;
+    Ok(Found { file, stat, length })
+}
+
+/// Appends a path to the first `length` bytes of `real`, without looking at links, and returns the new length.
+pub(super) fn append(real: &mut [u8], length: usize, path: &[u8]) -> Option<usize> {
+    let mut length = if real[..length] == *b"/" { 0 } else { length };
+    for part in path.split(|byte| *byte == b'/') {
+        match part {
+            b"" | b"." => {}
+            b".." => length = real[..length].iter().rposition(|byte| *byte == b'/').unwrap_or(0),
+            name => {
+                let end = length + 1 + name.len();
+                let room = real.get_mut(length..end)?;
+                room[0] = b'/';
+                room[1..].copy_from_slice(name);
+                length = end;
+            }
+        }
+    }
+    Some(length)
+}
+
+/// Tells whether the keeper finds something at an absolute path with no link before its last part. Makes only plain
+/// system calls.
+pub(super) fn exists(path: &[u8], way: &mut [u8]) -> bool {
+    let Some(path) = terminated(way, &[path]) else { return false };
+    let how = ways::HANDLE | OFlags::NOFOLLOW;
+    // It refuses a link as the last part only without this flag.
+    let found =
+        rustix::fs::openat2(rustix::fs::CWD, path, how, Mode::empty(), rustix::fs::ResolveFlags::NO_SYMLINKS);
+    matches!(found, Ok(_) | Err(Errno::LOOP))
+}
+
 /// Resolves a path of a process, and writes the path without links to `real`. Makes only plain system calls.
 pub(super) fn find(
     lookup: &Lookup<'_>,
@@ -63,9 +105,7 @@ pub(super) fn find(
     real: &mut [u8],
 ) -> Result<Found, Nothing> {
     let file = ways::open(lookup, way, rest)?;
-    let stat = rustix::fs::fstat(&file)?;
-    let length = real_path(&file, way, real).ok_or(Nothing::Unseen)?;
-    Ok(Found { file, stat, length })
+    opened(file, way, real)
 }
 
 /// Calls `tell` with the identity of a file (device and inode) and of each directory around it, until it returns true.

@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -10,12 +10,14 @@ use std::sync::Arc;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{FileType, ResolveFlags};
 
+use super::addresses::address_text;
 use super::calls::{self, Call, Flags, Telling};
 use super::files::{self, Found, Hashed};
+use super::passing::{First, send, take};
 use super::table::{Kind, List, Shared, Table, Unseen};
 use super::ways::{Lookup, Nothing};
 use super::{Attempt, Observation};
-use crate::launch::{Failure, Image, last_errno, read_full};
+use crate::launch::{Failure, Image, read_full};
 use crate::outcome::Step;
 
 /// A prepared observation.
@@ -96,13 +98,19 @@ impl Line {
     /// plain system calls.
     pub(crate) fn hand_over(&self, image: &Image) -> Result<(), Failure> {
         let (Some((_, theirs)), Some(observer)) = (&self.0, &image.observer) else { return Ok(()) };
+        // The memory of this process may be closed to the keeper, which could not find the program by itself.
+        let program = image.open_program();
+        let sealed = image.sandbox.as_ref().map_or(0, |sandbox| sandbox.sealed_device());
         let listener = observer.telling.install();
-        let (errno, descriptor) = match &listener {
+        let (errno, listener) = match &listener {
             Ok(listener) => (0, Some(listener.as_raw_fd())),
             // The program also runs without it.
             Err(errno) => (*errno, None),
         };
-        send(theirs.as_fd(), errno, descriptor).map_err(|errno| Failure { step: Step::Sandbox, errno })
+        let program = program.as_ref().map(AsRawFd::as_raw_fd);
+        let first = First { errno, sealed };
+        send(theirs.as_fd(), &first, [listener, program])
+            .map_err(|errno| Failure { step: Step::Sandbox, errno })
     }
 
     /// Waits for the listener; `None` if the run is not observed, or the program's process ended before.
@@ -111,85 +119,14 @@ impl Line {
         let observer = image.observer.as_deref()?;
         drop(theirs);
         let table = observer.shared.table_of_keeper();
-        let (errno, listener) = take(ours.as_fd())?;
-        table.refusal = errno;
+        let (first, [listener, program]) = take(ours.as_fd())?;
+        table.refusal = first.errno;
         let listener = listener?;
         calls::wake_at_once(&listener);
         table.miss(Unseen::End);
-        let sealed = Sealed::Unknown;
-        Some(Watcher { listener: Some(listener), observer, image, table, sealed })
+        let start = program.map_or(Start::Unknown, Start::Program);
+        Some(Watcher { listener: Some(listener), observer, image, table, sealed: first.sealed, start })
     }
-}
-
-/// Space for one descriptor in a message.
-#[repr(C)]
-struct Control {
-    header: libc::cmsghdr,
-    descriptor: RawFd,
-    padding: u32,
-}
-
-impl Control {
-    fn new() -> Control {
-        // SAFETY: the structure is plain data, for which all zeroes is a value.
-        let mut control: Control = unsafe { std::mem::zeroed() };
-        control.header.cmsg_level = libc::SOL_SOCKET;
-        control.header.cmsg_type = libc::SCM_RIGHTS;
-        control.header.cmsg_len = (size_of::<libc::cmsghdr>() + size_of::<RawFd>()) as _;
-        control.descriptor = -1;
-        control
-    }
-}
-
-/// Builds a message of one part, with space for a descriptor on request.
-fn message(piece: &mut libc::iovec, control: Option<&mut Control>) -> libc::msghdr {
-    // SAFETY: the structure is plain data, for which all zeroes is a value.
-    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
-    message.msg_iov = piece;
-    message.msg_iovlen = 1;
-    if let Some(control) = control {
-        message.msg_control = std::ptr::from_mut(control).cast();
-        message.msg_controllen = size_of::<Control>() as _;
-    }
-    message
-}
-
-fn send(line: BorrowedFd<'_>, errno: i32, descriptor: Option<RawFd>) -> Result<(), i32> {
-    let mut bytes = errno.to_ne_bytes();
-    let mut piece = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
-    let mut control = Control::new();
-    let with = descriptor.map(|descriptor| {
-        control.descriptor = descriptor;
-        &mut control
-    });
-    let message = message(&mut piece, with);
-    // SAFETY: all that the message points to outlives the call, with the lengths that it says.
-    let sent = unsafe { libc::sendmsg(line.as_raw_fd(), &message, libc::MSG_NOSIGNAL) };
-    if sent < 0 { Err(last_errno()) } else { Ok(()) }
-}
-
-fn take(line: BorrowedFd<'_>) -> Option<(i32, Option<OwnedFd>)> {
-    let mut bytes = [0u8; 4];
-    let mut piece = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
-    let mut control = Control::new();
-    let mut message = message(&mut piece, Some(&mut control));
-    loop {
-        // SAFETY: all that the message points to outlives the call, with the lengths that it says.
-        let taken = unsafe { libc::recvmsg(line.as_raw_fd(), &raw mut message, libc::MSG_CMSG_CLOEXEC) };
-        if taken < 0 && last_errno() == libc::EINTR {
-            continue;
-        }
-        if taken != 4 {
-            return None;
-        }
-        break;
-    }
-    let least = size_of::<libc::cmsghdr>() + size_of::<RawFd>();
-    let has_descriptor = message.msg_controllen >= least as _;
-    let descriptor = (has_descriptor && 0 <= control.descriptor)
-        // SAFETY: the kernel made this descriptor for us.
-        .then(|| unsafe { OwnedFd::from_raw_fd(control.descriptor) });
-    Some((i32::from_ne_bytes(bytes), descriptor))
 }
 
 /// The keeper's side: receives each observed call, records it, and lets it continue.
@@ -199,18 +136,22 @@ pub(crate) struct Watcher<'a> {
     observer: &'a Observer,
     image: &'a Image,
     table: &'a mut Table,
-    sealed: Sealed,
+    /// The device of the copies of code, wherever they are moved to; 0 for none.
+    sealed: u64,
+    start: Start,
 }
 
-/// The file system in memory that has the copies of code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sealed {
-    /// Nobody has looked yet.
+/// How far the program's process is.
+#[derive(Debug)]
+enum Start {
+    /// It is about to execute this program.
+    Program(OwnedFd),
+    /// It is about to execute the program, which could not be opened.
     Unknown,
-    /// There are no copies.
-    Nowhere,
-    /// On this device, wherever they are moved to.
-    On(u64),
+    /// It executes the program. It may have to try again.
+    Tried,
+    /// The program runs.
+    Done,
 }
 
 impl Watcher<'_> {
@@ -251,16 +192,21 @@ impl Watcher<'_> {
         }
         // A process that was killed meanwhile needs no answer.
         let Ok(told) = calls::receive(listener) else { return };
-        if self.sealed == Sealed::Unknown {
-            self.sealed = self.find_sealed(&told);
-        }
         let call = Call::of(&told.data);
+        if !matches!(call, Call::Execute { .. }) {
+            self.start = Start::Done;
+        }
         match call {
             Call::Open { folder, path, flags } => self.open(&told, folder, path, flags),
             Call::Execute { folder, path, is_descriptor, follows } => {
                 self.execute(&told, folder, path, is_descriptor, follows);
             }
             Call::Address { place, length, is_bound } => self.address(&told, place, length, is_bound),
+            Call::Send { headers, count, step } => {
+                for number in 0..count {
+                    self.message(&told, headers.wrapping_add(number * step));
+                }
+            }
             Call::Change { old, follows, new, is_folder } => {
                 let kind = if is_folder { Kind::Folder } else { Kind::File };
                 self.change(&told, (old, follows), new, kind);
@@ -367,7 +313,8 @@ impl Watcher<'_> {
                 }
             }
             Err(Nothing::Missing) if creates => self.create(told, folder, length, resolve, Kind::File),
-            Err(Nothing::Missing | Nothing::Unseen) => {}
+            Err(Nothing::Missing) => self.note_left_out(told, folder, length, Attempt::Read),
+            Err(Nothing::Unseen) => {}
         }
     }
 
@@ -451,11 +398,22 @@ impl Watcher<'_> {
         is_descriptor: bool,
         follows: bool,
     ) {
-        let Some(length) = self.path(told, place) else { return };
-        if length == 0 && !is_descriptor {
-            return;
-        }
-        let Ok(found) = self.find(told, folder, length, follows, ResolveFlags::empty()) else { return };
+        let found = match std::mem::replace(&mut self.start, Start::Tried) {
+            Start::Program(program) => {
+                let scratch = &mut self.table.scratch;
+                files::opened(program, &mut scratch.way, &mut scratch.real).ok()
+            }
+            // Its memory, which is still Brigade's, may be closed to the keeper.
+            Start::Tried if !self.is_readable(told, place) => None,
+            Start::Unknown | Start::Tried => {
+                self.found_to_execute(told, folder, place, is_descriptor, follows)
+            }
+            Start::Done => {
+                self.start = Start::Done;
+                self.found_to_execute(told, folder, place, is_descriptor, follows)
+            }
+        };
+        let Some(found) = found else { return };
         if found.kind() == FileType::RegularFile
             && !self.is_denied(told, &found, Attempt::Execute, libc::X_OK)
         {
@@ -463,32 +421,66 @@ impl Watcher<'_> {
         }
     }
 
-    /// Looks where the copies of code are, before anything of the run has moved them.
-    fn find_sealed(&mut self, told: &libc::seccomp_notif) -> Sealed {
-        let Some(path) = self.image.sandbox.as_ref().and_then(|sandbox| sandbox.a_sealed_path()) else {
-            return Sealed::Nowhere;
-        };
-        let (folder, resolve) = (libc::AT_FDCWD, ResolveFlags::empty());
-        let lookup = Lookup { process: told.pid, folder, path, follows: true, resolve };
-        let scratch = &mut self.table.scratch;
-        match files::find(&lookup, &mut scratch.way, &mut scratch.rest, &mut scratch.real) {
-            Ok(found) => Sealed::On(found.stat.st_dev),
-            Err(_) => {
-                self.table.miss(Unseen::File);
-                Sealed::Nowhere
+    fn found_to_execute(
+        &mut self,
+        told: &libc::seccomp_notif,
+        folder: i32,
+        place: u64,
+        is_descriptor: bool,
+        follows: bool,
+    ) -> Option<Found> {
+        let length = self.path(told, place)?;
+        if length == 0 && !is_descriptor {
+            return None;
+        }
+        match self.find(told, folder, length, follows, ResolveFlags::empty()) {
+            Ok(found) => Some(found),
+            Err(Nothing::Missing) => {
+                self.note_left_out(told, folder, length, Attempt::Execute);
+                None
             }
+            Err(Nothing::Unseen) => None,
+        }
+    }
+
+    fn is_readable(&self, told: &libc::seccomp_notif, place: u64) -> bool {
+        calls::read_memory(told.pid, place, &mut [0]).is_ok_and(|read| read == 1)
+    }
+
+    /// Records as denied what is in the workspace and was left out of the view of the run.
+    fn note_left_out(&mut self, told: &libc::seccomp_notif, folder: i32, length: usize, attempt: Attempt) {
+        let Some(sandbox) = self.image.sandbox.as_ref().filter(|sandbox| sandbox.has_view()) else { return };
+        let scratch = &mut self.table.scratch;
+        let base = if scratch.given.starts_with(b"/") {
+            0
+        } else {
+            let resolve = ResolveFlags::empty();
+            let lookup = Lookup { process: told.pid, folder, path: b"", follows: true, resolve };
+            match files::find(&lookup, &mut scratch.way, &mut scratch.rest, &mut scratch.real) {
+                Ok(found) => found.length,
+                Err(_) => return,
+            }
+        };
+        let Some(length) = files::append(&mut scratch.real, base, &scratch.given[..length]) else { return };
+        let real = &scratch.real[..length];
+        let is_inside = self.observer.inside(real).is_some_and(|inside| !inside.is_empty());
+        if is_inside && !sandbox.hides(real) && files::exists(real, &mut scratch.way) {
+            self.note_path(List::Denied, Kind::Denied(attempt), length, None);
         }
     }
 
     /// Tells whether the rules let the process have a file.
     fn lets(&mut self, told: &libc::seccomp_notif, found: &Found, attempt: Attempt) -> bool {
         let Some(sandbox) = &self.image.sandbox else { return true };
-        if self.sealed == Sealed::On(found.stat.st_dev) {
-            return attempt != Attempt::Write;
+        if self.sealed == found.stat.st_dev {
+            // A file without any mode stands for one that is closed.
+            let is_name = found.kind() != FileType::Directory && found.stat.st_mode & 0o777 == 0;
+            return attempt != Attempt::Write && !is_name;
         }
         let scratch = &mut self.table.scratch;
         let (real, kind) = (&scratch.real[..found.length], found.kind());
-        if sandbox.lets(real, kind, attempt) {
+        let identity = (found.stat.st_dev, found.stat.st_ino);
+        if sandbox.lets(real, identity, kind, attempt) {
             return true;
         }
         // The rules are about files, and a file may have another path by now.
@@ -513,7 +505,8 @@ impl Watcher<'_> {
         mode: libc::c_int,
     ) -> bool {
         // Paths of pipes and sockets do not start with `/`, and are never denied.
-        let has_path = self.table.scratch.real[..found.length].starts_with(b"/");
+        let real = &self.table.scratch.real[..found.length];
+        let has_path = real.starts_with(b"/") && !found.is_in_memory(real);
         let is_denied = has_path && (!self.lets(told, found, attempt) || !found.is_permitted(mode));
         if is_denied {
             self.note_path(List::Denied, Kind::Denied(attempt), found.length, None);
@@ -591,6 +584,20 @@ impl Watcher<'_> {
         }
     }
 
+    /// Records the address of a message, if it has one.
+    fn message(&mut self, told: &libc::seccomp_notif, header: u64) {
+        // The first two members of `struct msghdr`.
+        let mut bytes = [0u8; 12];
+        if !self.value(told, header, &mut bytes) {
+            return;
+        }
+        let place = bytes[..8].try_into().map_or(0, u64::from_ne_bytes);
+        let length = bytes[8..].try_into().map_or(0, u32::from_ne_bytes);
+        if place != 0 && length != 0 {
+            self.address(told, place, length.into(), false);
+        }
+    }
+
     fn address(&mut self, told: &libc::seccomp_notif, place: u64, length: u64, is_bound: bool) {
         let mut bytes = [0u8; 128];
         let length = usize::try_from(length).unwrap_or(usize::MAX).min(bytes.len());
@@ -608,91 +615,5 @@ impl Watcher<'_> {
         {
             self.table.remember(key, entry);
         }
-    }
-}
-
-/// Writes an address as text, and returns its length and the port; `None` without an address, and for the kernel
-/// itself.
-fn address_text(bytes: &[u8], text: &mut [u8]) -> Option<(usize, u16)> {
-    use std::io::Write;
-    use std::net::{Ipv4Addr, Ipv6Addr};
-
-    let family = i32::from(u16::from_ne_bytes(bytes.get(..2)?.try_into().ok()?));
-    let port = || Some(u16::from_be_bytes(bytes.get(2..4)?.try_into().ok()?));
-    let room = text.len();
-    let mut rest = &mut *text;
-    let port = match family {
-        libc::AF_INET => {
-            let address: [u8; 4] = bytes.get(4..8)?.try_into().ok()?;
-            write!(rest, "{}", Ipv4Addr::from(address)).ok()?;
-            port()?
-        }
-        libc::AF_INET6 => {
-            let address: [u8; 16] = bytes.get(8..24)?.try_into().ok()?;
-            write!(rest, "{}", Ipv6Addr::from(address)).ok()?;
-            port()?
-        }
-        libc::AF_UNIX => {
-            let path = bytes.get(2..).filter(|path| !path.is_empty())?;
-            let (sign, name) = match path.split_first()? {
-                // An abstract socket; the rest is its name.
-                (0, name) => (&b"@"[..], name),
-                (_, _) => (&b""[..], path.split(|byte| *byte == 0).next()?),
-            };
-            rest.write_all(sign).ok()?;
-            rest.write_all(name).ok()?;
-            0
-        }
-        _ => return None,
-    };
-    let left = rest.len();
-    Some((room - left, port))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(bytes: &[u8], expect: Option<(&str, u16)>) {
-        let mut text = [0u8; 128];
-        let found = address_text(bytes, &mut text);
-        let found = found.map(|(length, port)| (std::str::from_utf8(&text[..length]).unwrap(), port));
-        assert_eq!(found, expect, "{bytes:?}");
-    }
-
-    #[test]
-    fn addresses_become_text() {
-        let family = |family: i32| (family as u16).to_ne_bytes();
-        let four = [&family(libc::AF_INET)[..], &[0x1f, 0x90, 127, 0, 0, 1, 0, 0]].concat();
-        check(&four, Some(("127.0.0.1", 8080)));
-        check(&four[..6], None);
-        let mut six = [&family(libc::AF_INET6)[..], &[0, 53, 0, 0, 0, 0], &[0; 16], &[0; 4]].concat();
-        six[23] = 1;
-        check(&six, Some(("::1", 53)));
-        let local = |path: &[u8]| [&family(libc::AF_UNIX)[..], path].concat();
-        check(&local(b"/run/x\0rest"), Some(("/run/x", 0)));
-        check(&local(b"\0bus"), Some(("@bus", 0)));
-        check(&local(b""), None);
-        check(&family(libc::AF_UNSPEC), None);
-        check(&family(libc::AF_NETLINK), None);
-        check(&[], None);
-    }
-
-    #[test]
-    fn a_descriptor_is_handed_over() {
-        let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
-        let (read, write) = crate::launch::pipe().unwrap();
-        send(theirs.as_fd(), 0, Some(write.as_raw_fd())).unwrap();
-        drop(write);
-        let (errno, copy) = take(ours.as_fd()).unwrap();
-        crate::launch::write_all(copy.unwrap(), b"hi");
-        let mut bytes = [0; 2];
-        assert_eq!((errno, read_full(&read, &mut bytes), &bytes), (0, 2, b"hi"));
-        send(theirs.as_fd(), libc::EBUSY, None).unwrap();
-        let (errno, none) = take(ours.as_fd()).unwrap();
-        assert!(errno == libc::EBUSY && none.is_none());
-        drop(theirs);
-        assert!(take(ours.as_fd()).is_none());
     }
 }

@@ -39,14 +39,27 @@ impl Way {
 
     /// Opens the path for use by descriptor. Makes only plain system calls.
     pub(super) fn open(&self) -> Result<OwnedFd, Errno> {
+        let (at, is_link) = self.open_last()?;
+        if is_link { Err(Errno::LOOP) } else { Ok(at) }
+    }
+
+    /// Opens the path for use by descriptor, and the link itself if its last part is one. Makes only plain system
+    /// calls.
+    pub(super) fn open_itself(&self) -> Result<OwnedFd, Errno> {
+        self.open_last().map(|(at, _)| at)
+    }
+
+    fn open_last(&self) -> Result<(OwnedFd, bool), Errno> {
         let mut at = open(self.start.as_c_str(), HANDLE, Mode::empty())?;
+        let mut is_link = false;
         for part in &self.parts {
-            at = openat(&at, part.as_c_str(), HANDLE | OFlags::NOFOLLOW, Mode::empty())?;
-            if FileType::from_raw_mode(fstat(&at)?.st_mode) == FileType::Symlink {
+            if is_link {
                 return Err(Errno::LOOP);
             }
+            at = openat(&at, part.as_c_str(), HANDLE | OFlags::NOFOLLOW, Mode::empty())?;
+            is_link = FileType::from_raw_mode(fstat(&at)?.st_mode) == FileType::Symlink;
         }
-        Ok(at)
+        Ok((at, is_link))
     }
 }
 

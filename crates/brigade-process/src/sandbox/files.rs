@@ -163,9 +163,16 @@ impl Ruleset {
         self.opened_by.as_deref()
     }
 
-    /// Tells whether the rules allow an access to a path without links. Does not allocate.
-    pub(super) fn lets(&self, path: &[u8], access: BitFlags<AccessFs>) -> bool {
-        let reaches = |granted: &&Granted| is_beneath(path, granted.path.as_os_str().as_bytes());
+    /// Tells whether the rules allow an access to a path without links, at which this file is (device and inode). Does
+    /// not allocate.
+    pub(super) fn lets(&self, path: &[u8], identity: Option<(u64, u64)>, access: BitFlags<AccessFs>) -> bool {
+        let reaches = |granted: &&Granted| {
+            let granted_path = granted.path.as_os_str().as_bytes();
+            // A rule for a file is about that file, and another may be at its path by now.
+            let is_other =
+                path == granted_path && identity.is_some_and(|identity| identity != granted.identity);
+            is_beneath(path, granted_path) && !is_other
+        };
         let granted = self.granted.iter().filter(reaches);
         self.suffice(granted.fold(0, |all, granted| all | granted.rights), access)
     }
@@ -191,6 +198,12 @@ impl Ruleset {
     /// Grants one more file as code, before the rules are applied. Makes one plain system call.
     pub(super) fn allow_code(&self, file: &OwnedFd) -> Result<(), i32> {
         self.allow(file, CODE.bits())
+    }
+
+    /// Lets one more directory, with those below it, be listed, before the rules are applied. Makes one plain system
+    /// call.
+    pub(super) fn allow_listing(&self, folder: &OwnedFd) -> Result<(), i32> {
+        self.allow(folder, BitFlags::from(AccessFs::ReadDir).bits())
     }
 
     fn allow(&self, what: &OwnedFd, allowed: u64) -> Result<(), i32> {

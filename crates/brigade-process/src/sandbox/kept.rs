@@ -174,6 +174,21 @@ pub fn json_files_in(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
+/// Returns an existing path as it is without links.
+pub fn without_links(path: &Path) -> Option<PathBuf> {
+    path.canonicalize().ok()
+}
+
+/// Tells whether only root can have written an existing file, and the directories on its path, which has no links.
+pub fn is_only_of_root(path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let is_roots = |path: &Path| {
+        path.symlink_metadata().is_ok_and(|found| found.uid() == 0 && found.mode() & 0o022 == 0)
+    };
+    path.ancestors().all(is_roots)
+}
+
 /// Resolves a path as the kernel would until it comes into the workspace, and from there on without links: `None` when
 /// one is on the way there.
 pub fn without_links_below(path: &Path, workspace: &Path) -> Option<PathBuf> {

@@ -1,7 +1,8 @@
 //! Combines all parts, and applies them in the child with plain system calls.
 
 use std::os::fd::RawFd;
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
 use landlock::{AccessFs, BitFlags};
 use rustix::fs::FileType;
@@ -14,6 +15,7 @@ use super::calls::{self, Filter};
 use super::files::{self, Ruleset};
 use super::mounts::{self, Mounts, Placeholder};
 use super::sealed::Sealed;
+use super::view::{self, View};
 use super::{Enforcement, Keeping, LocalSockets, Mode, Network, SandboxError, SandboxProfile};
 
 /// A directory of programs that every run needs.
@@ -25,10 +27,30 @@ pub(crate) struct Prepared {
     enforcement: Enforcement,
     ruleset: Option<Ruleset>,
     mounts: Option<Mounts>,
-    sealed: Option<Sealed>,
+    sealed: Option<Approved>,
+    hidden: Option<PathBuf>,
     filters: Vec<Filter>,
     placeholders: Vec<Placeholder>,
     placeholder_descriptors: Vec<RawFd>,
+}
+
+/// How the run gets the approved bytes of code.
+#[derive(Debug)]
+enum Approved {
+    /// In a workspace of its own.
+    View(View),
+    /// Mounted over the paths of the real one.
+    Sealed(Sealed),
+}
+
+impl Approved {
+    /// Returns the device of the copies, once they are made.
+    fn device(&self) -> u64 {
+        match self {
+            Approved::View(view) => view.device(),
+            Approved::Sealed(sealed) => sealed.device(),
+        }
+    }
 }
 
 pub(super) fn prepare(
@@ -80,6 +102,9 @@ fn build(
         }
     };
 
+    let closed = profile.closed.as_ref().zip(profile.workspace.as_deref());
+    let has_view = closed.is_some_and(|(closed, workspace)| view::fits(profile, workspace, closed));
+    let refuses_links = closed.is_some() && !has_view && mounts::refuse_links();
     let mut mounts = None;
     // A link as a protected entry cannot be mounted over, only what it leads to.
     let link = mounts::protected(profile).find(|path| path.is_symlink());
@@ -93,7 +118,7 @@ fn build(
         }
         let gone = mounts::protected(profile).find(|path| path.symlink_metadata().is_err());
         match gone.filter(|_| keeping != Keeping::Asking) {
-            None => mounts = Some(Mounts::new(profile, home)?),
+            None => mounts = Some(Mounts::new(profile, home, refuses_links)?),
             // Where nobody could take placeholders away later, the top level is closed instead.
             Some(gone) => {
                 why_not = format!("`{}` could not be kept from being made by a mount", gone.display());
@@ -105,6 +130,7 @@ fn build(
     }
 
     let mut ruleset = None;
+    let mut is_closed = false;
     if version != 0 {
         let workspace = profile.workspace.as_deref();
         let mut kept_out = workspace.map(|workspace| vec![workspace.to_owned()]).unwrap_or_default();
@@ -131,14 +157,27 @@ fn build(
         if profile.closed.is_some() {
             match rules.opened_by() {
                 None if !is_decided => {}
-                None => enforced.push("closed-reads"),
+                None => {
+                    is_closed = true;
+                    enforced.push("closed-reads");
+                }
                 Some(path) => missing.push(format!(
                     "`{}` contains the workspace and can be read, so nothing of the workspace is closed",
                     path.display()
                 )),
             }
             if mounts.is_some() {
-                enforced.push("sealed-code");
+                match movable(profile).filter(|_| !has_view) {
+                    _ if !has_view && !refuses_links => missing.push(
+                        "before Linux 5.14 links in a workspace that the run writes to are followed".to_owned(),
+                    ),
+                    Some(path) => missing.push(format!(
+                        "the run writes to the workspace and can read `{}`, so another process that moves this over \
+                         code during the run has it read as code",
+                        path.display()
+                    )),
+                    None => enforced.push("sealed-code"),
+                }
             } else {
                 missing.push(
                     "without mount namespaces code of the workspace is opened by its path: its bytes can change after \
@@ -192,12 +231,16 @@ fn build(
             missing.push("before Landlock 6 abstract sockets can be connected to".to_owned());
         }
     }
-    let sealed = match (&profile.closed, &mounts) {
-        (Some(closed), Some(_)) => Some(Sealed::new(&closed.code, profile.workspace.as_deref())?),
+    let sealed = match (closed, &mounts) {
+        (Some((closed, workspace)), Some(_)) if has_view && is_closed => {
+            Some(Approved::View(View::new(profile, workspace, closed)?))
+        }
+        (Some((closed, workspace)), Some(_)) => Some(Approved::Sealed(Sealed::new(closed, Some(workspace))?)),
         _ => None,
     };
     Ok(Prepared {
         sealed,
+        hidden: profile.hidden.clone(),
         enforcement: Enforcement { mode: profile.mode, landlock: version, enforced, missing },
         ruleset,
         mounts,
@@ -218,8 +261,10 @@ impl Prepared {
             Some(mounts) => mounts.enter()?,
             None => return Ok(()),
         }
-        if let Some(sealed) = &self.sealed {
-            sealed.place(self.ruleset.as_ref())?;
+        match &self.sealed {
+            Some(Approved::View(view)) => view.put(self.ruleset.as_ref())?,
+            Some(Approved::Sealed(sealed)) => sealed.place(self.ruleset.as_ref())?,
+            None => {}
         }
         // Programs share memory and locks between their processes there. Without it they still start.
         if let Some(ruleset) = &self.ruleset
@@ -243,12 +288,13 @@ impl Prepared {
         self.filters.iter().try_for_each(Filter::install)
     }
 
-    /// Tells whether the rules allow an access to a path without links. Does not allocate.
-    pub(crate) fn lets(&self, path: &[u8], kind: FileType, attempt: Attempt) -> bool {
+    /// Tells whether the rules allow an access to a path without links, at which this file (device and inode) is. Does
+    /// not allocate.
+    pub(crate) fn lets(&self, path: &[u8], identity: (u64, u64), kind: FileType, attempt: Attempt) -> bool {
         let access = access_of(kind, attempt);
         self.mounts_let(path, kind, attempt)
             && (self.is_shared_memory(path)
-                || self.ruleset.as_ref().is_none_or(|rules| rules.lets(path, access)))
+                || self.ruleset.as_ref().is_none_or(|rules| rules.lets(path, Some(identity), access)))
     }
 
     /// Tells whether the mounts allow an access to a path without links. Does not allocate.
@@ -267,15 +313,26 @@ impl Prepared {
         self.ruleset.as_ref().is_none_or(|rules| rules.suffice(rights, access_of(kind, attempt)))
     }
 
-    /// Returns a path at which the run finds a copy of code when it starts.
-    pub(crate) fn a_sealed_path(&self) -> Option<&[u8]> {
-        self.sealed.as_ref()?.a_path()
+    /// Returns the device that has the copies of code; 0 for none. In the child, once it is in its namespace.
+    pub(crate) fn sealed_device(&self) -> u64 {
+        self.sealed.as_ref().map_or(0, Approved::device)
+    }
+
+    /// Tells whether the run has a workspace of its own, in which files of the real one may be missing.
+    pub(crate) fn has_view(&self) -> bool {
+        matches!(self.sealed, Some(Approved::View(_)))
+    }
+
+    /// Tells whether a path without links is in the directory of which the run sees nothing. Does not allocate.
+    pub(crate) fn hides(&self, path: &[u8]) -> bool {
+        let hidden = self.hidden.as_ref();
+        hidden.is_some_and(|hidden| files::is_beneath(path, hidden.as_os_str().as_bytes()))
     }
 
     /// Tells whether the rules allow creating a file at a path without links. Does not allocate.
     pub(crate) fn lets_create(&self, path: &[u8]) -> bool {
         let access = AccessFs::MakeReg | AccessFs::WriteFile;
-        let is_granted = self.ruleset.as_ref().is_none_or(|rules| rules.lets(path, access));
+        let is_granted = self.ruleset.as_ref().is_none_or(|rules| rules.lets(path, None, access));
         self.lets_write(path) && (self.is_shared_memory(path) || is_granted)
     }
 
@@ -297,6 +354,15 @@ impl Prepared {
     pub(crate) fn remove_placeholders(&self) {
         self.placeholders.iter().for_each(Placeholder::remove);
     }
+}
+
+/// Returns what of the workspace the run can read besides code, so that it could be moved over code.
+fn movable(profile: &SandboxProfile) -> Option<&Path> {
+    let (closed, workspace) = (profile.closed.as_ref()?, profile.workspace.as_deref()?);
+    let write = profile.write.iter().filter(|path| !closed.write_only.contains(path));
+    let mut readable = closed.data.iter().chain(&profile.read).chain(write).map(PathBuf::as_path);
+    let is_hidden = |path: &Path| profile.hidden.as_ref().is_some_and(|hidden| path.starts_with(hidden));
+    readable.find(|path| path.starts_with(workspace) && !is_hidden(path))
 }
 
 /// Returns the right that an access takes.

@@ -24,6 +24,9 @@ use super::{SandboxError, SandboxProfile};
 /// The mode of a placeholder, by which other runs recognize it.
 const PLACEHOLDER_MODE: u32 = 0o510;
 
+/// `MOUNT_ATTR_NOSYMFOLLOW`.
+const NO_LINKS: u64 = 0x0020_0000;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Privileged,
@@ -62,6 +65,8 @@ struct Place {
     view: View,
     /// Whether the cover of a directory brings it along.
     is_covered: bool,
+    /// Whether no link below it is followed.
+    refuses_links: bool,
 }
 
 /// The mounts of one run, outermost first.
@@ -97,6 +102,23 @@ pub(super) fn closed_configuration<'a>(
         .filter(move |path| path.is_file() && !granted(path))
 }
 
+/// Returns whether mounts of this process can refuse to follow links (from Linux 5.14). It is tried once, in a child.
+pub(super) fn refuse_links() -> bool {
+    static KNOWN: OnceLock<bool> = OnceLock::new();
+    *KNOWN.get_or_init(|| {
+        let Some(kind) = kind() else { return false };
+        let trial = Mounts::of(kind, Vec::new());
+        let child = fork_into(|| {
+            let flags = libc::AT_RECURSIVE;
+            let done =
+                trial.enter().and_then(|()| set_attributes(libc::AT_FDCWD, c"/", (NO_LINKS, 0), flags));
+            // SAFETY: ends the process, runs nothing.
+            unsafe { libc::_exit(i32::from(done.is_err())) }
+        });
+        child.is_ok_and(|pid| reap_code(pid) == Some(0))
+    })
+}
+
 /// Returns whether this process may create such mounts. It is tried once, in a child.
 pub(super) fn supported() -> bool {
     kind().is_some()
@@ -118,7 +140,12 @@ fn kind() -> Option<Kind> {
 }
 
 impl Mounts {
-    pub(super) fn new(profile: &SandboxProfile, home: Option<&Path>) -> Result<Mounts, SandboxError> {
+    /// Prepares the mounts of a run. With `refuses_links` no link below the workspace is followed.
+    pub(super) fn new(
+        profile: &SandboxProfile,
+        home: Option<&Path>,
+        refuses_links: bool,
+    ) -> Result<Mounts, SandboxError> {
         let kind = kind().ok_or_else(|| SandboxError::Unsupported("no mount namespaces".to_owned()))?;
         let mut places: Vec<(PathBuf, View)> = Vec::new();
         let cover = Cover::new(profile)?;
@@ -136,6 +163,10 @@ impl Mounts {
             let secrets = SECRETS.iter().map(PathBuf::from).filter(|path| path.is_file());
             places.extend(secrets.map(|path| (path, View::Empty)));
         }
+        let workspace = profile.workspace.as_deref().filter(|_| refuses_links);
+        if let Some(workspace) = workspace.filter(|path| !places.iter().any(|(place, _)| place == path)) {
+            places.push((workspace.to_owned(), View::ReadOnly));
+        }
         // What is beneath comes later; of two for the same path the one that gives less.
         places.sort_by_key(|(path, view)| (path.components().count(), *view));
         let places = places
@@ -143,7 +174,8 @@ impl Mounts {
             .map(|(path, view)| {
                 let way = Way::new(&path, profile.workspace.as_deref())?;
                 let is_covered = cover.is_some() && Cover::covers(profile, &path);
-                Ok(Place { way, path, view, is_covered })
+                let refuses_links = workspace.is_some_and(|workspace| path.starts_with(workspace));
+                Ok(Place { way, path, view, is_covered, refuses_links })
             })
             .collect::<Result<_, SandboxError>>()?;
         Ok(Mounts { cover, ..Mounts::of(kind, places) })
@@ -220,6 +252,10 @@ impl Place {
             View::ReadOnly => set(true, libc::AT_RECURSIVE)?,
             View::Empty => {}
         }
+        if self.refuses_links {
+            let flags = libc::AT_RECURSIVE | libc::AT_EMPTY_PATH;
+            set_attributes(tree.as_raw_fd(), c"", (NO_LINKS, 0), flags)?;
+        }
         move_to(&tree, &at)
     }
 }
@@ -289,6 +325,17 @@ pub(super) fn set_read_only(
     read_only: bool,
     flags: libc::c_int,
 ) -> Result<(), i32> {
+    const READ_ONLY: u64 = 1;
+    set_attributes(folder, path, if read_only { (READ_ONLY, 0) } else { (0, READ_ONLY) }, flags)
+}
+
+/// Sets and clears attributes of a mount. Makes one plain system call.
+fn set_attributes(
+    folder: RawFd,
+    path: &std::ffi::CStr,
+    (set, clear): (u64, u64),
+    flags: libc::c_int,
+) -> Result<(), i32> {
     /// `struct mount_attr` of the kernel, version 0.
     #[repr(C)]
     struct Attributes {
@@ -297,8 +344,6 @@ pub(super) fn set_read_only(
         propagation: u64,
         user_namespace: u64,
     }
-    const READ_ONLY: u64 = 1;
-    let (set, clear) = if read_only { (READ_ONLY, 0) } else { (0, READ_ONLY) };
     let attributes = Attributes { set, clear, propagation: 0, user_namespace: 0 };
     // SAFETY: the path ends with NUL, and the structure has the size that is passed.
     let result = unsafe {

@@ -5,10 +5,11 @@
 //! gone and leaves a file that the rules do not open.
 
 use std::ffi::{CStr, CString};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{Mode, OFlags};
 
@@ -18,15 +19,16 @@ use crate::tree::decimal;
 use super::beneath::Way;
 use super::files::Ruleset;
 use super::mounts::{copy_of, move_to, set_read_only};
-use super::{Code, SandboxError};
+use super::{Closed, SandboxError};
 
 /// Where the copies are made, before the run's own shared memory is put there.
 const PLACE: &CStr = c"/dev/shm";
 
 #[derive(Debug)]
 struct Copy {
-    path: PathBuf,
     way: Way,
+    /// Links that stand for it, which cannot be followed.
+    links: Vec<Way>,
     bytes: Arc<[u8]>,
     mode: u32,
 }
@@ -35,34 +37,60 @@ struct Copy {
 #[derive(Debug)]
 pub(super) struct Sealed {
     copies: Vec<Copy>,
+    /// Files outside of the workspace, and the links in it that stand for them.
+    outside: Vec<(CString, Way)>,
     options: CString,
+    /// The device of the copies. Only in the child.
+    device: AtomicU64,
 }
 
 impl Sealed {
-    pub(super) fn new(code: &[Code], workspace: Option<&Path>) -> Result<Sealed, SandboxError> {
+    pub(super) fn new(closed: &Closed, workspace: Option<&Path>) -> Result<Sealed, SandboxError> {
+        let code = &closed.code;
         const PAGE: usize = 4096;
         let mut pages = 16;
         let mut copies = Vec::with_capacity(code.len());
         for file in code {
+            let is_link = |path: &&PathBuf| path.is_symlink() && leads_to(path, &file.path);
+            let links = closed.named.iter().filter(is_link).map(|path| Way::new(path, workspace));
             pages += file.bytes.len().div_ceil(PAGE) + 1;
             copies.push(Copy {
-                path: file.path.clone(),
                 way: Way::new(&file.path, workspace)?,
+                links: links.collect::<Result<_, _>>()?,
                 bytes: file.bytes.clone(),
                 mode: if file.is_executable { 0o555 } else { 0o444 },
             });
         }
         let options = format!("mode=0700,size={},nr_inodes={}", pages * PAGE, copies.len() + 16);
-        Ok(Sealed { copies, options: CString::new(options).unwrap_or_default() })
+        let mut outside = Vec::new();
+        for link in closed.named.iter().filter(|path| path.is_symlink()) {
+            if let Some(end) = closed.outside.iter().find(|end| leads_to(link, end)) {
+                let end = CString::new(end.as_os_str().as_bytes()).unwrap_or_default();
+                outside.push((end, Way::new(link, workspace)?));
+            }
+        }
+        let options = CString::new(options).unwrap_or_default();
+        Ok(Sealed { copies, outside, options, device: AtomicU64::new(0) })
     }
 
-    /// Returns the path of one of the copies. Does not allocate.
-    pub(super) fn a_path(&self) -> Option<&[u8]> {
-        self.copies.first().map(|copy| copy.path.as_os_str().as_bytes())
+    /// Returns the device of the copies, once they are made. Does not allocate.
+    pub(super) fn device(&self) -> u64 {
+        self.device.load(Ordering::Relaxed)
     }
 
     /// Makes the copies, opens them by the rules, and puts them over their paths. Makes plain system calls only.
     pub(super) fn place(&self, ruleset: Option<&Ruleset>) -> Result<(), i32> {
+        for (end, link) in &self.outside {
+            let errno = rustix::io::Errno::raw_os_error;
+            let handle = OFlags::PATH | OFlags::CLOEXEC;
+            let file = rustix::fs::open(end.as_c_str(), handle, Mode::empty()).map_err(errno)?;
+            // At its new place, the rules for its directory do not reach it.
+            if let Some(ruleset) = ruleset {
+                ruleset.allow_code(&file)?;
+            }
+            let tree = copy_of(file.as_raw_fd(), c"", 0)?;
+            move_to(&tree, &link.open_itself().map_err(errno)?)?;
+        }
         if self.copies.is_empty() {
             return Ok(());
         }
@@ -80,7 +108,7 @@ impl Sealed {
             let mut path = [0; 64];
             let parts = [PLACE.to_bytes(), b"/", decimal(number as i32, &mut digits)];
             let path = crate::launch::join_path(&mut path, &parts).ok_or(libc::ENAMETOOLONG)?;
-            copy.place(path, ruleset)
+            copy.place(path, ruleset, &self.device)
         });
         // What is mounted elsewhere stays; by this path nobody finds the copies any more.
         // SAFETY: the path ends with NUL.
@@ -91,7 +119,7 @@ impl Sealed {
 }
 
 impl Copy {
-    fn place(&self, path: &CStr, ruleset: Option<&Ruleset>) -> Result<(), i32> {
+    fn place(&self, path: &CStr, ruleset: Option<&Ruleset>, device: &AtomicU64) -> Result<(), i32> {
         let errno = rustix::io::Errno::raw_os_error;
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
         let made = rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR).map_err(errno)?;
@@ -102,10 +130,22 @@ impl Copy {
         if let Some(ruleset) = ruleset {
             ruleset.allow_code(&made)?;
         }
-        let tree = copy_of(made.as_raw_fd(), c"", 0)?;
-        // A file that is open for writing cannot be executed.
-        drop(made);
-        set_read_only(tree.as_raw_fd(), c"", true, libc::AT_EMPTY_PATH)?;
-        move_to(&tree, &self.way.open().map_err(errno)?)
+        device.store(rustix::fs::fstat(&made).map_err(errno)?.st_dev, Ordering::Relaxed);
+        for link in &self.links {
+            put(&made, &link.open_itself().map_err(errno)?)?;
+        }
+        put(&made, &self.way.open().map_err(errno)?)
     }
+}
+
+/// Mounts a file read-only at a place. A file that is open for writing cannot be executed before it is closed.
+fn put(made: &OwnedFd, at: &OwnedFd) -> Result<(), i32> {
+    let tree = copy_of(made.as_raw_fd(), c"", 0)?;
+    set_read_only(tree.as_raw_fd(), c"", true, libc::AT_EMPTY_PATH)?;
+    move_to(&tree, at)
+}
+
+/// Tells whether a path leads to this one, which has no links.
+fn leads_to(path: &Path, end: &Path) -> bool {
+    path.canonicalize().is_ok_and(|real| real == end)
 }
