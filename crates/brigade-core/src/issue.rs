@@ -103,8 +103,8 @@ impl fmt::Display for ConfigIssue {
 
 /// Returns the most similar name, for a "did you mean" hint.
 ///
-/// Returns `None` if more than a third of the letters differ from every name, and what was typed is not the beginning of
-/// exactly one.
+/// Returns `None` if more than a third of the letters differ from every name, and what was typed is not the beginning
+/// of exactly one.
 pub fn closest<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     /// The fewest letters that are compared with the beginnings of names.
     const BEGINNING: usize = 3;

@@ -10,7 +10,8 @@ pub struct UnknownWord {
     pub expected: &'static str,
 }
 
-/// Defines an enum of keywords, listing each keyword once, with `ALL`, `EXPECTED`, `as_str`, `of`, `Display` and `FromStr`.
+/// Defines an enum of keywords, listing each keyword once, with `ALL`, `EXPECTED`, `as_str`, `of`, `Display` and
+/// `FromStr`.
 ///
 /// ```
 /// brigade_core::words! {

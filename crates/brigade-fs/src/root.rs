@@ -62,7 +62,8 @@ impl Root {
         self.walk(path, flags | OFlags::CLOEXEC, mode)
     }
 
-    /// Returns whether a path leads to something without a link on the way. Other systems and older kernels do not tell.
+    /// Returns whether a path leads to something without a link on the way. Other systems and older kernels do not
+    /// tell.
     pub(crate) fn is_without_links(&self, path: &Path) -> bool {
         #[cfg(target_os = "linux")]
         {

@@ -25,8 +25,8 @@ impl View<'_> {
         Ok(approved)
     }
 
-    /// Returns whether a call of an agent may run now: fewer than `most` calls of the same agent run, whoever runs them,
-    /// and none of them writes in the workspace if this one does.
+    /// Returns whether a call of an agent may run now: fewer than `most` calls of the same agent run, whoever runs
+    /// them, and none of them writes in the workspace if this one does.
     ///
     /// # Errors
     /// Fails on a disk error.

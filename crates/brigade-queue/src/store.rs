@@ -189,8 +189,8 @@ pub trait Store: Send + Sync {
     /// Fails if another writer does not finish in time, or the store cannot be reached.
     fn begin(&self, now: Timestamp) -> Result<Box<dyn Transaction + '_>, QueueError>;
 
-    /// Like [`Store::begin`], for records that a power loss may take within the next moment, but no killed process: they
-    /// are written at once and may be synced a little later, in the order of their writing.
+    /// Like [`Store::begin`], for records that a power loss may take within the next moment, but no killed process:
+    /// they are written at once and may be synced a little later, in the order of their writing.
     ///
     /// # Errors
     /// Like [`Store::begin`].

@@ -1,8 +1,8 @@
 //! The workspace of a closed run as the run sees it: a file system in memory that has only what it was given.
 //!
 //! Bound code is there by its approved bytes, data is mounted from the real workspace, and other names stand for files
-//! that nothing opens. Whatever is added, linked, moved or replaced in the real workspace meanwhile is not in this view,
-//! besides what happens below a directory of data.
+//! that nothing opens. Whatever is added, linked, moved or replaced in the real workspace meanwhile is not in this
+//! view, besides what happens below a directory of data.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::ffi::{CStr, CString};

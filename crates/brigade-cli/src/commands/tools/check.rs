@@ -8,8 +8,8 @@ use crate::session::Session;
 /// Look whether tools are there, without starting anything unless asked to
 ///
 /// Looks for programs on PATH, scripts, skills, runtimes and the programs of agents, and answers install checks of the
-/// forms `which X`, `command -v X` and `test -x|-f|-d P`. What only a start tells is what `--run-checks` saw last, until
-/// the program changes, or unknown. Exits with 1 unless all are available.
+/// forms `which X`, `command -v X` and `test -x|-f|-d P`. What only a start tells is what `--run-checks` saw last,
+/// until the program changes, or unknown. Exits with 1 unless all are available.
 #[derive(Args, Debug)]
 pub(crate) struct CheckArgs {
     /// Ids of the tools
