@@ -212,7 +212,7 @@ mod tests {
             ("brigade tools find words", Some("brigade tools search words")),
             (
                 "brigade tools call queue words path=a.txt n=1",
-                Some(r#"brigade tools call queue words --args '{"path":"a.txt","n":"1"}'"#),
+                Some(r#"brigade tools call queue words --args '{"n":"1","path":"a.txt"}'"#),
             ),
             ("brigade nonsense", None),
             ("brigade tools list words", None),
