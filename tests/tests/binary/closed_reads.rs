@@ -304,3 +304,30 @@ fn a_mount_shows_nothing_of_a_closed_workspace() {
         assert_eq!(receipt["sandbox"]["race"], "none", "{mounts}: {receipt:#}");
     }
 }
+
+#[test]
+fn a_link_that_was_made_after_the_approval_is_no_code() {
+    for effects in ["", "effects = [\"local-read\", \"local-write\"]\n"] {
+        let lines = format!("{effects}data = [\"data/**\"]");
+        let site = site("sh bin/tool.sh", &lines);
+        site.workspace.write("bin/tool.sh", "sh ./local.sh || echo closed\ncat data/n.txt\n");
+        site.workspace.write("data/n.txt", "echo linked\n");
+        let id = site.approved("tool", "{}");
+        symlink("data/n.txt", site.workspace.join("local.sh")).unwrap();
+        let receipt = site.run_call(&id).json["receipt"].clone();
+        assert_eq!(receipt["stdout_summary"], "closed echo linked", "{effects}: {receipt:#}");
+        let race = if effects.is_empty() { "none" } else { "possible" };
+        assert_eq!(receipt["sandbox"]["race"], race, "{receipt:#}");
+    }
+}
+
+#[test]
+fn a_program_that_a_link_of_the_workspace_names_starts() {
+    for command in ["./shell bin/tool.sh", "env ./shell bin/tool.sh"] {
+        let site = site(command, "");
+        symlink("/bin/sh", site.workspace.join("shell")).unwrap();
+        site.workspace.write("bin/tool.sh", "echo ran\n");
+        let receipt = site.receipt_of("tool", "{}");
+        assert_eq!(receipt["stdout_summary"], "ran", "{command}: {receipt:#}");
+    }
+}
