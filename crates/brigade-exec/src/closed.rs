@@ -111,12 +111,13 @@ pub(crate) fn closed(
     let mut opened = Vec::new();
     let mut kept = Vec::new();
     for pattern in opening.data {
-        if let Some(folder) = whole_folder(fs, pattern, code.keys().map(PathBuf::as_path)) {
-            if let Some(found) = state_below(fs, &folder).map_err(|error| format!("not started: {error}"))? {
-                kept.extend(found.iter().map(|state| fs.root().join(state.as_path())));
-                opened.push(fs.root().join(folder.as_path()));
-                continue;
-            }
+        let folder = whole_folder(fs, pattern, code.keys().map(PathBuf::as_path));
+        if let Some(folder) = folder
+            && let Some(found) = state_below(fs, &folder).map_err(|error| format!("not started: {error}"))?
+        {
+            kept.extend(found.iter().map(|state| fs.root().join(state.as_path())));
+            opened.push(fs.root().join(folder.as_path()));
+            continue;
         }
         match matching_files(fs, pattern).map_err(|error| format!("not started: {error}"))? {
             Matching::All(files) => opened.extend(files.iter().map(|file| fs.root().join(file))),

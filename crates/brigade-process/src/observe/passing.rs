@@ -83,11 +83,11 @@ pub(super) fn take(line: BorrowedFd<'_>) -> Option<(First, [Option<OwnedFd>; 2])
         }
         break;
     }
-    let given = control.header.cmsg_len as usize;
+    let given = control.header.cmsg_len;
     let has_any = message.msg_controllen >= size_of::<libc::cmsghdr>() as _;
     let descriptor = |place: usize| {
         let end = size_of::<libc::cmsghdr>() + (place + 1) * size_of::<RawFd>();
-        (has_any && end <= given && 0 <= control.descriptors[place])
+        (has_any && given >= end as _ && 0 <= control.descriptors[place])
             // SAFETY: the kernel made this descriptor for us.
             .then(|| unsafe { OwnedFd::from_raw_fd(control.descriptors[place]) })
     };
