@@ -228,7 +228,9 @@ fn moved_program(call: &Call, plan: &Plan, changes: &[Change]) -> Option<MovedPr
         None => {
             let mut missing =
                 plan.blockers().iter().find(|blocker| blocker.code == PROGRAM_NOT_FOUND)?.clone();
-            missing.message.push_str(&format!("; it was {was} when the call was approved"));
+            missing
+                .message
+                .push_str(&format!("; changed since it was approved: program path, which was {was}"));
             missing
         }
     };

@@ -83,10 +83,7 @@ const TABLE: &[Examples] = &[
                 "Show which tools of a file would be added",
             ),
             ("brigade tools register server.json --id weather", "Add a server of the MCP registry"),
-            (
-                "brigade tools register mcp:github@cursor/project",
-                "Add a server that discover found in the file of an agent program",
-            ),
+            ("brigade tools register mcp:github@cursor/project", "Add a server of an agent program"),
         ],
     ),
     ("tools", "show", &[("brigade tools show count-words", "Show a tool and its projections")]),

@@ -126,7 +126,7 @@ fn an_adopted_checkpoint_takes_no_answer_if_its_call_cannot_resume() {
     let answer = |answer: Answer| queue.lock(at(1)).unwrap().answer(&id, &answer, at(1));
     let refused = answer(refuse).unwrap_err();
     assert_eq!(refused, QueueError::NothingBound { id: id.clone(), call: call_id("call-waiting") });
-    assert!(refused.to_string().ends_with("queue the call again"), "{refused}");
+    assert!(refused.to_string().ends_with("cannot be resumed"), "{refused}");
     // A rejection needs no later run.
     assert_eq!(answer(Answer::Reject("no".into())).unwrap().1.call.status, CallStatus::Waiting);
     let view = queue.read().unwrap();
