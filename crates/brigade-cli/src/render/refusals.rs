@@ -359,10 +359,8 @@ pub(crate) fn show_behind(error: &Error, refusal: &Refusal, page: &mut Page) {
                 page.next(&logs_command(runtime_id));
             }
         }
-        Refusal::RuntimeStop { survivors, .. } => {
-            if !survivors.is_empty() {
-                page.trouble.indented(2, format!("processes: {}", numbers(survivors)));
-            }
+        Refusal::RuntimeStop { survivors, .. } if !survivors.is_empty() => {
+            page.trouble.indented(2, format!("processes: {}", numbers(survivors)));
         }
         Refusal::RuntimeRestart { step: Some(step), .. } => show_behind(error, step, page),
         _ => {}
