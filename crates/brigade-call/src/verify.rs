@@ -228,9 +228,11 @@ fn moved_program(call: &Call, plan: &Plan, changes: &[Change]) -> Option<MovedPr
         None => {
             let mut missing =
                 plan.blockers().iter().find(|blocker| blocker.code == PROGRAM_NOT_FOUND)?.clone();
+            let changed: Vec<String> = explains.iter().map(ToString::to_string).collect();
+            let changed = changed.join(", ");
             missing
                 .message
-                .push_str(&format!("; changed since it was approved: program path, which was {was}"));
+                .push_str(&format!("; changed since it was approved, when it was {was}: {changed}"));
             missing
         }
     };

@@ -224,9 +224,9 @@ fn the_bytes_of_the_program() {
     let shell = fs::read("/bin/sh").unwrap();
     let mut longer = shell.clone();
     longer.push(0);
-    own(shell, longer, &["program path"]);
+    own(shell, longer, &["program path", "program bytes"]);
     // Of a script its interpreter is bound, too.
-    let gone = ["program path"];
+    let gone = ["program path", "program bytes", "file /bin/sh"];
     own(b"#!/bin/sh\necho ran >> ran.txt\n".to_vec(), b"#!/bin/sh\necho evil >> ran.txt\n".to_vec(), &gone);
 }
 
