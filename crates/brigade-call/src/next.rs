@@ -11,7 +11,7 @@ use crate::facts::RuntimeFact;
 use crate::plan::Plan;
 use crate::receipt::Receipt;
 use crate::status::CallStatus;
-use crate::verify::{Purpose, verify};
+use crate::verify::{Purpose, Refusal, verify};
 
 /// The maximum number of listed files of a command.
 const SHOWN_FILES: usize = 8;
@@ -39,27 +39,19 @@ impl Call {
             let is_gone = self.status == CallStatus::Approved;
             return is_gone.then(|| "the tool is not there any more".to_owned()).into_iter().collect();
         };
-        match verify(self.clone(), plan.clone(), RuntimeFact::NotNeeded, Purpose::Run, now) {
-            Ok(_) => Vec::new(),
-            Err(refusal) => refusal.changes.iter().map(ToString::to_string).collect(),
-        }
+        let changes = self.refused(plan, now).map(|refusal| refusal.changes).unwrap_or_default();
+        changes.iter().map(ToString::to_string).collect()
     }
 
-    /// Returns whether an approved call would run with another `PATH`, and differs in nothing else.
-    fn is_only_moved(&self, plan: &Plan, now: Timestamp) -> bool {
-        let refusal = verify(self.clone(), plan.clone(), RuntimeFact::NotNeeded, Purpose::Run, now).err();
-        refusal.is_some_and(|refusal| {
-            refusal
-                .moved
-                .is_some_and(|moved| refusal.changes.iter().all(|change| moved.explains.contains(change)))
-        })
+    /// Returns why the call would not run as approved, if it would not.
+    fn refused(&self, plan: &Plan, now: Timestamp) -> Option<Box<Refusal>> {
+        verify(self.clone(), plan.clone(), RuntimeFact::NotNeeded, Purpose::Run, now).err()
     }
 
     /// Returns why an approved call would run another program, if only `PATH` differs.
     pub fn moved_program(&self, plan: Option<&Plan>, now: Timestamp) -> Option<Blocker> {
-        let plan = plan.filter(|_| self.status == CallStatus::Approved)?.clone();
-        let refusal = verify(self.clone(), plan, RuntimeFact::NotNeeded, Purpose::Run, now).err()?;
-        refusal.moved.map(|moved| moved.blocker)
+        let plan = plan.filter(|_| self.status == CallStatus::Approved)?;
+        self.refused(plan, now)?.moved.map(|moved| moved.blocker)
     }
 
     /// Returns the next step that would be accepted now. An [open](Call::is_open) call needs its plan, if its tool
@@ -78,7 +70,11 @@ impl Call {
                 Some(if can_be { NextStep::Approve(id()) } else { NextStep::Reject(id()) })
             }
             // The reason says what to do.
-            CallStatus::Approved if plan.is_some_and(|plan| self.is_only_moved(plan, now)) => None,
+            CallStatus::Approved
+                if plan.and_then(|plan| self.refused(plan, now)).is_some_and(|why| why.is_only_moved()) =>
+            {
+                None
+            }
             CallStatus::Approved if self.changes_since_approved(plan, now).is_empty() => {
                 agent().or_else(|| Some(NextStep::RunCall(id())))
             }

@@ -194,6 +194,14 @@ pub struct MovedProgram {
     pub blocker: Blocker,
 }
 
+impl Refusal {
+    /// Returns whether nothing changed but which program `PATH` leads to.
+    pub(crate) fn is_only_moved(&self) -> bool {
+        let moved = self.moved.as_ref();
+        moved.is_some_and(|moved| self.changes.iter().all(|change| moved.explains.contains(change)))
+    }
+}
+
 /// Explains the changes of a program that was found elsewhere, once.
 fn moved_program(call: &Call, plan: &Plan, changes: &[Change]) -> Option<MovedProgram> {
     if !changes.contains(&Change::ProgramPath) {

@@ -43,7 +43,8 @@ fn everything() -> Site {
     site
 }
 
-fn copy(from: &Path, to: &Path) {
+/// Copies a directory with everything in it.
+pub fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();

@@ -11,6 +11,8 @@ use brigade_testkit::fixtures;
 use brigade_tests::Site;
 use serde_json::{Value, json};
 
+use crate::discover::copy;
+
 const SECRET: &str = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
 
 const CURSOR: &str = r#"{"mcpServers": {
@@ -300,17 +302,4 @@ fn servers_of_every_harness_become_entries_that_read_back() {
     assert_eq!(harnesses.len(), 17, "{harnesses:?}");
     let summary = site.json(["runtime", "list"]).expect(0);
     assert_eq!(summary["errors"], json!([]));
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            fs::copy(entry.path(), target).unwrap();
-        }
-    }
 }
