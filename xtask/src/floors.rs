@@ -27,6 +27,7 @@ const FLOORS: &[Floor] = &[
     ]),
     Floor::Ordered(&[
         "brigade-upkeep",
+        "brigade-crew",
         "brigade-apply",
         "brigade-facts",
         "brigade-mcp",
