@@ -4,15 +4,15 @@
 //! An MCP server that is asked for its list, a runtime, and a health command have no approval to compare with. The
 //! other checks are those of a plan, by the same functions:
 //!
-//! | checked | [`List`](StartPurpose::List) | [`Upstream`](StartPurpose::Upstream) | [`Check`](StartPurpose::Check) | [`Serve`](StartPurpose::Serve), [`Health`](StartPurpose::Health) |
-//! | --- | --- | --- | --- | --- |
-//! | the entry has no errors | yes | yes | yes | yes |
-//! | the command is there, can be split, is short enough, holds no secret, is no high risk | yes | yes | yes | yes |
-//! | its directory and its program are there | yes | yes | yes | yes |
-//! | the policy allows code for an interpreter in the command | yes | yes | yes | yes |
-//! | what the policy decides on a call of the tool | yes | yes, with the sandbox of all entries that the process serves | on a script of the same level, source and capabilities that only reads | no: the policy decides which calls may use a runtime |
-//! | the code that the command leads to can be bound | yes | yes, and each call compares what its approval binds with what was started | yes: what it told is kept until one of these files changes | no: no approval binds it |
-//! | the pin | no: the list is what it is compared with | no: each call compares its own | no | no |
+//! | checked | [`List`](StartPurpose::List) | [`Upstream`](StartPurpose::Upstream) | [`Check`](StartPurpose::Check) | [`Serve`](StartPurpose::Serve), [`Health`](StartPurpose::Health) | [`Git`](StartPurpose::Git) |
+//! | --- | --- | --- | --- | --- | --- |
+//! | the entry has no errors | yes | yes | yes | yes | there is no entry |
+//! | the command is there, can be split, is short enough, holds no secret, is no high risk | yes | yes | yes | yes | yes: it is the program alone, its arguments are ours |
+//! | its directory and its program are there | yes | yes | yes | yes | yes |
+//! | the policy allows code for an interpreter in the command | yes | yes | yes | yes | it has none |
+//! | what the policy decides on a call of the tool | yes | yes, with the sandbox of all entries that the process serves | on a script of the same level, source and capabilities that only reads | no: the policy decides which calls may use a runtime | no: merge and push have rules of their own |
+//! | the code that the command leads to can be bound | yes | yes, and each call compares what its approval binds with what was started | yes: what it told is kept until one of these files changes | no: no approval binds it | no: it stays open, and is the same for a whole service |
+//! | the pin | no: the list is what it is compared with | no: each call compares its own | no | no | no |
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -42,6 +42,8 @@ pub enum StartPurpose {
     Serve,
     /// A health command checks a runtime.
     Health,
+    /// Git makes the worktrees of the kitchen, and moves its branch.
+    Git,
 }
 
 /// The facts of a start, read once by the caller of [`plan_start`].

@@ -1,0 +1,358 @@
+//! Where a task is worked on, and where its work goes.
+//!
+//! The life of a task asks a [`Workplace`] and nothing else about git or files:
+//!
+//! 1. [`begin`](Workplace::begin) makes the folder of a task, or finds the one of an earlier attempt.
+//! 2. [`guard`](Workplace::guard) is taken right before a worker starts.
+//! 3. [`look`](Workplace::look), after all of its processes have ended, says what changed since the task began. It
+//!    fails with [`PlaceError::Tampered`] if the attempt changed settings or hooks of git, and starts no git then.
+//! 4. The caller runs verification, tests and review on the folder.
+//! 5. [`commit`](Workplace::commit) makes the commit of the task from exactly what `look` saw.
+//! 6. [`integrate`](Workplace::integrate) moves the branch to it. If another task moved the branch meanwhile, the work
+//!    is put on the new tip, and the caller goes on at step 4 with the changes that it returns.
+//! 7. [`finish`](Workplace::finish) removes the folder, once the end of the task is recorded.
+//!
+//! Every step can be repeated after a crash. After a commit that may have been integrated,
+//! [`find_integrated`](Workplace::find_integrated) tells.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use brigade_call::Objection;
+use brigade_core::RunId;
+use brigade_core::text::escape_terminal;
+use brigade_fs::FsError;
+use brigade_kitchen::{PrdName, TaskId};
+use brigade_process::RunError;
+use thiserror::Error;
+
+/// A task of a PRD, and what stands in its commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskName {
+    /// The PRD.
+    pub prd: PrdName,
+    /// The task.
+    pub task: TaskId,
+    /// Its title.
+    pub title: String,
+}
+
+/// The id of a commit, as git writes it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CommitId(String);
+
+impl CommitId {
+    /// Takes an id that git printed or a journal has; `None` if it is no hexadecimal object id.
+    pub fn new(text: &str) -> Option<CommitId> {
+        let is_id = matches!(text.len(), 40 | 64)
+            && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        is_id.then(|| CommitId(text.to_owned()))
+    }
+
+    /// Returns the hexadecimal digits.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for CommitId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The folder of a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The task.
+    pub name: TaskName,
+    /// Where its worker runs.
+    pub folder: PathBuf,
+    /// The root of its worktree, relative to the workspace; `None` in place or when it lies outside.
+    pub worktree: Option<String>,
+    /// The root of its worktree, which the worker may write; `None` in place.
+    pub root: Option<PathBuf>,
+    /// The commit that the work stands on; `None` without git.
+    pub base: Option<CommitId>,
+}
+
+/// How the folder of a task came to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begun {
+    /// It was made from the tip of the branch.
+    New,
+    /// It was there, with the work of an earlier attempt.
+    Found,
+    /// It was gone or damaged, and was made anew without earlier work.
+    Remade,
+}
+
+/// What git would be run with, as it was before an attempt. Only the workplace that made it can compare it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Guard(pub(crate) Vec<(String, String)>);
+
+/// What happened to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ChangeKind {
+    /// It is new.
+    Added,
+    /// Its content or mode is another.
+    Modified,
+    /// It is gone.
+    Deleted,
+}
+
+/// A file that changed since the task began.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ChangedFile {
+    /// Its path from the root of the repository or workspace, as it can be shown.
+    pub path: String,
+    /// What happened.
+    pub kind: ChangeKind,
+}
+
+/// A line that was added or changed and has a word of open work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Marker {
+    /// The path of the file, as it can be shown.
+    pub path: String,
+    /// The number of the line.
+    pub line: u64,
+    /// The word, such as `FIXME`.
+    pub word: &'static str,
+}
+
+impl fmt::Display for Marker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.path, self.line, self.word)
+    }
+}
+
+/// The words of open work that a finished task has in none of its lines.
+pub const MARKERS: [&str; 4] = ["TODO", "FIXME", "HACK", "XXX"];
+
+/// What changed since a task began: by commits, index, work tree and untracked files. Ignored files do not count.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// What the files are now: equal for equal files. With git, the tree that is committed.
+    pub tree: String,
+    /// What changed, by path.
+    pub files: Vec<ChangedFile>,
+    /// Open work in lines that were added or changed.
+    pub markers: Vec<Marker>,
+    /// Folders that are a repository of their own, or submodules that were moved. They cannot be committed.
+    pub nested: Vec<String>,
+    /// The last commit that the worker made, if it stands on the base.
+    pub head: Option<CommitId>,
+}
+
+impl Changes {
+    /// Tells whether nothing changed.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.nested.is_empty()
+    }
+}
+
+/// The commit of a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Made {
+    /// The commit; `None` without git.
+    pub commit: Option<CommitId>,
+    /// Why the commits of the worker are not kept, although that was asked for.
+    pub squashed: Option<&'static str>,
+}
+
+/// What became of a commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Integration {
+    /// The branch is at the commit. In place there is none.
+    Done(Option<CommitId>),
+    /// The branch had moved. The work stands on its new tip now, as a tree that nobody verified.
+    Moved {
+        /// The place, with its new base.
+        place: Place,
+        /// What the work changes there.
+        changes: Changes,
+    },
+    /// The work conflicts with that of others in these files. The folder is as it was.
+    Conflict(Vec<String>),
+}
+
+/// Where a kept work can be found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Abandoned {
+    /// The ref that keeps it; `None` if there was nothing to keep.
+    pub reference: Option<String>,
+}
+
+/// What `clean` did with the folder of a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cleaned {
+    /// The PRD.
+    pub prd: PrdName,
+    /// The task.
+    pub task: TaskId,
+    /// Why it was kept; `None` if it was removed.
+    pub kept: Option<String>,
+}
+
+/// Whether several tasks can be worked on at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// Each task has a folder of its own.
+    Many,
+    /// All tasks have the same folder.
+    One,
+}
+
+/// Why something could not be done with the work of a task. Nothing is lost by it.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum PlaceError {
+    /// Settings or hooks of git are not what they were; git was not run.
+    #[error("settings or hooks of git were changed: {}", .what.join(", "))]
+    Tampered {
+        /// What changed, as paths or names of settings.
+        what: Vec<String>,
+    },
+    /// The folder of the task is gone, or is a link.
+    #[error("the worktree of the task, `{0}`, is gone")]
+    Gone(String),
+    /// The work holds repositories of their own.
+    #[error("these folders are git repositories of their own and cannot be committed: {}", .0.join(", "))]
+    Nested(Vec<String>),
+    /// There is no such branch any more.
+    #[error("the branch `{0}` was deleted; the work is still in the worktree")]
+    BranchGone(String),
+    /// The name cannot be one of a branch.
+    #[error("`{0}` is no name of a branch")]
+    BranchName(String),
+    /// The branch is checked out and has changes that are not committed.
+    #[error("the branch `{branch}` is checked out in `{folder}` with uncommitted changes: {}", .files.join(", "))]
+    Dirty {
+        /// The branch.
+        branch: String,
+        /// Where.
+        folder: String,
+        /// Some of the files.
+        files: Vec<String>,
+    },
+    /// The repository is in the middle of something that holds the branch.
+    #[error("the repository is in the middle of {0}; end it first")]
+    Busy(&'static str),
+    /// Two branches cannot be merged without a person.
+    #[error("the branches conflict in {}", .0.join(", "))]
+    Conflict(Vec<String>),
+    /// Something that needs git was asked for in place.
+    #[error("the tasks are worked on in place, without a branch")]
+    InPlace,
+    /// There is nothing to merge to, or nowhere to push.
+    #[error("{0}")]
+    Nowhere(String),
+    /// The gate refuses git.
+    #[error("git may not be started: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    Refused(Vec<Objection>),
+    /// Git failed.
+    #[error("git {operation} failed: {}", escape_terminal(.message))]
+    Git {
+        /// Its command.
+        operation: &'static str,
+        /// What it said.
+        message: String,
+    },
+    /// Git could not be run.
+    #[error("git {operation} could not be run")]
+    Run {
+        /// Its command.
+        operation: &'static str,
+        /// Why.
+        source: RunError,
+    },
+    /// The disk failed.
+    #[error(transparent)]
+    Fs(#[from] FsError),
+}
+
+/// Where tasks are worked on. See the [module](self).
+pub trait Workplace: Send + Sync {
+    /// Tells whether several tasks can be worked on at once.
+    fn room(&self) -> Room;
+
+    /// Returns the branch that the work goes to; `None` in place.
+    fn branch(&self) -> Option<&str>;
+
+    /// Makes the folder of a task, or finds the one of an earlier attempt.
+    ///
+    /// # Errors
+    /// Fails if the branch is gone, git fails or the disk does.
+    fn begin(&self, name: &TaskName) -> Result<(Place, Begun), PlaceError>;
+
+    /// Takes down what git would be run with. Settings of the task's own git directory that an earlier attempt changed
+    /// are first made what they were.
+    ///
+    /// # Errors
+    /// Fails if settings of the workspace are not those that the service began with, or on a disk error.
+    fn guard(&self, place: &Place) -> Result<Guard, PlaceError>;
+
+    /// Finds out what changed since the task began.
+    ///
+    /// # Errors
+    /// Fails with [`PlaceError::Tampered`] before git is started if `guard` is not what there is now, and with
+    /// [`PlaceError::Gone`] if the folder is.
+    fn look(&self, place: &Place, guard: &Guard) -> Result<Changes, PlaceError>;
+
+    /// Returns the difference for a reviewer, at most about this many bytes of it.
+    ///
+    /// # Errors
+    /// Fails if git fails or the disk does.
+    fn patch(&self, place: &Place, changes: &Changes, limit: usize) -> Result<String, PlaceError>;
+
+    /// Makes the commit of a task from exactly what [`Workplace::look`] saw. What changed in the folder since is not in
+    /// it.
+    ///
+    /// # Errors
+    /// Fails if the work holds nested repositories, or git fails.
+    fn commit(&self, place: &Place, changes: &Changes, run: &RunId) -> Result<Made, PlaceError>;
+
+    /// Moves the branch to a commit, if it still is where the commit stands. Otherwise puts the work on the new tip.
+    ///
+    /// # Errors
+    /// Fails if the branch is gone, is checked out with changes, or git fails. Nothing has moved then.
+    fn integrate(&self, place: &Place, made: &Made) -> Result<Integration, PlaceError>;
+
+    /// Finds the commit of a task and a run in the branch.
+    ///
+    /// # Errors
+    /// Fails if git fails.
+    fn find_integrated(&self, name: &TaskName, run: &RunId) -> Result<Option<CommitId>, PlaceError>;
+
+    /// Removes the folder of a task that has ended. A folder that is not there is no error.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    fn finish(&self, place: &Place) -> Result<(), PlaceError>;
+
+    /// Removes the folders of a PRD whose work is in the branch.
+    ///
+    /// # Errors
+    /// Fails if git fails or the disk does.
+    fn clean(&self, prd: &PrdName) -> Result<Vec<Cleaned>, PlaceError>;
+
+    /// Removes the folder of a task, after its work was kept under `refs/brigade/abandoned/`.
+    ///
+    /// # Errors
+    /// Fails if git fails or the disk does. The folder is there then.
+    fn abandon(&self, prd: &PrdName, task: &TaskId) -> Result<Abandoned, PlaceError>;
+
+    /// Merges the branch into another one, `into` or the default branch. Never forces; returns its name and new tip.
+    ///
+    /// # Errors
+    /// Fails if the branches conflict, or the other one is checked out with changes.
+    fn merge(&self, into: Option<&str>) -> Result<(String, CommitId), PlaceError>;
+
+    /// Pushes the branch to its remote, never by force; returns the name of the remote.
+    ///
+    /// # Errors
+    /// Fails if there is no remote, or it refuses.
+    fn push(&self) -> Result<String, PlaceError>;
+}
