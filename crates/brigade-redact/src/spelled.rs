@@ -9,8 +9,12 @@
 //! from backslash to backslash, reads what follows, and tries only the positions of the values that have that
 //! character.
 
+mod entities;
+
 use std::collections::HashMap;
 use std::ops::Range;
+
+use entities::{LONGEST_NAME, named_character};
 
 /// The maximum number of backslashes before a character other than a backslash.
 const MOST_SLASHES: usize = 4;
@@ -497,90 +501,6 @@ fn entity(text: &[u8], at: usize) -> Option<(u32, usize)> {
     let length = behind.iter().position(|byte| *byte == b';')?;
     let code = named_character(std::str::from_utf8(&behind[..length]).ok()?)?;
     Some((code, at + length + 2))
-}
-
-/// The length of the longest name of an entity.
-const LONGEST_NAME: usize = 8;
-
-/// The names of the characters from U+00A0 on, in their order.
-const LATIN: &[&str] = &[
-    "nbsp", "iexcl", "cent", "pound", "curren", "yen", "brvbar", "sect", "uml", "copy", "ordf", "laquo",
-    "not", "shy", "reg", "macr", "deg", "plusmn", "sup2", "sup3", "acute", "micro", "para", "middot",
-    "cedil", "sup1", "ordm", "raquo", "frac14", "frac12", "frac34", "iquest", "Agrave", "Aacute", "Acirc",
-    "Atilde", "Auml", "Aring", "AElig", "Ccedil", "Egrave", "Eacute", "Ecirc", "Euml", "Igrave", "Iacute",
-    "Icirc", "Iuml", "ETH", "Ntilde", "Ograve", "Oacute", "Ocirc", "Otilde", "Ouml", "times", "Oslash",
-    "Ugrave", "Uacute", "Ucirc", "Uuml", "Yacute", "THORN", "szlig", "agrave", "aacute", "acirc", "atilde",
-    "auml", "aring", "aelig", "ccedil", "egrave", "eacute", "ecirc", "euml", "igrave", "iacute", "icirc",
-    "iuml", "eth", "ntilde", "ograve", "oacute", "ocirc", "otilde", "ouml", "divide", "oslash", "ugrave",
-    "uacute", "ucirc", "uuml", "yacute", "thorn", "yuml",
-];
-
-/// Other entities that writers of HTML use.
-const OTHER_NAMES: &[(&str, char)] = &[
-    ("AMP", '&'),
-    ("amp", '&'),
-    ("apos", '\''),
-    ("ast", '*'),
-    ("bsol", '\\'),
-    ("colon", ':'),
-    ("comma", ','),
-    ("commat", '@'),
-    ("dollar", '$'),
-    ("equals", '='),
-    ("excl", '!'),
-    ("grave", '`'),
-    ("Hat", '^'),
-    ("lbrace", '{'),
-    ("lbrack", '['),
-    ("lcub", '{'),
-    ("lowbar", '_'),
-    ("lpar", '('),
-    ("lsqb", '['),
-    ("midast", '*'),
-    ("NewLine", '\n'),
-    ("num", '#'),
-    ("percnt", '%'),
-    ("period", '.'),
-    ("plus", '+'),
-    ("quest", '?'),
-    ("rbrace", '}'),
-    ("rbrack", ']'),
-    ("rcub", '}'),
-    ("rpar", ')'),
-    ("rsqb", ']'),
-    ("semi", ';'),
-    ("sol", '/'),
-    ("Tab", '\t'),
-    ("UnderBar", '_'),
-    ("verbar", '|'),
-    ("vert", '|'),
-    ("GT", '>'),
-    ("LT", '<'),
-    ("QUOT", '"'),
-    ("bull", '\u{2022}'),
-    ("euro", '\u{20ac}'),
-    ("gt", '>'),
-    ("hellip", '\u{2026}'),
-    ("ldquo", '\u{201c}'),
-    ("lsquo", '\u{2018}'),
-    ("lt", '<'),
-    ("mdash", '\u{2014}'),
-    ("ndash", '\u{2013}'),
-    ("OElig", '\u{152}'),
-    ("oelig", '\u{153}'),
-    ("quot", '"'),
-    ("rdquo", '\u{201d}'),
-    ("rsquo", '\u{2019}'),
-    ("Scaron", '\u{160}'),
-    ("scaron", '\u{161}'),
-    ("trade", '\u{2122}'),
-    ("Yuml", '\u{178}'),
-];
-
-fn named_character(name: &str) -> Option<u32> {
-    let latin = || LATIN.iter().position(|latin| *latin == name).map(|index| 0xa0 + index as u32);
-    let other = || OTHER_NAMES.iter().find(|(other, _)| *other == name).map(|(_, c)| u32::from(*c));
-    other().or_else(latin)
 }
 
 fn slashes(text: &[u8], most: usize) -> usize {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use brigade_core::{Dialect, Json};
 
-use super::{Files, Finder, Reads};
+use super::{Files, Finder, Kind, Reads, Seen};
 use crate::programs::{Finds, Program, Role, long_values, short_values};
 
 /// The maximum length of a chain of commands, and their maximum number.
@@ -15,6 +15,9 @@ const MOST: usize = 100;
 
 /// The largest text that is read.
 const TEXT_LIMIT: u64 = 1 << 20;
+
+/// The file that `npm start` starts by default.
+const SERVER: &str = "server.js";
 
 /// A command that a program starts because a file of the workspace says so.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -129,36 +132,71 @@ impl Finder<'_> {
     }
 
     /// Follows the scripts that a package manager runs.
+    ///
+    /// Which of the words is the value of an option is not known for each of them, so each word may be the verb.
     fn package_scripts(&self, manager: &str, args: &[String], operands: &[&str], reads: &mut Reads) {
-        let run = long_values(args, "--run");
-        let name = match (manager, operands) {
-            ("node" | "nodejs", _) => run.first().copied(),
-            ("npm" | "pnpm" | "yarn" | "bun", ["run" | "run-script" | "rum" | "urn", name, ..]) => {
-                Some(*name)
-            }
-            ("npm" | "pnpm", ["test" | "t" | "tst", ..]) => Some("test"),
-            ("npm" | "pnpm", [name @ ("start" | "stop" | "restart"), ..]) => Some(*name),
-            ("pnpm" | "yarn", [name, ..]) => Some(*name),
-            _ => None,
+        let mut names: BTreeSet<&str> = match manager {
+            "node" | "nodejs" => long_values(args, "--run").into_iter().collect(),
+            "pnpm" | "yarn" => operands.iter().take(2).copied().collect(),
+            _ => BTreeSet::new(),
         };
-        let Some(name) = name else { return };
-        let folder = long_values(args, "--prefix")
-            .first()
-            .map_or_else(|| self.directory.clone(), |folder| self.directory.join(folder));
-        let found = self.upwards(&folder).find_map(|folder| {
-            let bytes = self.files.read(&folder.join("package.json"), TEXT_LIMIT)?;
-            let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes).to_vec();
-            Some((folder, Json::parse_bytes(&bytes, Dialect::Strict).ok()))
-        });
-        let Some((folder, Some(package))) = found else { return };
+        for at in 0..operands.len() {
+            names.extend(match (manager, &operands[at..]) {
+                ("npm" | "pnpm" | "yarn" | "bun", ["run" | "run-script" | "rum" | "urn", name, ..]) => {
+                    Some(*name)
+                }
+                ("npm" | "pnpm", ["test" | "t" | "tst", ..]) => Some("test"),
+                ("npm" | "pnpm", [name @ ("start" | "stop" | "restart"), ..]) => Some(*name),
+                _ => None,
+            });
+        }
+        if names.is_empty() {
+            return;
+        }
+        let mut folders = BTreeSet::from([self.directory.clone()]);
+        for option in ["--prefix", "--dir", "--cwd", "--workspace"] {
+            folders.extend(long_values(args, option).iter().map(|folder| self.directory.join(folder)));
+        }
+        for pair in args.windows(2).filter(|pair| matches!(pair[0].as_str(), "-C" | "-w")) {
+            folders.insert(self.directory.join(&pair[1]));
+        }
+        let mut seen = BTreeSet::new();
+        for folder in &folders {
+            let found = self.upwards(folder).find_map(|folder| {
+                let bytes = self.files.read(&folder.join("package.json"), TEXT_LIMIT)?;
+                let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes).to_vec();
+                Some((folder, Json::parse_bytes(&bytes, Dialect::Strict).ok()))
+            });
+            if let Some((folder, Some(package))) = found
+                && seen.insert(folder.to_owned())
+            {
+                self.scripts_of(folder, &package, &names, reads);
+            }
+        }
+    }
+
+    /// Follows scripts of one `package.json`, with what runs before and after them.
+    fn scripts_of(&self, folder: &Path, package: &Json, names: &BTreeSet<&str>, reads: &mut Reads) {
         let file = self.shown(&folder.join("package.json"));
-        for name in [format!("pre{name}"), name.to_owned(), format!("post{name}")] {
-            let script = package.get("scripts").and_then(|scripts| scripts.get(&name)).and_then(Json::as_str);
-            if let Some(command) = script {
-                let link = Link { by: format!("{file}: {name}"), command: command.to_owned() };
+        for asked in names {
+            for name in [format!("pre{asked}"), (*asked).to_owned(), format!("post{asked}")] {
+                let script = package.get("scripts").and_then(|scripts| scripts.get(&name));
+                let command = match script.and_then(Json::as_str) {
+                    Some(command) => command.to_owned(),
+                    // npm starts this file where no script says what to start.
+                    None if name == "start" && self.is_file(&folder.join(SERVER)) => {
+                        format!("node {SERVER}")
+                    }
+                    None => continue,
+                };
+                let link = Link { by: format!("{file}: {name}"), command };
                 reads.chain.follow(link, true, folder, self.files);
             }
         }
+    }
+
+    fn is_file(&self, path: &Path) -> bool {
+        matches!(self.files.look(path), Seen::Inside { kind: Some(Kind::File), .. })
     }
 
     /// Follows the recipes of the first of these files that is there. Returns whether one is.

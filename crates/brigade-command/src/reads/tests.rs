@@ -486,6 +486,22 @@ fn what_texts_of_the_workspace_start_is_followed() {
         &["package.json: test", "python3"],
     );
     check_chain("npm install", &files, &[], &[], &[]);
+    let below = Fake::new(&["sub/run.js", "sub/server.js"], &[])
+        .with("sub/package.json", r#"{"scripts": {"go": "node run.js"}}"#);
+    let go = [("sub/package.json: go", "node run.js")];
+    for command in [
+        "npm --prefix sub run go",
+        "npm run --prefix=sub go",
+        "npm -C sub run go",
+        "npm -w sub run go",
+        "pnpm --dir sub run go",
+        "yarn --cwd sub go",
+        "yarn --cwd sub run go",
+    ] {
+        check_chain(command, &below, &go, &["sub/run.js"], &["node"]);
+    }
+    let server = [("sub/package.json: start", "node server.js")];
+    check_chain("npm --prefix sub start", &below, &server, &["sub/server.js"], &["node"]);
     check_chain("make -s build", &files, &[("Makefile: build", "sh build.sh")], &["build.sh"], &["Makefile"]);
     check_chain(
         "make",

@@ -107,6 +107,11 @@ fn what_languages_and_pages_print_is_found() {
     );
     check("pass12", r"\0160\0141\0163\0163\061\062 \016\060", r"[redacted] \016\060");
     check("caf\u{e9}&cr\u{e8}me", "caf&eacute;&amp;cr&egrave;me", MARK);
+    check(
+        "\u{3a9}-Gro\u{df}|`\u{3b1}\u{2264}\u{221e}",
+        "&Omega;-Gro&szlig;&VerticalLine;&DiacriticalGrave;&alpha;&le;&infin;",
+        MARK,
+    );
     check("cafe", "&eacute;cafx &#; &x &#xzz; &", "&eacute;cafx &#; &x &#xzz; &");
 }
 

@@ -86,7 +86,10 @@ impl View for RunInputsReport {
         page.data.field("tool", Text::new(Tone::Strong, &self.tool_id));
         match &self.observed_run_id {
             Some(run) if *run != self.run_id => {
-                page.data.field("observed", format!("{run}, of the same call; nothing changed since"));
+                page.data.field(
+                    "observed",
+                    format!("{run}, with the same bound files; other files may have changed since"),
+                );
             }
             Some(_) => {}
             None => page.data.field_if("observed", self.reason.as_deref()),
