@@ -39,12 +39,23 @@ impl Lock {
         let file = match file.try_lock() {
             Ok(()) => file,
             Err(TryLockError::Error(error)) => return Err(FsError::io("lock", path.as_str(), &error)),
+            // A thread that waits would hold the lock for a moment after the caller has given up.
+            Err(TryLockError::WouldBlock) if timeout.is_zero() => return Err(held(&file, path, timeout)),
             Err(TryLockError::WouldBlock) => wait(file, path, timeout)?,
         };
         // The text is only informative; the kernel owns the lock. Errors here do not matter.
         let _ = file.set_len(0).and_then(|()| file.write_all_at(holder.as_bytes(), 0));
         Ok(Lock::new(file))
     }
+}
+
+/// Says who holds the lock of a file.
+fn held(file: &File, path: &RelPath, waited: Duration) -> FsError {
+    let mut words = vec![0; HOLDER_LIMIT];
+    let count = file.read_at(&mut words, 0).unwrap_or(0);
+    let holder = String::from_utf8_lossy(&words[..count]).trim().to_owned();
+    let holder = if holder.is_empty() { "another process".to_owned() } else { holder };
+    FsError::new("lock", path.as_str(), FsErrorKind::Locked { holder, waited })
 }
 
 /// Waits in a separate thread, because the kernel's queue is fair but has no time limit.
@@ -61,13 +72,7 @@ fn wait(file: File, path: &RelPath, timeout: Duration) -> Result<File, FsError> 
         .explain("lock", path.as_str())?;
     match receiver.recv_timeout(timeout) {
         Ok(locked) => locked.explain("lock", path.as_str()),
-        Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-            let mut words = vec![0; HOLDER_LIMIT];
-            let count = reader.read_at(&mut words, 0).unwrap_or(0);
-            let holder = String::from_utf8_lossy(&words[..count]).trim().to_owned();
-            let holder = if holder.is_empty() { "another process".to_owned() } else { holder };
-            Err(FsError::new("lock", path.as_str(), FsErrorKind::Locked { holder, waited: timeout }))
-        }
+        Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Err(held(&reader, path, timeout)),
     }
 }
 

@@ -16,10 +16,11 @@ use std::time::Instant;
 
 use brigade_core::json::from_json;
 use brigade_core::{Dialect, Extra, Fingerprint, Json, Object, Timestamp, record};
-use brigade_fs::{FileMode, Fs, FsError, FsErrorKind, ReadFile, RelPath, Replacement};
+use brigade_fs::{Fs, FsError, ReadFile, RelPath};
 
 use serde::{Deserialize, Serialize};
 
+use crate::line_file::LineFile;
 use crate::state::millis;
 
 pub use end::LedgerEnd;
@@ -212,24 +213,18 @@ pub struct LedgerLine {
 /// The ledger of the documents in a directory.
 #[derive(Clone, Copy)]
 pub struct Ledger<'f> {
-    fs: &'f dyn Fs,
-    folder: &'f RelPath,
+    file: LineFile<'f>,
 }
 
 impl<'f> Ledger<'f> {
     /// Creates a handle to the ledger of a directory, without accessing the disk.
     pub fn new(fs: &'f dyn Fs, folder: &'f RelPath) -> Ledger<'f> {
-        Ledger { fs, folder }
+        Ledger { file: LineFile::new(fs, folder, "ledger") }
     }
 
     /// Returns the path of the ledger.
     pub fn path(&self) -> RelPath {
-        self.folder.join("ledger.jsonl").expect("a file name in a directory is a path")
-    }
-
-    fn quarantine_path(&self, number: u64) -> RelPath {
-        let name = format!("ledger.quarantine-{number}.jsonl");
-        self.folder.join(&name).expect("a file name in a directory is a path")
+        self.file.path()
     }
 
     /// Opens the file. Returns `None` if it does not exist.
@@ -237,19 +232,7 @@ impl<'f> Ledger<'f> {
     /// # Errors
     /// Fails on a disk error, or if the path is not a file.
     pub fn open(&self) -> Result<Option<Box<dyn ReadFile>>, FsError> {
-        match self.fs.open(&self.path()) {
-            Ok(file) => Ok(Some(file)),
-            Err(error) if error.is_not_found() || error.kind == FsErrorKind::NotADirectory => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Opens the file. Returns `None` if it does not exist or is not a file.
-    fn open_if_file(&self) -> Result<Option<Box<dyn ReadFile>>, FsError> {
-        match self.open() {
-            Err(error) if error.kind == FsErrorKind::NotAFile => Ok(None),
-            found => found,
-        }
+        self.file.open()
     }
 
     /// Reads all lines. Returns `None` if there is no ledger.
@@ -294,18 +277,18 @@ impl<'f> Ledger<'f> {
         now: Timestamp,
     ) -> Result<Appended, FsError> {
         let started = Instant::now();
-        let fs = self.fs;
+        let fs = self.file.fs;
         if new.is_empty() {
             return Ok(Appended { entries: Vec::new(), follows: true });
         }
         let mut last = None;
         let mut bytes = String::new();
         let known_end = end.take().filter(|end| self.ends_so(end));
-        let moved = if known_end.is_some() { false } else { self.move_away()? };
+        let moved = if known_end.is_some() { false } else { self.file.move_away()? };
         match known_end {
             Some(end) => last = Some(end.last),
             None => match self.open()? {
-                None => fs.create_dir_all(self.folder)?,
+                None => fs.create_dir_all(self.file.folder)?,
                 Some(file) => {
                     let mut lines = Backwards::new(&*file)?;
                     let mut torn = 0;
@@ -320,7 +303,7 @@ impl<'f> Ledger<'f> {
                     if 0 < torn {
                         let start = file.len()? - torn;
                         let length = usize::try_from(torn).expect("the lines were in memory");
-                        self.quarantine(&file.read_range(start, length)?)?;
+                        self.file.quarantine(&file.read_range(start, length)?)?;
                         let mut file = fs.open_append(&self.path())?;
                         file.truncate(start)?;
                         file.sync()?;
@@ -344,67 +327,9 @@ impl<'f> Ledger<'f> {
     /// Moves lines that are not entries to a quarantine, and anything else with the ledger's name. Returns the number
     /// of lines and other items. The caller must hold the lock.
     pub(crate) fn repair(&self) -> Result<u64, FsError> {
-        let fs = self.fs;
-        if self.move_away()? {
-            return Ok(1);
-        }
-        let Some(file) = self.open()? else { return Ok(0) };
-        let is_sound = |line: &brigade_fs::Line<'_>| {
+        self.file.set_aside(|line| {
             LedgerEntry::from_line(line.bytes).is_some() && (line.is_complete || has_right_hash(line.bytes))
-        };
-        let mut broken = Vec::new();
-        let mut count = 0;
-        let mut lines = brigade_fs::Lines::new(&*file, 0, file.len()?);
-        while let Some(line) = lines.next_line()? {
-            if !is_sound(&line) {
-                count += 1;
-                broken.extend_from_slice(line.bytes);
-                broken.push(b'\n');
-            }
-        }
-        if count == 0 {
-            return Ok(0);
-        }
-        self.quarantine(&broken)?;
-        let mut replacement = Replacement::begin(fs, &self.path(), FileMode::Private)?;
-        let mut lines = brigade_fs::Lines::new(&*file, 0, file.len()?);
-        while let Some(line) = lines.next_line()? {
-            if is_sound(&line) {
-                replacement.write(line.bytes)?;
-                replacement.write(b"\n")?;
-            }
-        }
-        replacement.commit()?;
-        Ok(count)
-    }
-
-    /// Moves a non-file with the ledger's name to a quarantine. Returns whether there was one.
-    fn move_away(&self) -> Result<bool, FsError> {
-        match self.open() {
-            Err(error) if error.kind == FsErrorKind::NotAFile => {
-                self.fs.rename(&self.path(), &self.quarantine_path(self.free_quarantine()?))?;
-                self.fs.sync_dir(self.folder)?;
-                Ok(true)
-            }
-            found => found.map(|_| false),
-        }
-    }
-
-    /// Writes a quarantine file, unless the last one has the same content because an earlier attempt crashed.
-    fn quarantine(&self, bytes: &[u8]) -> Result<(), FsError> {
-        let fs = self.fs;
-        let free = self.free_quarantine()?;
-        let is_there = 1 < free
-            && matches!(fs.read(&self.quarantine_path(free - 1), bytes.len() as u64), Ok(last) if last == bytes);
-        if is_there { Ok(()) } else { fs.create_new_durable(&self.quarantine_path(free), bytes) }
-    }
-
-    fn free_quarantine(&self) -> Result<u64, FsError> {
-        let mut number = 1;
-        while self.fs.exists(&self.quarantine_path(number))? {
-            number += 1;
-        }
-        Ok(number)
+        })
     }
 
     /// Returns the entries after a sequence, in ledger order, without reading the earlier ones.
@@ -414,7 +339,7 @@ impl<'f> Ledger<'f> {
     /// # Errors
     /// Fails on a disk error.
     pub fn after(&self, known: u64) -> Result<Vec<LedgerEntry>, FsError> {
-        let Some(file) = self.open_if_file()? else { return Ok(Vec::new()) };
+        let Some(file) = self.file.open_if_file()? else { return Ok(Vec::new()) };
         let mut found = Vec::new();
         let mut lines = Backwards::new(&*file)?;
         while let Some((line, _)) = lines.next_line()? {
@@ -432,7 +357,7 @@ impl<'f> Ledger<'f> {
     /// # Errors
     /// Fails on a disk error.
     pub fn last_sequence(&self) -> Result<u64, FsError> {
-        let Some(file) = self.open_if_file()? else { return Ok(0) };
+        let Some(file) = self.file.open_if_file()? else { return Ok(0) };
         let mut lines = Backwards::new(&*file)?;
         while let Some((line, _)) = lines.next_line()? {
             if let Some(entry) = LedgerEntry::from_line(&line) {
@@ -557,7 +482,7 @@ pub fn newest(file: &dyn ReadFile, limit: usize) -> Result<Option<Vec<LedgerEntr
 
 #[cfg(test)]
 mod tests {
-    use brigade_fs::MemoryFs;
+    use brigade_fs::{FileMode, MemoryFs};
     use proptest::prelude::*;
 
     use super::*;

@@ -62,6 +62,7 @@ mod error;
 mod index;
 mod layout;
 mod ledger;
+mod line_file;
 mod log;
 mod merge;
 mod quarantine;
@@ -80,6 +81,7 @@ pub use layout::Layout;
 pub use ledger::{
     Appended, Ledger, LedgerEnd, LedgerEntry, LedgerLine, NewEntry, find_prefix_if_whole, newest, whole,
 };
+pub use line_file::LineFile;
 pub use log::{Found, Listed, Log};
 pub use merge::Merge;
 pub use quarantine::set_file_aside;

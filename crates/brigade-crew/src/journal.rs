@@ -1,0 +1,376 @@
+//! The journal of a PRD: one append-only file of records, which is the truth about it.
+//!
+//! A record is acknowledged after it is synced. Lines that a crash tore off and lines of other programs are moved to a
+//! quarantine by the next writer, and reported by every reader. Records have numbers without gaps, so that a lost one is
+//! noticed. A journal with records of a newer version is read and never changed.
+//!
+//! Any number of processes may append: the service, and the commands that answer its questions. Each append takes the
+//! lock of the journal for a moment, and reads what others wrote before. Which process serves a PRD is another lock,
+//! [`ServiceLock`](crate::ServiceLock).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use brigade_core::{Clock, Dialect, Json, Timestamp};
+use brigade_fs::{FileId, Fs, FsError, FsErrorKind, Line, Lines, ReadFile};
+use brigade_journal::LineFile;
+use brigade_kitchen::PrdName;
+use brigade_kitchen::life::{Entry, Life, Line as Written, Record};
+use thiserror::Error;
+
+use crate::paths::PrdFiles;
+
+/// How many bytes of a line are read. A record is far smaller.
+const MAX_LINE: usize = 64 << 20;
+
+/// Why a journal could not be read or changed.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum JournalError {
+    /// A disk or lock error.
+    #[error(transparent)]
+    Fs(#[from] FsError),
+    /// It has records of a newer version.
+    #[error("`{path}` has {records} records of a newer version; use that version to change it")]
+    Newer {
+        /// The journal.
+        path: String,
+        /// How many.
+        records: u64,
+    },
+}
+
+/// Damage of a journal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JournalFault {
+    /// The line, from 1, if it is about one.
+    pub line: Option<u64>,
+    /// What is wrong.
+    pub problem: JournalProblem,
+}
+
+/// What is wrong with a journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum JournalProblem {
+    /// Its name is taken.
+    #[error("it is not a file; the next writer moves it to a quarantine")]
+    NotAFile,
+    /// A crash tore a line off.
+    #[error("the last line was torn off by a crash; the next writer moves it to a quarantine")]
+    Torn,
+    /// A line that is no record.
+    #[error("not a record; the next writer moves it to a quarantine")]
+    Foreign,
+    /// A record whose number was there before.
+    #[error("the record {0} is there already; the next writer moves the line to a quarantine")]
+    Repeated(u64),
+    /// Records are lost.
+    #[error("the records {from} to {to} are missing")]
+    Missing {
+        /// The first lost number.
+        from: u64,
+        /// The last lost number.
+        to: u64,
+    },
+}
+
+impl JournalProblem {
+    /// Returns whether the next writer sets the line aside.
+    pub fn is_set_aside(self) -> bool {
+        !matches!(self, JournalProblem::Missing { .. })
+    }
+}
+
+/// What the lines of a journal say, up to a place in the file.
+#[derive(Clone, Debug, Default)]
+struct Read {
+    life: Life,
+    faults: Vec<JournalFault>,
+    /// The file, if there is one.
+    file: Option<FileId>,
+    /// Where the next line begins, and its number.
+    offset: u64,
+    line: u64,
+    /// Whether the last line is a record that lacks its line feed.
+    is_unterminated: bool,
+    last_at: Option<Timestamp>,
+}
+
+/// How the last line is judged if it lacks its line feed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LastLine {
+    /// Nobody is writing it: it is a record, or torn off.
+    Counts,
+    /// It is read when it is complete.
+    IsBeingWritten,
+}
+
+/// What a line is.
+enum Told {
+    Record(Entry),
+    Blank,
+    Fault(JournalProblem),
+}
+
+fn look_at(line: &Line<'_>, seq: u64) -> Told {
+    if line.bytes.iter().all(u8::is_ascii_whitespace) {
+        return Told::Blank;
+    }
+    let json =
+        if line.bytes.len() <= MAX_LINE { Json::parse_bytes(line.bytes, Dialect::Strict).ok() } else { None };
+    match json.and_then(|json| Entry::read(json).ok()) {
+        Some(entry) if entry.seq() <= seq => Told::Fault(JournalProblem::Repeated(entry.seq())),
+        Some(entry) => Told::Record(entry),
+        None if !line.is_complete => Told::Fault(JournalProblem::Torn),
+        None => Told::Fault(JournalProblem::Foreign),
+    }
+}
+
+impl Read {
+    /// Reads the lines that were appended.
+    fn go_on(&mut self, file: &dyn ReadFile, last: LastLine) -> Result<(), FsError> {
+        let end = file.len()?;
+        let mut lines = Lines::new(file, self.offset, end);
+        while let Some(line) = lines.next_line()? {
+            if last == LastLine::IsBeingWritten && !line.is_complete {
+                return Ok(());
+            }
+            self.line += 1;
+            self.offset = line.offset + line.bytes.len() as u64 + u64::from(line.is_complete);
+            self.is_unterminated = !line.is_complete;
+            match look_at(&line, self.life.seq) {
+                Told::Blank => {}
+                Told::Record(entry) => self.take(entry),
+                Told::Fault(problem) => self.faults.push(JournalFault { line: Some(self.line), problem }),
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, entry: Entry) {
+        let (seq, expected) = (entry.seq(), self.life.seq + 1);
+        if expected < seq {
+            let problem = JournalProblem::Missing { from: expected, to: seq - 1 };
+            self.faults.push(JournalFault { line: Some(self.line), problem });
+        }
+        self.life.seq = seq;
+        match entry {
+            Entry::Known(line) => {
+                self.last_at = self.last_at.max(Some(line.at));
+                self.life.apply(line.at, &line.record);
+            }
+            Entry::Newer { .. } => self.life.newer += 1,
+        }
+    }
+
+    fn of(file: &LineFile<'_>) -> Result<Read, FsError> {
+        let mut read = Read::default();
+        match file.open() {
+            Ok(Some(opened)) => {
+                read.file = Some(opened.id()?);
+                read.go_on(&*opened, LastLine::Counts)?;
+            }
+            Ok(None) => {}
+            Err(error) if error.kind == FsErrorKind::NotAFile => {
+                read.faults.push(JournalFault { line: None, problem: JournalProblem::NotAFile });
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(read)
+    }
+
+    /// Reads what is new. Returns whether that was possible; if not, everything is to be read again.
+    fn catch_up(&mut self, file: &LineFile<'_>, last: LastLine) -> Result<bool, FsError> {
+        let opened = match file.open() {
+            Ok(Some(opened)) => opened,
+            Ok(None) => return Ok(self.file.is_none()),
+            Err(_) => return Ok(false),
+        };
+        let same = self.file == Some(opened.id()?) && self.offset <= opened.len()?;
+        if !same || (self.is_unterminated && self.offset < opened.len()?) {
+            return Ok(false);
+        }
+        if self.offset < opened.len()? {
+            self.go_on(&*opened, last)?;
+        }
+        Ok(true)
+    }
+
+    fn is_to_be_mended(&self) -> bool {
+        self.faults.iter().any(|fault| fault.problem.is_set_aside())
+    }
+}
+
+/// The journal of a PRD, as one process reads and writes it.
+pub struct PrdJournal {
+    fs: Arc<dyn Fs>,
+    clock: Arc<dyn Clock>,
+    files: PrdFiles,
+    lock_timeout: Duration,
+    read: Read,
+    set_aside: u64,
+    /// Whether a write failed, so that memory and disk may differ.
+    is_stale: bool,
+}
+
+/// What a journal says, and its damage.
+#[derive(Clone, Debug, Default)]
+pub struct Recorded {
+    /// What happened.
+    pub life: Life,
+    /// Damage, in the order of lines.
+    pub faults: Vec<JournalFault>,
+    /// Whether there is a journal.
+    pub exists: bool,
+}
+
+impl PrdJournal {
+    /// Reads a journal as it is now. Never waits and never writes.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn read(fs: &dyn Fs, name: &PrdName) -> Result<Recorded, FsError> {
+        let files = PrdFiles::of(name);
+        let read = Read::of(&LineFile::new(fs, files.folder(), "journal"))?;
+        Ok(Recorded { life: read.life, faults: read.faults, exists: read.file.is_some() })
+    }
+
+    /// Reads a journal for changing it. Creates nothing before the first append.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn open(
+        fs: Arc<dyn Fs>,
+        name: &PrdName,
+        clock: Arc<dyn Clock>,
+        lock_timeout: Duration,
+    ) -> Result<PrdJournal, JournalError> {
+        let files = PrdFiles::of(name);
+        let read = Read::of(&LineFile::new(&*fs, files.folder(), "journal"))?;
+        Ok(PrdJournal { fs, clock, files, lock_timeout, read, set_aside: 0, is_stale: false })
+    }
+
+    /// Returns what happened, as far as it was read.
+    pub fn life(&self) -> &Life {
+        &self.read.life
+    }
+
+    /// Returns the damage that was seen.
+    pub fn faults(&self) -> &[JournalFault] {
+        &self.read.faults
+    }
+
+    /// Returns how many lines this process moved to a quarantine.
+    pub fn set_aside(&self) -> u64 {
+        self.set_aside
+    }
+
+    /// Returns the time, which is never before that of the last record.
+    pub fn now(&self) -> Timestamp {
+        let now = self.clock.now();
+        self.read.last_at.map_or(now, |last| last.max(now))
+    }
+
+    /// Reads what other processes appended. Returns whether there was something.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn refresh(&mut self) -> Result<bool, JournalError> {
+        let before = (self.read.file, self.read.offset);
+        let (fs, files) = (self.fs.clone(), self.files.clone());
+        let file = LineFile::new(&*fs, files.folder(), "journal");
+        if self.is_stale || !self.read.catch_up(&file, LastLine::IsBeingWritten)? {
+            self.read = Read::of(&file)?;
+            self.is_stale = false;
+        }
+        Ok(before != (self.read.file, self.read.offset))
+    }
+
+    /// Appends a record, and returns its number once it is synced.
+    ///
+    /// # Errors
+    /// Fails if the journal has records of a newer version, or on a disk error. Nothing is recorded then.
+    pub fn append(&mut self, record: Record) -> Result<u64, JournalError> {
+        self.append_with(|_, _| Some(vec![record])).map(|seq| seq.unwrap_or_default())
+    }
+
+    /// Appends records in one write, and returns the number of the last one. A crash can keep the first ones only.
+    ///
+    /// # Errors
+    /// Like [`PrdJournal::append`].
+    pub fn append_all(&mut self, records: Vec<Record>) -> Result<u64, JournalError> {
+        let last = self.read.life.seq;
+        self.append_with(|_, _| Some(records)).map(|seq| seq.unwrap_or(last))
+    }
+
+    /// Appends what follows from everything that was recorded until now, under the lock of the journal, so that nothing
+    /// comes between. `None` appends nothing.
+    ///
+    /// # Errors
+    /// Like [`PrdJournal::append`].
+    pub fn append_with(
+        &mut self,
+        records: impl FnOnce(&Life, Timestamp) -> Option<Vec<Record>>,
+    ) -> Result<Option<u64>, JournalError> {
+        let (fs, files) = (self.fs.clone(), self.files.clone());
+        fs.create_dir_all(files.folder())?;
+        let holder = format!("{} brigade kitchen", std::process::id());
+        let _lock = fs.lock(&files.journal_lock(), &holder, self.lock_timeout)?;
+        let file = LineFile::new(&*fs, files.folder(), "journal");
+        if self.is_stale || !self.read.catch_up(&file, LastLine::Counts)? {
+            self.read = Read::of(&file)?;
+            self.is_stale = false;
+        }
+        if 0 < self.read.life.newer {
+            let path = file.path().to_string();
+            return Err(JournalError::Newer { path, records: self.read.life.newer });
+        }
+        if self.read.is_to_be_mended() {
+            self.mend(&file)?;
+        }
+        let at = self.now();
+        let Some(records) = records(&self.read.life, at).filter(|records| !records.is_empty()) else {
+            return Ok(None);
+        };
+        let mut bytes = if self.read.is_unterminated { "\n".to_owned() } else { String::new() };
+        let mut written = Vec::with_capacity(records.len());
+        for record in records {
+            let line = Written::new(self.read.life.seq + 1 + written.len() as u64, at, record);
+            bytes.push_str(&line.to_text().expect("records of this version are JSON"));
+            bytes.push('\n');
+            written.push(line);
+        }
+        self.is_stale = true;
+        fs.append_durable(&file.path(), bytes.as_bytes())?;
+        self.is_stale = false;
+        self.read.offset += bytes.len() as u64;
+        self.read.line += written.len() as u64;
+        self.read.is_unterminated = false;
+        if self.read.file.is_none() {
+            self.read.file = file.open()?.map(|opened| opened.id()).transpose()?;
+        }
+        for line in written {
+            self.read.take(Entry::Known(Box::new(line)));
+        }
+        Ok(Some(self.read.life.seq))
+    }
+
+    /// Moves lines that are no records to a quarantine. What was missing stays reported.
+    fn mend(&mut self, file: &LineFile<'_>) -> Result<(), JournalError> {
+        let mut seq = 0;
+        self.set_aside += file.set_aside(|line| match look_at(line, seq) {
+            Told::Blank => true,
+            Told::Record(entry) => {
+                seq = entry.seq();
+                true
+            }
+            Told::Fault(_) => false,
+        })?;
+        self.read = Read::of(file)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

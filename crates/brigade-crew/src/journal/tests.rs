@@ -1,0 +1,206 @@
+use brigade_fs::{Crash, Fault, FaultyFs, FileMode, MemoryFs};
+use brigade_kitchen::life::Stage;
+
+use super::*;
+
+/// A clock that a test sets.
+struct Set(std::sync::Mutex<i64>);
+
+impl Clock for Set {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_unix_micros(*self.0.lock().unwrap())
+    }
+}
+
+fn name() -> PrdName {
+    "prd-a".parse().unwrap()
+}
+
+fn open(fs: &Arc<dyn Fs>) -> PrdJournal {
+    let clock = Arc::new(Set(std::sync::Mutex::new(1_000_000)));
+    PrdJournal::open(fs.clone(), &name(), clock, Duration::from_secs(60)).unwrap()
+}
+
+fn record(task: &str) -> Record {
+    let json = format!(r#"{{"kind":"task_started","task":"{task}","tier":"line"}}"#);
+    brigade_core::json::from_json(&Json::parse(&json).unwrap()).unwrap()
+}
+
+fn tasks(life: &Life) -> Vec<&str> {
+    life.tasks.keys().map(|task| task.as_str()).collect()
+}
+
+fn text(fs: &dyn Fs) -> String {
+    String::from_utf8(fs.read(&PrdFiles::of(&name()).journal(), 1 << 20).unwrap()).unwrap()
+}
+
+#[test]
+fn records_are_numbered_and_several_writers_see_each_other() {
+    let fs: Arc<dyn Fs> = Arc::new(MemoryFs::new());
+    assert!(!PrdJournal::read(&*fs, &name()).unwrap().exists);
+    let (mut one, mut two) = (open(&fs), open(&fs));
+    assert_eq!(one.append(record("a")).unwrap(), 1);
+    assert!(tasks(two.life()).is_empty());
+    assert!(two.refresh().unwrap() && !two.refresh().unwrap());
+    assert_eq!(two.append_all(vec![record("b"), record("c")]).unwrap(), 3);
+    // Nothing follows from what others wrote meanwhile.
+    let seen = one.append_with(|life, _| (life.seq == 1).then(|| vec![record("d")])).unwrap();
+    assert_eq!((seen, tasks(one.life())), (None, vec!["a", "b", "c"]));
+    assert_eq!(one.append(record("d")).unwrap(), 4);
+    let read = PrdJournal::read(&*fs, &name()).unwrap();
+    assert_eq!((read.life.seq, tasks(&read.life), read.faults), (4, vec!["a", "b", "c", "d"], vec![]));
+    assert!(
+        text(&*fs).starts_with("{\"at\":\"1970-01-01T00:00:01+00:00\",\"kind\":\"task_started\",\"seq\":1,")
+    );
+    assert_eq!(fs.metadata(&PrdFiles::of(&name()).journal()).unwrap().mode & 0o777, 0o600);
+    assert_eq!(fs.metadata(PrdFiles::of(&name()).folder()).unwrap().mode & 0o777, 0o700);
+}
+
+#[test]
+fn a_clock_that_is_set_back_changes_no_order() {
+    let fs: Arc<dyn Fs> = Arc::new(MemoryFs::new());
+    let clock = Arc::new(Set(std::sync::Mutex::new(9_000_000)));
+    let mut journal = PrdJournal::open(fs.clone(), &name(), clock.clone(), Duration::ZERO).unwrap();
+    journal.append(record("a")).unwrap();
+    *clock.0.lock().unwrap() = 1_000_000;
+    assert_eq!(journal.now(), Timestamp::from_unix_micros(9_000_000));
+    journal.append(record("b")).unwrap();
+    assert_eq!(open(&fs).life().tasks.values().last().unwrap().started_at, Some(journal.now()));
+}
+
+/// Appends to a journal of two records that somebody edited, and expects these faults before, what is set aside, and
+/// these faults after.
+#[track_caller]
+fn check(
+    edit: impl Fn(&mut Vec<u8>),
+    before: &[(Option<u64>, JournalProblem)],
+    aside: Option<&str>,
+    after: &[(Option<u64>, JournalProblem)],
+) {
+    let fs: Arc<dyn Fs> = Arc::new(MemoryFs::new());
+    open(&fs).append_all(vec![record("a"), record("b")]).unwrap();
+    let mut bytes = text(&*fs).into_bytes();
+    edit(&mut bytes);
+    let path = PrdFiles::of(&name()).journal();
+    fs.write_atomic(&path, &bytes, FileMode::Private).unwrap();
+    let found = |faults: &[JournalFault]| -> Vec<_> {
+        faults.iter().map(|fault| (fault.line, fault.problem)).collect()
+    };
+    assert_eq!(found(&PrdJournal::read(&*fs, &name()).unwrap().faults), before);
+    // Reading changes nothing.
+    assert_eq!(fs.read(&path, 1 << 20).unwrap(), bytes);
+    let mut journal = open(&fs);
+    journal.append(record("c")).unwrap();
+    let read = PrdJournal::read(&*fs, &name()).unwrap();
+    assert_eq!((found(&read.faults), found(journal.faults())), (after.to_vec(), after.to_vec()));
+    assert_eq!(read.life.seq, journal.life().seq);
+    assert!(read.life.tasks.contains_key(&"c".parse().unwrap()));
+    let quarantine = fs.read(&".brigade/kitchen/prd-a/journal.quarantine-1.jsonl".parse().unwrap(), 1 << 20);
+    assert_eq!(quarantine.ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).as_deref(), aside);
+}
+
+#[test]
+fn damage_is_reported_and_set_aside() {
+    use JournalProblem::{Foreign, Missing, Repeated, Torn};
+    check(|_| {}, &[], None, &[]);
+    check(|bytes| bytes.extend(b"\n \n"), &[], None, &[]);
+    // Without its line feed, a record is still whole.
+    check(|bytes| bytes.truncate(bytes.len() - 1), &[], None, &[]);
+    check(|bytes| bytes.extend(b"{\"v\":1,"), &[(Some(3), Torn)], Some("{\"v\":1,\n"), &[]);
+    check(|bytes| bytes.extend(b"nonsense\n"), &[(Some(3), Foreign)], Some("nonsense\n"), &[]);
+    let first = |bytes: &[u8]| bytes.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    let spoil = |bytes: &mut Vec<u8>| bytes[0] = b'x';
+    let missing = (Some(2), Missing { from: 1, to: 1 });
+    let fs: Arc<dyn Fs> = Arc::new(MemoryFs::new());
+    open(&fs).append_all(vec![record("a"), record("b")]).unwrap();
+    let line = text(&*fs).lines().next().unwrap().to_owned();
+    let spoiled = format!("x{}\n", &line[1..]);
+    let after = (Some(1), Missing { from: 1, to: 1 });
+    check(spoil, &[(Some(1), Foreign), missing], Some(&spoiled), &[after]);
+    check(
+        |bytes| {
+            let end = first(bytes);
+            bytes.extend_from_within(..end);
+        },
+        &[(Some(3), Repeated(1))],
+        Some(&format!("{line}\n")),
+        &[],
+    );
+}
+
+#[test]
+fn something_else_with_the_name_is_set_aside() {
+    let fs: Arc<dyn Fs> = Arc::new(MemoryFs::new());
+    fs.create_dir_all(&PrdFiles::of(&name()).journal()).unwrap();
+    let read = PrdJournal::read(&*fs, &name()).unwrap();
+    assert_eq!(read.faults, [JournalFault { line: None, problem: JournalProblem::NotAFile }]);
+    let mut journal = open(&fs);
+    journal.append(record("a")).unwrap();
+    assert_eq!((journal.set_aside(), PrdJournal::read(&*fs, &name()).unwrap().faults), (1, vec![]));
+}
+
+#[test]
+fn records_of_a_newer_version_are_read_and_never_changed() {
+    let fs: Arc<dyn Fs> = Arc::new(MemoryFs::new());
+    let mut journal = open(&fs);
+    journal.append(record("a")).unwrap();
+    let newer = format!("{}{{\"v\":2,\"seq\":2,\"kind\":\"approved\"}}\nbroken\n", text(&*fs));
+    fs.write_atomic(&PrdFiles::of(&name()).journal(), newer.as_bytes(), FileMode::Private).unwrap();
+    let error = journal.append(record("b")).unwrap_err();
+    assert!(matches!(error, JournalError::Newer { records: 1, .. }), "{error}");
+    assert_eq!((text(&*fs), journal.life().newer, tasks(journal.life())), (newer, 1, vec!["a"]));
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_whenever_the_power_fails() {
+    let count = {
+        let fs = FaultyFs::new(MemoryFs::new(), Fault::None);
+        let disk: Arc<dyn Fs> = Arc::new(fs.clone());
+        for task in ["a", "b", "c"] {
+            open(&disk).append(record(task)).unwrap();
+        }
+        fs.steps()
+    };
+    for step in 0..=count {
+        for fault in [Fault::PowerLossAt(step), Fault::NoSpaceFrom(step), Fault::BrokenAt(step)] {
+            let fs = FaultyFs::new(MemoryFs::new(), fault);
+            let disk: Arc<dyn Fs> = Arc::new(fs.clone());
+            let mut acknowledged = Vec::new();
+            let mut journal = open(&disk);
+            for task in ["a", "b", "c"] {
+                if journal.append(record(task)).is_ok() {
+                    acknowledged.push(task);
+                }
+            }
+            // A directory whose name could not be synced is not noticed later, so one broken step is no power loss too.
+            let is_whole = |crash: &Crash| fault != Fault::BrokenAt(step) || *crash == Crash::Everything;
+            let crashes = [Crash::SyncedOnly, Crash::Everything, Crash::Some(step as u64)];
+            for crash in crashes.into_iter().filter(is_whole) {
+                let after: Arc<dyn Fs> = Arc::new(fs.after_crash(crash));
+                let mut journal = open(&after);
+                assert!(
+                    acknowledged.iter().all(|task| tasks(journal.life()).contains(task)),
+                    "{fault:?} {crash:?} {acknowledged:?}"
+                );
+                let last = journal.append(record("z")).unwrap();
+                let read = PrdJournal::read(&*after, &name()).unwrap();
+                assert_eq!((read.life.seq, read.faults), (last, vec![]), "{fault:?} {crash:?}");
+                assert!(read.life.tasks.values().all(|task| task.stage == Stage::Open));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_line_that_is_being_written_is_read_when_it_is_complete() {
+    let fs: Arc<dyn Fs> = Arc::new(MemoryFs::new());
+    let mut journal = open(&fs);
+    journal.append(record("a")).unwrap();
+    let line = Written::new(2, journal.now(), record("b")).to_text().unwrap();
+    let mut file = fs.open_append(&PrdFiles::of(&name()).journal()).unwrap();
+    file.write(&line.as_bytes()[..10]).unwrap();
+    assert!(!journal.refresh().unwrap() && journal.faults().is_empty());
+    file.write(format!("{}\n", &line[10..]).as_bytes()).unwrap();
+    assert!(journal.refresh().unwrap());
+    assert_eq!((tasks(journal.life()), journal.faults()), (vec!["a", "b"], &[][..]));
+}

@@ -1,0 +1,150 @@
+//! Which process serves a PRD.
+//!
+//! The kernel owns the lock, so it is free at once when its holder dies, however it dies. The file names the holder by its
+//! process identity; that text is only shown, and no lock is ever broken.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use brigade_fs::{Fs, FsError, FsErrorKind, Lock};
+use brigade_kitchen::PrdName;
+use brigade_process::ProcessIdentity;
+use thiserror::Error;
+
+use crate::paths::PrdFiles;
+
+/// The longest text of a holder.
+const MAX_HOLDER: u64 = 1_000;
+
+/// Who serves a PRD.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// The process, if the file names one.
+    pub process: Option<ProcessIdentity>,
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.process {
+            Some(process) => write!(f, "process {}", process.pid()),
+            None => f.write_str("another process"),
+        }
+    }
+}
+
+/// Why a PRD is not served by this process.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ServiceLockError {
+    /// Another service has it.
+    #[error("{0} serves this PRD")]
+    Held(Holder),
+    /// The system does not say who this process is.
+    #[error("this process could not be identified: {0}")]
+    Identity(#[source] io::Error),
+    /// A disk error.
+    #[error(transparent)]
+    Fs(#[from] FsError),
+}
+
+/// The right to serve a PRD, until it is dropped.
+#[must_use = "the PRD is free again when this is dropped"]
+pub struct ServiceLock {
+    fs: Arc<dyn Fs>,
+    files: PrdFiles,
+    process: ProcessIdentity,
+    _lock: Lock,
+}
+
+impl ServiceLock {
+    /// Takes the lock of a PRD. Never waits.
+    ///
+    /// # Errors
+    /// Fails if another process has it, or on a disk error.
+    pub fn take(fs: Arc<dyn Fs>, name: &PrdName) -> Result<ServiceLock, ServiceLockError> {
+        let files = PrdFiles::of(name);
+        let process = ProcessIdentity::current().map_err(ServiceLockError::Identity)?;
+        fs.create_dir_all(files.folder())?;
+        match fs.lock(&files.service_lock(), &process.to_string(), Duration::ZERO) {
+            Ok(lock) => Ok(ServiceLock { fs, files, process, _lock: lock }),
+            Err(FsError { kind: FsErrorKind::Locked { holder, .. }, .. }) => {
+                Err(ServiceLockError::Held(Holder { process: holder.parse().ok() }))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Returns who holds it: this process.
+    pub fn process(&self) -> &ProcessIdentity {
+        &self.process
+    }
+
+    /// Returns who serves a PRD now, without taking the lock.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn holder(fs: &dyn Fs, name: &PrdName) -> Result<Option<Holder>, FsError> {
+        let bytes = match fs.read(&PrdFiles::of(name).service_lock(), MAX_HOLDER) {
+            Ok(bytes) => bytes,
+            Err(error) if error.is_not_found() => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let process: Option<ProcessIdentity> =
+            std::str::from_utf8(&bytes).ok().and_then(|text| text.trim().parse().ok());
+        Ok(process.filter(ProcessIdentity::is_alive).map(|process| Holder { process: Some(process) }))
+    }
+}
+
+impl Drop for ServiceLock {
+    fn drop(&mut self) {
+        // A process that serves one PRD after another holds none of the earlier ones.
+        let emptied = self.fs.open_append(&self.files.service_lock()).and_then(|mut file| file.truncate(0));
+        if let Err(error) = emptied {
+            tracing::debug!(%error, "the holder of a lock stays in its file");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_fs::{DiskFs, MemoryFs};
+
+    use super::*;
+
+    #[test]
+    fn one_service_at_a_time_which_is_named_until_it_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        let disks: [Arc<dyn Fs>; 2] =
+            [Arc::new(DiskFs::open(folder.path()).unwrap()), Arc::new(MemoryFs::new())];
+        for fs in disks {
+            let (name, other): (PrdName, PrdName) = ("prd-a".parse().unwrap(), "prd-b".parse().unwrap());
+            let held = ServiceLock::take(fs.clone(), &name).unwrap();
+            let Err(ServiceLockError::Held(holder)) = ServiceLock::take(fs.clone(), &name) else { panic!() };
+            assert_eq!(holder.process.as_ref(), Some(held.process()));
+            assert_eq!(holder.to_string(), format!("process {}", std::process::id()));
+            // Others are free.
+            drop(ServiceLock::take(fs.clone(), &other).unwrap());
+            assert_eq!(ServiceLock::holder(&*fs, &other).unwrap(), None);
+            drop(held);
+            drop(ServiceLock::take(fs, &name).unwrap());
+        }
+    }
+
+    #[test]
+    fn a_dead_holder_holds_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let fs: Arc<dyn Fs> = Arc::new(DiskFs::open(folder.path()).unwrap());
+        let name: PrdName = "prd-a".parse().unwrap();
+        let held = ServiceLock::take(fs.clone(), &name).unwrap();
+        let text = held.process().to_string();
+        assert_eq!(ServiceLock::holder(&*fs, &name).unwrap().unwrap().process.as_ref(), Some(held.process()));
+        drop(held);
+        let path = PrdFiles::of(&name).service_lock();
+        let dead = text.replacen(&std::process::id().to_string(), "4194000", 1);
+        fs.open_append(&path).unwrap().write(dead.as_bytes()).unwrap();
+        assert_eq!(ServiceLock::holder(&*fs, &name).unwrap(), None);
+        drop(ServiceLock::take(fs, &name).unwrap());
+    }
+}

@@ -1,0 +1,48 @@
+//! The places of a PRD's files.
+
+use brigade_fs::RelPath;
+use brigade_kitchen::PrdName;
+
+/// The directory of all state of the kitchen, relative to the workspace.
+pub const KITCHEN: &str = ".brigade/kitchen";
+
+/// The directory of receipts and logs, relative to the workspace.
+pub const RUNS: &str = ".brigade/kitchen/runs";
+
+/// The files of a PRD's state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PrdFiles {
+    folder: RelPath,
+}
+
+impl PrdFiles {
+    /// Returns the files of a PRD.
+    pub fn of(name: &PrdName) -> PrdFiles {
+        let folder = format!("{KITCHEN}/{name}");
+        PrdFiles { folder: folder.parse().expect("the name of a PRD is the name of a directory") }
+    }
+
+    /// Returns their directory.
+    pub fn folder(&self) -> &RelPath {
+        &self.folder
+    }
+
+    fn inside(&self, name: &str) -> RelPath {
+        self.folder.join(name).expect("a file name in a directory is a path")
+    }
+
+    /// Returns the journal.
+    pub fn journal(&self) -> RelPath {
+        self.inside("journal.jsonl")
+    }
+
+    /// Returns the lock that every writer of the journal takes for a moment.
+    pub fn journal_lock(&self) -> RelPath {
+        self.inside("journal.lock")
+    }
+
+    /// Returns the lock that a service holds.
+    pub fn service_lock(&self) -> RelPath {
+        self.inside("service.lock")
+    }
+}
