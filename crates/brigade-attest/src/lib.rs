@@ -27,7 +27,7 @@ mod keys;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use brigade_core::json::from_json;
-use brigade_core::{Dialect, Extra, Fingerprint, Json, record};
+use brigade_core::{Dialect, Extra, Fingerprint, Json, Report, SchemaId, record};
 use ed25519_dalek::{Signature, Signer as _, SigningKey, Verifier as _, VerifyingKey};
 use serde::{Deserialize, Serialize};
 
@@ -58,6 +58,10 @@ pub struct Envelope {
 }
 
 record!(Envelope);
+
+impl Report for Envelope {
+    const SCHEMA: SchemaId = "brigade.run-export.v1";
+}
 
 /// A signature of an envelope.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

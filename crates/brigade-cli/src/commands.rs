@@ -2,6 +2,7 @@
 
 pub(crate) mod completions;
 pub(crate) mod demo;
+pub(crate) mod kitchen;
 #[cfg(feature = "serve")]
 pub(crate) mod serve;
 pub(crate) mod tools;
@@ -11,6 +12,7 @@ use brigade::Exit;
 use clap::Subcommand;
 
 use crate::arguments::Arguments;
+use crate::examples;
 use crate::lazy::Lazy;
 use crate::logging;
 use crate::needs;
@@ -33,6 +35,11 @@ pub(crate) enum Command {
     /// Review work that needs a decision
     #[command(subcommand)]
     Work(Lazy<work::Work>),
+    /// Let a crew of coding agents work through a list of tasks
+    #[command(subcommand)]
+    Kitchen(Lazy<kitchen::Kitchen>),
+    #[command(after_help = examples::of(examples::PROGRAM, "validate").unwrap_or_default())]
+    Validate(kitchen::validate::ValidateArgs),
     #[cfg(feature = "serve")]
     Serve(serve::ServeArgs),
     Demo(demo::DemoArgs),
@@ -50,6 +57,8 @@ pub(crate) fn run(arguments: Arguments, surroundings: &Surroundings, streams: &m
     match &arguments.command {
         Command::Tools(command) => tools::run(&command.0, &session, &mut output),
         Command::Work(command) => work::run(&command.0, &session, &mut output),
+        Command::Kitchen(command) => kitchen::run(&command.0, &session, &mut output),
+        Command::Validate(arguments) => output.finish(kitchen::validate::run(&session, arguments)),
         #[cfg(feature = "serve")]
         Command::Serve(arguments) => serve::run(arguments, &session, &mut output),
         Command::Demo(arguments) => demo::run(arguments, &session, &mut output),

@@ -137,6 +137,7 @@ documents! {
     InitReport,
     InstallReport,
     KeyReport,
+    KitchenInitReport,
     LedgerReport,
     ObserveReport,
     PackArchiveReport,
@@ -182,7 +183,9 @@ documents! {
     SyncPlanReport,
     ToolLinesReport,
     UpstreamStart,
+    ValidationReport,
     VersionReport,
+    WorkersReport,
 }
 
 /// The JSON Schemas of the documents.

@@ -20,6 +20,36 @@ const TABLE: &[Examples] = &[
         ],
     ),
     (
+        "brigade",
+        "validate",
+        &[("brigade validate brigade/tasks/prd-words.json", "The same as brigade kitchen validate")],
+    ),
+    (
+        "kitchen",
+        "init",
+        &[
+            ("brigade kitchen init", "Write .brigade/kitchen.toml with every key explained"),
+            ("brigade kitchen init --import --force", "Translate brigade.config, and replace the file"),
+        ],
+    ),
+    (
+        "kitchen",
+        "validate",
+        &[
+            ("brigade kitchen validate", "Check the PRD that somebody works on, or will"),
+            ("brigade kitchen validate brigade/tasks/prd-words.json --strict", "Warnings count, too"),
+            ("brigade kitchen validate --json", "Errors with places, routes and waves, for scripts"),
+        ],
+    ),
+    (
+        "kitchen",
+        "workers",
+        &[
+            ("brigade kitchen workers", "Show what each tier starts, and whether it is there"),
+            ("brigade kitchen workers --json", "The same for scripts"),
+        ],
+    ),
+    (
         "tools",
         "init",
         &[

@@ -31,6 +31,8 @@ fn outside(command: &Command) -> Outside {
         Command::Demo(_) | Command::Completions(_) => O::Works,
         #[cfg(feature = "serve")]
         Command::Serve(_) => O::Fails,
+        // The files of the shell program need no `.brigade` beside them.
+        Command::Kitchen(_) | Command::Validate(_) => O::Works,
         Command::Work(command) => match &command.0 {
             Work::Brief(_) => O::ShowsNothing,
             Work::Inbox(command) => match &command.0 {

@@ -55,6 +55,9 @@ codes! {
     CLIENT_MISSING = "client_missing": "No client has this name.";
     AGENT_MISSING = "agent_missing": "gateway.toml names no agent of this name.";
     PROFILE_MISSING = "profile_missing": "No profile has this name.";
+    PRD_MISSING = "prd_missing": "There is no PRD at this path, or none that has pending tasks.";
+    TASK_MISSING = "task_missing": "The PRD has no task with this id.";
+    DECISION_MISSING = "decision_missing": "No decision with this id waits for an answer.";
     SERVER_TOOL_MISSING = "server_tool_missing": "The MCP server lists no tool of this name.";
     NOTHING_APPROVED = "nothing_approved": "No approved call is ready to run.";
     WORKSPACE_MISSING = "workspace_missing": "Neither the directory nor one above it has `.brigade`.";
@@ -81,6 +84,9 @@ codes! {
 
     AGENT_EXISTS = "agent_exists": "gateway.toml has an agent of this name.";
 
+    APPROVAL_NEEDED = "approval_needed": "Nobody approved what would be executed, or it is another than what was approved.";
+    KITCHEN_REFUSED = "kitchen_refused": "The configuration or the policy refuses to start workers. Each reason has its own code.";
+    PRD_INVALID = "prd_invalid": "The PRD has errors, or its file name is not one that Brigade can use.";
     CONFIG_INVALID = "config_invalid": "A configuration file has an error.";
     GATEWAY_CONFIG_INVALID = "gateway_config_invalid": "gateway.toml or profiles.toml has an error, so no agent is served.";
     TOML_SYNTAX = "toml_syntax": "A configuration file is not valid TOML.";

@@ -22,6 +22,7 @@ mod issue;
 pub mod json;
 mod next;
 pub mod parallel;
+mod report;
 #[cfg(feature = "schemas")]
 mod schemas;
 pub mod text;
@@ -35,5 +36,6 @@ pub use id::{AgentName, CallId, CheckpointId, IdPrefix, InvalidId, Label, Resolv
 pub use issue::{ConfigIssue, Place, Severity, closest};
 pub use json::{Dialect, Extra, Json, JsonError, JsonErrorKind, Number, Object};
 pub use next::{Hint, NeutralWords, NextStep, Spell};
+pub use report::{Exit, Report, SchemaId};
 pub use time::{Clock, InvalidTimestamp, SystemClock, Timestamp};
 pub use words::UnknownWord;

@@ -185,6 +185,12 @@ next_steps! {
     CheckState = "check-state";
     /// Compact the stored state.
     CompactState = "compact-state";
+    /// Create the configuration of the kitchen.
+    InitKitchen = "init-kitchen";
+    /// Show the tiers of the kitchen and their workers.
+    ListWorkers = "list-workers";
+    /// Check a PRD.
+    ValidatePrd(String) = "validate-prd";
     /// List the inbox.
     ListInbox = "list-inbox";
     /// List the pending rows of the inbox.
@@ -222,6 +228,7 @@ impl NextStep {
             | N::Connect(text)
             | N::ConnectAgain { client: text, .. }
             | N::RegisterAgain { reference: text, .. }
+            | N::ValidatePrd(text)
             | N::AcceptPinChange { pin: text, .. } => Some(text.clone()),
             N::DiagnoseOnly(area) => Some((*area).to_owned()),
             N::ShowCall(id) | N::Approve(id) | N::Reject(id) | N::RunCall(id) => Some(id.to_string()),
@@ -261,6 +268,8 @@ impl NextStep {
             | N::ComparePins
             | N::CheckState
             | N::CompactState
+            | N::InitKitchen
+            | N::ListWorkers
             | N::ListInbox
             | N::ListPendingRows => None,
         }

@@ -1,16 +1,25 @@
 //! The hands of the kitchen: reads what `brigade-kitchen` decides on, and does what it decided.
 //!
-//! Owns the places of the kitchen's files ([`PrdFiles`]), the journal of a PRD ([`PrdJournal`]), and which process
-//! serves it ([`ServiceLock`]).
+//! Owns the operations on the kitchen of a workspace ([`Kitchen`]) and reading what they decide on ([`Configuration`],
+//! [`Crew`], [`PrdFile`]), the places of the kitchen's files ([`PrdFiles`]), the journal of a PRD ([`PrdJournal`]), and
+//! which process serves it ([`ServiceLock`]).
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod gather;
+mod init;
 mod journal;
+mod kitchen;
 mod lock;
 mod paths;
+mod validate;
 pub mod workplace;
 
+pub use gather::{Configuration, Crew, KITCHEN_TOML, PrdFile, PrdSearch, SHELL_CONFIGS, Worker};
+pub use init::{InitRequest, KitchenInitReport};
 pub use journal::{JournalError, JournalFault, JournalProblem, PrdJournal, Recorded};
+pub use kitchen::Kitchen;
 pub use lock::{Holder, ServiceLock, ServiceLockError};
 pub use paths::{KITCHEN, PrdFiles, RUNS};
+pub use validate::FailOn;

@@ -19,17 +19,22 @@ use brigade_policy::KitchenGrants;
 use serde::{Deserialize, Serialize};
 
 pub use report::{
-    ApprovalReport, CommandKind, CommandRow, TierRow, ValidatedTask, ValidatedVerification, ValidationReport,
-    WorkersReport, commands, validation,
+    ApprovalReport, CommandKind, CommandRow, ShownCommand, Taken, TierRow, ValidatedTask,
+    ValidatedVerification, ValidationReport, WorkersReport, commands, validation, worker_commands,
 };
 
 use crate::adapter::{Adapter, Permissions};
-use crate::config::{KEYS, Settings};
+use crate::config::{KEYS, Key, Settings};
 use crate::names::Tier;
-use crate::prd::{Task, ValidPrd};
+use crate::prd::{Complexity, Task, ValidPrd};
 
-/// The domain of the fingerprint. It changes when what enters changes.
+/// The domains of the fingerprints: of a PRD, and of the tiers alone. They change when what enters changes.
 const DOMAIN: &str = "brigade.kitchen.execution.v1";
+const TIERS_DOMAIN: &str = "brigade.kitchen.workers.v1";
+
+/// The keys that say how tiers are started; those of each tier begin with `tier.`.
+const TIER_KEYS: &[&str] =
+    &["use_opencode", "opencode_model", "opencode_server", "skip_permissions", "bind_workers"];
 
 /// The worker of a tier, as it would be started.
 #[derive(Clone, Debug)]
@@ -50,11 +55,9 @@ pub struct WorkerPlan<'a> {
     pub env_labels: Vec<String>,
 }
 
-/// Everything that is executed for a PRD.
+/// The tiers: what `plan` and `map` start without a PRD.
 #[derive(Clone, Copy, Debug)]
-pub struct Execution<'a> {
-    /// The PRD.
-    pub prd: &'a ValidPrd,
+pub struct Tiers<'a> {
     /// The settings of the files and the PRD, without flags.
     pub settings: &'a Settings,
     /// The worker of each tier.
@@ -65,6 +68,15 @@ pub struct Execution<'a> {
     pub sandbox: &'a str,
     /// The role texts of the workspace, by file name.
     pub role_texts: &'a [(&'a str, &'a str)],
+}
+
+/// Everything that is executed for a PRD.
+#[derive(Clone, Copy, Debug)]
+pub struct Execution<'a> {
+    /// The PRD.
+    pub prd: &'a ValidPrd,
+    /// Who works on it, and with which settings.
+    pub tiers: Tiers<'a>,
 }
 
 /// A difference between what was approved and what is.
@@ -90,98 +102,152 @@ pub enum ChangeKind {
     Changed,
 }
 
-impl Execution<'_> {
-    /// Lists what enters the fingerprint: names and whole texts, in a fixed order.
-    fn fields(&self) -> Vec<(String, String)> {
-        let mut fields = Vec::new();
-        let mut put = |name: String, text: String| {
-            if !text.is_empty() {
-                fields.push((name, text));
-            }
-        };
-        let list = |texts: &[String]| brigade_core::Json::from(texts.to_vec()).to_compact();
-        let some = |texts: &[String]| if texts.is_empty() { String::new() } else { list(texts) };
-        put("prd.branchName".to_owned(), self.prd.branch_name.clone().unwrap_or_default());
-        put("prd.walkaway".to_owned(), self.prd.walkaway.to_string());
-        put("prd.constraints".to_owned(), some(&self.prd.constraints));
-        put("prd.decisions".to_owned(), some(&self.prd.decisions));
-        let test = self.prd.test_command.as_ref().map(|command| command.text().to_owned());
-        put("prd.testCommand".to_owned(), test.unwrap_or_default());
-        let ids: Vec<String> = self.prd.tasks.iter().map(|task| task.id.to_string()).collect();
-        put("prd.tasks".to_owned(), list(&ids));
-        for task in &self.prd.tasks {
-            task_fields(task, &mut put);
+/// Collects named texts, without empty ones.
+#[derive(Default)]
+struct Fields(Vec<(String, String)>);
+
+impl Fields {
+    fn put(&mut self, name: impl Into<String>, text: impl Into<String>) {
+        let text = text.into();
+        if !text.is_empty() {
+            self.0.push((name.into(), text));
         }
-        for key in KEYS.iter().filter(|key| key.bound) {
-            put(format!("config.{}", key.toml), self.settings.shown(key).unwrap_or_default());
+    }
+
+    fn list(&mut self, name: impl Into<String>, texts: &[String]) {
+        self.put(name, list(texts));
+    }
+
+    /// Puts a list that is left out when it is empty.
+    fn some(&mut self, name: impl Into<String>, texts: &[String]) {
+        if !texts.is_empty() {
+            self.list(name, texts);
         }
+    }
+
+    fn fingerprint(self, domain: &'static str) -> Fingerprint {
+        Fingerprint::builder(domain).table("fields", self.0).finish()
+    }
+
+    fn items(self) -> BTreeMap<String, String> {
+        let short = |text: &str| Fingerprint::of_bytes(text.as_bytes()).short();
+        self.0.into_iter().map(|(name, text)| (name, short(&text))).collect()
+    }
+}
+
+fn list(texts: &[String]) -> String {
+    brigade_core::Json::from(texts.to_vec()).to_compact()
+}
+
+impl Tiers<'_> {
+    fn config(&self, fields: &mut Fields, enters: impl Fn(&Key) -> bool) {
+        for key in KEYS.iter().filter(|key| key.bound && enters(key)) {
+            fields.put(format!("config.{}", key.toml), self.settings.shown(key).unwrap_or_default());
+        }
+    }
+
+    fn fields(&self, fields: &mut Fields) {
         for worker in self.workers {
             let tier = worker.tier;
-            put(format!("worker.{tier}.argv"), list(&worker.argv));
-            put(format!("worker.{tier}.program"), worker.program.clone().unwrap_or_default());
-            put(
-                format!("worker.{tier}.bytes"),
-                worker.bytes.map(|bytes| bytes.to_string()).unwrap_or_default(),
-            );
-            put(format!("worker.{tier}.permissions"), format!("{:?}", worker.permissions).to_lowercase());
-            put(format!("worker.{tier}.env_labels"), some(&worker.env_labels));
+            fields.list(format!("worker.{tier}.argv"), &worker.argv);
+            fields.put(format!("worker.{tier}.program"), worker.program.clone().unwrap_or_default());
+            let bytes = worker.bytes.map(|bytes| bytes.to_string());
+            fields.put(format!("worker.{tier}.bytes"), bytes.unwrap_or_default());
+            fields.put(format!("worker.{tier}.permissions"), worker.permissions.as_str());
+            fields.some(format!("worker.{tier}.env_labels"), &worker.env_labels);
             for (name, words) in worker.adapter.bound() {
-                put(format!("worker.{tier}.adapter.{name}"), some(&words));
+                fields.some(format!("worker.{tier}.adapter.{name}"), &words);
             }
         }
         for (file, text) in self.role_texts {
-            put(format!("chef.{file}"), (*text).to_owned());
+            fields.put(format!("chef.{file}"), *text);
         }
         let grants = self.grants;
         let number = |number: Option<f64>| number.map(|number| format!("{number:?}")).unwrap_or_default();
-        put("policy.sandbox".to_owned(), self.sandbox.to_owned());
-        put("policy.workers".to_owned(), grants.workers.as_deref().map(list).unwrap_or_default());
-        put("policy.shell".to_owned(), grants.shell.to_string());
-        put("policy.skip_permissions".to_owned(), grants.skip_permissions.to_string());
-        put("policy.merge".to_owned(), grants.merge.to_string());
-        put("policy.push".to_owned(), grants.push.to_string());
-        put("policy.worker_effects".to_owned(), list(&grants.worker_effects));
-        put("policy.worker_write_paths".to_owned(), some(&grants.worker_write_paths));
-        put("policy.verification_effects".to_owned(), list(&grants.verification_effects));
-        put("policy.max_minutes".to_owned(), number(grants.max_minutes));
-        put("policy.max_cost_usd".to_owned(), number(grants.max_cost_usd));
-        put(
-            "policy.max_parallel".to_owned(),
-            grants.max_parallel.map(|most| most.to_string()).unwrap_or_default(),
-        );
+        fields.put("policy.sandbox", self.sandbox);
+        if let Some(workers) = &grants.workers {
+            fields.list("policy.workers", workers);
+        }
+        fields.put("policy.shell", grants.shell.to_string());
+        fields.put("policy.skip_permissions", grants.skip_permissions.to_string());
+        fields.put("policy.merge", grants.merge.to_string());
+        fields.put("policy.push", grants.push.to_string());
+        fields.list("policy.worker_effects", &grants.worker_effects);
+        fields.some("policy.worker_write_paths", &grants.worker_write_paths);
+        fields.list("policy.verification_effects", &grants.verification_effects);
+        fields.put("policy.max_minutes", number(grants.max_minutes));
+        fields.put("policy.max_cost_usd", number(grants.max_cost_usd));
+        fields
+            .put("policy.max_parallel", grants.max_parallel.map(|most| most.to_string()).unwrap_or_default());
+    }
+
+    /// Lists what enters the fingerprint of the tiers alone.
+    fn own_fields(&self) -> Fields {
+        let mut fields = Fields::default();
+        self.config(&mut fields, |key| key.toml.starts_with("tier.") || TIER_KEYS.contains(&key.toml));
+        self.fields(&mut fields);
+        fields
+    }
+
+    /// Returns the fingerprint of the tiers alone, which a person approves for `plan` and `map`.
+    pub fn fingerprint(&self) -> Fingerprint {
+        self.own_fields().fingerprint(TIERS_DOMAIN)
+    }
+
+    /// Returns what is stored with an approval, as [`Execution::items`] does.
+    pub fn items(&self) -> BTreeMap<String, String> {
+        self.own_fields().items()
+    }
+}
+
+impl Execution<'_> {
+    /// Lists what enters the fingerprint: names and whole texts, in a fixed order.
+    fn fields(&self) -> Fields {
+        let mut fields = Fields::default();
+        let prd = self.prd;
+        fields.put("prd.branchName", prd.branch_name.clone().unwrap_or_default());
+        fields.put("prd.walkaway", prd.walkaway.to_string());
+        fields.some("prd.constraints", &prd.constraints);
+        fields.some("prd.decisions", &prd.decisions);
+        let test = prd.test_command.as_ref().map(|command| command.text().to_owned());
+        fields.put("prd.testCommand", test.unwrap_or_default());
+        let ids: Vec<String> = prd.tasks.iter().map(|task| task.id.to_string()).collect();
+        fields.list("prd.tasks", &ids);
+        for task in &prd.tasks {
+            task_fields(task, &mut fields);
+        }
+        self.tiers.config(&mut fields, |_| true);
+        self.tiers.fields(&mut fields);
         fields
     }
 
     /// Returns the execution fingerprint.
     pub fn fingerprint(&self) -> Fingerprint {
-        Fingerprint::builder(DOMAIN).table("fields", self.fields()).finish()
+        self.fields().fingerprint(DOMAIN)
     }
 
     /// Returns what is stored with an approval, for showing later what changed: the start of a hash for each field.
     pub fn items(&self) -> BTreeMap<String, String> {
-        let short = |text: &str| Fingerprint::of_bytes(text.as_bytes()).short();
-        self.fields().into_iter().map(|(name, text)| (name, short(&text))).collect()
+        self.fields().items()
     }
 }
 
-fn task_fields(task: &Task, put: &mut impl FnMut(String, String)) {
-    let json = |texts: Vec<String>| {
-        if texts.is_empty() { String::new() } else { brigade_core::Json::from(texts).to_compact() }
-    };
+fn task_fields(task: &Task, fields: &mut Fields) {
     let id = &task.id;
-    let mut field = |name: &str, text: String| put(format!("task.{id}.{name}"), text);
-    field("title", task.title.clone());
-    field("description", task.description.clone().unwrap_or_default());
-    field("acceptanceCriteria", json(task.acceptance_criteria.clone()));
+    let name = |field: &str| format!("task.{id}.{field}");
+    fields.put(name("title"), task.title.clone());
+    fields.put(name("description"), task.description.clone().unwrap_or_default());
+    fields.some(name("acceptanceCriteria"), &task.acceptance_criteria);
     let entry =
         |entry: &crate::prd::Verification| format!("{}:{}", entry.kind.as_str(), entry.command.text());
-    field("verification", json(task.verification.iter().map(entry).collect()));
-    field("dependsOn", json(task.depends_on.iter().map(ToString::to_string).collect()));
-    field("complexity", task.complexity.map(|word| word.as_str().to_owned()).unwrap_or_default());
-    field("exclusive", task.exclusive.clone().unwrap_or_default());
-    field("manualVerification", json(task.manual_verification.clone()));
-    for (name, value) in &task.other {
-        field(name, value.to_compact());
+    fields.some(name("verification"), &task.verification.iter().map(entry).collect::<Vec<_>>());
+    let needs: Vec<String> = task.depends_on.iter().map(ToString::to_string).collect();
+    fields.some(name("dependsOn"), &needs);
+    fields.put(name("complexity"), task.complexity.map(Complexity::as_str).unwrap_or_default());
+    fields.put(name("exclusive"), task.exclusive.clone().unwrap_or_default());
+    fields.some(name("manualVerification"), &task.manual_verification);
+    for (other, value) in &task.other {
+        fields.put(name(other), value.to_compact());
     }
 }
 

@@ -51,6 +51,7 @@ mod history;
 mod import_mcp;
 mod inbox;
 mod installing;
+mod kitchens;
 mod late;
 mod live;
 mod load;
@@ -80,6 +81,14 @@ mod watching;
 mod words;
 mod workspace;
 
+/// The words of the kitchen: PRDs, tasks, tiers, statuses, approvals.
+pub mod kitchen {
+    pub use brigade_kitchen::adapter::Permissions;
+    pub use brigade_kitchen::approval::{Change, ChangeKind, CommandKind, CommandRow, Taken, TierRow};
+    pub use brigade_kitchen::prd::{Fault, FaultCode};
+    pub use brigade_kitchen::{TaskId, Tier};
+}
+
 /// Paths of a workspace's files, relative to its root.
 pub mod paths {
     pub use crate::room::{CALLS, CATALOG, CHECKPOINTS, POLICY, RUNS, RUNTIMES};
@@ -100,10 +109,12 @@ pub use brigade_catalog::{
 pub use brigade_command as command;
 pub use brigade_core as core;
 pub use brigade_core::codes;
+pub use brigade_crew::{FailOn, InitRequest, KitchenInitReport};
 pub use brigade_doctor::{Area, Closeout, InboxItem, InboxMetadata, IssueType, Remedy, Verdict};
 pub use brigade_exec::Progress;
 pub use brigade_facts::{AgentConfig, AgentOffer, AgentTool, AgentTools, Callable, SourceFiles};
 pub use brigade_fs::{Fs, MemoryFs, Seen};
+pub use brigade_kitchen::approval::{ApprovalReport, ValidationReport, WorkersReport};
 pub use brigade_mcp::{
     Listener, McpLog, McpProgress, NoReply, Offered, OfferedArgument, OfferedPrompt, OfferedResource,
     Question, QuestionKind, Reply, Requester,
@@ -137,6 +148,7 @@ pub use history::RunFilter;
 pub use import_mcp::ImportMcpRequest;
 pub use inbox::{InboxFilter, InboxStep};
 pub use installing::{InstallRequest, WhatToInstall};
+pub use kitchens::Kitchen;
 pub use logs::LogReach;
 pub use observe::Declare;
 pub use offers::Listed;

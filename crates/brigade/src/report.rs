@@ -29,6 +29,7 @@ mod work;
 
 pub use agents::*;
 pub use brigade_core::json::Rows;
+pub use brigade_core::{Report, SchemaId};
 pub use brigade_doctor::{IssueReport, ProjectionMarks};
 pub use calls::*;
 pub use catalog::*;
@@ -55,10 +56,8 @@ pub use work::*;
 
 use std::marker::PhantomData;
 
-use serde::de::{DeserializeOwned, Error as _};
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-use crate::exit::Exit;
 
 /// A member that is empty in a report, and filled only in the document of a refusal.
 #[derive(Clone, Copy, Debug)]
@@ -99,30 +98,5 @@ impl<T: schemars::JsonSchema> schemars::JsonSchema for Unfilled<T> {
 
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
         T::json_schema(generator)
-    }
-}
-
-/// The schema id of a document: `brigade.<name>.v1`.
-pub type SchemaId = &'static str;
-
-/// A document that an operation returns.
-///
-/// It can be read back. Fields that are not in the document then have defaults.
-pub trait Report: Serialize + DeserializeOwned {
-    /// The schema id, `brigade.<name>.v1`.
-    const SCHEMA: SchemaId;
-
-    /// Returns how the operation ended.
-    fn exit(&self) -> Exit {
-        Exit::Done
-    }
-
-    /// Reads the schema id: `#[serde(deserialize_with = "CallReport::read_schema")]`.
-    ///
-    /// # Errors
-    /// Fails if the id is of another document.
-    fn read_schema<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SchemaId, D::Error> {
-        let is_ours = String::deserialize(deserializer)? == Self::SCHEMA;
-        is_ours.then_some(Self::SCHEMA).ok_or_else(|| D::Error::custom("the schema is another one"))
     }
 }

@@ -17,6 +17,7 @@ use crate::env::Env;
 use crate::error::{Error, ErrorKind};
 use crate::history::Runs;
 use crate::inbox::Inbox;
+use crate::kitchens::Kitchen;
 use crate::near::with_near_path;
 use crate::packs::Packs;
 use crate::parity::Parity;
@@ -228,6 +229,11 @@ impl Workspace {
     /// Returns the operations on the inbox.
     pub fn inbox(&self) -> Inbox {
         Inbox { room: self.room.clone() }
+    }
+
+    /// Returns the operations on the kitchen.
+    pub fn kitchen(&self) -> Kitchen {
+        Kitchen { room: self.room.clone() }
     }
 
     /// Returns the operations on parity.

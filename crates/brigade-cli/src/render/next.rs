@@ -219,6 +219,9 @@ fn command(step: &NextStep) -> String {
         }
         N::CheckState => "tools state check".to_owned(),
         N::CompactState => "tools state compact".to_owned(),
+        N::InitKitchen => "kitchen init".to_owned(),
+        N::ListWorkers => "kitchen workers".to_owned(),
+        N::ValidatePrd(path) => of("kitchen validate", path, ""),
         N::ListInbox => "work inbox list".to_owned(),
         N::ListPendingRows => "work inbox list --status pending".to_owned(),
         // A kind of step that this crate does not know yet.
@@ -300,7 +303,8 @@ mod tests {
     fn steps() -> Vec<NextStep> {
         use NextStep as N;
         let id = || "some-id".to_owned();
-        let with_name: [fn(String) -> N; 24] = [
+        let with_name: [fn(String) -> N; 25] = [
+            N::ValidatePrd,
             N::ShowTool,
             N::DescribeTool,
             N::DescribeToolLive,
@@ -368,6 +372,8 @@ mod tests {
             N::ComparePins,
             N::CheckState,
             N::CompactState,
+            N::InitKitchen,
+            N::ListWorkers,
             N::ListInbox,
             N::ListPendingRows,
         ];

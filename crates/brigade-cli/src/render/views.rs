@@ -8,6 +8,7 @@ mod clients;
 mod doctor;
 mod finding;
 mod install;
+mod kitchen;
 mod mcp;
 mod packs;
 mod policy;

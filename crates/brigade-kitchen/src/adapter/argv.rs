@@ -1,6 +1,7 @@
 //! The command line of an attempt.
 
 use brigade_command::Argv;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::{Adapter, PromptWay};
@@ -15,7 +16,9 @@ pub enum Wanted {
 }
 
 /// Which permissions a worker program has with its command line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum Permissions {
     /// The flags of the row, or those that the command has for the same.
     Narrow,
@@ -23,6 +26,17 @@ pub enum Permissions {
     Skipped,
     /// The row has no such flags, so the program decides.
     OwnChoice,
+}
+
+impl Permissions {
+    /// Returns the word of the documents.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Permissions::Narrow => "narrow",
+            Permissions::Skipped => "skipped",
+            Permissions::OwnChoice => "own_choice",
+        }
+    }
 }
 
 /// What is started for an attempt.

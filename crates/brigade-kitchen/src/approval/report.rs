@@ -1,26 +1,53 @@
-//! The documents of `validate`, `approve` and `workers`. The façade adds their names.
+//! The documents of `validate`, `approve` and `workers`.
 
-use brigade_core::Fingerprint;
+use brigade_core::{Exit, Fingerprint, Report, SchemaId};
+use brigade_policy::ErrorLine;
 use serde::{Deserialize, Serialize};
 
-use super::{Change, Execution};
+use super::{Change, Execution, Tiers};
+use crate::adapter::Permissions;
 use crate::names::{TaskId, Tier};
 use crate::prd::{Fault, Graph, Reading, VerificationKind, coverage_kind, waves};
 use crate::route::route;
 
-/// What `validate` reports: schema `brigade.kitchen-validation.v1`.
+/// How the PRD of a command was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Taken {
+    /// Somebody named it.
+    Named,
+    /// `latest.json` leads to it.
+    Latest,
+    /// It has an interrupted task.
+    Interrupted,
+    /// It is the newest one with pending tasks.
+    Newest,
+}
+
+/// What `validate` reports.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct ValidationReport {
-    /// The PRD.
+    /// The schema id.
+    #[serde(deserialize_with = "ValidationReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The PRD, relative to the workspace.
     pub prd_path: String,
+    /// How it was found.
+    pub taken: Taken,
+    /// Whether warnings count as errors, too.
+    pub strict: bool,
     /// Whether it has no errors.
     pub valid: bool,
     /// Why it cannot be worked on.
     pub errors: Vec<Fault>,
     /// What its author should look at.
     pub warnings: Vec<Fault>,
-    /// The execution fingerprint, if it is valid.
+    /// The execution fingerprint, if it is valid and nothing refuses to start it.
     pub fingerprint: Option<Fingerprint>,
     /// Whether that was approved.
     pub approved: bool,
@@ -28,6 +55,19 @@ pub struct ValidationReport {
     pub tasks: Vec<ValidatedTask>,
     /// The ids of the tasks, each wave behind those that it depends on.
     pub waves: Vec<Vec<TaskId>>,
+    /// What is wrong with the configuration of the kitchen.
+    pub config_issues: Vec<ErrorLine>,
+    /// Why nothing would be started for it, beyond the errors.
+    pub refusals: Vec<ErrorLine>,
+}
+
+impl Report for ValidationReport {
+    const SCHEMA: SchemaId = "brigade.kitchen-validation.v1";
+
+    fn exit(&self) -> Exit {
+        let is_fine = self.valid && (!self.strict || self.warnings.is_empty());
+        if is_fine { Exit::Done } else { Exit::Refused }
+    }
 }
 
 /// A task in a validation.
@@ -61,8 +101,8 @@ pub struct ValidatedVerification {
     pub shell: bool,
 }
 
-/// Makes the report of a validation. The fingerprint is added by the caller, who knows the workers.
-pub fn validation(path: &str, reading: &Reading) -> ValidationReport {
+/// Makes the report of a validation. Workspace, fingerprint and configuration are added by the caller, who knows them.
+pub fn validation(path: &str, taken: Taken, reading: &Reading) -> ValidationReport {
     let prd = &reading.prd;
     let task = |task: &crate::prd::Task| {
         let route = route(task);
@@ -83,7 +123,11 @@ pub fn validation(path: &str, reading: &Reading) -> ValidationReport {
     let graph = Graph::of(&prd.tasks);
     let ids = |wave: Vec<usize>| wave.into_iter().map(|at| prd.tasks[at].id.clone()).collect();
     ValidationReport {
+        schema: ValidationReport::SCHEMA,
+        target: String::new(),
         prd_path: path.to_owned(),
+        taken,
+        strict: false,
         valid: reading.errors.is_empty(),
         errors: reading.errors.clone(),
         warnings: reading.warnings.clone(),
@@ -91,27 +135,66 @@ pub fn validation(path: &str, reading: &Reading) -> ValidationReport {
         approved: false,
         tasks: prd.tasks.iter().map(task).collect(),
         waves: waves(&graph, |_| true).into_iter().map(ids).collect(),
+        config_issues: Vec::new(),
+        refusals: Vec::new(),
     }
 }
 
-/// What `approve` reports: schema `brigade.kitchen-approval.v1`.
+/// What `approve` reports.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct ApprovalReport {
-    /// The PRD.
-    pub prd_path: String,
-    /// The execution fingerprint.
-    pub fingerprint: Fingerprint,
-    /// Whether it was approved.
+    /// The schema id.
+    #[serde(deserialize_with = "ApprovalReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The PRD, relative to the workspace; absent if only the tiers are approved.
+    pub prd_path: Option<String>,
+    /// How it was found.
+    pub taken: Option<Taken>,
+    /// The execution fingerprint; absent when an approval was taken back.
+    pub fingerprint: Option<Fingerprint>,
+    /// Whether it is approved now.
     pub approved: bool,
+    /// Whether this command took an approval back.
+    pub revoked: bool,
     /// Every command that can be started.
     pub commands: Vec<CommandRow>,
     /// What changed since the last approval.
     pub changes: Vec<Change>,
+    /// What a person should know before approving.
+    pub notes: Vec<String>,
+    /// What is wrong with the configuration of the kitchen.
+    pub config_issues: Vec<ErrorLine>,
+}
+
+impl Report for ApprovalReport {
+    const SCHEMA: SchemaId = "brigade.kitchen-approval.v1";
+}
+
+impl ApprovalReport {
+    /// Makes a report without commands and changes.
+    pub fn new(target: String) -> ApprovalReport {
+        ApprovalReport {
+            schema: ApprovalReport::SCHEMA,
+            target,
+            prd_path: None,
+            taken: None,
+            fingerprint: None,
+            approved: false,
+            revoked: false,
+            commands: Vec::new(),
+            changes: Vec::new(),
+            notes: Vec::new(),
+            config_issues: Vec::new(),
+        }
+    }
 }
 
 /// What a command is started for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum CommandKind {
@@ -127,6 +210,19 @@ pub enum CommandKind {
     Notification,
 }
 
+impl CommandKind {
+    /// Returns the word of the documents.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            CommandKind::Worker => "worker",
+            CommandKind::Setup => "setup",
+            CommandKind::Verification => "verification",
+            CommandKind::Test => "test",
+            CommandKind::Notification => "notification",
+        }
+    }
+}
+
 /// A command that can be started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
@@ -135,28 +231,46 @@ pub struct CommandRow {
     pub kind: CommandKind,
     /// The tier, of a worker.
     pub tier: Option<Tier>,
-    /// The words.
+    /// The words, masked.
     pub argv: Vec<String>,
     /// Whether a shell reads it.
     pub shell: bool,
     /// What it may do.
     pub effects: Vec<String>,
+    /// The resolved program of a worker.
+    pub program: Option<String>,
+    /// Which permissions of its own a worker has.
+    pub permissions: Option<Permissions>,
+    /// What a worker may write besides its worktree.
+    pub write_paths: Vec<String>,
+    /// The variables that a worker gets.
+    pub env_labels: Vec<String>,
+}
+
+/// Shows a command to people: its words, masked.
+pub type ShownCommand<'a> = &'a dyn Fn(&[String]) -> Vec<String>;
+
+/// Lists the commands of the tiers.
+pub fn worker_commands(tiers: &Tiers<'_>, shown: ShownCommand<'_>) -> Vec<CommandRow> {
+    let grants = tiers.grants;
+    let row = |worker: &super::WorkerPlan<'_>| CommandRow {
+        kind: CommandKind::Worker,
+        tier: Some(worker.tier),
+        argv: shown(&worker.argv),
+        shell: false,
+        effects: grants.worker_effects.clone(),
+        program: worker.program.clone(),
+        permissions: Some(worker.permissions),
+        write_paths: worker.adapter.write_paths.iter().chain(&grants.worker_write_paths).cloned().collect(),
+        env_labels: worker.env_labels.clone(),
+    };
+    tiers.workers.iter().map(row).collect()
 }
 
 /// Lists every command that can be started, each once: workers, setup, verification, test, notification.
-pub fn commands(execution: &Execution<'_>) -> Vec<CommandRow> {
-    let (settings, grants) = (execution.settings, execution.grants);
-    let mut rows: Vec<CommandRow> = Vec::new();
-    for worker in execution.workers {
-        let (argv, effects) = (worker.argv.clone(), grants.worker_effects.clone());
-        rows.push(CommandRow {
-            kind: CommandKind::Worker,
-            tier: Some(worker.tier),
-            argv,
-            shell: false,
-            effects,
-        });
-    }
+pub fn commands(execution: &Execution<'_>, shown: ShownCommand<'_>) -> Vec<CommandRow> {
+    let (settings, grants) = (execution.tiers.settings, execution.tiers.grants);
+    let mut rows = worker_commands(&execution.tiers, shown);
     // At most what the policy gives.
     let effects: Vec<String> = match &settings.verification_effects {
         Some(asked) => {
@@ -172,24 +286,65 @@ pub fn commands(execution: &Execution<'_>) -> Vec<CommandRow> {
         .chain(settings.notify_command.iter().map(|command| (CommandKind::Notification, command)));
     let mut seen = std::collections::HashSet::new();
     for (kind, command) in all {
-        if seen.insert((kind as u8, command.text())) {
-            let (argv, shell) = (command.argv().to_vec(), command.needs_shell());
-            rows.push(CommandRow { kind, tier: None, argv, shell, effects: effects.clone() });
+        if seen.insert((kind, command.text())) {
+            rows.push(CommandRow {
+                kind,
+                tier: None,
+                argv: shown(command.argv()),
+                shell: command.needs_shell(),
+                effects: effects.clone(),
+                program: None,
+                permissions: None,
+                write_paths: Vec::new(),
+                env_labels: Vec::new(),
+            });
         }
     }
     rows
 }
 
-/// What `workers` reports: schema `brigade.kitchen-workers.v1`.
+/// What `workers` reports.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct WorkersReport {
+    /// The schema id.
+    #[serde(deserialize_with = "WorkersReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
     /// The tiers.
     pub tiers: Vec<TierRow>,
-    /// The fingerprint of the workers alone.
+    /// The fingerprint of the workers alone; absent if something refuses to start them.
     pub fingerprint: Option<Fingerprint>,
     /// Whether that was approved.
     pub approved: bool,
+    /// What workers may do.
+    pub effects: Vec<String>,
+    /// What is wrong with the configuration of the kitchen.
+    pub config_issues: Vec<ErrorLine>,
+    /// Why nothing would be started.
+    pub refusals: Vec<ErrorLine>,
+}
+
+impl Report for WorkersReport {
+    const SCHEMA: SchemaId = "brigade.kitchen-workers.v1";
+}
+
+impl WorkersReport {
+    /// Makes a report without tiers.
+    pub fn new(target: String) -> WorkersReport {
+        WorkersReport {
+            schema: WorkersReport::SCHEMA,
+            target,
+            tiers: Vec::new(),
+            fingerprint: None,
+            approved: false,
+            effects: Vec::new(),
+            config_issues: Vec::new(),
+            refusals: Vec::new(),
+        }
+    }
 }
 
 /// A tier and its worker.
@@ -198,12 +353,20 @@ pub struct WorkersReport {
 pub struct TierRow {
     /// The tier.
     pub tier: Tier,
-    /// Its command, as it is configured.
+    /// Its command, as it is configured, masked.
     pub command: String,
-    /// Its adapter.
-    pub adapter: String,
+    /// Its adapter; absent if there is none of the configured name.
+    pub adapter: Option<String>,
     /// The resolved program.
     pub program: Option<String>,
     /// Whether the program is there.
     pub found: bool,
+    /// What is started, masked; absent if the command cannot be.
+    pub argv: Option<Vec<String>>,
+    /// Which permissions of its own it has.
+    pub permissions: Option<Permissions>,
+    /// What it may write besides its worktree.
+    pub write_paths: Vec<String>,
+    /// The variables that it gets.
+    pub env_labels: Vec<String>,
 }

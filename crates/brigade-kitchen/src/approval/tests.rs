@@ -30,15 +30,10 @@ fn of(
         permissions: Permissions::Narrow,
         env_labels: vec!["ANTHROPIC_API_KEY".to_owned()],
     }];
-    let execution = Execution {
-        prd: &prd,
-        settings: &settings,
-        workers: &workers,
-        grants: &grants,
-        sandbox: "enforce",
-        role_texts: &[],
-    };
-    (execution.fingerprint(), execution.items(), commands(&execution))
+    let (workers, role_texts): (&[WorkerPlan<'_>], _) = (&workers, &[][..]);
+    let tiers = Tiers { settings: &settings, workers, grants: &grants, sandbox: "enforce", role_texts };
+    let execution = Execution { prd: &prd, tiers };
+    (execution.fingerprint(), execution.items(), commands(&execution, &<[String]>::to_vec))
 }
 
 #[track_caller]
@@ -137,7 +132,7 @@ fn a_validation_lists_what_was_understood() {
         PRD.replace("\"dependsOn\":[\"a\"]", "\"dependsOn\":[\"z\"]").as_bytes(),
         Lints::ALL,
     );
-    let report = validation("prd.json", &reading);
+    let report = validation("prd.json", Taken::Named, &reading);
     assert_eq!((report.valid, report.errors.len(), report.waves.len()), (false, 1, 1));
     assert_eq!(report.tasks[0].kind, "other");
     assert_eq!(

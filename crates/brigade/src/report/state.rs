@@ -127,10 +127,6 @@ impl Report for KeyReport {
 
 pub use brigade_attest::{Envelope, EnvelopeSignature};
 
-impl Report for Envelope {
-    const SCHEMA: SchemaId = "brigade.run-export.v1";
-}
-
 /// `run verify --envelope`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]

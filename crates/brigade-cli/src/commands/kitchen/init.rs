@@ -1,0 +1,29 @@
+//! `brigade kitchen init`
+
+use brigade::{Error, InitRequest, KitchenInitReport};
+use clap::Args;
+
+use crate::session::Session;
+
+/// Create the configuration of the kitchen
+///
+/// Writes .brigade/kitchen.toml with every key explained, the directory brigade/tasks for PRDs, and lines for .gitignore.
+#[derive(Args, Debug)]
+pub(crate) struct InitArgs {
+    /// Translate brigade/brigade.config or brigade.config, without executing it
+    #[arg(long)]
+    import: bool,
+
+    /// Overwrite an existing configuration
+    #[arg(long)]
+    force: bool,
+
+    /// Do not change .gitignore
+    #[arg(long)]
+    no_gitignore: bool,
+}
+
+pub(crate) fn run(session: &Session<'_>, arguments: &InitArgs) -> Result<KitchenInitReport, Error> {
+    let InitArgs { import, force, no_gitignore } = *arguments;
+    session.workspace_to_make()?.kitchen().init(InitRequest { import, force, keep_ignore: no_gitignore })
+}

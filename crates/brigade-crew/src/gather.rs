@@ -1,0 +1,109 @@
+//! Reads what the kitchen decides on: its configuration, the policy, the role texts, and PRDs.
+
+mod crew;
+mod find;
+
+use brigade_core::{ConfigIssue, Place, Severity};
+use brigade_facts::read_policy;
+use brigade_fs::{FsError, FsErrorKind};
+use brigade_kitchen::config::{Config, ConfigFile};
+use brigade_policy::{ErrorLine, Failure, PolicyState};
+
+pub use crew::{Crew, Worker};
+pub use find::{PrdFile, PrdSearch};
+
+use crate::kitchen::{Kitchen, rel};
+
+/// The configuration in TOML.
+pub const KITCHEN_TOML: &str = ".brigade/kitchen.toml";
+
+/// Where the configuration of the shell program is looked for, in this order.
+pub const SHELL_CONFIGS: [&str; 2] = ["brigade/brigade.config", "brigade.config"];
+
+/// The directory of role texts, and their names.
+const CHEF: &str = "brigade/chef";
+const ROLE_TEXTS: [&str; 3] = ["executive.md", "sous.md", "line.md"];
+
+/// The largest configuration file and role text that is read.
+const CONFIG_LIMIT: u64 = 4 << 20;
+
+/// The configuration that decisions are made with.
+pub struct Configuration {
+    /// The keys, with what is wrong in their files.
+    pub config: Config,
+    /// What the host allows.
+    pub policy: PolicyState,
+    /// The role texts of the workspace, by file name.
+    pub role_texts: Vec<(&'static str, String)>,
+}
+
+impl Configuration {
+    /// Returns what is wrong with the configuration, in the order of its files.
+    pub fn issues(&self) -> Vec<ErrorLine> {
+        self.config.issues.iter().map(ErrorLine::from).collect()
+    }
+}
+
+impl Kitchen<'_> {
+    /// Reads the configuration. What cannot be used in a file is an issue.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn configuration(&self) -> Result<Configuration, Failure> {
+        let mut unreadable = Vec::new();
+        let mut shell = None;
+        for name in SHELL_CONFIGS {
+            if shell.is_none() {
+                shell = self.config_file(name, &mut unreadable)?.map(|bytes| (name, bytes));
+            }
+        }
+        let toml = self.config_file(KITCHEN_TOML, &mut unreadable)?;
+        let shell = shell.as_ref().map(|(name, bytes)| ConfigFile { name, bytes });
+        let toml = toml.as_ref().map(|bytes| ConfigFile { name: KITCHEN_TOML, bytes });
+        let mut config = Config::read(shell, toml);
+        let mut role_texts = Vec::new();
+        for file in ROLE_TEXTS {
+            let path = format!("{CHEF}/{file}");
+            let Some(bytes) = self.config_file(&path, &mut unreadable)? else { continue };
+            match String::from_utf8(bytes) {
+                Ok(text) => role_texts.push((file, text)),
+                Err(_) => unreadable.push(issue(&path, "the file is not UTF-8 text".to_owned())),
+            }
+        }
+        config.issues.splice(0..0, unreadable);
+        Ok(Configuration { config, policy: read_policy(&*self.fs), role_texts })
+    }
+
+    /// Reads a file that may be absent. One that is there and is no file is an issue.
+    fn config_file(&self, name: &str, issues: &mut Vec<ConfigIssue>) -> Result<Option<Vec<u8>>, FsError> {
+        match self.fs.read(&rel(name), CONFIG_LIMIT) {
+            Ok(bytes) => Ok(Some(bytes)),
+            // `brigade` may be a file, such as the program of that name.
+            Err(error) if matches!(error.kind, FsErrorKind::NotFound | FsErrorKind::NotADirectory) => {
+                Ok(None)
+            }
+            Err(error) => match error.kind {
+                FsErrorKind::NotAFile
+                | FsErrorKind::Outside
+                | FsErrorKind::DanglingLink
+                | FsErrorKind::TooLarge { .. } => {
+                    issues.push(issue(name, error.kind.to_string()));
+                    Ok(None)
+                }
+                _ => Err(error),
+            },
+        }
+    }
+}
+
+/// What is wrong with a file as a whole. Nothing is started while nobody knows what it says.
+fn issue(file: &str, message: String) -> ConfigIssue {
+    ConfigIssue {
+        severity: Severity::Error,
+        place: Place::file(file),
+        entry: None,
+        field: None,
+        message,
+        hint: None,
+    }
+}

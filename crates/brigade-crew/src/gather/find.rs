@@ -1,0 +1,234 @@
+//! Finds and reads PRDs.
+
+use std::path::Path;
+
+use brigade_core::{ErrorKind, Timestamp, closest, codes};
+use brigade_fs::{FileKind, FsError, Location, RelPath};
+use brigade_kitchen::PrdName;
+use brigade_kitchen::approval::Taken;
+use brigade_kitchen::life::{Life, Stage};
+use brigade_kitchen::prd::{Lints, Reading, ValidPrd, read};
+use brigade_policy::{Blocker, Failure};
+
+use crate::kitchen::{Kitchen, rel};
+
+/// The directories that PRDs are looked for in, in this order; the empty one is the workspace.
+const DIRECTORIES: [&str; 3] = ["brigade/tasks", "tasks", ""];
+
+/// The link to the last PRD that was planned.
+const LATEST: &str = "latest.json";
+
+/// The largest PRD that is read.
+const PRD_LIMIT: u64 = 64 << 20;
+
+/// The most errors of an invalid PRD that a refusal repeats.
+const MAX_REASONS: usize = 20;
+
+/// A PRD as it was read.
+pub struct PrdFile {
+    /// Its path, with links followed.
+    pub path: RelPath,
+    /// Its name.
+    pub name: PrdName,
+    /// How it was found.
+    pub taken: Taken,
+    /// The bytes of the file.
+    pub bytes: Vec<u8>,
+    /// What it says.
+    pub reading: Reading,
+}
+
+impl PrdFile {
+    /// Returns the PRD if it has no errors.
+    ///
+    /// # Errors
+    /// Fails with its errors.
+    pub fn valid(self) -> Result<ValidPrd, Failure> {
+        let path = self.path;
+        self.reading.valid().map_err(|errors| {
+            let message = match errors.len() {
+                1 => format!("`{path}` has an error"),
+                count => format!("`{path}` has {count} errors"),
+            };
+            let reason = |fault: &brigade_kitchen::prd::Fault| {
+                let task = fault.task.as_ref().map(|task| format!("{task}: ")).unwrap_or_default();
+                Blocker::new(fault.code.as_str(), format!("{task}{}", fault.message)).at(fault.place.clone())
+            };
+            Failure::new(ErrorKind::InvalidConfig, message)
+                .coded(codes::PRD_INVALID)
+                .because(errors.iter().take(MAX_REASONS).map(reason))
+        })
+    }
+}
+
+/// Which PRD is meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PrdSearch {
+    /// The one at this path.
+    At(RelPath),
+    /// The one that somebody works on, or will.
+    Any,
+}
+
+/// A file that may be a PRD.
+struct Candidate {
+    path: RelPath,
+    modified: Timestamp,
+}
+
+impl Kitchen<'_> {
+    /// Returns which PRD a typed path means. A relative path is looked up in `directory`, then in the workspace.
+    ///
+    /// # Errors
+    /// Fails if it leads out of the workspace, or on a disk error.
+    pub fn search(&self, typed: Option<&Path>, directory: Option<&Path>) -> Result<PrdSearch, Failure> {
+        let Some(typed) = typed else { return Ok(PrdSearch::Any) };
+        let outside = || {
+            let message = format!("`{}` leads out of the workspace", typed.display());
+            Failure::new(ErrorKind::Refused, message).coded(codes::PATH_OUTSIDE)
+        };
+        let resolve = |path: &Path| match path.to_str().map(|path| self.fs.resolve(path, None)).transpose()? {
+            Some(Location::Inside(path)) => Ok::<_, FsError>(Some(path)),
+            Some(Location::Outside(_)) | None => Ok(None),
+        };
+        if typed.is_absolute() {
+            return resolve(typed)?.map(PrdSearch::At).ok_or_else(outside);
+        }
+        let near = directory.map(|directory| resolve(&directory.join(typed))).transpose()?.flatten();
+        if let Some(path) = near.as_ref().filter(|path| self.fs.exists(path).unwrap_or(false)) {
+            return Ok(PrdSearch::At(path.clone()));
+        }
+        let in_workspace = resolve(typed)?.filter(|path| self.fs.exists(path).unwrap_or(false));
+        in_workspace.or(near).map(PrdSearch::At).ok_or_else(outside)
+    }
+
+    /// Reads a PRD: the named one, else that of a valid `latest.json`, else one with an interrupted task, else the newest
+    /// one with pending tasks.
+    ///
+    /// # Errors
+    /// Fails if there is none, its file name is not safe, or on a disk error. A PRD with errors is read.
+    pub fn prd(&self, search: &PrdSearch, lints: Lints) -> Result<PrdFile, Failure> {
+        match search {
+            PrdSearch::At(path) => self.prd_at(path, Taken::Named, lints),
+            PrdSearch::Any => self.any_prd(lints),
+        }
+    }
+
+    fn prd_at(&self, path: &RelPath, taken: Taken, lints: Lints) -> Result<PrdFile, Failure> {
+        let path = match self.fs.resolve(path.as_str(), None)? {
+            Location::Inside(path) => path,
+            Location::Outside(_) => {
+                let message = format!("`{path}` leads out of the workspace");
+                return Err(Failure::new(ErrorKind::Refused, message).coded(codes::PATH_OUTSIDE));
+            }
+        };
+        let bytes = match self.fs.read(&path, PRD_LIMIT) {
+            Ok(bytes) => bytes,
+            Err(error) if error.is_not_found() => return Err(self.missing(&path)?),
+            Err(error) => return Err(error.into()),
+        };
+        let name = PrdName::of_path(path.as_str()).map_err(|error| {
+            let message = format!("`{path}` cannot be the file of a PRD: {error}");
+            Failure::new(ErrorKind::InvalidConfig, message).coded(codes::PRD_INVALID)
+        })?;
+        let reading = read(path.as_str(), &bytes, lints);
+        Ok(PrdFile { path, name, taken, bytes, reading })
+    }
+
+    /// Says that there is no PRD at a path, and which ones there are.
+    fn missing(&self, path: &RelPath) -> Result<Failure, FsError> {
+        let there: Vec<String> = self.candidates()?.into_iter().map(|found| found.path.to_string()).collect();
+        let failure = Failure::new(ErrorKind::NotFound, format!("there is no PRD at `{path}`"));
+        let failure = failure.coded(codes::PRD_MISSING);
+        let near = closest(path.as_str(), there.iter().map(String::as_str));
+        Ok(match (near, there.first()) {
+            (Some(near), _) => failure.hint(format!("did you mean `{near}`?")),
+            (None, Some(_)) => failure.hint(format!("there are {}", there.join(", "))),
+            (None, None) => failure.hint(brigade_core::NextStep::InitKitchen),
+        })
+    }
+
+    fn any_prd(&self, lints: Lints) -> Result<PrdFile, Failure> {
+        for directory in DIRECTORIES {
+            let latest = rel(directory).join(LATEST).expect("a file name in a directory is a path");
+            if self.fs.exists(&latest).unwrap_or(false)
+                && let Ok(found) = self.prd_at(&latest, Taken::Latest, lints)
+                && found.reading.errors.is_empty()
+            {
+                return Ok(found);
+            }
+        }
+        let mut pending: Option<(Timestamp, PrdFile)> = None;
+        for candidate in self.candidates()? {
+            let Ok(mut found) = self.prd_at(&candidate.path, Taken::Newest, lints) else { continue };
+            let life = self.life(&found.name)?;
+            if is_interrupted(&life) || self.state_names_a_task(&found) && life.seq == 0 {
+                found.taken = Taken::Interrupted;
+                return Ok(found);
+            }
+            let is_newer = pending.as_ref().is_none_or(|(modified, _)| *modified < candidate.modified);
+            if is_newer && has_pending(&found.reading, &life) {
+                pending = Some((candidate.modified, found));
+            }
+        }
+        pending.map(|(_, found)| found).ok_or_else(|| {
+            let message =
+                "there is no PRD with pending tasks in `brigade/tasks`, `tasks` or the workspace itself";
+            let failure = Failure::new(ErrorKind::NotFound, message).coded(codes::PRD_MISSING);
+            failure.hint("name the file of one")
+        })
+    }
+
+    /// Lists the files that may be PRDs, by directory and name.
+    fn candidates(&self) -> Result<Vec<Candidate>, FsError> {
+        let mut found = Vec::new();
+        for directory in DIRECTORIES {
+            let directory = rel(directory);
+            let entries = match self.fs.list_dir(&directory) {
+                Ok(entries) => entries,
+                Err(error) if error.is_not_found() => continue,
+                Err(_) => continue,
+            };
+            for entry in entries {
+                let is_prd = entry.name.starts_with("prd")
+                    && entry.name.ends_with(".json")
+                    && !entry.name.ends_with(".state.json");
+                if !is_prd || !matches!(entry.kind, FileKind::File | FileKind::Link) {
+                    continue;
+                }
+                let Ok(path) = directory.join(&entry.name) else { continue };
+                let Ok(metadata) = self.fs.metadata(&path) else { continue };
+                if metadata.kind == FileKind::File && PrdName::of_path(path.as_str()).is_ok() {
+                    found.push(Candidate { path, modified: metadata.modified });
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns what the journal of a PRD says. A PRD without one has not begun.
+    pub(crate) fn life(&self, _name: &PrdName) -> Result<Life, FsError> {
+        Ok(Life::default())
+    }
+
+    /// Returns whether the state file beside a PRD, perhaps of another program, names a task that runs or waits.
+    fn state_names_a_task(&self, found: &PrdFile) -> bool {
+        let path = found.path.parent().join(&found.name.state_file());
+        let bytes = path.ok().and_then(|path| self.fs.read(&path, PRD_LIMIT).ok());
+        let json = bytes.and_then(|bytes| brigade_core::Json::parse(&String::from_utf8(bytes).ok()?).ok());
+        json.is_some_and(|json| json.get("currentTask").is_some_and(|task| task.as_str().is_some()))
+    }
+}
+
+/// Returns whether a service ended without finishing what it had begun.
+fn is_interrupted(life: &Life) -> bool {
+    life.service.as_ref().is_some_and(|service| service.ended.is_none())
+        || life.tasks.values().any(|own| own.interrupted || matches!(own.stage, Stage::Attempting { .. }))
+}
+
+fn has_pending(reading: &Reading, life: &Life) -> bool {
+    let is_done = |task: &brigade_kitchen::prd::Task| {
+        if life.approval.is_some() { life.is_done(&task.id) } else { task.passes }
+    };
+    reading.prd.tasks.iter().any(|task| !is_done(task))
+}

@@ -1,0 +1,182 @@
+//! `init`: the files of a kitchen.
+
+use brigade_core::{ErrorKind, Exit, Hint, NextStep, Report, SchemaId, Spell, codes};
+use brigade_fs::{FileMode, FsError};
+use brigade_kitchen::config::{ConfigFile, import, starter};
+use brigade_policy::{ErrorLine, Failure};
+use serde::{Deserialize, Serialize};
+
+use crate::gather::{KITCHEN_TOML, SHELL_CONFIGS};
+use crate::kitchen::{Kitchen, rel};
+
+/// The directory of PRDs.
+const TASKS: &str = "brigade/tasks";
+
+/// The ignore file of the workspace, and what the kitchen writes beside what people write.
+const GITIGNORE: &str = ".gitignore";
+const IGNORED: [&str; 5] = [
+    "/.brigade/kitchen/",
+    "/brigade/tasks/*.state.json",
+    "/brigade/tasks/latest.json",
+    "/brigade/tasks/archive/",
+    "/brigade/tasks/activity.log",
+];
+
+/// The largest `brigade.config` that is translated.
+const CONFIG_LIMIT: u64 = 4 << 20;
+
+/// What `kitchen init` writes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InitRequest {
+    /// Whether to translate a `brigade.config`.
+    pub import: bool,
+    /// Whether to replace a `kitchen.toml`.
+    pub force: bool,
+    /// Whether to leave `.gitignore` alone.
+    pub keep_ignore: bool,
+}
+
+/// What `kitchen init` reports.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct KitchenInitReport {
+    /// The schema id.
+    #[serde(deserialize_with = "KitchenInitReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The configuration that was written, relative to the workspace.
+    pub config_path: String,
+    /// The directory of PRDs, relative to the workspace.
+    pub tasks_path: String,
+    /// The file that was translated, relative to the workspace.
+    pub imported: Option<String>,
+    /// How many keys it sets.
+    pub imported_keys: usize,
+    /// What could not be taken over, and what is not used.
+    pub issues: Vec<ErrorLine>,
+    /// The result for the ignore lines: `created (.gitignore)`, `updated (.gitignore)` or `skipped`.
+    pub gitignore: String,
+    /// The next command to try.
+    pub next_command: Hint,
+}
+
+impl Report for KitchenInitReport {
+    const SCHEMA: SchemaId = "brigade.kitchen-init.v1";
+
+    fn exit(&self) -> Exit {
+        Exit::Done
+    }
+}
+
+impl KitchenInitReport {
+    /// Spells the next command in the words of a face.
+    #[must_use]
+    pub fn spelled(self, speller: &dyn Spell) -> KitchenInitReport {
+        KitchenInitReport { next_command: self.next_command.spelled(speller, None), ..self }
+    }
+}
+
+impl Kitchen<'_> {
+    /// Writes `kitchen.toml`, with every key explained, the directory of PRDs and the ignore lines.
+    ///
+    /// # Errors
+    /// Returns [`ErrorKind::Usage`] if there is a `kitchen.toml` that may not be replaced, or no `brigade.config` to
+    /// translate. Also fails on a disk error.
+    pub fn init(&self, request: InitRequest) -> Result<KitchenInitReport, Failure> {
+        let path = rel(KITCHEN_TOML);
+        if !request.force && self.fs.exists(&path)? {
+            let failure = Failure::new(ErrorKind::Usage, format!("`{KITCHEN_TOML}` exists already"));
+            return Err(failure.coded(codes::FILE_EXISTS).hint("--force replaces it"));
+        }
+        let mut imported = None;
+        let (mut text, mut imported_keys, mut issues) = (starter(), 0, Vec::new());
+        if request.import {
+            let (name, bytes) = self.shell_config()?;
+            let translated = import(ConfigFile { name, bytes: &bytes });
+            (text, imported_keys) = (translated.text, translated.keys);
+            issues = translated.issues.iter().map(ErrorLine::from).collect();
+            imported = Some(name.to_owned());
+        }
+        // What could fail comes before the first write.
+        let ignore = if request.keep_ignore { None } else { self.ignore_lines()? };
+        self.create_shared_dir(TASKS)?;
+        self.fs.create_dir_all(&path.parent())?;
+        self.fs.write_atomic(&path, text.as_bytes(), FileMode::KeepOr(0o600))?;
+        let gitignore = match ignore {
+            None => "skipped".to_owned(),
+            Some((bytes, word)) => {
+                self.fs.write_atomic(&rel(GITIGNORE), &bytes, FileMode::KeepOr(0o644))?;
+                format!("{word} ({GITIGNORE})")
+            }
+        };
+        Ok(KitchenInitReport {
+            schema: KitchenInitReport::SCHEMA,
+            target: self.target(),
+            config_path: KITCHEN_TOML.to_owned(),
+            tasks_path: TASKS.to_owned(),
+            imported,
+            imported_keys,
+            issues,
+            gitignore,
+            next_command: NextStep::ListWorkers.into(),
+        })
+    }
+
+    fn shell_config(&self) -> Result<(&'static str, Vec<u8>), Failure> {
+        for name in SHELL_CONFIGS {
+            match self.fs.read(&rel(name), CONFIG_LIMIT) {
+                Ok(bytes) => return Ok((name, bytes)),
+                Err(error) if error.is_not_found() => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let message = format!("there is neither `{}` nor `{}`", SHELL_CONFIGS[0], SHELL_CONFIGS[1]);
+        Err(Failure::new(ErrorKind::Usage, message).coded(codes::FILE_MISSING))
+    }
+
+    /// Creates a directory that other users may read, unlike the state.
+    fn create_shared_dir(&self, path: &str) -> Result<(), FsError> {
+        let path = rel(path);
+        if path.is_root() || self.fs.exists(&path)? {
+            return Ok(());
+        }
+        self.create_shared_dir(path.parent().as_str())?;
+        self.fs.create_dir_all(&path)?;
+        self.fs.set_mode(&path, 0o755)
+    }
+
+    /// Returns the new `.gitignore` if lines are missing, and whether it is new.
+    fn ignore_lines(&self) -> Result<Option<(Vec<u8>, &'static str)>, FsError> {
+        let (mut bytes, word) = match self.fs.read(&rel(GITIGNORE), CONFIG_LIMIT) {
+            Ok(bytes) => (bytes, "updated"),
+            Err(error) if error.is_not_found() => (Vec::new(), "created"),
+            Err(error) => return Err(error),
+        };
+        let has = |wanted: &str| {
+            let mut lines = bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+            let plain = wanted.trim_start_matches('/').as_bytes();
+            lines.any(|line| line == plain || line == wanted.as_bytes())
+        };
+        // The whole directory is ignored, as it was with the shell program.
+        let covers = |line: &&&str| line.starts_with("/brigade/") && has("/brigade/") || has(line);
+        let missing: Vec<&str> = IGNORED.iter().filter(|line| !covers(line)).copied().collect();
+        if missing.is_empty() {
+            return Ok(None);
+        }
+        let is_windows = bytes.windows(2).any(|pair| pair == b"\r\n");
+        let end: &[u8] = if is_windows { b"\r\n" } else { b"\n" };
+        if !bytes.is_empty() {
+            if !bytes.ends_with(b"\n") {
+                bytes.extend_from_slice(end);
+            }
+            bytes.extend_from_slice(end);
+        }
+        for line in std::iter::once("# What the kitchen of Brigade writes").chain(missing) {
+            bytes.extend_from_slice(line.as_bytes());
+            bytes.extend_from_slice(end);
+        }
+        Ok(Some((bytes, word)))
+    }
+}

@@ -1,0 +1,52 @@
+//! The kitchen of a workspace: its files and the seams of its host.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use brigade_core::Clock;
+use brigade_exec::HostEnvironment;
+use brigade_facts::bound_values;
+use brigade_fs::{Fs, RelPath};
+use brigade_policy::PolicyState;
+use brigade_redact::Redactor;
+
+/// The kitchen of a workspace. Its operations read the files they need, once.
+#[derive(Clone)]
+pub struct Kitchen<'a> {
+    /// The files of the workspace.
+    pub fs: Arc<dyn Fs>,
+    /// The present.
+    pub clock: Arc<dyn Clock>,
+    /// The variables of this process.
+    pub environment: &'a HostEnvironment,
+    /// How long to wait for a lock.
+    pub lock_timeout: Duration,
+}
+
+impl Kitchen<'_> {
+    /// Returns the workspace path for reports.
+    pub(crate) fn target(&self) -> String {
+        self.fs.root().display().to_string()
+    }
+
+    /// Returns what masks text that is shown, with the values that the policy binds.
+    pub(crate) fn redactor(&self, policy: &PolicyState) -> Redactor {
+        Redactor::new(&bound_values(self.environment, policy))
+    }
+
+    /// Returns a path below the workspace as it is shown and fingerprinted: relative if it is inside.
+    pub(crate) fn shown_path(&self, path: &Path) -> String {
+        path.strip_prefix(self.fs.root()).unwrap_or(path).display().to_string()
+    }
+}
+
+/// Masks the words of a command, each for itself and as an argument of the others.
+pub(crate) fn masked(redactor: &Redactor, words: &[String]) -> Vec<String> {
+    redactor.redact_argv(words).iter().map(|word| word.as_str().to_owned()).collect()
+}
+
+/// Parses a path constant.
+pub(crate) fn rel(path: &str) -> RelPath {
+    path.parse().expect("paths in the program stay inside the workspace")
+}
