@@ -6,7 +6,8 @@
 //!
 //! [`plan`] creates a [`Plan`] from [`PlanFacts`]. [`Plan::to_call`] creates the pending [`Call`]. [`verify`] compares
 //! an approved call with a new plan; it is the only way to a [`VerifiedCall`], and nothing else is executed. Programs
-//! that are not calls, such as runtimes, pass [`plan_start`], which creates a [`VerifiedStart`] with the same checks.
+//! that are not calls, such as runtimes, pass [`plan_start`] or [`plan_crew_start`], which create a [`VerifiedStart`]
+//! with the same checks.
 //!
 //! ```
 //! use brigade_call::{CallStatus, Step};
@@ -78,7 +79,10 @@ pub use receipt::{
 pub use record::{ADOPTED_STATUS, NotACall, RECORD_VERSION, RecordVersion, STORED_BLOCKER};
 pub use report::{BatchLine, BatchRow, PassedOver};
 pub use shown::{Paths, shown_policy, shown_projections};
-pub use start::{NO_HOME, Objection, StartFacts, StartProgram, StartPurpose, VerifiedStart, plan_start};
+pub use start::{
+    CrewStart, NO_HOME, Objection, StartFacts, StartProgram, StartPurpose, VerifiedStart, plan_crew_start,
+    plan_start,
+};
 pub use status::{CallStatus, Step, WrongStep};
 pub use template::{Rendered, Template};
 pub use verify::{MovedProgram, Purpose, Refusal, Resume, VerifiedCall, verify, way_on};

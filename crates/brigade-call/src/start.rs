@@ -1,5 +1,5 @@
-//! The gate for programs that are not calls. Only a [`VerifiedStart`] can be started, and only [`plan_start`] creates
-//! one.
+//! The gate for programs that are not calls. Only a [`VerifiedStart`] can be started, and only [`plan_start`] and
+//! [`plan_crew_start`] create one.
 //!
 //! An MCP server that is asked for its list, a runtime, and a health command have no approval to compare with. The
 //! other checks are those of a plan, by the same functions:
@@ -13,6 +13,19 @@
 //! | what the policy decides on a call of the tool | yes | yes, with the sandbox of all entries that the process serves | on a script of the same level, source and capabilities that only reads | no: the policy decides which calls may use a runtime | no: merge and push have rules of their own |
 //! | the code that the command leads to can be bound | yes | yes, and each call compares what its approval binds with what was started | yes: what it told is kept until one of these files changes | no: no approval binds it | no: it stays open, and is the same for a whole service |
 //! | the pin | no: the list is what it is compared with | no: each call compares its own | no | no | no |
+//!
+//! Programs of the kitchen are approved with their PRD, as words or, where a shell reads them, as a text:
+//!
+//! | checked | [`Worker`](StartPurpose::Worker) | [`Verification`](StartPurpose::Verification), [`Test`](StartPurpose::Test), [`Setup`](StartPurpose::Setup), [`Notification`](StartPurpose::Notification) |
+//! | --- | --- | --- |
+//! | what is executed was approved, and is still that | yes | yes |
+//! | the words can be passed, and hold no secret | yes | yes |
+//! | they are no high risk | yes | yes, but a person approved what a shell or an interpreter reads in them |
+//! | the directory and the program are there | yes | yes |
+//! | the program is the one that was approved, and its bytes with `bind_workers` | yes | no: the words are approved |
+//! | what the policy decides: [`decide_crew`](brigade_policy::decide_crew) | yes: workers, permissions, effects, variables | yes: shell, effects |
+
+mod crew;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -28,6 +41,8 @@ use brigade_redact::{Redactor, is_secret_command};
 
 use crate::facts::DirectoryFact;
 
+pub use crew::{CrewStart, plan_crew_start};
+
 /// The purpose of a start that is not a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -42,6 +57,16 @@ pub enum StartPurpose {
     Serve,
     /// A health command checks a runtime.
     Health,
+    /// A worker of the kitchen makes an attempt, reviews or decides.
+    Worker,
+    /// A verification command of a task.
+    Verification,
+    /// The test command.
+    Test,
+    /// The setup of a new worktree.
+    Setup,
+    /// A person is notified.
+    Notification,
     /// Git makes the worktrees of the kitchen, and moves its branch.
     Git,
 }
@@ -131,6 +156,10 @@ pub enum Objection {
     Policy(Blocker),
     /// The code that the command leads to cannot be bound.
     Unbound(Blocker),
+    /// A person has not approved what would be executed.
+    NotApproved,
+    /// The program is not the one that was approved.
+    ProgramChanged,
 }
 
 /// The code of a program that is not found or not readable.
@@ -166,6 +195,8 @@ impl Objection {
                 "list its folder under `outside` in [paths] of .brigade/tools/policy.toml",
             ),
             Objection::Policy(blocker) | Objection::Unbound(blocker) => blocker.clone(),
+            Objection::NotApproved => Blocker::new("kitchen_not_approved", self.to_string()),
+            Objection::ProgramChanged => of_command("kitchen_program_changed"),
         }
     }
 }
@@ -194,6 +225,8 @@ impl fmt::Display for Objection {
             Objection::DirectoryMissing => f.write_str("cwd is no folder in the workspace"),
             Objection::DirectoryOutside => f.write_str("cwd leads out of the workspace"),
             Objection::Policy(blocker) | Objection::Unbound(blocker) => f.write_str(&blocker.message),
+            Objection::NotApproved => f.write_str("nobody has approved what would be executed"),
+            Objection::ProgramChanged => f.write_str("the program is not the one that was approved"),
         }
     }
 }

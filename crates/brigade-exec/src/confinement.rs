@@ -33,6 +33,19 @@ pub(crate) struct RunFolders<'a> {
     pub(crate) temporary: &'a Path,
     pub(crate) checkpoints: &'a Path,
     pub(crate) home: Option<&'a Path>,
+    /// A directory that is open although it may lie in a closed one.
+    pub(crate) work: Option<WorkFolder<'a>>,
+    /// Files of the workspace that stay closed to writing.
+    pub(crate) closed: &'a [PathBuf],
+}
+
+/// A directory of its own in which a program works.
+#[derive(Clone, Copy, Debug)]
+pub struct WorkFolder<'a> {
+    /// Where it is, without links.
+    pub path: &'a Path,
+    /// Whether the program may write there.
+    pub is_writable: bool,
 }
 
 /// The sandbox of a run.
@@ -88,7 +101,13 @@ pub(crate) fn confine(
     read.extend(health_of_runtimes(folders.workspace));
     let mut asked = named(&grants.write_paths, "write_paths");
     asked.extend(grants.workspace_write.then(|| folders.workspace.to_owned()));
+    let work_path = folders.work.map_or(folders.temporary, |work| work.path);
     let mut write = vec![folders.temporary.to_owned(), folders.checkpoints.to_owned()];
+    match folders.work {
+        Some(work) if work.is_writable => write.push(work.path.to_owned()),
+        Some(work) => read.push(work.path.to_owned()),
+        None => {}
+    }
     let mut kept = Kept::of(folders.workspace, &OWN_STATE);
     asked.retain(|path| !kept.keeps(path));
     let touches = |path: &PathBuf| kept.around(path, folders.workspace).is_some() || kept.is_inside(path);
@@ -117,7 +136,7 @@ pub(crate) fn confine(
         closed.write_only.extend(by_workspace.iter().cloned());
     }
     write.extend(by_workspace);
-    let own = [folders.temporary, folders.checkpoints];
+    let own = [folders.temporary, folders.checkpoints, work_path];
     let opened: Vec<PathBuf> = write.iter().filter(|path| !own.contains(&path.as_path())).cloned().collect();
     let is_opened = |path: &PathBuf| !kept.covers(path) && opened.iter().any(|open| path.starts_with(open));
     // The policy cannot open a repository's own directory.
@@ -133,6 +152,7 @@ pub(crate) fn confine(
         repositories.closed.into_iter().filter(|path| is_opened(path)).collect();
     if is_open {
         deny_write.extend(kept.entries);
+        deny_write.extend(folders.closed.iter().cloned());
     }
     let state = folders.workspace.join(STATE);
     let profile = SandboxProfile {

@@ -319,6 +319,8 @@ fn start<'e>(
         temporary: temporary.path(),
         checkpoints: &checkpoints,
         home: execution.environment.get("HOME").map(Path::new),
+        work: None,
+        closed: &[],
     };
     let closed = closed(execution.fs, &Opening::of(execution.call, execution.program), execution.directory)?;
     let is_closed = closed.is_some();

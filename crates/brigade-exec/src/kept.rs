@@ -93,6 +93,8 @@ pub fn prepare(keep: &Keep<'_>, logs: Logs) -> Result<Prepared, String> {
         temporary: temporary.path(),
         checkpoints: temporary.path(),
         home: keep.environment.get("HOME").map(Path::new),
+        work: None,
+        closed: &[],
     };
     let path = keep.program.path();
     let inside = path.strip_prefix(keep.fs.root()).ok().and_then(Path::to_str);

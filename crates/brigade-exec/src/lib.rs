@@ -1,7 +1,8 @@
 //! Runs a verified call and builds its receipt.
 //!
 //! Owns the environment of the child, the sandbox profile of a decision, masked logs and summaries, dropped
-//! checkpoints, and the receipt. Takes only a [`VerifiedCall`](brigade_call::VerifiedCall). Does not know the queue:
+//! checkpoints, and the receipt. Takes only a [`VerifiedCall`](brigade_call::VerifiedCall), or a
+//! [`VerifiedStart`](brigade_call::VerifiedStart). Does not know the queue:
 //! the caller of [`execute`] claims the call before, and records its end after.
 //!
 //! A program inherits only a few variables of its host, besides those that the policy binds or passes:
@@ -32,9 +33,11 @@ mod peer;
 mod program;
 mod receipt;
 mod run_files;
+mod started;
 mod talk;
 
 pub use check::{Told, check};
+pub use confinement::WorkFolder;
 pub use dropped::{BrokenCheckpoint, DroppedFile};
 pub use environment::HostEnvironment;
 pub use execute::{Execution, Finished, KeptWay, Logs, Progress, Way, execute};
@@ -48,4 +51,5 @@ pub use peer::{KeptPeer, Peer, Spoken};
 pub use program::{FileStamp, KnownDigests, OpenedProgram};
 pub use receipt::{RunPaths, with_checkpoints};
 pub use run_files::{Drops, RunFiles, left_drops};
+pub use started::{EndedStart, Started, run_started};
 pub use talk::{Talk, talk};

@@ -57,6 +57,8 @@ pub fn talk(talk: &Talk<'_>, sink: &mut dyn Sink, peer: &mut dyn Peer) -> Spoken
         temporary: temporary.path(),
         checkpoints: temporary.path(),
         home: talk.environment.get("HOME").map(Path::new),
+        work: None,
+        closed: &[],
     };
     let mut spec = Spec::new(talk.program.program().clone(), start.directory());
     spec.argv = start.argv().words().iter().map(Into::into).collect();

@@ -291,7 +291,7 @@ pub fn refusals(state: &PolicyState, facts: &CallFacts<'_>, environment: &dyn En
 }
 
 /// Returns the terms under which the call would run, without applying the rules.
-fn terms(state: &PolicyState, facts: &CallFacts<'_>) -> Decision {
+pub(crate) fn terms(state: &PolicyState, facts: &CallFacts<'_>) -> Decision {
     let nothing = Policy::default();
     let policy = state.policy().unwrap_or(&nothing);
     let (effective_timeout, timeout_source) = match (facts.timeout, &policy.max_timeout) {

@@ -72,6 +72,7 @@
 
 mod auto_approve;
 mod blocker;
+mod crew;
 mod decision;
 pub mod document;
 mod effects;
@@ -85,6 +86,7 @@ mod ruling;
 
 pub use auto_approve::{Asked, AutoApprove, Gate, NotCovered, RuleReport, Rules, covering, covers};
 pub use blocker::Blocker;
+pub use crew::{CrewFacts, CrewWork, decide_crew};
 pub use decision::{
     Access, DEFAULT_MAX_OUTPUT_BYTES, DEFAULT_TIMEOUT_SECONDS, Decision, Explanation, Grants, SandboxRequest,
     TimeoutSource, decide, explain, invalid, refusals, step_to_correct,
