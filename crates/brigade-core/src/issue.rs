@@ -94,8 +94,9 @@ impl fmt::Display for ConfigIssue {
             write!(f, "{}: ", crate::text::escape_terminal(field))?;
         }
         f.write_str(&self.message)?;
-        if let Some(hint) = &self.hint {
-            write!(f, " ({hint})")?;
+        // A step is what a face proposes: it stands in `help`, in the words of that face.
+        if let Some(advice) = self.hint.as_ref().filter(|hint| hint.step().is_none()) {
+            write!(f, " ({advice})")?;
         }
         Ok(())
     }

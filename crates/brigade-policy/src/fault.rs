@@ -172,7 +172,7 @@ impl ErrorLine {
         ErrorLine { text, fault }
     }
 
-    /// Returns the text, with the place before it and the hint behind it.
+    /// Returns the text, with the place before it and advice behind it. A next step is only in the fault.
     pub fn as_str(&self) -> &str {
         &self.text
     }

@@ -12,7 +12,7 @@ use brigade_catalog::{Family, Level, Runtime, Runtimes as RuntimeFile, Tool, sta
 use brigade_core::{ConfigIssue, NextStep, Severity, text::escape_terminal};
 use brigade_doctor::{config_record, needed_runtime, not_usable};
 use brigade_facts::{Config, read_config, read_user_runtimes, unreadable};
-use brigade_policy::{Blocker, ErrorLine};
+use brigade_policy::{Blocker, Diagnosis, ErrorLine};
 use brigade_runtime::{Checks, Host, RuntimeFacts, StateCounts, Supervisor};
 use brigade_upkeep::{STATE, find_runtime, machine_of};
 
@@ -59,7 +59,11 @@ impl Runtimes {
     /// Returns file errors.
     pub fn list(&self) -> Result<RuntimeListReport, Error> {
         let summary = look_at_runtimes(&self.room, Checks::Skip)?;
-        Ok(RuntimeListReport { schema: RuntimeListReport::SCHEMA, summary })
+        Ok(RuntimeListReport {
+            schema: RuntimeListReport::SCHEMA,
+            diagnosis: diagnosis(&self.room, &summary),
+            summary,
+        })
     }
 
     /// Lists the runtimes and their health. Runs the health commands of running runtimes.
@@ -68,7 +72,11 @@ impl Runtimes {
     /// Returns file errors.
     pub fn status(&self) -> Result<RuntimeStatusReport, Error> {
         let summary = look_at_runtimes(&self.room, Checks::Run)?;
-        Ok(RuntimeStatusReport { schema: RuntimeStatusReport::SCHEMA, summary })
+        Ok(RuntimeStatusReport {
+            schema: RuntimeStatusReport::SCHEMA,
+            diagnosis: diagnosis(&self.room, &summary),
+            summary,
+        })
     }
 
     /// Diagnoses the runtimes. Runs the health commands of running runtimes.
@@ -77,7 +85,12 @@ impl Runtimes {
     /// Returns file errors.
     pub fn doctor(&self, strictness: Strictness) -> Result<RuntimeHealthReport, Error> {
         let summary = look_at_runtimes(&self.room, Checks::Run)?;
-        Ok(RuntimeHealthReport { schema: RuntimeHealthReport::SCHEMA, summary, strictness })
+        Ok(RuntimeHealthReport {
+            schema: RuntimeHealthReport::SCHEMA,
+            diagnosis: diagnosis(&self.room, &summary),
+            summary,
+            strictness,
+        })
     }
 
     /// Shows one runtime, in the form of a list with one entry. Runs no health command.
@@ -110,10 +123,16 @@ impl Runtimes {
             runtime: Box::new(
                 facts.first().map(|facts| runtime_status(&self.room, facts)).unwrap_or_default(),
             ),
+            diagnosis: diagnosis(&self.room, &summary),
             summary,
             error: Unfilled::default(),
         })
     }
+}
+
+/// Returns what is wrong with the file, and what to do.
+fn diagnosis(room: &Room, summary: &RuntimesSummary) -> Option<Diagnosis> {
+    load::diagnosis(room, &summary.errors)
 }
 
 fn look_at_runtimes(room: &Room, checks: Checks) -> Result<RuntimesSummary, Error> {

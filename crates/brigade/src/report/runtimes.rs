@@ -56,6 +56,9 @@ pub struct RuntimeListReport {
     /// The runtimes.
     #[serde(flatten)]
     pub summary: RuntimesSummary,
+    /// Where and why the file is wrong, and what to do; absent without errors.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub diagnosis: Option<Diagnosis>,
 }
 
 impl Report for RuntimeListReport {
@@ -77,6 +80,9 @@ pub struct RuntimeStatusReport {
     /// The runtimes.
     #[serde(flatten)]
     pub summary: RuntimesSummary,
+    /// Where and why the file is wrong, and what to do; absent without errors.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub diagnosis: Option<Diagnosis>,
 }
 
 impl Report for RuntimeStatusReport {
@@ -108,6 +114,9 @@ pub struct RuntimeHealthReport {
     /// The runtimes and their issues.
     #[serde(flatten)]
     pub summary: RuntimesSummary,
+    /// Where and why the file is wrong, and what to do; absent without errors.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub diagnosis: Option<Diagnosis>,
     /// Whether issues fail the command; not in the document.
     #[serde(skip)]
     pub strictness: Strictness,
@@ -135,6 +144,9 @@ pub struct RuntimeReport {
     /// The list with this runtime.
     #[serde(flatten)]
     pub summary: RuntimesSummary,
+    /// Where and why the file is wrong, and what to do; absent without errors.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub diagnosis: Option<Diagnosis>,
     /// The runtime; `null` when no runtime has this id.
     pub runtime: Box<RuntimeStatus>,
     /// Why no runtime was found, with suggestions.
