@@ -100,6 +100,7 @@ codes! {
     USAGE = "usage": "The request is not valid.";
     TARGET_UNUSABLE = "target_unusable": "The target is not a directory that can be opened.";
     FILE_EXISTS = "file_exists": "The file to be created exists already.";
+    WORKSPACE_NESTED = "workspace_nested": "The new workspace lies within another one. This is a warning.";
     STATUS_UNKNOWN = "status_unknown": "There is no such status.";
     FILTER_UNKNOWN = "filter_unknown": "No area, issue type, tool or runtime has this name.";
     REASON_NEEDED = "reason_needed": "The decision needs a reason.";

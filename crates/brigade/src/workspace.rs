@@ -32,7 +32,12 @@ use crate::state::State;
 use brigade_core::codes;
 
 /// The directory that marks a workspace.
-const MARKER: &str = ".brigade";
+pub(crate) const MARKER: &str = ".brigade";
+
+/// Opens a directory if it holds a workspace.
+pub(crate) fn marked(folder: &Path) -> Option<DiskFs> {
+    DiskFs::open(folder).ok().filter(|fs| fs.exists(&rel(MARKER)).unwrap_or(false))
+}
 
 /// An open workspace, with one handle of operations per subject. Clones share caches.
 ///
@@ -73,10 +78,7 @@ impl Workspace {
             if folder == start && workspace.room.fs.exists(&rel(MARKER))? {
                 break;
             }
-            let candidate = DiskFs::open(folder);
-            if let Ok(fs) = candidate
-                && fs.exists(&rel(MARKER)).unwrap_or(false)
-            {
+            if let Some(fs) = marked(folder) {
                 return Ok(Workspace::over(Arc::new(fs), env));
             }
         }

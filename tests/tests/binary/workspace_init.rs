@@ -45,6 +45,44 @@ fn a_failed_init_leaves_nothing() {
 }
 
 #[test]
+fn a_workspace_within_another_one_is_said_to_be_one() {
+    let workspace = TempWorkspace::empty();
+    let brigade = Brigade::new(&workspace);
+    let first = brigade.run(["tools", "init", "--empty", "--json"]);
+    first.assert_code(0);
+    assert!(first.stdout_text().contains("\"workspace_above\": null"), "{first}");
+    let root = workspace.join("").canonicalize().expect("it is there");
+    for inner in ["sub", "deep/er"] {
+        std::fs::create_dir_all(workspace.join(inner)).expect("it can be made");
+    }
+
+    let made = brigade.run(["tools", "init", "--empty", "--target", "sub"]);
+    made.assert_code(0);
+    let said = made.stderr_text();
+    assert_eq!(said.matches("workspace_nested").count(), 1, "{made}");
+    let above = format!("lies in the workspace `{}`", root.display());
+    let way_out = format!("remove `{}`", root.join("sub/.brigade").display());
+    let unfolded = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(unfolded.contains(&above) && unfolded.contains(&way_out), "{made}");
+    // It is one already, so nothing new is said.
+    let again = brigade.run(["tools", "init", "--empty", "--force", "--target", "sub"]);
+    again.assert_code(0);
+    assert!(!again.stderr_text().contains("workspace_nested"), "{again}");
+
+    let document = brigade.run(["tools", "policy", "init", "--json", "--target", "deep/er"]);
+    document.assert_code(0);
+    let json: serde_json::Value = serde_json::from_str(&document.stdout_text()).expect("JSON");
+    let nested = &json["workspace_above"];
+    assert_eq!(nested["target"], serde_json::json!(root), "{json:#}");
+    assert!(nested["message"].as_str().is_some_and(|message| message.contains(&above)), "{json:#}");
+    assert!(nested["help"].as_str().is_some_and(|help| help.contains("deep/er/.brigade")), "{json:#}");
+
+    let refused = brigade.run(["tools", "init", "--target", "sub"]);
+    refused.assert_code(2);
+    assert!(!refused.stderr_text().contains("workspace_nested"), "{refused}");
+}
+
+#[test]
 fn lines_of_any_bytes_are_kept_in_the_ignore_file() {
     let workspace = TempWorkspace::empty();
     let mine = b"caf\xe9/\n\xff\xfe\x00\x80\n";

@@ -1,6 +1,7 @@
 //! The report of `init`.
 
-use brigade::InitReport;
+use brigade::core::Severity;
+use brigade::{Fault, InitReport, codes};
 
 use crate::render::View;
 use crate::render::page::Page;
@@ -14,6 +15,11 @@ impl View for InitReport {
         }
         if 0 < self.tool_count || self.gitignore != "skipped" {
             page.data.field("gitignore", &self.gitignore);
+        }
+        if let Some(above) = &self.workspace_above {
+            let fault =
+                Fault::new(codes::WORKSPACE_NESTED.as_str(), &above.message).severity(Severity::Warning);
+            page.trouble.fault(fault.help(above.help.clone()));
         }
         page.next(&self.next_command.to_string());
     }
