@@ -21,6 +21,8 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use brigade_catalog::{Catalog, Tool};
 use brigade_core::Timestamp;
 
+pub use files::shell_words;
+
 use crate::{ConfigFile, Issue, IssueType, Snapshot, ToolIssues, ToolState, source_item_key};
 
 /// Lists every issue of a workspace.

@@ -39,7 +39,7 @@ mod request;
 mod sarif;
 mod waiting;
 
-pub use diagnose::{diagnose, diagnose_tool};
+pub use diagnose::{diagnose, diagnose_tool, shell_words};
 pub use inbox::{
     INBOX_SOURCE, Import, InboxItem, InboxMetadata, InboxRow, RowStatus, import, source_item_key,
 };

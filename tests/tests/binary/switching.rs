@@ -105,6 +105,14 @@ fn a_command_that_is_never_bound_and_one_for_a_shell_are_issues() {
     assert_eq!((unbound.len(), &unbound[0]["tool_id"]), (1, &json!("lib")), "{unbound:#?}");
     let pipe = issues_of(&site, "shell_words");
     assert_eq!((pipe.len(), &pipe[0]["tool_id"]), (1, &json!("pipe")), "{pipe:#?}");
+    // Whoever plans a call is told, too, and it blocks nothing.
+    let said = format!("pipe: {}", pipe[0]["detail"].as_str().unwrap());
+    site.workspace.write("schemas/tool.json", "{}");
+    let planned = site.json(["call", "plan", "pipe"]).expect(0);
+    assert_eq!((&planned["warnings"], &planned["blockers"]), (&json!([said]), &json!([])), "{planned:#}");
+    let shown = site.tools(["call", "plan", "pipe"]);
+    assert!(shown.stderr_text().contains(&format!("note: {said}")), "{shown}");
+    assert_eq!(site.json(["call", "plan", "lib"]).json["warnings"], json!([]));
 }
 
 #[test]
@@ -140,6 +148,33 @@ fn next_steps_stand_in_help_and_never_in_brackets() {
     }
     let profile = site.tools(["profile", "show", "nope"]);
     assert!(profile.stderr_text().ends_with("help: brigade tools profile list\n"), "{profile}");
+}
+
+#[test]
+fn errors_of_a_document_hold_no_next_step() {
+    let site = Site::empty();
+    site.json(["init", "--empty"]).expect(0);
+    for (words, code) in [
+        (&["runtime", "doctor"][..], 1),
+        (&["runtime", "list"], 1),
+        (&["runtime", "status"], 1),
+        (&["policy", "show"], 1),
+    ] {
+        let document = site.json(words).expect(code);
+        let errors = document["errors"].to_string();
+        assert!(errors.contains(".toml") && !errors.contains("brigade tools "), "{words:?}: {errors}");
+        assert!(document["help"].as_str().unwrap().ends_with(" init"), "{words:?}: {document:#}");
+        assert!(document["code"].is_string() && document["labels"].is_array(), "{document:#}");
+    }
+    site.workspace
+        .write(".brigade/tools/runtimes.toml", "[[runtime]]\nid = \"a\"\ncommand = \"sh x\"\nprot = 1\n");
+    let broken = site.json(["runtime", "doctor"]).expect(1);
+    assert!(broken["errors"].to_string().contains("this required field is missing"), "{broken:#}");
+    assert_eq!(broken["labels"][0]["line"], json!(1), "{broken:#}");
+    site.workspace
+        .write(".brigade/tools/runtimes.toml", "[[runtime]]\nid = \"a\"\nname = \"A\"\ncommand = \"true\"\n");
+    let sound = site.json(["runtime", "doctor"]).expect(0);
+    assert!(sound.get("help").is_none() && sound.get("code").is_none(), "{sound:#}");
 }
 
 #[test]

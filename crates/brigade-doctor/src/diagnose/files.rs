@@ -106,18 +106,14 @@ pub(super) fn command(tool: &Tool, files: &ToolFiles, is_code_refused: bool, fou
         let issue = issue.subject("script").evidence(of_path("not found", Some(script)));
         found.push(by_installing(tool, issue));
     }
-    let ending = if tool.argument_template.is_empty() { Ending::Complete } else { Ending::ArgumentsFollow };
+    let ending = Ending::of(tool);
     for code in never_bound(&argv) {
         let issue = Issue::of_tool(IssueType::CodeNotBound, tool, "command", code.to_string());
         found.push(issue.subject("code").evidence(format!("{code:?}")));
     }
     let risks = Risks::of(&argv, ending);
-    let of_shell = argv.args().iter().find(|word| SHELL_WORDS.contains(&word.as_str()));
-    found.extend(of_shell.filter(|_| risks.high.is_none()).map(|word| {
-        let program = shown(argv.program());
-        let detail = format!("no shell reads the command, so `{word}` is an argument of `{program}`");
-        Issue::of_tool(IssueType::ShellWords, tool, "command", detail)
-    }));
+    let of_shell = shell_words_in(&argv, &risks);
+    found.extend(of_shell.map(|detail| Issue::of_tool(IssueType::ShellWords, tool, "command", detail)));
     found.extend(risks.high.map(|(detail, evidence)| {
         Issue::of_tool(IssueType::HighRiskCommand, tool, "command", format!("command: {detail}"))
             .evidence(evidence)
@@ -127,6 +123,21 @@ pub(super) fn command(tool: &Tool, files: &ToolFiles, is_code_refused: bool, fou
             Issue::of_tool(IssueType::InlineCode, tool, "command", format!("command: {detail}"))
         }),
     );
+}
+
+/// Says that a word of a tool's command means something only to a shell, which never reads it.
+///
+/// `None` if there is no such word, or if the command is refused because of what it hides.
+pub fn shell_words(tool: &Tool) -> Option<String> {
+    let argv = Argv::parse(tool.command.as_deref()?).ok()?;
+    shell_words_in(&argv, &Risks::of(&argv, Ending::of(tool)))
+}
+
+fn shell_words_in(argv: &Argv, risks: &Risks) -> Option<String> {
+    let word = argv.args().iter().find(|word| SHELL_WORDS.contains(&word.as_str()))?;
+    let program = shown(argv.program());
+    let detail = || format!("no shell reads the command, so `{word}` is an argument of `{program}`");
+    risks.high.is_none().then(detail)
 }
 
 /// Says that a program is not there, and why if its path is for a shell.
@@ -162,6 +173,12 @@ pub(super) fn shown(name: &str) -> String {
 enum Ending {
     Complete,
     ArgumentsFollow,
+}
+
+impl Ending {
+    fn of(tool: &Tool) -> Ending {
+        if tool.argument_template.is_empty() { Ending::Complete } else { Ending::ArgumentsFollow }
+    }
 }
 
 /// What a command line hides or holds.
