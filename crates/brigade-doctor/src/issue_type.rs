@@ -243,7 +243,7 @@ issue_types! {
             "It cannot be called until it is in the catalog.", Remedy::Object(NextStep::TryImportMcp);
         McpContractDiffers = "mcp_contract_differs", Warning, "The input schema differs from the server's",
             "Calls are checked against the stored schema, and the server may refuse them. Review the schema and queue calls again.",
-            Remedy::Tool(NextStep::DescribeToolLive);
+            Remedy::Edit;
         ToolReadsUnbound = "tool_reads_unbound", Warning, "The last run loaded code that no approval binds",
             "The code can change between approval and run. Declare it as `code` of the entry, which ends approvals of the tool's calls.",
             Remedy::Tool(NextStep::DeclareUsed);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use brigade_catalog::{Catalog, Tool};
 use brigade_core::text::{escape_terminal, short};
-use brigade_core::{Json, NextStep};
+use brigade_core::{Json, NextStep, Place};
 use brigade_fs::FsError;
 
 use crate::asking::Silence;
@@ -218,10 +218,8 @@ fn live_tool(
     };
     if 1 < found.len() {
         let message = format!("the server lists it {} times, so it is never called", found.len());
-        issues.push(LiveIssue {
-            hint: Some(NextStep::DescribeToolLive(tool.id.to_string()).into()),
-            ..issue("mcp_tool_duplicate", &mcp.server, Some(&mcp.tool), message)
-        });
+        // Only the author of the server can mend it.
+        issues.push(issue("mcp_tool_duplicate", &mcp.server, Some(&mcp.tool), message));
         return line;
     }
     if let Some(pin) = pin {
@@ -239,7 +237,7 @@ fn live_tool(
     if !line.contract_changes.is_empty() {
         issues.push(LiveIssue {
             changes: line.contract_changes.clone(),
-            hint: Some(NextStep::DescribeToolLive(tool.id.to_string()).into()),
+            hint: Some(NextStep::Edit(schema_of(tool)).into()),
             ..issue(
                 "mcp_contract_differs",
                 &mcp.server,
@@ -252,6 +250,14 @@ fn live_tool(
         });
     }
     line
+}
+
+/// Returns the place of the stored schema: its file, else the entry.
+fn schema_of(tool: &Tool) -> Place {
+    match &tool.input_schema_path {
+        Some(path) => Place::file(path),
+        None => tool.place_of("input_schema_path"),
+    }
 }
 
 /// Lists how the schema that a server lists differs from the stored one.

@@ -38,6 +38,11 @@ fn a_contract_is_compared_with_what_the_server_lists() {
     let described = site.json(["describe", "say", "--live"]).expect(1);
     assert_eq!(codes(&described["live"]["issues"]), ["mcp_contract_differs", "[mcp_tool_new]"]);
     assert!(described["live"]["tools"][0]["contract_changes"][0].as_str().unwrap().contains("note"));
+    // The command does not propose itself: the schema is what can be mended.
+    let hint = described["live"]["issues"][0]["hint"].as_str().unwrap();
+    assert!(hint.contains("schemas/tool.json") && !hint.contains("--live"), "{hint}");
+    let shown = site.tools(["describe", "say", "--live"]);
+    assert!(!shown.stdout_text().contains("--live") && !shown.stderr_text().contains("--live"), "{shown}");
     let contracts = site.json(["contracts", "--live"]).expect(1);
     assert_eq!(contracts["live"]["issues"], described["live"]["issues"]);
     assert_eq!(site.json(["contracts"]).expect(0)["live"], json!(null));
