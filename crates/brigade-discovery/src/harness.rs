@@ -8,6 +8,7 @@ mod table;
 use crate::client::{Client, Files, Format, Scope, client, moved};
 use crate::program::Program;
 use crate::spelling::Spelling;
+use crate::switches::SwitchFile;
 use table::HARNESSES;
 
 /// For whom a file is.
@@ -153,6 +154,8 @@ pub struct Harness {
     pub natives: &'static [&'static str],
     /// Whether it is shown only where it is found: a home of skills, but no agent program of the table.
     pub is_guest: bool,
+    /// Files that list servers which the program does not start.
+    pub switches: &'static [SwitchFile],
     more: &'static [Config],
     spelling: &'static Spelling,
 }

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use brigade_discovery::{
     At, Config, DiscoveredEntry, DiscoveryIssue, Extent, FileState, Harness, HarnessFiles, Inventory,
-    IssueCode, Launches, Place, Reading, Scope, Source, harnesses, natives, read_config,
+    IssueCode, Launches, Place, Platform, Reading, Scope, Source, SwitchFile, harnesses, natives,
+    read_config, read_switches,
 };
 
 pub use machine::Machine;
@@ -70,6 +71,7 @@ pub fn discover(machine: &Machine<'_>, look: &Look) -> Discovered {
         told: HashSet::new(),
         rows: Vec::new(),
         last: None,
+        switched_off: HashSet::new(),
     };
     let mut found = Vec::new();
     let is_wanted = |harness: &&Harness| {
@@ -106,6 +108,8 @@ struct Hunt<'h> {
     rows: Vec<FileState>,
     /// The file that was read last: some have parts for two scopes.
     last: Option<(PathBuf, Looked)>,
+    /// The servers that the harness does not start, by name.
+    switched_off: HashSet<String>,
 }
 
 impl Hunt<'_> {
@@ -126,6 +130,10 @@ impl Hunt<'_> {
 
     fn harness(&mut self, harness: &'static Harness, shown_by: Option<&Path>) {
         let mut seen: HashSet<(PathBuf, Extent)> = HashSet::new();
+        self.switched_off.clear();
+        if self.look.source.is_none_or(|wanted| wanted == LookFor::Mcp) {
+            harness.switches.iter().for_each(|file| self.switches(harness, file));
+        }
         for config in harness.configs() {
             if self.is_wanted(LookFor::Mcp, config.extent) {
                 self.config(harness, &config, &mut seen);
@@ -140,9 +148,7 @@ impl Hunt<'_> {
     }
 
     fn config(&mut self, harness: &'static Harness, config: &Config, seen: &mut HashSet<(PathBuf, Extent)>) {
-        let paths = config
-            .files
-            .paths(brigade_discovery::Platform::of_this_build(), |name| self.machine.variable(name));
+        let paths = config.files.paths(Platform::of_this_build(), |name| self.machine.variable(name));
         for path in paths {
             let Some(spot) = self.machine.spot(&path, config.extent) else { continue };
             // Where the home directory is the workspace, its files are those of the user.
@@ -208,7 +214,8 @@ impl Hunt<'_> {
             Looked::Absent => self.row(&spot.path, config.extent, LookFor::Mcp, "absent", 0, None),
             Looked::Unreadable(why) => self.unreadable(&source, &spot.path, LookFor::Mcp, why.clone()),
             Looked::Read { bytes, .. } => {
-                let reading = read_config(&source, config, bytes);
+                let mut reading = read_config(&source, config, bytes);
+                reading.switch_off(&self.switched_off);
                 let (count, broken) = (reading.entries.len(), reading.broken);
                 let status = if broken.is_some() { "broken" } else { "read" };
                 self.row(&spot.path, config.extent, LookFor::Mcp, status, count, broken);
@@ -216,6 +223,25 @@ impl Hunt<'_> {
             }
         }
         self.last = Some((spot.path.clone(), looked));
+    }
+
+    /// Reads which servers a harness does not start. A file that is not there has no row: it defines nothing.
+    fn switches(&mut self, harness: &'static Harness, file: &SwitchFile) {
+        for path in file.files.paths(Platform::of_this_build(), |name| self.machine.variable(name)) {
+            let Some(spot) = self.machine.spot(&path, file.extent) else { continue };
+            let source = source(harness, file.extent, &spot.shown, &self.machine.workspace);
+            match self.machine.read(&spot, SwitchFile::LIMIT) {
+                Looked::Absent => {}
+                Looked::Unreadable(why) => self.unreadable(&source, &spot.path, LookFor::Mcp, why),
+                Looked::Read { bytes, .. } => {
+                    let read = read_switches(&source, file, &bytes);
+                    let status = if read.broken.is_some() { "broken" } else { "read" };
+                    self.row(&spot.path, file.extent, LookFor::Mcp, status, 0, read.broken);
+                    self.switched_off.extend(read.names);
+                    read.issues.into_iter().for_each(|issue| self.tell(issue));
+                }
+            }
+        }
     }
 
     fn take(&mut self, reading: Reading) {

@@ -200,6 +200,13 @@ fn entries_say_what_the_files_say() {
     assert_eq!((&python["timeout"], &python["cwd"]), (&json!(15), &json!("./mcp-servers/python")));
     assert_eq!(python["unresolved"], json!(["${EXTERNAL_API_KEY}", "$DB_CONNECTION_STRING"]));
     assert_eq!(entry(&found, "mcp:streaming@gemini/user")["enabled"], false);
+    // Copilot lists what it does not start in another file.
+    let of_copilot = entry(&found, "mcp:context7@copilot/user");
+    assert_eq!(
+        (&of_copilot["enabled"], &of_copilot["origins"][0]["enabled"]),
+        (&json!(false), &json!(false))
+    );
+    assert_eq!(status(&found, "copilot", ".copilot/settings.json"), "read");
     assert_eq!(entry(&found, "mcp:streaming@gemini/user")["timeout"], json!(0.5));
     assert_eq!(entry(&found, "mcp:local-db")["literal_secrets"], json!(["env.DB_PASSWORD"]));
     let pdf = entry(&found, "skill:pdf-tools");

@@ -4,9 +4,19 @@ use super::{Config, Extent, Harness, Holds, Place, Shelf, Syntax, WORKSPACE, Way
 use crate::client::{Files, Format, Grade};
 use crate::program::Program;
 use crate::spelling::{self, Spelling};
+use crate::switches::SwitchFile;
 
 const fn of(program: Program, spelling: &'static Spelling) -> Harness {
-    Harness { program, folders: &[], shelves: &[], natives: &[], is_guest: false, more: &[], spelling }
+    Harness {
+        program,
+        folders: &[],
+        shelves: &[],
+        natives: &[],
+        is_guest: false,
+        switches: &[],
+        more: &[],
+        spelling,
+    }
 }
 
 const fn json(extent: Extent, files: Files, spelling: &'static Spelling) -> Config {
@@ -27,6 +37,10 @@ const fn commented(config: Config) -> Config {
 
 const fn program(extent: Extent, files: Files) -> Config {
     Config { place: Place::Program, ..json(extent, files, &spelling::COMMON) }
+}
+
+const fn switch(extent: Extent, files: Files) -> SwitchFile {
+    SwitchFile { extent, files, key: "disabledMcpServers" }
 }
 
 const fn skills(extent: Extent, path: &'static str) -> Shelf {
@@ -180,6 +194,21 @@ pub(super) const HARNESSES: &[Harness] = &[
         shelves: &[
             user_skills("~/.copilot/skills").moved_by("COPILOT_HOME", "~/.copilot"),
             project_skills(".github/skills"),
+        ],
+        // cli-config-dir-reference. The lists add up, and a repository cannot take a name out.
+        switches: &[
+            switch(
+                Extent::User,
+                Files::same(&["~/.copilot/settings.json"], Grade::Vendor)
+                    .moved_by("COPILOT_HOME", "~/.copilot"),
+            ),
+            switch(
+                Extent::Project,
+                Files::same(
+                    &[".github/copilot/settings.json", ".github/copilot/settings.local.json"],
+                    Grade::Vendor,
+                ),
+            ),
         ],
         ..of(Program::COPILOT, &spelling::COPILOT)
     },

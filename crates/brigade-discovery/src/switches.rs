@@ -1,0 +1,135 @@
+//! Lists of servers that a program does not start, in a file beside those that define them.
+
+use std::collections::HashSet;
+
+use brigade_core::json::PlacedObject;
+use brigade_core::{Dialect, Json};
+
+use crate::client::Files;
+use crate::edit::{At, decode, is_blank};
+use crate::found::{DiscoveryIssue, IssueCode};
+use crate::harness::Extent;
+use crate::read::{MOST_ENTRIES, Reading, Source};
+
+/// A file that lists servers by name which its program does not start, whoever defines them.
+#[derive(Clone, Copy, Debug)]
+pub struct SwitchFile {
+    /// For whom it is.
+    pub extent: Extent,
+    /// Where it is: JSON with comments and trailing commas.
+    pub files: Files,
+    /// The key of the list.
+    pub(crate) key: &'static str,
+}
+
+impl SwitchFile {
+    /// How many bytes of the file are read at most.
+    pub const LIMIT: u64 = 1 << 20;
+}
+
+/// What such a file says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SwitchedOff {
+    /// Where the file is not what it should be; `None` if it could be read.
+    pub broken: Option<At>,
+    /// The names of the servers.
+    pub names: HashSet<String>,
+    /// What people should know.
+    pub issues: Vec<DiscoveryIssue>,
+}
+
+/// Reads which servers a file switches off. Nothing else of the file is kept.
+pub fn read_switches(source: &Source<'_>, file: &SwitchFile, bytes: &[u8]) -> SwitchedOff {
+    let broken = |at: At, message: String| {
+        let Reading { broken, issues, .. } = source.broken(at, &message);
+        SwitchedOff { broken, issues, ..SwitchedOff::default() }
+    };
+    let text = match decode(bytes) {
+        Ok(text) => text.trim_start_matches('\u{feff}'),
+        Err(refused) => {
+            return broken(refused.at().unwrap_or(At { line: 1, column: 1 }), refused.to_string());
+        }
+    };
+    if is_blank(text) {
+        return SwitchedOff::default();
+    }
+    let root = match PlacedObject::parse(text.as_bytes(), Dialect::WithComments) {
+        Ok(root) => root,
+        Err(error) => return broken(At { line: error.line, column: error.column }, error.kind.to_string()),
+    };
+    let Some(list) = root.all(file.key).last() else { return SwitchedOff::default() };
+    let value = Json::parse_bytes(&text.as_bytes()[list.value_at.clone()], Dialect::WithComments);
+    let listed = value.ok().and_then(|value| names(&value));
+    let Some(names) = listed else {
+        let message = format!("`{}` is not a list of names", file.key);
+        let at = crate::edit::at(text, list.value_at.start);
+        let issues = vec![source.issue(IssueCode::FieldInvalid, message, Some(at))];
+        return SwitchedOff { issues, ..SwitchedOff::default() };
+    };
+    SwitchedOff { names, ..SwitchedOff::default() }
+}
+
+fn names(value: &Json) -> Option<HashSet<String>> {
+    let listed = value.as_array()?.iter().take(MOST_ENTRIES);
+    listed.map(|name| name.as_str().map(str::to_owned)).collect()
+}
+
+impl Reading {
+    /// Notes that the program does not start these servers, whatever their entries say.
+    pub fn switch_off(&mut self, names: &HashSet<String>) {
+        for entry in self.entries.iter_mut().filter(|entry| names.contains(&entry.name)) {
+            entry.enabled = false;
+            entry.origins.iter_mut().for_each(|origin| origin.enabled = false);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{harness, read_config};
+
+    fn copilot() -> Source<'static> {
+        let harness = harness("copilot").unwrap();
+        Source { harness, extent: Extent::User, path: "/h/.copilot/settings.json", workspace: "/w" }
+    }
+
+    #[track_caller]
+    fn check(text: &str, names: &[&str], issues: &[&str]) {
+        let source = copilot();
+        let read = read_switches(&source, &source.harness.switches[0], text.as_bytes());
+        let names: HashSet<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        assert_eq!(read.names, names, "{text}");
+        let said: Vec<&str> = read.issues.iter().map(|issue| issue.message.as_str()).collect();
+        assert_eq!(said, issues, "{text}");
+    }
+
+    #[test]
+    fn only_a_list_of_names_switches_off() {
+        check("", &[], &[]);
+        check("{}", &[], &[]);
+        check(
+            "\u{feff}{\n  // mine\n  \"disabledMcpServers\": [\"a\", \"b\",],\n  \"model\": \"x\",\n}",
+            &["a", "b"],
+            &[],
+        );
+        check(r#"{"disabledMcpServers": ["a"], "disabledMcpServers": []}"#, &[], &[]);
+        let no_list = "`disabledMcpServers` is not a list of names";
+        check(r#"{"disabledMcpServers": "a"}"#, &[], &[no_list]);
+        check(r#"{"disabledMcpServers": ["a", 1]}"#, &[], &[no_list]);
+        let source = copilot();
+        let broken = read_switches(&source, &source.harness.switches[0], b"{\"disabledMcpServers\": [");
+        assert!(broken.broken.is_some() && broken.names.is_empty() && broken.issues.len() == 1, "{broken:?}");
+    }
+
+    #[test]
+    fn a_server_that_is_switched_off_is_disabled_with_its_origin() {
+        let source = copilot();
+        let text = br#"{"mcpServers": {"a": {"command": "x"}, "b": {"command": "x"}}}"#;
+        let mut reading = read_config(&source, &source.harness.configs()[0], text);
+        reading.switch_off(&HashSet::from(["b".to_owned(), "c".to_owned()]));
+        let enabled: Vec<(bool, bool)> =
+            reading.entries.iter().map(|entry| (entry.enabled, entry.origins[0].enabled)).collect();
+        assert_eq!(enabled, [(true, true), (false, false)]);
+    }
+}
