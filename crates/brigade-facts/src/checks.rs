@@ -55,6 +55,17 @@ pub struct KeptCheck {
     pub version: Option<String>,
     /// The files that it was started from, its program first.
     files: Vec<Stamp>,
+    /// The programs of the tools that it was asked about, by their words in commands, as they were then: `None` if
+    /// they were not there. A tool that was installed since is another one than was asked about.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    programs: BTreeMap<String, Option<Stamp>>,
+}
+
+/// The program of a tool's command, as it is now.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolProgram {
+    word: String,
+    stamp: Option<Stamp>,
 }
 
 /// A file as it was.
@@ -123,6 +134,14 @@ impl KeptChecks {
         self.commands.insert(command.to_owned(), told);
     }
 
+    /// Notes the program of a tool about which a command was asked, as it was before. Does nothing if the command is
+    /// not kept.
+    pub fn asked_about(&mut self, command: &str, program: ToolProgram) {
+        if let Some(kept) = self.commands.get_mut(command) {
+            kept.programs.insert(program.word, program.stamp);
+        }
+    }
+
     /// Writes the cache, without commands that no entry has any more. A file of a newer version is left alone.
     ///
     /// # Errors
@@ -155,6 +174,7 @@ impl KeptCheck {
             succeeded: false,
             version: None,
             files,
+            programs: BTreeMap::new(),
         })
     }
 
@@ -164,9 +184,22 @@ impl KeptCheck {
         KeptCheck { succeeded, version: version.map(ToString::to_string), ..self }
     }
 
+    /// Returns whether the program of a tool is the one about which it was asked, or none was noted.
+    pub fn is_about(&self, program: &ToolProgram) -> bool {
+        self.programs.get(&program.word).is_none_or(|was| *was == program.stamp)
+    }
+
     /// Returns the version that it printed.
     pub fn version(&self) -> Option<Version> {
         self.version.as_deref()?.parse().ok()
+    }
+}
+
+impl ToolProgram {
+    /// Looks at the program that a word of a command leads to.
+    pub(crate) fn of(fs: &dyn Fs, word: &str, found: Option<&Path>) -> ToolProgram {
+        let stamp = found.and_then(Path::to_str).and_then(|path| Stamp::of(fs, path));
+        ToolProgram { word: word.to_owned(), stamp }
     }
 }
 
@@ -193,7 +226,13 @@ mod tests {
     fn told(fs: &dyn Fs, program: &Path) -> KeptCheck {
         let stamp = Stamp::of(fs, program.to_str().unwrap()).unwrap();
         let observed_at = Timestamp::from_unix_micros(5_000_000);
-        KeptCheck { observed_at, succeeded: true, version: Some("1.2".to_owned()), files: vec![stamp] }
+        KeptCheck {
+            observed_at,
+            succeeded: true,
+            version: Some("1.2".to_owned()),
+            files: vec![stamp],
+            programs: BTreeMap::new(),
+        }
     }
 
     fn rel(path: &str) -> RelPath {
@@ -224,6 +263,27 @@ mod tests {
         assert_eq!(kept.of(&fs, "one --version", &one), None);
         fs.remove(&rel("one")).unwrap();
         assert_eq!(kept.of(&fs, "one --version", &one), None);
+    }
+
+    #[test]
+    fn what_was_told_of_an_absent_program_is_not_about_the_one_that_came() {
+        let folder = tempfile::tempdir().unwrap();
+        let fs = DiskFs::open(folder.path()).unwrap();
+        fs.write_atomic(&rel("asks"), b"#!/bin/sh\n", FileMode::Exactly(0o755)).unwrap();
+        let mut kept = KeptChecks::default();
+        kept.keep("asks", told(&fs, &fs.root().join("asks")));
+        let absent = ToolProgram::of(&fs, "tool", None);
+        kept.asked_about("asks", absent.clone());
+        kept.asked_about("nothing", absent.clone());
+        let text = "[[tool]]\nid = 'one'\nname = 'One'\nfamily = 'script'\nversion_command = 'asks'\n";
+        let catalog = Catalog::parse("tools.toml", Level::Project, text.as_bytes());
+        kept.write(&fs, &catalog).unwrap();
+        let kept = KeptChecks::read(&fs);
+        let one = kept.of(&fs, "asks", &fs.root().join("asks")).unwrap();
+        assert!(one.is_about(&absent) && one.is_about(&ToolProgram::of(&fs, "other", None)));
+        fs.write_atomic(&rel("tool"), b"#!/bin/sh\n", FileMode::Exactly(0o755)).unwrap();
+        let came = ToolProgram::of(&fs, "tool", Some(&fs.root().join("tool")));
+        assert!(!one.is_about(&came), "it was installed since");
     }
 
     #[test]

@@ -55,7 +55,7 @@ mod tool;
 mod tracked;
 mod user;
 
-pub use checks::{CHECKS, KeptCheck, KeptChecks};
+pub use checks::{CHECKS, KeptCheck, KeptChecks, ToolProgram};
 pub use config::{
     CATALOG, CONFIG_LIMIT, Config, POLICY, errors_of, read_catalog, read_config, read_policy, unreadable,
 };

@@ -9,7 +9,7 @@ use brigade_catalog::{Answer, Need, Observed, PathTest, Presence, Runtime, Runti
 use brigade_command::{Argv, find_program, missing_script};
 use brigade_fs::{FileKind, Metadata};
 
-use crate::checks::{KeptCheck, KeptChecks};
+use crate::checks::{KeptCheck, KeptChecks, ToolProgram};
 use crate::files::ToolReader;
 use crate::host::Host;
 use crate::seen::is_program;
@@ -44,8 +44,12 @@ impl<'r, 'h, 'c> PresenceReader<'r, 'h, 'c> {
 
     /// Returns what the check and the version command of a tool told last, if that still holds.
     pub fn observed(&self, tool: &Tool) -> Observed {
-        let check = tool.check_to_run().and_then(|command| self.kept_of(command));
-        let version = tool.version_to_run().and_then(|command| self.kept_of(command));
+        let told = |command| {
+            let program = || self.facts.program_of(tool);
+            self.kept_of(command).filter(|kept| program().is_none_or(|program| kept.is_about(&program)))
+        };
+        let check = tool.check_to_run().and_then(told);
+        let version = tool.version_to_run().and_then(told);
         Observed {
             check: check.map(|kept| kept.succeeded),
             version: version.and_then(KeptCheck::version),
@@ -125,10 +129,7 @@ impl<'r, 'h, 'c> PresenceReader<'r, 'h, 'c> {
         // Only a path depends on the directory.
         let folder = if word.contains('/') { directory.to_owned() } else { PathBuf::new() };
         let mut known = self.programs.lock().expect("no thread panics while it holds this");
-        let found = known.entry((word.to_owned(), folder)).or_insert_with(|| {
-            let path = host.environment.get("PATH");
-            find_program(word, directory, path, |path| is_program(host.fs, path))
-        });
+        let found = known.entry((word.to_owned(), folder)).or_insert_with(|| find_in(host, word, directory));
         match found {
             Some(path) => Answer::There(Some(path.display().to_string())),
             // A tool may call Brigade by its name although it is not on `PATH`.
@@ -177,6 +178,25 @@ impl<'r, 'h, 'c> PresenceReader<'r, 'h, 'c> {
     fn looked_at(&self, host: Host<'_>, path: &str) -> Option<Metadata> {
         host.fs.metadata_outside(&host.fs.root().join(path)).ok()
     }
+}
+
+impl FactReader<'_, '_> {
+    /// Looks at the program of a tool's command. `None` if it has none, or its directory is not there.
+    pub fn program_of(&self, tool: &Tool) -> Option<ToolProgram> {
+        let is_program = |need: Need| if let Need::Program(word) = need { Some(word) } else { None };
+        let word = needs(tool).into_iter().find_map(is_program)?;
+        let (directory, fact) = self.reader(tool).directory();
+        if fact != DirectoryFact::Present {
+            return None;
+        }
+        let found = find_in(self.host, &word, &directory);
+        Some(ToolProgram::of(self.host.fs, &word, found.as_deref()))
+    }
+}
+
+/// Finds a program: on `PATH`, or at a path.
+fn find_in(host: Host<'_>, word: &str, directory: &Path) -> Option<PathBuf> {
+    find_program(word, directory, host.environment.get("PATH"), |path| is_program(host.fs, path))
 }
 
 fn holds(test: PathTest, metadata: &Metadata) -> bool {

@@ -41,7 +41,10 @@ impl Tools {
         let room = &*self.room;
         let config = gather::config(room)?;
         let tools: Vec<&Tool> = match what {
-            WhatToCheck::All => enabled(&config.catalog),
+            WhatToCheck::All => {
+                config.catalog.readable()?;
+                enabled(&config.catalog)
+            }
             WhatToCheck::Named(ids) => {
                 load::any_tools(&config.catalog, ids).map_err(|error| error.refusing(room, Refusal::Tool))?
             }

@@ -73,6 +73,7 @@ impl Calls {
                 }
             }
             WhatToInstall::AllMissing => {
+                config.catalog.readable()?;
                 let tools = enabled(&config.catalog);
                 let states = presences(room, &config, &tools)?;
                 let missing = tools.into_iter().zip(states);

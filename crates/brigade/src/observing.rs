@@ -80,11 +80,19 @@ impl<'a> Observing<'a> {
     }
 
     fn ask(&mut self, tool: &Tool, command: &str) -> Result<Answer, Error> {
-        if let Some(answer) = self.told.get(command) {
-            return Ok(answer.clone());
+        // Looked at before the command starts, like the files that it is started from.
+        let program = self.facts.program_of(tool);
+        let answer = match self.told.get(command) {
+            Some(answer) => answer.clone(),
+            None => {
+                let answer = self.start(tool, command)?;
+                self.told.insert(command.to_owned(), answer.clone());
+                answer
+            }
+        };
+        if let Some(program) = program {
+            self.kept.asked_about(command, program);
         }
-        let answer = self.start(tool, command)?;
-        self.told.insert(command.to_owned(), answer.clone());
         Ok(answer)
     }
 

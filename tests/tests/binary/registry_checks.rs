@@ -104,6 +104,57 @@ fn a_check_of_another_shape_is_started_on_request() {
 }
 
 #[test]
+fn a_check_that_failed_for_want_of_the_program_tells_nothing_once_it_is_there() {
+    let lines = "version = \">=2\"\nversion_command = \"ask version\"\ninstall = { check = \"ask there\" }";
+    let body = "test -f here || exit 1; echo 2.5";
+    let site = site(&[("ask", body)], lines);
+    let row = check(&site, &["--run-checks"], 1);
+    let codes = |row: &Value| {
+        let codes = row["reasons"].as_array().unwrap().iter();
+        codes.map(|reason| reason["code"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        (&row["state"], codes(&row)),
+        (&json!("missing"), vec!["program_missing".into(), "check_failed".into()])
+    );
+    assert_eq!(codes(&check(&site, &[], 1)), ["program_missing", "check_failed"], "it is kept");
+
+    // Installed by somebody else, so that nobody ran the checks again.
+    program(&site, "myq", "echo 2.5");
+    site.workspace.write("here", "");
+    let row = check(&site, &[], 1);
+    assert_eq!(
+        (&row["state"], codes(&row)),
+        (&json!("unknown"), vec!["check_not_run".into(), "version_unobserved".into()])
+    );
+    assert_eq!(check(&site, &["--run-checks"], 0)["state"], "available");
+    assert_eq!(check(&site, &[], 0)["state"], "available");
+
+    // What was told of a program holds for that one alone.
+    program(&site, "myq", "echo another");
+    assert_eq!(codes(&check(&site, &[], 1)), ["check_not_run", "version_unobserved"]);
+    let kept = site.workspace.read_text(CHECKS);
+    assert!(kept.contains("\"programs\""), "{kept}");
+}
+
+#[test]
+fn a_catalog_that_cannot_be_read_is_no_catalog_without_tools() {
+    let site = site(&[], "");
+    site.workspace.write(".brigade/tools.toml", "[[tool]\nid = \"a\"\n");
+    for words in [["check", "--all"], ["install", "--all-missing"]] {
+        let refused = site.json(words).expect(1);
+        assert_eq!(refused["code"], "config_invalid", "{refused:#}");
+        let run = site.tools(words);
+        run.assert_code(1);
+        assert_eq!(
+            (run.stdout_text().as_str(), run.stderr_text().contains("tools.toml:1")),
+            ("", true),
+            "{run}"
+        );
+    }
+}
+
+#[test]
 fn a_check_reads_and_has_path_and_home_alone() {
     let body = "{ echo x > left; } 2>/dev/null; { echo x > \"$HOME/left\"; } 2>/dev/null; echo x > \"$TMPDIR/mine\" \
         && test -z \"$SECRET_OF_HOST$LANG$USER\" && test -n \"$HOME\" && echo 1.5";

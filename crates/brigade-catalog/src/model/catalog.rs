@@ -223,6 +223,17 @@ impl Catalog {
         }
     }
 
+    /// Checks that there is something to look at: a file without any readable entry says nothing of tools.
+    ///
+    /// # Errors
+    /// Returns [`NoTool::Unreadable`] if no entry could be read because of an error.
+    pub fn readable(&self) -> Result<(), NoTool> {
+        match self.issues.iter().find(|issue| issue.severity == Severity::Error) {
+            Some(issue) if self.tools.is_empty() => Err(NoTool::Unreadable(Box::new(issue.clone()))),
+            _ => Ok(()),
+        }
+    }
+
     /// Returns the ids in file order.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
         self.tools.iter().map(|tool| tool.id.as_str())
