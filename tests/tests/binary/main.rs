@@ -63,6 +63,7 @@ mod secrets_catalog;
 mod secrets_edges;
 mod serve_calls;
 mod serve_common;
+mod serve_decisions;
 mod serve_http;
 mod serve_reads;
 mod serve_rights;
