@@ -11,7 +11,7 @@ use brigade_catalog::{Catalog, Level, Runtime, Runtimes, Tool, same_label};
 use brigade_core::text::escape_terminal;
 use brigade_core::{NextStep, Object};
 use brigade_discovery::{NAME, NotOne, named};
-use brigade_fs::{DiskFs, FileMode, Fs, Lock, RelPath};
+use brigade_fs::{DiskFs, FileMode, Fs, FsError, Lock, RelPath};
 use brigade_upkeep::{Discovered, Machine, discover};
 
 use crate::attest::{config_folder, typed_path};
@@ -163,10 +163,9 @@ impl Found {
     fn read(&mut self, room: &Room, source: &Path, level: Level) -> Result<(), Error> {
         let path = typed_path(room, source);
         let shown = source.display().to_string();
-        let bytes = room.fs.read_outside(&path, LIMIT).map_err(|error| {
-            let message = format!("`{}` cannot be read: {error}", escape_terminal(&shown));
-            Error::new(ErrorKind::Usage, message)
-        })?;
+        // The error names the path.
+        let unreadable = |error: FsError| Error::new(ErrorKind::Usage, error.to_string());
+        let bytes = room.fs.read_outside(&path, LIMIT).map_err(unreadable)?;
         self.take(Registrations::read(&shown, &bytes, level), |error| row(error, Some(&shown)));
         Ok(())
     }

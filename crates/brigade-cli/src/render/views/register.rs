@@ -41,6 +41,9 @@ impl View for RegisterReport {
                     .then(Tone::Plain, &format!(" {place}{field}{}", error.message)),
             );
         }
+        if self.errors.iter().any(|error| error.code == "ref_unknown") {
+            page.next("brigade tools discover");
+        }
         for note in &self.notes {
             page.note(&format!("{} ({}): {}", note.field, note.code, note.message));
         }
