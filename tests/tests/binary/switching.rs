@@ -107,7 +107,7 @@ fn a_command_that_is_never_bound_and_one_for_a_shell_are_issues() {
     assert_eq!((pipe.len(), &pipe[0]["tool_id"]), (1, &json!("pipe")), "{pipe:#?}");
     // Whoever plans a call is told, too, and it blocks nothing.
     let said = format!("pipe: {}", pipe[0]["detail"].as_str().unwrap());
-    site.workspace.write("schemas/tool.json", "{}");
+    site.workspace.write("schemas/tool.json", "{\"type\":\"object\"}");
     let planned = site.json(["call", "plan", "pipe"]).expect(0);
     assert_eq!((&planned["warnings"], &planned["blockers"]), (&json!([said]), &json!([])), "{planned:#}");
     let shown = site.tools(["call", "plan", "pipe"]);
