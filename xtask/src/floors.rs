@@ -26,6 +26,7 @@ const FLOORS: &[Floor] = &[
         "brigade-discovery",
     ]),
     Floor::Ordered(&[
+        "brigade-registry",
         "brigade-upkeep",
         "brigade-crew",
         "brigade-apply",
@@ -170,6 +171,8 @@ mod tests {
             &["brigade-queue", "brigade-runtime", "brigade"],
         );
         check("brigade-queue", &["brigade-fs"], &["brigade-exec"]);
+        check("brigade-registry", &["brigade-upkeep", "brigade-facts"], &["brigade"]);
+        check("brigade-upkeep", &["brigade-queue", "brigade-runtime"], &["brigade-registry"]);
         check("brigade-mcp", &["brigade-exec", "brigade-call"], &["brigade-queue", "brigade-runtime"]);
     }
 

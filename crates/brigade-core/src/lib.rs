@@ -1,8 +1,8 @@
 //! The base types of Brigade, shared by every other crate.
 //!
 //! Owns ids, timestamps and the clock, fingerprints, JSON (parsing, canonical form), places in files and the issues
-//! found there, next steps, and the escaping of text for a terminal. Knows nothing about tools, calls, files or
-//! processes.
+//! found there, next steps, what a document of an operation is, and the escaping of text for a terminal. Knows nothing
+//! about tools, calls, files or processes.
 //!
 //! ```
 //! use brigade_core::{Fingerprint, Json};
@@ -36,6 +36,6 @@ pub use id::{AgentName, CallId, CheckpointId, IdPrefix, InvalidId, Label, Resolv
 pub use issue::{ConfigIssue, Place, Severity, closest};
 pub use json::{Dialect, Extra, Json, JsonError, JsonErrorKind, Number, Object};
 pub use next::{Hint, NeutralWords, NextStep, Spell};
-pub use report::{Exit, Report, SchemaId};
+pub use report::{Exit, Report, SchemaId, Unfilled};
 pub use time::{Clock, InvalidTimestamp, SystemClock, Timestamp};
 pub use words::UnknownWord;

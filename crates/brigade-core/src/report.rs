@@ -1,7 +1,9 @@
 //! Documents: their schema ids, and the exit code that they end with.
 
+use std::marker::PhantomData;
+
 use serde::de::{DeserializeOwned, Error as _};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// How an operation ended, as an exit code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,6 +39,48 @@ impl Exit {
     /// Returns the number.
     pub const fn code(self) -> u8 {
         self as u8
+    }
+}
+
+/// A member that is empty in a report, and filled only in the document of a refusal.
+#[derive(Clone, Copy, Debug)]
+pub struct Unfilled<T>(PhantomData<T>);
+
+impl<T> Default for Unfilled<T> {
+    fn default() -> Unfilled<T> {
+        Unfilled(PhantomData)
+    }
+}
+
+impl<T: Default + Serialize> Serialize for Unfilled<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        T::default().serialize(serializer)
+    }
+}
+
+impl<'de, T: Default + PartialEq + Deserialize<'de>> Deserialize<'de> for Unfilled<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Unfilled<T>, D::Error> {
+        let is_empty = T::deserialize(deserializer)? == T::default();
+        is_empty.then(Unfilled::default).ok_or_else(|| D::Error::custom("this is the document of a refusal"))
+    }
+}
+
+#[cfg(feature = "schemas")]
+impl<T: schemars::JsonSchema> schemars::JsonSchema for Unfilled<T> {
+    fn inline_schema() -> bool {
+        T::inline_schema()
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        T::schema_name()
+    }
+
+    fn schema_id() -> std::borrow::Cow<'static, str> {
+        T::schema_id()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        T::json_schema(generator)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use brigade_call::VerifiedCall;
 use brigade_core::{Json, RunId};
@@ -25,6 +25,25 @@ impl HostEnvironment {
     /// Returns the value of a variable.
     pub fn get(&self, name: &str) -> Option<&OsStr> {
         self.0.get(OsStr::new(name)).map(OsString::as_os_str)
+    }
+
+    /// Returns the home directory, if the variable has an absolute path.
+    pub fn home(&self) -> Option<&Path> {
+        self.get("HOME").map(Path::new).filter(|home| home.is_absolute())
+    }
+
+    /// Returns the directory of the user's configuration files: `XDG_CONFIG_HOME`, or `~/.config`.
+    pub fn config_folder(&self) -> Option<PathBuf> {
+        let configured = self.get("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+        configured.or_else(|| self.home().map(|home| home.join(".config")))
+    }
+
+    /// Expands `~/` at the start of a typed path.
+    pub fn expand(&self, path: &Path) -> PathBuf {
+        match (path.strip_prefix("~"), self.home()) {
+            (Ok(rest), Some(home)) => home.join(rest),
+            _ => path.to_owned(),
+        }
     }
 
     /// Tells whether a variable is set.

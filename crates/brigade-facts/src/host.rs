@@ -36,7 +36,7 @@ impl<'a> Host<'a> {
 
     /// Returns the absolute path of the person's home directory.
     pub fn home(&self) -> Option<&'a Path> {
-        self.environment.get("HOME").map(Path::new).filter(|home| home.is_absolute())
+        self.environment.home()
     }
 
     /// Returns whether a program with this name is on `PATH`.

@@ -11,9 +11,7 @@ use crate::host::Host;
 
 /// Returns the directory of the user's files: `brigade` in `XDG_CONFIG_HOME`, or in `~/.config`.
 pub fn user_directory(host: &Host<'_>) -> Option<PathBuf> {
-    let configured = host.environment.get("XDG_CONFIG_HOME").map(Path::new).filter(|path| path.is_absolute());
-    let directory = configured.map(Path::to_owned).or_else(|| host.home().map(|home| home.join(".config")));
-    directory.map(|directory| directory.join("brigade"))
+    Some(host.environment.config_folder()?.join("brigade"))
 }
 
 /// Reads the tools of the user. `None` without such a file, which is the rule and costs one look.

@@ -150,7 +150,7 @@ impl Clients<'_> {
     }
 
     fn home(&self) -> Option<&Path> {
-        self.environment.get("HOME").map(Path::new).filter(|home| home.is_absolute())
+        self.environment.home()
     }
 
     fn variable(&self, name: &str) -> Option<String> {
@@ -174,10 +174,7 @@ impl Clients<'_> {
         if scope == Scope::Project {
             return Ok((own, None));
         }
-        let configured =
-            self.variable("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-        let folder = configured.or_else(|| self.home().map(|home| home.join(".config")));
-        let folder = folder.ok_or_else(no_home)?.join("brigade");
+        let folder = self.environment.config_folder().ok_or_else(no_home)?.join("brigade");
         let host = DiskFs::make(&folder)?.lock(&rel(HOST_LOCK), &holder, self.timeout)?;
         Ok((own, Some(host)))
     }

@@ -44,10 +44,12 @@ mod discover;
 mod error;
 mod examine;
 mod fix;
+pub mod gather;
 mod history;
 mod import;
 mod inbox;
 mod incoming;
+pub mod load;
 mod locks;
 mod modes;
 mod packs;
@@ -56,11 +58,13 @@ mod remember;
 mod replan;
 mod runtimes;
 mod sandbox;
+mod seams;
 mod sections;
 mod setup;
 mod site;
 mod survey;
 mod temporary;
+mod words;
 
 pub use check::{StateCheck, StateDamage, check_state};
 pub use clients::{Clients, ConnectOutcome, ConnectStep, Wanted};
@@ -79,6 +83,7 @@ pub use packs::{NewPack, OpenPack, PACKS, PACKS_ARCHIVE, archive_pack, find_pack
 pub use pins::pin_states;
 pub use remember::{DISCOVERED, Memory, remember, remembered};
 pub use runtimes::{RUNTIMES, STATE, find_runtime, machine_of};
+pub use seams::Seams;
 pub use sections::{
     CallSection, CheckpointSection, ParitySection, PolicySection, RunSection, RuntimeSection, Sections,
 };
@@ -86,6 +91,7 @@ pub use setup::{CATALOG_LOCK, Existing, Ignore, NewIgnore, Setup};
 pub use site::Site;
 pub use survey::{Ledger, Parts, Survey};
 pub use temporary::left_temporary;
+pub use words::ShownWords;
 
 /// Parses a path constant.
 fn rel(path: &str) -> brigade_fs::RelPath {

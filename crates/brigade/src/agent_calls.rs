@@ -12,7 +12,7 @@ use brigade_core::{CallId, IdPrefix, Json, RunId, Timestamp, codes};
 use brigade_exec::log_text;
 use brigade_facts::{AgentOffer, AgentTools, FactReader};
 use brigade_mcp::answer_in_log;
-use brigade_policy::{Asked as RuleAsked, Blocker, covering};
+use brigade_policy::{Asked as RuleAsked, Blocker, Failure, covering};
 use brigade_profile::{AgentLimits, Outside, ToolTraits};
 use brigade_queue::{Calls as Which, OnDuplicate, Review, StoredCall, View};
 use brigade_redact::Redactor;
@@ -22,12 +22,12 @@ use brigade_schema::Schema;
 use crate::calls;
 use crate::checkpoints::Checkpoints;
 use crate::error::{Error, ErrorKind};
-use crate::gather;
 use crate::late::LateWrites;
-use crate::load;
 use crate::refusal::Refusal;
 use crate::room::Room;
 use crate::running;
+use brigade_upkeep::gather;
+use brigade_upkeep::load;
 
 /// Asks for, goes on with, reads and withdraws the calls of one agent.
 #[derive(Clone)]
@@ -232,10 +232,10 @@ impl AgentCalls {
         let (planned, missing) = gather::plan_request(room, &config, tool, Ok(args))?;
         let plan = &planned.plan;
         let blocked = || plan.not_to_be_queued(brigade_call::Blocked::Refuse);
-        if let Some(error) = missing.or_else(|| blocked().map(|why| Error::new(ErrorKind::Refused, why))) {
+        if let Some(error) = missing.or_else(|| blocked().map(|why| Failure::new(ErrorKind::Refused, why))) {
             let call = Box::new(plan.shown_call(room.now()).shown(room));
             let error = error.because(plan.blockers().iter().cloned());
-            return Err(error.refusing(room, Refusal::Queue { call }));
+            return Err(Error::from(error).refusing(room, Refusal::Queue { call }));
         }
         room.digests.keep(&*room.fs);
         let now = room.now();
@@ -527,7 +527,7 @@ impl AgentCalls {
     pub fn source_text(&self, tool: &str) -> Result<Option<String>, Error> {
         let config = gather::config(&self.room)?;
         let tool = load::tool(&config.catalog, tool)?;
-        let source = FactReader::new(gather::host(&self.room), &config).reader(tool).source();
+        let source = FactReader::new(self.room.host(), &config).reader(tool).source();
         let redactor = Redactor::new(&gather::secrets(&self.room));
         Ok(source.bytes().map(|bytes| redactor.redact_str(&String::from_utf8_lossy(bytes))))
     }

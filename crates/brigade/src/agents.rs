@@ -15,13 +15,13 @@ use brigade_profile::{
 };
 
 use crate::error::{Error, ErrorKind};
-use crate::gather;
-use crate::load;
 use crate::report::{
     AgentApproval, AgentListReport, AgentReport, AgentToolsReport, CostReport, ProfileExplainReport,
     ProfileListReport, ProfileReport, Report as _,
 };
 use crate::room::{POLICY, Room};
+use brigade_upkeep::gather;
+use brigade_upkeep::load;
 
 /// The agents of the gateway, and what each is shown.
 #[derive(Clone)]
@@ -71,7 +71,7 @@ impl Agents {
         let agent = find(&agents.gateway, agent)?.clone();
         let rights = Rights::of(&agents.profiles, &agent, overlays)?;
         let config = gather::config(&self.room)?;
-        let host = gather::host(&self.room);
+        let host = self.room.host();
         Ok(agent_tools(host, config, agents, agent, rights, names)?)
     }
 
@@ -221,7 +221,7 @@ impl Agents {
         let agents = self::config(&self.room)?;
         let agent = find(&agents.gateway, agent)?;
         let rights = Rights::of(&agents.profiles, agent, &[])?;
-        let sight = look(gather::host(&self.room), &config, &rights, NameStyle::Dotted, tool);
+        let sight = look(self.room.host(), &config, &rights, NameStyle::Dotted, tool);
         let verdict = rights.judge(&ToolTraits::of(tool));
         Ok(ProfileExplainReport {
             schema: ProfileExplainReport::SCHEMA,
@@ -247,7 +247,7 @@ pub(crate) fn approval(
     let agents = self::config(room)?;
     let agent = find(&agents.gateway, agent)?;
     let rights = Rights::of(&agents.profiles, agent, &[])?;
-    let host = gather::host(room);
+    let host = room.host();
     let sight = look(host, config, &rights, NameStyle::Dotted, tool);
     let asked = Asked {
         tool_id: tool.id.as_str(),

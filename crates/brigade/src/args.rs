@@ -7,7 +7,6 @@ use brigade_core::text::escape_terminal;
 use brigade_core::{Json, Object};
 use brigade_facts::{DOCUMENT_LIMIT, parse_json};
 
-use crate::attest;
 use crate::near::near_path;
 use crate::room::Room;
 
@@ -53,7 +52,7 @@ pub(crate) fn args(room: &Room, source: &ArgsSource) -> Result<Json, ArgsProblem
 
 fn args_file(room: &Room, path: &Path) -> Result<Json, ArgsProblem> {
     let typed = path;
-    let path = attest::typed_path(room, path);
+    let path = room.typed_path(path);
     let bytes = room.fs.read_outside(&path, DOCUMENT_LIMIT).map_err(|error| {
         let shown = path.display().to_string();
         ArgsProblem::Unreadable {

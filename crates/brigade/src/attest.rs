@@ -1,6 +1,6 @@
 //! Exports receipts as signed envelopes, and verifies envelopes.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use brigade_attest::{HostKeys, envelope, key_id, verify};
 use brigade_core::json::from_json;
@@ -62,9 +62,9 @@ impl Runs {
         envelope: &Path,
         public_key: Option<&Path>,
     ) -> Result<EnvelopeReport, Error> {
-        let envelope_path = typed_path(&self.room, envelope);
+        let envelope_path = self.room.typed_path(envelope);
         let key_path = match public_key {
-            Some(path) => typed_path(&self.room, path),
+            Some(path) => self.room.typed_path(path),
             None => host_keys(&self.room)?.public_key_path(),
         };
         let key = brigade_attest::public_key(&*self.room.fs, &key_path)
@@ -84,26 +84,7 @@ impl Runs {
 
 /// Returns the keys of this host, which are outside of every workspace.
 fn host_keys(room: &Room) -> Result<HostKeys, Error> {
-    Ok(HostKeys::new(config_folder(room)?.join("brigade")))
-}
-
-/// Returns the directory of the user's configuration files.
-pub(crate) fn config_folder(room: &Room) -> Result<PathBuf, Error> {
-    let configured = room.env.environment.get("XDG_CONFIG_HOME").map(Path::new);
-    let folder = configured
-        .filter(|folder| folder.is_absolute())
-        .map(Path::to_owned)
-        .or_else(|| room.env.home().map(|home| home.join(".config")));
-    folder.ok_or_else(|| Error::new(ErrorKind::Environment, "there is no home directory").hint("set HOME"))
-}
-
-/// Makes a typed path absolute.
-pub(crate) fn typed_path(room: &Room, path: &Path) -> PathBuf {
-    let path = room.env.expand(path);
-    match brigade_process::current_dir() {
-        Ok(folder) => folder.join(path),
-        Err(_) => path,
-    }
+    Ok(HostKeys::new(room.config_folder()?.join("brigade")))
 }
 
 fn unreadable(error: FsError) -> Error {

@@ -12,12 +12,12 @@ use brigade_queue::OnDuplicate;
 use crate::calls;
 use crate::calls::Calls;
 use crate::error::{Error, ErrorKind};
-use crate::gather;
-use crate::gather::Config;
-use crate::load;
 use crate::report::{BatchReport, BatchRow, Report as _};
 use crate::request::Blocked;
 use crate::room::Room;
+use brigade_facts::Config;
+use brigade_upkeep::gather;
+use brigade_upkeep::load;
 
 /// Number of calls committed with one sync.
 const GROUP: usize = 1_000;
@@ -103,7 +103,7 @@ fn plan_line<'c>(
     }
     if !facts.contains_key(&tool_id) {
         let tool = load::named_tool(&config.catalog, &tool_id)?;
-        let reader = FactReader::new(gather::host(room), config);
+        let reader = FactReader::new(room.host(), config);
         facts.insert(tool_id.clone(), reader.plan(tool, room.env.caller.clone())?.facts);
     }
     let known = facts.get(&tool_id).expect("the facts were put there above").clone();

@@ -13,10 +13,10 @@ use crate::catalog::enabled;
 use crate::doctor;
 use crate::doctor::Doctor;
 use crate::error::Error;
-use crate::gather;
 use crate::inbox::inbox_counts;
 use crate::report::{BriefReport, Report as _};
 use crate::room::Room;
+use brigade_upkeep::gather;
 
 impl Doctor {
     /// Summarizes pending decisions. Changes and starts nothing, and runs no health command.

@@ -12,16 +12,12 @@ use brigade_core::{Hint, IdPrefix, NextStep, Severity};
 use brigade_policy::{BlockerDetail, Failure, invalid};
 use brigade_projection::blocking;
 use brigade_queue::{OnDuplicate, QueueError, Review, StoredCall, View, check_status};
-use brigade_redact::{Redactor, SecretValue};
+use brigade_redact::Redactor;
 
 use crate::args;
 use crate::checkpoints;
 use crate::error::{Error, ErrorKind, if_any};
 use crate::finding;
-use crate::gather;
-use crate::gather::{Again, Config, Planned};
-use crate::load;
-use crate::load::shown_id;
 use crate::pins;
 use crate::refusal::Refusal;
 use crate::report::{
@@ -31,6 +27,11 @@ use crate::request::Request;
 use crate::room::{CALLS, CATALOG, Room};
 use crate::watching;
 use brigade_core::codes;
+use brigade_facts::Config;
+use brigade_upkeep::gather;
+use brigade_upkeep::gather::{Again, Planned};
+use brigade_upkeep::load;
+use brigade_upkeep::load::shown_id;
 
 pub use brigade_queue::CallFilter;
 
@@ -70,7 +71,7 @@ impl Calls {
         let report = plan_report(room, &config, &planned)?;
         match missing {
             None => Ok(report),
-            Some(error) => Err(error.refusing(room, Refusal::Plan(Box::new(report)))),
+            Some(error) => Err(Error::from(error).refusing(room, Refusal::Plan(Box::new(report)))),
         }
     }
 
@@ -86,11 +87,11 @@ impl Calls {
         let (planned, missing) =
             gather::plan_request(&self.room, &config, tool, args::args(&self.room, args))?;
         let plan = &planned.plan;
-        let refused = || plan.not_to_be_queued(*blocked).map(|why| Error::new(ErrorKind::Refused, why));
+        let refused = || plan.not_to_be_queued(*blocked).map(|why| Failure::new(ErrorKind::Refused, why));
         if let Some(error) = missing.or_else(refused) {
             let call = Box::new(plan.shown_call(self.room.now()).shown(&*self.room));
             let error = error.because(plan.blockers().iter().cloned());
-            return Err(error.refusing(&self.room, Refusal::Queue { call }));
+            return Err(Error::from(error).refusing(&self.room, Refusal::Queue { call }));
         }
         self.room.digests.keep(&*self.room.fs);
         let now = self.room.now();
@@ -370,14 +371,7 @@ pub(crate) fn clean_reason(room: &Room, reason: &str) -> Result<String, Error> {
         let error = Error::new(ErrorKind::Usage, "a reason is needed").coded(codes::REASON_NEEDED);
         return Err(error.hint("--reason \"why\""));
     }
-    Ok(Redactor::new(&telling_values(room)?).redact_str(reason))
-}
-
-/// Returns the bound values that are long enough to recognize in typed text.
-pub(crate) fn telling_values(room: &Room) -> Result<Vec<SecretValue>, Error> {
-    let mut values = gather::secrets(room);
-    values.retain(|value| brigade_call::SHORTEST_BOUND <= value.expose().len());
-    Ok(values)
+    Ok(Redactor::new(&gather::telling_values(room)).redact_str(reason))
 }
 
 /// Records runs whose runner is gone, with receipts, as every writer does first.

@@ -8,20 +8,21 @@ use brigade_core::{NextStep, Place};
 use brigade_doctor::{ConfigFile, Issue, PinState, Snapshot, diagnose};
 use brigade_facts::{ToolFacts, ToolReader, parse_json};
 use brigade_policy::ErrorLine;
+pub use brigade_registry::{RegisterRequest, RegisterSource};
 use brigade_upkeep::{Keep, examine, pin_states};
 
 use crate::error::Error;
 use crate::finding::{ListFilter, discovered, notes};
-use crate::gather;
-use crate::gather::Config;
-use crate::load;
 use crate::pins;
 use crate::refusal::Refusal;
 use crate::report::{
     ArgumentDescription, Contract, ContractHealth, ContractsReport, DescribeReport, DescribedTool,
-    IssueReport, Report as _, ToolLine, ToolLinesReport, ToolSummary, Unfilled,
+    IssueReport, RegisterReport, Report as _, ToolLine, ToolLinesReport, ToolSummary, Unfilled,
 };
 use crate::room::{CATALOG, Room};
+use brigade_facts::Config;
+use brigade_upkeep::gather;
+use brigade_upkeep::load;
 
 /// Operations on the catalog.
 #[derive(Clone)]
@@ -100,11 +101,11 @@ impl Tools {
             if errors.iter().all(|known| known.as_str() != message && known.as_str() != told) {
                 errors.push(ErrorLine::new(error.code(), message));
             }
-            error.refusing(&self.room, Refusal::Contract { errors })
+            Error::from(error).refusing(&self.room, Refusal::Contract { errors })
         })?;
         let (mut read, issues) = examine_tools(&self.room, &config, &[tool], Vec::new(), Keep::All);
         let read = read.remove(0);
-        let reader = ToolReader { host: gather::host(&self.room), tool, outside: &[] };
+        let reader = ToolReader { host: self.room.host(), tool, outside: &[] };
         let issues = shown_issues(&self.room, issues.iter().filter(|issue| concerns(issue, tool)));
         Ok(DescribeReport {
             schema: DescribeReport::SCHEMA,
@@ -169,6 +170,15 @@ impl Tools {
             live: None,
         })
     }
+
+    /// Registers tools of files and of agent programs. Starts nothing.
+    ///
+    /// # Errors
+    /// Fails if an id is given for several tools, and on file errors. What a source or the catalog speaks against is in
+    /// `errors` of the report, and then nothing is written.
+    pub fn register(&self, request: &RegisterRequest) -> Result<RegisterReport, Error> {
+        Ok(brigade_registry::register(&self.room, request)?)
+    }
 }
 
 /// Reads the files of tools and diagnoses them, the catalog and these pins.
@@ -179,7 +189,7 @@ fn examine_tools<'c>(
     pins: Vec<PinState>,
     keep: Keep,
 ) -> (Vec<ToolFacts<'c>>, Vec<Issue>) {
-    let examined = examine(gather::host(room), config, tools, None, keep);
+    let examined = examine(room.host(), config, tools, None, keep);
     let catalog = Some(ConfigFile::Read(&config.catalog));
     let tools = Some(examined.issues);
     (examined.read, diagnose(Snapshot { catalog, tools, pins, ..Snapshot::new(room.now()) }))

@@ -6,12 +6,13 @@ use brigade_facts::{FactReader, PresenceReader};
 use crate::catalog::{Tools, enabled};
 use crate::error::Error;
 use crate::finding::{presences, runtimes_for};
-use crate::gather::{self, Config};
-use crate::load;
 use crate::observing::Observing;
 use crate::refusal::Refusal;
 use crate::report::{CheckCounts, CheckReport, CheckedTool, Report as _};
 use crate::room::{CATALOG, Room};
+use brigade_facts::Config;
+use brigade_upkeep::gather;
+use brigade_upkeep::load;
 
 /// Which tools to look for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,9 +46,8 @@ impl Tools {
                 config.catalog.readable()?;
                 enabled(&config.catalog)
             }
-            WhatToCheck::Named(ids) => {
-                load::any_tools(&config.catalog, ids).map_err(|error| error.refusing(room, Refusal::Tool))?
-            }
+            WhatToCheck::Named(ids) => load::any_tools(&config.catalog, ids)
+                .map_err(|error| Error::from(error).refusing(room, Refusal::Tool))?,
         };
         let mut notes = Vec::new();
         let presences = match checks {
@@ -84,7 +84,7 @@ pub(crate) fn observed_presences(
     notes: &mut Vec<String>,
 ) -> Result<Vec<Presence>, Error> {
     let runtimes = runtimes_for(room, tools)?;
-    let facts = FactReader::new(gather::host(room), config);
+    let facts = FactReader::new(room.host(), config);
     let reader = PresenceReader::new(&facts, &runtimes);
     let mut observing = Observing::new(room, config);
     notes.extend(observing.problem());

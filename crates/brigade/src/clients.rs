@@ -12,9 +12,9 @@ use brigade_upkeep::{Clients as Files, ConnectOutcome, Wanted};
 
 use crate::agents;
 use crate::error::{Error, ErrorKind};
-use crate::gather;
 use crate::report::{ConnectReport, Report as _};
 use crate::room::Room;
+use brigade_upkeep::gather;
 
 /// The address of a gateway that was started without one.
 const GATEWAY: &str = "http://127.0.0.1:8766/mcp";

@@ -6,9 +6,9 @@ pub use brigade_upkeep::DefaultsRequest;
 
 use crate::catalog::Tools;
 use crate::error::Error;
-use crate::load;
 use crate::report::{DefaultsReport, Report as _};
 use crate::room::CATALOG;
+use brigade_upkeep::load;
 
 impl Tools {
     /// Adds the built-in tools and their sources. Other text in the catalog stays, including comments. Entries of older

@@ -16,17 +16,17 @@ use brigade_upkeep::{Fix, Ledger, ParitySection, Parts, Sections, Survey, Upkeep
 use crate::catalog;
 use crate::catalog::Tools;
 use crate::error::{Error, ErrorKind};
-use crate::exit::Exit;
 use crate::finding;
 use crate::finding::ListFilter;
-use crate::gather;
-use crate::load;
 use crate::parity;
 use crate::policies::{self, Policies, errors};
 use crate::report::{
     CatalogReport, FixReport, IssueReport, PolicyHealthReport, Report as _, Rows, ToolSummary,
 };
 use crate::room::{CATALOG, POLICY, Room};
+use brigade_core::Exit;
+use brigade_upkeep::gather;
+use brigade_upkeep::load;
 
 impl Tools {
     /// Lists the catalog with its health, and counts of calls, runs, checkpoints and runtimes. Runs no health

@@ -1,6 +1,6 @@
 //! The environment of operations: files, store, clock, variables and settings.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub struct Env {
     pub(crate) files: Option<Arc<dyn Fs>>,
     pub(crate) store: Option<Arc<dyn Store>>,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) environment: HostEnvironment,
+    pub(crate) environment: Arc<HostEnvironment>,
     pub(crate) caller: Caller,
     pub(crate) lock_timeout: Duration,
     pub(crate) cancel: Option<CancelToken>,
@@ -46,7 +46,7 @@ impl Env {
             files: None,
             store: None,
             clock: Arc::new(SystemClock),
-            environment: HostEnvironment::new(brigade_process::variables()),
+            environment: Arc::new(HostEnvironment::new(brigade_process::variables())),
             caller: Caller::CommandLine,
             lock_timeout: DEFAULT_LOCK_TIMEOUT,
             cancel: None,
@@ -91,14 +91,14 @@ impl Env {
     /// Replaces the variables.
     #[must_use]
     pub fn environment(mut self, environment: HostEnvironment) -> Env {
-        self.environment = environment;
+        self.environment = Arc::new(environment);
         self
     }
 
     /// Keeps only the variables that every run inherits, such as PATH and HOME.
     #[must_use]
     pub fn usual_environment(mut self) -> Env {
-        self.environment = self.environment.usual();
+        self.environment = Arc::new(self.environment.usual());
         self
     }
 
@@ -176,17 +176,5 @@ impl Env {
         self.files.clone().or_else(disk).is_some_and(|fs| {
             find_program(name, root, path_variable, |path| is_program(&*fs, path)).is_some()
         })
-    }
-
-    pub(crate) fn home(&self) -> Option<&Path> {
-        self.environment.get("HOME").map(Path::new).filter(|home| home.is_absolute())
-    }
-
-    /// Expands `~/` at the start of a typed path.
-    pub(crate) fn expand(&self, path: &Path) -> PathBuf {
-        match (path.strip_prefix("~"), self.home()) {
-            (Ok(rest), Some(home)) => home.join(rest),
-            _ => path.to_owned(),
-        }
     }
 }

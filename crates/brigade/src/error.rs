@@ -10,10 +10,10 @@ use brigade_core::codes::ErrorCode;
 use brigade_policy::{Blocker, Failure};
 use miette::Diagnostic;
 
-use crate::exit::Exit;
 use crate::refusal::{Refusal, Refused};
 use crate::report::RuntimeStopReport;
 use crate::room::Room;
+use brigade_core::Exit;
 
 /// Why an operation failed, and what to do next.
 ///

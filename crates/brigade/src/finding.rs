@@ -15,16 +15,15 @@ use brigade_upkeep::{Memory, remembered};
 
 use crate::catalog::{Tools, summary_of};
 use crate::error::{Error, ErrorKind};
-use crate::gather;
-use crate::gather::Config;
-use crate::load;
 use crate::refusal::Refusal;
 use crate::report::{
     FindMatch, FindReport, Report as _, SearchMatch, SearchReport, ShadowedRow, ShowReport, ShownTool,
     StateReason, StatsReport, Suggestion, ToolStats, Unfilled,
 };
 use crate::room::{CATALOG, Room};
-use crate::runtimes;
+use brigade_facts::Config;
+use brigade_upkeep::gather;
+use brigade_upkeep::load;
 
 /// Which tools to list. An empty filter lists all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -88,8 +87,8 @@ impl Tools {
     pub fn show(&self, id: &str) -> Result<ShowReport, Error> {
         let config = gather::config(&self.room)?;
         let tool = load::any_tool(&config.catalog, id);
-        let tool = tool.map_err(|error| error.refusing(&self.room, Refusal::Tool))?;
-        let facts = FactReader::new(gather::host(&self.room), &config);
+        let tool = tool.map_err(|error| Error::from(error).refusing(&self.room, Refusal::Tool))?;
+        let facts = FactReader::new(self.room.host(), &config);
         let summary = summary_of(&self.room, &facts.read(tool, Depth::Summary));
         let runtimes = runtimes_for(&self.room, &[tool])?;
         let presence = PresenceReader::new(&facts, &runtimes).of(tool);
@@ -119,7 +118,7 @@ impl Tools {
         let mut found = config.catalog.search(query);
         found.retain(|found| found.tool.enabled);
         let tools: Vec<&Tool> = found.iter().map(|found| found.tool).collect();
-        let matches: Vec<SearchMatch> = FactReader::new(gather::host(&self.room), &config)
+        let matches: Vec<SearchMatch> = FactReader::new(self.room.host(), &config)
             .read_all(&tools)
             .iter()
             .zip(&found)
@@ -232,7 +231,7 @@ impl Tools {
 /// Looks whether tools are there.
 pub(crate) fn presences(room: &Room, config: &Config, tools: &[&Tool]) -> Result<Vec<Presence>, Error> {
     let runtimes = runtimes_for(room, tools)?;
-    let facts = FactReader::new(gather::host(room), config);
+    let facts = FactReader::new(room.host(), config);
     let reader = PresenceReader::new(&facts, &runtimes);
     Ok(tools.iter().map(|tool| reader.of(tool)).collect())
 }
@@ -243,7 +242,7 @@ pub(crate) fn doubts(room: &Room, config: &Config, tool_id: &str) -> Vec<String>
     let Some(tool) = config.catalog.tool(tool_id).filter(|tool| tool.claims_presence()) else {
         return Vec::new();
     };
-    let (facts, runtimes) = (FactReader::new(gather::host(room), config), Runtimes::default());
+    let (facts, runtimes) = (FactReader::new(room.host(), config), Runtimes::default());
     let presence = PresenceReader::new(&facts, &runtimes).of(tool);
     let is_observed = |code: &str| matches!(code, "check_failed" | "version_outdated");
     let doubts = presence.reasons.into_iter().filter(|reason| is_observed(reason.code));
@@ -253,7 +252,7 @@ pub(crate) fn doubts(room: &Room, config: &Config, tool_id: &str) -> Vec<String>
 /// Reads the runtimes if one of the tools depends on one.
 pub(crate) fn runtimes_for(room: &Room, tools: &[&Tool]) -> Result<Runtimes, Error> {
     let needs_one = tools.iter().any(|tool| tool.source() == Some(ToolSource::Mcp));
-    if needs_one { runtimes::runtimes(room) } else { Ok(Runtimes::default()) }
+    if needs_one { Ok(load::runtimes(room)?) } else { Ok(Runtimes::default()) }
 }
 
 /// Returns why no call of a tool would run, whatever its arguments.

@@ -11,9 +11,6 @@ use brigade_queue::{
 
 use crate::calls;
 use crate::error::{Error, ErrorKind};
-use crate::gather;
-use crate::gather::Again;
-use crate::load;
 use crate::logs;
 use crate::refusal::Refusal;
 use crate::report::{
@@ -23,6 +20,9 @@ use crate::report::{
 use crate::room::{CALLS, RUNS, Room};
 use crate::running;
 use brigade_core::codes;
+use brigade_upkeep::gather;
+use brigade_upkeep::gather::Again;
+use brigade_upkeep::load;
 
 pub use brigade_queue::RunFilter;
 
@@ -173,7 +173,7 @@ impl Runs {
         }
         let config = gather::config(room)?;
         let planned = gather::plan_again(room, &config, &Again::run(receipt), room.env.caller.clone());
-        let planned = planned.map_err(|error| error.missing(room, refused(None)))?;
+        let planned = planned.map_err(|error| Error::from(error).missing(room, refused(None)))?;
         let plan = &planned.plan;
         let plan_report = Box::new(calls::plan_report(room, &config, &planned)?);
         if !plan.blockers().is_empty() || plan.holds_secret() {

@@ -13,13 +13,11 @@ use brigade_upkeep::{Imported, Listed, find_runtime};
 
 use crate::catalog::Tools;
 use crate::error::{Error, ErrorKind};
-use crate::gather;
 use crate::live;
-use crate::load;
 use crate::pins;
 use crate::report::{ImportMcpReport, Report as _};
 use crate::room::CATALOG;
-use crate::runtimes;
+use brigade_upkeep::load;
 
 /// Options of an import.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +37,7 @@ impl Tools {
     /// Fails if the runtime cannot be used, the server does not answer or does not list a requested tool, or the
     /// catalog is not UTF-8. Also returns file errors.
     pub fn import_mcp(&self, request: &ImportMcpRequest) -> Result<ImportMcpReport, Error> {
-        let runtimes = runtimes::runtimes(&self.room)?;
+        let runtimes = load::runtimes(&self.room)?;
         let runtime = find_runtime(&runtimes, &request.runtime_id)?;
         let shown = escape_terminal(runtime.id.as_str());
         if runtime.is_broken || !runtime.enabled {
@@ -53,7 +51,7 @@ impl Tools {
         }
         // The catalog has no entry for a server that is not a tool yet.
         let nothing = Catalog::new(Vec::new(), Vec::new());
-        let config = Config::new(&gather::host(&self.room), nothing, load::policy(&self.room));
+        let config = Config::new(&self.room.host(), nothing, load::policy(&self.room));
         let most =
             config.policy.policy().and_then(|policy| policy.max_timeout.as_ref()).map(|most| most.value);
         let asking = import_tool(runtime, most);

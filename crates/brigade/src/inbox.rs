@@ -16,10 +16,10 @@ use brigade_upkeep::{InboxFile, Parts, SetAside, Survey, closeouts};
 use crate::calls;
 use crate::catalog::counts;
 use crate::error::Error;
-use crate::gather;
 use crate::refusal::Refusal;
 use crate::report::{ImportReport, InboxItemReport, InboxReport, Report as _, Unfilled};
 use crate::room::Room;
+use brigade_upkeep::gather;
 
 /// Selects inbox rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -18,10 +18,11 @@ use crate::catalog::enabled;
 use crate::checking::observed_presences;
 use crate::error::Error;
 use crate::finding::presences;
-use crate::gather::{self, Config};
-use crate::load;
 use crate::report::{BlockedInstall, InstallReport, QueuedInstall, Report as _, SkippedInstall};
 use crate::room::Room;
+use brigade_facts::Config;
+use brigade_upkeep::gather;
+use brigade_upkeep::load;
 
 /// Options of an installation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -191,7 +192,7 @@ fn choose<'t>(
             None => Box::new(blocker.hint("write it as `command` in [tool.install] of the entry")),
         });
     };
-    let facts = FactReader::new(gather::host(room), config);
+    let facts = FactReader::new(room.host(), config);
     let reader = facts.reader(tool);
     let is_meant =
         |argv: &Argv| with.is_none_or(|with| named(argv.program()) == with || argv.program() == with);

@@ -28,7 +28,7 @@ impl Kitchen {
     }
 
     fn search(&self, prd: Option<&Path>) -> Result<PrdSearch, Error> {
-        let prd = prd.map(|path| self.room.env.expand(path));
+        let prd = prd.map(|path| self.room.environment.expand(path));
         let directory = brigade_process::current_dir().ok();
         Ok(self.hands().search(prd.as_deref(), directory.as_deref())?)
     }

@@ -44,9 +44,7 @@ mod defaults;
 mod doctor;
 mod env;
 mod error;
-mod exit;
 mod finding;
-mod gather;
 mod history;
 mod import_mcp;
 mod inbox;
@@ -54,7 +52,6 @@ mod installing;
 mod kitchens;
 mod late;
 mod live;
-mod load;
 mod logs;
 mod near;
 mod observe;
@@ -66,7 +63,6 @@ mod pins;
 mod policies;
 mod projections;
 mod refusal;
-mod register;
 mod registry;
 mod report;
 mod request;
@@ -78,7 +74,6 @@ mod setup;
 mod state;
 mod upstreams;
 mod watching;
-mod words;
 mod workspace;
 
 /// The words of the kitchen: PRDs, tasks, tiers, statuses, approvals.
@@ -108,6 +103,7 @@ pub use brigade_catalog::{
 };
 pub use brigade_command as command;
 pub use brigade_core as core;
+pub use brigade_core::Exit;
 pub use brigade_core::codes;
 pub use brigade_crew::{FailOn, InitRequest, KitchenInitReport};
 pub use brigade_doctor::{Area, Closeout, InboxItem, InboxMetadata, IssueType, Remedy, Verdict};
@@ -136,13 +132,13 @@ pub use agent_calls::{AgentCall, AgentCalls, Asked, Counted, Limit, Output, Spen
 pub use agents::Agents;
 pub use args::ArgsSource;
 pub use calls::{CallFilter, CallList};
+pub use catalog::{RegisterRequest, RegisterSource};
 pub use checking::{RunChecks, WhatToCheck};
 pub use clients::{ConnectRequest, ConnectStep, Scope, Transport};
 pub use defaults::DefaultsRequest;
 pub use doctor::DoctorRequest;
 pub use env::{DEFAULT_LOCK_TIMEOUT, Env};
 pub use error::{Error, ErrorKind};
-pub use exit::Exit;
 pub use finding::ListFilter;
 pub use history::RunFilter;
 pub use import_mcp::ImportMcpRequest;
@@ -154,7 +150,6 @@ pub use observe::Declare;
 pub use offers::Listed;
 pub use projections::{ApplyRequest, Selection, SyncRequest};
 pub use refusal::{Refusal, RunRefusal};
-pub use register::{RegisterRequest, RegisterSource};
 pub use registry::{
     ChangedEntry, DiscoverRequest, DiscoverSource, DiscoveredEntry, DiscoveryIssue, EntryOrigin, FileState,
     HarnessFiles, Registry, harness_labels,

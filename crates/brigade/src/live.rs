@@ -14,13 +14,13 @@ use brigade_mcp::{Against, Asking, Comparison, Exchange, McpTool, Silence};
 use crate::catalog::Tools;
 use crate::catalog::enabled;
 use crate::error::{Error, ErrorKind};
-use crate::gather;
-use crate::gather::Config;
-use crate::load;
 use crate::pins;
 use crate::pins::Pins;
 use crate::report::{ContractsReport, DescribeReport, LiveReport, PinListReport};
 use crate::room::Room;
+use brigade_facts::Config;
+use brigade_upkeep::gather;
+use brigade_upkeep::load;
 
 impl Tools {
     /// Describes the contract of a tool, and compares it with the current list of its server.
@@ -76,7 +76,7 @@ fn live(room: &Room, against: Against) -> Result<LiveReport, Error> {
 
 fn compare(room: &Room, config: &Config, tools: &[&Tool], against: Against) -> Result<LiveReport, Error> {
     let schema = |tool: &Tool| {
-        let reader = ToolReader { host: gather::host(room), tool, outside: &[] };
+        let reader = ToolReader { host: room.host(), tool, outside: &[] };
         parse_json(reader.document(tool.input_schema_path.as_deref()).bytes()?).ok()
     };
     let comparison = Comparison {
@@ -109,7 +109,7 @@ pub(crate) fn ask(room: &Room, config: &Config, tool: &Tool) -> Result<Exchange,
 
 /// Checks the start of a tool's server, and opens its program.
 fn plan_list(room: &Room, config: &Config, tool: &Tool) -> Result<(VerifiedStart, OpenedProgram), Silence> {
-    let read = FactReader::new(gather::host(room), config).start(tool);
+    let read = FactReader::new(room.host(), config).start(tool);
     let StartInput { facts, program } = read.map_err(|error| Silence::Failed(error.to_string()))?;
     let start = plan_start(facts).map_err(Silence::NotStarted)?;
     let program = program.expect("a verified start has its program open");

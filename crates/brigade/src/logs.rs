@@ -11,10 +11,10 @@ use brigade_redact::Redactor;
 use brigade_runtime::LogStream;
 
 use crate::error::{Error, ErrorKind};
-use crate::gather;
 use crate::history::Runs;
 use crate::report::{Report as _, RunLogReport};
 use crate::room::Room;
+use brigade_upkeep::gather;
 
 /// How far to read a log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

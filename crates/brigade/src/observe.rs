@@ -6,10 +6,10 @@ use brigade_exec::{Matching, matching_files};
 
 use crate::catalog::Tools;
 use crate::error::Error;
-use crate::load;
 use crate::refusal::Refusal;
 use crate::report::{ObserveReport, Report as _};
 use crate::room::CATALOG;
+use brigade_upkeep::load;
 
 /// Whether to change the entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +34,8 @@ impl Tools {
             Declare::Write => Some(room.setup().lock_catalog()?),
         };
         let catalog = load::catalog(room)?;
-        let tool = load::any_tool(&catalog, id).map_err(|error| error.refusing(room, Refusal::Tool))?;
+        let tool =
+            load::any_tool(&catalog, id).map_err(|error| Error::from(error).refusing(room, Refusal::Tool))?;
         let queue = room.queue();
         let found = queue.read()?.observed_runs(room.journal(), tool.id.as_str(), runs)?;
         let seen = found.runs.iter().map(|(receipt, observed)| (receipt, observed));

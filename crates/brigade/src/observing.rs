@@ -11,8 +11,9 @@ use brigade_facts::{FactReader, KeptCheck, KeptChecks, StartInput};
 use brigade_redact::SecretValue;
 
 use crate::error::Error;
-use crate::gather::{self, Config};
 use crate::room::Room;
+use brigade_facts::Config;
+use brigade_upkeep::gather;
 
 /// The longest time of one command. The policy can lower it.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -42,7 +43,7 @@ impl<'a> Observing<'a> {
     pub(crate) fn new(room: &'a Room, config: &'a Config) -> Observing<'a> {
         Observing {
             room,
-            facts: FactReader::new(gather::host(room), config),
+            facts: FactReader::new(room.host(), config),
             secrets: gather::bound_secrets(room, &config.policy),
             catalog: &config.catalog,
             kept: KeptChecks::read(&*room.fs),

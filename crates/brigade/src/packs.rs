@@ -12,10 +12,9 @@ use brigade_core::text::escape_terminal;
 use brigade_core::{Fingerprint, IdPrefix, Json, NextStep};
 use brigade_fs::{DiskFs, FileMode, FsErrorKind, RelPath};
 use brigade_redact::Redactor;
+use brigade_upkeep::gather;
 use brigade_upkeep::{OpenPack, PACKS, archive_pack, find_pack, packs, store_pack};
 
-use crate::attest::typed_path;
-use crate::calls::telling_values;
 use crate::catalog::Tools;
 use crate::error::{Error, ErrorKind};
 use crate::near::with_near_path;
@@ -44,7 +43,7 @@ impl Packs {
         let room = &self.room;
         let catalog = Tools { room: room.clone() }.list()?;
         let projections = Projections { room: room.clone() }.plan(None)?;
-        let values = telling_values(room)?;
+        let values = gather::telling_values(room);
         let (redactor, bound) = (Redactor::new(&values), Redactor::bound_only(&values));
         let (all, mut entry_errors) = Entry::of_catalog(CATALOG, &room.setup().text_of_catalog()?);
         let (entries, missing) = portable_entries(&all, &redactor, &bound);
@@ -225,14 +224,14 @@ impl Packs {
             let inside = RelPath::try_from(inside).map_err(|error| not_a_pack(error.to_string()))?;
             return OpenPack::open(files.clone(), inside).map_err(not_a_pack);
         }
-        let path = typed_path(&self.room, folder);
+        let path = self.room.typed_path(folder);
         let disk = DiskFs::open(&path)
             .map_err(|error| with_near_path(not_a_pack(error.kind.to_string()), folder, &path));
         OpenPack::open(Arc::new(disk?), RelPath::root()).map_err(not_a_pack)
     }
 
     fn pack_path(&self, folder: &Path) -> String {
-        escape_terminal(&self.room.env.expand(folder).display().to_string()).into_owned()
+        escape_terminal(&self.room.env.environment.expand(folder).display().to_string()).into_owned()
     }
 }
 

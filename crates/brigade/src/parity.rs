@@ -7,13 +7,12 @@ use brigade_policy::ErrorLine;
 use brigade_redact::Redactor;
 use brigade_upkeep::{BrokenCloseout, CLOSEOUTS, Closeouts, closeouts, projection_issues, store_closeout};
 
-use crate::calls;
 use crate::catalog;
 use crate::error::Error;
-use crate::gather;
 use crate::report::{CloseoutReport, ParityReport, Report as _};
 use crate::room::Room;
 use brigade_core::codes;
+use brigade_upkeep::gather;
 
 /// Operations on projection parity between harnesses.
 #[derive(Clone)]
@@ -54,7 +53,7 @@ impl Parity {
     pub fn closeout(&self, reason: Option<&str>, verdict: Verdict) -> Result<CloseoutReport, Error> {
         let issues = issues_now(&self.room)?;
         let reason =
-            Redactor::new(&calls::telling_values(&self.room)?).redact_str(reason.unwrap_or_default().trim());
+            Redactor::new(&gather::telling_values(&self.room)).redact_str(reason.unwrap_or_default().trim());
         let now = self.room.now();
         let record = Closeout::of_issues(&issues, verdict, reason);
         let (stored, file) = store_closeout(&*self.room.fs, now, record)?;
@@ -85,7 +84,7 @@ pub(crate) fn latest(room: &Room, closeouts: Closeouts) -> Option<Closeout> {
 
 /// Returns the current projection issues.
 fn issues_now(room: &Room) -> Result<Vec<Issue>, Error> {
-    Ok(projection_issues(gather::host(room), &*gather::config(room)?))
+    Ok(projection_issues(room.host(), &*gather::config(room)?))
 }
 
 #[cfg(test)]

@@ -7,13 +7,13 @@ use brigade_core::Fingerprint;
 use brigade_mcp::{McpTool, PINS, PinRecord, PinStore, ServerState, server_issues};
 
 use crate::error::Error;
-use crate::load;
 use crate::refusal::Refusal;
 use crate::report::{
     BrokenPin, LiveIssue, OfferedTool, PinListReport, PinReport, PinSummary, Report as _, ServerSummary,
     Unfilled,
 };
 use crate::room::Room;
+use brigade_upkeep::load;
 
 /// Operations on pins.
 #[derive(Clone)]

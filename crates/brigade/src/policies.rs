@@ -10,10 +10,10 @@ use brigade_policy::{
 
 use crate::agents;
 use crate::error::Error;
-use crate::gather;
-use crate::load;
 use crate::report::{ExplainReport, PolicyReport, Report as _, RulingReport};
 use crate::room::{CATALOG, POLICY, Room};
+use brigade_upkeep::gather;
+use brigade_upkeep::load;
 
 /// Operations on the policy.
 #[derive(Clone)]
@@ -61,7 +61,7 @@ impl Policies {
         let is_set = |name: &str| self.room.env.environment.is_set(name);
         let mut explanation = explain(state, &CallFacts::of(tool), &is_set);
         if state.policy().is_some() && explanation.decision.sandbox.mode != SandboxMode::Off {
-            explanation.open(FactReader::new(gather::host(&self.room), &config).program_paths(tool)?);
+            explanation.open(FactReader::new(self.room.host(), &config).program_paths(tool)?);
         }
         let ruling = |ruling: &brigade_policy::Ruling| RulingReport {
             topic: ruling.topic.as_str().to_owned(),

@@ -14,11 +14,11 @@ use brigade_projection::{Depth, Orphan};
 
 use crate::catalog::{counts, enabled};
 use crate::error::Error;
-use crate::gather;
-use crate::load;
-use crate::load::shown_id;
 use crate::report::{OrphanReport, ProjectionPlanReport, ProjectionReport, Report as _, SyncPlanReport};
 use crate::room::{CATALOG, Room};
+use brigade_upkeep::gather;
+use brigade_upkeep::load;
+use brigade_upkeep::load::shown_id;
 
 /// Operations on projections.
 #[derive(Clone)]
@@ -34,13 +34,12 @@ impl Projections {
     pub fn plan(&self, id: Option<&str>) -> Result<ProjectionPlanReport, Error> {
         let config = gather::config(&self.room)?;
         let places = places(&self.room);
-        let search = find_orphans(gather::host(&self.room), &config, &places);
+        let search = find_orphans(self.room.host(), &config, &places);
         let selected = select(&self.room, &config.catalog, id, &search.orphans);
         let tools = &selected.tools;
         let absolute = |path: &str| self.room.absolute(path);
         let report = |item| ProjectionReport::of(item, absolute);
-        let projections =
-            plan_projections(gather::host(&self.room), &config, tools, &places, Depth::Full, report);
+        let projections = plan_projections(self.room.host(), &config, tools, &places, Depth::Full, report);
         let orphans: Vec<OrphanReport> =
             selected.orphans.iter().map(|orphan| OrphanReport::of(orphan, absolute)).collect();
         Ok(ProjectionPlanReport {

@@ -20,8 +20,6 @@ use brigade_redact::Redactor;
 use crate::calls;
 use crate::calls::Calls;
 use crate::error::{Error, ErrorKind};
-use crate::gather;
-use crate::gather::{Config, Planned};
 use crate::installing::Installing;
 use crate::late::LateWrites;
 use crate::pins;
@@ -32,6 +30,9 @@ use crate::runtimes;
 use crate::upstreams::{Found, Kept as KeptServer};
 use crate::watching;
 use brigade_core::codes;
+use brigade_facts::Config;
+use brigade_upkeep::gather;
+use brigade_upkeep::gather::Planned;
 
 /// Selects the call to run.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,17 +8,15 @@ mod logs;
 use std::sync::Arc;
 
 use brigade_call::{Call, RuntimeFact, RuntimeIssueRecord, RuntimeStatus};
-use brigade_catalog::{Family, Level, Runtime, Runtimes as RuntimeFile, Tool, starter};
+use brigade_catalog::{Family, Runtime, Runtimes as RuntimeFile, Tool, starter};
 use brigade_core::{ConfigIssue, NextStep, Severity, text::escape_terminal};
 use brigade_doctor::{config_record, needed_runtime, not_usable};
-use brigade_facts::{Config, read_config, read_user_runtimes, unreadable};
-use brigade_policy::{Blocker, Diagnosis, ErrorLine};
+use brigade_facts::Config;
+use brigade_policy::{Blocker, Diagnosis, ErrorLine, Failure};
 use brigade_runtime::{Checks, Host, RuntimeFacts, StateCounts, Supervisor};
 use brigade_upkeep::{STATE, find_runtime, machine_of};
 
 use crate::error::Error;
-use crate::gather;
-use crate::load;
 use crate::refusal::Refusal;
 use crate::report::{
     InitReport, Report as _, RuntimeHealthReport, RuntimeListReport, RuntimeReport, RuntimeStatusReport,
@@ -28,6 +26,8 @@ use crate::room::{RUNTIMES, Room, rel};
 use crate::setup;
 use crate::setup::Existing;
 use brigade_core::codes;
+use brigade_upkeep::gather;
+use brigade_upkeep::load;
 
 /// The runtimes of a workspace, and what they may use of the host.
 struct Configured {
@@ -207,7 +207,7 @@ pub(crate) fn runtime_of(room: &Room, call: &Call, config: &Config) -> RuntimeFa
 
 /// Returns whether calls start the runtime of a tool, and nobody else ever did.
 fn is_left_to_calls(room: &Room, tool: &Tool) -> bool {
-    let Ok(runtimes) = runtimes(room) else { return false };
+    let Ok(runtimes) = load::runtimes(room) else { return false };
     let file = room.fs.exists(&rel(RUNTIMES)).unwrap_or(true).then_some(RUNTIMES);
     needed_runtime(tool, &runtimes, file)
         .is_ok_and(|runtime| runtime.on_demand && !brigade_runtime::was_started(&*room.fs, runtime))
@@ -216,7 +216,7 @@ fn is_left_to_calls(room: &Room, tool: &Tool) -> bool {
 /// Returns whether calls start the runtime of a tool.
 fn is_started_by_calls(room: &Room, tool: &Tool) -> bool {
     let id = tool.runtime_id.as_deref().unwrap_or_default();
-    runtimes(room).is_ok_and(|runtimes| runtimes.runtime(id).is_some_and(|runtime| runtime.on_demand))
+    load::runtimes(room).is_ok_and(|runtimes| runtimes.runtime(id).is_some_and(|runtime| runtime.on_demand))
 }
 
 fn look_at_runtime(
@@ -225,45 +225,20 @@ fn look_at_runtime(
     config: &Config,
     checks: Checks,
 ) -> Result<RuntimeFacts, Box<Blocker>> {
-    let cannot = |error: Error| {
+    let cannot = |error: Failure| {
         let blocker = Blocker::new("runtime_missing", error.to_string());
         Box::new(blocker.at(tool.place_of("runtime_id")).field("runtime_id"))
     };
-    let runtimes = runtimes(room).map_err(cannot)?;
+    let runtimes = load::runtimes(room).map_err(cannot)?;
     let file = room.fs.exists(&rel(RUNTIMES)).unwrap_or(true).then_some(RUNTIMES);
     let runtime = needed_runtime(tool, &runtimes, file)?;
-    let host = machine_of(gather::host(room), &config.policy).map_err(|error| cannot(error.into()))?;
+    let host = machine_of(room.host(), &config.policy).map_err(|error| cannot(error.into()))?;
     Ok(supervisor(room, &host).facts_of_one(runtime, checks, room.env.cancel.as_ref()))
 }
 
 /// Reads the runtimes, and the outside directories that the policy allows them.
 fn configured(room: &Room) -> Result<Configured, Error> {
-    Ok(Configured { runtimes: runtimes(room)?, host: machine_of(gather::host(room), &load::policy(room))? })
-}
-
-/// Reads the runtimes. A missing or unreadable file has no runtimes and an issue.
-pub(crate) fn runtimes(room: &Room) -> Result<RuntimeFile, Error> {
-    let user = || read_user_runtimes(&gather::host(room));
-    match read_config(&*room.fs, RUNTIMES) {
-        Ok(bytes) => {
-            let project = RuntimeFile::parse(RUNTIMES, Level::Project, &bytes);
-            Ok(match user() {
-                Some(user) => project.with_user(user),
-                None => project,
-            })
-        }
-        Err(error) => {
-            // Without a file of the project, the runtimes of the user are all.
-            if error.is_not_found()
-                && let Some(user) =
-                    user().filter(|user| !user.runtimes().is_empty() || !user.issues().is_empty())
-            {
-                return Ok(RuntimeFile::default().with_user(user));
-            }
-            let issue = unreadable(RUNTIMES, error, room.spelled(NextStep::InitRuntimes))?;
-            Ok(RuntimeFile::new(Vec::new(), vec![issue]))
-        }
-    }
+    Ok(Configured { runtimes: load::runtimes(room)?, host: machine_of(room.host(), &load::policy(room))? })
 }
 
 pub(crate) fn supervisor<'a>(room: &'a Room, host: &'a Host) -> Supervisor<'a> {

@@ -7,7 +7,6 @@ pub use brigade_upkeep::{Existing, Ignore};
 
 use crate::catalog::Tools;
 use crate::error::Error;
-use crate::gather;
 use crate::policies::Policies;
 use crate::report::{InitReport, Report as _, WorkspaceAbove};
 use crate::room::{CATALOG, POLICY, Room, rel};
@@ -26,7 +25,7 @@ impl Tools {
         ignore: Ignore,
     ) -> Result<InitReport, Error> {
         let above = workspace_above(&self.room)?;
-        let host = gather::host(&self.room);
+        let host = self.room.host();
         let starter = tools.starter(&|program| host.has_program(program))?;
         let (sources, gitignore) = self.room.setup().write_starter(&starter, existing, ignore)?;
         Ok(InitReport {

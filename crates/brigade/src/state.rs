@@ -8,9 +8,9 @@ use brigade_queue::Calls;
 use brigade_upkeep::{Compacted, StateCheck, check_state, compact};
 
 use crate::error::Error;
-use crate::gather;
 use crate::report::{CompactReport, DamageReport, Quarantine, Report as _, StateReport};
 use crate::room::Room;
+use brigade_upkeep::gather;
 
 /// One line of an export.
 #[derive(Clone, Debug, PartialEq)]

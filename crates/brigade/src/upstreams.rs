@@ -22,9 +22,9 @@ use brigade_profile::{GatewayConfig, Share, Upstream};
 use brigade_redact::Redactor;
 
 use crate::error::{Error, ErrorKind};
-use crate::gather;
-use crate::gather::Config;
 use crate::room::Room;
+use brigade_facts::Config;
+use brigade_upkeep::gather;
 use record::Recorder;
 
 /// Servers that are kept. Clones are the same ones.
@@ -273,7 +273,7 @@ type Planned = (VerifiedStart, OpenedProgram);
 
 /// Checks the start of a server. The errors inside are reasons of the gate.
 fn plan_upstream(room: &Room, config: &Config, tool: &Tool) -> Result<Result<Planned, Vec<Blocker>>, Error> {
-    let StartInput { facts, program } = FactReader::new(gather::host(room), config).upstream(tool)?;
+    let StartInput { facts, program } = FactReader::new(room.host(), config).upstream(tool)?;
     Ok(match plan_start(facts) {
         Ok(verified) => Ok((verified, program.expect("a verified start has its program open"))),
         Err(objections) => {
@@ -326,7 +326,7 @@ fn start(
     let Prepared { spec, sink, output_cap, timeout, redactor, started_from, run } = prepared;
     let of = record::Of {
         tool,
-        served: config.served_with(&gather::host(room), tool),
+        served: config.served_with(&room.host(), tool),
         agent: key.agent.as_deref(),
         start: &verified,
         redactor: &redactor,

@@ -14,8 +14,8 @@ use brigade_policy::{Observe, Reads, SandboxMode};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::gather::Config;
 use crate::room::{Room, rel};
+use brigade_facts::Config;
 
 /// The file of observed runs.
 const OBSERVED: &str = ".brigade/tools/observed.json";

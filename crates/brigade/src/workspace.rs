@@ -55,10 +55,10 @@ impl Workspace {
     pub fn open(target: &Path, env: Env) -> Result<Workspace, Error> {
         let fs: Arc<dyn Fs> = match &env.files {
             Some(files) => files.clone(),
-            None => Arc::new(DiskFs::open(&env.expand(target)).map_err(|error| {
+            None => Arc::new(DiskFs::open(&env.environment.expand(target)).map_err(|error| {
                 let unusable = Error::new(ErrorKind::Usage, format!("the target cannot be used: {error}"))
                     .coded(codes::TARGET_UNUSABLE);
-                with_near_path(unusable, target, &env.expand(target))
+                with_near_path(unusable, target, &env.environment.expand(target))
             })?),
         };
         Ok(Workspace::over(fs, env))
@@ -105,7 +105,7 @@ impl Workspace {
     /// Returns [`ErrorKind::Usage`] if the directory is not empty or cannot be created.
     pub fn with_files(folder: &Path, files: &[NewFile], env: Env) -> Result<Workspace, Error> {
         if env.files.is_none() {
-            make_folder(&env.expand(folder))?;
+            make_folder(&env.environment.expand(folder))?;
         }
         let workspace = Workspace::open(folder, env)?;
         if !workspace.room.fs.list_dir(&RelPath::root())?.is_empty() {

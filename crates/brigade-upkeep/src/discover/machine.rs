@@ -67,14 +67,10 @@ impl<'m> Machine<'m> {
         self.environment.get(name)?.to_str().map(str::to_owned)
     }
 
-    fn home(&self) -> Option<&Path> {
-        self.environment.get("HOME").map(Path::new).filter(|home| home.is_absolute())
-    }
-
     /// Makes a path of the table absolute; `None` if what it is relative to is not known.
     pub(super) fn absolute(&self, path: &Path) -> Option<PathBuf> {
         if let Ok(rest) = path.strip_prefix("~") {
-            return self.home().map(|home| home.join(rest));
+            return self.environment.home().map(|home| home.join(rest));
         }
         for variable in ["APPDATA", "LOCALAPPDATA"] {
             if let Ok(rest) = path.strip_prefix(format!("%{variable}%")) {

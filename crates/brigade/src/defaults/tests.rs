@@ -6,10 +6,10 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::env::Env;
-use crate::exit::Exit;
-use crate::load;
 use crate::setup::{Existing, Ignore};
 use crate::workspace::Workspace;
+use brigade_core::Exit;
+use brigade_upkeep::load;
 
 const REQUEST: DefaultsRequest =
     DefaultsRequest { dry_run: false, existing: Existing::Keep, ignore: Ignore::Write };

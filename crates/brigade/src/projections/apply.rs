@@ -8,13 +8,13 @@ use brigade_projection::{Overwrite, ProjectionItem, ProjectionStatus};
 
 use super::Selected;
 use crate::error::{Error, ErrorKind};
-use crate::gather;
-use crate::load;
-use crate::load::shown_id;
 use crate::projections;
 use crate::projections::Projections;
 use crate::report::{ApplyReport, FailedProjection, ProjectionReport, Report as _};
 use crate::room::{CATALOG, Room};
+use brigade_upkeep::gather;
+use brigade_upkeep::load;
+use brigade_upkeep::load::shown_id;
 
 /// Selects the tools to project.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,7 +57,7 @@ impl Projections {
     /// # Errors
     /// Fails if another process keeps the lock for too long, or on a file error before anything was replaced.
     pub fn apply(&self, request: &ApplyRequest) -> Result<ApplyReport, Error> {
-        let host = gather::host(&self.room);
+        let host = self.room.host();
         let turn = match request.dry_run {
             true => None,
             false => Some(Turn::to_write(host, self.room.env.lock_timeout)?),

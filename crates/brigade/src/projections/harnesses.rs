@@ -5,12 +5,12 @@ use brigade_projection::{harness, harnesses};
 
 use crate::catalog::enabled;
 use crate::error::{Error, ErrorKind};
-use crate::load;
 use crate::projections::Projections;
 use crate::report::{
     HarnessLine, HarnessListReport, HarnessPlaceReport, HarnessReport, HarnessTool, Report as _,
 };
 use brigade_core::codes;
+use brigade_upkeep::load;
 
 impl Projections {
     /// Lists the known harnesses, and others that the catalog names.

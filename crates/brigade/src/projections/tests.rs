@@ -12,9 +12,9 @@ use tempfile::TempDir;
 use super::*;
 use crate::env::Env;
 use crate::error::ErrorKind;
-use crate::exit::Exit;
 use crate::report::ApplyReport;
 use crate::workspace::Workspace;
+use brigade_core::Exit;
 
 /// A tool: id, family, and the path for each harness.
 type Entry<'e> = (&'e str, &'e str, &'e [(&'e str, &'e str)]);

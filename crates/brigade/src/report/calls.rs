@@ -9,7 +9,7 @@ use brigade_projection::ProjectionSummary;
 use serde::{Deserialize, Serialize};
 
 use super::{PinSummary, ProjectionReport, Report, SchemaId, Unfilled};
-use crate::exit::Exit;
+use brigade_core::Exit;
 
 /// `call plan`: the plan of a call, and all reasons why it may not run.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -13,7 +13,7 @@ pub use brigade_upkeep::{
 use serde::{Deserialize, Serialize};
 
 use super::{IssueReport, LiveReport, Report, Rows, SchemaId, ShownTool, Unfilled};
-use crate::exit::Exit;
+use brigade_core::Exit;
 
 /// `tools list` and `tools doctor`: the catalog, its health, and counts of calls, runs, checkpoints and runtimes.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -5,7 +5,7 @@ use brigade_core::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{InstallRow, Report, SchemaId, StateReason};
-use crate::exit::Exit;
+use brigade_core::Exit;
 
 /// The version of a tool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,7 +8,7 @@ use brigade_policy::BlockerDetail;
 use serde::{Deserialize, Serialize};
 
 use super::{Report, SchemaId, Unfilled};
-use crate::exit::Exit;
+use brigade_core::Exit;
 
 /// `checkpoint list`.
 #[derive(Clone, Debug, Serialize, Deserialize)]

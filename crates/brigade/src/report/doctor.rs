@@ -6,7 +6,7 @@ pub use brigade_upkeep::Fix;
 use serde::{Deserialize, Serialize};
 
 use super::{Report, SchemaId};
-use crate::exit::Exit;
+use brigade_core::Exit;
 
 /// `doctor --fix`.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -8,7 +8,7 @@ use brigade_policy::Blocker;
 use serde::{Deserialize, Serialize};
 
 use super::{Report, SchemaId};
-use crate::exit::Exit;
+use brigade_core::Exit;
 
 /// Why a tool is in its state, or cannot be called.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

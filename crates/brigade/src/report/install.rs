@@ -5,7 +5,7 @@ use brigade_policy::BlockerDetail;
 use serde::{Deserialize, Serialize};
 
 use super::{Report, SchemaId};
-use crate::exit::Exit;
+use brigade_core::Exit;
 
 /// `tools install`: the installations that were queued. Nothing was run.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -8,7 +8,7 @@ pub use brigade_mcp::{
 use serde::{Deserialize, Serialize};
 
 use super::{Report, SchemaId, Unfilled};
-use crate::exit::Exit;
+use brigade_core::Exit;
 
 /// `pins list`.
 #[derive(Clone, Debug, Serialize, Deserialize)]

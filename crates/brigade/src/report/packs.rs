@@ -14,7 +14,7 @@ use super::{
     CallSection, CheckpointSection, IssueReport, ParitySection, PolicySection, ProjectionReport, Report,
     Rows, RunSection, RuntimeSection, SchemaId, ToolSummary,
 };
-use crate::exit::Exit;
+use brigade_core::Exit;
 
 /// `tools pack build`: the new pack, and the health of the workspace that it was built from. `tool-pack.json` contains
 /// the same, with relative paths.

@@ -5,7 +5,7 @@ use brigade_policy::{Diagnosis, ErrorLine, PolicyDecision, PolicyRules};
 use serde::{Deserialize, Serialize};
 
 use super::{AgentApproval, IssueReport, Report, SchemaId};
-use crate::exit::Exit;
+use brigade_core::Exit;
 
 /// `policy show`.
 #[derive(Clone, Debug, Serialize, Deserialize)]

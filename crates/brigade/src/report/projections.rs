@@ -13,7 +13,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{Report, SchemaId};
-use crate::exit::Exit;
+use brigade_core::Exit;
 
 /// `tools plan`: the status of every projection and the action of apply.
 #[derive(Clone, Debug, Serialize, Deserialize)]

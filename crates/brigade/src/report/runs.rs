@@ -11,7 +11,7 @@ pub use brigade_queue::{BrokenReceipt, LedgerFinding};
 use serde::{Deserialize, Serialize};
 
 use super::{PlanReport, Report, Rows, SchemaId, Unfilled};
-use crate::exit::Exit;
+use brigade_core::Exit;
 
 /// `run list`.
 #[derive(Clone, Debug, Serialize, Deserialize)]

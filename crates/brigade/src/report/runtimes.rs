@@ -8,7 +8,7 @@ use brigade_policy::{BlockerDetail, Diagnosis, ErrorLine};
 use serde::{Deserialize, Serialize};
 
 use super::{Report, SchemaId, Unfilled};
-use crate::exit::Exit;
+use brigade_core::Exit;
 
 /// The common part of runtime documents.
 #[derive(Clone, Debug, Serialize, Deserialize)]

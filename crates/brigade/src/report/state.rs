@@ -7,7 +7,7 @@ use brigade_core::Hint;
 use serde::{Deserialize, Serialize};
 
 use super::{Report, SchemaId};
-use crate::exit::Exit;
+use brigade_core::Exit;
 
 /// `state check`.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -14,7 +14,6 @@ use brigade_upkeep::find_runtime;
 
 use super::Configured;
 use crate::error::{Error, ErrorKind};
-use crate::load::shown_id;
 use crate::refusal::Refusal;
 use crate::report::{
     Report as _, RuntimeRestartReport, RuntimeStartReport, RuntimeStopReport, StartState, Unfilled,
@@ -23,6 +22,7 @@ use crate::room::Room;
 use crate::runtimes;
 use crate::runtimes::Runtimes;
 use brigade_core::{Hint, NextStep, codes};
+use brigade_upkeep::load::shown_id;
 
 impl Runtimes {
     /// Starts a runtime and waits until it is ready. `progress` gets every step.

@@ -7,10 +7,10 @@ use brigade_runtime::{Checks, LogStream};
 use brigade_upkeep::find_runtime;
 
 use crate::error::{Error, ErrorKind};
-use crate::gather;
 use crate::report::{Report as _, RuntimeLogsReport};
 use crate::runtimes;
 use crate::runtimes::Runtimes;
+use brigade_upkeep::gather;
 
 impl Runtimes {
     /// Returns the last lines of a log, without secrets. A missing log is empty.

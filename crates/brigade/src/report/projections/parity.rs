@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::ops::Deref;
 
-use crate::exit::Exit;
 use crate::report::{IssueReport, Report, SchemaId};
+use brigade_core::Exit;
 
 /// `tools parity status`: projection issues, divided by the last closeout.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -9,18 +9,15 @@ use brigade_catalog::edit::{self, broken_line};
 use brigade_catalog::register::{Definition, RegisterError, Registration, Registrations};
 use brigade_catalog::{Catalog, Level, Runtime, Runtimes, Tool, same_label};
 use brigade_core::text::escape_terminal;
-use brigade_core::{NextStep, Object};
+use brigade_core::{ErrorKind, NextStep, Object, Report as _};
 use brigade_discovery::{NAME, NotOne, named};
+use brigade_facts::CATALOG;
 use brigade_fs::{DiskFs, FileMode, Fs, FsError, Lock, RelPath};
-use brigade_upkeep::{Discovered, Machine, discover};
+use brigade_policy::Failure;
+use brigade_upkeep::{Discovered, Look, Machine, RUNTIMES, Seams, discover, load};
 
-use crate::attest::{config_folder, typed_path};
-use crate::catalog::Tools;
-use crate::error::{Error, ErrorKind};
-use crate::load;
-use crate::registry::DiscoverRequest;
-use crate::report::{RegisterErrorRow, RegisterNoteRow, RegisterReport, RegisteredTool, Report as _};
-use crate::room::{CATALOG, RUNTIMES, Room, rel};
+use crate::rel;
+use crate::report::{RegisterErrorRow, RegisterNoteRow, RegisterReport, RegisteredTool};
 
 /// The largest file that is read.
 const LIMIT: u64 = 4 << 20;
@@ -69,86 +66,83 @@ struct Shown {
     config_path: String,
 }
 
-impl Tools {
-    /// Registers tools of files and of agent programs. Starts nothing.
-    ///
-    /// # Errors
-    /// Fails if an id is given for several tools, and on file errors. What a source or the catalog speaks against is in
-    /// `errors` of the report, and then nothing is written.
-    pub fn register(&self, request: &RegisterRequest) -> Result<RegisterReport, Error> {
-        let room = &*self.room;
-        let mut found = Found::default();
-        let references = request.sources.iter().filter_map(|source| match source {
-            RegisterSource::Reference(name) => Some(name.as_str()),
-            RegisterSource::File(_) => None,
-        });
-        let references: Vec<&str> = references.collect();
-        let discovered = if references.is_empty() { None } else { Some(look_for(room, &references)?) };
-        let only = request.id.as_deref().filter(|_| request.sources.len() == 1);
-        for source in &request.sources {
-            match (source, &discovered) {
-                (RegisterSource::File(path), _) => found.read(room, path, request.level)?,
-                (RegisterSource::Reference(name), Some(discovered)) => {
-                    found.define(room, discovered, name, request.level, only)?;
-                }
-                (RegisterSource::Reference(_), None) => {}
+/// Registers tools of files and of agent programs. Starts nothing.
+///
+/// # Errors
+/// Fails if an id is given for several tools, and on file errors. What a source or the catalog speaks against is in
+/// `errors` of the report, and then nothing is written.
+pub fn register(seams: &Seams, request: &RegisterRequest) -> Result<RegisterReport, Failure> {
+    let mut found = Found::default();
+    let references = request.sources.iter().filter_map(|source| match source {
+        RegisterSource::Reference(name) => Some(name.as_str()),
+        RegisterSource::File(_) => None,
+    });
+    let references: Vec<&str> = references.collect();
+    let discovered = if references.is_empty() { None } else { Some(look_for(seams, &references)?) };
+    let only = request.id.as_deref().filter(|_| request.sources.len() == 1);
+    for source in &request.sources {
+        match (source, &discovered) {
+            (RegisterSource::File(path), _) => found.read(seams, path, request.level)?,
+            (RegisterSource::Reference(name), Some(discovered)) => {
+                found.define(seams, discovered, name, request.level, only)?;
             }
+            (RegisterSource::Reference(_), None) => {}
         }
-        if let Some(id) = &request.id
-            && (found.errors.is_empty() || !found.tools.is_empty())
-        {
-            found.rename(id)?;
-        }
-        if MOST < found.tools.len() {
-            let message =
-                format!("there are {} tools, and at most {MOST} are registered at once", found.tools.len());
-            found.errors.push(refusal("too_many_tools", "tools".to_owned(), &message));
-        }
-        let mut target = Target::of(room, request)?;
-        let mut report = RegisterReport {
-            schema: RegisterReport::SCHEMA,
-            target: room.target(),
-            level: request.level.as_str().to_owned(),
-            config_path: target.shown.config_path.clone(),
-            dry_run: request.dry_run,
-            registered: Vec::new(),
-            registered_count: 0,
-            notes: std::mem::take(&mut found.notes),
-            errors: std::mem::take(&mut found.errors),
-        };
-        let is_writing = !request.dry_run && report.errors.is_empty();
-        let _lock = if is_writing { target.lock(room)? } else { None };
-        if report.errors.is_empty() {
-            let before = target.read()?;
-            let after = put_all(room, request, &target.shown, &before, &found.tools, &mut report);
-            match after.filter(|_| is_writing) {
-                Some(after) if target.fs.is_some() => target.write(&before, &after)?,
-                Some(_) => {
-                    // The directory of the user is made for what can be written, and then it may have files already.
-                    target.make()?;
-                    let _lock = target.lock(room)?;
-                    let before = target.read()?;
-                    report.registered.clear();
-                    let after = put_all(room, request, &target.shown, &before, &found.tools, &mut report);
-                    after.map_or(Ok(()), |after| target.write(&before, &after))?;
-                }
-                None => {}
-            }
-        }
-        report.registered_count = report.registered.len();
-        Ok(report)
     }
+    if let Some(id) = &request.id
+        && (found.errors.is_empty() || !found.tools.is_empty())
+    {
+        found.rename(id)?;
+    }
+    if MOST < found.tools.len() {
+        let message =
+            format!("there are {} tools, and at most {MOST} are registered at once", found.tools.len());
+        found.errors.push(refusal("too_many_tools", "tools".to_owned(), &message));
+    }
+    let mut target = Target::of(seams, request)?;
+    let mut report = RegisterReport {
+        schema: RegisterReport::SCHEMA,
+        target: seams.target(),
+        level: request.level.as_str().to_owned(),
+        config_path: target.shown.config_path.clone(),
+        dry_run: request.dry_run,
+        registered: Vec::new(),
+        registered_count: 0,
+        notes: std::mem::take(&mut found.notes),
+        errors: std::mem::take(&mut found.errors),
+    };
+    let is_writing = !request.dry_run && report.errors.is_empty();
+    let _lock = if is_writing { target.lock(seams)? } else { None };
+    if report.errors.is_empty() {
+        let before = target.read()?;
+        let after = put_all(seams, request, &target.shown, &before, &found.tools, &mut report);
+        match after.filter(|_| is_writing) {
+            Some(after) if target.fs.is_some() => target.write(&before, &after)?,
+            Some(_) => {
+                // The directory of the user is made for what can be written, and then it may have files already.
+                target.make()?;
+                let _lock = target.lock(seams)?;
+                let before = target.read()?;
+                report.registered.clear();
+                let after = put_all(seams, request, &target.shown, &before, &found.tools, &mut report);
+                after.map_or(Ok(()), |after| target.write(&before, &after))?;
+            }
+            None => {}
+        }
+    }
+    report.registered_count = report.registered.len();
+    Ok(report)
 }
 
 /// Looks at the files of agent programs: those that the catalog chooses, and those that a reference names.
-fn look_for(room: &Room, references: &[&str]) -> Result<Discovered, Error> {
-    let mut harnesses = load::catalog(room)?.settings().harnesses.clone();
+fn look_for(seams: &Seams, references: &[&str]) -> Result<Discovered, Failure> {
+    let mut harnesses = load::catalog(seams)?.settings().harnesses.clone();
     if let Some(harnesses) = &mut harnesses {
         let places = references.iter().filter_map(|name| name.rsplit_once('@'));
         harnesses.extend(places.filter_map(|(_, place)| Some(place.split_once('/')?.0.to_owned())));
     }
-    let look = DiscoverRequest { harnesses, ..DiscoverRequest::default() };
-    Ok(discover(&Machine::new(&*room.fs, &room.env.environment), &look))
+    let look = Look { harnesses, ..Look::default() };
+    Ok(discover(&Machine::new(&*seams.fs, &seams.environment), &look))
 }
 
 /// What the sources say.
@@ -160,12 +154,12 @@ struct Found {
 }
 
 impl Found {
-    fn read(&mut self, room: &Room, source: &Path, level: Level) -> Result<(), Error> {
-        let path = typed_path(room, source);
+    fn read(&mut self, seams: &Seams, source: &Path, level: Level) -> Result<(), Failure> {
+        let path = seams.typed_path(source);
         let shown = source.display().to_string();
         // The error names the path.
-        let unreadable = |error: FsError| Error::new(ErrorKind::Usage, error.to_string());
-        let bytes = room.fs.read_outside(&path, LIMIT).map_err(unreadable)?;
+        let unreadable = |error: FsError| Failure::new(ErrorKind::Usage, error.to_string());
+        let bytes = seams.fs.read_outside(&path, LIMIT).map_err(unreadable)?;
         self.take(Registrations::read(&shown, &bytes, level), |error| row(error, Some(&shown)));
         Ok(())
     }
@@ -173,12 +167,12 @@ impl Found {
     /// Reads the definition that a reference names.
     fn define(
         &mut self,
-        room: &Room,
+        seams: &Seams,
         discovered: &Discovered,
         name: &str,
         level: Level,
         id: Option<&str>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Failure> {
         let shown = escape_terminal(name);
         let (entry, origin) = match named(&discovered.entries, name) {
             Ok(found) => found,
@@ -213,7 +207,7 @@ impl Found {
             None => None,
         };
         let launch = discovered.launches.of(&origin.reference);
-        let definition = Definition { entry, origin, launch, workspace: room.fs.root() };
+        let definition = Definition { entry, origin, launch, workspace: seams.fs.root() };
         let id = id.as_ref().map(brigade_catalog::ToolId::as_str);
         let read = Registrations::of_definition(&definition, level, id);
         self.take(read, |error| at(row(error, None)));
@@ -231,9 +225,9 @@ impl Found {
     }
 
     /// Gives the only tool another id.
-    fn rename(&mut self, id: &str) -> Result<(), Error> {
+    fn rename(&mut self, id: &str) -> Result<(), Failure> {
         let [registration] = &mut self.tools[..] else {
-            let error = Error::new(ErrorKind::Usage, "--id is for one tool, and there is not exactly one");
+            let error = Failure::new(ErrorKind::Usage, "--id is for one tool, and there is not exactly one");
             return Err(error.hint("leave it out, or name a file with one tool"));
         };
         let id = usable_id(id)?;
@@ -246,9 +240,9 @@ impl Found {
     }
 }
 
-fn usable_id(id: &str) -> Result<brigade_catalog::ToolId, Error> {
+fn usable_id(id: &str) -> Result<brigade_catalog::ToolId, Failure> {
     let id = id.trim().parse::<brigade_catalog::ToolId>();
-    id.map_err(|error| Error::new(ErrorKind::Usage, format!("--id: {error}")))
+    id.map_err(|error| Failure::new(ErrorKind::Usage, format!("--id: {error}")))
 }
 
 fn row(error: RegisterError, file: Option<&str>) -> RegisterErrorRow {
@@ -281,7 +275,7 @@ struct Texts {
 
 /// Puts all tools into the texts, and reports them. `None` if something speaks against one.
 fn put_all(
-    room: &Room,
+    seams: &Seams,
     request: &RegisterRequest,
     shown: &Shown,
     before: &Texts,
@@ -386,27 +380,27 @@ fn put_all(
             (None, Some(tool)) => NextStep::Edit(tool.place_of("enabled")),
             (None, None) => NextStep::ShowTool(row.tool_id.clone()),
         };
-        row.next_command = Some(room.spelled(step));
+        row.next_command = Some(seams.spelled(step));
     }
     Some(after)
 }
 
 impl Target {
-    fn of(room: &Room, request: &RegisterRequest) -> Result<Target, Error> {
+    fn of(seams: &Seams, request: &RegisterRequest) -> Result<Target, Failure> {
         if request.level == Level::Project {
             return Ok(Target {
-                fs: Some(room.fs.clone()),
+                fs: Some(seams.fs.clone()),
                 catalog: rel(CATALOG),
                 runtimes: rel(RUNTIMES),
                 lock: rel(brigade_upkeep::CATALOG_LOCK),
                 shown: Shown {
                     catalog: CATALOG.to_owned(),
                     runtimes: RUNTIMES.to_owned(),
-                    config_path: room.absolute(CATALOG),
+                    config_path: seams.absolute(CATALOG),
                 },
             });
         }
-        let folder = config_folder(room)?.join("brigade");
+        let folder = seams.config_folder()?.join("brigade");
         let (catalog, runtimes) = (rel("tools.toml"), rel("tools/runtimes.toml"));
         let [catalog_path, runtimes_path] =
             [&catalog, &runtimes].map(|path| folder.join(path.as_path()).display().to_string());
@@ -429,27 +423,27 @@ impl Target {
     }
 
     /// Makes the directory of the user.
-    fn make(&mut self) -> Result<(), Error> {
+    fn make(&mut self) -> Result<(), Failure> {
         let folder = Path::new(&self.shown.catalog).parent().unwrap_or(Path::new("/"));
         self.fs = Some(Arc::new(DiskFs::make(folder)?));
         Ok(())
     }
 
-    fn lock(&self, room: &Room) -> Result<Option<Lock>, Error> {
+    fn lock(&self, seams: &Seams) -> Result<Option<Lock>, Failure> {
         let Some(fs) = &self.fs else { return Ok(None) };
         fs.create_dir_all(&self.lock.parent())?;
-        let holder = format!("process {} (register), since {}", std::process::id(), room.now());
-        Ok(Some(fs.lock(&self.lock, &holder, room.env.lock_timeout)?))
+        let holder = format!("process {} (register), since {}", std::process::id(), seams.now());
+        Ok(Some(fs.lock(&self.lock, &holder, seams.timeout)?))
     }
 
-    fn read(&self) -> Result<Texts, Error> {
+    fn read(&self) -> Result<Texts, Failure> {
         let Some(fs) = &self.fs else {
             return Ok(Texts { catalog: String::new(), runtimes: String::new() });
         };
         let text = |path: &RelPath| match fs.read(path, LIMIT * 16) {
             Ok(bytes) => String::from_utf8(bytes).map_err(|_| {
                 let message = format!("{}: the file is not UTF-8 text", path.as_path().display());
-                Error::new(ErrorKind::InvalidConfig, message)
+                Failure::new(ErrorKind::InvalidConfig, message)
             }),
             Err(error) if error.is_not_found() => Ok(String::new()),
             Err(error) => Err(error.into()),
@@ -458,7 +452,7 @@ impl Target {
     }
 
     /// Writes both files, the runtimes first: a disabled runtime without a tool does nothing.
-    fn write(&self, before: &Texts, after: &Texts) -> Result<(), Error> {
+    fn write(&self, before: &Texts, after: &Texts) -> Result<(), Failure> {
         let Some(fs) = &self.fs else { return Ok(()) };
         let files = [
             (&self.runtimes, &before.runtimes, &after.runtimes),

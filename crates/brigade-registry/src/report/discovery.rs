@@ -1,10 +1,8 @@
 //! Documents about the tools of other agent programs.
 
-use brigade_core::Timestamp;
+use brigade_core::{Report, SchemaId, Timestamp};
 use brigade_discovery::{ChangedEntry, DiscoveredEntry, DiscoveryIssue, HarnessFiles};
 use serde::{Deserialize, Serialize};
-
-use super::{Report, SchemaId};
 
 /// `tools discover`: what the files of agent programs say.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -2,33 +2,34 @@
 
 use brigade_core::{Hint, NextStep, Spell};
 
-use crate::room::Room;
+use crate::seams::Seams;
 
-impl Room {
+impl Seams {
     /// Spells a step as the user would type it.
-    pub(crate) fn words(&self, step: &NextStep) -> String {
-        self.env.speller.spell(step, Some(&self.target()))
+    pub fn words(&self, step: &NextStep) -> String {
+        self.speller.spell(step, Some(&self.target()))
     }
 
     /// Returns a function that spells steps, for rows that outlive the operation.
-    pub(crate) fn words_of_steps(&self) -> impl Fn(&NextStep) -> String + Clone + Send + Sync + 'static {
-        let (speller, root) = (self.env.speller.clone(), self.target());
+    pub fn words_of_steps(&self) -> impl Fn(&NextStep) -> String + Clone + Send + Sync + 'static {
+        let (speller, root) = (self.speller.clone(), self.target());
         move |step| speller.spell(step, Some(&root))
     }
 
     /// Spells a hint as the user would type its steps.
-    pub(crate) fn spelled(&self, hint: impl Into<Hint>) -> Hint {
+    pub fn spelled(&self, hint: impl Into<Hint>) -> Hint {
         hint.into().spelled(&self.speller(), None)
     }
 
-    /// Returns a speller for texts that are shown. Texts that are stored name no workspace: `env.speller` spells these.
-    pub(crate) fn speller(&self) -> ShownWords<'_> {
-        ShownWords { speller: &*self.env.speller, root: self.target() }
+    /// Returns a speller for texts that are shown. Texts that are stored name no workspace: the field `speller` spells
+    /// these.
+    pub fn speller(&self) -> ShownWords<'_> {
+        ShownWords { speller: &*self.speller, root: self.target() }
     }
 }
 
 /// Spells steps as the user would type them, also where a text does not say which workspace it is about.
-pub(crate) struct ShownWords<'r> {
+pub struct ShownWords<'r> {
     speller: &'r dyn Spell,
     root: String,
 }

@@ -1,10 +1,7 @@
 //! `tools register`.
 
-use brigade_core::Hint;
+use brigade_core::{Exit, Hint, Report, SchemaId};
 use serde::{Deserialize, Serialize};
-
-use super::{Report, SchemaId};
-use crate::exit::Exit;
 
 /// `tools register`: the tools that were added to a catalog.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -1,0 +1,160 @@
+//! Tools of other agent programs: found, and remembered. Nothing here starts a program or opens a connection.
+
+use std::collections::HashMap;
+
+use brigade_catalog::register::{SourceChange, source_changes};
+use brigade_catalog::{Catalog, Runtimes, Tool};
+use brigade_command::Argv;
+use brigade_core::text::escape_terminal;
+use brigade_core::{ErrorKind, Report as _, closest, codes};
+use brigade_discovery::{
+    DiscoveredEntry, DiscoveryIssue, IssueCode, NotRemembered, Remembered, harness, harnesses, shows_words,
+};
+use brigade_policy::Failure;
+use brigade_upkeep::{DISCOVERED, Discovered, Look, Machine, Memory, Seams, load, remember, remembered};
+
+use crate::report::{DiscoveryReport, RegistrySyncReport};
+
+/// Reads the files of agent programs. Writes nothing.
+///
+/// Without harnesses in the request, those of `[registry] harnesses` in the catalog are meant, or all.
+///
+/// # Errors
+/// Returns [`ErrorKind::Usage`] for an unknown harness. A file that cannot be read is an issue of the report.
+pub fn discover(seams: &Seams, request: &Look) -> Result<DiscoveryReport, Failure> {
+    if let Some(unknown) = request.harnesses.iter().flatten().find(|label| harness(label).is_none()) {
+        return Err(unknown_harness(unknown));
+    }
+    let Discovered { harnesses, entries, issues, .. } = look(seams, request)?;
+    Ok(DiscoveryReport {
+        schema: DiscoveryReport::SCHEMA,
+        target: seams.target(),
+        harnesses,
+        entry_count: entries.len(),
+        entries,
+        issue_count: issues.len(),
+        issues,
+    })
+}
+
+/// Compares what the files of agent programs say with the cache, and writes the cache if something changed.
+///
+/// A damaged cache is replaced.
+///
+/// # Errors
+/// Returns [`ErrorKind::Refused`] if a newer version wrote the cache, and file errors.
+pub fn sync(seams: &Seams, dry_run: bool) -> Result<RegistrySyncReport, Failure> {
+    let Discovered { entries, mut issues, .. } = look(seams, &Look::default())?;
+    let nothing = || Remembered::new(seams.now(), Vec::new(), Vec::new());
+    let memory = remembered(&*seams.fs)?;
+    let is_damaged = memory == Memory::Unfit(NotRemembered::Damaged);
+    let (before, is_new) = match memory {
+        Memory::Found(found) => (*found, false),
+        Memory::Nothing | Memory::Unfit(NotRemembered::Damaged) => (nothing(), true),
+        Memory::Unfit(NotRemembered::Newer) => {
+            let message = format!("`{DISCOVERED}`: {}", NotRemembered::Newer);
+            let error = Failure::new(ErrorKind::Refused, message).coded(codes::NEWER_VERSION);
+            return Err(error.hint("delete the file; it is only a cache"));
+        }
+    };
+    let catalog = load::catalog(seams)?;
+    let told: Vec<DiscoveryIssue> =
+        source_changes(&catalog, Some(&load::runtimes(seams)?), &entries, &issues)
+            .iter()
+            .map(source_issue)
+            .collect();
+    let difference = before.compare(&entries);
+    let is_changed = is_new || before.entries != entries || before.issues != issues;
+    let written = is_changed && !dry_run;
+    let entry_count = entries.len();
+    let mut made_at = (!is_new).then_some(before.made_at);
+    if written {
+        let now = seams.now();
+        remember(&*seams.fs, &Remembered::new(now, entries, issues.clone()))?;
+        made_at = Some(now);
+    }
+    if is_damaged {
+        let what = if written { "was damaged, and is replaced" } else { "is damaged" };
+        let issue = DiscoveryIssue::new(IssueCode::CacheDamaged, format!("the cache {what}"));
+        issues.insert(0, DiscoveryIssue { path: Some(seams.absolute(DISCOVERED)), ..issue });
+    }
+    issues.extend(told);
+    Ok(RegistrySyncReport {
+        schema: RegistrySyncReport::SCHEMA,
+        target: seams.target(),
+        cache_path: seams.absolute(DISCOVERED),
+        made_at,
+        dry_run,
+        written,
+        added: difference.added,
+        changed: difference.changed,
+        removed: difference.removed,
+        unchanged_count: difference.unchanged,
+        entry_count,
+        issues,
+    })
+}
+
+fn look(seams: &Seams, request: &Look) -> Result<Discovered, Failure> {
+    let catalog = load::catalog(seams)?;
+    let harnesses = request.harnesses.clone().or_else(|| catalog.settings().harnesses.clone());
+    let request = Look { harnesses, ..request.clone() };
+    let mut found = brigade_upkeep::discover(&Machine::new(&*seams.fs, &seams.environment), &request);
+    note_registered(&catalog, &load::runtimes(seams)?, &mut found.entries);
+    Ok(found)
+}
+
+fn source_issue(change: &SourceChange<'_>) -> DiscoveryIssue {
+    let code = match change.differences {
+        Some(_) => IssueCode::SourceChanged,
+        None => IssueCode::SourceGone,
+    };
+    DiscoveryIssue {
+        path: change.path.clone(),
+        line: change.line,
+        refs: vec![change.reference.to_owned()],
+        ..DiscoveryIssue::new(code, change.message())
+    }
+}
+
+/// Notes which tools of the catalog were made from entries, and which runtimes start the same servers.
+fn note_registered(catalog: &Catalog, runtimes: &Runtimes, entries: &mut [DiscoveredEntry]) {
+    let of_tool = |tool: &Tool| {
+        let reference = tool.source.as_ref()?.reference.clone()?;
+        Some((reference, tool.id.as_str().to_owned()))
+    };
+    let registered: HashMap<String, String> = catalog.tools().iter().filter_map(of_tool).collect();
+    let commands: Vec<(Vec<String>, &str)> = runtimes
+        .runtimes()
+        .iter()
+        .filter_map(|runtime| {
+            Some((Argv::parse(&runtime.command).ok()?.words().to_vec(), runtime.id.as_str()))
+        })
+        .collect();
+    if registered.is_empty() && commands.is_empty() {
+        return;
+    }
+    for entry in entries.iter_mut().filter(|entry| entry.registered_as.is_none()) {
+        let references = entry.origins.iter().map(|origin| &origin.reference);
+        let of_tool = references.chain([&entry.id]).find_map(|reference| registered.get(reference)).cloned();
+        let of_runtime = || {
+            let starts = commands.iter().find(|(words, _)| shows_words(&entry.command, words));
+            starts.map(|(_, id)| (*id).to_owned())
+        };
+        entry.registered_as = of_tool.or_else(of_runtime);
+    }
+}
+
+/// Returns the labels of all harnesses that can be looked at.
+pub fn harness_labels() -> impl Iterator<Item = &'static str> {
+    harnesses().iter().map(|harness| harness.label())
+}
+
+fn unknown_harness(name: &str) -> Failure {
+    let error = Failure::new(ErrorKind::Usage, format!("no harness `{}` is known", escape_terminal(name)));
+    let error = error.coded(codes::HARNESS_MISSING);
+    match closest(name, harness_labels()) {
+        Some(near) => error.hint(format!("did you mean `{near}`?")),
+        None => error.hint(format!("known are {}", harness_labels().collect::<Vec<_>>().join(", "))),
+    }
+}

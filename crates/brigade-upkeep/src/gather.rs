@@ -1,0 +1,177 @@
+//! Reads the configuration and the facts of tools for an operation.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use brigade_call::{ArgsProblem, Call, Caller, MissingTool, Plan, PlanFacts, Receipt, plan_missing};
+use brigade_catalog::Tool;
+use brigade_core::{Json, Object};
+use brigade_exec::OpenedProgram;
+use brigade_facts::{Config, FactReader, Host, PlanInput, bound_values, read_policy};
+use brigade_policy::{Blocker, CallKind, Failure, PolicyState};
+use brigade_projection::ProjectionItem;
+use brigade_redact::SecretValue;
+
+use crate::load;
+use crate::seams::Seams;
+
+/// A plan and the opened program.
+pub struct Planned {
+    /// The plan.
+    pub plan: Plan,
+    /// The projections of the tool.
+    pub projections: Vec<ProjectionItem>,
+    /// The program, if the family is executable and the program was found.
+    pub program: Option<OpenedProgram>,
+    /// The working directory of the program.
+    pub directory: PathBuf,
+}
+
+/// Reads catalog and policy.
+pub fn config(seams: &Seams) -> Result<Arc<Config>, Failure> {
+    match &seams.memory {
+        Some(memory) => memory.config(seams.host(), |host| config_from(seams, host)),
+        None => own_config(seams).map(Arc::new),
+    }
+}
+
+/// Reads catalog and policy, for whoever takes them apart.
+pub fn own_config(seams: &Seams) -> Result<Config, Failure> {
+    config_from(seams, seams.host())
+}
+
+fn config_from(seams: &Seams, host: Host<'_>) -> Result<Config, Failure> {
+    Ok(Config::new(&host, load::catalog_from(seams, host)?, read_policy(host.fs)))
+}
+
+/// Finds the entry that a call with these arguments uses.
+pub fn entry<'c>(seams: &Seams, config: &'c Config, tool_id: &str, args: &Json) -> Result<&'c Tool, Failure> {
+    Ok(config.entry(&seams.host(), tool_id, args)?)
+}
+
+/// Plans a call of a tool with arguments.
+pub fn plan_call(
+    seams: &Seams,
+    config: &Arc<Config>,
+    tool: &Tool,
+    args: Result<Json, ArgsProblem>,
+    caller: Caller,
+) -> Result<Planned, Failure> {
+    let input = match &seams.memory {
+        Some(memory) => memory.plan(seams.host(), config, tool, caller)?,
+        None => FactReader::new(seams.host(), config).plan(tool, caller)?,
+    };
+    planned(seams, input, args)
+}
+
+/// Plans the installation of a tool with one of its commands.
+pub fn plan_installation(
+    seams: &Seams,
+    config: &Config,
+    entry: &Tool,
+    command: &str,
+    caller: Caller,
+) -> Result<Planned, Failure> {
+    let installation = entry.installation(command);
+    let reader = FactReader::new(seams.host(), config);
+    let input = reader.plan_installation(&installation, entry, caller)?;
+    planned(seams, input, Ok(Json::Object(Object::new())))
+}
+
+/// Plans again what was asked for before.
+pub fn plan_again(
+    seams: &Seams,
+    config: &Arc<Config>,
+    asked: &Again<'_>,
+    caller: Caller,
+) -> Result<Planned, Failure> {
+    match asked.installs_with {
+        // A disabled entry can be installed, too.
+        Some(command) => {
+            let entry = load::any_tool(&config.catalog, asked.tool_id)?;
+            plan_installation(seams, config, entry, command, caller)
+        }
+        None => {
+            let tool = entry(seams, config, asked.tool_id, &asked.args)?;
+            plan_call(seams, config, tool, Ok(asked.args.clone()), caller)
+        }
+    }
+}
+
+/// What was asked for before.
+pub struct Again<'a> {
+    /// The tool.
+    pub tool_id: &'a str,
+    /// Its arguments.
+    pub args: Json,
+    /// The command of an installation.
+    pub installs_with: Option<&'a str>,
+}
+
+impl<'a> Again<'a> {
+    /// Returns what a call asks for.
+    pub fn call(call: &'a Call) -> Again<'a> {
+        let installs = call.kind() == CallKind::Install;
+        let installs_with = installs.then(|| call.command.as_deref().unwrap_or_default());
+        Again { tool_id: &call.tool_id, args: call.args.clone(), installs_with }
+    }
+
+    /// Returns what the call of a run asked for.
+    pub fn run(receipt: &'a Receipt) -> Again<'a> {
+        let command = receipt.command_label.as_deref().unwrap_or_default();
+        let installs_with = receipt.is_installation().then_some(command);
+        Again { tool_id: receipt.tool_id(), args: receipt.asked_args(), installs_with }
+    }
+}
+
+fn planned(seams: &Seams, input: PlanInput<'_>, args: Result<Json, ArgsProblem>) -> Result<Planned, Failure> {
+    let PlanInput { facts, projections, program, directory } = input;
+    let plan = brigade_call::plan(PlanFacts { args, ..facts }).spelled(&seams.speller());
+    tracing::debug!(
+        tool = plan.tool_id(),
+        directory = %directory.display(),
+        program = plan.binding().program.as_ref().map(|program| program.path.as_str()),
+        files = plan.binding().files.len(),
+        blockers = plan.blockers().len(),
+        "planned a call"
+    );
+    Ok(Planned { plan, projections, program, directory })
+}
+
+/// Plans a call of a requested tool. Without such a tool, the plan says so, and the error comes with it.
+pub fn plan_request(
+    seams: &Seams,
+    config: &Arc<Config>,
+    tool_id: &str,
+    args: Result<Json, ArgsProblem>,
+) -> Result<(Planned, Option<Failure>), Failure> {
+    let meant = config.catalog.named(tool_id).map_or(tool_id, |tool| tool.id.as_str());
+    let error = match entry(seams, config, meant, args.as_ref().unwrap_or(&Json::Null)) {
+        Ok(tool) => return Ok((plan_call(seams, config, tool, args, seams.caller.clone())?, None)),
+        Err(error) => error,
+    };
+    let reason =
+        Blocker { hint: error.hints().first().cloned(), ..Blocker::new("tool_missing", error.to_string()) };
+    let reader = FactReader::new(seams.host(), config);
+    let missing = reader.missing(load::shown_id(tool_id), reason, seams.caller.clone());
+    let plan = plan_missing(MissingTool { args, ..missing }).spelled(&seams.speller());
+    let directory = seams.fs.root().to_owned();
+    Ok((Planned { plan, projections: Vec::new(), program: None, directory }, Some(error)))
+}
+
+/// Returns all values that the policy binds to labels. No argument and no typed text may contain them.
+pub fn bound_secrets(seams: &Seams, policy: &PolicyState) -> Vec<SecretValue> {
+    bound_values(&seams.environment, policy)
+}
+
+/// Returns all values to mask, as the policy binds them now.
+pub fn secrets(seams: &Seams) -> Vec<SecretValue> {
+    bound_secrets(seams, &load::policy(seams))
+}
+
+/// Returns the bound values that are long enough to recognize in typed text.
+pub fn telling_values(seams: &Seams) -> Vec<SecretValue> {
+    let mut values = secrets(seams);
+    values.retain(|value| brigade_call::SHORTEST_BOUND <= value.expose().len());
+    values
+}

@@ -1,0 +1,139 @@
+//! Reads the configuration files.
+
+use std::borrow::Cow;
+
+use brigade_catalog::{Catalog, Level, Reads, Runtimes, Tool};
+use brigade_core::NextStep;
+pub use brigade_facts::errors_of;
+use brigade_facts::{
+    CATALOG, Config, Host, read_catalog, read_config, read_policy, read_user_catalog, read_user_runtimes,
+    unreadable,
+};
+use brigade_policy::{Diagnosis, ErrorLine, Failure, PolicyState};
+use brigade_redact::Redactor;
+
+use crate::runtimes::RUNTIMES;
+use crate::seams::Seams;
+
+/// Reads the catalog of the workspace, and the tools of the user. A missing or unreadable file is an empty catalog with
+/// an issue. If a file is there and cannot be read, nobody knows what of the user it would hide, so nothing of the user
+/// is used.
+pub fn catalog(seams: &Seams) -> Result<Catalog, Failure> {
+    catalog_from(seams, seams.host())
+}
+
+/// Like [`catalog`], with the files of this host.
+pub fn catalog_from(seams: &Seams, host: Host<'_>) -> Result<Catalog, Failure> {
+    let project = match read_catalog(host.fs) {
+        Ok(catalog) => catalog,
+        Err(error) => {
+            let is_missing = error.is_not_found();
+            let issue = unreadable(CATALOG, error, seams.spelled(NextStep::Init))?;
+            let catalog = Catalog::new(Vec::new(), vec![issue]);
+            if !is_missing {
+                return Ok(catalog);
+            }
+            catalog
+        }
+    };
+    Ok(match read_user_catalog(&host) {
+        Some(user) => project.with_user(user),
+        None => project,
+    })
+}
+
+/// Reads the runtimes. A missing or unreadable file has no runtimes and an issue.
+pub fn runtimes(seams: &Seams) -> Result<Runtimes, Failure> {
+    let user = || read_user_runtimes(&seams.host());
+    match read_config(&*seams.fs, RUNTIMES) {
+        Ok(bytes) => {
+            let project = Runtimes::parse(RUNTIMES, Level::Project, &bytes);
+            Ok(match user() {
+                Some(user) => project.with_user(user),
+                None => project,
+            })
+        }
+        Err(error) => {
+            // Without a file of the project, the runtimes of the user are all.
+            if error.is_not_found()
+                && let Some(user) =
+                    user().filter(|user| !user.runtimes().is_empty() || !user.issues().is_empty())
+            {
+                return Ok(Runtimes::default().with_user(user));
+            }
+            let issue = unreadable(RUNTIMES, error, seams.spelled(NextStep::InitRuntimes))?;
+            Ok(Runtimes::new(Vec::new(), vec![issue]))
+        }
+    }
+}
+
+/// Returns the code and help of the first error, and the places of all. Absent without errors.
+pub fn diagnosis(seams: &Seams, errors: &[ErrorLine]) -> Option<Diagnosis> {
+    let first = errors.first()?.fault();
+    let sources = seams.sources();
+    let label = |error: &ErrorLine| {
+        let mut fault = error.fault().clone();
+        sources.look_up(&mut fault);
+        fault.label()
+    };
+    Some(Diagnosis {
+        code: first.code.clone().into_owned(),
+        labels: errors.iter().filter_map(label).collect(),
+        help: first.help.clone().map(|help| seams.spelled(help).to_string()),
+    })
+}
+
+/// Reads the policy. An unreadable policy blocks everything.
+pub fn policy(seams: &Seams) -> PolicyState {
+    read_policy(&*seams.fs)
+}
+
+/// Finds a tool in order to show it, by its id, an alias or `<source>:<id>`. It may be disabled.
+pub fn any_tool<'c>(catalog: &'c Catalog, name: &str) -> Result<&'c Tool, Failure> {
+    match catalog.named(name) {
+        Some(tool) => Ok(tool),
+        None => named_tool(catalog, name),
+    }
+}
+
+/// Finds tools as [`any_tool`] does, each once.
+pub fn any_tools<'c>(catalog: &'c Catalog, names: &[String]) -> Result<Vec<&'c Tool>, Failure> {
+    let mut tools = names.iter().map(|name| any_tool(catalog, name)).collect::<Result<Vec<_>, Failure>>()?;
+    let mut seen = std::collections::HashSet::new();
+    tools.retain(|tool| seen.insert(tool.id.as_str()));
+    Ok(tools)
+}
+
+/// Finds an enabled tool that somebody named: by its id, an alias or `<source>:<id>`.
+pub fn named_tool<'c>(catalog: &'c Catalog, name: &str) -> Result<&'c Tool, Failure> {
+    Ok(catalog.find_named(name)?)
+}
+
+/// Finds a tool in order to explain what decides on it: one of the catalog, or one that reads what gateway.toml offers
+/// of MCP servers, with the effects of all of them.
+pub fn explained<'c>(
+    seams: &Seams,
+    config: &'c Config,
+    name: &str,
+    find: for<'t> fn(&'t Catalog, &str) -> Result<&'t Tool, Failure>,
+) -> Result<Cow<'c, Tool>, Failure> {
+    match Reads::of_tool_id(name.trim()) {
+        Some(reads) => Ok(Cow::Owned(config.reader(&seams.host(), reads)?)),
+        None => find(&config.catalog, name).map(Cow::Borrowed),
+    }
+}
+
+/// Finds an enabled tool by the id in a record.
+pub fn tool<'c>(catalog: &'c Catalog, id: &str) -> Result<&'c Tool, Failure> {
+    Ok(catalog.find(id)?)
+}
+
+/// Returns the id that a name of a filter means. Records hold ids, also of tools that are gone.
+pub fn id_of(seams: &Seams, name: &str) -> Result<String, Failure> {
+    Ok(catalog(seams)?.named(name).map_or(name, |tool| tool.id.as_str()).to_owned())
+}
+
+/// Returns an unknown typed id for display. It may be a secret that was typed by mistake.
+pub fn shown_id(id: &str) -> String {
+    brigade_core::text::escape_terminal(&Redactor::new(&[]).redact_str(id)).into_owned()
+}

@@ -1,0 +1,173 @@
+//! What operations work over: the files of a workspace, its clock, its variables and its queue.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use brigade_call::{Caller, Paths};
+use brigade_core::{Clock, ErrorKind, NeutralWords, Spell, SystemClock, Timestamp};
+use brigade_exec::HostEnvironment;
+use brigade_facts::{Config, Digests, Host, Memory, SourceFiles};
+use brigade_fs::Fs;
+use brigade_policy::Failure;
+use brigade_process::CancelToken;
+use brigade_queue::{JournalStore, Queue, Store, ThisHost};
+use brigade_redact::Redactor;
+
+use crate::gather;
+use crate::inbox::InboxStore;
+use crate::setup::Setup;
+use crate::site::Site;
+
+/// The seams of a workspace: everything that an operation reads, writes, asks and spells with. It has no decisions.
+pub struct Seams {
+    /// The files.
+    pub fs: Arc<dyn Fs>,
+    /// The clock.
+    pub clock: Arc<dyn Clock>,
+    /// The variables of the host.
+    pub environment: Arc<HostEnvironment>,
+    /// Who asks.
+    pub caller: Caller,
+    /// How long a writer waits for a lock.
+    pub timeout: Duration,
+    /// Cancels what is started.
+    pub cancel: Option<CancelToken>,
+    /// How next steps are spelled.
+    pub speller: Arc<dyn Spell>,
+    /// The digests of programs that were read so far.
+    pub digests: Arc<Digests>,
+    /// What was read for the last calls, for a process that makes many; `None` reads everything for each.
+    pub memory: Option<Arc<Memory>>,
+    /// The journal of calls in the files.
+    pub files_of_calls: Arc<JournalStore>,
+    /// What keeps calls instead of the journal.
+    pub store: Option<Arc<dyn Store>>,
+}
+
+impl Seams {
+    /// Works over these files, with the clock of the system and without variables, for the command line.
+    pub fn new(fs: Arc<dyn Fs>) -> Seams {
+        let timeout = Duration::from_secs(10);
+        let holder = format!("process {}", std::process::id());
+        Seams {
+            files_of_calls: Arc::new(JournalStore::new(fs.clone(), holder, timeout)),
+            fs,
+            clock: Arc::new(SystemClock),
+            environment: Arc::default(),
+            caller: Caller::CommandLine,
+            timeout,
+            cancel: None,
+            speller: Arc::new(NeutralWords),
+            digests: Arc::default(),
+            memory: None,
+            store: None,
+        }
+    }
+
+    /// Returns the current time.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// Returns the host for reading facts.
+    pub fn host(&self) -> Host<'_> {
+        Host { fs: &*self.fs, environment: &self.environment, digests: &self.digests, clock: &*self.clock }
+    }
+
+    /// Opens the queue. Reads and writes nothing.
+    pub fn queue(&self) -> Queue {
+        let store = self.store.clone().unwrap_or_else(|| self.files_of_calls.clone());
+        Queue::new(store, Arc::new(ThisHost::new(self.fs.clone())))
+    }
+
+    /// Returns the journal of calls; `None` if the host uses another store.
+    pub fn journal(&self) -> Option<&JournalStore> {
+        self.store.is_none().then_some(&*self.files_of_calls)
+    }
+
+    /// Returns the workspace in the form that a survey takes.
+    pub fn site<'a>(&'a self, config: &'a Config) -> Site<'a> {
+        Site {
+            host: self.host(),
+            config,
+            queue: self.queue(),
+            journal: self.journal(),
+            caller: &self.caller,
+            cancel: self.cancel.as_ref(),
+            timeout: self.timeout,
+        }
+    }
+
+    /// Returns the configuration files, for writing.
+    pub fn setup(&self) -> Setup<'_> {
+        Setup { fs: &*self.fs, clock: &*self.clock, timeout: self.timeout }
+    }
+
+    /// Returns the store of the inbox.
+    pub fn inbox(&self) -> InboxStore<'_> {
+        InboxStore { fs: &*self.fs, clock: &*self.clock, timeout: self.timeout }
+    }
+
+    /// Returns the reader of source lines for messages.
+    pub fn sources(&self) -> SourceFiles {
+        SourceFiles::new(self.fs.clone(), Redactor::new(&gather::telling_values(self)))
+    }
+
+    /// Returns the workspace path for reports.
+    pub fn target(&self) -> String {
+        self.fs.root().display().to_string()
+    }
+
+    /// Returns an absolute path for reports.
+    pub fn absolute(&self, path: &str) -> String {
+        absolute(self.fs.root(), self.environment.home(), path)
+    }
+
+    /// Returns a function that makes paths absolute, for rows that outlive the operation.
+    pub fn absolute_paths(&self) -> impl Fn(&str) -> String + Clone + Send + Sync + 'static {
+        let root = self.fs.root().to_owned();
+        let home = self.environment.home().map(Path::to_owned);
+        move |path| absolute(&root, home.as_deref(), path)
+    }
+
+    /// Makes a typed path absolute.
+    pub fn typed_path(&self, path: &Path) -> PathBuf {
+        let path = self.environment.expand(path);
+        match brigade_process::current_dir() {
+            Ok(folder) => folder.join(path),
+            Err(_) => path,
+        }
+    }
+
+    /// Returns the directory of the user's configuration files.
+    ///
+    /// # Errors
+    /// Fails without a home directory.
+    pub fn config_folder(&self) -> Result<PathBuf, Failure> {
+        self.environment.config_folder().ok_or_else(|| {
+            Failure::new(ErrorKind::Environment, "there is no home directory").hint("set HOME")
+        })
+    }
+}
+
+impl Paths for Seams {
+    fn target(&self) -> String {
+        Seams::target(self)
+    }
+
+    fn absolute(&self, path: &str) -> String {
+        Seams::absolute(self, path)
+    }
+}
+
+fn absolute(root: &Path, home: Option<&Path>, path: &str) -> String {
+    match path.strip_prefix("~/").zip(home) {
+        Some((rest, home)) => home.join(rest).display().to_string(),
+        // A fast path, because one document can have thousands of paths.
+        None => match root.to_str().filter(|root| *root != "/" && !path.starts_with('/')) {
+            Some(root) => [root, "/", path].concat(),
+            None => root.join(path).display().to_string(),
+        },
+    }
+}

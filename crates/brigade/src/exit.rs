@@ -1,3 +1,0 @@
-//! The meaning of exit codes.
-
-pub use brigade_core::Exit;
