@@ -1,13 +1,15 @@
 //! The hands of the kitchen: reads what `brigade-kitchen` decides on, and does what it decided.
 //!
 //! Owns the operations on the kitchen of a workspace ([`Kitchen`]) and reading what they decide on ([`Configuration`],
-//! [`Crew`], [`PrdFile`]), the places of the kitchen's files ([`PrdFiles`]), the journal of a PRD ([`PrdJournal`]), and
-//! which process serves it ([`ServiceLock`]).
+//! [`Crew`], [`PrdFile`]), the places of the kitchen's files ([`PrdFiles`]), the journal of a PRD ([`PrdJournal`]),
+//! which process serves it ([`ServiceLock`]), and where tasks are worked on ([`workplace`]): in worktrees of
+//! [`mod@git`], or in place.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 mod gather;
+pub mod git;
 mod init;
 mod journal;
 mod kitchen;

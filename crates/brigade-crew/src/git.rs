@@ -1,0 +1,204 @@
+//! Tasks in worktrees of a git repository, and one branch that their work goes to.
+//!
+//! The user's work tree, index, stash and checked-out branch are not touched, unless the branch itself is checked out:
+//! then the checkout must be clean, and follows the branch.
+
+mod attempt;
+mod begin;
+mod changes;
+mod checkout;
+mod integrate;
+mod landing;
+mod program;
+mod repository;
+mod settings;
+mod task_dir;
+mod tidy;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Mutex;
+
+use brigade_core::RunId;
+use brigade_exec::HostEnvironment;
+use brigade_fs::{DiskFs, Fs, RelPath};
+use brigade_kitchen::{PrdName, TaskId};
+
+pub use repository::WithoutGit;
+
+use crate::workplace::{
+    Abandoned, Begun, Changes, Cleaned, CommitId, Guard, Integration, Made, Place, PlaceError, Room,
+    TaskName, Workplace,
+};
+use repository::{Repository, is_branch_name, unsafe_name};
+use task_dir::Folders;
+
+/// What becomes of the commits of a worker.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Commits {
+    /// They are squashed into the one of the task.
+    #[default]
+    Squash,
+    /// They are kept, below the one of the task.
+    Keep,
+}
+
+/// How a branch of tasks is worked on.
+#[derive(Clone, Debug)]
+pub struct GitOptions {
+    /// The branch, which is made from `HEAD` if it is not there.
+    pub branch: String,
+    /// The folder of worktrees, relative to the workspace or absolute.
+    pub worktrees: String,
+    /// Ignored files to copy into each worktree: paths or patterns.
+    pub copy: Vec<String>,
+    /// Ignored files and folders to link into each worktree.
+    pub link: Vec<String>,
+    /// What becomes of the commits of a worker.
+    pub commits: Commits,
+    /// Where the branch is merged to; `None` for `origin/HEAD`, `main` or `master`.
+    pub default_branch: Option<String>,
+    /// Files of the workspace that Brigade itself writes: changes to them do not make a checkout unclean. Those below a
+    /// folder count, too.
+    pub own_files: Vec<String>,
+}
+
+/// Tasks in worktrees of a git repository. See the [module](self).
+#[derive(Debug)]
+pub struct GitPlace {
+    repository: Repository,
+    folders: Folders,
+    workspace: DiskFs,
+    /// For a push, which reaches its remote as the user.
+    host: HostEnvironment,
+    options: GitOptions,
+    /// The branch moves for one task at a time.
+    moving: Mutex<()>,
+}
+
+impl GitPlace {
+    /// Opens the repository of a workspace, and makes the branch if it is not there. Without git, a repository or a
+    /// commit, tells which of them.
+    ///
+    /// # Errors
+    /// Fails if the name is none of a branch, the branch is held by a rebase or checked out with changes, git fails or
+    /// is too old, or the disk fails.
+    pub fn open(
+        workspace: &std::path::Path,
+        host: &HostEnvironment,
+        options: GitOptions,
+    ) -> Result<Result<GitPlace, WithoutGit>, PlaceError> {
+        let workspace = DiskFs::open(workspace)?;
+        if !is_branch_name(&options.branch) {
+            return Err(PlaceError::BranchName(options.branch));
+        }
+        let repository = match Repository::open(&workspace, host)? {
+            Ok(repository) => repository,
+            Err(why) => return Ok(Err(why)),
+        };
+        let inside = options.worktrees.parse::<RelPath>().ok();
+        let path = workspace.root().join(&options.worktrees);
+        let kitchen = DiskFs::make(&workspace.root().join(".brigade/kitchen"))?;
+        let worktrees = DiskFs::make(&path)?;
+        let mine: RelPath = ".gitignore".parse().map_err(|_| unsafe_name(".gitignore"))?;
+        if !worktrees.exists(&mine)? {
+            // Otherwise the user's next `git add` would take worktrees for submodules.
+            worktrees.write_cache(&mine, b"*\n")?;
+        }
+        let folders = Folders { kitchen, worktrees, inside };
+        let place =
+            GitPlace { repository, folders, workspace, host: host.clone(), options, moving: Mutex::new(()) };
+        place.make_branch()?;
+        place.finish_checkout()?;
+        for checkout in place.repository.checkouts_of(&place.options.branch)? {
+            place.require_clean(&checkout, &place.options.branch)?;
+        }
+        Ok(Ok(place))
+    }
+
+    fn make_branch(&self) -> Result<(), PlaceError> {
+        let (repository, branch) = (&self.repository, &self.options.branch);
+        if let Some(state) = repository.busy_with(branch) {
+            return Err(PlaceError::Busy(state));
+        }
+        let reference = format!("refs/heads/{branch}");
+        if repository.commit_of(&reference)?.is_some() {
+            return Ok(());
+        }
+        if let Some(state) = repository.in_the_middle_of() {
+            return Err(PlaceError::Busy(state));
+        }
+        let head = repository.commit_of("HEAD")?.ok_or_else(|| PlaceError::BranchGone("HEAD".to_owned()))?;
+        repository.update_refs("brigade: created from HEAD", &[(reference, &head, None)])?;
+        Ok(())
+    }
+
+    /// Returns how often git was started.
+    pub fn starts(&self) -> u64 {
+        self.repository.git.starts()
+    }
+
+    /// Returns the folder of worktrees.
+    pub fn worktrees(&self) -> &std::path::Path {
+        self.folders.worktrees.root()
+    }
+}
+
+impl Workplace for GitPlace {
+    fn room(&self) -> Room {
+        Room::Many
+    }
+
+    fn branch(&self) -> Option<&str> {
+        Some(&self.options.branch)
+    }
+
+    fn begin(&self, name: &TaskName) -> Result<(Place, Begun), PlaceError> {
+        self.begin_task(name)
+    }
+
+    fn guard(&self, place: &Place) -> Result<Guard, PlaceError> {
+        self.take_guard(place)
+    }
+
+    fn look(&self, place: &Place, guard: &Guard) -> Result<Changes, PlaceError> {
+        self.look_guarded(place, guard)
+    }
+
+    fn patch(&self, place: &Place, changes: &Changes, limit: usize) -> Result<String, PlaceError> {
+        self.difference(place, changes, limit)
+    }
+
+    fn commit(&self, place: &Place, changes: &Changes, run: &RunId) -> Result<Made, PlaceError> {
+        self.make_commit(place, changes, run)
+    }
+
+    fn integrate(&self, place: &Place, made: &Made) -> Result<Integration, PlaceError> {
+        self.integrate_commit(place, made)
+    }
+
+    fn find_integrated(&self, name: &TaskName, run: &RunId) -> Result<Option<CommitId>, PlaceError> {
+        self.find_commit(name, run)
+    }
+
+    fn finish(&self, place: &Place) -> Result<(), PlaceError> {
+        Ok(self.folders.remove(&self.folders.of(&place.name.prd, &place.name.task)?)?)
+    }
+
+    fn clean(&self, prd: &PrdName) -> Result<Vec<Cleaned>, PlaceError> {
+        self.clean_prd(prd)
+    }
+
+    fn abandon(&self, prd: &PrdName, task: &TaskId) -> Result<Abandoned, PlaceError> {
+        self.abandon_task(prd, task)
+    }
+
+    fn merge(&self, into: Option<&str>) -> Result<(String, CommitId), PlaceError> {
+        self.merge_branch(into)
+    }
+
+    fn push(&self) -> Result<String, PlaceError> {
+        self.push_branch()
+    }
+}

@@ -1,0 +1,305 @@
+//! What an attempt changed, and the commit of it.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fmt::Write as _;
+use std::path::Path;
+
+use brigade_core::RunId;
+use brigade_fs::Fs as _;
+
+use super::changes::{DiffReader, shown};
+use super::program::Sight;
+use super::settings::one_line;
+use super::task_dir::{TaskDir, below, gone, is_directory, is_file_or_link, remove_any};
+use super::{Commits, GitPlace};
+use crate::workplace::{Changes, CommitId, Guard, Made, Place, PlaceError};
+
+/// The trailer that names the task.
+pub(super) const TASK_TRAILER: &str = "Brigade-Task";
+
+/// The trailer that names the run.
+pub(super) const RUN_TRAILER: &str = "Brigade-Run";
+
+/// The most commits of a worker that are kept.
+const MOST_COMMITS: usize = 1_000;
+
+impl GitPlace {
+    pub(super) fn look_guarded(&self, place: &Place, guard: &Guard) -> Result<Changes, PlaceError> {
+        let dir = self.folders.of(&place.name.prd, &place.name.task)?;
+        if !self.folders.has_tree(&dir)? {
+            return Err(gone(&dir));
+        }
+        self.check_guard(&dir, guard)?;
+        self.changes(&dir, &base_of(place)?)
+    }
+
+    /// Finds out what changed in a worktree since a commit.
+    pub(super) fn changes(&self, dir: &TaskDir, base: &CommitId) -> Result<Changes, PlaceError> {
+        let sight = self.folders.sight(&self.repository, dir)?;
+        let git = &self.repository.git;
+        // Left over by a git of ours that was killed; no other one uses this index.
+        self.forget(dir, "index.lock")?;
+        let order = git.order("ls-files").seeing(&sight);
+        let listed =
+            order.words(["-z", "-t", "--modified", "--deleted", "--others", "--exclude-standard"]).run()?;
+        let mut changed: BTreeSet<&[u8]> = BTreeSet::new();
+        let mut gone: BTreeSet<&[u8]> = BTreeSet::new();
+        let mut folders = Folders::default();
+        let mut nested = Vec::new();
+        for part in listed.parts() {
+            let Some((tag, path)) = part.split_at_checked(2) else { continue };
+            if path.ends_with(b"/") {
+                nested.push(shown(path.strip_suffix(b"/").unwrap_or(path)));
+            } else if tag == b"R " || tag == b"C " && !folders.are_above(&dir.tree_path, path) {
+                gone.insert(path);
+            } else {
+                changed.insert(path);
+            }
+        }
+        let forced = self.tracked_by_worker(dir, &sight, base)?;
+        // A file that is gone counts as modified, too.
+        changed.retain(|path| !gone.contains(path));
+        let is_there = |path: &&[u8]| is_file_or_link(&dir.tree_path, path);
+        changed.extend(forced.split(|byte| *byte == 0).filter(|path| !path.is_empty()).filter(is_there));
+        if !gone.is_empty() {
+            let order = git.order("update-index").seeing(&sight).words(["--force-remove", "-z", "--stdin"]);
+            order.input(joined(gone)).run()?;
+        }
+        if !changed.is_empty() {
+            let order = git.order("update-index").seeing(&sight);
+            let order = order.words(["--add", "--remove", "--replace", "-z", "--stdin"]);
+            order.input(joined(changed)).run()?;
+        }
+        let answer = git.order("write-tree").seeing(&sight).run()?;
+        let tree = CommitId::new(answer.text()?.trim()).ok_or_else(|| answer.unclear())?;
+        let mut changes = self.compare(&sight, base.as_str(), tree.as_str())?;
+        changes.nested.append(&mut nested);
+        changes.head = self.folders.workers_head(dir)?.filter(|head| head != base);
+        Ok(changes)
+    }
+
+    /// Lists files that the worker's own index has and the base has not. A worker may track what is ignored.
+    fn tracked_by_worker(
+        &self,
+        dir: &TaskDir,
+        sight: &Sight,
+        base: &CommitId,
+    ) -> Result<Vec<u8>, PlaceError> {
+        let Some(index) = self.folders.used_index(dir)? else { return Ok(Vec::new()) };
+        // A copy, because the index of a repository that the worker made may be shared or be changed by a later look.
+        let bytes = self.folders.kitchen.read_outside(&index, 1 << 30)?;
+        let copy = below(&dir.ours, "seen.index")?;
+        self.folders.kitchen.write_cache(&copy, &bytes)?;
+        let sight = Sight { index: Some(dir.our_path.join("seen.index")), ..sight.clone() };
+        let order = self.repository.git.order("diff-index").seeing(&sight);
+        let order = order.words(["--cached", "-z", "--name-only", "--no-renames", "--diff-filter=A"]);
+        let answer = order.words(["--ignore-submodules=all", base.as_str(), "--"]).ask()?;
+        remove_any(&self.folders.kitchen, &copy)?;
+        // An index that git cannot read tracks nothing.
+        Ok(if answer.code == Some(0) { answer.stdout } else { Vec::new() })
+    }
+
+    /// Reads the difference between two trees.
+    pub(super) fn compare(&self, sight: &Sight, from: &str, to: &str) -> Result<Changes, PlaceError> {
+        let mut reader = DiffReader::default();
+        let order = self.repository.git.order("diff-tree").seeing(sight);
+        let order = order.words(["-r", "--raw", "-p", "--unified=0", "--full-index"]).words(PLAIN);
+        let order = order.words(["--no-renames", from, to, "--"]);
+        order
+            .stream(&mut |bytes| {
+                reader.take(bytes);
+                Ok(())
+            })?
+            .succeeded()?;
+        let DiffReader { mut files, nested, markers, .. } = reader;
+        files.sort();
+        Ok(Changes { tree: to.to_owned(), files, markers, nested, head: None })
+    }
+
+    pub(super) fn difference(
+        &self,
+        place: &Place,
+        changes: &Changes,
+        limit: usize,
+    ) -> Result<String, PlaceError> {
+        let dir = self.folders.of(&place.name.prd, &place.name.task)?;
+        let sight = self.folders.sight(&self.repository, &dir)?;
+        let (mut text, mut left_out) = (Vec::new(), 0usize);
+        let order = self.repository.git.order("diff-tree").seeing(&sight);
+        let order = order.words(["-r", "-p", "--stat", "--find-renames"]).words(PLAIN);
+        order
+            .words([base_of(place)?.as_str(), &changes.tree, "--"])
+            .stream(&mut |bytes| {
+                let room = limit.saturating_sub(text.len()).min(bytes.len());
+                text.extend_from_slice(&bytes[..room]);
+                left_out += bytes.len() - room;
+                Ok(())
+            })?
+            .succeeded()?;
+        let mut text = String::from_utf8_lossy(&text).into_owned();
+        if 0 < left_out {
+            let _ = write!(text, "\n[{left_out} more bytes are left out]\n");
+        }
+        Ok(text)
+    }
+
+    pub(super) fn make_commit(
+        &self,
+        place: &Place,
+        changes: &Changes,
+        run: &RunId,
+    ) -> Result<Made, PlaceError> {
+        if !changes.nested.is_empty() {
+            return Err(PlaceError::Nested(changes.nested.clone()));
+        }
+        let dir = self.folders.of(&place.name.prd, &place.name.task)?;
+        let base = base_of(place)?;
+        let sight = self.folders.sight(&self.repository, &dir)?;
+        let (parent, squashed) = match (&changes.head, self.options.commits) {
+            (Some(head), Commits::Keep) => match self.take_commits(&dir, &sight, &base, head)? {
+                Ok(()) => (head.clone(), None),
+                Err(why) => (base, Some(why)),
+            },
+            (None, Commits::Keep) | (_, Commits::Squash) => (base, None),
+        };
+        let name = &place.name;
+        let title = one_line(&name.title);
+        let message = format!(
+            "{}: {title}\n\n{TASK_TRAILER}: {}\n{RUN_TRAILER}: {run}\n",
+            name.task,
+            name.prd.shown(&name.task),
+        );
+        let commit = self.commit_tree(&sight, &changes.tree, &[&parent], &message)?;
+        Ok(Made { commit: Some(commit), squashed })
+    }
+
+    /// Makes a commit of Brigade.
+    pub(super) fn commit_tree(
+        &self,
+        sight: &Sight,
+        tree: &str,
+        parents: &[&CommitId],
+        message: &str,
+    ) -> Result<CommitId, PlaceError> {
+        let order = self.repository.git.order("commit-tree").seeing(sight).word(tree);
+        let order = parents.iter().fold(order, |order, parent| order.words(["-p", parent.as_str()]));
+        let order = self.repository.signed(order).words(["-F", "-"]).input(message);
+        let answer = order.run()?;
+        CommitId::new(answer.text()?.trim()).ok_or_else(|| answer.unclear())
+    }
+
+    /// Takes the commits of a worker over into our git directory, or says why they are not kept.
+    fn take_commits(
+        &self,
+        dir: &TaskDir,
+        sight: &Sight,
+        base: &CommitId,
+        head: &CommitId,
+    ) -> Result<Result<(), &'static str>, PlaceError> {
+        let git = &self.repository.git;
+        let incoming = below(&dir.ours, "incoming")?;
+        remove_any(&self.folders.kitchen, &incoming)?;
+        super::task_dir::make_dirs(&self.folders.kitchen, &incoming)?;
+        let folder = dir.our_path.join("incoming");
+        let mut theirs = sight.clone();
+        theirs.alternates.push(dir.tree_path.join(".git/objects"));
+        let order =
+            git.order("pack-objects").seeing(&theirs).words(["--revs", "-q"]).word(folder.join("pack"));
+        let answer = order.input(format!("{head}\n^{base}\n")).ask()?;
+        if answer.code != Some(0) {
+            return Ok(Err("git cannot read them"));
+        }
+        let id = answer.text()?.trim().to_owned();
+        if CommitId::new(&id).is_none() {
+            return Err(answer.unclear());
+        }
+        // What the objects are is computed from their bytes, because the worker may have written anything.
+        let pack = folder.join(format!("pack-{id}.pack"));
+        let index = folder.join("checked.idx");
+        let order = git.order("index-pack").seeing(sight).words(["--strict", "-o"]).word(&index).word(&pack);
+        if order.ask()?.code != Some(0) {
+            return Ok(Err("git cannot check them"));
+        }
+        let kitchen = &self.folders.kitchen;
+        let packs = below(&dir.ours, "objects/pack")?;
+        for (from, to) in [(format!("pack-{id}.pack"), "pack"), ("checked.idx".to_owned(), "idx")] {
+            let target = below(&packs, &format!("pack-{id}.{to}"))?;
+            remove_any(kitchen, &target)?;
+            kitchen.rename(&below(&incoming, &from)?, &target)?;
+        }
+        let order = git.order("rev-list").seeing(sight);
+        let order = order.words(["--objects", "--quiet", head.as_str(), "--not", base.as_str()]);
+        if order.ask()?.code != Some(0) {
+            return Ok(Err("objects of them are missing"));
+        }
+        let order = git.order("log").seeing(sight).words(["-z", "--format=%P%n%B", head.as_str()]);
+        let answer = order.words(["--not", base.as_str(), "--"]).run()?;
+        let commits: Vec<&[u8]> = answer.parts().collect();
+        if MOST_COMMITS < commits.len() {
+            return Ok(Err("there are too many of them"));
+        }
+        let order = git.order("merge-base").seeing(sight);
+        let answer = order.words(["--is-ancestor", base.as_str(), head.as_str()]).ask()?;
+        if answer.code != Some(0) {
+            return Ok(Err("they do not stand on the commit that the task began with"));
+        }
+        for commit in commits {
+            let text = String::from_utf8_lossy(commit);
+            let (parents, message) = text.split_once('\n').unwrap_or((&text, ""));
+            if parents.split_whitespace().count() != 1 {
+                return Ok(Err("one of them is a merge"));
+            }
+            // Otherwise a worker could say that a task is integrated.
+            let is_ours = |line: &str| {
+                let line = line.trim_start().to_ascii_lowercase();
+                [TASK_TRAILER, RUN_TRAILER].iter().any(|name| line.starts_with(&name.to_ascii_lowercase()))
+            };
+            if message.lines().any(is_ours) {
+                return Ok(Err("one of them has a trailer of Brigade"));
+            }
+        }
+        Ok(Ok(()))
+    }
+}
+
+/// Options that keep git from asking settings how a difference looks.
+const PLAIN: [&str; 6] = [
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-color",
+    "--src-prefix=a/",
+    "--dst-prefix=b/",
+    "--ignore-submodules=none",
+];
+
+/// Returns the commit that the work stands on.
+pub(super) fn base_of(place: &Place) -> Result<CommitId, PlaceError> {
+    place.base.clone().ok_or(PlaceError::InPlace)
+}
+
+/// Which directories of a worktree are directories, and no links.
+#[derive(Default)]
+struct Folders<'p>(HashMap<&'p [u8], bool>);
+
+impl<'p> Folders<'p> {
+    /// Tells whether all that is above a path is a directory.
+    fn are_above(&mut self, root: &Path, path: &'p [u8]) -> bool {
+        let Some(end) = path.iter().rposition(|byte| *byte == b'/') else { return true };
+        let folder = &path[..end];
+        if let Some(known) = self.0.get(folder) {
+            return *known;
+        }
+        let found = self.are_above(root, folder) && is_directory(root, folder);
+        self.0.insert(folder, found);
+        found
+    }
+}
+
+fn joined<'p>(paths: impl IntoIterator<Item = impl std::borrow::Borrow<&'p [u8]>>) -> Vec<u8> {
+    let mut joined = Vec::new();
+    for path in paths {
+        joined.extend_from_slice(path.borrow());
+        joined.push(0);
+    }
+    joined
+}

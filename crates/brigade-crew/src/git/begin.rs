@@ -1,0 +1,212 @@
+//! The folders of a task: made from the tip of the branch, or found.
+
+use std::os::unix::ffi::OsStrExt as _;
+
+use brigade_fs::{FileKind, Fs, FsError, RelPath};
+
+use super::GitPlace;
+use super::program::Sight;
+use super::settings::Seal;
+use super::task_dir::{TaskDir, below, boot, gone, make_dirs, remove_any};
+use crate::workplace::{Begun, CommitId, Guard, Place, PlaceError, TaskName};
+
+/// The list of ignored files to copy, in the form of `.gitignore`.
+const INCLUDE: &str = ".worktreeinclude";
+
+/// The largest file that is copied, and the largest list.
+const LARGEST: u64 = 1 << 30;
+
+/// Where the paths that were copied and linked are kept, one in a line.
+const GIVEN: &str = "given";
+
+impl GitPlace {
+    pub(super) fn begin_task(&self, name: &TaskName) -> Result<(Place, Begun), PlaceError> {
+        self.repository.check()?;
+        let dir = self.folders.of(&name.prd, &name.task)?;
+        let made_in = self.folders.made_in(&dir)?;
+        if let (Some(then), Some(base), true) =
+            (&made_in, self.folders.base(&dir)?, self.folders.has_tree(&dir)?)
+        {
+            if *then != boot() {
+                self.fill_anew(&dir, &base)?;
+            }
+            return Ok((self.folders.place(&self.repository, &dir, name, base), Begun::Found));
+        }
+        let base = self.make_task(&dir)?;
+        let begun = if made_in.is_some() { Begun::Remade } else { Begun::New };
+        Ok((self.folders.place(&self.repository, &dir, name, base), begun))
+    }
+
+    fn make_task(&self, dir: &TaskDir) -> Result<CommitId, PlaceError> {
+        let base = self.repository.tip(&self.options.branch)?;
+        self.folders.remove(dir)?;
+        let given = self.files_to_give()?;
+        self.folders.make_ours(&self.repository, dir, &base, &given.paths())?;
+        make_dirs(&self.folders.worktrees, &dir.tree)?;
+        let sight = self.folders.sight(&self.repository, dir)?;
+        let order = self.repository.git.order("read-tree").seeing(&sight);
+        order.words(["--reset", "-u", base.as_str()]).run()?;
+        self.give(dir, &given)?;
+        self.folders.make_workers(&self.repository, dir, &self.options.branch, &base, &given.paths())?;
+        let list = given.paths().join("\n");
+        self.folders.kitchen.write_cache(&below(&dir.ours, GIVEN)?, list.as_bytes())?;
+        self.folders.set_ready(dir)?;
+        Ok(base)
+    }
+
+    /// Fills our git directory anew after a loss of power, in which what was not synced may be lost.
+    fn fill_anew(&self, dir: &TaskDir, base: &CommitId) -> Result<(), PlaceError> {
+        let given = self.given(dir)?;
+        self.folders.make_ours(&self.repository, dir, base, &given)?;
+        let sight = self.folders.sight(&self.repository, dir)?;
+        self.repository.git.order("read-tree").seeing(&sight).word(base.as_str()).run()?;
+        self.folders.make_workers(&self.repository, dir, &self.options.branch, base, &given)?;
+        self.folders.kitchen.write_cache(&below(&dir.ours, GIVEN)?, given.join("\n").as_bytes())?;
+        Ok(self.folders.set_ready(dir)?)
+    }
+
+    /// Lists what was copied and linked into a worktree.
+    pub(super) fn given(&self, dir: &TaskDir) -> Result<Vec<String>, FsError> {
+        match self.folders.kitchen.read(&below(&dir.ours, GIVEN)?, LARGEST) {
+            Ok(list) => Ok(String::from_utf8_lossy(&list).lines().map(str::to_owned).collect()),
+            Err(error) if error.is_not_found() => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) fn take_guard(&self, place: &Place) -> Result<Guard, PlaceError> {
+        let dir = self.folders.of(&place.name.prd, &place.name.task)?;
+        if !self.folders.has_tree(&dir)? {
+            return Err(gone(&dir));
+        }
+        self.repository.check()?;
+        let given = self.given(&dir)?;
+        self.folders.write_settings(&self.repository, &dir, &given)?;
+        self.folders.restore_workers(&self.repository, &dir, &given)?;
+        Ok(Guard(self.folders.seal(&dir)?.0.into_iter().collect()))
+    }
+
+    /// Fails if settings or hooks are not what they were. Starts nothing.
+    pub(super) fn check_guard(&self, dir: &TaskDir, guard: &Guard) -> Result<(), PlaceError> {
+        let mut what = self.repository.tampered()?;
+        let then = Seal(guard.0.iter().cloned().collect());
+        what.extend(then.differences(&self.folders.seal(dir)?));
+        if what.is_empty() { Ok(()) } else { Err(PlaceError::Tampered { what }) }
+    }
+
+    /// Lists the ignored files of the workspace that are to be copied or linked.
+    fn files_to_give(&self) -> Result<Given, PlaceError> {
+        let include: RelPath = INCLUDE.parse().map_err(|_| super::unsafe_name(INCLUDE))?;
+        let mut patterns = match self.workspace.read(&include, 1 << 20) {
+            Ok(text) => text,
+            Err(error) if error.is_not_found() => Vec::new(),
+            Err(error) => return Err(error.into()),
+        };
+        for pattern in &self.options.copy {
+            patterns.push(b'\n');
+            patterns.extend_from_slice(pattern.as_bytes());
+        }
+        let link = self.options.link.iter().filter_map(|path| path.parse::<RelPath>().ok());
+        let link: Vec<RelPath> = link.filter(|path| !path.is_root() && is_given(path)).collect();
+        if patterns.iter().all(u8::is_ascii_whitespace) {
+            return Ok(Given { copy: Vec::new(), link: self.present(link)? });
+        }
+        // Relative to the workspace, of what git does not track and ignores.
+        let sight = Sight {
+            git_dir: Some(self.repository.git_dir.clone()),
+            work_tree: Some(self.repository.top.clone()),
+            ..Sight::default()
+        };
+        let git = &self.repository.git;
+        let order = git.order("ls-files").seeing(&sight).within(self.workspace.root());
+        let patterns = String::from_utf8_lossy(&patterns).into_owned();
+        let patterns = patterns.lines().map(str::trim_end);
+        let patterns = patterns.filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let patterns = patterns.map(|pattern| format!("--exclude={pattern}"));
+        let named = order.words(["-z", "--others", "--ignored"]).words(patterns).run()?;
+        let mut paths = Vec::new();
+        for path in named.parts() {
+            paths.extend_from_slice(path);
+            paths.push(0);
+        }
+        let order = git.order("check-ignore").seeing(&sight).within(self.workspace.root());
+        // Paths from standard input are taken as they are, and git refuses to be told so.
+        let order = order.without("GIT_LITERAL_PATHSPECS");
+        let answer = order.words(["-z", "--stdin"]).input(paths).ask()?;
+        let ignored = if answer.code == Some(1) { Vec::new() } else { answer.succeeded()?.stdout };
+        let copy = ignored.split(|byte| *byte == 0).filter_map(|path| std::str::from_utf8(path).ok());
+        let copy = copy.filter_map(|path| path.parse::<RelPath>().ok());
+        let copy = copy.filter(|path| !path.is_root() && is_given(path)).collect();
+        Ok(Given { copy, link: self.present(link)? })
+    }
+
+    fn present(&self, paths: Vec<RelPath>) -> Result<Vec<RelPath>, FsError> {
+        let mut present = Vec::new();
+        for path in paths {
+            if self.workspace.exists(&path)? {
+                present.push(path);
+            }
+        }
+        Ok(present)
+    }
+
+    /// Puts ignored files of the workspace into a worktree. What the branch has there stays.
+    fn give(&self, dir: &TaskDir, given: &Given) -> Result<(), PlaceError> {
+        if given.copy.is_empty() && given.link.is_empty() {
+            return Ok(());
+        }
+        let tree = brigade_fs::DiskFs::open(&dir.tree_path)?;
+        let prefix: RelPath = self.repository.prefix.parse().map_err(|_| super::unsafe_name("prefix"))?;
+        for path in given.copy.iter().chain(&given.link) {
+            let target = below(&prefix, path.as_str())?;
+            if tree.exists(&target)? {
+                continue;
+            }
+            make_dirs(&tree, &target.parent())?;
+            if given.link.contains(path) {
+                let from = self.workspace.root().join(path.as_path());
+                let to = tree.root().join(target.as_path());
+                if let Err(error) = rustix::fs::symlink(&from, &to) {
+                    let kind = brigade_fs::FsErrorKind::Other {
+                        kind: std::io::ErrorKind::Other,
+                        text: std::io::Error::from(error).to_string(),
+                    };
+                    return Err(FsError::new("link", to.to_string_lossy(), kind).into());
+                }
+                continue;
+            }
+            let found = self.workspace.link_metadata(path)?;
+            if found.kind == FileKind::File {
+                let bytes = self.workspace.read(path, LARGEST)?;
+                tree.write_cache(&target, &bytes)?;
+                tree.set_mode(&target, found.mode & 0o755)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes a name from a task's folder of ours.
+    pub(super) fn forget(&self, dir: &TaskDir, name: &str) -> Result<(), FsError> {
+        remove_any(&self.folders.kitchen, &below(&dir.ours, name)?)
+    }
+}
+
+/// Tells whether an ignored file may be given to a worker: nothing of git or of Brigade.
+fn is_given(path: &RelPath) -> bool {
+    let first = path.as_str().split('/').next().unwrap_or_default();
+    !first.eq_ignore_ascii_case(".git")
+        && first != ".brigade"
+        && !path.as_path().as_os_str().as_bytes().contains(&b'\n')
+}
+
+/// Ignored files of the workspace for a worktree.
+struct Given {
+    copy: Vec<RelPath>,
+    link: Vec<RelPath>,
+}
+
+impl Given {
+    fn paths(&self) -> Vec<String> {
+        self.copy.iter().chain(&self.link).map(ToString::to_string).collect()
+    }
+}

@@ -1,0 +1,229 @@
+//! The way of a commit into the branch.
+
+use brigade_core::RunId;
+
+use super::attempt::{RUN_TRAILER, TASK_TRAILER, base_of};
+use super::program::Sight;
+use super::task_dir::TaskDir;
+use super::{Commits, GitPlace};
+use crate::workplace::{Changes, CommitId, Integration, Made, Place, PlaceError, TaskName};
+
+/// Objects of up to this many bytes are passed on one by one. More stay together as a pack.
+const SMALL: u64 = 1 << 20;
+
+/// What became of putting work on another commit.
+pub(super) enum Put {
+    Clean(String),
+    Conflict(String, Vec<String>),
+}
+
+impl GitPlace {
+    pub(super) fn integrate_commit(&self, place: &Place, made: &Made) -> Result<Integration, PlaceError> {
+        let commit = made.commit.clone().ok_or(PlaceError::InPlace)?;
+        self.repository.check()?;
+        let base = base_of(place)?;
+        let dir = self.folders.of(&place.name.prd, &place.name.task)?;
+        let _moving = self.moving.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        self.finish_checkout()?;
+        let branch = &self.options.branch;
+        let checkouts = self.repository.checkouts_of(branch)?;
+        if let Some(state) = self.repository.busy_with(branch) {
+            return Err(PlaceError::Busy(state));
+        }
+        self.hand_over(&self.folders.sight(&self.repository, &dir)?, &commit, &base)?;
+        let name = format!("refs/heads/{branch}");
+        let reason = format!("brigade: {}", place.name.prd.shown(&place.name.task));
+        let has_moved = match checkouts.is_empty() {
+            true => self.repository.update_refs(&reason, &[(name, &commit, Some(&base))])?,
+            false => self.move_checked_out(branch, &checkouts, &commit, &base, &reason)?,
+        };
+        if has_moved {
+            return Ok(Integration::Done(Some(commit)));
+        }
+        let tip = self.repository.tip(branch)?;
+        if tip == commit {
+            return Ok(Integration::Done(Some(commit)));
+        }
+        self.put_on(place, &dir, &commit, &base, &tip)
+    }
+
+    /// Passes the objects of a commit on to the repository, as far as they are not in another commit.
+    pub(super) fn hand_over(
+        &self,
+        sight: &Sight,
+        commit: &CommitId,
+        known: &CommitId,
+    ) -> Result<(), PlaceError> {
+        let git = &self.repository.git;
+        let wanted = format!("{commit}\n^{known}\n");
+        let pack = || git.order("pack-objects").words(["--revs", "-q", "--delta-base-offset"]);
+        let (mut bytes, mut count) = (Vec::new(), 0u64);
+        let order = pack().seeing(sight).words(["--stdout", "--thin"]).input(wanted.clone());
+        order
+            .stream(&mut |part| {
+                count += part.len() as u64;
+                if count <= SMALL {
+                    bytes.extend_from_slice(part);
+                }
+                Ok(())
+            })?
+            .succeeded()?;
+        if count <= SMALL {
+            let order = git.order("unpack-objects").seeing(&self.repository.sight());
+            order.word("-q").input(bytes).run()?;
+            return Ok(());
+        }
+        // Written where the repository keeps its packs, because a pack cannot be moved there from another disk.
+        let mut alternates = sight.alternates.clone();
+        alternates.extend(sight.git_dir.as_ref().map(|dir| dir.join("objects")));
+        let objects = Some(self.repository.objects());
+        let sight = Sight { objects, alternates, is_durable: true, ..sight.clone() };
+        let target = self.repository.objects().join("pack/pack");
+        pack().seeing(&sight).word(target).input(wanted).run()?;
+        Ok(())
+    }
+
+    /// Puts the work of a task on the new tip of the branch.
+    fn put_on(
+        &self,
+        place: &Place,
+        dir: &TaskDir,
+        commit: &CommitId,
+        base: &CommitId,
+        tip: &CommitId,
+    ) -> Result<Integration, PlaceError> {
+        let sight = self.folders.sight(&self.repository, dir)?;
+        let mut head = None;
+        let put = match self.options.commits {
+            Commits::Squash => self.merge_trees(&sight, base, tip, commit)?,
+            Commits::Keep => match self.pick_all(&sight, commit, base, tip)? {
+                Some((tree, last)) => {
+                    head = (last != *tip).then_some(last);
+                    Put::Clean(tree)
+                }
+                None => self.merge_trees(&sight, base, tip, commit)?,
+            },
+        };
+        let (tree, conflict) = match put {
+            Put::Clean(tree) => (tree, None),
+            Put::Conflict(tree, files) => (tree, Some(files)),
+        };
+        self.forget(dir, "index.lock")?;
+        let order = self.repository.git.order("read-tree").seeing(&sight);
+        order.words(["--reset", "-u", &tree]).run()?;
+        // The base goes last: until then, the work is compared with a commit that lacks some of it, which loses nothing.
+        let given = self.given(dir)?;
+        let on = head.as_ref().unwrap_or(tip);
+        self.folders.make_workers(&self.repository, dir, &self.options.branch, on, &given)?;
+        self.folders.set_base(dir, tip)?;
+        if let Some(files) = conflict {
+            return Ok(Integration::Conflict(files));
+        }
+        let mut changes: Changes = self.compare(&sight, tip.as_str(), &tree)?;
+        changes.head = head;
+        let place = Place { base: Some(tip.clone()), ..place.clone() };
+        Ok(Integration::Moved { place, changes })
+    }
+
+    /// Merges two commits, given the one that both come from.
+    pub(super) fn merge_trees(
+        &self,
+        sight: &Sight,
+        base: &CommitId,
+        ours: &CommitId,
+        theirs: &CommitId,
+    ) -> Result<Put, PlaceError> {
+        let order = self.repository.git.order("merge-tree").seeing(sight);
+        let order = order.words(["--write-tree", "-z", "--name-only", "--no-messages"]);
+        let order = order.word(format!("--merge-base={base}"));
+        let answer = order.words([ours.as_str(), theirs.as_str()]).ask()?;
+        let mut parts = answer.parts().map(|part| String::from_utf8_lossy(part).into_owned());
+        let tree = parts.next().filter(|tree| CommitId::new(tree).is_some());
+        match (answer.code, tree) {
+            (Some(0), Some(tree)) => Ok(Put::Clean(tree)),
+            (Some(1), Some(tree)) => {
+                let files = parts.map(|path| super::changes::shown(path.as_bytes())).collect();
+                Ok(Put::Conflict(tree, files))
+            }
+            _ => Err(answer.failure()),
+        }
+    }
+
+    /// Puts the commits of a worker on another commit, one by one; `None` if one of them conflicts. The last one, which
+    /// is ours, is left to be made anew: only its tree is returned.
+    fn pick_all(
+        &self,
+        sight: &Sight,
+        commit: &CommitId,
+        base: &CommitId,
+        tip: &CommitId,
+    ) -> Result<Option<(String, CommitId)>, PlaceError> {
+        let git = &self.repository.git;
+        let order = git.order("log").seeing(sight).words(["-z", "--reverse", "--topo-order"]);
+        let order = order.words(["--format=%H%n%P%n%an%n%ae%n%ad%n%B", "--date=raw", commit.as_str()]);
+        let answer = order.words(["--not", base.as_str(), "--"]).run()?;
+        let commits: Vec<&[u8]> = answer.parts().collect();
+        let mut on = tip.clone();
+        for (index, part) in commits.iter().enumerate() {
+            let text = String::from_utf8_lossy(part);
+            let mut lines = text.splitn(6, '\n');
+            let mut next = || lines.next().unwrap_or_default().to_owned();
+            let (id, parent) = (CommitId::new(&next()), CommitId::new(&next()));
+            let (Some(id), Some(parent)) = (id, parent) else { return Ok(None) };
+            let Put::Clean(tree) = self.merge_trees(sight, &parent, &on, &id)? else { return Ok(None) };
+            if index + 1 == commits.len() {
+                return Ok(Some((tree, on)));
+            }
+            let (name, email, date, message) = (next(), next(), next(), next());
+            let order = git.order("commit-tree").seeing(sight).words([tree.as_str(), "-p", on.as_str()]);
+            let order = self.repository.signed(order).words(["-F", "-"]).input(message);
+            let order = order.variable("GIT_AUTHOR_NAME", name).variable("GIT_AUTHOR_EMAIL", email);
+            let answer = order.variable("GIT_AUTHOR_DATE", date).run()?;
+            on = CommitId::new(answer.text()?.trim()).ok_or_else(|| answer.unclear())?;
+        }
+        Ok(None)
+    }
+
+    pub(super) fn find_commit(&self, name: &TaskName, run: &RunId) -> Result<Option<CommitId>, PlaceError> {
+        self.repository.check()?;
+        let dir = self.folders.of(&name.prd, &name.task)?;
+        let order = self.repository.git.order("log").seeing(&self.repository.sight());
+        let order = order.words(["-z", "--fixed-strings", &format!("--grep={RUN_TRAILER}: {run}")]);
+        let order = order.word(format!(
+            "--format=%H%n%(trailers:key={TASK_TRAILER},valueonly=true,separator=%x2C)%n\
+             %(trailers:key={RUN_TRAILER},valueonly=true,separator=%x2C)"
+        ));
+        let mut order = order.word(format!("refs/heads/{}", self.options.branch));
+        if let Some(base) = self.folders.base(&dir)? {
+            order = order.words(["--not", base.as_str()]);
+        }
+        let answer = order.word("--").run()?;
+        let task = name.prd.shown(&name.task);
+        for part in answer.parts() {
+            let text = String::from_utf8_lossy(part);
+            let lines: Vec<&str> = text.lines().collect();
+            if let [id, of_task, of_run] = lines[..]
+                && of_task == task
+                && of_run == run.as_str()
+            {
+                return Ok(CommitId::new(id));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Tells whether the files of a commit are in the branch: putting it there changes nothing.
+    pub(super) fn is_in_branch(
+        &self,
+        sight: &Sight,
+        base: &CommitId,
+        commit: &CommitId,
+    ) -> Result<bool, PlaceError> {
+        let tip = self.repository.tip(&self.options.branch)?;
+        let Put::Clean(tree) = self.merge_trees(sight, base, &tip, commit)? else { return Ok(false) };
+        let order = self.repository.git.order("rev-parse").seeing(sight);
+        let answer =
+            order.words(["--verify", "--quiet", "--end-of-options"]).word(format!("{tip}^{{tree}}")).run()?;
+        Ok(answer.text()?.trim() == tree)
+    }
+}

@@ -1,0 +1,140 @@
+//! What happens to the branch only when somebody asks for it: merging it into another one, and pushing it.
+
+use brigade_fs::{DiskFs, Fs as _, FsError, FsErrorKind};
+use brigade_process::PrivateFolder;
+
+use super::GitPlace;
+use super::integrate::Put;
+use super::program::Sight;
+use super::repository::{is_branch_name, unsafe_name};
+use crate::workplace::{CommitId, PlaceError};
+
+/// Branches that are merged to if nobody says which, after the one that the remote has.
+const USUAL: [&str; 2] = ["main", "master"];
+
+/// Variables that a push needs to reach a remote as the user.
+const OF_PUSH: [&str; 6] = ["HOME", "USER", "SSH_AUTH_SOCK", "SSH_AGENT_PID", "GIT_SSH_COMMAND", "GIT_SSH"];
+
+impl GitPlace {
+    pub(super) fn merge_branch(&self, into: Option<&str>) -> Result<(String, CommitId), PlaceError> {
+        self.repository.check()?;
+        let branch = &self.options.branch;
+        let into = match into.or(self.options.default_branch.as_deref()) {
+            Some(name) if is_branch_name(name) => name.to_owned(),
+            Some(name) => return Err(PlaceError::BranchName(name.to_owned())),
+            None => self.default_branch()?,
+        };
+        if into == *branch {
+            return Err(PlaceError::Nowhere(format!("`{branch}` is the branch to merge to")));
+        }
+        if let Some(state) = self.repository.busy_with(&into) {
+            return Err(PlaceError::Busy(state));
+        }
+        let _moving = self.moving.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        self.finish_checkout()?;
+        let (from, to) = (self.repository.tip(branch)?, self.repository.tip(&into)?);
+        let git = &self.repository.git;
+        let order = git.order("merge-base").seeing(&self.repository.sight());
+        let answer = order.words([to.as_str(), from.as_str()]).ask()?;
+        let base = CommitId::new(answer.text()?.trim()).ok_or_else(|| {
+            PlaceError::Nowhere(format!("`{branch}` and `{into}` have no commit in common"))
+        })?;
+        if base == from {
+            return Ok((into, to));
+        }
+        let new = if base == to {
+            from
+        } else {
+            let tree = self.merge_of(&base, &to, &from)?;
+            let message = format!("Merge branch '{branch}' into {into}\n");
+            self.commit_tree(&self.repository.sight(), &tree, &[&to, &from], &message)?
+        };
+        let reason = format!("brigade: merge {branch}");
+        let checkouts = self.repository.checkouts_of(&into)?;
+        let has_moved = match checkouts.is_empty() {
+            true => {
+                let name = format!("refs/heads/{into}");
+                self.repository.update_refs(&reason, &[(name, &new, Some(&to))])?
+            }
+            false => self.move_checked_out(&into, &checkouts, &new, &to, &reason)?,
+        };
+        if has_moved {
+            Ok((into, new))
+        } else {
+            Err(PlaceError::Nowhere(format!("`{into}` moved meanwhile")))
+        }
+    }
+
+    /// Merges two branches with our settings, so that no program of others merges a file. The objects go to the
+    /// repository.
+    fn merge_of(&self, base: &CommitId, into: &CommitId, from: &CommitId) -> Result<String, PlaceError> {
+        let folder = PrivateFolder::create().map_err(|error| no_folder(&error))?;
+        let fs = DiskFs::open(folder.path())?;
+        let path = |name: &str| name.parse().map_err(|_| unsafe_name(name));
+        for name in ["objects", "refs"] {
+            fs.create_dir(&path(name)?)?;
+        }
+        fs.write_cache(&path("config")?, self.repository.settings.of_task(None).as_bytes())?;
+        fs.write_cache(&path("HEAD")?, format!("{into}\n").as_bytes())?;
+        let sight = Sight {
+            git_dir: Some(fs.root().to_owned()),
+            objects: Some(self.repository.objects()),
+            shallow: self.repository.shallow()?,
+            is_durable: true,
+            ..Sight::default()
+        };
+        match self.merge_trees(&sight, base, into, from)? {
+            Put::Clean(tree) => Ok(tree),
+            Put::Conflict(_, files) => Err(PlaceError::Conflict(files)),
+        }
+    }
+
+    fn default_branch(&self) -> Result<String, PlaceError> {
+        let order = self.repository.git.order("symbolic-ref").seeing(&self.repository.sight());
+        let answer = order.words(["--quiet", "refs/remotes/origin/HEAD"]).ask()?;
+        let said = answer.text()?.trim().strip_prefix("refs/remotes/origin/").map(str::to_owned);
+        for name in said.iter().map(String::as_str).chain(USUAL) {
+            if self.repository.commit_of(&format!("refs/heads/{name}"))?.is_some() {
+                return Ok(name.to_owned());
+            }
+        }
+        Err(PlaceError::Nowhere("there is no branch to merge to; name it in DEFAULT_BRANCH".to_owned()))
+    }
+
+    pub(super) fn push_branch(&self) -> Result<String, PlaceError> {
+        self.repository.check()?;
+        let branch = &self.options.branch;
+        let settings = &self.repository.settings;
+        let named = [format!("branch.{branch}.pushremote"), "remote.pushdefault".to_owned()];
+        let of_branch = format!("branch.{branch}.remote");
+        let named = named.iter().chain([&of_branch]).find_map(|name| settings.text(name));
+        let remote = match named.filter(|name| *name != ".") {
+            Some(name) => name.to_owned(),
+            None => settings
+                .remote()
+                .ok_or_else(|| PlaceError::Nowhere("there is no remote to push to".to_owned()))?,
+        };
+        let tip = self.repository.tip(branch)?;
+        let mut order = self.repository.git.order("push").seeing(&self.repository.sight());
+        for name in OF_PUSH {
+            if let Some(value) = self.host.get(name) {
+                order = order.variable(name, value);
+            }
+        }
+        for (name, value) in settings.of_push() {
+            order = order.setting(name, value);
+        }
+        let order = order.words(["--porcelain", "--no-verify", "--no-signed", "--no-follow-tags", "--"]);
+        order.word(&remote).word(format!("{tip}:refs/heads/{branch}")).run()?;
+        Ok(remote)
+    }
+}
+
+/// Returns the error for a folder that cannot be made.
+fn no_folder(error: &std::io::Error) -> FsError {
+    FsError::new(
+        "make",
+        "temporary folder",
+        FsErrorKind::Other { kind: error.kind(), text: error.to_string() },
+    )
+}

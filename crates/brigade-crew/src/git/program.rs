@@ -1,0 +1,402 @@
+//! The git program: found once, started through the gate, hardened the same way each time.
+//!
+//! Git runs nothing that a repository, its settings or its user named: no hook, filter, signing program, monitor of
+//! files, external diff, pager, editor, helper for passwords. The environment of Brigade is not passed on, and the
+//! settings of user and system are not read; [`settings`](super::settings) took what is needed of them when the
+//! service began.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::workplace::PlaceError;
+use brigade_call::{DirectoryFact, StartFacts, StartProgram, StartPurpose, VerifiedStart, plan_start};
+use brigade_command::find_program;
+use brigade_exec::HostEnvironment;
+use brigade_facts::is_program;
+use brigade_fs::{Fs, FsError, FsErrorKind};
+use brigade_process::{Control, Exit, Input, Program, Sink, Spec, Stream, run};
+
+/// The longest time that git may take for one operation.
+const TIME_LIMIT: Duration = Duration::from_secs(600);
+
+/// The most that is kept of an output.
+const OUTPUT_LIMIT: u64 = 1 << 30;
+
+/// The most that is kept of an error message.
+const MESSAGE_LIMIT: usize = 4_096;
+
+/// The oldest version that can do what is asked of it: merge without a work tree on a given base.
+const OLDEST: (u32, u32) = (2, 40);
+
+/// Settings that hold for each start, whatever files say.
+const HARD: &[(&str, &str)] = &[
+    ("core.hooksPath", "/dev/null"),
+    ("core.fsmonitor", "false"),
+    ("core.untrackedCache", "false"),
+    ("core.splitIndex", "false"),
+    ("core.attributesFile", "/dev/null"),
+    ("core.askPass", "/bin/false"),
+    ("core.pager", "cat"),
+    ("core.editor", "/bin/false"),
+    ("core.quotePath", "true"),
+    ("credential.helper", ""),
+    ("commit.gpgSign", "false"),
+    ("tag.gpgSign", "false"),
+    ("push.gpgSign", "false"),
+    ("log.showSignature", "false"),
+    ("gc.auto", "0"),
+    ("maintenance.auto", "false"),
+    ("submodule.recurse", "false"),
+    ("fetch.recurseSubmodules", "false"),
+    ("push.recurseSubmodules", "no"),
+    ("protocol.ext.allow", "never"),
+    ("core.fsyncMethod", "batch"),
+];
+
+/// The git program of a service.
+#[derive(Debug)]
+pub(crate) struct Git {
+    start: VerifiedStart,
+    program: Program,
+    path_variable: OsString,
+    starts: AtomicU64,
+}
+
+/// Which directories git works with.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sight {
+    /// The git directory; absent to let git search from the working directory.
+    pub(crate) git_dir: Option<PathBuf>,
+    /// The root of the files.
+    pub(crate) work_tree: Option<PathBuf>,
+    /// Where new objects go, if not to the git directory.
+    pub(crate) objects: Option<PathBuf>,
+    /// Where other objects are.
+    pub(crate) alternates: Vec<PathBuf>,
+    /// The index, if not that of the git directory.
+    pub(crate) index: Option<PathBuf>,
+    /// The list of commits without parents, of a shallow clone.
+    pub(crate) shallow: Option<PathBuf>,
+    /// Whether what is written survives a loss of power.
+    pub(crate) is_durable: bool,
+}
+
+/// One start of git.
+#[derive(Debug)]
+pub(crate) struct Order<'g> {
+    git: &'g Git,
+    operation: &'static str,
+    words: Vec<OsString>,
+    directory: PathBuf,
+    environment: BTreeMap<OsString, OsString>,
+    settings: Vec<(OsString, OsString)>,
+    input: Input,
+    is_durable: bool,
+}
+
+/// What git answered.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    operation: &'static str,
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: Vec<u8>,
+    stderr: Vec<u8>,
+}
+
+impl Git {
+    /// Finds git on `PATH`; `None` if it is not there.
+    pub(crate) fn find(fs: &dyn Fs, host: &HostEnvironment) -> Result<Option<Git>, PlaceError> {
+        let directory = fs.root();
+        let path_variable = host.get("PATH").map(OsStr::to_owned).unwrap_or_default();
+        let Some(path) = find_program("git", directory, Some(&path_variable), |path| is_program(fs, path))
+        else {
+            return Ok(None);
+        };
+        let start = plan_start(StartFacts {
+            purpose: StartPurpose::Git,
+            is_broken: false,
+            command: Some("git"),
+            directory: directory.to_owned(),
+            directory_fact: DirectoryFact::Present,
+            program: StartProgram::Found { path, sha256: None },
+            decision: None,
+            refuses_inline_code: None,
+            unbound: Vec::new(),
+            files: BTreeMap::new(),
+            data: Vec::new(),
+            bindings: BTreeMap::new(),
+        })
+        .map_err(PlaceError::Refused)?;
+        let unreadable = |error: io::Error| {
+            FsError::new(
+                "open",
+                start.program().to_string_lossy(),
+                FsErrorKind::Other { kind: error.kind(), text: error.to_string() },
+            )
+        };
+        let program = Program::open(start.program()).map_err(unreadable)?;
+        Ok(Some(Git { start, program, path_variable, starts: AtomicU64::new(0) }))
+    }
+
+    /// Fails if git is too old.
+    pub(crate) fn check_version(&self) -> Result<(), PlaceError> {
+        let answer = self.order("version").run()?;
+        let text = answer.text()?;
+        let mut numbers = text.trim_start_matches("git version ").split(['.', ' ']).map(str::parse::<u32>);
+        let version = (numbers.next().and_then(Result::ok), numbers.next().and_then(Result::ok));
+        if let (Some(major), Some(minor)) = version
+            && OLDEST <= (major, minor)
+        {
+            return Ok(());
+        }
+        let (major, minor) = OLDEST;
+        let message = format!("{major}.{minor} or newer is needed, and this is {}", text.trim());
+        Err(PlaceError::Git { operation: "version", message })
+    }
+
+    /// Returns how often git was started.
+    pub(crate) fn starts(&self) -> u64 {
+        self.starts.load(Ordering::Relaxed)
+    }
+
+    /// Begins a start of one of git's own commands.
+    pub(crate) fn order(&self, operation: &'static str) -> Order<'_> {
+        let variable = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
+        let environment = BTreeMap::from([
+            (OsString::from("PATH"), self.path_variable.clone()),
+            variable("LC_ALL", "C"),
+            variable("GIT_CONFIG_NOSYSTEM", "1"),
+            variable("GIT_CONFIG_SYSTEM", "/dev/null"),
+            variable("GIT_CONFIG_GLOBAL", "/dev/null"),
+            variable("GIT_ATTR_NOSYSTEM", "1"),
+            variable("GIT_TERMINAL_PROMPT", "0"),
+            variable("GIT_OPTIONAL_LOCKS", "0"),
+            variable("GIT_NO_REPLACE_OBJECTS", "1"),
+            variable("GIT_GRAFT_FILE", "/dev/null"),
+            variable("GIT_NO_LAZY_FETCH", "1"),
+            variable("GIT_LITERAL_PATHSPECS", "1"),
+            variable("GIT_ASKPASS", "/bin/false"),
+            variable("SSH_ASKPASS", "/bin/false"),
+            variable("GIT_EDITOR", "/bin/false"),
+            variable("GIT_PAGER", "cat"),
+        ]);
+        let pair = |(name, value): &(&str, &str)| (OsString::from(name), OsString::from(value));
+        Order {
+            git: self,
+            operation,
+            words: Vec::new(),
+            directory: self.start.directory().to_owned(),
+            environment,
+            settings: HARD.iter().map(pair).collect(),
+            input: Input::Null,
+            is_durable: false,
+        }
+    }
+}
+
+impl Order<'_> {
+    /// Adds words.
+    pub(crate) fn words<W: AsRef<OsStr>>(mut self, words: impl IntoIterator<Item = W>) -> Self {
+        self.words.extend(words.into_iter().map(|word| word.as_ref().to_owned()));
+        self
+    }
+
+    /// Adds a word.
+    pub(crate) fn word(self, word: impl AsRef<OsStr>) -> Self {
+        self.words([word])
+    }
+
+    /// Sets a variable.
+    pub(crate) fn variable(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.environment.insert(name.into(), value.as_ref().to_owned());
+        self
+    }
+
+    /// Removes a variable.
+    pub(crate) fn without(mut self, name: &str) -> Self {
+        self.environment.remove(OsStr::new(name));
+        self
+    }
+
+    /// Adds a setting, which overrides the earlier ones of its name.
+    pub(crate) fn setting(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.settings.push((name.into(), value.as_ref().to_owned()));
+        self
+    }
+
+    /// Works in a directory.
+    pub(crate) fn within(mut self, directory: &Path) -> Self {
+        self.directory = directory.to_owned();
+        self
+    }
+
+    /// Works with these directories.
+    pub(crate) fn seeing(mut self, sight: &Sight) -> Self {
+        let paths = [
+            ("GIT_DIR", &sight.git_dir),
+            ("GIT_WORK_TREE", &sight.work_tree),
+            ("GIT_OBJECT_DIRECTORY", &sight.objects),
+            ("GIT_INDEX_FILE", &sight.index),
+            ("GIT_SHALLOW_FILE", &sight.shallow),
+        ];
+        for (name, path) in paths {
+            if let Some(path) = path {
+                self.environment.insert(name.into(), path.into());
+            }
+        }
+        if !sight.alternates.is_empty() {
+            let listed: Vec<Vec<u8>> = sight.alternates.iter().map(|path| quoted(path)).collect();
+            let listed = OsString::from_vec(listed.join(&b':'));
+            self.environment.insert("GIT_ALTERNATE_OBJECT_DIRECTORIES".into(), listed);
+        }
+        if let Some(directory) = sight.work_tree.as_ref().or(sight.git_dir.as_ref()) {
+            self.directory.clone_from(directory);
+        }
+        self.is_durable = sight.is_durable;
+        self
+    }
+
+    /// Passes bytes to its standard input.
+    pub(crate) fn input(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.input = Input::Bytes(bytes.into());
+        self
+    }
+
+    /// Runs git, and fails if it does.
+    pub(crate) fn run(self) -> Result<Answer, PlaceError> {
+        self.ask()?.succeeded()
+    }
+
+    /// Runs git, whatever its exit code is.
+    pub(crate) fn ask(self) -> Result<Answer, PlaceError> {
+        let mut stdout = Vec::new();
+        let mut answer = self.stream(&mut |bytes| {
+            stdout.extend_from_slice(bytes);
+            Ok(())
+        })?;
+        answer.stdout = stdout;
+        Ok(answer)
+    }
+
+    /// Runs git, and passes on what it prints as it comes.
+    pub(crate) fn stream(self, each: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> Result<Answer, PlaceError> {
+        let operation = self.operation;
+        let spec = self.spec();
+        let mut stderr = Vec::new();
+        let mut sink = Both { each, stderr: &mut stderr };
+        let control = Control { timeout: Some(TIME_LIMIT), output_cap: OUTPUT_LIMIT, ..Control::default() };
+        let outcome =
+            run(&spec, &mut sink, &control).map_err(|source| PlaceError::Run { operation, source })?;
+        if outcome.timed_out() || 0 < outcome.stdout.dropped {
+            let message = if outcome.timed_out() { "it took too long" } else { "it printed too much" };
+            return Err(PlaceError::Git { operation, message: message.to_owned() });
+        }
+        let code = match outcome.exit {
+            Exit::Code(code) => Some(code),
+            Exit::Signal(_) | Exit::Unknown => None,
+        };
+        Ok(Answer { operation, code, stdout: Vec::new(), stderr })
+    }
+
+    fn spec(self) -> Spec {
+        self.git.starts.fetch_add(1, Ordering::Relaxed);
+        let mut spec = Spec::new(self.git.program.clone(), self.directory);
+        spec.argv = self.git.start.argv().words().iter().map(Into::into).collect();
+        spec.argv.push(self.operation.into());
+        spec.argv.extend(self.words);
+        let durable = ("core.fsync".into(), if self.is_durable { "committed" } else { "none" }.into());
+        let settings: Vec<_> = self.settings.into_iter().chain([durable]).collect();
+        let mut environment = self.environment;
+        environment.insert("GIT_CONFIG_COUNT".into(), settings.len().to_string().into());
+        for (index, (name, value)) in settings.into_iter().enumerate() {
+            environment.insert(format!("GIT_CONFIG_KEY_{index}").into(), name);
+            environment.insert(format!("GIT_CONFIG_VALUE_{index}").into(), value);
+        }
+        spec.environment = environment.into_iter().collect();
+        spec.stdin = self.input;
+        spec
+    }
+}
+
+impl Answer {
+    /// Fails unless git succeeded.
+    pub(crate) fn succeeded(self) -> Result<Answer, PlaceError> {
+        if self.code == Some(0) { Ok(self) } else { Err(self.failure()) }
+    }
+
+    /// Returns why git failed.
+    pub(crate) fn failure(&self) -> PlaceError {
+        let said = String::from_utf8_lossy(&self.stderr);
+        let message = match (said.trim(), self.code) {
+            ("", Some(code)) => format!("it ended with {code}"),
+            ("", None) => "it was ended by a signal".to_owned(),
+            (said, _) => said.to_owned(),
+        };
+        PlaceError::Git { operation: self.operation, message }
+    }
+
+    /// Returns what git printed on standard error.
+    pub(crate) fn said(&self) -> String {
+        String::from_utf8_lossy(&self.stderr).into_owned()
+    }
+
+    /// Returns the text that git printed.
+    pub(crate) fn text(&self) -> Result<&str, PlaceError> {
+        let operation = self.operation;
+        std::str::from_utf8(&self.stdout).map_err(|_| PlaceError::Git {
+            operation,
+            message: "it printed bytes that are no text".to_owned(),
+        })
+    }
+
+    /// Returns the parts of the output that end with NUL.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = &[u8]> {
+        self.stdout.split(|byte| *byte == 0).filter(|part| !part.is_empty())
+    }
+
+    /// Returns the error for an output that is none of this command.
+    pub(crate) fn unclear(&self) -> PlaceError {
+        PlaceError::Git { operation: self.operation, message: "it printed something unexpected".to_owned() }
+    }
+}
+
+struct Both<'a> {
+    each: &'a mut dyn FnMut(&[u8]) -> io::Result<()>,
+    stderr: &'a mut Vec<u8>,
+}
+
+impl Sink for Both<'_> {
+    fn write(&mut self, stream: Stream, bytes: &[u8]) -> io::Result<()> {
+        match stream {
+            Stream::Stdout => (self.each)(bytes),
+            Stream::Stderr => {
+                let room = MESSAGE_LIMIT.saturating_sub(self.stderr.len());
+                self.stderr.extend_from_slice(&bytes[..bytes.len().min(room)]);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Returns a path for a list that colons separate.
+fn quoted(path: &Path) -> Vec<u8> {
+    let bytes = path.as_os_str().as_bytes();
+    if !bytes.iter().any(|byte| matches!(byte, b':' | b'"' | b'\n' | b'\\')) {
+        return bytes.to_owned();
+    }
+    let mut text = vec![b'"'];
+    for byte in bytes {
+        match byte {
+            b'"' | b'\\' => text.extend([b'\\', *byte]),
+            b'\n' => text.extend(b"\\n"),
+            byte => text.push(*byte),
+        }
+    }
+    text.push(b'"');
+    text
+}

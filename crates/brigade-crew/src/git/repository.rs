@@ -1,0 +1,364 @@
+//! The repository of the workspace: whether there is one, what state it is in, its branches.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+
+use brigade_exec::HostEnvironment;
+use brigade_fs::{DiskFs, Fs, FsError, FsErrorKind, RelPath};
+
+use super::program::{Git, Sight};
+use super::settings::{Identity, Seal, Settings};
+use crate::workplace::{CommitId, PlaceError};
+
+/// The repository that a workspace is in.
+#[derive(Debug)]
+pub(crate) struct Repository {
+    pub(crate) git: Git,
+    /// The root of the user's files.
+    pub(crate) top: PathBuf,
+    /// The path of the workspace below it; empty, or with `/` at its end.
+    pub(crate) prefix: String,
+    /// The git directory of the user's work tree.
+    pub(crate) git_dir: PathBuf,
+    /// What all work trees share.
+    pub(crate) common: DiskFs,
+    pub(crate) settings: Settings,
+    pub(crate) identity: Identity,
+    /// The files that the user never wants to be seen as new.
+    pub(crate) user_excludes: Option<Vec<u8>>,
+    seal: Seal,
+}
+
+/// Why tasks are worked on in place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WithoutGit {
+    /// Git is not there.
+    NoProgram,
+    /// The workspace is in no repository, or one without files.
+    NoRepository,
+    /// The repository has no commit.
+    NoCommit,
+}
+
+impl std::fmt::Display for WithoutGit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            WithoutGit::NoProgram => "git is not there",
+            WithoutGit::NoRepository => "the workspace is in no git repository",
+            WithoutGit::NoCommit => "the git repository has no commit",
+        })
+    }
+}
+
+impl Repository {
+    /// Opens the repository around a workspace.
+    pub(crate) fn open(
+        workspace: &dyn Fs,
+        host: &HostEnvironment,
+    ) -> Result<Result<Repository, WithoutGit>, PlaceError> {
+        let Some(git) = Git::find(workspace, host)? else {
+            return Ok(Err(WithoutGit::NoProgram));
+        };
+        git.check_version()?;
+        let mut order = git.order("rev-parse").within(workspace.root());
+        // Whether somebody else's repository may be used is a setting of the user.
+        for name in ["GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_GLOBAL"] {
+            order = order.without(name);
+        }
+        if let Some(home) = host.get("HOME") {
+            order = order.variable("HOME", home);
+        }
+        let asked = ["--path-format=absolute", "--show-toplevel", "--git-dir", "--git-common-dir"];
+        let answer = order.words(asked).word("--show-prefix").ask()?;
+        if answer.code != Some(0) {
+            let said = answer.said();
+            let is_plain =
+                said.contains("not a git repository") || said.contains("must be run in a work tree");
+            return if is_plain { Ok(Err(WithoutGit::NoRepository)) } else { Err(answer.failure()) };
+        }
+        let mut lines = answer.stdout.split(|byte| *byte == b'\n').map(<[u8]>::to_vec);
+        let mut path =
+            || lines.next().map(OsString::from_vec).map(PathBuf::from).ok_or_else(|| answer.unclear());
+        let (top, git_dir, common) = (path()?, path()?, path()?);
+        let prefix = path()?.into_os_string().into_string().map_err(|_| answer.unclear())?;
+        let settings = Settings::read(&git, workspace.root(), host)?;
+        let identity = Identity::of(&settings, host);
+        let user_excludes = user_excludes(workspace, &settings, host);
+        let mut repository = Repository {
+            git,
+            top,
+            prefix,
+            git_dir,
+            common: DiskFs::open(&common)?,
+            settings,
+            identity,
+            user_excludes,
+            seal: Seal::default(),
+        };
+        repository.seal = repository.seal_now()?;
+        if repository.commit_of("HEAD")?.is_none() {
+            return Ok(Err(WithoutGit::NoCommit));
+        }
+        Ok(Ok(repository))
+    }
+
+    /// Returns where the objects are.
+    pub(crate) fn objects(&self) -> PathBuf {
+        self.common.root().join("objects")
+    }
+
+    /// Returns the list of commits without parents, if the repository is shallow.
+    pub(crate) fn shallow(&self) -> Result<Option<PathBuf>, FsError> {
+        let path: RelPath = "shallow".parse().map_err(|_| unsafe_name("shallow"))?;
+        Ok(self.common.exists(&path)?.then(|| self.common.root().join("shallow")))
+    }
+
+    /// Takes down the settings and hooks of the repository, its user and the system.
+    pub(crate) fn seal_now(&self) -> Result<Seal, FsError> {
+        let mut seal = Seal::default();
+        seal.git_dir(&self.common, ".git")?;
+        if self.git_dir != self.common.root() {
+            seal.outside(&self.common, &self.git_dir.join("config.worktree"));
+            seal.outside(&self.common, &self.git_dir.join("commondir"));
+        }
+        let own = self.common.root().join("config");
+        for file in self.settings.files.iter().filter(|file| **file != own) {
+            seal.outside(&self.common, file);
+        }
+        if let Some(hooks) = self.settings.get("core.hookspath") {
+            let folder = self.top.join(hooks);
+            match DiskFs::open(&folder) {
+                Ok(hooks) => {
+                    let shown = folder.to_string_lossy().into_owned();
+                    seal.hooks(&hooks, &shown, &RelPath::root())?;
+                }
+                Err(error) => {
+                    seal.0.insert(folder.to_string_lossy().into_owned(), error.kind.to_string());
+                }
+            }
+        }
+        Ok(seal)
+    }
+
+    /// Lists what of the settings is not what it was when the service began.
+    pub(crate) fn tampered(&self) -> Result<Vec<String>, FsError> {
+        Ok(self.seal.differences(&self.seal_now()?))
+    }
+
+    /// Fails unless the settings are what they were.
+    pub(crate) fn check(&self) -> Result<(), PlaceError> {
+        match self.tampered()? {
+            what if what.is_empty() => Ok(()),
+            what => Err(PlaceError::Tampered { what }),
+        }
+    }
+
+    /// Returns what git sees for work on branches.
+    pub(crate) fn sight(&self) -> Sight {
+        Sight { git_dir: Some(self.git_dir.clone()), is_durable: true, ..Sight::default() }
+    }
+
+    /// Returns the commit that a name stands for.
+    pub(crate) fn commit_of(&self, name: &str) -> Result<Option<CommitId>, PlaceError> {
+        let order = self.git.order("rev-parse").seeing(&self.sight());
+        let answer =
+            order.words(["--verify", "--quiet", "--end-of-options"]).word(format!("{name}^{{commit}}"));
+        let answer = answer.ask()?;
+        match answer.code {
+            Some(0) => CommitId::new(answer.text()?.trim()).map(Some).ok_or_else(|| answer.unclear()),
+            // A name that leads nowhere says nothing; a broken one does.
+            Some(1) if answer.said().is_empty() => Ok(None),
+            _ => Err(answer.failure()),
+        }
+    }
+
+    /// Returns the tip of a branch.
+    pub(crate) fn tip(&self, branch: &str) -> Result<CommitId, PlaceError> {
+        let gone = || PlaceError::BranchGone(branch.to_owned());
+        self.commit_of(&format!("refs/heads/{branch}"))?.ok_or_else(gone)
+    }
+
+    /// Moves refs, all or none. Each has its name, its new value, and the one that it must have.
+    pub(crate) fn update_refs(
+        &self,
+        reason: &str,
+        updates: &[(String, &CommitId, Option<&CommitId>)],
+    ) -> Result<bool, PlaceError> {
+        let mut text = String::from("start\n");
+        for (name, new, old) in updates {
+            match old {
+                Some(old) => text.push_str(&format!("update {name} {new} {old}\n")),
+                None => text.push_str(&format!("create {name} {new}\n")),
+            }
+        }
+        text.push_str("prepare\ncommit\n");
+        let order = self.git.order("update-ref").seeing(&self.sight());
+        let order = self.signed(order).words(["-m", reason, "--no-deref", "--stdin"]);
+        let answer = order.input(text).ask()?;
+        match answer.code {
+            Some(0) => Ok(true),
+            _ if is_lost_race(&answer.said()) => Ok(false),
+            _ => Err(answer.failure()),
+        }
+    }
+
+    /// Adds who commits.
+    pub(crate) fn signed<'g>(&self, order: super::program::Order<'g>) -> super::program::Order<'g> {
+        let Identity { name, email } = &self.identity;
+        let both = [("GIT_AUTHOR_NAME", name), ("GIT_COMMITTER_NAME", name)];
+        let mails = [("GIT_AUTHOR_EMAIL", email), ("GIT_COMMITTER_EMAIL", email)];
+        both.into_iter().chain(mails).fold(order, |order, (name, value)| order.variable(name, value))
+    }
+
+    /// Returns what the user is in the middle of, if it holds a branch.
+    pub(crate) fn busy_with(&self, branch: &str) -> Option<&'static str> {
+        let holds = |file: &str| {
+            let text = self.common.read_outside(&self.git_dir.join(file), 4_096).ok()?;
+            let text = String::from_utf8_lossy(&text).trim().to_owned();
+            (text.strip_prefix("refs/heads/") == Some(branch)).then_some("a rebase")
+        };
+        holds("rebase-merge/head-name").or_else(|| holds("rebase-apply/head-name"))
+    }
+
+    /// Returns what the user is in the middle of.
+    pub(crate) fn in_the_middle_of(&self) -> Option<&'static str> {
+        const STATES: [(&str, &str); 6] = [
+            ("rebase-merge/head-name", "a rebase"),
+            ("rebase-apply/head-name", "a rebase"),
+            ("rebase-apply/applying", "applying patches"),
+            ("MERGE_HEAD", "a merge"),
+            ("CHERRY_PICK_HEAD", "a cherry-pick"),
+            ("REVERT_HEAD", "a revert"),
+        ];
+        let is_there = |file: &str| self.common.metadata_outside(&self.git_dir.join(file)).is_ok();
+        STATES.into_iter().find(|(file, _)| is_there(file)).map(|(_, state)| state)
+    }
+
+    /// Lists the work trees in which a branch is checked out.
+    pub(crate) fn checkouts_of(&self, branch: &str) -> Result<Vec<Checkout>, PlaceError> {
+        let wanted = format!("ref: refs/heads/{branch}");
+        let is_checked_out = |git_dir: &Path| -> Result<bool, PlaceError> {
+            match self.common.read_outside(&git_dir.join("HEAD"), 4_096) {
+                Ok(head) => Ok(head.strip_suffix(b"\n").unwrap_or(&head) == wanted.as_bytes()),
+                Err(error) if error.is_not_found() => Ok(false),
+                Err(error) => Err(error.into()),
+            }
+        };
+        if self.settings.text("extensions.refstorage").is_some_and(|storage| storage != "files") {
+            return self.listed_checkouts(branch);
+        }
+        let mut found = Vec::new();
+        if is_checked_out(&self.git_dir)? {
+            found.push(Checkout { top: self.top.clone(), git_dir: self.git_dir.clone() });
+        }
+        let main = self.common.root();
+        let is_bare = self.settings.text("core.bare") == Some("true");
+        if main != self.git_dir
+            && !is_bare
+            && main.file_name() == Some(OsStr::new(".git"))
+            && is_checked_out(main)?
+        {
+            let top = main.parent().unwrap_or(main).to_owned();
+            found.push(Checkout { top, git_dir: main.to_owned() });
+        }
+        let others: RelPath = "worktrees".parse().map_err(|_| unsafe_name("worktrees"))?;
+        let entries = match self.common.list_dir(&others) {
+            Ok(entries) => entries,
+            Err(error) if error.is_not_found() => Vec::new(),
+            Err(error) => return Err(error.into()),
+        };
+        for entry in entries {
+            let git_dir = main.join("worktrees").join(&entry.name);
+            if git_dir == self.git_dir || !is_checked_out(&git_dir)? {
+                continue;
+            }
+            let link = self.common.read_outside(&git_dir.join("gitdir"), 65_536)?;
+            let link = PathBuf::from(OsStr::from_bytes(link.strip_suffix(b"\n").unwrap_or(&link)));
+            let top = git_dir.join(link).parent().map(Path::to_owned).unwrap_or_default();
+            // A work tree that was removed holds its branch for nobody.
+            if self.common.metadata_outside(&top).is_ok() {
+                found.push(Checkout { top, git_dir });
+            }
+        }
+        Ok(found)
+    }
+
+    fn listed_checkouts(&self, branch: &str) -> Result<Vec<Checkout>, PlaceError> {
+        let answer =
+            self.git.order("worktree").seeing(&self.sight()).words(["list", "--porcelain", "-z"]).run()?;
+        let mut found = Vec::new();
+        let mut top = PathBuf::new();
+        for part in answer.parts() {
+            if let Some(path) = part.strip_prefix(b"worktree ") {
+                top = PathBuf::from(OsStr::from_bytes(path));
+            } else if part.strip_prefix(b"branch refs/heads/") == Some(branch.as_bytes()) {
+                let order = self.git.order("rev-parse").within(&top);
+                let answer = order.words(["--absolute-git-dir"]).run()?;
+                let git_dir = PathBuf::from(answer.text()?.trim_end_matches('\n'));
+                found.push(Checkout { top: top.clone(), git_dir });
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// A work tree of the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Checkout {
+    pub(crate) top: PathBuf,
+    pub(crate) git_dir: PathBuf,
+}
+
+/// Reads the list of files that the user never wants to be seen as new, from where git looks for it.
+fn user_excludes(fs: &dyn Fs, settings: &Settings, host: &HostEnvironment) -> Option<Vec<u8>> {
+    let home = host.get("HOME").map(PathBuf::from);
+    let named = settings.get("core.excludesfile").map(PathBuf::from);
+    let path = match named {
+        Some(path) => match path.strip_prefix("~") {
+            Ok(rest) => home?.join(rest),
+            Err(_) => fs.root().join(path),
+        },
+        None => match host.get("XDG_CONFIG_HOME").filter(|folder| !folder.is_empty()) {
+            Some(folder) => Path::new(folder).join("git/ignore"),
+            None => home?.join(".config/git/ignore"),
+        },
+    };
+    fs.read_outside(&path, LARGEST_EXCLUDES).ok()
+}
+
+/// The largest list of files that are not seen as new.
+const LARGEST_EXCLUDES: u64 = 1 << 20;
+
+/// Tells whether git refused to move a ref because somebody else had moved it, or is moving it.
+fn is_lost_race(said: &str) -> bool {
+    [
+        ": is at ",
+        "but expected",
+        "reference already exists",
+        "unable to resolve reference",
+        "reference is missing",
+    ]
+    .iter()
+    .any(|text| said.contains(text))
+}
+
+/// Returns the error for a path that cannot be used beneath a root.
+pub(crate) fn unsafe_name(name: &str) -> FsError {
+    FsError::new("name", name, FsErrorKind::Outside)
+}
+
+/// Tells whether git takes a name for a branch, and it cannot be mistaken for anything else.
+pub(crate) fn is_branch_name(name: &str) -> bool {
+    let is_part = |part: &str| !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock");
+    let is_plain = |c: char| !c.is_control() && !" ~^:?*[\\\u{7f}".contains(c);
+    !name.starts_with('-')
+        && name != "@"
+        && name != "HEAD"
+        && name.len() <= 200
+        && !name.ends_with('.')
+        && !name.contains("..")
+        && !name.contains("@{")
+        && name.chars().all(is_plain)
+        && name.split('/').all(is_part)
+}

@@ -1,0 +1,419 @@
+//! The folders of a task: its worktree, with a git directory that belongs to the worker, and a git directory of ours.
+//!
+//! | directory | written by | used by |
+//! | --- | --- | --- |
+//! | `worktrees/PRD/ID/` | the worker | the worker, verification, and our git as plain files |
+//! | `worktrees/PRD/ID/.git/` | the worker | the worker's git, never ours: only its objects and refs are read, as data |
+//! | `PRD/git/ID/` | Brigade | our git: `HEAD` is the commit that the work stands on |
+//!
+//! Both git directories find the objects of the repository as alternates, and write new ones to themselves. Nothing is
+//! written to the workspace's `.git` before the work is integrated. Nothing here needs to survive a loss of power: a
+//! directory of ours from before the last start of the machine is filled anew from the worktree.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use brigade_fs::{DiskFs, FileKind, Fs, FsError, FsErrorKind, RelPath};
+use brigade_kitchen::{PrdName, TaskId};
+
+use super::program::Sight;
+use super::repository::{Repository, unsafe_name};
+use super::settings::Seal;
+use crate::workplace::{CommitId, Place, PlaceError};
+
+/// Written last, with the boot in which the folders were made.
+const READY: &str = "ready";
+
+/// The largest index or list that is copied.
+const LARGEST: u64 = 1 << 30;
+
+/// The largest file of refs that is read.
+const LARGEST_REFS: u64 = 64 << 20;
+
+/// The folders of all tasks.
+#[derive(Debug)]
+pub(crate) struct Folders {
+    /// `.brigade/kitchen`.
+    pub(crate) kitchen: DiskFs,
+    /// The folder of worktrees.
+    pub(crate) worktrees: DiskFs,
+    /// That folder relative to the workspace, if it lies inside.
+    pub(crate) inside: Option<RelPath>,
+}
+
+/// The folders of one task.
+#[derive(Clone, Debug)]
+pub(crate) struct TaskDir {
+    /// Ours, below `kitchen`.
+    pub(crate) ours: RelPath,
+    /// The worktree, below `worktrees`.
+    pub(crate) tree: RelPath,
+    pub(crate) our_path: PathBuf,
+    pub(crate) tree_path: PathBuf,
+}
+
+impl Folders {
+    /// Returns the folders of a task.
+    pub(crate) fn of(&self, prd: &PrdName, task: &TaskId) -> Result<TaskDir, FsError> {
+        let path = |text: String| text.parse::<RelPath>().map_err(|_| unsafe_name(&text));
+        let (ours, tree) = (path(format!("{prd}/git/{task}"))?, path(format!("{prd}/{task}"))?);
+        let our_path = self.kitchen.root().join(ours.as_path());
+        let tree_path = self.worktrees.root().join(tree.as_path());
+        Ok(TaskDir { ours, tree, our_path, tree_path })
+    }
+
+    /// Tells in which boot the folders were made, if they were made whole.
+    pub(crate) fn made_in(&self, dir: &TaskDir) -> Result<Option<String>, FsError> {
+        match self.kitchen.read(&below(&dir.ours, READY)?, 4_096) {
+            Ok(boot) => Ok(Some(String::from_utf8_lossy(&boot).into_owned())),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Says that the folders are whole.
+    pub(crate) fn set_ready(&self, dir: &TaskDir) -> Result<(), FsError> {
+        self.kitchen.write_cache(&below(&dir.ours, READY)?, boot().as_bytes())
+    }
+
+    /// Tells whether the worktree is a directory.
+    pub(crate) fn has_tree(&self, dir: &TaskDir) -> Result<bool, FsError> {
+        match self.worktrees.link_metadata(&dir.tree) {
+            Ok(found) => Ok(found.kind == FileKind::Directory),
+            Err(error) if error.is_not_found() => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Removes both folders. What says that they are whole goes first.
+    pub(crate) fn remove(&self, dir: &TaskDir) -> Result<(), FsError> {
+        remove_any(&self.kitchen, &below(&dir.ours, READY)?)?;
+        remove_any(&self.worktrees, &dir.tree)?;
+        remove_any(&self.kitchen, &dir.ours)
+    }
+
+    /// Makes our git directory, without an index.
+    pub(crate) fn make_ours(
+        &self,
+        repository: &Repository,
+        dir: &TaskDir,
+        base: &CommitId,
+        excluded: &[String],
+    ) -> Result<(), FsError> {
+        remove_any(&self.kitchen, &dir.ours)?;
+        for name in ["info", "objects/pack", "refs/heads"] {
+            make_dirs(&self.kitchen, &below(&dir.ours, name)?)?;
+        }
+        self.write_settings(repository, dir, excluded)?;
+        self.set_base(dir, base)
+    }
+
+    /// Writes the settings of our git directory.
+    pub(crate) fn write_settings(
+        &self,
+        repository: &Repository,
+        dir: &TaskDir,
+        excluded: &[String],
+    ) -> Result<(), FsError> {
+        let write = |name: &str, text: &[u8]| self.kitchen.write_cache(&below(&dir.ours, name)?, text);
+        write("config", repository.settings.of_task(None).as_bytes())?;
+        write("info/exclude", &exclude(repository, excluded)?)
+    }
+
+    /// Returns the commit that the work stands on.
+    pub(crate) fn base(&self, dir: &TaskDir) -> Result<Option<CommitId>, FsError> {
+        let head = match self.kitchen.read(&below(&dir.ours, "HEAD")?, 4_096) {
+            Ok(head) => head,
+            Err(error) if error.is_not_found() => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        Ok(CommitId::new(String::from_utf8_lossy(&head).trim()))
+    }
+
+    /// Says which commit the work stands on.
+    pub(crate) fn set_base(&self, dir: &TaskDir, base: &CommitId) -> Result<(), FsError> {
+        self.kitchen.write_cache(&below(&dir.ours, "HEAD")?, format!("{base}\n").as_bytes())
+    }
+
+    /// Makes the worker's git directory what it was at first, on this commit. Its objects stay.
+    pub(crate) fn make_workers(
+        &self,
+        repository: &Repository,
+        dir: &TaskDir,
+        branch: &str,
+        head: &CommitId,
+        excluded: &[String],
+    ) -> Result<(), FsError> {
+        self.restore_workers(repository, dir, excluded)?;
+        let tree = self.inside_tree(dir)?;
+        let branch = format!("refs/heads/{branch}");
+        let tip = in_git(&branch)?;
+        remove_other_than_dirs(&tree, &tip)?;
+        make_dirs(&tree, &tip.parent())?;
+        tree.write_cache(&tip, format!("{head}\n").as_bytes())?;
+        for name in ["HEAD", "index"] {
+            remove_any(&tree, &in_git(name)?)?;
+        }
+        tree.write_cache(&in_git("HEAD")?, format!("ref: {branch}\n").as_bytes())?;
+        let index = self.kitchen.read(&below(&dir.ours, "index")?, LARGEST)?;
+        tree.write_cache(&in_git("index")?, &index)?;
+        // So that it is known later whether the worker used its index.
+        self.kitchen.write_cache(&below(&dir.ours, "worker.index")?, &index)
+    }
+
+    /// Makes the settings of the worker's git directory what they were, and removes its hooks.
+    pub(crate) fn restore_workers(
+        &self,
+        repository: &Repository,
+        dir: &TaskDir,
+        excluded: &[String],
+    ) -> Result<(), FsError> {
+        let tree = self.inside_tree(dir)?;
+        for name in ["", "info", "objects", "objects/info", "objects/pack", "refs", "refs/heads"] {
+            let path = in_git(name)?;
+            if matches!(tree.link_metadata(&path), Ok(found) if found.kind != FileKind::Directory) {
+                tree.remove(&path)?;
+            }
+            make_dirs(&tree, &path)?;
+        }
+        for name in [
+            "config.worktree",
+            "commondir",
+            "hooks",
+            "info/attributes",
+            "info/grafts",
+            "info/sparse-checkout",
+            "objects/info/http-alternates",
+        ] {
+            remove_any(&tree, &in_git(name)?)?;
+        }
+        let mut alternates = Vec::new();
+        for path in [&repository.objects(), &dir.our_path.join("objects")] {
+            alternates.extend_from_slice(path.as_os_str().as_bytes());
+            alternates.push(b'\n');
+        }
+        let config = repository.settings.of_task(Some(&repository.identity));
+        let mut files = vec![
+            ("config", config.into_bytes()),
+            ("objects/info/alternates", alternates),
+            ("info/exclude", exclude(repository, excluded)?),
+        ];
+        if let Some(path) = repository.shallow()? {
+            files.push(("shallow", self.kitchen.read_outside(&path, LARGEST)?));
+        }
+        for (name, bytes) in files {
+            let path = in_git(name)?;
+            let is_file = matches!(tree.link_metadata(&path), Ok(found) if found.kind == FileKind::File);
+            if !is_file || tree.read(&path, LARGEST).ok().as_deref() != Some(&*bytes) {
+                remove_any(&tree, &path)?;
+                tree.write_cache(&path, &bytes)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens the worktree, which no link in it leads out of.
+    fn inside_tree(&self, dir: &TaskDir) -> Result<DiskFs, FsError> {
+        if !self.has_tree(dir)? {
+            return Err(FsError::new("open", dir.tree.as_str(), FsErrorKind::NotADirectory));
+        }
+        DiskFs::open(&dir.tree_path)
+    }
+
+    /// Takes down the settings and hooks of both git directories.
+    pub(crate) fn seal(&self, dir: &TaskDir) -> Result<Seal, FsError> {
+        let mut seal = Seal::default();
+        let shown = match &self.inside {
+            Some(inside) => {
+                inside.join(dir.tree.as_str()).map_or_else(|_| String::new(), |path| path.to_string())
+            }
+            None => dir.tree_path.to_string_lossy().into_owned(),
+        };
+        let git = dir.tree_path.join(".git");
+        let shown = format!("{shown}/.git");
+        match self.worktrees.link_metadata(&below(&dir.tree, ".git")?) {
+            Ok(found) if found.kind == FileKind::Directory => {
+                seal.git_dir(&DiskFs::open(&git)?, &shown)?;
+            }
+            Ok(found) => {
+                seal.0.insert(shown, format!("{:?}", found.kind));
+            }
+            Err(error) if error.is_not_found() => {
+                seal.0.insert(shown, "removed".to_owned());
+            }
+            Err(error) => return Err(error),
+        }
+        let ours = DiskFs::open(&dir.our_path)?;
+        seal.git_dir(&ours, &format!(".brigade/kitchen/{}", dir.ours))?;
+        Ok(seal)
+    }
+
+    /// Returns what our git sees of a task.
+    pub(crate) fn sight(&self, repository: &Repository, dir: &TaskDir) -> Result<Sight, FsError> {
+        Ok(Sight {
+            git_dir: Some(dir.our_path.clone()),
+            work_tree: Some(dir.tree_path.clone()),
+            alternates: vec![repository.objects()],
+            shallow: repository.shallow()?,
+            ..Sight::default()
+        })
+    }
+
+    /// Returns the worker's index, if it is not the one that it was given.
+    pub(crate) fn used_index(&self, dir: &TaskDir) -> Result<Option<PathBuf>, FsError> {
+        let now = self.inside_tree(dir)?.read(&in_git("index")?, LARGEST).ok();
+        let then = self.kitchen.read(&below(&dir.ours, "worker.index")?, LARGEST).ok();
+        Ok((now.is_some() && now != then).then(|| dir.tree_path.join(".git/index")))
+    }
+
+    /// Reads which commit the worker's git directory is at.
+    pub(crate) fn workers_head(&self, dir: &TaskDir) -> Result<Option<CommitId>, FsError> {
+        let tree = self.inside_tree(dir)?;
+        let read = |name: &str| -> Option<String> {
+            let bytes = tree.read(&in_git(name).ok()?, LARGEST_REFS).ok()?;
+            String::from_utf8(bytes).ok()
+        };
+        let Some(head) = read("HEAD") else { return Ok(None) };
+        let Some(name) = head.trim().strip_prefix("ref: ") else { return Ok(CommitId::new(head.trim())) };
+        if let Some(commit) = read(name).and_then(|text| CommitId::new(text.trim())) {
+            return Ok(Some(commit));
+        }
+        let packed = read("packed-refs").unwrap_or_default();
+        Ok(packed
+            .lines()
+            .filter_map(|line| line.split_once(' '))
+            .find(|(_, of)| *of == name)
+            .and_then(|(commit, _)| CommitId::new(commit)))
+    }
+
+    /// Returns a place as the life of a task knows it.
+    pub(crate) fn place(
+        &self,
+        repository: &Repository,
+        dir: &TaskDir,
+        name: &crate::workplace::TaskName,
+        base: CommitId,
+    ) -> Place {
+        let worktree = self.inside.as_ref().and_then(|inside| inside.join(dir.tree.as_str()).ok());
+        Place {
+            name: name.clone(),
+            folder: dir.tree_path.join(OsStr::new(&repository.prefix)),
+            worktree: worktree.map(|path| path.to_string()),
+            root: Some(dir.tree_path.clone()),
+            base: Some(base),
+        }
+    }
+}
+
+/// Returns which untracked files do not count: those that the repository says, and the ones that were put there.
+fn exclude(repository: &Repository, excluded: &[String]) -> Result<Vec<u8>, FsError> {
+    let path = "info/exclude".parse().map_err(|_| unsafe_name("info/exclude"))?;
+    let mut text = match repository.common.read(&path, LARGEST_REFS) {
+        Ok(text) => text,
+        Err(error) if error.is_not_found() => Vec::new(),
+        Err(error) => return Err(error),
+    };
+    // The user's own list, which git finds through the settings that our git does not read.
+    if let Some(own) = &repository.user_excludes {
+        text.push(b'\n');
+        text.extend_from_slice(own);
+    }
+    for path in excluded {
+        text.extend_from_slice(
+            format!("\n/{}", escaped_pattern(&format!("{}{path}", repository.prefix))).as_bytes(),
+        );
+    }
+    text.push(b'\n');
+    Ok(text)
+}
+
+fn escaped_pattern(path: &str) -> String {
+    let mut text = String::new();
+    for c in path.chars() {
+        if "*?[\\!# ".contains(c) {
+            text.push('\\');
+        }
+        text.push(c);
+    }
+    text
+}
+
+/// Returns the boot of this machine, so that files from before a loss of power are known.
+pub(crate) fn boot() -> String {
+    brigade_process::boot_id().map(|boot| boot.to_string()).unwrap_or_default()
+}
+
+/// Returns a path in the worker's git directory, below the worktree.
+fn in_git(name: &str) -> Result<RelPath, FsError> {
+    format!(".git/{name}").parse().map_err(|_| unsafe_name(name))
+}
+
+/// Returns a path below another one.
+pub(crate) fn below(path: &RelPath, rest: &str) -> Result<RelPath, FsError> {
+    path.join(rest).map_err(|_| unsafe_name(rest))
+}
+
+/// Makes a directory and those above it, without waiting for the disk.
+pub(crate) fn make_dirs(fs: &dyn Fs, path: &RelPath) -> Result<(), FsError> {
+    if path.is_root() {
+        return Ok(());
+    }
+    match fs.create_dir(path) {
+        Err(error) if error.is_exists() => Ok(()),
+        Err(error) if error.is_not_found() => {
+            make_dirs(fs, &path.parent())?;
+            match fs.create_dir(path) {
+                Err(error) if error.is_exists() => Ok(()),
+                made => made,
+            }
+        }
+        made => made,
+    }
+}
+
+/// Removes whatever has a name, if anything has it.
+pub(crate) fn remove_any(fs: &dyn Fs, path: &RelPath) -> Result<(), FsError> {
+    let removed = match fs.link_metadata(path) {
+        Ok(found) if found.kind == FileKind::Directory => fs.remove_tree(path),
+        Ok(_) => fs.remove(path),
+        Err(error) => Err(error),
+    };
+    match removed {
+        Err(error) if error.is_not_found() => Ok(()),
+        removed => removed,
+    }
+}
+
+/// Makes room for a file: what stands at its name, or as a file where a directory has to be, goes.
+fn remove_other_than_dirs(fs: &dyn Fs, path: &RelPath) -> Result<(), FsError> {
+    let mut at = path.parent();
+    while !at.is_root() {
+        if matches!(fs.link_metadata(&at), Ok(found) if found.kind != FileKind::Directory) {
+            fs.remove(&at)?;
+        }
+        at = at.parent();
+    }
+    remove_any(fs, path)
+}
+
+/// Tells whether a path is a file or a link, in a worktree.
+pub(crate) fn is_file_or_link(root: &Path, path: &[u8]) -> bool {
+    use rustix::fs::FileType;
+    let stat = rustix::fs::lstat(root.join(OsStr::from_bytes(path)));
+    stat.is_ok_and(|stat| {
+        matches!(FileType::from_raw_mode(stat.st_mode), FileType::RegularFile | FileType::Symlink)
+    })
+}
+
+/// Tells whether a path is a directory, in a worktree.
+pub(crate) fn is_directory(root: &Path, path: &[u8]) -> bool {
+    use rustix::fs::FileType;
+    let stat = rustix::fs::lstat(root.join(OsStr::from_bytes(path)));
+    stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
+}
+
+/// The error of a task whose folders are not there.
+pub(crate) fn gone(dir: &TaskDir) -> PlaceError {
+    PlaceError::Gone(dir.tree.to_string())
+}

@@ -1,0 +1,150 @@
+//! Worktrees, commits and the branch, in real repositories.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "tests make repositories and look at them"
+)]
+
+mod way;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use brigade_core::RunId;
+
+use super::*;
+use crate::workplace::{Begun, Changes, Guard, Integration, Made, Place, PlaceError};
+
+/// A workspace with a repository of one commit.
+struct Bench {
+    folder: tempfile::TempDir,
+    options: GitOptions,
+}
+
+impl Bench {
+    fn new() -> Bench {
+        let folder = tempfile::tempdir().unwrap();
+        let bench = Bench {
+            options: GitOptions {
+                branch: "feature/x".to_owned(),
+                worktrees: ".brigade/kitchen/worktrees".to_owned(),
+                copy: Vec::new(),
+                link: Vec::new(),
+                commits: Commits::Squash,
+                default_branch: None,
+                own_files: vec!["brigade".to_owned()],
+            },
+            folder,
+        };
+        std::fs::create_dir_all(bench.root()).unwrap();
+        bench.git(&["init", "-q", "-b", "main", "."]);
+        bench.git(&["config", "user.name", "Ada"]);
+        bench.git(&["config", "user.email", "ada@example.org"]);
+        bench.write("README.md", "hello\n");
+        bench.write("src/lib.rs", "// TODO old\nfn a() {}\n");
+        bench.write(".gitignore", ".brigade/\n*.log\nbuild/\n.env\nnode_modules\n");
+        bench.git(&["add", "-A"]);
+        bench.git(&["commit", "-q", "-m", "first"]);
+        bench
+    }
+
+    fn root(&self) -> PathBuf {
+        self.folder.path().join("w")
+    }
+
+    fn host(&self) -> HostEnvironment {
+        let path = std::env::var_os("PATH").unwrap();
+        let home = self.folder.path().join("home").into_os_string();
+        HostEnvironment::new([(OsString::from("PATH"), path), (OsString::from("HOME"), home)])
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        write(&self.root().join(path), text);
+    }
+
+    fn git(&self, words: &[&str]) -> String {
+        git(&self.root(), words)
+    }
+
+    fn try_open(&self) -> Result<Result<GitPlace, WithoutGit>, PlaceError> {
+        GitPlace::open(&self.root(), &self.host(), self.options.clone())
+    }
+
+    fn open(&self) -> GitPlace {
+        self.try_open().unwrap().unwrap()
+    }
+
+    /// What the user has: files, index, stash, branch and untracked files.
+    fn users(&self) -> Vec<String> {
+        vec![
+            self.git(&["status", "--porcelain", "-b"]),
+            self.git(&["stash", "list"]),
+            self.git(&["rev-parse", "HEAD"]),
+            self.git(&["ls-files", "-s"]),
+        ]
+    }
+}
+
+fn write(path: &Path, text: &str) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap()
+}
+
+/// Runs git as a user or a worker would.
+fn git(folder: &Path, words: &[&str]) -> String {
+    let (worked, text) = try_git(folder, words);
+    assert!(worked, "git {words:?}: {text}");
+    text
+}
+
+fn try_git(folder: &Path, words: &[&str]) -> (bool, String) {
+    let output = Command::new("git")
+        .args(words)
+        .current_dir(folder)
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap())
+        .env("HOME", "/nonexistent")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .output()
+        .unwrap();
+    let both = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8_lossy(&both).trim_end().to_owned())
+}
+
+fn name(task: &str) -> TaskName {
+    TaskName {
+        prd: "prd-add-auth".parse().unwrap(),
+        task: task.parse().unwrap(),
+        title: format!("Title of {task}"),
+    }
+}
+
+fn run_id() -> RunId {
+    "run-1".parse().unwrap()
+}
+
+/// One attempt: what a worker does in the folder, and what is seen of it.
+fn attempt(place: &GitPlace, at: &Place, work: impl FnOnce(&Path)) -> Result<Changes, PlaceError> {
+    let guard: Guard = place.guard(at)?;
+    work(&at.folder);
+    place.look(at, &guard)
+}
+
+/// A whole task, to its integration.
+fn task(place: &GitPlace, id: &str, work: impl FnOnce(&Path)) -> (Place, Made, Integration) {
+    let (at, _) = place.begin(&name(id)).unwrap();
+    let changes = attempt(place, &at, work).unwrap();
+    let made = place.commit(&at, &changes, &run_id()).unwrap();
+    let integration = place.integrate(&at, &made).unwrap();
+    (at, made, integration)
+}
+
+fn paths(changes: &Changes) -> Vec<String> {
+    changes.files.iter().map(|file| format!("{:?} {}", file.kind, file.path)).collect()
+}

@@ -1,0 +1,121 @@
+//! Removing worktrees: those whose work is in the branch, and those whose work is given up.
+
+use brigade_fs::Fs as _;
+use brigade_kitchen::{PrdName, TaskId};
+
+use super::GitPlace;
+use super::repository::unsafe_name;
+use super::task_dir::TaskDir;
+use crate::workplace::{Abandoned, Cleaned, CommitId, PlaceError};
+
+/// The refs that keep given up work.
+const ABANDONED: &str = "refs/brigade/abandoned";
+
+impl GitPlace {
+    pub(super) fn clean_prd(&self, prd: &PrdName) -> Result<Vec<Cleaned>, PlaceError> {
+        self.repository.check()?;
+        let mut cleaned = Vec::new();
+        for task in self.tasks_with_folders(prd)? {
+            let dir = self.folders.of(prd, &task)?;
+            let kept = self.why_kept(&dir)?;
+            if kept.is_none() {
+                self.folders.remove(&dir)?;
+            }
+            cleaned.push(Cleaned { prd: prd.clone(), task, kept });
+        }
+        Ok(cleaned)
+    }
+
+    /// Lists the tasks of a PRD that have a worktree, or a folder of ours.
+    fn tasks_with_folders(&self, prd: &PrdName) -> Result<Vec<TaskId>, PlaceError> {
+        let mut tasks = Vec::new();
+        let path = |text: String| text.parse().map_err(|_| unsafe_name(&text));
+        let places = [
+            (&self.folders.worktrees, path(prd.to_string())?),
+            (&self.folders.kitchen, path(format!("{prd}/git"))?),
+        ];
+        for (fs, folder) in places {
+            let entries = match fs.list_dir(&folder) {
+                Ok(entries) => entries,
+                Err(error) if error.is_not_found() => continue,
+                Err(error) => return Err(error.into()),
+            };
+            tasks.extend(entries.into_iter().filter_map(|entry| entry.name.parse::<TaskId>().ok()));
+        }
+        tasks.sort();
+        tasks.dedup();
+        Ok(tasks)
+    }
+
+    /// Says why a worktree cannot be removed without losing work.
+    fn why_kept(&self, dir: &TaskDir) -> Result<Option<String>, PlaceError> {
+        match self.work_of(dir)? {
+            Work::None => Ok(None),
+            Work::Unknown(why) => Ok(Some(why)),
+            Work::Some { base, commit } => {
+                let sight = self.folders.sight(&self.repository, dir)?;
+                let is_there = self.is_in_branch(&sight, &base, &commit)?;
+                let kept = || format!("its work is not in `{}`", self.options.branch);
+                Ok((!is_there).then(kept))
+            }
+        }
+    }
+
+    /// Makes a commit of all that a worktree has, if there is something.
+    fn work_of(&self, dir: &TaskDir) -> Result<Work, PlaceError> {
+        if !self.folders.has_tree(dir)? {
+            return Ok(Work::None);
+        }
+        let (Some(_), Some(base)) = (self.folders.made_in(dir)?, self.folders.base(dir)?) else {
+            // It was never made whole, so no worker was in it.
+            return Ok(Work::None);
+        };
+        let given = self.given(dir)?;
+        self.folders.write_settings(&self.repository, dir, &given)?;
+        let changes = self.changes(dir, &base)?;
+        if !changes.nested.is_empty() {
+            let why = format!("it holds other repositories: {}", changes.nested.join(", "));
+            return Ok(Work::Unknown(why));
+        }
+        if changes.is_empty() {
+            return Ok(Work::None);
+        }
+        let sight = self.folders.sight(&self.repository, dir)?;
+        let message = format!("Work of {} that was not integrated\n", dir.tree);
+        let commit = self.commit_tree(&sight, &changes.tree, &[&base], &message)?;
+        Ok(Work::Some { base, commit })
+    }
+
+    pub(super) fn abandon_task(&self, prd: &PrdName, task: &TaskId) -> Result<Abandoned, PlaceError> {
+        self.repository.check()?;
+        let dir = self.folders.of(prd, task)?;
+        let reference = match self.work_of(&dir)? {
+            Work::None => None,
+            Work::Unknown(why) => return Err(PlaceError::Nowhere(why)),
+            Work::Some { base, commit } => {
+                self.hand_over(&self.folders.sight(&self.repository, &dir)?, &commit, &base)?;
+                let part = |name: &str| name.replace('.', "%2E");
+                let short = &commit.as_str()[..12];
+                let reference = format!("{ABANDONED}/{}/{}/{short}", part(prd.as_str()), part(task.as_str()));
+                let update = (reference.clone(), &commit, None);
+                if !self.repository.update_refs("brigade: abandoned", &[update])? {
+                    // The same work was kept before, by a command that was interrupted.
+                    let there = self.repository.commit_of(&reference)?;
+                    if there.as_ref() != Some(&commit) {
+                        return Err(PlaceError::Nowhere(format!("`{reference}` is there, with other work")));
+                    }
+                }
+                Some(reference)
+            }
+        };
+        self.folders.remove(&dir)?;
+        Ok(Abandoned { reference })
+    }
+}
+
+/// The work of a worktree.
+enum Work {
+    None,
+    Unknown(String),
+    Some { base: CommitId, commit: CommitId },
+}
