@@ -30,6 +30,7 @@ mod first_minutes;
 mod hostile_paths;
 mod install;
 mod kill_anywhere;
+mod kitchen_worker;
 mod mcp_calls;
 mod mcp_common;
 mod mcp_live;
