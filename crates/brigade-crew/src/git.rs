@@ -5,14 +5,14 @@
 
 mod attempt;
 mod begin;
-mod changes;
+pub(crate) mod changes;
 mod checkout;
 mod integrate;
 mod landing;
 mod program;
 mod repository;
-mod settings;
-mod task_dir;
+pub(crate) mod settings;
+pub(crate) mod task_dir;
 mod tidy;
 
 #[cfg(test)]

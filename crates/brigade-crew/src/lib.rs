@@ -3,13 +3,14 @@
 //! Owns the operations on the kitchen of a workspace ([`Kitchen`]) and reading what they decide on ([`Configuration`],
 //! [`Crew`], [`PrdFile`]), the places of the kitchen's files ([`PrdFiles`]), the journal of a PRD ([`PrdJournal`]),
 //! which process serves it ([`ServiceLock`]), and where tasks are worked on ([`workplace`]): in worktrees of
-//! [`mod@git`], or in place.
+//! [`mod@git`], or [in place](in_place).
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 mod gather;
 pub mod git;
+pub mod in_place;
 mod init;
 mod journal;
 mod kitchen;

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 
 use brigade_call::Objection;
 use brigade_core::RunId;
-use brigade_core::text::escape_terminal;
+use brigade_core::text::{escape_blanks, escape_terminal};
 use brigade_fs::FsError;
 use brigade_kitchen::{PrdName, TaskId};
 use brigade_process::RunError;
@@ -170,11 +170,12 @@ pub enum Integration {
     /// The branch had moved. The work stands on its new tip now, as a tree that nobody verified.
     Moved {
         /// The place, with its new base.
-        place: Place,
+        place: Box<Place>,
         /// What the work changes there.
-        changes: Changes,
+        changes: Box<Changes>,
     },
-    /// The work conflicts with that of others in these files. The folder is as it was.
+    /// The work conflicts with that of others in these files. The folder stands on the new tip, with both sides marked
+    /// in the files, for the next attempt.
     Conflict(Vec<String>),
 }
 
@@ -271,6 +272,11 @@ pub enum PlaceError {
     /// The disk failed.
     #[error(transparent)]
     Fs(#[from] FsError),
+}
+
+/// Returns a path as it can be shown.
+pub(crate) fn shown_path(path: &[u8]) -> String {
+    escape_blanks(&String::from_utf8_lossy(path)).into_owned()
 }
 
 /// Where tasks are worked on. See the [module](self).

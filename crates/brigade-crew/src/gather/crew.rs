@@ -207,7 +207,7 @@ impl Kitchen<'_> {
             }
         };
         let bytes = program.as_deref().filter(|_| settings.bind_workers).and_then(|path| {
-            let opened = OpenedProgram::open(&self.fs.root().join(path));
+            let opened = OpenedProgram::open(self.fs.root().join(path));
             opened.ok().map(|program| program.fingerprint())
         });
         let mut worker = Worker {

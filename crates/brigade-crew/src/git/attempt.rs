@@ -7,12 +7,12 @@ use std::path::Path;
 use brigade_core::RunId;
 use brigade_fs::Fs as _;
 
-use super::changes::{DiffReader, shown};
+use super::changes::DiffReader;
 use super::program::Sight;
 use super::settings::one_line;
 use super::task_dir::{TaskDir, below, gone, is_directory, is_file_or_link, remove_any};
 use super::{Commits, GitPlace};
-use crate::workplace::{Changes, CommitId, Guard, Made, Place, PlaceError};
+use crate::workplace::{Changes, CommitId, Guard, Made, Place, PlaceError, shown_path};
 
 /// The trailer that names the task.
 pub(super) const TASK_TRAILER: &str = "Brigade-Task";
@@ -49,7 +49,7 @@ impl GitPlace {
         for part in listed.parts() {
             let Some((tag, path)) = part.split_at_checked(2) else { continue };
             if path.ends_with(b"/") {
-                nested.push(shown(path.strip_suffix(b"/").unwrap_or(path)));
+                nested.push(shown_path(path.strip_suffix(b"/").unwrap_or(path)));
             } else if tag == b"R " || tag == b"C " && !folders.are_above(&dir.tree_path, path) {
                 gone.insert(path);
             } else {

@@ -1,6 +1,6 @@
 //! Reads what git prints about differences.
 
-use crate::workplace::{ChangeKind, ChangedFile, MARKERS, Marker};
+use crate::workplace::{ChangeKind, ChangedFile, MARKERS, Marker, shown_path};
 
 /// The longest part of a line that is searched.
 const LONGEST_LINE: usize = 1 << 20;
@@ -85,7 +85,7 @@ impl DiffReader {
         let head = String::from_utf8_lossy(&line[..tab]);
         let words: Vec<&str> = head.trim_start_matches(':').split(' ').collect();
         let [_, new_mode, _, _, status] = words[..] else { return };
-        let path = shown(&unquoted(&line[tab + 1..]));
+        let path = shown_path(&unquoted(&line[tab + 1..]));
         let kind = match status.as_bytes().first() {
             Some(b'A') => ChangeKind::Added,
             Some(b'D') => ChangeKind::Deleted,
@@ -177,11 +177,6 @@ fn unquoted(path: &[u8]) -> Vec<u8> {
         }
     }
     bytes
-}
-
-/// Returns a path as it can be shown.
-pub(crate) fn shown(path: &[u8]) -> String {
-    brigade_core::text::escape_blanks(&String::from_utf8_lossy(path)).into_owned()
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ impl GitPlace {
         let order = order.words(["--porcelain=v1", "-z", "--untracked-files=no", "--no-renames"]);
         let answer = order.word("--ignore-submodules=all").run()?;
         let changed = answer.parts().filter_map(|part| part.get(3..)).filter(|path| !self.is_own(path));
-        let files: Vec<String> = changed.map(super::changes::shown).take(MOST_NAMED).collect();
+        let files: Vec<String> = changed.map(crate::workplace::shown_path).take(MOST_NAMED).collect();
         if files.is_empty() {
             return Ok(());
         }
@@ -146,7 +146,8 @@ impl GitPlace {
             let value = String::from_utf8_lossy(row[2]).into_owned();
             self.repository.settings.filters().any(|name| name == value)
         });
-        let files: Vec<String> = filtered.map(|row| super::changes::shown(row[0])).take(MOST_NAMED).collect();
+        let files: Vec<String> =
+            filtered.map(|row| crate::workplace::shown_path(row[0])).take(MOST_NAMED).collect();
         if files.is_empty() {
             return Ok(());
         }
@@ -200,7 +201,8 @@ impl GitPlace {
         let foreign: Vec<&Vec<u8>> =
             foreign.filter(|path| !changed.contains(*path) || becomes.contains(*path)).collect();
         if !foreign.is_empty() {
-            let files = foreign.iter().map(|path| super::changes::shown(path)).take(MOST_NAMED).collect();
+            let files =
+                foreign.iter().map(|path| crate::workplace::shown_path(path)).take(MOST_NAMED).collect();
             return Err(self.dirty(checkout, &note.branch, files));
         }
         // Only the files that differ between the two commits are written: others may be ours, with changes.

@@ -122,7 +122,7 @@ impl GitPlace {
         let mut changes: Changes = self.compare(&sight, tip.as_str(), &tree)?;
         changes.head = head;
         let place = Place { base: Some(tip.clone()), ..place.clone() };
-        Ok(Integration::Moved { place, changes })
+        Ok(Integration::Moved { place: Box::new(place), changes: Box::new(changes) })
     }
 
     /// Merges two commits, given the one that both come from.
@@ -142,7 +142,7 @@ impl GitPlace {
         match (answer.code, tree) {
             (Some(0), Some(tree)) => Ok(Put::Clean(tree)),
             (Some(1), Some(tree)) => {
-                let files = parts.map(|path| super::changes::shown(path.as_bytes())).collect();
+                let files = parts.map(|path| crate::workplace::shown_path(path.as_bytes())).collect();
                 Ok(Put::Conflict(tree, files))
             }
             _ => Err(answer.failure()),

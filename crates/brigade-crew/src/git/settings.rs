@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use brigade_core::Fingerprint;
 use brigade_exec::HostEnvironment;
-use brigade_fs::{DiskFs, FileKind, Fs, FsError, RelPath};
+use brigade_fs::{FileKind, Fs, FsError, RelPath};
 
 use super::program::Git;
 use crate::workplace::PlaceError;
@@ -260,7 +260,7 @@ impl Seal {
     }
 
     /// Notes the settings and hooks of a git directory.
-    pub(crate) fn git_dir(&mut self, fs: &DiskFs, shown: &str) -> Result<(), FsError> {
+    pub(crate) fn git_dir(&mut self, fs: &dyn Fs, shown: &str) -> Result<(), FsError> {
         for name in [
             "config",
             "config.worktree",

@@ -42,9 +42,8 @@ fn a_task_becomes_one_commit_and_the_user_is_not_touched() {
             run_id()
         )
     );
-    let ours = vec!["main".to_owned(), "feature/x".to_owned()];
     assert_eq!(
-        bench.git(&["diff", "--name-status", &ours[0], &ours[1]]),
+        bench.git(&["diff", "--name-status", "main", "feature/x"]),
         "D\tREADME.md\nA\tnew/b.txt\nM\tsrc/lib.rs"
     );
     assert_eq!(place.find_integrated(&name("US-003"), &run_id()).unwrap(), Some(commit));

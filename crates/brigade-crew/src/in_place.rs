@@ -1,0 +1,204 @@
+//! Tasks in the workspace itself, one at a time: without git, a commit or a branch, or where worktrees are off.
+//!
+//! What changed is found by comparing files with what they were when the task began. Files that `.gitignore` names do
+//! not count, nor those of git and of Brigade. Nothing is committed, and git is not run.
+
+mod files;
+mod ignore;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use brigade_core::RunId;
+use brigade_fs::{DiskFs, FileKind, Fs, FsError, FsErrorKind, RelPath};
+use brigade_kitchen::{PrdName, TaskId};
+
+use crate::git::settings::Seal;
+use crate::git::task_dir::{make_dirs, remove_any};
+use crate::workplace::{
+    Abandoned, Begun, ChangeKind, ChangedFile, Changes, Cleaned, CommitId, Guard, Integration, Made, Marker,
+    Place, PlaceError, Room, TaskName, Workplace, shown_path,
+};
+use files::{Snapshot, added_markers, text_of, walk};
+
+/// Tasks in the workspace itself. See the [module](self).
+pub struct InPlace {
+    workspace: Arc<dyn Fs>,
+    /// Files that Brigade itself writes.
+    own_files: Vec<String>,
+    /// What the files were at the last look, so that few are read again.
+    last: Mutex<Snapshot>,
+}
+
+impl InPlace {
+    /// Works in a workspace. `own_files` are files and folders in it that Brigade itself writes: they never count as
+    /// changed.
+    pub fn new(workspace: Arc<dyn Fs>, own_files: Vec<String>) -> InPlace {
+        InPlace { workspace, own_files, last: Mutex::default() }
+    }
+
+    fn before(&self, name: &TaskName) -> Result<RelPath, FsError> {
+        let text = format!(".brigade/kitchen/{}/place/{}", name.prd, name.task);
+        text.parse().map_err(|_| FsError::new("name", text, FsErrorKind::Outside))
+    }
+
+    fn place(&self, name: &TaskName) -> Place {
+        let folder = self.workspace.root().to_owned();
+        Place { name: name.clone(), folder, worktree: None, root: None, base: None }
+    }
+
+    /// Looks at all files; those that are as they were at the last look are not read.
+    fn files(&self) -> Result<Snapshot, PlaceError> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = walk(&*self.workspace, &self.own_files, &last)?;
+        last.clone_from(&now);
+        Ok(now)
+    }
+
+    fn known(&self, place: &Place) -> Result<Option<Snapshot>, PlaceError> {
+        match self.workspace.read(&self.before(&place.name)?, 1 << 30) {
+            Ok(bytes) => Ok(Snapshot::read(&bytes)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Takes down the settings and hooks of a repository that the workspace may be.
+    fn seal(&self) -> Result<Seal, FsError> {
+        let mut seal = Seal::default();
+        let git: RelPath = ".git".parse().map_err(|_| FsError::new("name", ".git", FsErrorKind::Outside))?;
+        match self.workspace.link_metadata(&git) {
+            Ok(found) if found.kind == FileKind::Directory => {
+                seal.git_dir(&DiskFs::open(&self.workspace.root().join(".git"))?, ".git")?;
+            }
+            Ok(_) => seal.file(&*self.workspace, ".git", &git)?,
+            Err(error) if error.is_not_found() => {}
+            Err(error) => return Err(error),
+        }
+        Ok(seal)
+    }
+}
+
+impl Workplace for InPlace {
+    fn room(&self) -> Room {
+        Room::One
+    }
+
+    fn branch(&self) -> Option<&str> {
+        None
+    }
+
+    fn begin(&self, name: &TaskName) -> Result<(Place, Begun), PlaceError> {
+        let place = self.place(name);
+        if self.known(&place)?.is_some() {
+            return Ok((place, Begun::Found));
+        }
+        let path = self.before(name)?;
+        let begun = if self.workspace.exists(&path)? { Begun::Remade } else { Begun::New };
+        make_dirs(&*self.workspace, &path.parent())?;
+        let snapshot = self.files()?;
+        self.workspace.write_cache(&path, &snapshot.to_bytes())?;
+        Ok((place, begun))
+    }
+
+    fn guard(&self, _: &Place) -> Result<Guard, PlaceError> {
+        Ok(Guard(self.seal()?.0.into_iter().collect()))
+    }
+
+    fn look(&self, place: &Place, guard: &Guard) -> Result<Changes, PlaceError> {
+        let then = Seal(guard.0.iter().cloned().collect::<BTreeMap<_, _>>());
+        let what = then.differences(&self.seal()?);
+        if !what.is_empty() {
+            return Err(PlaceError::Tampered { what });
+        }
+        let gone = || PlaceError::Gone(place.name.task.to_string());
+        let before = self.known(place)?.ok_or_else(gone)?;
+        let now = self.files()?;
+        let mut changes = Changes { tree: now.fingerprint().to_hex(), ..Changes::default() };
+        for (path, kind) in before.differences(&now) {
+            let shown = shown_path(path);
+            if kind != ChangeKind::Deleted {
+                let known = before.markers_of(path);
+                let new = added_markers(&*self.workspace, path, known)?;
+                changes.markers.extend(new.into_iter().map(|(line, word)| Marker {
+                    path: shown.clone(),
+                    line,
+                    word,
+                }));
+            }
+            changes.files.push(ChangedFile { path: shown, kind });
+        }
+        changes.nested = now.nested(&before).map(shown_path).collect();
+        Ok(changes)
+    }
+
+    /// Returns the changed files with their new content. What they were is not kept.
+    fn patch(&self, place: &Place, _: &Changes, limit: usize) -> Result<String, PlaceError> {
+        let gone = || PlaceError::Gone(place.name.task.to_string());
+        let before = self.known(place)?.ok_or_else(gone)?;
+        let now = self.files()?;
+        let mut text =
+            String::from("The tasks are worked on in place, so earlier content of files is not known.\n");
+        for (path, kind) in before.differences(&now) {
+            let _ = writeln!(text, "\n{kind:?}: {}", shown_path(path));
+            let room = limit.saturating_sub(text.len());
+            if kind == ChangeKind::Deleted || room == 0 {
+                continue;
+            }
+            let Some(content) = text_of(&*self.workspace, path)? else {
+                text.push_str("(no text)\n");
+                continue;
+            };
+            let mut left = room;
+            for line in content.lines() {
+                let Some(rest) = left.checked_sub(line.len() + 2) else {
+                    text.push_str("[the rest is left out]\n");
+                    break;
+                };
+                left = rest;
+                let _ = writeln!(text, "+{line}");
+            }
+        }
+        Ok(text)
+    }
+
+    fn commit(&self, _: &Place, changes: &Changes, _: &RunId) -> Result<Made, PlaceError> {
+        if changes.nested.is_empty() {
+            Ok(Made { commit: None, squashed: None })
+        } else {
+            Err(PlaceError::Nested(changes.nested.clone()))
+        }
+    }
+
+    fn integrate(&self, _: &Place, _: &Made) -> Result<Integration, PlaceError> {
+        Ok(Integration::Done(None))
+    }
+
+    fn find_integrated(&self, _: &TaskName, _: &RunId) -> Result<Option<CommitId>, PlaceError> {
+        Ok(None)
+    }
+
+    fn finish(&self, place: &Place) -> Result<(), PlaceError> {
+        Ok(remove_any(&*self.workspace, &self.before(&place.name)?)?)
+    }
+
+    fn clean(&self, _: &PrdName) -> Result<Vec<Cleaned>, PlaceError> {
+        Ok(Vec::new())
+    }
+
+    fn abandon(&self, _: &PrdName, _: &TaskId) -> Result<Abandoned, PlaceError> {
+        Err(PlaceError::InPlace)
+    }
+
+    fn merge(&self, _: Option<&str>) -> Result<(String, CommitId), PlaceError> {
+        Err(PlaceError::InPlace)
+    }
+
+    fn push(&self) -> Result<String, PlaceError> {
+        Err(PlaceError::InPlace)
+    }
+}
