@@ -1,7 +1,10 @@
 //! Writes an entry in the usual form: one line per field, in the documented order.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
+use brigade_core::text::escape_terminal;
 use brigade_core::{Json, Object};
 use toml_edit::{Array, InlineTable, Key, Value};
 
@@ -33,18 +36,16 @@ impl FieldValue {
     /// Converts to a toml_edit value.
     pub(crate) fn to_toml(&self) -> Value {
         match self {
-            FieldValue::Text(text) => Value::from(text.as_str()),
+            FieldValue::Text(text) => string(text),
             FieldValue::Boolean(value) => Value::from(*value),
             FieldValue::Seconds(seconds) => match whole(*seconds) {
                 Some(whole) => Value::from(whole),
                 None => Value::from(seconds.get()),
             },
-            FieldValue::List(items) => items.iter().map(String::as_str).collect::<Array>().into(),
-            FieldValue::Table(pairs) => pairs
-                .iter()
-                .map(|(key, text)| (Key::new(key), Value::from(text.as_str())))
-                .collect::<InlineTable>()
-                .into(),
+            FieldValue::List(items) => items.iter().map(|item| string(item)).collect::<Array>().into(),
+            FieldValue::Table(pairs) => {
+                pairs.iter().map(|(key, text)| (Key::new(key), string(text))).collect::<InlineTable>().into()
+            }
             FieldValue::Amount(amount) => Value::from(*amount),
             FieldValue::Whole(number) => Value::from(i64::from(*number)),
             FieldValue::Group(fields) => fields
@@ -53,6 +54,35 @@ impl FieldValue {
                 .collect::<InlineTable>()
                 .into(),
         }
+    }
+}
+
+/// Returns a text as a TOML string. What an editor would not show, or would show in another order, is escaped: the text
+/// may come from the file of another program, and a person reviews it here.
+fn string(text: &str) -> Value {
+    if !text.chars().any(is_hidden) {
+        return Value::from(text);
+    }
+    let mut quoted = String::with_capacity(text.len() + 16);
+    quoted.push('"');
+    for c in text.chars() {
+        let code = u32::from(c);
+        let written = match c {
+            '"' | '\\' => write!(quoted, "\\{c}"),
+            c if c.is_control() || is_hidden(c) => write!(quoted, "\\U{code:08X}"),
+            c => write!(quoted, "{c}"),
+        };
+        written.expect("writing to a string cannot fail");
+    }
+    quoted.push('"');
+    quoted.parse().unwrap_or_else(|_| Value::from(text))
+}
+
+/// Tells whether nothing is drawn for a character. The two that only join or colour the one before stay.
+fn is_hidden(c: char) -> bool {
+    !c.is_ascii() && !matches!(c, '\u{200d}' | '\u{fe0f}') && {
+        let mut bytes = [0; 4];
+        matches!(escape_terminal(c.encode_utf8(&mut bytes)), Cow::Owned(_))
     }
 }
 
@@ -281,7 +311,9 @@ mod tests {
     proptest! {
         #[test]
         fn written_entries_read_back_unchanged(tool in tool()) {
-            let catalog = Catalog::parse("t", Level::Project, tool.to_toml().as_bytes());
+            let text = tool.to_toml();
+            prop_assert!(!text.contains(['\u{202e}', '\u{2066}', '\u{200b}', '\u{e0041}']), "{:?}", text);
+            let catalog = Catalog::parse("t", Level::Project, text.as_bytes());
             let errors: Vec<_> = catalog.issues().iter().filter(|issue| issue.severity == Severity::Error).collect();
             prop_assert!(errors.is_empty(), "{:?}", errors);
             let read = &catalog.tools()[0];

@@ -106,7 +106,7 @@ impl Explained for FsError {
 
     fn hints(&self) -> Vec<Hint> {
         let is_forbidden = matches!(self.kind, FsErrorKind::Permission);
-        is_forbidden.then(|| "check who owns the workspace's .brigade folder".into()).into_iter().collect()
+        is_forbidden.then(|| "check who owns it, and who may write there".into()).into_iter().collect()
     }
 }
 

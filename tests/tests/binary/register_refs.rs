@@ -382,7 +382,7 @@ fn servers_that_are_made_to_harm_are_written_plainly_or_refused() {
     assert_eq!(entries, registered.len(), "{registered:?}");
     let runtimes = site.workspace.read_text(".brigade/tools/runtimes.toml");
     let written = site.workspace.read_text(".brigade/tools.toml") + &runtimes;
-    for never in [SECRET, "hunter2", "\u{1b}"] {
+    for never in [SECRET, "hunter2", "\u{1b}", "\u{202e}"] {
         assert!(!written.contains(never), "{written}");
     }
     assert!(runtimes.contains("\"three\"") && !runtimes.contains("\"two\""), "the last of two keys counts");
