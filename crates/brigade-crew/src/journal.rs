@@ -292,27 +292,26 @@ impl PrdJournal {
     /// # Errors
     /// Fails if the journal has records of a newer version, or on a disk error. Nothing is recorded then.
     pub fn append(&mut self, record: Record) -> Result<u64, JournalError> {
-        self.append_with(|_, _| Some(vec![record])).map(|seq| seq.unwrap_or_default())
+        self.append_all(vec![record]).map(|_| self.read.life.seq)
     }
 
-    /// Appends records in one write, and returns the number of the last one. A crash can keep the first ones only.
+    /// Appends records in one write, and returns their lines. A crash can keep the first ones only.
     ///
     /// # Errors
     /// Like [`PrdJournal::append`].
-    pub fn append_all(&mut self, records: Vec<Record>) -> Result<u64, JournalError> {
-        let last = self.read.life.seq;
-        self.append_with(|_, _| Some(records)).map(|seq| seq.unwrap_or(last))
+    pub fn append_all(&mut self, records: Vec<Record>) -> Result<Vec<Written>, JournalError> {
+        self.append_with(|_, _| records)
     }
 
     /// Appends what follows from everything that was recorded until now, under the lock of the journal, so that nothing
-    /// comes between. `None` appends nothing.
+    /// comes between. Returns the lines.
     ///
     /// # Errors
     /// Like [`PrdJournal::append`].
     pub fn append_with(
         &mut self,
-        records: impl FnOnce(&Life, Timestamp) -> Option<Vec<Record>>,
-    ) -> Result<Option<u64>, JournalError> {
+        records: impl FnOnce(&Life, Timestamp) -> Vec<Record>,
+    ) -> Result<Vec<Written>, JournalError> {
         let (fs, files) = (self.fs.clone(), self.files.clone());
         fs.create_dir_all(files.folder())?;
         let holder = format!("{} brigade kitchen", std::process::id());
@@ -330,9 +329,10 @@ impl PrdJournal {
             self.mend(&file)?;
         }
         let at = self.now();
-        let Some(records) = records(&self.read.life, at).filter(|records| !records.is_empty()) else {
-            return Ok(None);
-        };
+        let records = records(&self.read.life, at);
+        if records.is_empty() {
+            return Ok(Vec::new());
+        }
         let mut bytes = if self.read.is_unterminated { "\n".to_owned() } else { String::new() };
         let mut written = Vec::with_capacity(records.len());
         for record in records {
@@ -350,10 +350,10 @@ impl PrdJournal {
         if self.read.file.is_none() {
             self.read.file = file.open()?.map(|opened| opened.id()).transpose()?;
         }
-        for line in written {
-            self.read.take(Entry::Known(Box::new(line)));
+        for line in &written {
+            self.read.take(Entry::Known(Box::new(line.clone())));
         }
-        Ok(Some(self.read.life.seq))
+        Ok(written)
     }
 
     /// Moves lines that are no records to a quarantine. What was missing stays reported.

@@ -2,12 +2,15 @@
 //!
 //! Owns the operations on the kitchen of a workspace ([`Kitchen`]) and reading what they decide on ([`Configuration`],
 //! [`Crew`], [`PrdFile`]), the places of the kitchen's files ([`PrdFiles`]), the journal of a PRD ([`PrdJournal`]),
-//! which process serves it ([`ServiceLock`]), and where tasks are worked on ([`workplace`]): in worktrees of
-//! [`mod@git`], or [in place](in_place).
+//! which process serves it ([`ServiceLock`]), the service itself ([`Kitchen::serve`]), starts of workers ([`attempt()`])
+//! and of approved commands ([`check()`]) with their receipts ([`Receipts`]), and where tasks are worked on
+//! ([`workplace`]): in worktrees of [`mod@git`], or [in place](in_place).
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod attempt;
+mod check;
 mod gather;
 pub mod git;
 pub mod in_place;
@@ -16,13 +19,24 @@ mod journal;
 mod kitchen;
 mod lock;
 mod paths;
+mod projections;
+mod receipts;
+mod run;
+mod run_log;
+mod service;
 mod validate;
 pub mod workplace;
 
+pub use attempt::{Attempt, Attempted, Cook, attempt};
+pub use check::{Check, Checked, check};
 pub use gather::{Configuration, Crew, KITCHEN_TOML, PrdFile, PrdSearch, SHELL_CONFIGS, Worker};
 pub use init::{InitRequest, KitchenInitReport};
 pub use journal::{JournalError, JournalFault, JournalProblem, PrdJournal, Recorded};
 pub use kitchen::Kitchen;
 pub use lock::{Holder, ServiceLock, ServiceLockError};
 pub use paths::{KITCHEN, PrdFiles, RUNS};
+pub use receipts::{KitchenReceipt, ReceiptFinding, Receipts, RunEnd, RunKind};
+pub use run::{Host, NotStarted, Watch};
+pub use run_log::LogRow;
+pub use service::{Follower, PlaceOrder, RunningRow, ServeError, ServiceOptions, Unfollowed};
 pub use validate::FailOn;

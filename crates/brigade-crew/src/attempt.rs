@@ -1,0 +1,348 @@
+//! One start of a worker: what it gets, and what it leaves behind.
+//!
+//! A worker gets its prompt on standard input or in a file, never as an argument; a nonce, and the place of a result
+//! file that does not exist; a clean environment with the labels of its tier. Its files are in the private directory of
+//! the run, which goes with it.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use brigade_call::StartPurpose;
+use brigade_command::Argv;
+use brigade_core::{Fingerprint, RunId};
+use brigade_exec::WorkFolder;
+use brigade_fs::{DiskFs, FileKind, FileMode, Fs, FsErrorKind, RelPath};
+use brigade_kitchen::adapter::{self, Adapter, Limit, Output, Permissions, PromptWay, Tokens, Wanted};
+use brigade_kitchen::config::Settings;
+use brigade_kitchen::signal::{Evidence, Exit, ResultFile, Role};
+use brigade_kitchen::{PrdName, TaskId, Tier};
+use brigade_policy::{CrewWork, KitchenGrants, PolicyState};
+use brigade_process::{Input, PrivateFolder, random_bytes};
+
+use crate::receipts::{Receipts, RunEnd, RunKind};
+use crate::run::{Host, NotStarted, Order, Ran, Watch, run_order};
+
+/// How much of each half of an output is searched for the answer. A log has no more than its cap.
+const ANSWER_HALF: u64 = 4 << 20;
+
+/// One more byte than a result file may have.
+const RESULT_LIMIT: u64 = (1 << 20) + 1;
+
+/// The names of the files of an attempt in its private directory.
+const PROMPT: &str = "prompt.md";
+const RESULT: &str = "result.json";
+const ANSWER: &str = "answer.txt";
+
+/// One answer is read at a time, so that many large ones do not fill the memory.
+static READING: Mutex<()> = Mutex::new(());
+
+/// The worker of a tier.
+#[derive(Clone, Debug)]
+pub struct Cook {
+    /// The tier.
+    pub tier: Tier,
+    /// Its command, without what the adapter adds.
+    pub command: Argv,
+    /// Its adapter.
+    pub adapter: Adapter,
+    /// Which permissions are asked for.
+    pub wanted: Wanted,
+    /// Whether the policy lets workers skip their own.
+    pub may_skip: bool,
+    /// The server that it attaches to.
+    pub server: Option<String>,
+    /// The variables that it gets.
+    pub env_labels: Vec<String>,
+    /// The program that was approved; `None` for one that nobody looked for.
+    pub program: Option<PathBuf>,
+    /// The bytes that were approved, with `bind_workers`.
+    pub bytes: Option<Fingerprint>,
+}
+
+impl Cook {
+    /// Returns the worker of a tier as the settings have it.
+    ///
+    /// # Errors
+    /// Fails with the name of an adapter that is not there.
+    pub fn of(
+        tier: Tier,
+        settings: &Settings,
+        adapters: &[Adapter],
+        grants: Option<&KitchenGrants>,
+    ) -> Result<Cook, String> {
+        let command = settings.command(tier).argv().clone();
+        let adapter = adapter::choose(adapters, settings.adapter_name(tier), &command)?.clone();
+        let labels = settings.env_labels(tier).unwrap_or(&adapter.env_labels).to_vec();
+        Ok(Cook {
+            tier,
+            command,
+            env_labels: labels,
+            adapter,
+            wanted: if settings.skip_permissions { Wanted::Skip } else { Wanted::Narrow },
+            may_skip: grants.is_some_and(|grants| grants.skip_permissions),
+            server: Some(settings.opencode_server.clone()).filter(|server| !server.is_empty()),
+            program: None,
+            bytes: None,
+        })
+    }
+}
+
+/// An attempt to make.
+pub struct Attempt<'a> {
+    /// The host.
+    pub host: &'a Host,
+    /// The policy.
+    pub policy: &'a PolicyState,
+    /// What a person approved, if that is what is executed.
+    pub approved: Option<Fingerprint>,
+    /// The run.
+    pub run: &'a RunId,
+    /// Who.
+    pub cook: &'a Cook,
+    /// What for.
+    pub role: Role,
+    /// The PRD.
+    pub prd: &'a PrdName,
+    /// The task.
+    pub task: Option<&'a TaskId>,
+    /// The number of the attempt, over all tiers.
+    pub number: u64,
+    /// How long it may take.
+    pub timeout: Option<Duration>,
+    /// Where it starts.
+    pub directory: &'a Path,
+    /// The root of the worktree; `None` in place.
+    pub own: Option<&'a Path>,
+    /// Files that stay closed in place.
+    pub closed: &'a [PathBuf],
+    /// The cap of each log.
+    pub max_log_bytes: u64,
+    /// A log of both streams, under a name for people.
+    pub named_log: Option<RelPath>,
+    /// The difference between local time and UTC.
+    pub local_offset_minutes: i32,
+    /// Follows it.
+    pub watch: &'a Watch,
+}
+
+/// What stood where the worker may write its result file.
+#[derive(Clone, Debug)]
+enum Left {
+    Absent,
+    Bytes(Vec<u8>),
+    NotRegular,
+    Unreadable,
+}
+
+/// What an attempt left behind.
+#[derive(Clone, Debug)]
+pub struct Attempted {
+    /// How its process ended.
+    pub exit: Exit,
+    /// How long it took.
+    pub seconds: f64,
+    /// Its answer, as the adapter found it, masked.
+    pub answer: Option<String>,
+    /// The cost that the program reported.
+    pub cost_usd: Option<f64>,
+    /// The tokens that it reported.
+    pub tokens: Option<Tokens>,
+    /// Why it ended early, or its logs are not whole.
+    pub problem: Option<String>,
+    limit: Option<Limit>,
+    nonce: String,
+    result: Left,
+}
+
+impl Attempted {
+    /// Returns what decides how it ended.
+    pub fn evidence(&self) -> Evidence<'_> {
+        let result = match &self.result {
+            Left::Absent => ResultFile::Absent,
+            Left::Bytes(bytes) => ResultFile::Bytes(bytes),
+            Left::NotRegular => ResultFile::NotRegular,
+            Left::Unreadable => ResultFile::Unreadable,
+        };
+        Evidence {
+            exit: self.exit,
+            result,
+            nonce: &self.nonce,
+            answer: self.answer.as_deref(),
+            limit: self.limit,
+        }
+    }
+}
+
+fn role_kind(role: Role) -> RunKind {
+    match role {
+        Role::Work | Role::Task => RunKind::Attempt,
+        Role::Review => RunKind::Review,
+        Role::Decide => RunKind::Decision,
+        Role::Scope => RunKind::Scope,
+        Role::Phase => RunKind::Phase,
+        Role::Gate => RunKind::Gate,
+        Role::Plan => RunKind::Plan,
+        Role::Map => RunKind::Map,
+    }
+}
+
+/// Starts a worker, and waits until everything that it started has ended. `prompt` makes the prompt for the nonce.
+///
+/// # Errors
+/// Fails if nothing was started, or a log could not be written.
+pub fn attempt(attempt: &Attempt<'_>, prompt: &dyn Fn(&str) -> String) -> Result<Attempted, NotStarted> {
+    let (host, cook) = (attempt.host, attempt.cook);
+    let nonce: String = random_bytes::<16>()?.iter().map(|byte| format!("{byte:02x}")).collect();
+    let temporary = PrivateFolder::create()?;
+    let private = DiskFs::open(temporary.path())?;
+    let inside = |name: &str| temporary.path().join(name);
+    let text = host.redactor().redact_str(&prompt(&nonce));
+    private.write_atomic(&own(PROMPT), text.as_bytes(), FileMode::Private)?;
+    let (prompt_file, answer_file) = (inside(PROMPT), inside(ANSWER));
+    let server = cook.server.as_deref();
+    let (prompt_word, answer_word) = (prompt_file.to_string_lossy(), answer_file.to_string_lossy());
+    let started = cook
+        .adapter
+        .start(&cook.command, cook.wanted, cook.may_skip, &prompt_word, &answer_word, server)
+        .map_err(|fault| NotStarted::Command(fault.to_string()))?;
+    let input = match started.prompt {
+        PromptWay::Stdin => Input::Bytes(text.into_bytes()),
+        PromptWay::File => Input::Null,
+    };
+    let variables = variables(attempt, &nonce, &prompt_file, &inside(RESULT));
+    let skips_permissions = started.permissions == Permissions::Skipped;
+    let program = cook.command.program();
+    let (adapter, write_paths, env_labels) =
+        (cook.adapter.id.as_str(), cook.adapter.write_paths.as_slice(), cook.env_labels.as_slice());
+    let is_work = matches!(attempt.role, Role::Work);
+    let work = if is_work {
+        CrewWork::Worker { program, adapter, skips_permissions, write_paths, env_labels }
+    } else {
+        CrewWork::Reader { program, adapter, skips_permissions, write_paths, env_labels }
+    };
+    let ran = run_order(Order {
+        host,
+        policy: attempt.policy,
+        approved: attempt.approved,
+        run: attempt.run,
+        kind: role_kind(attempt.role),
+        purpose: StartPurpose::Worker,
+        prd: attempt.prd,
+        task: attempt.task,
+        tier: Some(cook.tier),
+        attempt: Some(attempt.number),
+        argv: started.argv,
+        program: cook.program.clone(),
+        bytes: cook.bytes,
+        work,
+        timeout: attempt.timeout,
+        directory: attempt.directory,
+        own: attempt.own.map(|path| WorkFolder { path, is_writable: is_work }),
+        closed: attempt.closed,
+        variables,
+        temporary: &temporary,
+        input,
+        max_log_bytes: attempt.max_log_bytes,
+        named_log: attempt.named_log.clone(),
+        watch: attempt.watch,
+    })?;
+    let Ran { end, exit_code, seconds, problem, .. } = ran;
+    let exit = match (end, exit_code) {
+        (RunEnd::TimedOut, _) => Exit::TimeLimit,
+        (RunEnd::Stalled, _) => Exit::Stalled,
+        (RunEnd::Interrupted, _) => Exit::Interrupted,
+        (RunEnd::NotStarted, _) => return Err(NotStarted::Command(problem.unwrap_or_default())),
+        (_, Some(code)) if code < 0 => Exit::Signal(i32::try_from(-code).unwrap_or_default()),
+        (_, Some(code)) => Exit::Code(i32::try_from(code).unwrap_or(i32::MAX)),
+        (_, None) => Exit::Signal(9),
+    };
+    let _one_at_a_time = READING.lock().unwrap_or_else(PoisonError::into_inner);
+    let (stdout, stderr) = Receipts::new(&*host.fs).logs(attempt.run);
+    let (stdout, stderr) = (both_ends(&*host.fs, &stdout), both_ends(&*host.fs, &stderr));
+    let answer = read_regular(&private, &own(ANSWER), ANSWER_HALF);
+    let answer_file = match &answer {
+        Left::Bytes(bytes) => Some(host.redactor().redact_str(&String::from_utf8_lossy(bytes)).into_bytes()),
+        Left::Absent | Left::NotRegular | Left::Unreadable => None,
+    };
+    let output = Output {
+        stdout: &stdout,
+        stderr: &stderr,
+        answer_file: answer_file.as_deref(),
+        succeeded: exit == Exit::Code(0),
+    };
+    let answer = cook.adapter.answer(&output, host.clock.now(), attempt.local_offset_minutes);
+    Ok(Attempted {
+        exit,
+        seconds,
+        answer: answer.text,
+        cost_usd: answer.cost_usd,
+        tokens: answer.tokens,
+        problem,
+        limit: answer.limit,
+        nonce,
+        result: read_regular(&private, &own(RESULT), RESULT_LIMIT),
+    })
+}
+
+fn own(name: &str) -> RelPath {
+    name.parse().expect("a constant file name")
+}
+
+fn variables(
+    attempt: &Attempt<'_>,
+    nonce: &str,
+    prompt_file: &Path,
+    result_file: &Path,
+) -> Vec<(OsString, OsString)> {
+    let mut variables: Vec<(OsString, OsString)> = vec![
+        ("BRIGADE_RUN_ID".into(), attempt.run.as_str().into()),
+        ("BRIGADE_ROLE".into(), attempt.role.as_str().into()),
+        ("BRIGADE_PRD".into(), attempt.prd.as_str().into()),
+        ("BRIGADE_TIER".into(), attempt.cook.tier.as_str().into()),
+        ("BRIGADE_ATTEMPT".into(), attempt.number.to_string().into()),
+        ("BRIGADE_PROMPT_FILE".into(), prompt_file.into()),
+        ("BRIGADE_RESULT_FILE".into(), result_file.into()),
+        ("BRIGADE_NONCE".into(), nonce.into()),
+    ];
+    variables.extend(attempt.task.map(|task| ("BRIGADE_TASK".into(), task.as_str().into())));
+    variables
+}
+
+/// Reads a file that a worker may have written. A link or something else is no file.
+fn read_regular(private: &dyn Fs, path: &RelPath, limit: u64) -> Left {
+    match private.link_metadata(path) {
+        Err(error) if error.is_not_found() => return Left::Absent,
+        Err(_) => return Left::Unreadable,
+        Ok(found) if found.kind != FileKind::File => return Left::NotRegular,
+        Ok(_) => {}
+    }
+    match private.read(path, limit) {
+        Ok(bytes) => Left::Bytes(bytes),
+        // Longer than any that counts, so its bytes do not matter.
+        Err(error) if matches!(error.kind, FsErrorKind::TooLarge { .. }) => {
+            Left::Bytes(vec![b' '; usize::try_from(RESULT_LIMIT).unwrap_or(usize::MAX)])
+        }
+        Err(_) => Left::Unreadable,
+    }
+}
+
+/// Reads the beginning and the end of a log.
+fn both_ends(fs: &dyn Fs, path: &RelPath) -> Vec<u8> {
+    let read = || {
+        let file = fs.open(path)?;
+        let length = file.len()?;
+        let half = usize::try_from(ANSWER_HALF).unwrap_or(usize::MAX);
+        let mut bytes = file.read_range(0, half)?;
+        if ANSWER_HALF < length {
+            let from = length.saturating_sub(ANSWER_HALF).max(ANSWER_HALF);
+            if ANSWER_HALF < from {
+                bytes.push(b'\n');
+            }
+            bytes.extend(file.read_range(from, half)?);
+        }
+        Ok::<_, brigade_fs::FsError>(bytes)
+    };
+    read().unwrap_or_default()
+}

@@ -1,0 +1,342 @@
+//! What is written after the journal, for people and other programs: the state file, the files of supervisors, the
+//! activity log, `passes` in the PRD, learnings and backlog. Each can be deleted and is written again.
+
+use std::sync::Arc;
+
+use brigade_core::json::to_json;
+use brigade_core::{Dialect, Fingerprint, Json, Timestamp};
+use brigade_fs::{FileMode, Fs, FsError, Location, RelPath};
+use brigade_kitchen::life::{Life, Line, Record, TaskOutcome};
+use brigade_kitchen::prd::{ValidPrd, set_passes};
+use brigade_kitchen::show::{
+    EventLine, StateFile, View, activity_done, activity_escalated, activity_failed, activity_working, brief,
+    events,
+};
+use brigade_kitchen::{PrdName, TaskId, Tier};
+use brigade_redact::Redactor;
+
+/// The largest file that is read before it is written again.
+const MAX_FILE: u64 = 64 << 20;
+
+/// Where the projections of a PRD are.
+#[derive(Clone, Debug)]
+pub(crate) struct Targets {
+    prd: RelPath,
+    state: RelPath,
+    status: Option<RelPath>,
+    events: Option<RelPath>,
+    activity: Option<RelPath>,
+    learnings: RelPath,
+    backlog: RelPath,
+}
+
+/// Writes the projections of a PRD.
+pub(crate) struct Projections {
+    fs: Arc<dyn Fs>,
+    name: PrdName,
+    targets: Targets,
+    redactor: Redactor,
+    offset: i32,
+    learnings_max: usize,
+    /// Files that could not be written, each said once.
+    failed: Vec<String>,
+}
+
+/// Returns the path of a configured file inside of the workspace; `None` if it is off or lies outside.
+pub(crate) fn configured(fs: &dyn Fs, path: &str, prefix: Option<&PrdName>) -> Option<RelPath> {
+    if path.is_empty() {
+        return None;
+    }
+    let Ok(Location::Inside(path)) = fs.resolve(path, None) else { return None };
+    match prefix {
+        Some(name) => path.parent().join(&format!("{}-{}", name.prefix(), path.name())).ok(),
+        None => Some(path),
+    }
+}
+
+impl Targets {
+    pub(crate) fn of(
+        fs: &dyn Fs,
+        prd: &RelPath,
+        name: &PrdName,
+        settings: &brigade_kitchen::config::Settings,
+    ) -> Targets {
+        let prefix = settings.supervisor_prd_scoped.then_some(name);
+        let beside = |file: &str| prd.parent().join(file);
+        let state = beside(&name.state_file()).unwrap_or_else(|_| prd.clone());
+        Targets {
+            learnings: beside(&settings.learnings_file).unwrap_or_else(|_| state.clone()),
+            backlog: beside(&settings.backlog_file).unwrap_or_else(|_| state.clone()),
+            prd: prd.clone(),
+            state,
+            status: configured(fs, &settings.supervisor_status_file, prefix),
+            events: configured(fs, &settings.supervisor_events_file, prefix),
+            activity: configured(fs, &settings.activity_log, None),
+        }
+    }
+
+    /// Lists the files that Brigade writes in the workspace, which no task has changed.
+    pub(crate) fn own_files(&self) -> Vec<String> {
+        let paths = [Some(&self.prd), Some(&self.state), Some(&self.learnings), Some(&self.backlog)];
+        let optional = [self.status.as_ref(), self.events.as_ref(), self.activity.as_ref()];
+        paths.into_iter().chain(optional).flatten().map(ToString::to_string).collect()
+    }
+}
+
+impl Projections {
+    pub(crate) fn new(
+        fs: Arc<dyn Fs>,
+        name: PrdName,
+        targets: Targets,
+        redactor: Redactor,
+        offset: i32,
+        learnings_max: u64,
+    ) -> Projections {
+        let learnings_max = usize::try_from(learnings_max).unwrap_or(usize::MAX);
+        Projections { fs, name, targets, redactor, offset, learnings_max, failed: Vec::new() }
+    }
+
+    fn written(&mut self, path: &RelPath, written: Result<(), FsError>) {
+        if let Err(error) = written {
+            let text = path.to_string();
+            if !self.failed.contains(&text) {
+                tracing::warn!(file = %path, %error, "a file for people and other programs is not written");
+                self.failed.push(text);
+            }
+        }
+    }
+
+    fn replace(&mut self, path: &RelPath, bytes: &[u8]) {
+        let written = self.fs.create_dir_all(&path.parent()).and_then(|()| self.fs.write_cache(path, bytes));
+        self.written(path, written);
+    }
+
+    fn append(&mut self, path: &RelPath, text: &str) {
+        let append = || -> Result<(), FsError> {
+            self.fs.create_dir_all(&path.parent())?;
+            let mut file = match self.fs.open_append(path) {
+                Ok(file) => file,
+                Err(error) if error.is_not_found() => self.fs.create(path, 0o600)?,
+                Err(error) => return Err(error),
+            };
+            file.write(text.as_bytes())
+        };
+        let written = append();
+        self.written(path, written);
+    }
+
+    /// Writes everything that follows from new records. `view` is after them.
+    pub(crate) fn after(&mut self, view: &View<'_>, lines: &[Line]) {
+        self.state(view.life);
+        self.status(view);
+        if let Some(path) = self.targets.events.clone() {
+            let mut text = String::new();
+            for event in lines.iter().flat_map(|line| events(&self.name, view.prd, view.life, line)) {
+                text.push_str(&self.event_text(&event));
+            }
+            if !text.is_empty() {
+                self.append(&path, &text);
+            }
+        }
+        if let Some(path) = self.targets.activity.clone() {
+            let text: String = lines
+                .iter()
+                .filter_map(|line| self.activity(view.life, line))
+                .map(|line| line + "\n")
+                .collect();
+            if !text.is_empty() {
+                self.append(&path, &text);
+            }
+        }
+    }
+
+    fn event_text(&self, event: &EventLine) -> String {
+        let json = to_json(event).unwrap_or_default();
+        self.redactor.redact_json(&json).to_compact() + "\n"
+    }
+
+    /// Writes an event that no record has.
+    pub(crate) fn event(&mut self, event: &EventLine) {
+        if let Some(path) = self.targets.events.clone() {
+            let text = self.event_text(event);
+            self.append(&path, &text);
+        }
+    }
+
+    fn state(&mut self, life: &Life) {
+        let path = self.targets.state.clone();
+        let text = self.redactor.redact_str(&StateFile::of(life).to_text());
+        // What the redactor leaves is still a document, because it masks inside of strings.
+        self.replace(&path, text.as_bytes());
+    }
+
+    pub(crate) fn status(&mut self, view: &View<'_>) {
+        if let Some(path) = self.targets.status.clone() {
+            let json = to_json(&brief(view)).unwrap_or_default();
+            let text = ordered(&json, &self.redactor);
+            self.replace(&path, text.as_bytes());
+        }
+    }
+
+    fn activity(&self, life: &Life, line: &Line) -> Option<String> {
+        let (at, offset, name) = (line.at, self.offset, &self.name);
+        let tier_of = |task: &TaskId| life.tasks.get(task).and_then(|own| own.tier).unwrap_or(Tier::Line);
+        match &line.record {
+            Record::TaskEnded { task, outcome, reason, .. } if !outcome.is_done() => {
+                let why = self.redactor.redact_str(reason.as_deref().unwrap_or(outcome_word(*outcome)));
+                Some(activity_failed(at, offset, name, task, tier_of(task), &why))
+            }
+            Record::TaskEnded { task, .. } => {
+                let own = life.task(task);
+                let seconds = own.started_at.map_or(0, |started| at.since(started).as_secs());
+                Some(activity_done(at, offset, name, task, tier_of(task), seconds))
+            }
+            Record::Escalated { task, from, to, reason } => {
+                let why = self.redactor.redact_str(reason);
+                Some(activity_escalated(at, offset, name, task, (*from, *to), &why))
+            }
+            _ => None,
+        }
+    }
+
+    /// Writes that attempts are running.
+    pub(crate) fn working(&mut self, now: Timestamp, running: &[(TaskId, Tier, u64)]) {
+        let Some(path) = self.targets.activity.clone() else { return };
+        let line = |(task, tier, seconds): &(TaskId, Tier, u64)| {
+            activity_working(now, self.offset, &self.name, task, *tier, *seconds) + "\n"
+        };
+        let text: String = running.iter().map(line).collect();
+        if !text.is_empty() {
+            self.append(&path, &text);
+        }
+    }
+
+    /// Writes a line for people to the activity log.
+    pub(crate) fn note(&mut self, text: &str) {
+        if let Some(path) = self.targets.activity.clone() {
+            self.append(&path, &format!("{text}\n"));
+        }
+    }
+
+    /// Sets `passes` of every task that is done. Everything else in the PRD stays as it is. Returns what its bytes were
+    /// and are, if it was written.
+    pub(crate) fn passes(
+        &mut self,
+        prd: &ValidPrd,
+        life: &Life,
+        known: &mut Vec<TaskId>,
+    ) -> Option<(Fingerprint, Fingerprint)> {
+        let is_open = |task: &&brigade_kitchen::prd::Task| !task.passes && life.is_done(&task.id);
+        let due: Vec<TaskId> = prd
+            .tasks
+            .iter()
+            .filter(is_open)
+            .map(|task| task.id.clone())
+            .filter(|task| !known.contains(task))
+            .collect();
+        if due.is_empty() {
+            return None;
+        }
+        let path = self.targets.prd.clone();
+        let set = || -> Result<(Fingerprint, Fingerprint), FsError> {
+            let before = self.fs.read(&path, MAX_FILE)?;
+            let mut bytes = before.clone();
+            for task in &due {
+                // A task that is no longer there once has no `passes` to set.
+                if let Ok(set) = set_passes(&bytes, task) {
+                    bytes = set;
+                }
+            }
+            if bytes != before {
+                self.fs.write_atomic(&path, &bytes, FileMode::KeepOr(0o644))?;
+            }
+            Ok((Fingerprint::of_bytes(&before), Fingerprint::of_bytes(&bytes)))
+        };
+        match set() {
+            Ok(written) => {
+                known.extend(due);
+                Some(written)
+            }
+            Err(error) => {
+                self.written(&path, Err(error));
+                None
+            }
+        }
+    }
+
+    /// Returns what workers learned, the newest first.
+    pub(crate) fn learnings(&self) -> Vec<String> {
+        let mut entries = self.entries(&self.targets.learnings);
+        entries.reverse();
+        entries
+    }
+
+    fn entries(&self, path: &RelPath) -> Vec<String> {
+        let bytes = self.fs.read(path, MAX_FILE).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let mut entries: Vec<String> = Vec::new();
+        for line in text.lines() {
+            match (line.strip_prefix("- "), line.strip_prefix("  ")) {
+                (Some(entry), _) => entries.push(entry.to_owned()),
+                (None, Some(more)) if !entries.is_empty() => {
+                    if let Some(entry) = entries.last_mut() {
+                        entry.push('\n');
+                        entry.push_str(more);
+                    }
+                }
+                _ => {}
+            }
+        }
+        entries
+    }
+
+    /// Adds what a worker learned or found beyond its task, masked, and each once.
+    pub(crate) fn keep(&mut self, learned: &[String], found: &[String]) {
+        let lists = [
+            (self.targets.learnings.clone(), "# Learnings", learned, self.learnings_max),
+            (self.targets.backlog.clone(), "# Backlog", found, usize::MAX),
+        ];
+        for (path, title, new, most) in lists {
+            let mut entries = self.entries(&path);
+            let before = entries.len();
+            for text in new {
+                let text = self.redactor.redact_str(text.trim());
+                if !text.is_empty() && !entries.contains(&text) {
+                    entries.push(text);
+                }
+            }
+            if entries.len() == before {
+                continue;
+            }
+            let surplus = entries.len().saturating_sub(most);
+            entries.drain(..surplus);
+            let list: String =
+                entries.iter().map(|entry| format!("- {}\n", entry.replace('\n', "\n  "))).collect();
+            self.replace(&path, format!("{title}\n\n{list}").as_bytes());
+        }
+    }
+}
+
+fn outcome_word(outcome: TaskOutcome) -> &'static str {
+    match outcome {
+        TaskOutcome::Blocked => "blocked",
+        TaskOutcome::Skipped => "skipped",
+        _ => "failed",
+    }
+}
+
+/// Writes the status in the order of its members, which JSON values of ours do not keep.
+fn ordered(json: &Json, redactor: &Redactor) -> String {
+    const ORDER: [&str; 7] = ["done", "total", "current", "worker", "elapsed", "attention", "reason"];
+    let json = redactor.redact_json(json);
+    let members =
+        ORDER.iter().filter_map(|name| Some(format!("\"{name}\":{}", json.get(name)?.to_compact())));
+    format!("{{{}}}\n", members.collect::<Vec<_>>().join(","))
+}
+
+/// Reads the state file of another program, which is adopted when there is no journal.
+pub(crate) fn foreign_state(fs: &dyn Fs, prd: &RelPath, name: &PrdName) -> Option<Json> {
+    let path = prd.parent().join(&name.state_file()).ok()?;
+    let bytes = fs.read(&path, MAX_FILE).ok()?;
+    Json::parse_bytes(&bytes, Dialect::Lenient).ok().filter(|json| matches!(json, Json::Object(_)))
+}

@@ -1,0 +1,345 @@
+//! Starts one program of the kitchen through the gate, follows it to its end, and leaves logs and a receipt.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use brigade_call::{CrewStart, DirectoryFact, Objection, StartProgram, StartPurpose, plan_crew_start};
+use brigade_command::{Argv, find_program};
+use brigade_core::{Clock, Fingerprint, RunId};
+use brigade_exec::{
+    FileStamp, HostEnvironment, KnownDigests, OpenedProgram, Started, WorkFolder, run_started,
+};
+use brigade_facts::is_program;
+use brigade_fs::{FileKind, Fs, FsError, RelPath};
+use brigade_kitchen::{PrdName, TaskId, Tier};
+use brigade_policy::{CrewFacts, CrewWork, PolicyState, decide_crew};
+use brigade_process::{
+    CancelToken, Control, EndedBy, Exit, Input, PrivateFolder, ProcessIdentity, Sink, Stream, random_bytes,
+};
+use brigade_redact::{Redactor, SecretValue};
+use thiserror::Error;
+
+use crate::receipts::{KitchenReceipt, Receipts, RunEnd, RunKind};
+use crate::run_log::{Logged, RunLogs};
+
+/// Output beyond this is read and not logged. The cap of logs is far below, so it only bounds the work.
+const OUTPUT_CAP: u64 = 1 << 40;
+
+/// What every start of the kitchen needs of its host.
+pub struct Host {
+    /// The workspace.
+    pub fs: Arc<dyn Fs>,
+    /// The clock.
+    pub clock: Arc<dyn Clock>,
+    /// The environment variables of this process.
+    pub environment: HostEnvironment,
+    /// Values to mask in addition to those of labels.
+    pub secrets: Vec<SecretValue>,
+    /// Known digests of programs.
+    digests: Digests,
+}
+
+/// The sha256 of programs that this process has read.
+#[derive(Default)]
+struct Digests(Mutex<HashMap<String, Fingerprint>>);
+
+impl KnownDigests for Digests {
+    fn recall(&self, stamp: &FileStamp) -> Option<Fingerprint> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&stamp.key()).copied()
+    }
+
+    fn learn(&self, stamp: &FileStamp, digest: Fingerprint) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(stamp.key(), digest);
+    }
+}
+
+impl Host {
+    /// Makes a host.
+    pub fn new(
+        fs: Arc<dyn Fs>,
+        clock: Arc<dyn Clock>,
+        environment: HostEnvironment,
+        secrets: Vec<SecretValue>,
+    ) -> Host {
+        Host { fs, clock, environment, secrets, digests: Digests::default() }
+    }
+
+    /// Returns what masks texts: every secret of this host, and what looks like one.
+    pub fn redactor(&self) -> Redactor {
+        Redactor::new(&self.secrets)
+    }
+
+    /// Makes the id of a run: its time, and random digits.
+    ///
+    /// # Errors
+    /// Fails if the system gives no random numbers.
+    pub fn new_run(&self) -> io::Result<RunId> {
+        let random: String = random_bytes::<4>()?.iter().map(|byte| format!("{byte:02x}")).collect();
+        let text = format!("run-{}-{random}", self.clock.now().compact());
+        Ok(text.parse().expect("digits and dashes are an id"))
+    }
+}
+
+/// Shows how a run goes, while it lasts.
+#[derive(Debug)]
+pub struct Watch {
+    begun: Instant,
+    /// Milliseconds after the beginning.
+    last_output: AtomicU64,
+    last_line: Mutex<String>,
+    stalled: AtomicBool,
+    cancel: CancelToken,
+}
+
+impl Watch {
+    /// Makes one for a run that begins now.
+    ///
+    /// # Errors
+    /// Fails if the system has no descriptors left.
+    pub fn new() -> io::Result<Watch> {
+        Ok(Watch {
+            begun: Instant::now(),
+            last_output: AtomicU64::new(0),
+            last_line: Mutex::new(String::new()),
+            stalled: AtomicBool::new(false),
+            cancel: CancelToken::new()?,
+        })
+    }
+
+    fn printed(&self, line: &[u8]) {
+        self.last_output
+            .store(u64::try_from(self.elapsed().as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
+        let mut last = self.last_line.lock().unwrap_or_else(PoisonError::into_inner);
+        last.clear();
+        last.push_str(&String::from_utf8_lossy(line));
+    }
+
+    /// Returns how long it lasts.
+    pub fn elapsed(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    /// Returns how long it has printed nothing.
+    pub fn silent(&self) -> Duration {
+        self.elapsed().saturating_sub(Duration::from_millis(self.last_output.load(Ordering::Relaxed)))
+    }
+
+    /// Returns the last line that it printed, masked and not escaped.
+    pub fn last_line(&self) -> String {
+        self.last_line.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Ends it because it prints nothing.
+    pub fn end_as_stalled(&self) {
+        self.stalled.store(true, Ordering::SeqCst);
+        self.cancel.cancel();
+    }
+
+    /// Ends it because the service ends. The second time, at once.
+    pub fn interrupt(&self) {
+        self.cancel.cancel();
+    }
+}
+
+/// What is to be started.
+pub(crate) struct Order<'a> {
+    pub(crate) host: &'a Host,
+    pub(crate) policy: &'a PolicyState,
+    /// What is executed, as it was approved; `None` if it was not.
+    pub(crate) approved: Option<Fingerprint>,
+    pub(crate) run: &'a RunId,
+    pub(crate) kind: RunKind,
+    pub(crate) purpose: StartPurpose,
+    pub(crate) prd: &'a PrdName,
+    pub(crate) task: Option<&'a TaskId>,
+    pub(crate) tier: Option<Tier>,
+    pub(crate) attempt: Option<u64>,
+    pub(crate) argv: Argv,
+    /// The program that was approved, where it is bound.
+    pub(crate) program: Option<PathBuf>,
+    pub(crate) bytes: Option<Fingerprint>,
+    pub(crate) work: CrewWork<'a>,
+    pub(crate) timeout: Option<Duration>,
+    /// Where it starts.
+    pub(crate) directory: &'a Path,
+    /// The folder of its own; `None` in the workspace.
+    pub(crate) own: Option<WorkFolder<'a>>,
+    /// Files that stay closed.
+    pub(crate) closed: &'a [PathBuf],
+    pub(crate) variables: Vec<(OsString, OsString)>,
+    pub(crate) temporary: &'a PrivateFolder,
+    pub(crate) input: Input,
+    pub(crate) max_log_bytes: u64,
+    pub(crate) named_log: Option<RelPath>,
+    pub(crate) watch: &'a Watch,
+}
+
+/// How a run ended.
+pub(crate) struct Ran {
+    pub(crate) end: RunEnd,
+    /// The code, or the negative signal.
+    pub(crate) exit_code: Option<i64>,
+    pub(crate) seconds: f64,
+    /// The last lines of its output, masked.
+    pub(crate) last: String,
+    pub(crate) problem: Option<String>,
+}
+
+/// Why nothing was started.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum NotStarted {
+    /// The gate refuses it.
+    #[error("not started: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    Refused(Vec<Objection>),
+    /// The disk failed.
+    #[error(transparent)]
+    Fs(#[from] FsError),
+    /// The system failed.
+    #[error("not started: {0}")]
+    Io(#[from] io::Error),
+    /// The command does not fit its adapter.
+    #[error("not started: {0}")]
+    Command(String),
+}
+
+struct Tee<'a> {
+    logs: &'a mut RunLogs,
+    watch: &'a Watch,
+}
+
+impl Sink for Tee<'_> {
+    fn write(&mut self, stream: Stream, bytes: &[u8]) -> io::Result<()> {
+        let line = self.logs.write(stream, bytes)?;
+        self.watch.printed(line);
+        Ok(())
+    }
+
+    fn started(&mut self, _: &ProcessIdentity) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Starts a program if the gate lets it, and waits for everything that it started.
+pub(crate) fn run_order(order: Order<'_>) -> Result<Ran, NotStarted> {
+    let host = order.host;
+    let started_at = host.clock.now();
+    let in_workspace = order.own.is_none();
+    let timeout = order.timeout.and_then(|timeout| brigade_catalog::Seconds::new(timeout.as_secs_f64()).ok());
+    let facts = CrewFacts { work: order.work, timeout, in_workspace };
+    let environment = &host.environment;
+    let decision = decide_crew(order.policy, &facts, &|name: &str| environment.is_set(name));
+    let path_variable = environment.get("PATH");
+    // A worker is the program that was approved; one of the workspace is not that of a worktree.
+    let found = match &order.program {
+        Some(path) => Some(path.clone()).filter(|path| is_program(&*host.fs, path)),
+        None => find_program(order.argv.program(), order.directory, path_variable, |path| {
+            is_program(&*host.fs, path)
+        }),
+    };
+    let opened = match &found {
+        Some(path) => OpenedProgram::open_known(path, &host.digests).map(Some),
+        None => Ok(None),
+    };
+    let program = match (&found, &opened) {
+        (Some(path), Ok(Some(opened))) => {
+            StartProgram::Found { path: path.clone(), sha256: Some(opened.fingerprint()) }
+        }
+        (Some(_), Err(error)) => StartProgram::Unreadable(error.to_string()),
+        _ => StartProgram::NotFound,
+    };
+    let is_there =
+        host.fs.metadata_outside(order.directory).is_ok_and(|found| found.kind == FileKind::Directory);
+    let start = plan_crew_start(CrewStart {
+        purpose: order.purpose,
+        is_approved: order.approved.is_some(),
+        argv: order.argv.clone(),
+        directory: order.directory.to_owned(),
+        directory_fact: if is_there { DirectoryFact::Present } else { DirectoryFact::Missing },
+        program,
+        approved_program: order.program.clone(),
+        approved_bytes: order.bytes,
+        decision,
+    });
+    let redactor = host.redactor();
+    let mut receipt = KitchenReceipt::new(order.run.clone(), order.kind, started_at);
+    receipt.prd = Some(order.prd.clone());
+    receipt.task = order.task.cloned();
+    (receipt.tier, receipt.attempt, receipt.fingerprint) = (order.tier, order.attempt, order.approved);
+    receipt.argv =
+        redactor.redact_argv(order.argv.words()).iter().map(|word| word.as_str().to_owned()).collect();
+    receipt.program = found.as_ref().map(|path| path.display().to_string());
+    receipt.directory = shown(order.directory, host.fs.root());
+    let receipts = Receipts::new(&*host.fs);
+    let (start, program) = match (start, opened) {
+        (Ok(start), Ok(Some(program))) => (start, program),
+        (Ok(_), _) => return Err(NotStarted::Refused(Vec::new())),
+        (Err(objections), _) => {
+            receipt.problem = Some(NotStarted::Refused(objections.clone()).to_string());
+            receipts.store(&receipt, &*host.clock)?;
+            return Err(NotStarted::Refused(objections));
+        }
+    };
+    receipt.program_sha256 = start.sha256();
+    let labels = start.decision().map(|decision| decision.env_bindings.keys());
+    receipt.env_labels = labels.into_iter().flatten().map(ToString::to_string).collect();
+    let started = Started {
+        start: &start,
+        program: &program,
+        workspace: host.fs.root(),
+        work: order.own,
+        closed: order.closed,
+        environment: &host.environment,
+        variables: order.variables,
+        temporary: order.temporary,
+        input: order.input,
+    };
+    let secrets = started.secrets(&host.secrets);
+    let mut logs =
+        RunLogs::create(&host.fs, receipts.logs(order.run), order.named_log, order.max_log_bytes, &secrets)?;
+    let control = Control {
+        timeout: order.timeout,
+        cancel: Some(order.watch.cancel.clone()),
+        output_cap: OUTPUT_CAP,
+        ..Control::default()
+    };
+    let begun = Instant::now();
+    let ended = run_started(&started, &mut Tee { logs: &mut logs, watch: order.watch }, &control);
+    let seconds = begun.elapsed().as_secs_f64();
+    let Logged { stdout, stderr, last } = logs.finish()?;
+    let by = ended.outcome.as_ref().map(|outcome| outcome.ended_by);
+    let exit_code = ended.outcome.as_ref().and_then(|outcome| match outcome.exit {
+        Exit::Code(code) => Some(i64::from(code)),
+        Exit::Signal(signal) => Some(-i64::from(signal)),
+        Exit::Unknown => None,
+    });
+    let end = match by {
+        None => RunEnd::NotStarted,
+        Some(EndedBy::Timeout) => RunEnd::TimedOut,
+        Some(EndedBy::Cancel) if order.watch.stalled.load(Ordering::SeqCst) => RunEnd::Stalled,
+        Some(EndedBy::Cancel) => RunEnd::Interrupted,
+        Some(EndedBy::Itself) if exit_code == Some(0) && ended.problem.is_none() => RunEnd::Completed,
+        Some(EndedBy::Itself | EndedBy::Sink | EndedBy::Caller) => RunEnd::Failed,
+    };
+    receipt.status = end;
+    receipt.exit_code = exit_code;
+    receipt.problem = ended.problem.as_deref().map(|problem| redactor.redact_str(problem));
+    (receipt.stdout, receipt.stderr, receipt.sandbox) = (Some(stdout), Some(stderr), ended.sandbox);
+    receipt.completed_at = host.clock.now();
+    receipts.store(&receipt, &*host.clock)?;
+    Ok(Ran { end, exit_code, seconds, last, problem: receipt.problem })
+}
+
+/// Returns a path as it is shown: relative to the workspace if it is inside.
+fn shown(path: &Path, workspace: &Path) -> String {
+    match path.strip_prefix(workspace) {
+        Ok(inside) if inside.as_os_str().is_empty() => ".".to_owned(),
+        Ok(inside) => inside.display().to_string(),
+        Err(_) => path.display().to_string(),
+    }
+}

@@ -1,0 +1,299 @@
+//! Logs of a run: masked while they are written, and capped to their first and their last part.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+
+use brigade_core::{Fingerprint, FingerprintStream};
+use brigade_fs::{Fs, FsError, RelPath, WriteFile};
+use brigade_process::Stream;
+use brigade_redact::{Redactor, SecretValue};
+use serde::{Deserialize, Serialize};
+
+/// How many bytes of the end of an output are told to the next attempt.
+const LAST: usize = 4096;
+
+/// The size of one read.
+const PIECE: usize = 64 << 10;
+
+/// A log, as its receipt has it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogRow {
+    /// Where it is, relative to the workspace.
+    pub path: String,
+    /// Its length.
+    pub bytes: u64,
+    /// The sha256 of it.
+    pub sha256: Fingerprint,
+    /// How many bytes between its first and its last part are left out.
+    pub left_out: u64,
+}
+
+/// A file that keeps the first half and the last half of what is written. What may be the last half is in files beside
+/// it until the end, so that memory does not grow.
+struct CappedFile {
+    fs: Arc<dyn Fs>,
+    path: RelPath,
+    file: Box<dyn WriteFile>,
+    half: u64,
+    total: u64,
+    bytes: u64,
+    sha256: FingerprintStream,
+    /// The last two parts behind the first half, each at most that long.
+    parts: VecDeque<Part>,
+    next_part: u64,
+}
+
+struct Part {
+    path: RelPath,
+    file: Box<dyn WriteFile>,
+    bytes: u64,
+}
+
+impl CappedFile {
+    fn create(fs: Arc<dyn Fs>, path: RelPath, cap: u64) -> Result<CappedFile, FsError> {
+        let file = fs.create(&path, 0o600)?;
+        let (half, sha256) = ((cap / 2).max(1), FingerprintStream::new());
+        Ok(CappedFile {
+            fs,
+            path,
+            file,
+            half,
+            total: 0,
+            bytes: 0,
+            sha256,
+            parts: VecDeque::new(),
+            next_part: 0,
+        })
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<(), FsError> {
+        self.file.write(bytes)?;
+        self.bytes += bytes.len() as u64;
+        self.sha256.update(bytes);
+        Ok(())
+    }
+
+    fn write(&mut self, mut bytes: &[u8]) -> Result<(), FsError> {
+        self.total += bytes.len() as u64;
+        if self.bytes < self.half {
+            let room = usize::try_from(self.half - self.bytes).unwrap_or(usize::MAX).min(bytes.len());
+            let (first, rest) = bytes.split_at(room);
+            self.put(first)?;
+            bytes = rest;
+        }
+        while !bytes.is_empty() {
+            if self.parts.back().is_none_or(|part| self.half <= part.bytes) {
+                self.begin_part()?;
+            }
+            let half = self.half;
+            let Some(part) = self.parts.back_mut() else { break };
+            let room = usize::try_from(half - part.bytes).unwrap_or(usize::MAX).min(bytes.len());
+            let (now, rest) = bytes.split_at(room);
+            part.file.write(now)?;
+            part.bytes += now.len() as u64;
+            bytes = rest;
+        }
+        Ok(())
+    }
+
+    fn begin_part(&mut self) -> Result<(), FsError> {
+        if 2 <= self.parts.len()
+            && let Some(oldest) = self.parts.pop_front()
+        {
+            self.fs.remove(&oldest.path)?;
+        }
+        let name = format!("{}.part-{}", self.path.name(), self.next_part);
+        let path = self.path.parent().join(&name).expect("a file name in a directory is a path");
+        self.next_part += 1;
+        let file = self.fs.create(&path, 0o600)?;
+        self.parts.push_back(Part { path, file, bytes: 0 });
+        Ok(())
+    }
+
+    /// Puts the last half behind the first one.
+    fn finish(mut self) -> Result<LogRow, FsError> {
+        let kept: u64 = self.parts.iter().map(|part| part.bytes).sum();
+        let last = kept.min(self.half);
+        let left_out = self.total - self.bytes - last;
+        if 0 < left_out {
+            self.put(format!("\n[{left_out} bytes are left out]\n").as_bytes())?;
+        }
+        let mut skip = kept - last;
+        let parts = std::mem::take(&mut self.parts);
+        for part in &parts {
+            let from = skip.min(part.bytes);
+            skip -= from;
+            let file = self.fs.open(&part.path)?;
+            let mut offset = from;
+            while offset < part.bytes {
+                let piece = file.read_range(offset, PIECE)?;
+                if piece.is_empty() {
+                    break;
+                }
+                offset += piece.len() as u64;
+                self.put(&piece)?;
+            }
+        }
+        self.file.sync()?;
+        for part in parts {
+            // What stays is found by its name and removed with the next start of a service.
+            let _ = self.fs.remove(&part.path);
+        }
+        let path = self.path.to_string();
+        Ok(LogRow { path, bytes: self.bytes, sha256: self.sha256.finish(), left_out })
+    }
+}
+
+/// Returns whether a file is a part of a log that a crash left.
+pub(crate) fn is_part(name: &str) -> bool {
+    name.rsplit_once(".part-").is_some_and(|(log, number)| {
+        log.ends_with(".log") && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    })
+}
+
+struct Channel {
+    file: CappedFile,
+    redactor: Redactor,
+    masked: Vec<u8>,
+}
+
+/// The logs of one run.
+pub(crate) struct RunLogs {
+    stdout: Channel,
+    stderr: Channel,
+    /// Both streams in their order, under a name for people.
+    named: Option<CappedFile>,
+    last: VecDeque<u8>,
+    last_line: Vec<u8>,
+}
+
+/// What the logs of a run are.
+pub(crate) struct Logged {
+    pub(crate) stdout: LogRow,
+    pub(crate) stderr: LogRow,
+    /// The last lines of both streams, masked.
+    pub(crate) last: String,
+}
+
+impl RunLogs {
+    pub(crate) fn create(
+        fs: &Arc<dyn Fs>,
+        paths: (RelPath, RelPath),
+        named: Option<RelPath>,
+        cap: u64,
+        secrets: &[SecretValue],
+    ) -> Result<RunLogs, FsError> {
+        fs.create_dir_all(&paths.0.parent())?;
+        let channel = |path: RelPath| -> Result<Channel, FsError> {
+            let file = CappedFile::create(fs.clone(), path, cap)?;
+            Ok(Channel { file, redactor: Redactor::new(secrets), masked: Vec::new() })
+        };
+        let named = match named {
+            Some(path) => {
+                fs.create_dir_all(&path.parent())?;
+                Some(CappedFile::create(fs.clone(), path, cap)?)
+            }
+            None => None,
+        };
+        let (stdout, stderr) = (channel(paths.0)?, channel(paths.1)?);
+        Ok(RunLogs { stdout, stderr, named, last: VecDeque::new(), last_line: Vec::new() })
+    }
+
+    fn take(&mut self, stream: Stream, end: bool, bytes: &[u8]) -> Result<(), FsError> {
+        let channel = match stream {
+            Stream::Stdout => &mut self.stdout,
+            Stream::Stderr => &mut self.stderr,
+        };
+        channel.masked.clear();
+        if end {
+            channel.redactor.finish(&mut channel.masked);
+        } else {
+            channel.redactor.push(bytes, &mut channel.masked);
+        }
+        channel.file.write(&channel.masked)?;
+        if let Some(named) = &mut self.named {
+            named.write(&channel.masked)?;
+        }
+        let shown = &channel.masked[channel.masked.len().saturating_sub(LAST)..];
+        self.last.extend(shown);
+        let surplus = self.last.len().saturating_sub(LAST);
+        self.last.drain(..surplus);
+        Ok(())
+    }
+
+    /// Writes what the program printed, and returns the last line of it so far.
+    pub(crate) fn write(&mut self, stream: Stream, bytes: &[u8]) -> io::Result<&[u8]> {
+        self.take(stream, false, bytes).map_err(io::Error::other)?;
+        let masked = match stream {
+            Stream::Stdout => &self.stdout.masked,
+            Stream::Stderr => &self.stderr.masked,
+        };
+        if let Some(line) = masked.split(|byte| *byte == b'\n').rfind(|line| !line.trim_ascii().is_empty()) {
+            self.last_line.clear();
+            self.last_line.extend_from_slice(&line[..line.len().min(LAST)]);
+        }
+        Ok(&self.last_line)
+    }
+
+    pub(crate) fn finish(mut self) -> Result<Logged, FsError> {
+        self.take(Stream::Stdout, true, &[])?;
+        self.take(Stream::Stderr, true, &[])?;
+        let last: Vec<u8> = self.last.into();
+        if let Some(named) = self.named {
+            named.finish()?;
+        }
+        let (stdout, stderr) = (self.stdout.file.finish()?, self.stderr.file.finish()?);
+        Ok(Logged { stdout, stderr, last: String::from_utf8_lossy(&last).into_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_fs::MemoryFs;
+
+    use super::*;
+
+    fn logged(cap: u64, pieces: &[&[u8]]) -> (String, LogRow, usize) {
+        let fs: Arc<dyn Fs> = Arc::new(MemoryFs::new());
+        let paths = ("runs/r.stdout.log".parse().unwrap(), "runs/r.stderr.log".parse().unwrap());
+        let mut logs = RunLogs::create(&fs, paths, None, cap, &[SecretValue::new("hunter2-value")]).unwrap();
+        for piece in pieces {
+            logs.write(Stream::Stdout, piece).unwrap();
+        }
+        let logged = logs.finish().unwrap();
+        let bytes = fs.read(&"runs/r.stdout.log".parse().unwrap(), 1 << 20).unwrap();
+        assert_eq!(
+            (logged.stdout.bytes, logged.stdout.sha256),
+            (bytes.len() as u64, Fingerprint::of_bytes(&bytes))
+        );
+        let files = fs.list_dir(&"runs".parse().unwrap()).unwrap().len();
+        (String::from_utf8(bytes).unwrap(), logged.stdout, files)
+    }
+
+    #[test]
+    fn a_long_log_has_its_first_and_its_last_part() {
+        let lines: Vec<String> = (0..1000).map(|number| format!("{number:04}\n")).collect();
+        let pieces: Vec<&[u8]> = lines.iter().map(|line| line.as_bytes()).collect();
+        let (text, row, files) = logged(100, &pieces);
+        let expect =
+            format!("{}\n[4900 bytes are left out]\n{}", lines[..10].concat(), lines[990..].concat());
+        assert_eq!((text, row.left_out, files), (expect, 4900, 2));
+        let (text, row, _) = logged(100, &[lines.concat().as_bytes()]);
+        assert_eq!((text.len(), row.left_out), (127, 4900));
+        let (text, row, _) = logged(100, &pieces[..20]);
+        assert_eq!((text, row.left_out), (lines[..20].concat(), 0));
+        assert_eq!(logged(100, &[]).0, "");
+    }
+
+    #[test]
+    fn secrets_are_masked_wherever_they_are_cut() {
+        let (text, ..) = logged(1 << 20, &[b"a hunter2-", b"value b\npassword=", b"EXAMPLE1234 c\n"]);
+        assert!(!text.contains("hunter2-value") && !text.contains("EXAMPLE1234"), "{text}");
+    }
+
+    #[test]
+    fn parts_are_known_by_their_names() {
+        assert!(is_part("run-1.stdout.log.part-12") && !is_part("run-1.stdout.log") && !is_part("x.part-1"));
+    }
+}

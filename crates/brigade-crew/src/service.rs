@@ -1,0 +1,254 @@
+//! The loop that works through a PRD.
+//!
+//! One thread owns the journal and decides; what takes time (an attempt, a command, git) is done by a thread for one
+//! step of one task, which tells what happened. Each step is recorded before the next one begins, so a service that was
+//! killed goes on where its journal ends.
+
+mod answers;
+mod floor;
+mod job;
+mod menu;
+mod report;
+mod steps;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use brigade_fs::{FsError, Location, RelPath};
+use brigade_kitchen::Tier;
+use brigade_kitchen::approval::{Change, changes};
+use brigade_kitchen::config::{Flags, Integrate, Switch};
+use brigade_kitchen::life::{Answer, Decision, Life, Line, RunSet, UnknownTasks, Workplace as Mode};
+use brigade_kitchen::service::ServiceReport;
+use brigade_policy::Failure;
+use brigade_process::CancelToken;
+use thiserror::Error;
+
+use crate::git::{Commits, GitOptions, GitPlace};
+use crate::in_place::InPlace;
+use crate::journal::{JournalError, PrdJournal};
+use crate::kitchen::Kitchen;
+use crate::lock::{ServiceLock, ServiceLockError};
+use crate::projections::Targets;
+use crate::workplace::{PlaceError, Room, Workplace};
+use menu::Menu;
+
+/// How a service is asked to work, in the words of the person who starts it.
+#[derive(Clone, Debug, Default)]
+pub struct ServiceOptions {
+    /// Flags that change settings.
+    pub flags: Flags,
+    /// Only these tasks; empty for all.
+    pub only: Vec<String>,
+    /// Without these.
+    pub skip: Vec<String>,
+    /// From this task on, in the order of the file.
+    pub from: Option<String>,
+    /// Until this one.
+    pub until: Option<String>,
+    /// Ends it: the first request politely, the second at once.
+    pub cancel: Option<CancelToken>,
+    /// The difference between local time and UTC, for logs.
+    pub local_offset_minutes: i32,
+}
+
+/// A running attempt, for a face that shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunningRow {
+    /// How the task is shown.
+    pub task: String,
+    /// Who.
+    pub tier: Tier,
+    /// How long it runs.
+    pub seconds: u64,
+    /// The last line that it printed, masked and not escaped.
+    pub last_line: String,
+}
+
+/// Follows a service, and perhaps answers its questions.
+pub trait Follower: Send + Sync {
+    /// A record was written. `life` is after it.
+    fn recorded(&self, _line: &Line, _life: &Life) {}
+
+    /// What runs now, about once a second.
+    fn running(&self, _rows: &[RunningRow]) {}
+
+    /// Returns whether a person can be asked.
+    fn can_ask(&self) -> bool {
+        false
+    }
+
+    /// Asks a person. `None` leaves the decision open. Blocks its thread only.
+    fn ask(&self, _decision: &Decision) -> Option<Answer> {
+        None
+    }
+}
+
+/// Follows nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct Unfollowed;
+
+impl Follower for Unfollowed {}
+
+/// Why a PRD is not served.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// Another service has it, or the lock failed.
+    #[error(transparent)]
+    Lock(#[from] ServiceLockError),
+    /// Nobody approved what would be executed.
+    #[error("what would be executed is not approved")]
+    NotApproved {
+        /// What changed since the last approval; empty if there was none.
+        changes: Vec<Change>,
+    },
+    /// The PRD, the configuration or the policy refuses it.
+    #[error("{0}")]
+    Refused(Failure),
+    /// Programs are missing.
+    #[error("{}", missing(.0))]
+    Missing(Vec<(Tier, String)>),
+    /// A typed id is not in the PRD.
+    #[error(transparent)]
+    UnknownTasks(#[from] UnknownTasks),
+    /// The journal failed.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The place of the work failed.
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+    /// The disk failed.
+    #[error(transparent)]
+    Fs(#[from] FsError),
+    /// The system failed.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+fn missing(tiers: &[(Tier, String)]) -> String {
+    let named: Vec<String> =
+        tiers.iter().map(|(tier, program)| format!("`{program}` of the {tier} tier")).collect();
+    format!("not found: {}", named.join(", "))
+}
+
+impl Kitchen<'_> {
+    /// Works through a PRD until all is done, or nothing can go on. `open` makes the place of the work.
+    ///
+    /// # Errors
+    /// Fails if nothing was begun, or the journal can no longer be written.
+    pub fn serve(
+        &self,
+        path: &RelPath,
+        options: &ServiceOptions,
+        follower: &dyn Follower,
+        open: &dyn Fn(&PlaceOrder<'_>) -> Result<Box<dyn Workplace>, PlaceError>,
+    ) -> Result<ServiceReport, ServeError> {
+        let menu = Menu::read(self, path).map_err(ServeError::Refused)?;
+        let journal = PrdJournal::open(self.fs.clone(), &menu.name, self.clock.clone(), self.lock_timeout)?;
+        let life = journal.life();
+        if life.approval.as_ref().map(|approval| approval.fingerprint) != Some(menu.fingerprint) {
+            let before = life.approval.as_ref().map(|approval| &approval.items);
+            let changes = before.map(|before| changes(before, &menu.items)).unwrap_or_default();
+            return Err(ServeError::NotApproved { changes });
+        }
+        let settings = menu.settings.with_flags(&options.flags);
+        let set = RunSet::of(
+            &menu.prd,
+            &options.only,
+            &options.skip,
+            options.from.as_deref(),
+            options.until.as_deref(),
+        )?;
+        let gone = menu.missing(&set, life, &settings);
+        if !gone.is_empty() {
+            return Err(ServeError::Missing(gone));
+        }
+        let lock = ServiceLock::take(self.fs.clone(), &menu.name)?;
+        let targets = Targets::of(&*self.fs, &menu.path, &menu.name, &settings);
+        let own_files = targets.own_files();
+        let place = open(&PlaceOrder { menu: &menu, own_files: &own_files })?;
+        let mode = match place.room() {
+            Room::Many => Mode::Worktrees,
+            Room::One => Mode::InPlace,
+        };
+        let floor = floor::Floor::new(
+            self,
+            Arc::new(menu),
+            settings,
+            set,
+            journal,
+            lock,
+            targets,
+            &*place,
+            mode,
+            options,
+            follower,
+        )?;
+        floor.serve()
+    }
+}
+
+impl Kitchen<'_> {
+    /// Makes the place of the work: worktrees of the branch, or the workspace itself without git, a commit, a branch, or
+    /// where worktrees are off.
+    ///
+    /// # Errors
+    /// Fails if the branch cannot be worked on.
+    pub fn open_place(&self, order: &PlaceOrder<'_>) -> Result<Box<dyn Workplace>, PlaceError> {
+        let settings = order.settings();
+        let in_place = || Box::new(InPlace::new(self.fs.clone(), order.own_files.to_vec()));
+        let Some(branch) = order.branch().filter(|_| settings.worktrees == Switch::On) else {
+            return Ok(in_place());
+        };
+        let is_inside = matches!(self.fs.resolve(&settings.worktree_path, None), Ok(Location::Inside(_)));
+        let outside = order.menu.policy.policy().map(|policy| &policy.outside_paths);
+        let is_listed = |path: &String| Path::new(&settings.worktree_path).starts_with(path);
+        if !is_inside && !outside.is_some_and(|paths| paths.values().any(is_listed)) {
+            let message =
+                "`worktree.path` lies outside of the workspace, and [paths] outside does not list it";
+            return Err(PlaceError::Nowhere(message.to_owned()));
+        }
+        let options = GitOptions {
+            branch: branch.to_owned(),
+            worktrees: settings.worktree_path.clone(),
+            copy: settings.worktree_copy.clone(),
+            link: settings.worktree_link.clone(),
+            commits: match settings.integrate {
+                Integrate::Squash => Commits::Squash,
+                Integrate::Keep => Commits::Keep,
+            },
+            default_branch: Some(settings.default_branch.clone()).filter(|branch| !branch.is_empty()),
+            own_files: order.own_files.to_vec(),
+        };
+        match GitPlace::open(self.fs.root(), self.environment, options)? {
+            Ok(place) => Ok(Box::new(place)),
+            Err(why) => {
+                tracing::info!(?why, "tasks are worked on in place");
+                Ok(in_place())
+            }
+        }
+    }
+}
+
+/// What the place of the work is made from.
+pub struct PlaceOrder<'a> {
+    menu: &'a Menu,
+    /// Files of the workspace that Brigade itself writes.
+    pub own_files: &'a [String],
+}
+
+impl PlaceOrder<'_> {
+    /// Returns the branch that the PRD names.
+    pub fn branch(&self) -> Option<&str> {
+        self.menu.prd.branch_name.as_deref()
+    }
+
+    /// Returns the settings.
+    pub fn settings(&self) -> &brigade_kitchen::config::Settings {
+        &self.menu.settings
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,334 @@
+//! Decisions while a service runs: who is asked, in which order, and what follows.
+//!
+//! A person at the terminal is asked first, then a supervisor by its command file, and in walkaway the executive. What
+//! nobody answers waits in the journal, where another command can answer it at any time.
+
+use std::thread::Scope;
+use std::time::{Duration, Instant};
+
+use brigade_core::json::from_json;
+use brigade_core::{Dialect, Json};
+use brigade_fs::RelPath;
+use brigade_kitchen::Tier;
+use brigade_kitchen::config::PhaseAction;
+use brigade_kitchen::life::{
+    Answer, AnsweredBy, Decision, DecisionId, DecisionKind, Record, walkaway_answer,
+};
+use brigade_kitchen::prd::Task;
+use brigade_kitchen::service::Outcome;
+use brigade_kitchen::show::Event;
+use brigade_kitchen::signal::{Decided, PhaseStatus, Scoped};
+use serde::Deserialize;
+
+use super::ServeError;
+use super::floor::{About, Floor, Message, Stop, What, json};
+use super::job::{Read, Told};
+use crate::projections::configured;
+
+/// The largest command file.
+const MAX_COMMAND: u64 = 64 << 10;
+
+/// A command of a supervisor.
+#[derive(Debug, Deserialize)]
+struct Command {
+    decision: DecisionId,
+    action: String,
+    #[serde(default)]
+    reason: Option<String>,
+    #[serde(default)]
+    guidance: Option<String>,
+}
+
+impl<'e> Floor<'e> {
+    fn waiting(&self) -> Vec<Decision> {
+        let is_served = |decision: &&Decision| {
+            let at = decision.task.as_ref().and_then(|task| self.menu.prd.graph().position(task));
+            decision.task.is_none() || at.is_some_and(|at| self.set.has(at))
+        };
+        self.journal.life().waiting().filter(is_served).cloned().collect()
+    }
+
+    fn command_file(&self) -> Option<RelPath> {
+        let prefix = self.settings.supervisor_prd_scoped.then_some(&self.menu.name);
+        configured(&*self.host.fs, &self.settings.supervisor_cmd_file, prefix)
+    }
+
+    /// Returns whether a supervisor may still answer a decision.
+    fn waits_for_supervisor(&self, decision: &Decision) -> bool {
+        let most = self.settings.supervisor_cmd_timeout;
+        let since = self.asked_at.get(&decision.id).map_or(Duration::ZERO, Instant::elapsed);
+        self.command_file().is_some() && (most == 0 || since < Duration::from_secs(most))
+    }
+
+    fn is_for_executive(&self, decision: &Decision) -> bool {
+        self.settings.walkaway_mode
+            && match decision.about {
+                DecisionKind::Failure => true,
+                DecisionKind::Scope => self.settings.walkaway_scope_decisions,
+                DecisionKind::Manual | DecisionKind::Verdict | DecisionKind::Phase | DecisionKind::Gate => {
+                    false
+                }
+            }
+    }
+
+    /// Returns whether a decision that waits will be answered without another command.
+    pub(super) fn will_be_answered(&self) -> bool {
+        self.waiting().iter().any(|decision| {
+            let is_new = !self.deciding.contains(&decision.id);
+            (is_new && (self.follower.can_ask() || self.is_for_executive(decision)))
+                || self.waits_for_supervisor(decision)
+        })
+    }
+
+    /// Has decisions answered, and does what answers say about the service.
+    pub(super) fn answer_decisions<'scope>(
+        &mut self,
+        scope: &'scope Scope<'scope, '_>,
+    ) -> Result<(), ServeError>
+    where
+        'e: 'scope,
+    {
+        if self.progress().aborted && self.stop.is_none() {
+            let (outcome, reason) = (Outcome::Aborted, "somebody said that it ends".to_owned());
+            self.stop = Some(Stop { outcome, reason, checks_go_on: false });
+            self.busy.values().for_each(|busy| busy.watch.interrupt());
+        }
+        let skips = self.journal.life().skips_in_a_row;
+        if self.settings.walkaway_mode && self.settings.walkaway_max_skips <= skips {
+            self.pause(format!("{skips} tasks in a row were skipped without a person"), true);
+        }
+        if self.stop.is_some() {
+            return Ok(());
+        }
+        self.look_at_command_file()?;
+        for decision in self.waiting() {
+            self.asked_at.entry(decision.id.clone()).or_insert_with(Instant::now);
+            if self.deciding.contains(&decision.id) {
+                continue;
+            }
+            let at = decision.task.as_ref().and_then(|task| self.menu.prd.graph().position(task));
+            if self.follower.can_ask() {
+                self.deciding.insert(decision.id.clone());
+                let (follower, sender) = (self.follower, self.sender());
+                scope.spawn(move || {
+                    let answer = follower.ask(&decision);
+                    let _ = sender.send(Message::Asked { id: decision.id, answer });
+                });
+            } else if !self.waits_for_supervisor(&decision)
+                && self.is_for_executive(&decision)
+                && let Some(at) = at
+                && !self.busy.contains_key(&About::Task(at))
+            {
+                self.deciding.insert(decision.id.clone());
+                self.let_executive_answer(scope, at, &decision)?;
+            }
+        }
+        self.review_phase(scope)
+    }
+
+    fn let_executive_answer<'scope>(
+        &mut self,
+        scope: &'scope Scope<'scope, '_>,
+        at: usize,
+        decision: &Decision,
+    ) -> Result<(), ServeError>
+    where
+        'e: 'scope,
+    {
+        let task = self.menu.prd.tasks[at].clone();
+        let life = self.journal.life().task(&task.id);
+        let dependents =
+            self.menu.prd.graph().behind([at].into_iter()).iter().filter(|behind| **behind).count();
+        let (is_scope, question) = (decision.about == DecisionKind::Scope, decision.context.clone());
+        self.spawn(scope, About::Task(at), Tier::Executive, What::Decision, move |shift, watch| {
+            let told = if is_scope {
+                shift.scope(&task, &question, watch)
+            } else {
+                shift.decide(&task, &life, dependents, watch)
+            };
+            (None, told)
+        })
+    }
+
+    /// The answer of a person at the terminal.
+    pub(super) fn asked(&mut self, id: &DecisionId, answer: Option<Answer>) -> Result<(), ServeError> {
+        match answer {
+            Some(answer) => self.answer(id, answer).map(drop),
+            // It stays open, and is asked nobody else.
+            None => Ok(()),
+        }
+    }
+
+    /// Records an answer, if the decision still waits and it fits. Returns whether it did.
+    fn answer(&mut self, id: &DecisionId, answer: Answer) -> Result<bool, ServeError> {
+        let redactor = self.host.redactor();
+        let masked = |text: Option<String>| text.map(|text| redactor.redact_str(&text));
+        let answer = Answer { reason: masked(answer.reason), guidance: masked(answer.guidance), ..answer };
+        let fits = self
+            .journal
+            .life()
+            .waiting()
+            .any(|decision| decision.id == *id && decision.accepts(&answer.choice).is_ok());
+        if fits {
+            self.record(vec![Record::DecisionAnswered { id: id.clone(), answer }])?;
+        }
+        Ok(fits)
+    }
+
+    fn decision_about(&self, task: &Task) -> Option<DecisionId> {
+        self.journal.life().decision_of(&task.id).map(|decision| decision.id.clone())
+    }
+
+    /// The executive decided what follows a failure.
+    pub(super) fn decided(&mut self, task: &Task, read: Read<Decided>) -> Result<(), ServeError> {
+        if read.interrupted {
+            return Ok(());
+        }
+        let Some(id) = self.decision_about(task) else { return Ok(()) };
+        let own = self.journal.life().task(&task.id);
+        let answer = walkaway_answer(read.verdict, &own, &self.settings);
+        self.answer(&id, answer).map(drop)
+    }
+
+    /// The executive answered what belongs to a task. Without a clear answer, a person is waited for.
+    pub(super) fn scoped(&mut self, task: &Task, read: Read<Scoped>) -> Result<(), ServeError> {
+        let (Some(id), Some(scoped)) = (self.decision_about(task), read.verdict) else { return Ok(()) };
+        let redactor = self.host.redactor();
+        let question = self.journal.life().task(&task.id).question.unwrap_or_default();
+        let decision = redactor.redact_str(&scoped.answer);
+        let rationale = redactor.redact_str(&scoped.reason.unwrap_or_default());
+        let decided = Record::ScopeDecided {
+            task: task.id.clone(),
+            question,
+            decision: decision.clone(),
+            rationale: rationale.clone(),
+            by_person: false,
+        };
+        let answer = Answer {
+            choice: decision,
+            by: AnsweredBy::Executive,
+            reason: Some(rationale).filter(|reason| !reason.is_empty()),
+            guidance: None,
+            is_clear: true,
+        };
+        self.record(vec![decided, Record::DecisionAnswered { id, answer }])
+    }
+
+    /// Takes a command of a supervisor, once. What does not fit is set aside, and nothing else happens.
+    fn look_at_command_file(&mut self) -> Result<(), ServeError> {
+        let Some(path) = self.command_file() else { return Ok(()) };
+        let interval = Duration::from_secs(self.settings.supervisor_cmd_poll_interval);
+        if self.command_looked.is_some_and(|looked| looked.elapsed() < interval) {
+            return Ok(());
+        }
+        self.command_looked = Some(Instant::now());
+        let bytes = match self.host.fs.read(&path, MAX_COMMAND) {
+            Ok(bytes) => bytes,
+            Err(error) if error.is_not_found() => return Ok(()),
+            Err(error) => return self.refuse_command(&path, &error.to_string()),
+        };
+        let command = Json::parse_bytes(&bytes, Dialect::Strict).ok();
+        let Some(command) = command.and_then(|json| from_json::<Command>(&json).ok()) else {
+            return self.refuse_command(&path, "it is no command");
+        };
+        let answer = Answer {
+            choice: command.action,
+            by: AnsweredBy::Supervisor,
+            reason: command.reason,
+            guidance: command.guidance,
+            is_clear: true,
+        };
+        // Taken before it is recorded: a crash between the two loses a command and repeats none.
+        let is_waiting = self
+            .waiting()
+            .iter()
+            .any(|decision| decision.id == command.decision && decision.accepts(&answer.choice).is_ok());
+        if !is_waiting {
+            return self
+                .refuse_command(&path, "no such decision waits, or the action is not one of its choices");
+        }
+        self.set_command_aside(&path, "done")?;
+        self.answer(&command.decision, answer).map(drop)
+    }
+
+    fn set_command_aside(&self, path: &RelPath, word: &str) -> Result<(), ServeError> {
+        let aside = path.parent().join(&format!("{}.{word}", path.name()));
+        self.host.fs.rename(path, &aside.expect("a file name with a suffix is a file name"))?;
+        Ok(())
+    }
+
+    fn refuse_command(&mut self, path: &RelPath, reason: &str) -> Result<(), ServeError> {
+        self.set_command_aside(path, "refused")?;
+        self.event(Event::CommandRefused { reason: reason.to_owned() });
+        Ok(())
+    }
+
+    /// Lets the executive review the PRD when enough tasks are done.
+    fn review_phase<'scope>(&mut self, scope: &'scope Scope<'scope, '_>) -> Result<(), ServeError>
+    where
+        'e: 'scope,
+    {
+        let life = self.journal.life();
+        let is_due = self.settings.phase_review_enabled
+            && self.settings.phase_review_after <= life.done_since_phase_review
+            && !self.busy.contains_key(&About::Prd);
+        if !is_due {
+            return Ok(());
+        }
+        let row = |task: &Task| {
+            let stage = match life.outcome(&task.id) {
+                Some(outcome) => json(&outcome).as_str().unwrap_or_default().to_owned(),
+                None => "open".to_owned(),
+            };
+            format!("{} ({stage}): {}", task.id, task.title)
+        };
+        let state: Vec<String> = self.menu.prd.tasks.iter().map(row).collect();
+        let state = state.join("\n");
+        self.spawn(scope, About::Prd, Tier::Executive, What::Decision, move |shift, watch| {
+            (None, shift.phase(&state, watch))
+        })
+    }
+
+    /// The executive reviewed the PRD.
+    pub(super) fn prd_told(&mut self, told: Told) -> Result<(), ServeError> {
+        let read = match told {
+            Told::Phase(read) => read,
+            Told::Fault(fault) => {
+                self.pause(fault.to_string(), true);
+                return Ok(());
+            }
+            _ => return Ok(()),
+        };
+        if read.interrupted {
+            return Ok(());
+        }
+        let redactor = self.host.redactor();
+        let (status, content, remediation) = match &read.verdict {
+            Some(phased) => (Some(phased.status), phased.content.clone(), phased.remediation.len()),
+            None => (None, "the review gave no clear verdict".to_owned(), 0),
+        };
+        let word = status.map_or_else(
+            || "unclear".to_owned(),
+            |status| json(&status).as_str().unwrap_or_default().to_owned(),
+        );
+        let content = redactor.redact_str(&content);
+        let completed =
+            self.menu.prd.tasks.iter().filter(|task| self.journal.life().is_done(&task.id)).count();
+        let total = self.menu.prd.tasks.len() as u64;
+        let completed = completed as u64;
+        self.record(vec![Record::PhaseReview { completed, total, status: word, content: content.clone() }])?;
+        let is_bad = matches!(status, None | Some(PhaseStatus::NeedsAttention));
+        match self.settings.phase_review_action {
+            PhaseAction::Continue => Ok(()),
+            PhaseAction::Pause if is_bad => self.ask_about(None, DecisionKind::Phase, content),
+            PhaseAction::Remediate if is_bad || 0 < remediation => {
+                let context =
+                    format!("{content}\n{remediation} tasks were proposed; add those that fit to the PRD");
+                self.ask_about(None, DecisionKind::Phase, context)?;
+                self.pause("a review of the PRD asks for changes", true);
+                Ok(())
+            }
+            PhaseAction::Pause | PhaseAction::Remediate => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,693 @@
+//! A running service: what it knows, and its loop.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::{self, Scope};
+use std::time::{Duration, Instant};
+
+use brigade_core::json::to_json;
+use brigade_core::{Fingerprint, Json, Timestamp};
+use brigade_kitchen::config::Settings;
+use brigade_kitchen::life::{
+    Answer, Budget, DecisionId, Limits, Record, RunSet, Spent, Stage, Step, Workplace as Mode, budget, next,
+    progress, select,
+};
+use brigade_kitchen::service::{Outcome, ServiceReport};
+use brigade_kitchen::show::{Event, EventLine, View, slow, worker_log};
+use brigade_kitchen::{TaskId, Tier};
+use brigade_process::random_bytes;
+
+use super::job::{CheckStep, Hold, Shift, Told, Work};
+use super::menu::{Menu, Stamps};
+use super::{Follower, RunningRow, ServeError, ServiceOptions};
+use crate::journal::PrdJournal;
+use crate::kitchen::Kitchen;
+use crate::lock::ServiceLock;
+use crate::projections::{Projections, Targets, configured, foreign_state};
+use crate::receipts::Receipts;
+use crate::run::{Host, Watch};
+use crate::workplace::Workplace;
+
+/// The longest time between two looks at what does not say that it changed.
+const TICK: Duration = Duration::from_secs(1);
+
+/// How long a detached thread waits for a request before it looks whether the service has ended.
+const SIGNAL_SLICE: Duration = Duration::from_secs(5);
+
+/// What something that runs is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum About {
+    Task(usize),
+    Prd,
+}
+
+/// Something that runs.
+pub(super) struct Busy {
+    pub(super) watch: Arc<Watch>,
+    pub(super) what: What,
+    tier: Tier,
+    slow_said: bool,
+    stall_said: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum What {
+    Attempt,
+    Check(CheckStep),
+    Decision,
+}
+
+/// What reaches the loop.
+pub(super) enum Message {
+    Told { about: About, hold: Option<Box<Hold>>, told: Told },
+    Asked { id: DecisionId, answer: Option<Answer> },
+    Cancelled,
+}
+
+/// Why a service ends before nothing can go on.
+#[derive(Clone, Debug)]
+pub(super) struct Stop {
+    pub(super) outcome: Outcome,
+    pub(super) reason: String,
+    /// Whether what was claimed is still checked.
+    pub(super) checks_go_on: bool,
+}
+
+/// A running service.
+pub(super) struct Floor<'e> {
+    kitchen: &'e Kitchen<'e>,
+    pub(super) host: Arc<Host>,
+    pub(super) menu: Arc<Menu>,
+    pub(super) settings: Arc<Settings>,
+    pub(super) set: RunSet,
+    pub(super) journal: PrdJournal,
+    lock: ServiceLock,
+    pub(super) projections: Projections,
+    pub(super) workplace: &'e dyn Workplace,
+    pub(super) mode: Mode,
+    options: &'e ServiceOptions,
+    pub(super) follower: &'e dyn Follower,
+    approved: Option<Fingerprint>,
+    service: String,
+    pub(super) begun: Instant,
+    pub(super) spent_before: Spent,
+    pub(super) busy: HashMap<About, Busy>,
+    pub(super) holds: HashMap<usize, Hold>,
+    /// Decisions that are being answered, or that nothing here answers any more.
+    pub(super) deciding: HashSet<DecisionId>,
+    pub(super) asked_at: HashMap<DecisionId, Instant>,
+    pub(super) command_looked: Option<Instant>,
+    pub(super) stop: Option<Stop>,
+    stamps: Stamps,
+    /// The bytes of the PRD as they were read, or written by this service.
+    prd_bytes: Fingerprint,
+    passed: Vec<TaskId>,
+    limit_waits: BTreeMap<Tier, u32>,
+    activity_at: Instant,
+    sender: Sender<Message>,
+    receiver: Option<Receiver<Message>>,
+}
+
+impl<'e> Floor<'e> {
+    #[allow(clippy::too_many_arguments, reason = "each is read once, by the only caller")]
+    pub(super) fn new(
+        kitchen: &'e Kitchen<'e>,
+        menu: Arc<Menu>,
+        settings: Settings,
+        set: RunSet,
+        journal: PrdJournal,
+        lock: ServiceLock,
+        targets: Targets,
+        workplace: &'e dyn Workplace,
+        mode: Mode,
+        options: &'e ServiceOptions,
+        follower: &'e dyn Follower,
+    ) -> Result<Floor<'e>, ServeError> {
+        let secrets = brigade_facts::bound_values(kitchen.environment, &menu.policy);
+        let host = Arc::new(Host::new(
+            kitchen.fs.clone(),
+            kitchen.clock.clone(),
+            kitchen.environment.clone(),
+            secrets,
+        ));
+        let offset = options.local_offset_minutes;
+        let projections = Projections::new(
+            kitchen.fs.clone(),
+            menu.name.clone(),
+            targets,
+            host.redactor(),
+            offset,
+            settings.learnings_max,
+        );
+        let random: String = random_bytes::<4>()?.iter().map(|byte| format!("{byte:02x}")).collect();
+        let (sender, receiver) = channel();
+        Ok(Floor {
+            service: format!("service-{}-{random}", journal.now().compact()),
+            spent_before: journal.life().spent.clone(),
+            approved: Some(menu.fingerprint),
+            stamps: menu.stamps.clone(),
+            prd_bytes: menu.bytes,
+            settings: Arc::new(settings),
+            begun: Instant::now(),
+            busy: HashMap::new(),
+            holds: HashMap::new(),
+            deciding: HashSet::new(),
+            asked_at: HashMap::new(),
+            command_looked: None,
+            stop: None,
+            passed: Vec::new(),
+            limit_waits: BTreeMap::new(),
+            activity_at: Instant::now(),
+            receiver: Some(receiver),
+            sender,
+            kitchen,
+            host,
+            menu,
+            set,
+            journal,
+            lock,
+            projections,
+            workplace,
+            mode,
+            options,
+            follower,
+        })
+    }
+
+    /// Serves until all is done, or nothing can go on.
+    pub(super) fn serve(mut self) -> Result<ServiceReport, ServeError> {
+        let is_over = Arc::new(AtomicBool::new(false));
+        self.listen(&is_over);
+        let served = self.begin_service().and_then(|()| {
+            thread::scope(|scope| {
+                let worked = self.work(scope);
+                if worked.is_err() {
+                    // What cannot be recorded must not go on.
+                    self.busy.values().for_each(|busy| {
+                        busy.watch.interrupt();
+                        busy.watch.interrupt();
+                    });
+                }
+                worked
+            })
+        });
+        is_over.store(true, Ordering::SeqCst);
+        served?;
+        self.end_service()
+    }
+
+    /// Passes on a request to end.
+    fn listen(&self, is_over: &Arc<AtomicBool>) {
+        let Some(cancel) = self.options.cancel.clone() else { return };
+        let (sender, is_over) = (self.sender.clone(), is_over.clone());
+        thread::spawn(move || {
+            let mut seen = 0;
+            while !is_over.load(Ordering::SeqCst) {
+                cancel.wait(if seen == 0 { SIGNAL_SLICE } else { Duration::from_millis(100) });
+                let requests = cancel.requests();
+                if seen < requests {
+                    seen = requests;
+                    if sender.send(Message::Cancelled).is_err() {
+                        return;
+                    }
+                }
+                if 1 < seen {
+                    return;
+                }
+                if seen == 1 {
+                    // The descriptor stays readable, so a second request is looked for at intervals.
+                    thread::sleep(Duration::from_millis(100));
+                }
+            }
+        });
+    }
+
+    fn begin_service(&mut self) -> Result<(), ServeError> {
+        Receipts::new(&*self.host.fs).mend(&*self.host.clock)?;
+        let mut records = Vec::new();
+        let life = self.journal.life();
+        if life.service.is_none()
+            && life.history.adopted.is_none()
+            && let Some(state) = foreign_state(&*self.host.fs, &self.menu.path, &self.menu.name)
+        {
+            records.push(Record::Adopted { state });
+        }
+        let running: Vec<TaskId> = life
+            .tasks
+            .iter()
+            .filter(|(_, own)| matches!(own.stage, Stage::Attempting { .. }))
+            .map(|(task, _)| task.clone())
+            .collect();
+        if !running.is_empty() {
+            // Their keepers ended with the service that made them.
+            records.push(Record::Interrupted { tasks: running });
+        }
+        let total = (0..self.menu.prd.tasks.len()).filter(|at| self.set.has(*at)).count() as u64;
+        records.push(Record::ServiceStarted {
+            service: self.service.clone(),
+            process: self.process(),
+            walkaway: self.settings.walkaway_mode,
+            branch: self.workplace.branch().map(str::to_owned),
+            total,
+        });
+        self.record(records)
+    }
+
+    pub(super) fn process(&self) -> Json {
+        Json::from(self.lock.process().to_string())
+    }
+
+    fn end_service(mut self) -> Result<ServiceReport, ServeError> {
+        let running: Vec<TaskId> = self
+            .journal
+            .life()
+            .tasks
+            .iter()
+            .filter(|(_, own)| matches!(own.stage, Stage::Attempting { .. }))
+            .map(|(task, _)| task.clone())
+            .collect();
+        if !running.is_empty() {
+            self.record(vec![Record::Interrupted { tasks: running }])?;
+        }
+        let progress = self.progress();
+        let (outcome, reason) = match &self.stop {
+            Some(stop) if stop.outcome != Outcome::Paused || progress.outcome() != Outcome::Complete => {
+                (stop.outcome, Some(stop.reason.clone()))
+            }
+            _ => {
+                let outcome = progress.outcome();
+                let waiting = progress.waiting.len();
+                (outcome, (outcome == Outcome::Paused).then(|| format!("{waiting} decisions wait")))
+            }
+        };
+        let ended = Record::ServiceEnded { service: self.service.clone(), outcome, reason: reason.clone() };
+        self.record(vec![ended])?;
+        Ok(self.report(&progress, outcome, reason))
+    }
+
+    pub(super) fn progress(&self) -> brigade_kitchen::life::Progress {
+        progress(&self.menu.prd, self.journal.life(), &self.settings, &self.set, self.mode)
+    }
+
+    /// Appends records, and then writes what follows from them.
+    pub(super) fn record(&mut self, records: Vec<Record>) -> Result<(), ServeError> {
+        let lines = self.journal.append_all(records)?;
+        self.project(&lines);
+        Ok(())
+    }
+
+    fn project(&mut self, lines: &[brigade_kitchen::life::Line]) {
+        let Floor { journal, menu, settings, projections, .. } = self;
+        let view = View {
+            prd: &menu.prd,
+            name: &menu.name,
+            path: menu.path.as_str(),
+            life: journal.life(),
+            settings,
+            workplace: self.mode,
+            fingerprint: Some(menu.fingerprint),
+            running: true,
+            limits: Limits::of(settings, ceiling(menu)),
+            now: journal.now(),
+        };
+        projections.after(&view, lines);
+        for line in lines {
+            self.follower.recorded(line, journal.life());
+        }
+        // Our own change of the PRD is no reason to read it again; that of somebody else before it is one.
+        if let Some((before, after)) = projections.passes(&menu.prd, journal.life(), &mut self.passed)
+            && before == self.prd_bytes
+        {
+            self.prd_bytes = after;
+            self.stamps.of_prd(self.kitchen, &self.menu.path);
+        }
+    }
+
+    /// Writes an event that no record has.
+    pub(super) fn event(&mut self, event: Event) {
+        let line = EventLine {
+            ts: self.journal.now(),
+            prd: self.menu.name.prefix().to_owned(),
+            seq: self.journal.life().seq,
+            event,
+        };
+        self.projections.event(&line);
+    }
+
+    pub(super) fn pause(&mut self, reason: impl Into<String>, checks_go_on: bool) {
+        if self.stop.is_none() {
+            let reason = self.host.redactor().redact_str(&reason.into());
+            self.stop = Some(Stop { outcome: Outcome::Paused, reason, checks_go_on });
+        }
+    }
+
+    fn work<'scope>(&mut self, scope: &'scope Scope<'scope, '_>) -> Result<(), ServeError>
+    where
+        'e: 'scope,
+    {
+        let receiver = self.receiver.take().expect("the loop runs once");
+        loop {
+            if self.journal.refresh()? {
+                self.project(&[]);
+            }
+            self.move_tasks(scope)?;
+            self.answer_decisions(scope)?;
+            self.begin_attempts(scope)?;
+            if self.is_over() {
+                return Ok(());
+            }
+            match receiver.recv_timeout(self.patience()) {
+                Ok(message) => {
+                    self.take(message)?;
+                    while let Ok(message) = receiver.try_recv() {
+                        self.take(message)?;
+                    }
+                }
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+            }
+            self.tick();
+        }
+    }
+
+    /// Returns how long the loop may sleep. A message wakes it at once.
+    fn patience(&self) -> Duration {
+        TICK
+    }
+
+    fn is_over(&self) -> bool {
+        if !self.busy.is_empty() {
+            return false;
+        }
+        if let Some(stop) = &self.stop {
+            return !stop.checks_go_on || !self.has_checks();
+        }
+        self.progress().is_at_end() && !self.will_be_answered()
+    }
+
+    /// Returns whether a claim is still to be checked.
+    fn has_checks(&self) -> bool {
+        let life = self.journal.life();
+        let is_check = |task: &brigade_kitchen::prd::Task| {
+            matches!(
+                next(task, life, &self.settings, self.mode),
+                Step::Verify { .. } | Step::Scan | Step::Test | Step::Review | Step::Commit | Step::Integrate
+            )
+        };
+        self.menu.prd.tasks.iter().enumerate().any(|(at, task)| self.set.has(at) && is_check(task))
+    }
+
+    pub(super) fn shift(&self) -> Shift<'e> {
+        Shift {
+            host: self.host.clone(),
+            menu: self.menu.clone(),
+            settings: self.settings.clone(),
+            workplace: self.workplace,
+            approved: self.approved,
+            offset: self.options.local_offset_minutes,
+            learnings: Arc::new(self.projections.learnings()),
+        }
+    }
+
+    /// Starts a job in a thread of its own.
+    pub(super) fn spawn<'scope>(
+        &mut self,
+        scope: &'scope Scope<'scope, '_>,
+        about: About,
+        tier: Tier,
+        what: What,
+        job: impl FnOnce(&Shift<'e>, &Watch) -> (Option<Hold>, Told) + Send + 'scope,
+    ) -> Result<(), ServeError>
+    where
+        'e: 'scope,
+    {
+        let watch = Arc::new(Watch::new()?);
+        let (shift, sender, followed) = (self.shift(), self.sender.clone(), watch.clone());
+        self.busy.insert(about, Busy { watch, what, tier, slow_said: false, stall_said: false });
+        scope.spawn(move || {
+            let (hold, told) = job(&shift, &followed);
+            // The loop outlives its jobs.
+            let _ = sender.send(Message::Told { about, hold: hold.map(Box::new), told });
+        });
+        Ok(())
+    }
+
+    pub(super) fn sender(&self) -> Sender<Message> {
+        self.sender.clone()
+    }
+
+    /// Chooses the tasks whose attempts begin now.
+    fn begin_attempts<'scope>(&mut self, scope: &'scope Scope<'scope, '_>) -> Result<(), ServeError>
+    where
+        'e: 'scope,
+    {
+        if self.stop.is_some() {
+            return Ok(());
+        }
+        let now = self.journal.now();
+        let choose = |floor: &Floor<'e>| {
+            select(&floor.menu.prd, floor.journal.life(), &floor.settings, &floor.set, floor.mode, now)
+        };
+        if choose(self).is_empty() {
+            self.check_limits(now);
+            return Ok(());
+        }
+        self.reload()?;
+        self.check_budgets()?;
+        if self.stop.is_some() {
+            return Ok(());
+        }
+        for begin in choose(self) {
+            if self.busy.contains_key(&About::Task(begin.task)) || self.stop.is_some() {
+                continue;
+            }
+            self.begin_attempt(scope, begin.task, begin.tier, begin.number)?;
+        }
+        Ok(())
+    }
+
+    fn begin_attempt<'scope>(
+        &mut self,
+        scope: &'scope Scope<'scope, '_>,
+        at: usize,
+        tier: Tier,
+        number: u64,
+    ) -> Result<(), ServeError>
+    where
+        'e: 'scope,
+    {
+        let task = self.menu.prd.tasks[at].clone();
+        let (place, begun) = match self.workplace.begin(&self.shift().task_name(&task)) {
+            Ok(found) => found,
+            Err(error) => {
+                self.pause(format!("{}: {error}", self.menu.name.shown(&task.id)), true);
+                return Ok(());
+            }
+        };
+        let run = self.host.new_run()?;
+        let own = self.journal.life().task(&task.id);
+        let base = place.base.as_ref().map(ToString::to_string);
+        let mut records = Vec::new();
+        if own.started_at.is_none() || own.base != base || own.worktree != place.worktree {
+            let (task, worktree) = (task.id.clone(), place.worktree.clone());
+            records.push(Record::TaskStarted { task, tier, base, worktree });
+        }
+        records.push(Record::AttemptStarted {
+            task: task.id.clone(),
+            run: run.clone(),
+            tier,
+            attempt: number,
+            process: self.process(),
+        });
+        self.record(records)?;
+        let named_log = self.named_log(&task.id, tier);
+        let work = Work { place, begun, tier, number, run, named_log };
+        self.spawn(scope, About::Task(at), tier, What::Attempt, move |shift, watch| {
+            shift.attempt(&task, &own, work, watch)
+        })
+    }
+
+    /// Returns a free name for the log of an attempt, if such logs are on.
+    fn named_log(&self, task: &TaskId, tier: Tier) -> Option<brigade_fs::RelPath> {
+        let folder = configured(&*self.host.fs, &self.settings.worker_log_dir, None)?;
+        (1..1000).find_map(|number| {
+            let name = worker_log(&self.menu.name, task, tier, self.journal.now(), number);
+            let path = folder.join(&name).ok()?;
+            (!self.host.fs.exists(&path).unwrap_or(true)).then_some(path)
+        })
+    }
+
+    /// Pauses if nothing can go on but by waiting for a provider for too long.
+    fn check_limits(&mut self, now: Timestamp) {
+        let most = self.settings.limit_wait_max;
+        let late = self.journal.life().limits.iter().find(|(_, until)| most < until.since(now).as_secs());
+        if let Some((tier, until)) = late
+            && self.busy.is_empty()
+        {
+            let reason = format!("the limit of the provider of the {tier} tier holds until {until}");
+            self.pause(reason, true);
+        }
+    }
+
+    /// Returns until when a tier waits: as its provider said, else with growing pauses.
+    pub(super) fn limit_until(&mut self, tier: Tier, said: Option<Timestamp>) -> Timestamp {
+        let now = self.journal.now();
+        let waits = self.limit_waits.entry(tier).or_default();
+        *waits += 1;
+        let seconds = (60_i64 << (*waits - 1).min(6)).min(3600);
+        let until = said.filter(|until| now < *until);
+        until.unwrap_or_else(|| Timestamp::from_unix_micros(now.unix_micros() + seconds * 1_000_000))
+    }
+
+    pub(super) fn limit_is_over(&mut self, tier: Tier) {
+        self.limit_waits.remove(&tier);
+    }
+
+    fn check_budgets(&mut self) -> Result<(), ServeError> {
+        let limits = Limits::of(&self.settings, ceiling(&self.menu));
+        let life = self.journal.life();
+        let mut records = Vec::new();
+        let mut reached = None;
+        for (what, state) in budget(&life.spent, &limits, &self.settings) {
+            let is_reached = state == Budget::Reached;
+            if is_reached {
+                reached = Some(what);
+            }
+            if life.budgets.get(what).is_none_or(|known| is_reached && !known) {
+                records.push(Record::Budget { what: what.to_owned(), reached: is_reached });
+            }
+        }
+        if !records.is_empty() {
+            self.record(records)?;
+        }
+        if let Some(what) = reached {
+            self.pause(format!("the budget `{what}` is used up"), true);
+        }
+        Ok(())
+    }
+
+    /// Reads settings and PRD again if their files changed. What a person has to approve pauses.
+    fn reload(&mut self) -> Result<(), ServeError> {
+        let stamps = Stamps::of(self.kitchen, &self.menu.path);
+        if stamps == self.stamps {
+            return Ok(());
+        }
+        let menu = match Menu::read(self.kitchen, &self.menu.path) {
+            Ok(menu) => menu,
+            Err(failure) => {
+                self.pause(format!("{failure}"), true);
+                return Ok(());
+            }
+        };
+        (self.stamps, self.prd_bytes) = (menu.stamps.clone(), menu.bytes);
+        let approved = self.journal.life().approval.as_ref().map(|approval| approval.fingerprint);
+        if approved != Some(menu.fingerprint) {
+            let reason = "what would be executed changed, and is not approved".to_owned();
+            self.event(Event::ApprovalChanged { reason: reason.clone() });
+            self.pause(reason, true);
+            return Ok(());
+        }
+        let settings = menu.settings.with_flags(&self.options.flags);
+        let keys: Vec<String> = brigade_kitchen::config::KEYS
+            .iter()
+            .filter(|key| settings.shown(key) != self.settings.shown(key))
+            .map(|key| key.toml.to_owned())
+            .collect();
+        let options = self.options;
+        match RunSet::of(
+            &menu.prd,
+            &options.only,
+            &options.skip,
+            options.from.as_deref(),
+            options.until.as_deref(),
+        ) {
+            Ok(set) => self.set = set,
+            Err(error) => {
+                self.pause(error.to_string(), true);
+                return Ok(());
+            }
+        }
+        self.approved = Some(menu.fingerprint);
+        (self.menu, self.settings) = (Arc::new(menu), Arc::new(settings));
+        if keys.is_empty() { Ok(()) } else { self.record(vec![Record::ConfigReloaded { keys }]) }
+    }
+
+    /// Looks at what runs: who is slow, who is silent, what people see.
+    fn tick(&mut self) {
+        let mut said: Vec<(Event, Option<String>)> = Vec::new();
+        let mut rows = Vec::new();
+        for (about, busy) in &mut self.busy {
+            let (About::Task(at), What::Attempt) = (about, &busy.what) else { continue };
+            let task = &self.menu.prd.tasks[*at].id;
+            let elapsed = busy.watch.elapsed().as_secs();
+            rows.push(RunningRow {
+                task: self.menu.name.shown(task),
+                tier: busy.tier,
+                seconds: elapsed,
+                last_line: busy.watch.last_line(),
+            });
+            if let Some(minutes) = self.settings.slow_after(busy.tier)
+                && !busy.slow_said
+                && minutes * 60 <= elapsed
+            {
+                busy.slow_said = true;
+                let event = Event::TaskSlow { task: task.clone(), elapsed, expected: minutes * 60 };
+                said.push((event, Some(slow(&self.menu.name, task, busy.tier, elapsed / 60, minutes))));
+            }
+            let (threshold, silent) = (self.settings.output_stall_threshold, busy.watch.silent().as_secs());
+            if 0 < threshold && threshold <= silent {
+                if !busy.stall_said {
+                    busy.stall_said = true;
+                    said.push((Event::OutputStall { task: task.clone(), silent }, None));
+                }
+                if self.settings.stall == brigade_kitchen::config::Stall::Kill {
+                    busy.watch.end_as_stalled();
+                }
+            } else {
+                busy.stall_said = false;
+            }
+        }
+        rows.sort_by(|a, b| a.task.cmp(&b.task));
+        self.follower.running(&rows);
+        for (event, note) in said {
+            self.event(event);
+            if let Some(note) = note {
+                self.projections.note(&note);
+            }
+        }
+        if Duration::from_secs(self.settings.activity_log_interval) <= self.activity_at.elapsed() {
+            self.activity_at = Instant::now();
+            let now = self.journal.now();
+            let running: Vec<(TaskId, Tier, u64)> = self
+                .busy
+                .iter()
+                .filter_map(|(about, busy)| match (about, &busy.what) {
+                    (About::Task(at), What::Attempt) => {
+                        let task = self.menu.prd.tasks[*at].id.clone();
+                        Some((task, busy.tier, busy.watch.elapsed().as_secs()))
+                    }
+                    _ => None,
+                })
+                .collect();
+            self.projections.working(now, &running);
+        }
+    }
+
+    pub(super) fn cancelled(&mut self) {
+        let outcome = Outcome::Interrupted;
+        let reason = "it was interrupted".to_owned();
+        self.stop = Some(Stop { outcome, reason, checks_go_on: false });
+        self.busy.values().for_each(|busy| busy.watch.interrupt());
+    }
+}
+
+/// The ceilings of the policy.
+fn ceiling(menu: &Menu) -> Limits {
+    Limits { cost_usd: menu.grants.max_cost_usd, minutes: menu.grants.max_minutes, attempts: None }
+}
+
+/// Writes a value that is serialized without fault as JSON.
+pub(super) fn json(value: &impl serde::Serialize) -> Json {
+    to_json(value).unwrap_or_default()
+}

@@ -1,0 +1,503 @@
+//! What threads of a service do: one step of one task each.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use brigade_core::{Fingerprint, RunId};
+use brigade_kitchen::adapter::Tokens;
+use brigade_kitchen::config::Settings;
+use brigade_kitchen::life::{CommandResult, TaskLife};
+use brigade_kitchen::prd::Task;
+use brigade_kitchen::prompt::{self, Context};
+use brigade_kitchen::signal::{
+    Decided, Ending, PhaseStatus, Phased, Reviewed, Role, Said, Scoped, decided, how_it_ends, phased,
+    reviewed, scoped,
+};
+use brigade_kitchen::{Command, Tier};
+
+use crate::attempt::{Attempt, Attempted, attempt};
+use crate::check::{Check, Checked, check};
+use crate::receipts::RunKind;
+use crate::run::{Host, NotStarted, Watch};
+use crate::service::menu::Menu;
+use crate::workplace::{
+    Begun, Changes, CommitId, Guard, Integration, Made, Place, PlaceError, TaskName, Workplace,
+};
+
+/// How many bytes of a change a reviewer is shown.
+const PATCH_LIMIT: usize = 64 << 10;
+
+/// How long a review or an answer about scope may take.
+const READER_TIMEOUT: Duration = Duration::from_secs(900);
+
+/// What every job needs.
+#[derive(Clone)]
+pub(crate) struct Shift<'e> {
+    pub(crate) host: Arc<Host>,
+    pub(crate) menu: Arc<Menu>,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) workplace: &'e dyn Workplace,
+    pub(crate) approved: Option<Fingerprint>,
+    pub(crate) offset: i32,
+    /// What earlier workers learned, the best first.
+    pub(crate) learnings: Arc<Vec<String>>,
+}
+
+/// What is known of the work on a task, besides its records. It can be found out again.
+#[derive(Clone)]
+pub(crate) struct Hold {
+    pub(crate) place: Place,
+    pub(crate) guard: Guard,
+    pub(crate) changes: Changes,
+    pub(crate) made: Option<Made>,
+    pub(crate) summary: Option<String>,
+    /// Commands and how they ended, for the review.
+    pub(crate) results: Vec<(String, String)>,
+}
+
+/// What an attempt told.
+pub(crate) struct AttemptTold {
+    pub(crate) ending: Ending,
+    pub(crate) said: Said,
+    pub(crate) seconds: f64,
+    pub(crate) cost_usd: Option<f64>,
+    pub(crate) tokens: Option<Tokens>,
+    /// Why it does not count, whatever it said.
+    pub(crate) spoiled: Option<String>,
+}
+
+/// A role of the executive, as it ended.
+pub(crate) struct Read<V> {
+    pub(crate) verdict: Option<V>,
+    pub(crate) seconds: f64,
+    pub(crate) cost_usd: Option<f64>,
+    pub(crate) interrupted: bool,
+}
+
+/// What a job told.
+pub(crate) enum Told {
+    Attempt(Box<AttemptTold>),
+    Command { is_test: bool, index: usize, command: String, checked: Checked },
+    Scanned(Vec<String>),
+    Reviewed(Read<Reviewed>),
+    Committed(Made),
+    Refused(String),
+    Integrated(Integration),
+    Decided(Read<Decided>),
+    Scoped(Read<Scoped>),
+    Phase(Read<Phased<PhaseStatus>>),
+    Fault(Fault),
+}
+
+/// Why a job could not do its step. Nothing is recorded of it but the reason.
+pub(crate) enum Fault {
+    Place(PlaceError),
+    NotStarted(NotStarted),
+    Missing(Tier),
+}
+
+impl From<PlaceError> for Fault {
+    fn from(error: PlaceError) -> Fault {
+        Fault::Place(error)
+    }
+}
+
+impl From<NotStarted> for Fault {
+    fn from(error: NotStarted) -> Fault {
+        Fault::NotStarted(error)
+    }
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Fault::Place(error) => error.fmt(f),
+            Fault::NotStarted(error) => error.fmt(f),
+            Fault::Missing(tier) => write!(f, "the program of the {tier} tier is not there"),
+        }
+    }
+}
+
+impl<'e> Shift<'e> {
+    pub(crate) fn task_name(&self, task: &Task) -> TaskName {
+        TaskName { prd: self.menu.name.clone(), task: task.id.clone(), title: task.title.clone() }
+    }
+
+    fn context<'a>(&'a self, tier: Tier, nonce: &'a str, related: &'a [String]) -> Context<'a> {
+        Context {
+            tier,
+            role_text: self.menu.role_text(tier),
+            prd: &self.menu.prd,
+            name: &self.menu.name,
+            nonce,
+            map: None,
+            learnings: if self.settings.knowledge_sharing { &self.learnings } else { &[] },
+            max_approaches: usize::try_from(self.settings.smart_retry_approach_history_max)
+                .unwrap_or(usize::MAX),
+            related,
+        }
+    }
+
+    fn closed(&self) -> Vec<PathBuf> {
+        self.menu.closed()
+    }
+
+    fn start(
+        &self,
+        what: Start<'_>,
+        watch: &Watch,
+        text: &dyn Fn(&Context<'_>) -> String,
+    ) -> Result<Attempted, Fault> {
+        let cook = self.menu.cook(what.tier).ok_or(Fault::Missing(what.tier))?;
+        let closed = self.closed();
+        let run = match what.run {
+            Some(run) => run.clone(),
+            None => self.host.new_run().map_err(NotStarted::from)?,
+        };
+        let ceiling = self.menu.grants.max_minutes.map(|minutes| Duration::from_secs_f64(minutes * 60.0));
+        let timeout = match (what.timeout, ceiling) {
+            (Some(timeout), Some(ceiling)) => Some(timeout.min(ceiling)),
+            (timeout, ceiling) => timeout.or(ceiling),
+        };
+        let root = self.host.fs.root();
+        let order = Attempt {
+            host: &self.host,
+            policy: &self.menu.policy,
+            approved: self.approved,
+            run: &run,
+            cook,
+            role: what.role,
+            prd: &self.menu.name,
+            task: what.task.map(|task| &task.id),
+            number: what.number,
+            timeout,
+            directory: what.place.map_or(root, |place| &place.folder),
+            own: what.place.and_then(|place| place.root.as_deref()),
+            closed: &closed,
+            max_log_bytes: self.settings.max_log_bytes.0,
+            named_log: what.named_log,
+            local_offset_minutes: self.offset,
+            watch,
+        };
+        Ok(attempt(&order, &|nonce| text(&self.context(what.tier, nonce, &[])))?)
+    }
+
+    /// Makes an attempt of a task in its place.
+    pub(crate) fn attempt(
+        &self,
+        task: &Task,
+        life: &TaskLife,
+        work: Work,
+        watch: &Watch,
+    ) -> (Option<Hold>, Told) {
+        match self.try_attempt(task, life, &work, watch) {
+            Ok((hold, told)) => (Some(hold), told),
+            Err(fault) => (None, Told::Fault(fault)),
+        }
+    }
+
+    fn try_attempt(
+        &self,
+        task: &Task,
+        life: &TaskLife,
+        work: &Work,
+        watch: &Watch,
+    ) -> Result<(Hold, Told), Fault> {
+        let place = &work.place;
+        let mut spoiled = None;
+        if let Some(setup) = self.settings.worktree_setup.as_ref().filter(|_| work.begun != Begun::Found)
+            && place.root.is_some()
+        {
+            let timeout = Duration::from_secs(self.settings.worktree_setup_timeout);
+            let checked = self.command(RunKind::Setup, task, setup, timeout, place, watch)?;
+            if checked.result != CommandResult::Passed {
+                spoiled = Some(format!("the setup of the worktree failed:\n{}", checked.output));
+            }
+        }
+        let guard = self.workplace.guard(place)?;
+        let attempted = match &spoiled {
+            Some(_) => None,
+            None => {
+                let what = Start {
+                    role: Role::Work,
+                    tier: work.tier,
+                    run: Some(&work.run),
+                    task: Some(task),
+                    number: work.number,
+                    timeout: self.settings.timeout(work.tier).map(Duration::from_secs),
+                    place: Some(place),
+                    named_log: work.named_log.clone(),
+                };
+                Some(self.start(what, watch, &|context| prompt::work(context, task, life))?)
+            }
+        };
+        let changes = match self.workplace.look(place, &guard) {
+            Ok(changes) => changes,
+            // What the attempt did to git makes it fail; git was not run.
+            Err(error @ (PlaceError::Tampered { .. } | PlaceError::Gone(_))) => {
+                spoiled = Some(error.to_string());
+                Changes::default()
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let hold = |summary| Hold {
+            place: place.clone(),
+            guard: guard.clone(),
+            changes: changes.clone(),
+            made: None,
+            summary,
+            results: Vec::new(),
+        };
+        let Some(attempted) = attempted else {
+            let told = AttemptTold {
+                ending: Ending::Interrupted,
+                said: Said::default(),
+                seconds: 0.0,
+                cost_usd: None,
+                tokens: None,
+                spoiled,
+            };
+            return Ok((hold(None), Told::Attempt(Box::new(told))));
+        };
+        let (ending, said) = how_it_ends(&attempted.evidence());
+        let told = AttemptTold {
+            ending,
+            seconds: attempted.seconds,
+            cost_usd: said.cost_usd.or(attempted.cost_usd),
+            tokens: said.tokens.or(attempted.tokens),
+            spoiled,
+            said,
+        };
+        Ok((hold(told.said.summary.clone()), Told::Attempt(Box::new(told))))
+    }
+
+    fn command(
+        &self,
+        kind: RunKind,
+        task: &Task,
+        command: &Command,
+        timeout: Duration,
+        place: &Place,
+        watch: &Watch,
+    ) -> Result<Checked, Fault> {
+        let closed = self.closed();
+        let effects = self.settings.verification_effects.as_deref();
+        Ok(check(&Check {
+            host: &self.host,
+            policy: &self.menu.policy,
+            approved: self.approved,
+            kind,
+            prd: &self.menu.name,
+            task: Some(&task.id),
+            command,
+            effects,
+            timeout,
+            directory: &place.folder,
+            own: place.root.as_deref(),
+            closed: &closed,
+            input: Vec::new(),
+            max_log_bytes: self.settings.max_log_bytes.0,
+            watch,
+        })?)
+    }
+
+    /// Finds out again what an attempt of an earlier service left.
+    fn held(&self, task: &Task, hold: Option<Hold>) -> Result<Hold, Fault> {
+        if let Some(hold) = hold {
+            return Ok(hold);
+        }
+        let (place, _) = self.workplace.begin(&self.task_name(task))?;
+        let guard = self.workplace.guard(&place)?;
+        let changes = self.workplace.look(&place, &guard)?;
+        Ok(Hold { place, guard, changes, made: None, summary: None, results: Vec::new() })
+    }
+
+    /// Does one step of checking a claim.
+    pub(crate) fn step(
+        &self,
+        task: &Task,
+        step: CheckStep,
+        hold: Option<Hold>,
+        run: &RunId,
+        watch: &Watch,
+    ) -> (Option<Hold>, Told) {
+        let mut hold = match self.held(task, hold) {
+            Ok(hold) => hold,
+            Err(fault) => return (None, Told::Fault(fault)),
+        };
+        match self.try_step(task, step, &mut hold, run, watch) {
+            Ok(told) => (Some(hold), told),
+            Err(fault) => (Some(hold), Told::Fault(fault)),
+        }
+    }
+
+    fn try_step(
+        &self,
+        task: &Task,
+        step: CheckStep,
+        hold: &mut Hold,
+        run: &RunId,
+        watch: &Watch,
+    ) -> Result<Told, Fault> {
+        match step {
+            CheckStep::Verify(index) => {
+                let Some(entry) = task.verification.get(index) else { return Ok(Told::Scanned(Vec::new())) };
+                let timeout = Duration::from_secs(self.settings.verification_timeout);
+                let command = &entry.command;
+                let checked =
+                    self.command(RunKind::Verification, task, command, timeout, &hold.place, watch)?;
+                hold.results.push((command.text().to_owned(), result_text(&checked)));
+                Ok(Told::Command { is_test: false, index, command: command.text().to_owned(), checked })
+            }
+            CheckStep::Test => {
+                let Some(command) = &self.settings.test_cmd else { return Ok(Told::Scanned(Vec::new())) };
+                let timeout = Duration::from_secs(self.settings.test_timeout);
+                let checked = self.command(RunKind::Test, task, command, timeout, &hold.place, watch)?;
+                hold.results.push((command.text().to_owned(), result_text(&checked)));
+                Ok(Told::Command { is_test: true, index: 0, command: command.text().to_owned(), checked })
+            }
+            CheckStep::Scan => {
+                Ok(Told::Scanned(hold.changes.markers.iter().map(ToString::to_string).collect()))
+            }
+            CheckStep::Review => {
+                let diff = self.workplace.patch(&hold.place, &hold.changes, PATCH_LIMIT)?;
+                let evidence = prompt::Evidence {
+                    diff: &diff,
+                    results: &hold.results,
+                    summary: hold.summary.as_deref(),
+                };
+                let what = Start::reader(Role::Review, Some(task), Some(&hold.place), READER_TIMEOUT);
+                let attempted =
+                    self.start(what, watch, &|context| prompt::review(context, task, &evidence))?;
+                let mut read = Read::of(&attempted, reviewed(&attempted.evidence()));
+                // A reviewer can change nothing, and what one changed would not be what was verified.
+                let after = self.workplace.look(&hold.place, &hold.guard);
+                if !matches!(&after, Ok(after) if after.tree == hold.changes.tree) {
+                    read.verdict = None;
+                }
+                Ok(Told::Reviewed(read))
+            }
+            CheckStep::Commit => match self.workplace.commit(&hold.place, &hold.changes, run) {
+                Ok(made) => {
+                    hold.made = Some(made.clone());
+                    Ok(Told::Committed(made))
+                }
+                Err(error @ (PlaceError::Nested(_) | PlaceError::Tampered { .. })) => {
+                    Ok(Told::Refused(error.to_string()))
+                }
+                Err(error) => Err(error.into()),
+            },
+            CheckStep::Integrate(commit) => {
+                // A service that was killed may have moved the branch already.
+                if hold.made.is_none() {
+                    let found = self.workplace.find_integrated(&self.task_name(task), run)?;
+                    if let Some(commit) = found {
+                        return Ok(Told::Integrated(Integration::Done(Some(commit))));
+                    }
+                }
+                let made = hold.made.clone();
+                let made = made.unwrap_or(Made { commit: CommitId::new(&commit), squashed: None });
+                let integration = self.workplace.integrate(&hold.place, &made)?;
+                if let Integration::Moved { place, changes } = &integration {
+                    (hold.place, hold.changes, hold.made) = ((**place).clone(), (**changes).clone(), None);
+                    hold.guard = self.workplace.guard(place)?;
+                    hold.results.clear();
+                }
+                Ok(Told::Integrated(integration))
+            }
+        }
+    }
+
+    /// Lets the executive decide what follows a failure.
+    pub(crate) fn decide(&self, task: &Task, life: &TaskLife, dependents: usize, watch: &Watch) -> Told {
+        let timeout = Duration::from_secs(self.settings.walkaway_decision_timeout);
+        let what = Start::reader(Role::Decide, Some(task), None, timeout);
+        match self.start(what, watch, &|context| prompt::decide(context, task, life, dependents)) {
+            Ok(attempted) => Told::Decided(Read::of(&attempted, decided(&attempted.evidence()))),
+            Err(fault) => Told::Fault(fault),
+        }
+    }
+
+    /// Lets the executive answer what belongs to a task.
+    pub(crate) fn scope(&self, task: &Task, question: &str, watch: &Watch) -> Told {
+        let timeout = Duration::from_secs(self.settings.walkaway_decision_timeout);
+        let what = Start::reader(Role::Scope, Some(task), None, timeout);
+        match self.start(what, watch, &|context| prompt::scope(context, task, question)) {
+            Ok(attempted) => Told::Scoped(Read::of(&attempted, scoped(&attempted.evidence()))),
+            Err(fault) => Told::Fault(fault),
+        }
+    }
+
+    /// Lets the executive review the PRD.
+    pub(crate) fn phase(&self, state: &str, watch: &Watch) -> Told {
+        let timeout = Duration::from_secs(self.settings.phase_review_timeout);
+        let what = Start::reader(Role::Phase, None, None, timeout);
+        match self.start(what, watch, &|context| prompt::phase(context, Role::Phase, state)) {
+            Ok(attempted) => Told::Phase(Read::of(&attempted, phased(&attempted.evidence()))),
+            Err(fault) => Told::Fault(fault),
+        }
+    }
+}
+
+/// A step of checking a claim.
+#[derive(Clone, Debug)]
+pub(crate) enum CheckStep {
+    Verify(usize),
+    Scan,
+    Test,
+    Review,
+    Commit,
+    Integrate(String),
+}
+
+/// An attempt to make.
+pub(crate) struct Work {
+    pub(crate) place: Place,
+    pub(crate) begun: Begun,
+    pub(crate) tier: Tier,
+    pub(crate) number: u64,
+    pub(crate) run: RunId,
+    pub(crate) named_log: Option<brigade_fs::RelPath>,
+}
+
+struct Start<'a> {
+    role: Role,
+    tier: Tier,
+    run: Option<&'a RunId>,
+    task: Option<&'a Task>,
+    number: u64,
+    timeout: Option<Duration>,
+    place: Option<&'a Place>,
+    named_log: Option<brigade_fs::RelPath>,
+}
+
+impl<'a> Start<'a> {
+    /// A role of the executive, which changes nothing.
+    fn reader(role: Role, task: Option<&'a Task>, place: Option<&'a Place>, timeout: Duration) -> Start<'a> {
+        let (tier, timeout) = (Tier::Executive, Some(timeout));
+        Start { role, tier, run: None, task, number: 1, timeout, place, named_log: None }
+    }
+}
+
+impl<V> Read<V> {
+    fn of(attempted: &Attempted, verdict: Option<V>) -> Read<V> {
+        Read {
+            verdict,
+            seconds: attempted.seconds,
+            cost_usd: attempted.cost_usd,
+            interrupted: attempted.exit == brigade_kitchen::signal::Exit::Interrupted,
+        }
+    }
+}
+
+fn result_text(checked: &Checked) -> String {
+    let how = match (checked.result, checked.exit_code) {
+        (CommandResult::Passed, _) => "it exited with 0".to_owned(),
+        (CommandResult::TimedOut, _) => "it was ended at its time limit".to_owned(),
+        (CommandResult::NotStarted, _) => "it could not be started".to_owned(),
+        (CommandResult::Failed, Some(code)) => format!("it exited with {code}"),
+        (CommandResult::Failed, None) => "it was ended by a signal".to_owned(),
+    };
+    format!("{how}\n{}", checked.output)
+}

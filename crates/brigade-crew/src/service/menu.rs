@@ -1,0 +1,156 @@
+//! What is served: a PRD, the settings, the workers and the policy, as they are now.
+
+use std::path::PathBuf;
+
+use brigade_core::{ErrorKind, Fingerprint, codes};
+use brigade_fs::RelPath;
+use brigade_kitchen::adapter::Wanted;
+use brigade_kitchen::config::Settings;
+use brigade_kitchen::life::{Life, RunSet, is_reviewed};
+use brigade_kitchen::prd::ValidPrd;
+use brigade_kitchen::prompt::role_file;
+use brigade_kitchen::{PrdName, Tier, route};
+use brigade_policy::{Failure, KitchenGrants, PolicyState};
+
+use crate::attempt::Cook;
+use crate::gather::{KITCHEN_TOML, PrdSearch, SHELL_CONFIGS, Worker};
+use crate::kitchen::{Kitchen, rel};
+
+/// What is served, read once between two tasks.
+pub(crate) struct Menu {
+    pub(crate) path: RelPath,
+    pub(crate) name: PrdName,
+    pub(crate) prd: ValidPrd,
+    /// The settings of the files and the PRD, without flags.
+    pub(crate) settings: Settings,
+    pub(crate) policy: PolicyState,
+    pub(crate) grants: KitchenGrants,
+    pub(crate) fingerprint: Fingerprint,
+    /// What the fingerprint is of.
+    pub(crate) items: std::collections::BTreeMap<String, String>,
+    cooks: Vec<(Tier, Option<Cook>)>,
+    role_texts: Vec<(&'static str, String)>,
+    workspace: PathBuf,
+    /// The state of its files when they were read.
+    pub(crate) stamps: Stamps,
+    /// The bytes of the PRD.
+    pub(crate) bytes: Fingerprint,
+}
+
+impl Menu {
+    pub(crate) fn read(kitchen: &Kitchen<'_>, path: &RelPath) -> Result<Menu, Failure> {
+        let stamps = Stamps::of(kitchen, path);
+        let configuration = kitchen.configuration()?;
+        let lints = configuration.config.settings.lints();
+        let file = kitchen.prd(&PrdSearch::At(path.clone()), lints)?;
+        let (path, name, bytes) = (file.path.clone(), file.name.clone(), file.reading.bytes);
+        let prd = file.valid()?;
+        let crew = kitchen.crew(&configuration, Some(&prd));
+        let refused = || {
+            let message = "the configuration or the policy refuses to start workers";
+            let failure = Failure::new(ErrorKind::Refused, message).coded(codes::KITCHEN_REFUSED);
+            failure.because(crew.refusals.iter().cloned())
+        };
+        let ready = crew.ready().ok_or_else(refused)?;
+        let execution = ready.execution(&prd);
+        let (fingerprint, items) = (execution.fingerprint(), execution.items());
+        let grants = crew.grants.clone().ok_or_else(refused)?;
+        let workspace = kitchen.fs.root().to_owned();
+        let cook = |worker: &Worker| {
+            let found = Some(Cook {
+                tier: worker.tier,
+                command: worker.command.argv().clone(),
+                adapter: worker.adapter.clone()?,
+                wanted: if crew.settings.skip_permissions { Wanted::Skip } else { Wanted::Narrow },
+                may_skip: grants.skip_permissions,
+                server: Some(crew.settings.opencode_server.clone()).filter(|server| !server.is_empty()),
+                env_labels: worker.env_labels.clone(),
+                program: Some(workspace.join(worker.program.as_ref()?)),
+                bytes: worker.bytes,
+            });
+            found
+        };
+        let cooks = crew.workers.iter().map(|worker| (worker.tier, cook(worker))).collect();
+        drop(ready);
+        Ok(Menu {
+            path,
+            name,
+            settings: crew.settings,
+            policy: configuration.policy,
+            grants,
+            fingerprint,
+            items,
+            cooks,
+            role_texts: crew.role_texts,
+            workspace,
+            prd,
+            stamps,
+            bytes,
+        })
+    }
+
+    /// Returns the worker of a tier; `None` if its program is not there.
+    pub(crate) fn cook(&self, tier: Tier) -> Option<&Cook> {
+        self.cooks.iter().find(|(of, _)| *of == tier).and_then(|(_, cook)| cook.as_ref())
+    }
+
+    pub(crate) fn role_text(&self, tier: Tier) -> Option<&str> {
+        let file = role_file(tier);
+        self.role_texts.iter().find(|(name, _)| *name == file).map(|(_, text)| text.as_str())
+    }
+
+    /// Returns the files that no worker may write in place: the PRD and its state.
+    pub(crate) fn closed(&self) -> Vec<PathBuf> {
+        let state = self.path.parent().join(&self.name.state_file());
+        let paths = [Some(self.path.clone()), state.ok()];
+        paths.into_iter().flatten().map(|path| self.workspace.join(path.as_path())).collect()
+    }
+}
+
+/// What tells whether files changed, without reading them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stamps {
+    configuration: Vec<Option<(u64, i64)>>,
+    prd: Option<(u64, i64)>,
+}
+
+impl Stamps {
+    /// Looks at the files. `prd` is the path of the PRD.
+    pub(crate) fn of(kitchen: &Kitchen<'_>, prd: &RelPath) -> Stamps {
+        let chef = Tier::ALL.map(|tier| format!("brigade/chef/{}", role_file(tier)));
+        let named = [SHELL_CONFIGS[0], SHELL_CONFIGS[1], KITCHEN_TOML, ".brigade/tools/policy.toml"];
+        let paths = named.into_iter().chain(chef.iter().map(String::as_str)).map(rel);
+        let configuration = paths.map(|path| stamp(kitchen, &path)).collect();
+        Stamps { configuration, prd: stamp(kitchen, prd) }
+    }
+
+    /// Takes the PRD as it is now for the one that was read.
+    pub(crate) fn of_prd(&mut self, kitchen: &Kitchen<'_>, prd: &RelPath) {
+        self.prd = stamp(kitchen, prd);
+    }
+}
+
+fn stamp(kitchen: &Kitchen<'_>, path: &RelPath) -> Option<(u64, i64)> {
+    let found = kitchen.fs.metadata(path).ok()?;
+    Some((found.len, found.modified.unix_micros()))
+}
+
+impl Menu {
+    /// Lists the tiers that a run set needs and whose programs are not there.
+    pub(crate) fn missing(&self, set: &RunSet, life: &Life, settings: &Settings) -> Vec<(Tier, String)> {
+        let open =
+            self.prd.tasks.iter().enumerate().filter(|(at, task)| set.has(*at) && !life.is_done(&task.id));
+        let mut needed: Vec<Tier> = Vec::new();
+        for (_, task) in open {
+            let own = life.tasks.get(&task.id).and_then(|own| own.tier);
+            let tier = own.unwrap_or_else(|| route(task).tier);
+            needed.push(tier);
+            needed.extend(is_reviewed(tier, settings).then_some(Tier::Executive));
+        }
+        needed.sort();
+        needed.dedup();
+        needed.retain(|tier| self.cook(*tier).is_none());
+        let named = |tier: Tier| (tier, settings.command(tier).argv().program().to_owned());
+        needed.into_iter().map(named).collect()
+    }
+}

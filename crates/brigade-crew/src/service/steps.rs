@@ -1,0 +1,325 @@
+//! What follows from what the records say, and from what jobs told.
+
+use std::thread::Scope;
+
+use brigade_kitchen::life::{
+    Ask, CommandResult, Decision, DecisionId, How, Record, ReviewResult, Stage, Step, TaskOutcome, is_ready,
+    judge, next,
+};
+use brigade_kitchen::prd::Task;
+use brigade_kitchen::signal::Ending;
+use brigade_kitchen::{Tier, config::Keep};
+use brigade_process::random_bytes;
+
+use super::ServeError;
+use super::floor::{About, Busy, Floor, Message, What};
+use super::job::{AttemptTold, CheckStep, Fault, Hold, Told};
+use crate::run::NotStarted;
+use crate::workplace::{Integration, PlaceError};
+
+impl<'e> Floor<'e> {
+    /// Does what needs no worker: escalates, ends and asks, and begins the next check of each claim.
+    pub(super) fn move_tasks<'scope>(&mut self, scope: &'scope Scope<'scope, '_>) -> Result<(), ServeError>
+    where
+        'e: 'scope,
+    {
+        for at in 0..self.menu.prd.tasks.len() {
+            while self.set.has(at)
+                && !self.busy.contains_key(&About::Task(at))
+                && self.move_task(scope, at)?
+            {}
+        }
+        Ok(())
+    }
+
+    /// Does one step of a task. Returns whether there may be another one at once.
+    fn move_task<'scope>(&mut self, scope: &'scope Scope<'scope, '_>, at: usize) -> Result<bool, ServeError>
+    where
+        'e: 'scope,
+    {
+        let (menu, settings) = (self.menu.clone(), self.settings.clone());
+        let task = &menu.prd.tasks[at];
+        let life = self.journal.life();
+        let is_begun = life.tasks.get(&task.id).is_some_and(|own| own.stage != Stage::Open);
+        if !is_begun && !is_ready(&menu.prd, life, at) {
+            return Ok(false);
+        }
+        if self.stop.as_ref().is_some_and(|stop| !stop.checks_go_on) {
+            return Ok(false);
+        }
+        let check = match next(task, life, &settings, self.mode) {
+            Step::Escalate { from, to, reason } => {
+                self.record(vec![Record::Escalated { task: task.id.clone(), from, to, reason }])?;
+                return Ok(true);
+            }
+            Step::End { outcome, reason, stuck, absorbed_by } => {
+                self.end_task(at, task, outcome, reason, stuck, absorbed_by)?;
+                return Ok(true);
+            }
+            Step::Ask(ask) => {
+                self.ask(task, ask)?;
+                return Ok(false);
+            }
+            Step::Verify { from } => CheckStep::Verify(from),
+            Step::Scan => CheckStep::Scan,
+            Step::Test => CheckStep::Test,
+            Step::Review => CheckStep::Review,
+            Step::Commit => CheckStep::Commit,
+            Step::Integrate => {
+                let Stage::Checking(checking) = &life.task(&task.id).stage else { return Ok(false) };
+                CheckStep::Integrate(checking.commit.clone().unwrap_or_default())
+            }
+            Step::Attempt { .. } | Step::Running | Step::Wait(_) | Step::Ended(_) => return Ok(false),
+        };
+        let Stage::Checking(checking) = life.task(&task.id).stage else { return Ok(false) };
+        let (task, step, hold) = (task.clone(), check.clone(), self.holds.remove(&at));
+        self.spawn(scope, About::Task(at), Tier::Executive, What::Check(check), move |shift, watch| {
+            shift.step(&task, step, hold, &checking.run, watch)
+        })?;
+        Ok(false)
+    }
+
+    fn end_task(
+        &mut self,
+        at: usize,
+        task: &Task,
+        outcome: TaskOutcome,
+        reason: Option<String>,
+        stuck: bool,
+        absorbed_by: Option<brigade_kitchen::TaskId>,
+    ) -> Result<(), ServeError> {
+        let mut records = Vec::new();
+        if let Some(absorbed_by) = absorbed_by {
+            records.push(Record::Absorbed { task: task.id.clone(), absorbed_by });
+        }
+        records.push(Record::TaskEnded { task: task.id.clone(), outcome, reason, stuck });
+        self.record(records)?;
+        if let Some(hold) = self.holds.remove(&at)
+            && outcome.is_done()
+            && self.settings.worktree_keep == Keep::Unfinished
+            && let Err(error) = self.workplace.finish(&hold.place)
+        {
+            tracing::warn!(%error, task = %task.id, "the folder of a task that is done stays");
+        }
+        Ok(())
+    }
+
+    pub(super) fn ask(&mut self, task: &Task, ask: Ask) -> Result<(), ServeError> {
+        let context = self.host.redactor().redact_str(&ask.context);
+        self.ask_about(Some(task.id.clone()), ask.about, context)
+    }
+
+    pub(super) fn ask_about(
+        &mut self,
+        task: Option<brigade_kitchen::TaskId>,
+        about: brigade_kitchen::life::DecisionKind,
+        context: String,
+    ) -> Result<(), ServeError> {
+        let id = DecisionId::of_random(random_bytes::<8>()?);
+        let decision = Decision { id, about, task, context, created_at: self.journal.now() };
+        self.record(vec![Record::DecisionAsked { decision }])
+    }
+
+    /// Takes a message.
+    pub(super) fn take(&mut self, message: Message) -> Result<(), ServeError> {
+        match message {
+            Message::Cancelled => {
+                self.cancelled();
+                Ok(())
+            }
+            Message::Asked { id, answer } => self.asked(&id, answer),
+            Message::Told { about, hold, told } => {
+                let busy = self.busy.remove(&about);
+                match about {
+                    About::Task(at) => self.told(at, busy, hold.map(|hold| *hold), told),
+                    About::Prd => self.prd_told(told),
+                }
+            }
+        }
+    }
+
+    fn told(
+        &mut self,
+        at: usize,
+        busy: Option<Busy>,
+        hold: Option<Hold>,
+        told: Told,
+    ) -> Result<(), ServeError> {
+        let task = self.menu.prd.tasks[at].clone();
+        let id = task.id.clone();
+        let stage = self.journal.life().task(&id).stage;
+        let changes = hold.as_ref().map(|hold| (!hold.changes.is_empty(), hold.changes.tree.clone()));
+        if let Some(hold) = hold {
+            self.holds.insert(at, hold);
+        }
+        let run = match &stage {
+            Stage::Attempting { run, .. } => Some(run.clone()),
+            Stage::Checking(checking) => Some(checking.run.clone()),
+            Stage::Open | Stage::Waiting(_) | Stage::Ended(_) => None,
+        };
+        let record = match (told, run) {
+            (Told::Attempt(told), Some(run)) => {
+                let (changed, tree) = changes.unwrap_or_default();
+                return self.attempt_told(&task, run, *told, changed, tree);
+            }
+            (Told::Command { checked, .. }, _) if checked.interrupted => return Ok(()),
+            (Told::Command { is_test, index, command, checked }, Some(run)) => {
+                let command = self.host.redactor().redact_str(&command);
+                let (result, exit_code, output) = (checked.result, checked.exit_code, checked.output);
+                let output = if result == CommandResult::Passed { String::new() } else { output };
+                if is_test {
+                    Record::Test { task: id, run, command, result, exit_code, output }
+                } else {
+                    let index = index as u64;
+                    Record::Verification { task: id, run, index, command, result, exit_code, output }
+                }
+            }
+            (Told::Scanned(found), Some(run)) => Record::Todo { task: id, run, found },
+            (Told::Reviewed(read), _) if read.interrupted => return Ok(()),
+            (Told::Reviewed(read), Some(run)) => {
+                let result = match &read.verdict {
+                    Some(reviewed) if reviewed.pass => ReviewResult::Pass,
+                    Some(_) => ReviewResult::Fail,
+                    None => ReviewResult::Unclear,
+                };
+                let reason = read.verdict.and_then(|reviewed| reviewed.reason);
+                let reason = reason.map(|reason| self.host.redactor().redact_str(&reason));
+                Record::Review {
+                    task: id,
+                    run,
+                    result,
+                    reason,
+                    seconds: read.seconds,
+                    cost_usd: read.cost_usd,
+                }
+            }
+            (Told::Committed(made), Some(run)) => {
+                let commit = made.commit.map(|commit| commit.to_string());
+                Record::Committed { task: id, run, commit, refused: None }
+            }
+            (Told::Refused(reason), Some(run)) => {
+                Record::Committed { task: id, run, commit: None, refused: Some(reason) }
+            }
+            (Told::Integrated(integration), Some(run)) => {
+                let (commit, conflict, moved) = match integration {
+                    Integration::Done(commit) => (commit.map(|commit| commit.to_string()), Vec::new(), false),
+                    Integration::Moved { .. } => (None, Vec::new(), true),
+                    Integration::Conflict(files) => (None, files, false),
+                };
+                Record::Integrated { task: id, run, commit, conflict, moved }
+            }
+            (Told::Decided(read), _) => return self.decided(&task, read),
+            (Told::Scoped(read), _) => return self.scoped(&task, read),
+            (Told::Fault(fault), run) => return self.fault(&task, busy, run, fault),
+            (
+                Told::Attempt(_)
+                | Told::Command { .. }
+                | Told::Scanned(_)
+                | Told::Reviewed(_)
+                | Told::Committed(_)
+                | Told::Refused(_)
+                | Told::Integrated(_)
+                | Told::Phase(_),
+                _,
+            ) => return Ok(()),
+        };
+        self.record(vec![record])
+    }
+
+    fn attempt_told(
+        &mut self,
+        task: &Task,
+        run: brigade_core::RunId,
+        told: AttemptTold,
+        changed: bool,
+        tree: String,
+    ) -> Result<(), ServeError> {
+        let AttemptTold { ending, said, seconds, cost_usd, tokens, spoiled } = told;
+        let redactor = self.host.redactor();
+        let masked = |text: Option<String>| text.map(|text| redactor.redact_str(&text));
+        let judged = judge(&ending, changed, task, self.journal.life(), &self.settings);
+        let tier = self.journal.life().task(&task.id).tier.unwrap_or(Tier::Line);
+        let (how, signal, reason) = match spoiled {
+            Some(reason) => (How::Iteration, None, Some(reason)),
+            None => (judged.how, judged.signal, judged.reason.or(said.reason)),
+        };
+        let until = match &ending {
+            Ending::Limit(limit) if how == How::Limit => Some(self.limit_until(tier, limit.until)),
+            _ => None,
+        };
+        let mut records = vec![Record::AttemptEnded {
+            task: task.id.clone(),
+            run,
+            how,
+            signal,
+            reason: masked(reason),
+            seconds,
+            cost_usd,
+            tokens,
+            changed,
+            tree: (!tree.is_empty()).then_some(tree),
+            approach: masked(said.approach),
+            until,
+        }];
+        match until {
+            Some(until) => records.push(Record::LimitWait { tier, until }),
+            None => self.limit_is_over(tier),
+        }
+        self.record(records)?;
+        self.projections.keep(&said.learnings, &said.backlog);
+        Ok(())
+    }
+
+    /// Something could not be done. What is the fault of the attempt is one of its failures; everything else pauses.
+    fn fault(
+        &mut self,
+        task: &Task,
+        busy: Option<Busy>,
+        run: Option<brigade_core::RunId>,
+        fault: Fault,
+    ) -> Result<(), ServeError> {
+        let text = self.host.redactor().redact_str(&fault.to_string());
+        let what = busy.map(|busy| busy.what);
+        let shown = self.menu.name.shown(&task.id);
+        match (what, run, &fault) {
+            (Some(What::Attempt), Some(run), _) => {
+                let is_its_own = matches!(fault, Fault::NotStarted(NotStarted::Command(_)));
+                let how = if is_its_own { How::Iteration } else { How::Interrupted };
+                self.record(vec![Record::AttemptEnded {
+                    task: task.id.clone(),
+                    run,
+                    how,
+                    signal: None,
+                    reason: Some(text.clone()),
+                    seconds: 0.0,
+                    cost_usd: None,
+                    tokens: None,
+                    changed: false,
+                    tree: None,
+                    approach: None,
+                    until: None,
+                }])?;
+                if !is_its_own {
+                    self.pause(format!("{shown}: {text}"), true);
+                }
+            }
+            (Some(What::Check(_)), Some(run), Fault::Place(error))
+                if matches!(
+                    error,
+                    PlaceError::Tampered { .. } | PlaceError::Gone(_) | PlaceError::Nested(_)
+                ) =>
+            {
+                let task = task.id.clone();
+                self.record(vec![Record::Committed { task, run, commit: None, refused: Some(text) }])?;
+            }
+            (Some(What::Check(CheckStep::Review)), Some(run), Fault::NotStarted(NotStarted::Command(_))) => {
+                let (task, result) = (task.id.clone(), ReviewResult::Unclear);
+                let reason = Some(text);
+                let review = Record::Review { task, run, result, reason, seconds: 0.0, cost_usd: None };
+                self.record(vec![review])?;
+            }
+            _ => self.pause(format!("{shown}: {text}"), false),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,564 @@
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "tests make workspaces and start themselves"
+)]
+
+mod branch;
+mod killed;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use brigade_core::SystemClock;
+use brigade_exec::HostEnvironment;
+use brigade_fs::{DiskFs, Fs};
+use brigade_kitchen::life::{AnsweredBy, Record, TaskOutcome};
+use brigade_kitchen::service::Outcome;
+use std::time::Duration;
+
+use super::*;
+use crate::receipts::{Receipts, RunKind};
+
+/// A workspace with a PRD and a worker that is a shell script.
+struct World {
+    folder: PathBuf,
+    environment: HostEnvironment,
+    _kept: Option<tempfile::TempDir>,
+}
+
+/// What every script begins with: `n` counts the starts of this role for this task, and the prompt is kept.
+const HEAD: &str = r#"#!/bin/sh
+D="$(dirname "$0")/../notes"
+f="$D/$BRIGADE_ROLE-$BRIGADE_TASK"
+n=$(cat "$f" 2>/dev/null || echo 0); n=$((n+1)); echo $n > "$f"
+cat > "$D/prompt-$BRIGADE_ROLE-$BRIGADE_TASK-$n"
+env > "$D/env-$BRIGADE_ROLE-$BRIGADE_TASK-$n"
+result() { printf '{"nonce":"%s",%s}' "$BRIGADE_NONCE" "$1" > "$BRIGADE_RESULT_FILE"; }
+done_() { echo "<promise>COMPLETE</promise>"; }
+"#;
+
+const CONFIG: &str = r#"worktrees = "off"
+review_enabled = false
+[tier.line]
+command = "TOOLS/worker.sh"
+[tier.sous]
+command = "TOOLS/worker.sh"
+[tier.executive]
+command = "TOOLS/worker.sh"
+"#;
+
+fn tasks(rows: &[(&str, &str, &[&str])]) -> String {
+    let row = |(id, verification, needs): &(&str, &str, &[&str])| {
+        let needs: Vec<String> = needs.iter().map(|need| format!("\"{need}\"")).collect();
+        format!(
+            r#"{{"id": "{id}", "title": "Write {id}", "acceptanceCriteria": ["it is there"], "complexity": "junior",
+             "verification": [{}], "dependsOn": [{}], "passes": false}}"#,
+            if verification.is_empty() {
+                String::new()
+            } else {
+                format!("{{\"type\": \"unit\", \"cmd\": \"{verification}\"}}")
+            },
+            needs.join(", ")
+        )
+    };
+    let rows: Vec<String> = rows.iter().map(row).collect();
+    format!("{{\"featureName\": \"F\", \"tasks\": [{}]}}", rows.join(",\n"))
+}
+
+impl World {
+    fn at(folder: &Path) -> World {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let environment = HostEnvironment::new([("PATH".into(), path), ("SECRET".into(), "x".into())]);
+        World { folder: folder.to_owned(), environment, _kept: None }
+    }
+
+    fn new(prd: &str, config: &str, script: &str) -> World {
+        let kept = tempfile::tempdir().unwrap();
+        let folder = kept.path().canonicalize().unwrap();
+        for name in ["work/brigade/tasks", "work/.brigade", "notes", "tools"] {
+            fs::create_dir_all(folder.join(name)).unwrap();
+        }
+        let mut world = World::at(&folder);
+        world._kept = Some(kept);
+        world.script(script);
+        fs::write(folder.join("work/brigade/tasks/prd-a.json"), prd).unwrap();
+        world.configure(config);
+        world
+    }
+
+    fn configure(&self, more: &str) {
+        let tools = self.folder.join("tools").display().to_string();
+        let config = format!("{more}\n{}", CONFIG.replace("TOOLS", &tools));
+        // A key of the text stands for that of the constant.
+        let keys: Vec<&str> =
+            more.lines().filter_map(|line| line.split_once(" = ").map(|(key, _)| key)).collect();
+        let mut kept = String::new();
+        for (number, line) in config.lines().enumerate() {
+            let key = line.split_once(" = ").map(|(key, _)| key);
+            let is_again = more.lines().count() <= number && key.is_some_and(|key| keys.contains(&key));
+            if !is_again {
+                kept.push_str(line);
+                kept.push('\n');
+            }
+        }
+        fs::write(self.folder.join("work/.brigade/kitchen.toml"), kept).unwrap();
+    }
+
+    fn script(&self, script: &str) {
+        let path = self.folder.join("tools/worker.sh");
+        fs::write(&path, format!("{HEAD}{script}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    fn fs(&self) -> Arc<dyn Fs> {
+        Arc::new(DiskFs::open(&self.folder.join("work")).unwrap())
+    }
+
+    fn kitchen(&self) -> Kitchen<'_> {
+        let lock_timeout = Duration::from_secs(60);
+        Kitchen { fs: self.fs(), clock: Arc::new(SystemClock), environment: &self.environment, lock_timeout }
+    }
+
+    fn prd(&self) -> RelPath {
+        "brigade/tasks/prd-a.json".parse().unwrap()
+    }
+
+    fn journal(&self) -> PrdJournal {
+        let name = "prd-a".parse().unwrap();
+        PrdJournal::open(self.fs(), &name, Arc::new(SystemClock), Duration::from_secs(60)).unwrap()
+    }
+
+    fn approve(&self) {
+        let menu = Menu::read(&self.kitchen(), &self.prd()).unwrap();
+        let (fingerprint, items) = (menu.fingerprint, menu.items.clone());
+        self.journal().append(Record::Approved { fingerprint, items, passed: vec![], by: None }).unwrap();
+    }
+
+    fn try_serve(
+        &self,
+        options: &ServiceOptions,
+        follower: &dyn Follower,
+    ) -> Result<ServiceReport, ServeError> {
+        let kitchen = self.kitchen();
+        kitchen.serve(&self.prd(), options, follower, &|order| kitchen.open_place(order))
+    }
+
+    #[track_caller]
+    fn serve(&self) -> ServiceReport {
+        self.try_serve(&ServiceOptions::default(), &Unfollowed).unwrap()
+    }
+
+    fn note(&self, name: &str) -> String {
+        fs::read_to_string(self.folder.join("notes").join(name)).unwrap_or_default()
+    }
+
+    fn starts(&self, role: &str, task: &str) -> u32 {
+        self.note(&format!("{role}-{task}")).trim().parse().unwrap_or(0)
+    }
+
+    fn life(&self) -> Life {
+        self.journal().life().clone()
+    }
+
+    fn outcome(&self, task: &str) -> Option<TaskOutcome> {
+        self.life().outcome(&task.parse().unwrap())
+    }
+
+    fn answer(&self, choice: &str) {
+        let mut journal = self.journal();
+        let id = journal.life().waiting().next().unwrap().id.clone();
+        let answer = Answer {
+            choice: choice.to_owned(),
+            by: AnsweredBy::Person,
+            reason: None,
+            guidance: Some("try harder".to_owned()),
+            is_clear: true,
+        };
+        journal.append(Record::DecisionAnswered { id, answer }).unwrap();
+    }
+
+    fn receipts(&self, wanted: RunKind) -> usize {
+        let fs = self.fs();
+        let receipts = Receipts::new(&*fs);
+        assert_eq!(receipts.verify().unwrap().1, []);
+        let entries = receipts.entries().unwrap();
+        let read = |run: &String| receipts.read(&run.parse().unwrap()).unwrap().unwrap();
+        entries.iter().filter(|entry| read(&entry.run_id).kind == wanted).count()
+    }
+}
+
+fn ids(report: &[brigade_kitchen::TaskId]) -> Vec<&str> {
+    report.iter().map(brigade_kitchen::TaskId::as_str).collect()
+}
+
+const WRITES: &str = "echo text > \"$BRIGADE_TASK.txt\"\ndone_";
+
+#[test]
+fn tasks_are_done_in_their_order_and_everything_is_written_after_the_journal() {
+    let prd = tasks(&[("b", "test -f b.txt", &["a"]), ("a", "test -f a.txt", &[])]);
+    let config = "supervisor_status_file = \"brigade/status.json\"\nsupervisor_events_file = \"brigade/events.jsonl\"\n\
+        activity_log = \"brigade/activity.log\"\nworker_log_dir = \"brigade/logs\"";
+    let script = format!("echo '<learning>use\ntabs</learning>'\n{WRITES}");
+    let world = World::new(&prd, config, &script);
+    world.approve();
+    let report = world.serve();
+    assert_eq!((report.outcome, report.done, report.total, report.attempts), (Outcome::Complete, 2, 2, 2));
+    assert_eq!(report.reason, None);
+    assert_eq!(ids(&report.completed), ["b", "a"]);
+    let read = |path: &str| fs::read_to_string(world.folder.join("work/brigade").join(path)).unwrap();
+    assert_eq!(read("tasks/prd-a.json"), prd.replace("\"passes\": false", "\"passes\": true"));
+    let state = read("tasks/prd-a.state.json");
+    assert!(state.contains("\"status\": \"complete\"") && state.contains("\"currentTask\": null"), "{state}");
+    assert_eq!(
+        read("status.json"),
+        "{\"done\":2,\"total\":2,\"current\":null,\"worker\":null,\"elapsed\":0,\"attention\":false}\n"
+    );
+    let events = read("events.jsonl");
+    let words: Vec<String> = events
+        .lines()
+        .map(|line| {
+            let json = brigade_core::Json::parse(line).unwrap();
+            json.get("event").and_then(brigade_core::Json::as_str).unwrap().to_owned()
+        })
+        .collect();
+    let of_task = ["task_start", "verification", "task_complete"];
+    assert_eq!(words, [&["service_start"][..], &of_task, &of_task, &["service_complete"]].concat());
+    assert!(read("activity.log").lines().all(|line| line.contains(": Line Cook completed (")));
+    assert_eq!(read("tasks/brigade-learnings.md"), "# Learnings\n\n- use\n  tabs\n");
+    assert!(world.note("prompt-work-b-1").contains("use\n  tabs"));
+    assert_eq!(fs::read_dir(world.folder.join("work/brigade/logs")).unwrap().count(), 2);
+    assert_eq!((world.receipts(RunKind::Attempt), world.receipts(RunKind::Verification)), (2, 2));
+    // Nothing is left to do, and nothing is done again.
+    assert_eq!((world.serve().attempts, world.starts("work", "a")), (0, 1));
+}
+
+#[test]
+fn a_worker_gets_a_clean_environment_and_its_prompt_not_as_an_argument() {
+    let script = format!(
+        "cat /proc/$$/cmdline > \"$D/argv\"\ntest -e \"$BRIGADE_RESULT_FILE\" || echo absent > \"$D/absent\"\n{WRITES}"
+    );
+    let world = World::new(&tasks(&[("a", "true", &[])]), "", &script);
+    world.approve();
+    assert_eq!(world.serve().outcome, Outcome::Complete);
+    let environment = world.note("env-work-a-1");
+    for line in
+        ["BRIGADE_ROLE=work", "BRIGADE_PRD=prd-a", "BRIGADE_TASK=a", "BRIGADE_TIER=line", "BRIGADE_ATTEMPT=1"]
+    {
+        assert!(environment.lines().any(|found| found == line), "{line}");
+    }
+    let nonce = environment.lines().find_map(|line| line.strip_prefix("BRIGADE_NONCE=")).unwrap();
+    assert!(nonce.len() == 32 && world.note("prompt-work-a-1").contains(nonce), "the prompt has the nonce");
+    assert!(!environment.contains("SECRET="));
+    assert!(!world.note("argv").contains("Write a"));
+    assert_eq!(world.note("absent"), "absent\n");
+    let prompt = environment.lines().find_map(|line| line.strip_prefix("BRIGADE_PROMPT_FILE=")).unwrap();
+    assert!(!Path::new(prompt).exists(), "it goes with the attempt");
+}
+
+#[test]
+fn what_failed_is_told_to_the_next_attempt() {
+    let script = "case $n in 1) echo x > a.txt;; 2) echo good > a.txt; echo 'HACK' >> a.txt;; *) echo good > a.txt;; esac\ndone_";
+    let world = World::new(&tasks(&[("a", "grep -q good a.txt", &[])]), "", script);
+    world.approve();
+    assert_eq!(world.serve().outcome, Outcome::Complete);
+    assert!(world.note("prompt-work-a-2").contains("PREVIOUS ATTEMPT: a verification command exited with 1"));
+    assert!(world.note("prompt-work-a-3").contains("a.txt:2: HACK"));
+    assert_eq!(world.starts("work", "a"), 3);
+}
+
+#[test]
+fn a_claim_counts_only_with_a_change_or_a_verification() {
+    let world = World::new(&tasks(&[("a", "", &[]), ("b", "true", &[])]), "max_iterations = 2", "done_");
+    world.approve();
+    let report = world.serve();
+    assert_eq!(
+        (world.outcome("a"), world.outcome("b")),
+        (Some(TaskOutcome::Failed), Some(TaskOutcome::AlreadyDone))
+    );
+    assert_eq!((report.outcome, report.decisions.len()), (Outcome::Paused, 1));
+    assert_eq!(report.reason.as_deref(), Some("1 decisions wait"));
+}
+
+#[test]
+fn the_executive_reviews_and_its_reason_is_told() {
+    let script = "if [ $BRIGADE_ROLE = review ]; then case $n in 1) echo hm;; 2) result '\"review\":\"fail\",\"reason\":\"no tests\"';; \
+        *) result '\"review\":\"pass\"';; esac; exit 0; fi\necho $n > a.txt\ndone_";
+    let world = World::new(&tasks(&[("a", "true", &[])]), "review_enabled = true", script);
+    world.approve();
+    assert_eq!(world.serve().outcome, Outcome::Complete);
+    assert!(world.note("prompt-work-a-2").contains("PREVIOUS ATTEMPT FAILED EXECUTIVE REVIEW: no tests"));
+    assert!(world.note("prompt-review-a-1").contains("a.txt"));
+    assert_eq!((world.starts("review", "a"), world.starts("work", "a")), (3, 2));
+    assert_eq!(world.receipts(RunKind::Review), 3);
+}
+
+#[test]
+fn a_review_that_is_unclear_twice_is_none() {
+    let script = "if [ $BRIGADE_ROLE = review ]; then echo 'looks <review>PASS</review> to me'; exit 0; fi\necho $n > a.txt\ndone_";
+    let world =
+        World::new(&tasks(&[("a", "true", &[])]), "review_enabled = true\nmax_iterations = 1", script);
+    world.approve();
+    assert_eq!(world.serve().outcome, Outcome::Paused);
+    assert_eq!((world.starts("review", "a"), world.outcome("a")), (2, Some(TaskOutcome::Failed)));
+}
+
+#[test]
+fn tiers_take_over_and_the_last_one_blocks() {
+    let world = World::new(
+        &tasks(&[("a", "true", &[]), ("b", "true", &["a"]), ("c", "true", &[])]),
+        "escalation_after = 2",
+        "echo $BRIGADE_TIER >> \"$D/tiers-$BRIGADE_TASK\"\n[ $BRIGADE_TASK = c ] && { echo x > c.txt; done_; exit 0; }\n\
+         [ $BRIGADE_TIER = line ] && exit 0\nexit 32",
+    );
+    world.approve();
+    let report = world.serve();
+    assert_eq!(world.note("tiers-a"), "line\nline\nsous\nexecutive\n");
+    assert_eq!((report.outcome, ids(&report.blocked)), (Outcome::Paused, vec!["a"]));
+    assert_eq!(ids(&report.completed), ["c"], "what does not depend on it is done");
+    assert_eq!(world.starts("work", "b"), 0);
+    assert!(world.note("prompt-work-a-4").contains("Why it is yours now"));
+    // Skipping unblocks nothing, and ends nothing else.
+    world.answer("skip");
+    let report = world.serve();
+    assert_eq!(
+        (report.outcome, ids(&report.skipped), ids(&report.unreachable)),
+        (Outcome::Incomplete, vec!["a"], vec!["b"])
+    );
+    assert_eq!((world.starts("work", "a"), world.starts("work", "b")), (4, 0));
+}
+
+#[test]
+fn a_retry_goes_on_at_the_tier_where_it_stood_with_the_guidance() {
+    let script =
+        "[ -e \"$D/good\" ] && { echo x > a.txt; echo $BRIGADE_TIER > \"$D/tier\"; done_; exit 0; }\nexit 32";
+    let world = World::new(&tasks(&[("a", "test -f a.txt", &[])]), "", script);
+    world.approve();
+    assert_eq!(world.serve().outcome, Outcome::Paused);
+    fs::write(world.folder.join("notes/good"), "").unwrap();
+    world.answer("retry");
+    assert_eq!(world.serve().outcome, Outcome::Complete);
+    assert_eq!(world.note("tier"), "executive\n");
+    assert!(world.note("prompt-work-a-4").contains("try harder"));
+}
+
+#[test]
+fn nothing_starts_that_nobody_approved_and_a_change_pauses() {
+    let world = World::new(&tasks(&[("a", "true", &[]), ("b", "true", &["a"])]), "", WRITES);
+    let refused = world.try_serve(&ServiceOptions::default(), &Unfollowed);
+    assert!(matches!(&refused, Err(ServeError::NotApproved { changes }) if changes.is_empty()));
+    world.approve();
+    // The worker itself edits what comes after it.
+    let edit = "sed -i 's/test -f nothing/x/; s/\"Write b\"/\"Write more\"/' brigade/tasks/prd-a.json";
+    world.script(&format!("{edit}\n{WRITES}"));
+    let report = world.serve();
+    assert_eq!((report.outcome, ids(&report.completed)), (Outcome::Paused, vec!["a"]));
+    assert!(report.reason.unwrap().contains("not approved"));
+    assert_eq!(world.starts("work", "b"), 0);
+    let refused = world.try_serve(&ServiceOptions::default(), &Unfollowed);
+    let Err(ServeError::NotApproved { changes }) = refused else { panic!() };
+    assert_eq!(changes[0].field, "task.b.title");
+}
+
+#[test]
+fn settings_are_read_again_between_tasks() {
+    let script =
+        format!("[ $BRIGADE_TASK = a ] && sed -i '1i max_iterations = 7' .brigade/kitchen.toml\n{WRITES}");
+    let world = World::new(&tasks(&[("a", "true", &[]), ("b", "true", &["a"])]), "", &script);
+    world.approve();
+    assert_eq!(world.serve().outcome, Outcome::Complete);
+    let text = fs::read_to_string(world.folder.join("work/.brigade/kitchen/prd-a/journal.jsonl")).unwrap();
+    assert!(text.contains("\"keys\":[\"max_iterations\"]"), "{text}");
+}
+
+#[test]
+fn in_walkaway_the_executive_decides() {
+    let script = "if [ $BRIGADE_ROLE = decide ]; then case $n in \
+        1) result '\"decision\":\"retry\",\"guidance\":\"use the other way\"';; *) result '\"decision\":\"skip\",\"reason\":\"useless\"';; \
+        esac; exit 0; fi\nexit 0";
+    let config = "walkaway_mode = true\nmax_iterations = 1";
+    let world = World::new(&tasks(&[("a", "true", &[]), ("b", "true", &["a"])]), config, script);
+    world.approve();
+    let report = world.serve();
+    assert_eq!((report.outcome, ids(&report.skipped)), (Outcome::Incomplete, vec!["a"]));
+    assert!(world.note("prompt-work-a-2").contains("use the other way"));
+    assert_eq!(
+        (world.starts("decide", "a"), world.starts("work", "a"), world.starts("work", "b")),
+        (2, 2, 0)
+    );
+    assert_eq!(world.receipts(RunKind::Decision), 2);
+}
+
+#[test]
+fn the_executive_answers_questions_about_scope() {
+    let script = "if [ $BRIGADE_ROLE = scope ]; then result '\"answer\":\"only the first\"'; exit 0; fi\n\
+        if [ $n = 1 ]; then result '\"signal\":\"question\",\"question\":\"both?\"'; exit 0; fi\necho x > a.txt\ndone_";
+    let world = World::new(&tasks(&[("a", "true", &[])]), "walkaway_mode = true", script);
+    world.approve();
+    assert_eq!(world.serve().outcome, Outcome::Complete);
+    let prompt = world.note("prompt-work-a-2");
+    assert!(prompt.contains("both?") && prompt.contains("only the first"), "{prompt}");
+    assert_eq!(world.life().history.scope_decisions.len(), 1);
+}
+
+#[test]
+fn a_supervisor_answers_by_its_file_and_anything_else_is_refused() {
+    let config = "max_iterations = 1\nsupervisor_cmd_file = \"brigade/cmd.json\"\nsupervisor_events_file = \"brigade/events.jsonl\"\n\
+        supervisor_cmd_poll_interval = 1\nsupervisor_cmd_timeout = 0";
+    let world =
+        World::new(&tasks(&[("a", "true", &[])]), config, "[ $n = 1 ] && exit 0\necho x > a.txt\ndone_");
+    world.approve();
+    /// Writes a wrong command when a decision is asked, and the right one when that was refused.
+    struct Supervisor<'w>(&'w World, Mutex<Option<String>>);
+    impl Follower for Supervisor<'_> {
+        fn recorded(&self, line: &Line, _: &Life) {
+            if let Record::DecisionAsked { decision } = &line.record {
+                *self.1.lock().unwrap() = Some(decision.id.to_string());
+                let path = self.0.folder.join("work/brigade/cmd.json");
+                fs::write(path, format!("{{\"decision\":\"{}\",\"action\":\"pass\"}}", decision.id)).unwrap();
+            }
+        }
+        fn running(&self, _: &[RunningRow]) {
+            let refused = self.0.folder.join("work/brigade/cmd.json.refused");
+            if let Some(id) = self.1.lock().unwrap().take_if(|_| refused.exists()) {
+                let path = self.0.folder.join("work/brigade/cmd.json");
+                fs::write(path, format!("{{\"decision\":\"{id}\",\"action\":\"retry\"}}")).unwrap();
+            }
+        }
+    }
+    let report = world.try_serve(&ServiceOptions::default(), &Supervisor(&world, Mutex::new(None))).unwrap();
+    assert_eq!(report.outcome, Outcome::Complete);
+    assert!(world.folder.join("work/brigade/cmd.json.done").exists());
+    let events = fs::read_to_string(world.folder.join("work/brigade/events.jsonl")).unwrap();
+    assert!(events.contains("\"command_refused\"") && events.contains("\"by\":\"supervisor\""), "{events}");
+}
+
+#[test]
+fn two_services_do_not_work_at_once() {
+    let world = World::new(&tasks(&[("a", "true", &[])]), "", WRITES);
+    world.approve();
+    struct Second<'w>(&'w World, Mutex<u32>);
+    impl Follower for Second<'_> {
+        fn recorded(&self, line: &Line, _: &Life) {
+            if matches!(line.record, Record::AttemptStarted { .. }) {
+                let refused = self.0.try_serve(&ServiceOptions::default(), &Unfollowed);
+                let Err(ServeError::Lock(ServiceLockError::Held(holder))) = refused else { panic!() };
+                assert_eq!(holder.process.unwrap().pid(), std::process::id());
+                *self.1.lock().unwrap() += 1;
+            }
+        }
+    }
+    let second = Second(&world, Mutex::new(0));
+    assert_eq!(world.try_serve(&ServiceOptions::default(), &second).unwrap().outcome, Outcome::Complete);
+    assert_eq!(second.1.into_inner().unwrap(), 1);
+}
+
+#[test]
+fn budgets_end_what_would_begin() {
+    let prd = tasks(&[("a", "true", &[]), ("b", "true", &[]), ("c", "true", &[])]);
+    let world = World::new(&prd, "budget.attempts = 2", WRITES);
+    world.approve();
+    let report = world.serve();
+    assert_eq!((report.outcome, report.done, report.attempts), (Outcome::Paused, 2, 2));
+    assert_eq!(report.reason.as_deref(), Some("the budget `attempts` is used up"));
+}
+
+#[test]
+fn only_some_tasks_are_served_when_that_is_asked() {
+    let world = World::new(&tasks(&[("a", "true", &[]), ("b", "true", &[])]), "", WRITES);
+    world.approve();
+    let options = ServiceOptions { only: vec!["b".to_owned()], ..ServiceOptions::default() };
+    let report = world.try_serve(&options, &Unfollowed).unwrap();
+    assert_eq!((report.outcome, report.total, ids(&report.completed)), (Outcome::Complete, 1, vec!["b"]));
+    assert_eq!(world.starts("work", "a"), 0);
+    let options = ServiceOptions { only: vec!["x".to_owned()], ..ServiceOptions::default() };
+    assert!(matches!(world.try_serve(&options, &Unfollowed), Err(ServeError::UnknownTasks(_))));
+}
+
+#[test]
+fn an_interrupt_ends_the_tree_and_is_recorded() {
+    let script = "sh -c 'trap \"\" TERM; echo $$ > \"$0/child\"; while :; do sleep 1; done' \"$D\" &\nwait\n";
+    let world = World::new(&tasks(&[("a", "true", &[])]), "", script);
+    world.approve();
+    let cancel = CancelToken::new().unwrap();
+    struct Cancels<'w>(&'w World, CancelToken);
+    impl Follower for Cancels<'_> {
+        fn running(&self, rows: &[RunningRow]) {
+            if !rows.is_empty() && !self.0.note("child").is_empty() {
+                self.1.cancel();
+            }
+        }
+    }
+    let options = ServiceOptions { cancel: Some(cancel.clone()), ..ServiceOptions::default() };
+    let report = world.try_serve(&options, &Cancels(&world, cancel)).unwrap();
+    assert_eq!((report.outcome, report.decisions.len()), (Outcome::Interrupted, 0));
+    let pid = world.note("child").trim().to_owned();
+    assert!(!Path::new(&format!("/proc/{pid}")).exists(), "a worker outlived the service");
+    let own = world.life().task(&"a".parse().unwrap());
+    assert!(own.interrupted && own.iterations == 0);
+    // It goes on by itself, and the worker knows why.
+    world.script(WRITES);
+    assert_eq!(world.serve().outcome, Outcome::Complete);
+    assert!(world.note("prompt-work-a-2").contains("was interrupted"));
+}
+
+#[test]
+fn time_limits_and_limits_of_providers_are_not_the_same() {
+    let world = World::new(
+        &tasks(&[("a", "true", &[])]),
+        "task_timeout_junior = 1\nescalation_to_exec = false",
+        "echo $BRIGADE_TIER >> \"$D/tiers\"\n[ $BRIGADE_TIER = line ] && exec sleep 60\necho x > a.txt\ndone_",
+    );
+    world.approve();
+    assert_eq!(world.serve().outcome, Outcome::Complete);
+    assert_eq!(world.note("tiers"), "line\nsous\n");
+
+    let adapter = "[[adapter]]\nid = \"worker\"\nprogram = \"worker.sh\"\nprompt = \"stdin\"\nanswer = \"text\"\n\
+        limit = ['limit reached until (?P<reset>[0-9]+)']\n";
+    let script = "if [ $n = 1 ]; then echo limit reached until $(($(date +%s) + 2)); exit 1; fi\necho x > a.txt\ndone_";
+    let world = World::new(&tasks(&[("a", "true", &[])]), "", script);
+    let path = world.folder.join("work/.brigade/kitchen.toml");
+    fs::write(&path, fs::read_to_string(&path).unwrap() + adapter).unwrap();
+    world.approve();
+    assert_eq!(world.serve().outcome, Outcome::Complete);
+    let own = world.life().task(&"a".parse().unwrap());
+    assert_eq!((own.attempts, own.iterations, own.failures), (2, 1, 0), "it is no failure of the task");
+}
+
+#[test]
+fn a_worker_that_is_not_there_is_named_before_anything_starts() {
+    let world = World::new(&tasks(&[("a", "true", &[])]), "", WRITES);
+    fs::remove_file(world.folder.join("tools/worker.sh")).unwrap();
+    world.approve();
+    let missing = world.try_serve(&ServiceOptions::default(), &Unfollowed).unwrap_err();
+    assert!(
+        missing.to_string().starts_with("not found: `") && missing.to_string().contains("of the line tier")
+    );
+    assert_eq!(world.life().service, None);
+}
+
+#[test]
+fn an_output_of_any_kind_ends_no_service_and_its_last_line_counts() {
+    let script = "head -c 300000 /dev/urandom\nyes x | head -c 2000000\necho\necho x > a.txt\nprintf '<promise>COMPLETE</promise>'";
+    let world = World::new(&tasks(&[("a", "true", &[])]), "max_log_bytes = 65536", script);
+    world.approve();
+    assert_eq!(world.serve().outcome, Outcome::Complete);
+    let runs = world.folder.join("work/.brigade/kitchen/runs");
+    let longest =
+        fs::read_dir(&runs).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len()).max().unwrap();
+    assert!(longest < 70_000, "{longest}");
+}
+
+#[test]
+fn a_stuck_task_is_stopped_early() {
+    let script = "echo same > a.txt\ndone_";
+    let world = World::new(&tasks(&[("a", "false", &[])]), "escalation_after = 50", script);
+    world.approve();
+    let report = world.serve();
+    assert_eq!((report.outcome, world.starts("work", "a")), (Outcome::Paused, 3));
+    assert!(world.life().task(&"a".parse().unwrap()).stuck);
+    assert_eq!(world.receipts(RunKind::Attempt), 3);
+}

@@ -1,0 +1,101 @@
+//! Tasks in worktrees, several at once, and their branch.
+
+use std::process::Command;
+
+use super::*;
+
+impl World {
+    fn git(&self, words: &[&str]) -> String {
+        let work = self.folder.join("work");
+        let mut git = Command::new("git");
+        git.args(["-c", "user.name=T", "-c", "user.email=t@example.com"]).args(words).current_dir(work);
+        git.env_clear().env("PATH", std::env::var_os("PATH").unwrap()).env("HOME", &self.folder);
+        let output = git.output().unwrap();
+        assert!(output.status.success(), "git {words:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    }
+
+    /// A repository with a commit, and a PRD that names a branch.
+    fn with_branch(prd: &str, config: &str, script: &str) -> World {
+        let prd = prd.replacen("{\"featureName\"", "{\"branchName\": \"feature/x\", \"featureName\"", 1);
+        let world = World::new(&prd, &format!("worktrees = \"on\"\n{config}"), script);
+        fs::write(world.folder.join("work/.gitignore"), ".brigade/\nbrigade/\n").unwrap();
+        fs::write(world.folder.join("work/shared.txt"), "first\n").unwrap();
+        world.git(&["init", "-q", "-b", "main"]);
+        world.git(&["add", "-A"]);
+        world.git(&["commit", "-qm", "first"]);
+        world.approve();
+        world
+    }
+}
+
+#[test]
+fn each_task_is_one_commit_of_the_branch_and_the_checkout_is_as_it_was() {
+    let prd = tasks(&[("a", "test -f a.txt", &[]), ("b", "test -f b.txt", &["a"])]);
+    let world = World::with_branch(&prd, "", &format!("pwd > \"$D/pwd-$BRIGADE_TASK\"\n{WRITES}"));
+    let report = world.serve();
+    assert_eq!((report.outcome, report.branch.as_deref()), (Outcome::Complete, Some("feature/x")));
+    assert_eq!(report.commit, Some(world.git(&["rev-parse", "feature/x"])));
+    let log = world.git(&["log", "--format=%s", "main..feature/x"]);
+    assert_eq!(log, "b: Write b\na: Write a");
+    let run = world.git(&["log", "-1", "--format=%(trailers:key=Brigade-Run,valueonly)", "feature/x"]);
+    assert!(run.starts_with("run-"));
+    assert_eq!(
+        (world.git(&["status", "--porcelain"]), world.git(&["branch", "--show-current"])),
+        (String::new(), "main".to_owned())
+    );
+    assert!(!world.folder.join("work/a.txt").exists());
+    assert!(world.note("pwd-a").contains("/.brigade/kitchen/worktrees/prd-a/a"));
+    assert!(
+        !world.folder.join("work/.brigade/kitchen/worktrees/prd-a/a").exists(),
+        "its work is in the branch"
+    );
+}
+
+#[test]
+fn tasks_run_at_once_and_are_verified_on_what_becomes_the_branch() {
+    // Each waits until the other one runs, too.
+    let script = "touch \"$D/here-$BRIGADE_TASK\"\nfor other in a b; do while [ ! -e \"$D/here-$other\" ]; do sleep 0.05; done; done\n\
+        echo $BRIGADE_TASK > \"$BRIGADE_TASK.txt\"\ndone_";
+    let prd = tasks(&[("a", "test -f a.txt", &[]), ("b", "test -f b.txt", &[])]);
+    let world = World::with_branch(&prd, "", script);
+    let report = world.serve();
+    assert_eq!((report.outcome, report.attempts), (Outcome::Complete, 2));
+    assert_eq!(world.git(&["ls-tree", "--name-only", "feature/x"]), ".gitignore\na.txt\nb.txt\nshared.txt");
+    // The second one was put on the commit of the first, and verified there again.
+    assert_eq!(world.receipts(RunKind::Verification), 3);
+}
+
+#[test]
+fn a_conflict_is_a_failed_attempt_with_its_files() {
+    let script = "if [ $n = 1 ]; then touch \"$D/here-$BRIGADE_TASK\"\n\
+        for other in a b; do while [ ! -e \"$D/here-$other\" ]; do sleep 0.05; done; done; fi\n\
+        echo $BRIGADE_TASK $n > shared.txt\ndone_";
+    let world = World::with_branch(&tasks(&[("a", "true", &[]), ("b", "true", &[])]), "", script);
+    let report = world.serve();
+    assert_eq!((report.outcome, report.attempts), (Outcome::Complete, 3));
+    let second = if world.starts("work", "a") == 2 { "a" } else { "b" };
+    assert!(world.note(&format!("prompt-work-{second}-2")).contains("shared.txt"));
+    assert_eq!(world.git(&["show", "feature/x:shared.txt"]), format!("{second} 2"));
+}
+
+#[test]
+fn tasks_of_the_same_exclusive_name_never_run_together() {
+    let script = "mkdir \"$D/alone\" || echo together > \"$D/together\"\nsleep 0.2\nrmdir \"$D/alone\"\n\
+        echo $BRIGADE_TASK > \"$BRIGADE_TASK.txt\"\ndone_";
+    let prd = tasks(&[("a", "true", &[]), ("b", "true", &[])])
+        .replace("\"passes\"", "\"exclusive\": \"db\", \"passes\"");
+    let world = World::with_branch(&prd, "", script);
+    assert_eq!(world.serve().outcome, Outcome::Complete);
+    assert_eq!(world.note("together"), "");
+}
+
+#[test]
+fn an_attempt_that_changes_the_settings_of_git_fails_and_is_told() {
+    let script = "if [ $n = 1 ]; then printf '[core]\\n\\thooksPath = /tmp/x\\n' >> \"$(git rev-parse --git-dir)/config\"; fi\n\
+        echo x > a.txt\ndone_";
+    let world = World::with_branch(&tasks(&[("a", "true", &[])]), "", script);
+    assert_eq!(world.serve().outcome, Outcome::Complete);
+    assert_eq!(world.starts("work", "a"), 2);
+    assert!(world.note("prompt-work-a-2").contains("settings or hooks of git were changed"));
+}

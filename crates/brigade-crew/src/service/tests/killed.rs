@@ -1,0 +1,71 @@
+//! A service that is killed at each of its records goes on where its journal ends.
+
+use std::process::Command;
+
+use super::*;
+
+/// Names the workspace for the process that is killed, and at which record it is.
+const WORLD: &str = "BRIGADE_TEST_WORLD";
+const AT: &str = "BRIGADE_TEST_KILL_AT";
+
+/// Ends the process at once when a record is acknowledged, as a kill does.
+struct Dies(u64);
+
+impl Follower for Dies {
+    fn recorded(&self, line: &Line, _: &Life) {
+        if line.seq == self.0 {
+            std::process::abort();
+        }
+    }
+}
+
+/// Is no test of its own: the process that [`a_service_that_is_killed_at_any_record_goes_on`] kills.
+#[test]
+fn serves_until_it_is_killed() {
+    let (Some(world), Some(at)) = (std::env::var_os(WORLD), std::env::var(AT).ok()) else { return };
+    let at = at.parse().unwrap();
+    let report = World::at(Path::new(&world)).try_serve(&ServiceOptions::default(), &Dies(at)).unwrap();
+    // Without a record of this number, it comes to its end.
+    assert_eq!(report.outcome, Outcome::Complete);
+}
+
+#[test]
+fn a_service_that_is_killed_at_any_record_goes_on() {
+    let prd = tasks(&[("a", "test -f a.txt", &[]), ("b", "test -f b.txt", &["a"])]);
+    let script = "if [ $BRIGADE_ROLE = review ]; then result '\"review\":\"pass\"'; exit 0; fi\necho x > \"$BRIGADE_TASK.txt\"\ndone_";
+    let config = "review_enabled = true\ntest_cmd = \"true\"";
+    let mut at = 2;
+    loop {
+        let world = World::new(&prd, config, script);
+        world.approve();
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        child.args(["--exact", "service::tests::killed::serves_until_it_is_killed", "--test-threads", "1"]);
+        child.env(WORLD, &world.folder).env(AT, at.to_string()).env("RUST_BACKTRACE", "0");
+        let ended = child.output().unwrap();
+        let was_killed = !ended.status.success();
+        let before = world.life();
+        let done = |life: &Life| -> Vec<String> {
+            let done = life.tasks.iter().filter(|(task, _)| life.is_done(task));
+            done.map(|(task, _)| task.to_string()).collect()
+        };
+        let (known, starts) = (done(&before), ["a", "b"].map(|task| world.starts("work", task)));
+        let report = world.serve();
+        assert_eq!(report.outcome, Outcome::Complete, "killed at {at}: {report:?}");
+        for (task, starts) in ["a", "b"].iter().zip(starts) {
+            let again = world.starts("work", task);
+            if known.contains(&(*task).to_owned()) {
+                assert_eq!(again, starts, "killed at {at}: {task} was done");
+            }
+            assert!((1..=2).contains(&again), "killed at {at}: {task} was started {again} times");
+        }
+        let attempts = world.receipts(RunKind::Attempt);
+        assert!((2..=3).contains(&attempts), "killed at {at}: {attempts}");
+        let prd = fs::read_to_string(world.folder.join("work/brigade/tasks/prd-a.json")).unwrap();
+        assert_eq!(prd.matches("\"passes\": true").count(), 2, "killed at {at}");
+        if !was_killed {
+            break;
+        }
+        at += 1;
+    }
+    assert!(12 < at, "every record of both tasks was the last one once: {at}");
+}
