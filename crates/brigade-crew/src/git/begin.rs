@@ -82,7 +82,14 @@ impl GitPlace {
         self.repository.check()?;
         let given = self.given(&dir)?;
         self.folders.write_settings(&self.repository, &dir, &given)?;
-        self.folders.restore_workers(&self.repository, &dir, &given)?;
+        match self.folders.workers_head(&dir)? {
+            Some(_) => self.folders.restore_workers(&self.repository, &dir, &given)?,
+            // Without a sound git directory of its own, the worker's git would find that of the workspace.
+            None => {
+                let base = super::attempt::base_of(place)?;
+                self.folders.make_workers(&self.repository, &dir, &self.options.branch, &base, &given)?;
+            }
+        }
         Ok(Guard(self.folders.seal(&dir)?.0.into_iter().collect()))
     }
 

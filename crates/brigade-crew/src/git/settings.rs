@@ -287,7 +287,14 @@ impl Seal {
         let absent = ABSENT.to_owned();
         let names: std::collections::BTreeSet<&String> = self.0.keys().chain(other.0.keys()).collect();
         let state = |seal: &Seal, name: &String| seal.0.get(name).unwrap_or(&absent).clone();
-        names.into_iter().filter(|name| state(self, name) != state(other, name)).cloned().collect()
+        let differ: Vec<&String> =
+            names.into_iter().filter(|name| state(self, name) != state(other, name)).collect();
+        // What is below something that is gone or another thing now is not named, too.
+        let is_above = |name: &str, above: &String| {
+            name.strip_prefix(above.as_str()).is_some_and(|rest| rest.starts_with('/'))
+        };
+        let outer = differ.iter().filter(|name| !differ.iter().any(|above| is_above(name, above)));
+        outer.map(|name| (*name).clone()).collect()
     }
 }
 

@@ -298,7 +298,10 @@ impl Folders {
         let worktree = self.inside.as_ref().and_then(|inside| inside.join(dir.tree.as_str()).ok());
         Place {
             name: name.clone(),
-            folder: dir.tree_path.join(OsStr::new(&repository.prefix)),
+            folder: match repository.prefix.trim_end_matches('/') {
+                "" => dir.tree_path.clone(),
+                prefix => dir.tree_path.join(prefix),
+            },
             worktree: worktree.map(|path| path.to_string()),
             root: Some(dir.tree_path.clone()),
             base: Some(base),

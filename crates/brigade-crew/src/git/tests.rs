@@ -6,6 +6,10 @@
     reason = "tests make repositories and look at them"
 )]
 
+mod cost;
+mod faults;
+mod hostile;
+mod landing;
 mod way;
 
 use std::ffi::OsString;

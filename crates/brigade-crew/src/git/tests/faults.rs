@@ -1,0 +1,200 @@
+//! Crashes, other hands in the repository, and states in which a task cannot go on.
+
+use super::*;
+
+fn remake(bench: &Bench) -> GitPlace {
+    bench.open()
+}
+
+#[test]
+fn without_a_repository_or_a_commit_there_is_no_worktree() {
+    let bench = Bench::new();
+    let empty = bench.folder.path().join("empty");
+    std::fs::create_dir(&empty).unwrap();
+    let open = |path: &Path, host: &HostEnvironment| {
+        GitPlace::open(path, host, bench.options.clone()).unwrap().err()
+    };
+    assert_eq!(open(&empty, &bench.host()), Some(WithoutGit::NoRepository));
+    git(&empty, &["init", "-q", "."]);
+    assert_eq!(open(&empty, &bench.host()), Some(WithoutGit::NoCommit));
+    assert_eq!(open(&empty, &HostEnvironment::new([])), Some(WithoutGit::NoProgram));
+    let bare = bench.folder.path().join("bare");
+    git(bench.folder.path(), &["init", "-q", "--bare", "bare"]);
+    assert_eq!(open(&bare, &bench.host()), Some(WithoutGit::NoRepository));
+    let mut named = Bench::new();
+    for branch in ["", "-f", "a..b", "a b", "HEAD", "a/.b", "x.lock", "a~1", "@{u}", "a\nb"] {
+        named.options.branch = branch.to_owned();
+        assert!(matches!(named.try_open(), Err(PlaceError::BranchName(_))), "{branch:?}");
+    }
+}
+
+#[test]
+fn a_rebase_in_the_middle_is_left_alone() {
+    let bench = Bench::new();
+    bench.git(&["checkout", "-qb", "feature/x"]);
+    bench.write("README.md", "theirs\n");
+    bench.git(&["commit", "-qam", "theirs"]);
+    bench.git(&["checkout", "-q", "main"]);
+    bench.write("README.md", "ours\n");
+    bench.git(&["commit", "-qam", "ours"]);
+    bench.git(&["checkout", "-q", "feature/x"]);
+    assert!(!try_git(&bench.root(), &["rebase", "main"]).0);
+    let before = bench.users();
+    assert!(matches!(bench.try_open(), Err(PlaceError::Busy("a rebase"))));
+    assert_eq!(bench.users(), before);
+    // Another branch can be worked on meanwhile, once it is there.
+    let mut other = GitOptions { branch: "other".to_owned(), ..bench.options.clone() };
+    let open = |options: GitOptions| GitPlace::open(&bench.root(), &bench.host(), options);
+    assert!(matches!(open(other.clone()), Err(PlaceError::Busy("a rebase"))), "made from which commit?");
+    other.branch = "main".to_owned();
+    let place = open(other).unwrap().unwrap();
+    assert!(matches!(task(&place, "a", |folder| write(&folder.join("b"), "b\n")).2, Integration::Done(_)));
+    assert_eq!(bench.users()[2..], before[2..]);
+}
+
+#[test]
+fn a_detached_head_is_no_obstacle() {
+    let bench = Bench::new();
+    bench.git(&["checkout", "-q", "--detach"]);
+    let before = bench.users();
+    let place = bench.open();
+    assert!(matches!(task(&place, "a", |folder| write(&folder.join("b"), "b\n")).2, Integration::Done(_)));
+    assert_eq!(bench.users(), before);
+}
+
+#[test]
+fn a_branch_that_was_deleted_is_said_and_the_work_stays() {
+    let bench = Bench::new();
+    let place = bench.open();
+    let (at, _) = place.begin(&name("a")).unwrap();
+    let changes = attempt(&place, &at, |folder| write(&folder.join("b"), "b\n")).unwrap();
+    let made = place.commit(&at, &changes, &run_id()).unwrap();
+    bench.git(&["branch", "-D", "feature/x"]);
+    assert!(matches!(place.integrate(&at, &made), Err(PlaceError::BranchGone(_))));
+    assert!(matches!(place.begin(&name("b")), Err(PlaceError::BranchGone(_))));
+    assert_eq!(read(&at.folder.join("b")), "b\n");
+    bench.git(&["branch", "feature/x", "main"]);
+    assert!(matches!(place.integrate(&at, &made), Ok(Integration::Done(_))));
+}
+
+#[test]
+fn a_branch_that_somebody_rewrote_gets_the_work_on_its_new_tip() {
+    let bench = Bench::new();
+    let place = bench.open();
+    task(&place, "first", |folder| write(&folder.join("first"), "1\n"));
+    let (at, _) = place.begin(&name("a")).unwrap();
+    let changes = attempt(&place, &at, |folder| write(&folder.join("b"), "b\n")).unwrap();
+    let made = place.commit(&at, &changes, &run_id()).unwrap();
+    bench.git(&["branch", "-f", "feature/x", "main"]);
+    let Integration::Moved { place: at, changes } = place.integrate(&at, &made).unwrap() else { panic!() };
+    assert_eq!(paths(&changes), ["Added b"], "what was taken back stays away");
+    assert!(!at.folder.join("first").exists());
+}
+
+#[test]
+fn a_worktree_that_is_gone_is_said_and_made_anew() {
+    let bench = Bench::new();
+    let place = bench.open();
+    let (at, _) = place.begin(&name("a")).unwrap();
+    let gone = attempt(&place, &at, |folder| std::fs::remove_dir_all(folder).unwrap());
+    assert!(matches!(gone, Err(PlaceError::Gone(_))), "{gone:?}");
+    assert!(matches!(place.guard(&at), Err(PlaceError::Gone(_))));
+    let (at, begun) = place.begin(&name("a")).unwrap();
+    assert_eq!(begun, Begun::Remade);
+    // A link in its place leads nowhere.
+    let elsewhere = bench.folder.path().join("elsewhere");
+    write(&elsewhere.join("keep"), "mine\n");
+    let linked = attempt(&place, &at, |folder| {
+        std::fs::remove_dir_all(folder).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, folder).unwrap();
+    });
+    assert!(matches!(linked, Err(PlaceError::Gone(_))), "{linked:?}");
+    assert_eq!(place.begin(&name("a")).unwrap().1, Begun::Remade);
+    assert_eq!(read(&elsewhere.join("keep")), "mine\n");
+}
+
+#[test]
+fn folders_that_a_crash_left_half_made_are_made_anew() {
+    let bench = Bench::new();
+    let place = bench.open();
+    let (at, _) = place.begin(&name("a")).unwrap();
+    let ours = bench.root().join(".brigade/kitchen/prd-add-auth/git/a");
+    std::fs::remove_file(ours.join("ready")).unwrap();
+    write(&at.folder.join("half"), "x\n");
+    let (_, begun) = remake(&bench).begin(&name("a")).unwrap();
+    assert_eq!(begun, Begun::New);
+    assert!(!at.folder.join("half").exists());
+    // After a loss of power, our part is filled from the worktree, which keeps its work.
+    write(&at.folder.join("work"), "x\n");
+    write(&ours.join("ready"), "another boot");
+    std::fs::write(ours.join("index"), "").unwrap();
+    let place = remake(&bench);
+    let (at, begun) = place.begin(&name("a")).unwrap();
+    assert_eq!(begun, Begun::Found);
+    assert_eq!(paths(&attempt(&place, &at, |_| {}).unwrap()), ["Added work"]);
+}
+
+#[test]
+fn locks_of_a_git_that_was_killed_do_not_stop_ours() {
+    let bench = Bench::new();
+    let place = bench.open();
+    let (at, _) = place.begin(&name("a")).unwrap();
+    write(&bench.root().join(".brigade/kitchen/prd-add-auth/git/a/index.lock"), "");
+    write(&bench.root().join(".git/index.lock"), "");
+    let changes = attempt(&place, &at, |folder| {
+        write(&folder.join("b"), "b\n");
+        write(&folder.join(".git/index.lock"), "");
+    })
+    .unwrap();
+    let made = place.commit(&at, &changes, &run_id()).unwrap();
+    assert!(matches!(place.integrate(&at, &made).unwrap(), Integration::Done(_)));
+}
+
+#[test]
+fn every_step_can_be_done_twice() {
+    let bench = Bench::new();
+    let place = bench.open();
+    let (at, _) = place.begin(&name("a")).unwrap();
+    let changes = attempt(&place, &at, |folder| write(&folder.join("b"), "b\n")).unwrap();
+    assert_eq!(attempt(&place, &at, |_| {}).unwrap(), changes);
+    let made = place.commit(&at, &changes, &run_id()).unwrap();
+    let first = place.integrate(&at, &made).unwrap();
+    assert_eq!(place.integrate(&at, &made).unwrap(), first, "it is there");
+    assert_eq!(bench.git(&["rev-list", "--count", "main..feature/x"]), "1");
+    // A crash before the journal knew: the work is found by its trailers.
+    assert_eq!(remake(&bench).find_integrated(&name("a"), &run_id()).unwrap(), made.commit);
+    assert_eq!(remake(&bench).find_integrated(&name("a"), &"run-2".parse().unwrap()).unwrap(), None);
+    let again = place.commit(&at, &changes, &run_id()).unwrap();
+    // Even made anew, nothing is done twice: there is nothing left to change.
+    if let Integration::Moved { changes, .. } = place.integrate(&at, &again).unwrap() {
+        assert!(changes.is_empty());
+    }
+    place.finish(&at).unwrap();
+    place.finish(&at).unwrap();
+}
+
+#[test]
+fn tasks_that_run_at_once_are_all_integrated() {
+    let bench = Bench::new();
+    let place = bench.open();
+    std::thread::scope(|scope| {
+        for index in 0..6 {
+            let place = &place;
+            scope.spawn(move || {
+                let (mut at, _) = place.begin(&name(&format!("t{index}"))).unwrap();
+                let mut changes =
+                    attempt(place, &at, |folder| write(&folder.join(format!("f{index}")), "x\n")).unwrap();
+                loop {
+                    let made = place.commit(&at, &changes, &run_id()).unwrap();
+                    match place.integrate(&at, &made).unwrap() {
+                        Integration::Done(_) => break,
+                        Integration::Moved { place, changes: new } => (at, changes) = (*place, *new),
+                        Integration::Conflict(files) => panic!("{files:?}"),
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(bench.git(&["rev-list", "--count", "main..feature/x"]), "6");
+    assert_eq!(bench.git(&["diff", "--name-only", "main", "feature/x"]), "f0\nf1\nf2\nf3\nf4\nf5");
+}
