@@ -166,6 +166,10 @@ impl Workplace for GitPlace {
         self.look_guarded(place, guard)
     }
 
+    fn recall(&self, place: &Place, tree: &str) -> Result<Option<Changes>, PlaceError> {
+        self.recall_look(place, tree)
+    }
+
     fn patch(&self, place: &Place, changes: &Changes, limit: usize) -> Result<String, PlaceError> {
         self.difference(place, changes, limit)
     }

@@ -136,6 +136,12 @@ impl Workplace for InPlace {
         Ok(changes)
     }
 
+    /// Earlier files are not kept, so only what is there still can be recalled.
+    fn recall(&self, place: &Place, tree: &str) -> Result<Option<Changes>, PlaceError> {
+        let seen = self.look(place, &self.guard(place)?)?;
+        Ok((seen.tree == tree).then_some(seen))
+    }
+
     /// Returns the changed files with their new content. What they were is not kept.
     fn patch(&self, place: &Place, _: &Changes, limit: usize) -> Result<String, PlaceError> {
         let gone = || PlaceError::Gone(place.name.task.to_string());

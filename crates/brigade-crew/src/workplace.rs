@@ -307,6 +307,13 @@ pub trait Workplace: Send + Sync {
     /// [`PlaceError::Gone`] if the folder is.
     fn look(&self, place: &Place, guard: &Guard) -> Result<Changes, PlaceError>;
 
+    /// Returns what an earlier look found, by its tree, whatever verification did to the files since: a service that was
+    /// killed goes on with what it verified. `None` if that is not known any more, or the work stands on another commit.
+    ///
+    /// # Errors
+    /// Fails if git fails or the disk does.
+    fn recall(&self, place: &Place, tree: &str) -> Result<Option<Changes>, PlaceError>;
+
     /// Returns the difference for a reviewer, at most about this many bytes of it.
     ///
     /// # Errors

@@ -75,7 +75,25 @@ impl GitPlace {
         let mut changes = self.compare(&sight, base.as_str(), tree.as_str())?;
         changes.nested.append(&mut nested);
         changes.head = self.folders.workers_head(dir)?.filter(|head| head != base);
+        self.folders.note_look(dir, base, tree.as_str())?;
         Ok(changes)
+    }
+
+    pub(super) fn recall_look(&self, place: &Place, tree: &str) -> Result<Option<Changes>, PlaceError> {
+        let dir = self.folders.of(&place.name.prd, &place.name.task)?;
+        let base = base_of(place)?;
+        if CommitId::new(tree).is_none() || !self.folders.was_seen(&dir, &base, tree)? {
+            return Ok(None);
+        }
+        let sight = self.folders.sight(&self.repository, &dir)?;
+        let mut changes = match self.compare(&sight, base.as_str(), tree) {
+            Ok(changes) => changes,
+            // After a loss of power, the tree may be lost.
+            Err(PlaceError::Git { .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        changes.head = self.folders.workers_head(&dir)?.filter(|head| *head != base);
+        Ok(Some(changes))
     }
 
     /// Lists files that the worker's own index has and the base has not. A worker may track what is ignored.
@@ -238,9 +256,7 @@ impl GitPlace {
         if MOST_COMMITS < commits.len() {
             return Ok(Err("there are too many of them"));
         }
-        let order = git.order("merge-base").seeing(sight);
-        let answer = order.words(["--is-ancestor", base.as_str(), head.as_str()]).ask()?;
-        if answer.code != Some(0) {
+        if !self.stands_on(sight, head, base)? {
             return Ok(Err("they do not stand on the commit that the task began with"));
         }
         for commit in commits {

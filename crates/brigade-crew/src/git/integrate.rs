@@ -30,7 +30,13 @@ impl GitPlace {
         if let Some(state) = self.repository.busy_with(branch) {
             return Err(PlaceError::Busy(state));
         }
-        self.hand_over(&self.folders.sight(&self.repository, &dir)?, &commit, &base)?;
+        let sight = self.folders.sight(&self.repository, &dir)?;
+        if !self.stands_on(&sight, &commit, &base)? {
+            // The service was killed after the work was put on a new tip. The commit is from before.
+            let changes = Box::new(self.changes(&dir, &base)?);
+            return Ok(Integration::Moved { place: Box::new(place.clone()), changes });
+        }
+        self.hand_over(&sight, &commit, &base)?;
         let name = format!("refs/heads/{branch}");
         let reason = format!("brigade: {}", place.name.prd.shown(&place.name.task));
         let has_moved = match checkouts.is_empty() {
@@ -45,6 +51,22 @@ impl GitPlace {
             return Ok(Integration::Done(Some(commit)));
         }
         self.put_on(place, &dir, &commit, &base, &tip)
+    }
+
+    /// Tells whether a commit comes after another one.
+    pub(super) fn stands_on(
+        &self,
+        sight: &Sight,
+        commit: &CommitId,
+        base: &CommitId,
+    ) -> Result<bool, PlaceError> {
+        let order = self.repository.git.order("merge-base").seeing(sight);
+        let answer = order.words(["--is-ancestor", base.as_str(), commit.as_str()]).ask()?;
+        match answer.code {
+            Some(0) => Ok(true),
+            Some(1) => Ok(false),
+            _ => Err(answer.failure()),
+        }
     }
 
     /// Passes the objects of a commit on to the repository, as far as they are not in another commit.

@@ -25,6 +25,9 @@ use crate::workplace::{CommitId, Place, PlaceError};
 /// Written last, with the boot in which the folders were made.
 const READY: &str = "ready";
 
+/// The trees that were seen, each with the commit that it was compared with.
+const SEEN: &str = "seen";
+
 /// The largest index or list that is copied.
 const LARGEST: u64 = 1 << 30;
 
@@ -213,6 +216,34 @@ impl Folders {
         Ok(())
     }
 
+    /// Notes which tree a look found.
+    pub(crate) fn note_look(&self, dir: &TaskDir, base: &CommitId, tree: &str) -> Result<(), FsError> {
+        let path = below(&dir.ours, SEEN)?;
+        let mut text = match self.kitchen.read(&path, LARGEST_REFS) {
+            Ok(text) => text,
+            Err(error) if error.is_not_found() => Vec::new(),
+            Err(error) => return Err(error),
+        };
+        let line = seen_line(base, tree);
+        if text.windows(line.len()).any(|part| part == line.as_bytes()) {
+            return Ok(());
+        }
+        text.extend_from_slice(line.as_bytes());
+        self.kitchen.write_cache(&path, &text)
+    }
+
+    /// Tells whether a look found this tree while the work stood on this commit.
+    pub(crate) fn was_seen(&self, dir: &TaskDir, base: &CommitId, tree: &str) -> Result<bool, FsError> {
+        match self.kitchen.read(&below(&dir.ours, SEEN)?, LARGEST_REFS) {
+            Ok(text) => {
+                let line = seen_line(base, tree);
+                Ok(text.windows(line.len()).any(|part| part == line.as_bytes()))
+            }
+            Err(error) if error.is_not_found() => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Opens the worktree, which no link in it leads out of.
     fn inside_tree(&self, dir: &TaskDir) -> Result<DiskFs, FsError> {
         if !self.has_tree(dir)? {
@@ -345,6 +376,10 @@ fn escaped_pattern(path: &str) -> String {
 /// Returns the boot of this machine, so that files from before a loss of power are known.
 pub(crate) fn boot() -> String {
     brigade_process::boot_id().map(|boot| boot.to_string()).unwrap_or_default()
+}
+
+fn seen_line(base: &CommitId, tree: &str) -> String {
+    format!("{base} {tree}\n")
 }
 
 /// Returns a path in the worker's git directory, below the worktree.

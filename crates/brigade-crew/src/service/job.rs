@@ -302,27 +302,39 @@ impl<'e> Shift<'e> {
         })?)
     }
 
-    /// Finds out again what an attempt of an earlier service left.
-    fn held(&self, task: &Task, hold: Option<Hold>) -> Result<Hold, Fault> {
+    /// Returns what the files of a place are now.
+    fn seen(&self, hold: &Hold) -> Option<String> {
+        self.workplace.look(&hold.place, &hold.guard).ok().map(|seen| seen.tree)
+    }
+
+    /// Finds out again what an attempt of an earlier service left: the tree that was verified, if it is known.
+    fn held(&self, task: &Task, hold: Option<Hold>, tree: Option<&str>) -> Result<Hold, Fault> {
         if let Some(hold) = hold {
             return Ok(hold);
         }
         let (place, _) = self.workplace.begin(&self.task_name(task))?;
         let guard = self.workplace.guard(&place)?;
-        let changes = self.workplace.look(&place, &guard)?;
+        let known = match tree {
+            Some(tree) => self.workplace.recall(&place, tree)?,
+            None => None,
+        };
+        let changes = match known {
+            Some(changes) => changes,
+            None => self.workplace.look(&place, &guard)?,
+        };
         Ok(Hold { place, guard, changes, made: None, summary: None, results: Vec::new() })
     }
 
-    /// Does one step of checking a claim.
+    /// Does one step of checking a claim. Without a hold of this service, the work is found again by its tree.
     pub(crate) fn step(
         &self,
         task: &Task,
         step: CheckStep,
-        hold: Option<Hold>,
+        (hold, tree): (Option<Hold>, Option<&str>),
         run: &RunId,
         watch: &Watch,
     ) -> (Option<Hold>, Told) {
-        let mut hold = match self.held(task, hold) {
+        let mut hold = match self.held(task, hold, tree) {
             Ok(hold) => hold,
             Err(fault) => return (None, Told::Fault(fault)),
         };
@@ -367,13 +379,14 @@ impl<'e> Shift<'e> {
                     results: &hold.results,
                     summary: hold.summary.as_deref(),
                 };
+                // Verification may have left files. They are not committed, and no fault of the reviewer.
+                let before = self.seen(hold);
                 let what = Start::reader(Role::Review, Some(task), Some(&hold.place), READER_TIMEOUT);
                 let attempted =
                     self.start(what, watch, &|context| prompt::review(context, task, &evidence))?;
                 let mut read = Read::of(&attempted, reviewed(&attempted.evidence()));
-                // A reviewer can change nothing, and what one changed would not be what was verified.
-                let after = self.workplace.look(&hold.place, &hold.guard);
-                if !matches!(&after, Ok(after) if after.tree == hold.changes.tree) {
+                // A reviewer can change nothing.
+                if before.is_none() || before != self.seen(hold) {
                     read.verdict = None;
                 }
                 Ok(Told::Reviewed(read))

@@ -71,10 +71,11 @@ impl<'e> Floor<'e> {
             }
             Step::Attempt { .. } | Step::Running | Step::Wait(_) | Step::Ended(_) => return Ok(false),
         };
+        let tree = life.task(&task.id).tree;
         let Stage::Checking(checking) = life.task(&task.id).stage else { return Ok(false) };
         let (task, step, hold) = (task.clone(), check.clone(), self.holds.remove(&at));
         self.spawn(scope, About::Task(at), Tier::Executive, What::Check(check), move |shift, watch| {
-            shift.step(&task, step, hold, &checking.run, watch)
+            shift.step(&task, step, (hold, tree.as_deref()), &checking.run, watch)
         })?;
         Ok(false)
     }

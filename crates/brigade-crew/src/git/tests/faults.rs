@@ -198,3 +198,48 @@ fn tasks_that_run_at_once_are_all_integrated() {
     assert_eq!(bench.git(&["rev-list", "--count", "main..feature/x"]), "6");
     assert_eq!(bench.git(&["diff", "--name-only", "main", "feature/x"]), "f0\nf1\nf2\nf3\nf4\nf5");
 }
+
+#[test]
+fn a_commit_from_before_the_work_was_put_on_a_new_tip_never_takes_the_branch_back() {
+    let bench = Bench::new();
+    let place = bench.open();
+    let (at, _) = place.begin(&name("a")).unwrap();
+    let changes = attempt(&place, &at, |folder| write(&folder.join("b"), "b\n")).unwrap();
+    let made = place.commit(&at, &changes, &run_id()).unwrap();
+    task(&place, "other", |folder| write(&folder.join("c"), "c\n"));
+    assert!(matches!(place.integrate(&at, &made).unwrap(), Integration::Moved { .. }));
+    // The service is killed before it records that, and goes on with the commit that its journal has.
+    let place = remake(&bench);
+    let (at, begun) = place.begin(&name("a")).unwrap();
+    assert_eq!(begun, Begun::Found);
+    let tip = bench.git(&["rev-parse", "feature/x"]);
+    let Integration::Moved { place: at, changes } = place.integrate(&at, &made).unwrap() else {
+        panic!("the commit stands on another one")
+    };
+    assert_eq!((bench.git(&["rev-parse", "feature/x"]), paths(&changes)), (tip, vec!["Added b".to_owned()]));
+    let made = place.commit(&at, &changes, &run_id()).unwrap();
+    assert!(matches!(place.integrate(&at, &made).unwrap(), Integration::Done(_)));
+    assert_eq!(bench.git(&["diff", "--name-only", "main", "feature/x"]), "b\nc");
+}
+
+#[test]
+fn a_service_that_was_killed_goes_on_with_the_tree_that_it_verified() {
+    let bench = Bench::new();
+    let place = bench.open();
+    let (at, _) = place.begin(&name("a")).unwrap();
+    let changes = attempt(&place, &at, |folder| write(&folder.join("b"), "b\n")).unwrap();
+    write(&at.folder.join("coverage.out"), "left by a test\n");
+    write(&at.folder.join("b"), "changed by a test\n");
+    let place = remake(&bench);
+    let (at, _) = place.begin(&name("a")).unwrap();
+    assert_eq!(place.recall(&at, &changes.tree).unwrap(), Some(changes.clone()));
+    assert_eq!(
+        place.recall(&at, bench.git(&["rev-parse", "main^{tree}"]).as_str()).unwrap(),
+        None,
+        "never seen"
+    );
+    assert_eq!(place.recall(&at, "--help").unwrap(), None);
+    let made = place.commit(&at, &changes, &run_id()).unwrap();
+    place.integrate(&at, &made).unwrap();
+    assert_eq!(bench.git(&["show", "feature/x:b"]), "b");
+}
