@@ -38,8 +38,14 @@ pub(crate) enum Command {
     /// Let a crew of coding agents work through a list of tasks
     #[command(subcommand)]
     Kitchen(Lazy<kitchen::Kitchen>),
+    #[command(after_help = examples::of(examples::PROGRAM, "service").unwrap_or_default())]
+    Service(kitchen::service::ServiceArgs),
+    #[command(after_help = examples::of(examples::PROGRAM, "status").unwrap_or_default())]
+    Status(kitchen::status::StatusArgs),
     #[command(after_help = examples::of(examples::PROGRAM, "validate").unwrap_or_default())]
     Validate(kitchen::validate::ValidateArgs),
+    #[command(after_help = examples::of(examples::PROGRAM, "summary").unwrap_or_default())]
+    Summary(kitchen::summary::SummaryArgs),
     #[cfg(feature = "serve")]
     Serve(serve::ServeArgs),
     Demo(demo::DemoArgs),
@@ -58,7 +64,10 @@ pub(crate) fn run(arguments: Arguments, surroundings: &Surroundings, streams: &m
         Command::Tools(command) => tools::run(&command.0, &session, &mut output),
         Command::Work(command) => work::run(&command.0, &session, &mut output),
         Command::Kitchen(command) => kitchen::run(&command.0, &session, &mut output),
+        Command::Service(arguments) => output.finish(kitchen::service::run(&session, arguments)),
+        Command::Status(arguments) => kitchen::status::run(&session, arguments, &mut output),
         Command::Validate(arguments) => output.finish(kitchen::validate::run(&session, arguments)),
+        Command::Summary(arguments) => output.finish(kitchen::summary::run(&session, arguments)),
         #[cfg(feature = "serve")]
         Command::Serve(arguments) => serve::run(arguments, &session, &mut output),
         Command::Demo(arguments) => demo::run(arguments, &session, &mut output),

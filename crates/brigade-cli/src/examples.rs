@@ -19,6 +19,9 @@ const TABLE: &[Examples] = &[
             ("brigade serve --http", "Serve agents with tokens at http://127.0.0.1:8766/mcp"),
         ],
     ),
+    ("brigade", "service", &[("brigade service --dry-run", "The same as brigade kitchen service --dry-run")]),
+    ("brigade", "status", &[("brigade status --brief", "The same as brigade kitchen status --brief")]),
+    ("brigade", "summary", &[("brigade summary", "The same as brigade kitchen summary")]),
     (
         "brigade",
         "validate",
@@ -39,6 +42,64 @@ const TABLE: &[Examples] = &[
             ("brigade kitchen validate", "Check the PRD that somebody works on, or will"),
             ("brigade kitchen validate brigade/tasks/prd-words.json --strict", "Warnings count, too"),
             ("brigade kitchen validate --json", "Errors with places, routes and waves, for scripts"),
+        ],
+    ),
+    (
+        "kitchen",
+        "approve",
+        &[
+            ("brigade kitchen approve", "Show what would be executed, and ask"),
+            ("brigade kitchen approve brigade/tasks/prd-words.json --revoke", "Take the approval back"),
+            ("brigade kitchen approve --workers --fingerprint FINGERPRINT", "Let the tiers plan"),
+        ],
+    ),
+    (
+        "kitchen",
+        "service",
+        &[
+            ("brigade kitchen service --dry-run", "Show the waves of the PRD that somebody works on"),
+            ("brigade kitchen service brigade/tasks/prd-words.json --dry-run --only US-001", ""),
+        ],
+    ),
+    (
+        "kitchen",
+        "status",
+        &[
+            ("brigade kitchen status", "Show where each task stands"),
+            ("brigade kitchen status --brief", "One line of JSON, for supervisors"),
+            ("brigade kitchen status --watch --all", "Follow a service, with all escalations"),
+        ],
+    ),
+    (
+        "kitchen",
+        "decisions",
+        &[
+            ("brigade kitchen decisions", "List what waits"),
+            ("brigade kitchen decisions --all --json", "Answered ones, too, for scripts"),
+        ],
+    ),
+    (
+        "kitchen",
+        "answer",
+        &[
+            ("brigade kitchen answer DECISION retry --guidance 'use the old API'", "Try the task again"),
+            ("brigade kitchen answer DECISION skip --reason 'not needed'", "Leave the task out"),
+        ],
+    ),
+    (
+        "kitchen",
+        "summary",
+        &[
+            ("brigade kitchen summary", "Print the report"),
+            ("brigade kitchen summary brigade/tasks/prd-words.json report.md", "Write it to a file"),
+        ],
+    ),
+    (
+        "kitchen",
+        "cost",
+        &[
+            ("brigade kitchen cost", "Show what the workers of the PRD cost"),
+            ("brigade kitchen cost --json", "The same for scripts"),
         ],
     ),
     (

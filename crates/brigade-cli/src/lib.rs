@@ -24,6 +24,7 @@ mod render;
 mod session;
 mod surroundings;
 mod usage;
+mod verbs;
 
 pub use arguments::command;
 pub use brigade::Exit;

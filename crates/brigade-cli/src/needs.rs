@@ -32,7 +32,11 @@ fn outside(command: &Command) -> Outside {
         #[cfg(feature = "serve")]
         Command::Serve(_) => O::Fails,
         // The files of the shell program need no `.brigade` beside them.
-        Command::Kitchen(_) | Command::Validate(_) => O::Works,
+        Command::Kitchen(_)
+        | Command::Service(_)
+        | Command::Status(_)
+        | Command::Validate(_)
+        | Command::Summary(_) => O::Works,
         Command::Work(command) => match &command.0 {
             Work::Brief(_) => O::ShowsNothing,
             Work::Inbox(command) => match &command.0 {

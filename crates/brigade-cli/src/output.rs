@@ -124,6 +124,11 @@ impl<'a, 's> Output<'a, 's> {
         Page::new(self.now(), self.words().clone())
     }
 
+    /// Returns whether a write to standard output failed.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.broken.is_some()
+    }
+
     /// Returns standard input.
     pub(crate) fn input(&mut self) -> &mut dyn io::Read {
         self.streams.input
@@ -216,7 +221,10 @@ impl<'a, 's> Output<'a, 's> {
     ///
     /// A closed pipe is not a failure. Any other write error is [`Exit::Environment`].
     pub(crate) fn write(&mut self, exit: Exit, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Exit {
-        exit.max(self.exchange(|_, out| write(out)))
+        match self.exchange(|_, out| write(out)) {
+            Exit::Done => exit,
+            broken => broken,
+        }
     }
 
     /// Writes data while reading standard input.

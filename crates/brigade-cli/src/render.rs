@@ -17,7 +17,7 @@ pub(crate) mod runtimes;
 pub(crate) mod shell;
 pub(crate) mod table;
 pub(crate) mod text;
-mod views;
+pub(crate) mod views;
 pub(crate) mod when;
 mod words;
 
@@ -29,6 +29,7 @@ use serde::Serialize;
 pub use next::CommandLine;
 pub(crate) use next::Words;
 use page::Page;
+pub(crate) use views::{Escalations, show_status};
 
 /// A report that can be shown as text.
 pub(crate) trait View {

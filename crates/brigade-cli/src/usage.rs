@@ -15,12 +15,14 @@ use crate::arguments::{Arguments, ColorWhen};
 use crate::output::{Output, Shape};
 use crate::render::failure::ErrorReport;
 use crate::surroundings::{Streams, Surroundings};
+use crate::verbs;
 
 /// Parses a command line. `brigade help tools call` is `brigade tools call --help`.
 pub(crate) fn parse(words: &[OsString]) -> Result<Arguments, clap::Error> {
     // Never freed: the program is about to end, and freeing the tree takes as long as building it.
     let mut command = ManuallyDrop::new(Arguments::command());
-    let matches = match words {
+    let words = verbs::rearranged(words);
+    let matches = match words.as_slice() {
         [program, help, of @ ..] if help == "help" => {
             let help = OsString::from("--help");
             command.try_get_matches_from_mut([program].into_iter().chain(of).chain([&help]))

@@ -191,6 +191,18 @@ next_steps! {
     ListWorkers = "list-workers";
     /// Check a PRD.
     ValidatePrd(String) = "validate-prd";
+    /// Show and approve what a PRD would execute.
+    ApprovePrd(String) = "approve-prd";
+    /// Approve exactly this for a PRD.
+    ApprovePrdAs { path: String, fingerprint: Fingerprint } = "approve-prd-as";
+    /// Approve exactly these commands of the tiers.
+    ApproveWorkersAs(String) = "approve-workers-as";
+    /// Show where a PRD stands.
+    KitchenStatus(String) = "kitchen-status";
+    /// List the decisions of the kitchen that wait.
+    ListDecisions = "list-decisions";
+    /// Answer a decision of the kitchen.
+    AnswerDecision(String) = "answer-decision";
     /// List the inbox.
     ListInbox = "list-inbox";
     /// List the pending rows of the inbox.
@@ -229,6 +241,11 @@ impl NextStep {
             | N::ConnectAgain { client: text, .. }
             | N::RegisterAgain { reference: text, .. }
             | N::ValidatePrd(text)
+            | N::ApprovePrd(text)
+            | N::ApprovePrdAs { path: text, .. }
+            | N::ApproveWorkersAs(text)
+            | N::KitchenStatus(text)
+            | N::AnswerDecision(text)
             | N::AcceptPinChange { pin: text, .. } => Some(text.clone()),
             N::DiagnoseOnly(area) => Some((*area).to_owned()),
             N::ShowCall(id) | N::Approve(id) | N::Reject(id) | N::RunCall(id) => Some(id.to_string()),
@@ -270,6 +287,7 @@ impl NextStep {
             | N::CompactState
             | N::InitKitchen
             | N::ListWorkers
+            | N::ListDecisions
             | N::ListInbox
             | N::ListPendingRows => None,
         }

@@ -2,6 +2,7 @@
 
 mod crew;
 mod find;
+mod standing;
 
 use brigade_core::{ConfigIssue, Place, Severity};
 use brigade_facts::read_policy;
@@ -11,6 +12,7 @@ use brigade_policy::{ErrorLine, Failure, PolicyState};
 
 pub use crew::{Crew, Worker};
 pub use find::{PrdFile, PrdSearch};
+pub use standing::Standing;
 
 use crate::kitchen::{Kitchen, rel};
 

@@ -11,7 +11,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use brigade_core::{Clock, Dialect, Json, Timestamp};
+use brigade_core::codes::{self, ErrorCode};
+use brigade_core::{Clock, Dialect, ErrorKind, Explained, Hint, Json, Timestamp};
 use brigade_fs::{FileId, Fs, FsError, FsErrorKind, Line, Lines, ReadFile};
 use brigade_journal::LineFile;
 use brigade_kitchen::PrdName;
@@ -38,6 +39,29 @@ pub enum JournalError {
         /// How many.
         records: u64,
     },
+}
+
+impl Explained for JournalError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            JournalError::Fs(error) => error.kind(),
+            JournalError::Newer { .. } => ErrorKind::Refused,
+        }
+    }
+
+    fn code(&self) -> Option<ErrorCode> {
+        match self {
+            JournalError::Fs(error) => error.code(),
+            JournalError::Newer { .. } => Some(codes::NEWER_VERSION),
+        }
+    }
+
+    fn hints(&self) -> Vec<Hint> {
+        match self {
+            JournalError::Fs(error) => error.hints(),
+            JournalError::Newer { .. } => Vec::new(),
+        }
+    }
 }
 
 /// Damage of a journal.
@@ -231,7 +255,14 @@ impl PrdJournal {
     /// # Errors
     /// Fails on a disk error.
     pub fn read(fs: &dyn Fs, name: &PrdName) -> Result<Recorded, FsError> {
-        let files = PrdFiles::of(name);
+        PrdJournal::read_at(fs, &PrdFiles::of(name))
+    }
+
+    /// Reads the journal of these files, as [`PrdJournal::read`] does.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn read_at(fs: &dyn Fs, files: &PrdFiles) -> Result<Recorded, FsError> {
         let read = Read::of(&LineFile::new(fs, files.folder(), "journal"))?;
         Ok(Recorded { life: read.life, faults: read.faults, exists: read.file.is_some() })
     }
@@ -246,7 +277,19 @@ impl PrdJournal {
         clock: Arc<dyn Clock>,
         lock_timeout: Duration,
     ) -> Result<PrdJournal, JournalError> {
-        let files = PrdFiles::of(name);
+        PrdJournal::open_at(fs, PrdFiles::of(name), clock, lock_timeout)
+    }
+
+    /// Reads the journal of these files for changing it, as [`PrdJournal::open`] does.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn open_at(
+        fs: Arc<dyn Fs>,
+        files: PrdFiles,
+        clock: Arc<dyn Clock>,
+        lock_timeout: Duration,
+    ) -> Result<PrdJournal, JournalError> {
         let read = Read::of(&LineFile::new(&*fs, files.folder(), "journal"))?;
         Ok(PrdJournal { fs, clock, files, lock_timeout, read, set_aside: 0, is_stale: false })
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use brigade_core::Clock;
+use brigade_core::{Clock, Timestamp};
 use brigade_exec::HostEnvironment;
 use brigade_facts::bound_values;
 use brigade_fs::{Fs, RelPath};
@@ -25,6 +25,10 @@ pub struct Kitchen<'a> {
 }
 
 impl Kitchen<'_> {
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
     /// Returns the workspace path for reports.
     pub(crate) fn target(&self) -> String {
         self.fs.root().display().to_string()

@@ -9,8 +9,10 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod approve;
 mod attempt;
 mod check;
+mod decisions;
 mod gather;
 pub mod git;
 pub mod in_place;
@@ -21,15 +23,19 @@ mod lock;
 mod paths;
 mod projections;
 mod receipts;
+mod rehearsal;
 mod run;
 mod run_log;
 mod service;
+mod status;
 mod validate;
 pub mod workplace;
 
+pub use approve::{ApproveStep, ApproveWhat};
 pub use attempt::{Attempt, Attempted, Cook, attempt};
 pub use check::{Check, Checked, check};
-pub use gather::{Configuration, Crew, KITCHEN_TOML, PrdFile, PrdSearch, SHELL_CONFIGS, Worker};
+pub use decisions::{AnswerReport, AnswerRequest, DecisionsReport, WhichDecisions};
+pub use gather::{Configuration, Crew, KITCHEN_TOML, PrdFile, PrdSearch, SHELL_CONFIGS, Standing, Worker};
 pub use init::{InitRequest, KitchenInitReport};
 pub use journal::{JournalError, JournalFault, JournalProblem, PrdJournal, Recorded};
 pub use kitchen::Kitchen;

@@ -22,6 +22,12 @@ impl PrdFiles {
         PrdFiles { folder: folder.parse().expect("the name of a PRD is the name of a directory") }
     }
 
+    /// Returns the files for what was approved of the tiers alone. No PRD has this name.
+    pub fn of_workers() -> PrdFiles {
+        let folder = format!("{KITCHEN}/+workers");
+        PrdFiles { folder: folder.parse().expect("a constant is a path") }
+    }
+
     /// Returns their directory.
     pub fn folder(&self) -> &RelPath {
         &self.folder

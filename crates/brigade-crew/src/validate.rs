@@ -64,6 +64,7 @@ impl Kitchen<'_> {
         report.tiers = tier_rows(&crew, &|words| masked(&redactor, words));
         report.effects = crew.grants.as_ref().map(|grants| grants.worker_effects.clone()).unwrap_or_default();
         report.fingerprint = crew.ready().map(|ready| ready.tiers().fingerprint());
+        report.approved = is_approved(self.life_of_workers()?.approval.as_ref(), report.fingerprint);
         report.config_issues = configuration.issues();
         report.refusals = crew.refusal_lines();
         Ok(report)

@@ -4,6 +4,7 @@
 //! which tasks begin. Both are functions of the PRD, the settings and the life, so a service that was killed goes on
 //! where its journal ends.
 
+mod adopt;
 mod budget;
 mod decision;
 mod fold;
@@ -15,7 +16,7 @@ use std::collections::BTreeMap;
 
 use brigade_core::{Fingerprint, Json, RunId, Timestamp};
 
-pub use budget::{Budget, Limits, Spent, budget};
+pub use budget::{Budget, Limits, Spent, TierSpent, budget};
 pub use decision::{Answer, AnswerFault, AnsweredBy, Decision, DecisionId, DecisionKind, InvalidDecisionId};
 pub use next::{Ask, Judged, Step, Workplace, is_reviewed, judge, next, walkaway_answer};
 pub use record::{CommandResult, Entry, How, Line, Record, ReviewResult, TaskOutcome, VERSION};
@@ -207,6 +208,19 @@ impl Feedback {
     }
 }
 
+/// The run of an attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AttemptRun {
+    /// The number of the attempt, over all tiers.
+    pub number: u64,
+    /// The run.
+    pub run: RunId,
+    /// The tier.
+    pub tier: Tier,
+    /// When it began.
+    pub at: Timestamp,
+}
+
 /// What the journal says about a task.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TaskLife {
@@ -216,6 +230,8 @@ pub struct TaskLife {
     pub tier: Option<Tier>,
     /// Attempts that were started, in all tiers.
     pub attempts: u64,
+    /// The runs of these attempts, the oldest first. Those of another program are not known.
+    pub runs: Vec<AttemptRun>,
     /// Attempts that count, in all tiers, since it began or was retried.
     pub iterations: u64,
     /// Failures in the present tier.

@@ -1,9 +1,10 @@
 //! How a service ends, and its document.
 
+use brigade_core::{Exit, Report, SchemaId};
 use serde::{Deserialize, Serialize};
 
-use crate::life::Decision;
-use crate::names::TaskId;
+use crate::names::{TaskId, Tier};
+use crate::show::DecisionRow;
 
 /// How a service ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,22 +38,28 @@ impl Outcome {
         }
     }
 
-    /// Returns the exit code of `service`.
-    pub const fn exit_code(self) -> u8 {
+    /// Returns how `service` ends.
+    pub const fn exit(self) -> Exit {
         match self {
-            Outcome::Complete | Outcome::DryRun => 0,
-            Outcome::Incomplete | Outcome::Aborted => 1,
-            Outcome::Paused => 30,
-            Outcome::Interrupted => 130,
+            Outcome::Complete | Outcome::DryRun => Exit::Done,
+            Outcome::Incomplete | Outcome::Aborted => Exit::Refused,
+            Outcome::Paused => Exit::Paused,
+            Outcome::Interrupted => Exit::Interrupted,
         }
     }
 }
 
-/// What `service`, `ticket` and `resume` report about a PRD: schema `brigade.kitchen-service.v1`.
+/// What `service`, `ticket` and `resume` report about a PRD.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct ServiceReport {
-    /// The PRD.
+    /// The schema id.
+    #[serde(deserialize_with = "ServiceReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The PRD, relative to the workspace.
     pub prd_path: String,
     /// How the service ended.
     pub outcome: Outcome,
@@ -73,7 +80,7 @@ pub struct ServiceReport {
     /// Tasks behind those.
     pub unreachable: Vec<TaskId>,
     /// What waits for somebody.
-    pub decisions: Vec<Decision>,
+    pub decisions: Vec<DecisionRow>,
     /// The branch.
     pub branch: Option<String>,
     /// The commit that it is at.
@@ -90,4 +97,69 @@ pub struct ServiceReport {
     pub attempts: u64,
     /// What to do next.
     pub next: Vec<String>,
+    /// Without running anything: the ids of the tasks that would run, each wave behind those that it depends on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waves: Option<Vec<Vec<TaskId>>>,
+    /// Without running anything: the tasks that would run, in the order of the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<Vec<PlannedTask>>,
+    /// With several PRDs, the report of each, in the order in which they were named.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prds: Vec<ServiceReport>,
+}
+
+impl Report for ServiceReport {
+    const SCHEMA: SchemaId = "brigade.kitchen-service.v1";
+
+    fn exit(&self) -> Exit {
+        self.outcome.exit()
+    }
+}
+
+impl ServiceReport {
+    /// Makes a report without tasks.
+    pub fn new(target: String, prd_path: String, outcome: Outcome) -> ServiceReport {
+        ServiceReport {
+            schema: ServiceReport::SCHEMA,
+            target,
+            prd_path,
+            outcome,
+            reason: None,
+            done: 0,
+            total: 0,
+            completed: Vec::new(),
+            failed: Vec::new(),
+            blocked: Vec::new(),
+            skipped: Vec::new(),
+            unreachable: Vec::new(),
+            decisions: Vec::new(),
+            branch: None,
+            commit: None,
+            merged: false,
+            pushed: false,
+            duration_seconds: 0.0,
+            cost_usd: 0.0,
+            attempts: 0,
+            next: Vec::new(),
+            waves: None,
+            tasks: None,
+            prds: Vec::new(),
+        }
+    }
+}
+
+/// A task that would run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct PlannedTask {
+    /// Its id.
+    pub id: TaskId,
+    /// Its title.
+    pub title: String,
+    /// The tier that begins or goes on with it.
+    pub tier: Tier,
+    /// Why.
+    pub reason: String,
+    /// How many verification commands must succeed.
+    pub verification: u64,
 }

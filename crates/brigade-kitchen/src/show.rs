@@ -2,19 +2,23 @@
 //! when it is missing or damaged.
 
 mod activity;
+mod cost;
 mod events;
 mod state_file;
 mod status;
+mod summary;
 
 pub use activity::{
     activity_done, activity_escalated, activity_failed, activity_working, duration, slow, worker_log,
 };
+pub use cost::{KitchenCostReport, TaskCost, TierCost, cost, tier_costs};
 pub use events::{Event, EventLine, events};
 pub use state_file::StateFile;
 pub use status::{
     Brief, BudgetRow, CurrentTask, DecisionRow, EscalationRow, Marker, PhaseReviews, PhaseRow, StatusReport,
     TaskRow, TaskStatus, View, brief, decision_row, status,
 };
+pub use summary::{SUMMARY_HEAD, SummaryReport, summary};
 
 #[cfg(test)]
 mod tests;

@@ -3,10 +3,17 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use brigade_crew::{FailOn, InitRequest, KitchenInitReport, PrdSearch};
-use brigade_kitchen::approval::{ValidationReport, WorkersReport};
+use brigade_crew::{
+    AnswerReport, AnswerRequest, ApproveStep, ApproveWhat, DecisionsReport, FailOn, InitRequest,
+    KitchenInitReport, PrdSearch, ServiceRequest, WhichDecisions,
+};
+use brigade_fs::RelPath;
+use brigade_kitchen::approval::{ApprovalReport, ValidationReport, WorkersReport};
+use brigade_kitchen::service::ServiceReport;
+use brigade_kitchen::show::{Brief, KitchenCostReport, StatusReport, SummaryReport};
 
 use crate::error::Error;
+use crate::load;
 use crate::room::Room;
 
 /// Operations on the kitchen. A path of a PRD that is relative is looked up in the current directory, then in the
@@ -56,5 +63,110 @@ impl Kitchen {
     /// Fails on a disk error.
     pub fn workers(&self) -> Result<WorkersReport, Error> {
         Ok(self.hands().workers()?)
+    }
+
+    /// Shows what would be executed for a PRD, and approves it or takes the approval back. Does not inside of a run.
+    ///
+    /// # Errors
+    /// Fails if the PRD has errors, something refuses to start its workers, or the fingerprint is another one.
+    pub fn approve(&self, prd: Option<&Path>, step: &ApproveStep) -> Result<ApprovalReport, Error> {
+        self.approve_what(&ApproveWhat::Prd(self.search(prd)?), step)
+    }
+
+    /// Does the same for the commands of the tiers alone, which planning starts.
+    ///
+    /// # Errors
+    /// As [`Kitchen::approve`].
+    pub fn approve_workers(&self, step: &ApproveStep) -> Result<ApprovalReport, Error> {
+        self.approve_what(&ApproveWhat::Workers, step)
+    }
+
+    fn approve_what(&self, what: &ApproveWhat, step: &ApproveStep) -> Result<ApprovalReport, Error> {
+        self.room.decides()?;
+        Ok(self.hands().approve(what, step)?)
+    }
+
+    /// Returns where a PRD stands.
+    ///
+    /// # Errors
+    /// Fails if there is no such PRD, or it has errors.
+    pub fn status(&self, prd: Option<&Path>) -> Result<StatusReport, Error> {
+        Ok(self.hands().status(&self.search(prd)?)?)
+    }
+
+    /// Returns the same in the shortest form.
+    ///
+    /// # Errors
+    /// As [`Kitchen::status`].
+    pub fn brief(&self, prd: Option<&Path>) -> Result<Brief, Error> {
+        Ok(self.hands().brief(&self.search(prd)?)?)
+    }
+
+    /// Calls `show` with where a PRD stands, at once and at each change, until no service runs or `show` says so.
+    ///
+    /// # Errors
+    /// As [`Kitchen::status`].
+    pub fn watch(
+        &self,
+        prd: Option<&Path>,
+        show: &mut dyn FnMut(StatusReport) -> std::ops::ControlFlow<()>,
+    ) -> Result<(), Error> {
+        Ok(self.hands().watch(&self.search(prd)?, self.room.env.cancel.as_ref(), show)?)
+    }
+
+    /// Lists the decisions of a PRD, or of all.
+    ///
+    /// # Errors
+    /// Fails if there is no such PRD, or on a disk error.
+    pub fn decisions(&self, prd: Option<&Path>, which: WhichDecisions) -> Result<DecisionsReport, Error> {
+        let search = prd.map(|prd| self.search(Some(prd))).transpose()?;
+        Ok(self.hands().decisions(search.as_ref(), which)?)
+    }
+
+    /// Answers a decision, as a person. Does not inside of a run.
+    ///
+    /// # Errors
+    /// Fails if no such decision waits, or the answer does not fit.
+    pub fn answer(&self, request: &AnswerRequest) -> Result<AnswerReport, Error> {
+        self.room.decides()?;
+        let report = self.hands().answer(request, &load::policy(&self.room))?;
+        Ok(report.spelled(&self.room.speller()))
+    }
+
+    /// Writes the report of a PRD in Markdown, to a file if one is named.
+    ///
+    /// # Errors
+    /// Fails if there is no such PRD, it has errors, or the file exists and is no such report.
+    pub fn summary(
+        &self,
+        prd: Option<&Path>,
+        file: Option<&Path>,
+        may_replace: bool,
+    ) -> Result<SummaryReport, Error> {
+        let file = file.map(|file| self.file(file)).transpose()?;
+        Ok(self.hands().summary(&self.search(prd)?, file.as_ref(), may_replace)?)
+    }
+
+    /// Returns what the workers of a PRD cost.
+    ///
+    /// # Errors
+    /// As [`Kitchen::status`].
+    pub fn cost(&self, prd: Option<&Path>) -> Result<KitchenCostReport, Error> {
+        Ok(self.hands().cost(&self.search(prd)?)?)
+    }
+
+    /// Tells what a service would do. Needs no approval, and starts nothing.
+    ///
+    /// # Errors
+    /// Fails if there is no such PRD or task, or a PRD has errors.
+    pub fn rehearse(&self, prds: &[&Path], request: ServiceRequest) -> Result<ServiceReport, Error> {
+        let prds = prds.iter().map(|prd| self.search(Some(prd))).collect::<Result<_, _>>()?;
+        Ok(self.hands().rehearse(&ServiceRequest { prds, ..request })?)
+    }
+
+    /// Returns where a typed path of a file to be written leads.
+    fn file(&self, typed: &Path) -> Result<RelPath, Error> {
+        let directory = brigade_process::current_dir().ok();
+        Ok(self.hands().file(&self.room.env.expand(typed), directory.as_deref())?)
     }
 }

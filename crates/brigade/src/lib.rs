@@ -80,7 +80,11 @@ mod workspace;
 pub mod kitchen {
     pub use brigade_kitchen::adapter::Permissions;
     pub use brigade_kitchen::approval::{Change, ChangeKind, CommandKind, CommandRow, Taken, TierRow};
+    pub use brigade_kitchen::config::{Flags, PhaseGate};
+    pub use brigade_kitchen::life::{AnsweredBy, DecisionKind};
     pub use brigade_kitchen::prd::{Fault, FaultCode};
+    pub use brigade_kitchen::service::{Outcome, PlannedTask};
+    pub use brigade_kitchen::show::{Brief, DecisionRow, Marker, TaskRow, TaskStatus, duration};
     pub use brigade_kitchen::{TaskId, Tier};
 }
 
@@ -105,12 +109,17 @@ pub use brigade_command as command;
 pub use brigade_core as core;
 pub use brigade_core::Exit;
 pub use brigade_core::codes;
-pub use brigade_crew::{FailOn, InitRequest, KitchenInitReport};
+pub use brigade_crew::{
+    AnswerReport, AnswerRequest, ApproveStep, DecisionsReport, FailOn, InitRequest, KitchenInitReport,
+    ServiceRequest, WhichDecisions,
+};
 pub use brigade_doctor::{Area, Closeout, InboxItem, InboxMetadata, IssueType, Remedy, Verdict};
 pub use brigade_exec::Progress;
 pub use brigade_facts::{AgentConfig, AgentOffer, AgentTool, AgentTools, Callable, SourceFiles};
 pub use brigade_fs::{Fs, MemoryFs, Seen};
 pub use brigade_kitchen::approval::{ApprovalReport, ValidationReport, WorkersReport};
+pub use brigade_kitchen::service::ServiceReport;
+pub use brigade_kitchen::show::{KitchenCostReport, StatusReport, SummaryReport};
 pub use brigade_mcp::{
     Listener, McpLog, McpProgress, NoReply, Offered, OfferedArgument, OfferedPrompt, OfferedResource,
     Question, QuestionKind, Reply, Requester,

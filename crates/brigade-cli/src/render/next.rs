@@ -222,6 +222,16 @@ fn command(step: &NextStep) -> String {
         N::InitKitchen => "kitchen init".to_owned(),
         N::ListWorkers => "kitchen workers".to_owned(),
         N::ValidatePrd(path) => of("kitchen validate", path, ""),
+        N::ApprovePrd(path) => of("kitchen approve", path, ""),
+        N::ApprovePrdAs { path, fingerprint } => {
+            of("kitchen approve", path, &format!("--fingerprint {}", fingerprint.short()))
+        }
+        N::ApproveWorkersAs(fingerprint) => {
+            format!("kitchen approve --workers --fingerprint {}", quote(fingerprint))
+        }
+        N::KitchenStatus(path) => of("kitchen status", path, ""),
+        N::ListDecisions => "kitchen decisions".to_owned(),
+        N::AnswerDecision(id) => of("kitchen answer", id, "CHOICE"),
         N::ListInbox => "work inbox list".to_owned(),
         N::ListPendingRows => "work inbox list --status pending".to_owned(),
         // A kind of step that this crate does not know yet.
@@ -303,8 +313,13 @@ mod tests {
     fn steps() -> Vec<NextStep> {
         use NextStep as N;
         let id = || "some-id".to_owned();
-        let with_name: [fn(String) -> N; 25] = [
+        let with_name: [fn(String) -> N; 30] = [
             N::ValidatePrd,
+            N::ApprovePrd,
+            N::ApproveWorkersAs,
+            N::KitchenStatus,
+            N::AnswerDecision,
+            |path| N::ApprovePrdAs { path, fingerprint: "a".repeat(64).parse().unwrap() },
             N::ShowTool,
             N::DescribeTool,
             N::DescribeToolLive,
@@ -374,6 +389,7 @@ mod tests {
             N::CompactState,
             N::InitKitchen,
             N::ListWorkers,
+            N::ListDecisions,
             N::ListInbox,
             N::ListPendingRows,
         ];

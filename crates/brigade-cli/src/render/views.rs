@@ -22,4 +22,5 @@ mod state;
 mod work;
 
 pub(super) use calls::{show_call, skipped};
+pub(crate) use kitchen::{Escalations, show_status};
 pub(super) use runtimes::{logs_command, numbers};

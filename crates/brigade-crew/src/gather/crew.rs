@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use brigade_command::{find_program, is_dangerous_variable};
+use brigade_command::find_program;
 use brigade_core::{Fingerprint, Place, Severity};
 use brigade_exec::OpenedProgram;
 use brigade_facts::is_program;
@@ -11,7 +11,9 @@ use brigade_kitchen::approval::{Execution, Tiers, WorkerPlan};
 use brigade_kitchen::config::{Settings, WorkerCommand};
 use brigade_kitchen::prd::ValidPrd;
 use brigade_kitchen::{Command, Tier};
-use brigade_policy::{Blocker, ErrorLine, KitchenGrants, Policy, PolicyState, SandboxMode};
+use brigade_policy::{
+    Blocker, CrewFacts, CrewWork, ErrorLine, KitchenGrants, Policy, SandboxMode, decide_crew,
+};
 
 use super::Configuration;
 use crate::kitchen::Kitchen;
@@ -168,7 +170,7 @@ impl Kitchen<'_> {
             .map(|tier| self.worker(*tier, configuration, &settings, grants.as_ref(), &mut refusals))
             .collect();
         if let Some(grants) = &grants {
-            limits(configuration, &settings, prd, grants, &mut refusals);
+            self.commands_refused(configuration, &settings, prd, grants, &mut refusals);
         }
         let mode = |policy: &Policy| policy.sandbox.mode.as_ref().map(|mode| mode.value);
         let sandbox = configuration.policy.policy().and_then(mode);
@@ -221,24 +223,8 @@ impl Kitchen<'_> {
             command,
         };
         let Some(adapter) = &worker.adapter else { return worker };
-        let labels = settings.env_labels(tier).unwrap_or(&adapter.env_labels);
-        for label in labels {
-            if is_dangerous_variable(label) || label.parse::<brigade_core::Label>().is_err() {
-                let message = format!("the {tier} tier asks for a variable that no worker gets");
-                refuse("unsafe_env_label", message, place("env_labels"));
-            }
-        }
-        worker.env_labels = labels.to_vec();
+        worker.env_labels = settings.env_labels(tier).unwrap_or(&adapter.env_labels).to_vec();
         let Some(grants) = grants else { return worker };
-        let first = worker.command.argv().program();
-        if !grants.allows_worker(first, &adapter.id) {
-            let message = format!(
-                "`{}` may not be a worker: `workers` of `[kitchen]` names neither it nor its adapter `{}`",
-                first.rsplit('/').next().unwrap_or(first),
-                adapter.id
-            );
-            refuse("worker_not_allowed", message, kitchen_place(&configuration.policy));
-        }
         let wanted = if settings.skip_permissions { Wanted::Skip } else { Wanted::Narrow };
         let server = Some(settings.opencode_server.as_str());
         let may_skip = grants.skip_permissions;
@@ -249,7 +235,25 @@ impl Kitchen<'_> {
             }
             Err(fault) => refuse("worker_command_invalid", format!("{tier} tier: {fault}"), place("command")),
         }
+        let work = CrewWork::Worker {
+            program: worker.command.argv().program(),
+            adapter: &adapter.id,
+            skips_permissions: worker.permissions == Some(Permissions::Skipped),
+            write_paths: &adapter.write_paths,
+            env_labels: &worker.env_labels,
+        };
+        refusals.extend(self.against(configuration, work).into_iter().map(|blocker| {
+            let message = format!("{tier} tier: {}", blocker.message);
+            Blocker { message, ..blocker }
+        }));
         worker
+    }
+
+    /// Returns what the policy has against a start.
+    fn against(&self, configuration: &Configuration, work: CrewWork<'_>) -> Vec<Blocker> {
+        let facts = CrewFacts { work, timeout: None, in_workspace: false };
+        let is_set = |name: &str| self.environment.is_set(name);
+        decide_crew(&configuration.policy, &facts, &is_set).blockers
     }
 
     /// Finds the program of a worker. One of the workspace is relative to it.
@@ -259,52 +263,53 @@ impl Kitchen<'_> {
             find_program(word, self.fs.root(), path_variable, |path: &Path| is_program(&*self.fs, path))?;
         Some(self.shown_path(&found))
     }
-}
 
-/// Lists what the settings and the PRD ask for and the policy does not give.
-fn limits(
-    configuration: &Configuration,
-    settings: &Settings,
-    prd: Option<&ValidPrd>,
-    grants: &KitchenGrants,
-    refusals: &mut Vec<Blocker>,
-) {
-    let place = |key: &str| configuration.config.places.get(key).cloned();
-    if !grants.shell {
-        let refused = |what: String, place: Option<Place>| {
-            let message = format!("{what} needs a shell, and `shell` of `[kitchen]` is \"never\"");
-            Blocker::new("shell_refused", message).at(place)
+    /// Lists what the settings and the PRD ask for and the policy does not give.
+    fn commands_refused(
+        &self,
+        configuration: &Configuration,
+        settings: &Settings,
+        prd: Option<&ValidPrd>,
+        grants: &KitchenGrants,
+        refusals: &mut Vec<Blocker>,
+    ) {
+        let place = |key: &str| configuration.config.places.get(key).cloned();
+        let effects = settings.verification_effects.as_deref();
+        // The policy judges shell and effects, and not the words, so one answer holds for all commands of a kind.
+        let refused = [false, true]
+            .map(|needs_shell| self.against(configuration, CrewWork::Command { needs_shell, effects }));
+        let mut judge = |what: String, command: &Command, at: Option<Place>| {
+            refusals.extend(refused[usize::from(command.needs_shell())].iter().map(|blocker| {
+                let message = format!("{what}: {}", blocker.message);
+                let place = at.clone().or_else(|| blocker.place.clone());
+                Blocker { message, place, ..blocker.clone() }
+            }));
         };
-        let needs_shell = |command: &Option<Command>| command.as_ref().is_some_and(Command::needs_shell);
-        let prd_test = prd.and_then(|prd| prd.test_command.as_ref());
+        let is_of_prd = prd.is_some_and(|prd| prd.test_command.is_some());
+        let test_place = if is_of_prd { None } else { place("test_cmd") };
         let keys = [
-            ("the setup of worktrees", &settings.worktree_setup, "worktree.setup"),
-            ("the test command", &settings.test_cmd, "test_cmd"),
-            ("the notification", &settings.notify_command, "notify.command"),
+            ("setup of worktrees", &settings.worktree_setup, place("worktree.setup")),
+            ("test command", &settings.test_cmd, test_place),
+            ("notification", &settings.notify_command, place("notify.command")),
         ];
-        for (what, command, key) in keys {
-            if needs_shell(command) {
-                let own = if key == "test_cmd" && prd_test.is_some() { None } else { place(key) };
-                refusals.push(refused(what.to_owned(), own));
+        for (what, command, at) in keys {
+            if let Some(command) = command {
+                judge(what.to_owned(), command, at);
             }
         }
-        for task in prd.into_iter().flat_map(|prd| &prd.tasks) {
-            for entry in task.verification.iter().filter(|entry| entry.command.needs_shell()) {
-                refusals.push(refused(format!("{}: a verification", task.id), Some(entry.place.clone())));
+        let tasks = prd.into_iter().filter(|_| settings.verification_enabled).flat_map(|prd| &prd.tasks);
+        for task in tasks {
+            for entry in &task.verification {
+                judge(task.id.to_string(), &entry.command, Some(entry.place.clone()));
+            }
+        }
+        for (asked, allowed, key) in
+            [(settings.merge, grants.merge, "merge"), (settings.push, grants.push, "push")]
+        {
+            if asked && !allowed {
+                let message = format!("`{key}` is on, and the policy does not allow it");
+                refusals.push(Blocker::new("kitchen_refused", message).at(place(key)));
             }
         }
     }
-    for (asked, allowed, key) in
-        [(settings.merge, grants.merge, "merge"), (settings.push, grants.push, "push")]
-    {
-        if asked && !allowed {
-            let message = format!("`{key}` is on, and the policy does not allow it");
-            refusals.push(Blocker::new("kitchen_refused", message).at(place(key)));
-        }
-    }
-}
-
-/// Returns the place of `[kitchen]` in the policy.
-fn kitchen_place(policy: &PolicyState) -> Option<Place> {
-    policy.policy().and_then(|policy| policy.kitchen.place.clone())
 }

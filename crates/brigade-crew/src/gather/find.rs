@@ -10,6 +10,7 @@ use brigade_kitchen::life::{Life, Stage};
 use brigade_kitchen::prd::{Lints, Reading, ValidPrd, read};
 use brigade_policy::{Blocker, Failure};
 
+use crate::journal::PrdJournal;
 use crate::kitchen::{Kitchen, rel};
 
 /// The directories that PRDs are looked for in, in this order; the empty one is the workspace.
@@ -100,6 +101,21 @@ impl Kitchen<'_> {
         }
         let in_workspace = resolve(typed)?.filter(|path| self.fs.exists(path).unwrap_or(false));
         in_workspace.or(near).map(PrdSearch::At).ok_or_else(outside)
+    }
+
+    /// Returns where a typed path of a file to be written leads. A relative path begins in `directory`.
+    ///
+    /// # Errors
+    /// Fails if it leads out of the workspace, or on a disk error.
+    pub fn file(&self, typed: &Path, directory: Option<&Path>) -> Result<RelPath, Failure> {
+        let path = directory.map_or_else(|| typed.to_owned(), |directory| directory.join(typed));
+        match path.to_str().map(|path| self.fs.resolve(path, None)).transpose()? {
+            Some(Location::Inside(path)) => Ok(path),
+            Some(Location::Outside(_)) | None => {
+                let message = format!("`{}` leads out of the workspace", typed.display());
+                Err(Failure::new(ErrorKind::Refused, message).coded(codes::PATH_OUTSIDE))
+            }
+        }
     }
 
     /// Reads a PRD: the named one, else that of a valid `latest.json`, else one with an interrupted task, else the newest
@@ -207,8 +223,8 @@ impl Kitchen<'_> {
     }
 
     /// Returns what the journal of a PRD says. A PRD without one has not begun.
-    pub(crate) fn life(&self, _name: &PrdName) -> Result<Life, FsError> {
-        Ok(Life::default())
+    pub(crate) fn life(&self, name: &PrdName) -> Result<Life, FsError> {
+        Ok(PrdJournal::read(&*self.fs, name)?.life)
     }
 
     /// Returns whether the state file beside a PRD, perhaps of another program, names a task that runs or waits.

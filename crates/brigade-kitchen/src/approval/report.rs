@@ -172,6 +172,10 @@ pub struct ApprovalReport {
 
 impl Report for ApprovalReport {
     const SCHEMA: SchemaId = "brigade.kitchen-approval.v1";
+
+    fn exit(&self) -> Exit {
+        if self.approved || self.revoked { Exit::Done } else { Exit::Refused }
+    }
 }
 
 impl ApprovalReport {

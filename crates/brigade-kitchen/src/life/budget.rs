@@ -10,35 +10,69 @@ use crate::names::Tier;
 /// At this part of a limit, a warning is due.
 const WARN_AT: f64 = 0.8;
 
-/// What attempts used.
+/// What attempts used, by tier.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Spent {
-    /// Starts of workers, reviews and decisions included.
+    /// By tier.
+    pub by_tier: BTreeMap<Tier, TierSpent>,
+}
+
+/// What the attempts of a tier used.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TierSpent {
+    /// Starts of its worker, reviews and decisions included.
     pub attempts: u64,
-    /// Minutes of workers.
+    /// Its minutes.
     pub minutes: f64,
-    /// Dollars that workers reported.
+    /// Dollars that its worker reported.
     pub reported_usd: f64,
-    /// Minutes of workers that reported no cost, by tier.
-    pub unpriced: BTreeMap<Tier, f64>,
+    /// Minutes for which it reported no cost.
+    pub unpriced_minutes: f64,
+}
+
+impl TierSpent {
+    /// Returns the dollars: those that were reported, and the other minutes at the rate of the tier.
+    pub fn cost_usd(&self, rate: f64) -> f64 {
+        self.reported_usd + self.unpriced_minutes * rate
+    }
 }
 
 impl Spent {
+    /// Counts the start of a worker.
+    pub fn start(&mut self, tier: Tier) {
+        self.by_tier.entry(tier).or_default().attempts += 1;
+    }
+
     /// Adds what an attempt used.
     pub fn add(&mut self, tier: Tier, seconds: f64, cost_usd: Option<f64>) {
         let minutes = seconds.max(0.0) / 60.0;
-        self.minutes += minutes;
+        let spent = self.by_tier.entry(tier).or_default();
+        spent.minutes += minutes;
         match cost_usd {
-            Some(cost) => self.reported_usd += cost.max(0.0),
-            None => *self.unpriced.entry(tier).or_default() += minutes,
+            Some(cost) => spent.reported_usd += cost.max(0.0),
+            None => spent.unpriced_minutes += minutes,
         }
+    }
+
+    /// Returns how many workers were started.
+    pub fn attempts(&self) -> u64 {
+        self.by_tier.values().map(|spent| spent.attempts).sum()
+    }
+
+    /// Returns the minutes of workers.
+    pub fn minutes(&self) -> f64 {
+        self.by_tier.values().fold(0.0, |sum, spent| sum + spent.minutes)
+    }
+
+    /// Returns the dollars that workers reported.
+    pub fn reported_usd(&self) -> f64 {
+        self.by_tier.values().fold(0.0, |sum, spent| sum + spent.reported_usd)
     }
 
     /// Returns the dollars: those that were reported, and the minutes of the others at the rates of their tiers.
     pub fn cost_usd(&self, settings: &Settings) -> f64 {
-        let estimated: f64 =
-            self.unpriced.iter().map(|(tier, minutes)| minutes * settings.cost_rate(*tier)).sum();
-        self.reported_usd + estimated
+        let cost = |(tier, spent): (&Tier, &TierSpent)| spent.cost_usd(settings.cost_rate(*tier));
+        self.by_tier.iter().fold(0.0, |sum, row| sum + cost(row))
     }
 }
 
@@ -86,8 +120,8 @@ pub fn budget(spent: &Spent, limits: &Limits, settings: &Settings) -> Vec<(&'sta
     let cost = spent.cost_usd(settings);
     let rows = [
         ("cost_usd", cost, limits.cost_usd),
-        ("minutes", spent.minutes, limits.minutes),
-        ("attempts", spent.attempts as f64, limits.attempts.map(|attempts| attempts as f64)),
+        ("minutes", spent.minutes(), limits.minutes),
+        ("attempts", spent.attempts() as f64, limits.attempts.map(|attempts| attempts as f64)),
     ];
     let mut found = Vec::new();
     for (what, used, limit) in rows {

@@ -4,8 +4,8 @@ use brigade_core::{RunId, Timestamp};
 
 use super::record::{CommandResult, Entry, How, Record, ReviewResult, TaskOutcome};
 use super::{
-    Answer, AnsweredBy, Approval, Checking, Decided, DecisionKind, Feedback, Life, MAX_HISTORY, PhaseEvent,
-    ScopeEvent, ServiceLife, Stage, TaskEvent, TaskLife, WalkawayEvent,
+    Answer, AnsweredBy, Approval, AttemptRun, Checking, Decided, DecisionKind, Feedback, Life, MAX_HISTORY,
+    PhaseEvent, ScopeEvent, ServiceLife, Stage, TaskEvent, TaskLife, WalkawayEvent,
 };
 use crate::names::{TaskId, Tier};
 use crate::signal::Signal;
@@ -83,8 +83,9 @@ impl Life {
                 life.attempts = *attempt;
                 life.interrupted = false;
                 life.stage = Stage::Attempting { run: run.clone(), process: process.clone(), since: at };
-                life.spent.attempts += 1;
-                self.spent.attempts += 1;
+                life.runs.push(AttemptRun { number: *attempt, run: run.clone(), tier: *tier, at });
+                life.spent.start(*tier);
+                self.spent.start(*tier);
             }
             Record::AttemptEnded { .. } => self.attempt_ended(at, record),
             Record::Verification { task, run, index, command, result, exit_code, output } => {
@@ -112,7 +113,7 @@ impl Life {
             Record::Review { task, run, result, reason, seconds, cost_usd } => {
                 let tier = Tier::Executive;
                 self.spent.add(tier, *seconds, *cost_usd);
-                self.spent.attempts += 1;
+                self.spent.start(tier);
                 let reason = reason.clone().unwrap_or_default();
                 keep(&mut self.history.reviews, (at, task.clone(), *result, reason.clone()));
                 if let Some(life) = self.tasks.get_mut(task) {
@@ -213,7 +214,7 @@ impl Life {
                     }
                 }
             }
-            Record::Adopted { state } => self.history.adopted = Some(state.clone()),
+            Record::Adopted { state } => self.adopt(state),
         }
     }
 
@@ -379,7 +380,7 @@ impl Life {
             TaskOutcome::Failed => "max_iterations",
             TaskOutcome::Skipped => "skipped",
         };
-        let seconds = self.tasks.get(task).map(|life| life.spent.minutes * 60.0);
+        let seconds = self.tasks.get(task).map(|life| life.spent.minutes() * 60.0);
         self.event(task, at, status, seconds);
     }
 

@@ -530,7 +530,7 @@ fn budgets_warn_and_end() {
     spent.add(Tier::Executive, 300.0, None);
     spent.add(Tier::Sous, 60.0, Some(0.2));
     assert!((spent.cost_usd(&settings) - 1.7).abs() < 1e-9);
-    spent.attempts = 5;
+    (0..5).for_each(|_| spent.start(Tier::Line));
     assert_eq!(
         budget(&spent, &limits, &settings),
         [("cost_usd", Budget::Warning), ("attempts", Budget::Reached)]

@@ -1,12 +1,15 @@
 //! Where a PRD stands: the document of `status`, and the object of its brief form.
 
-use brigade_core::{Fingerprint, Timestamp};
+use brigade_core::json::from_json;
+use brigade_core::{Fingerprint, Json, Report, SchemaId, Timestamp};
+use brigade_policy::ErrorLine;
 use serde::{Deserialize, Serialize};
 
+use crate::approval::Taken;
 use crate::config::Settings;
 use crate::life::{
-    Decision, DecisionId, DecisionKind, Life, Limits, RunSet, Stage, TaskLife, TaskOutcome, Workplace,
-    is_reviewed, progress, unreachable,
+    AnsweredBy, Decided, DecisionId, DecisionKind, Life, Limits, RunSet, Stage, TaskLife, TaskOutcome,
+    Workplace, is_reviewed, progress, unreachable,
 };
 use crate::names::{PrdName, TaskId, Tier};
 use crate::prd::{Complexity, Task, ValidPrd};
@@ -38,10 +41,18 @@ pub struct View<'a> {
     pub now: Timestamp,
 }
 
-/// The status of a PRD: schema `brigade.kitchen-status.v1`, to which the façade adds its name.
+/// The status of a PRD.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct StatusReport {
+    /// The schema id.
+    #[serde(deserialize_with = "StatusReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// How the PRD was found.
+    pub taken: Taken,
     /// The name of the feature.
     pub feature_name: String,
     /// The PRD.
@@ -87,9 +98,13 @@ pub struct StatusReport {
     /// What was spent.
     pub budget: BudgetRow,
     /// What is wrong with the configuration.
-    pub config_issues: Vec<String>,
+    pub config_issues: Vec<ErrorLine>,
     /// What is wrong with the PRD's state.
     pub issues: Vec<String>,
+}
+
+impl Report for StatusReport {
+    const SCHEMA: SchemaId = "brigade.kitchen-status.v1";
 }
 
 /// The task that runs or waits.
@@ -169,6 +184,25 @@ pub enum Marker {
     Open,
 }
 
+impl TaskStatus {
+    /// Returns the word of the documents.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            TaskStatus::Pending => "pending",
+            TaskStatus::Running => "running",
+            TaskStatus::Waiting => "waiting",
+            TaskStatus::Complete => "complete",
+            TaskStatus::AlreadyDone => "already_done",
+            TaskStatus::Absorbed => "absorbed",
+            TaskStatus::Blocked => "blocked",
+            TaskStatus::Failed => "failed",
+            TaskStatus::Skipped => "skipped",
+            TaskStatus::Interrupted => "interrupted",
+            TaskStatus::Unreachable => "unreachable",
+        }
+    }
+}
+
 impl Marker {
     /// Returns the character.
     pub const fn as_str(self) -> &'static str {
@@ -243,6 +277,18 @@ pub struct DecisionRow {
     pub context: String,
     /// When it was asked.
     pub created_at: Timestamp,
+    /// The answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub choice: Option<String>,
+    /// Who answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<AnsweredBy>,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// What the next attempt is told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guidance: Option<String>,
 }
 
 /// An escalation.
@@ -297,7 +343,8 @@ pub struct Brief {
 }
 
 /// Returns the decision as people and programs see it.
-pub fn decision_row(prd: &PrdName, decision: &Decision) -> DecisionRow {
+pub fn decision_row(prd: &PrdName, decided: &Decided) -> DecisionRow {
+    let (decision, answer) = (&decided.decision, decided.answer.as_ref());
     DecisionRow {
         id: decision.id.clone(),
         kind: decision.about,
@@ -306,7 +353,78 @@ pub fn decision_row(prd: &PrdName, decision: &Decision) -> DecisionRow {
         choices: decision.about.choices().iter().map(|choice| (*choice).to_owned()).collect(),
         context: decision.context.clone(),
         created_at: decision.created_at,
+        choice: answer.map(|answer| answer.choice.clone()),
+        by: answer.map(|answer| answer.by),
+        reason: answer.and_then(|answer| answer.reason.clone()),
+        guidance: answer.and_then(|answer| answer.guidance.clone()),
     }
+}
+
+/// Reads rows of the state that was taken over. A row that has other types is left out.
+fn adopted<T: serde::de::DeserializeOwned>(life: &Life, list: &str) -> Vec<T> {
+    let rows = life.history.adopted.as_ref().and_then(|state| state.get(list)).and_then(Json::as_array);
+    rows.into_iter().flatten().filter_map(|row| from_json(row).ok()).collect()
+}
+
+/// A row of the state file of another program.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct AdoptedEscalation {
+    task_id: TaskId,
+    from: Tier,
+    to: Tier,
+    #[serde(default)]
+    reason: String,
+    timestamp: Timestamp,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct AdoptedPhase {
+    completed_tasks: u64,
+    total_tasks: u64,
+    status: String,
+    #[serde(default)]
+    content: String,
+    timestamp: Timestamp,
+}
+
+/// Lists the newest escalations, those of another program first.
+fn escalations(life: &Life) -> Vec<EscalationRow> {
+    let before = adopted::<AdoptedEscalation>(life, "escalations").into_iter().map(|row| EscalationRow {
+        task: row.task_id,
+        from: row.from,
+        to: row.to,
+        reason: row.reason,
+        timestamp: row.timestamp,
+    });
+    let ours = life.history.escalations.iter().map(|(at, task, from, to, reason)| EscalationRow {
+        task: task.clone(),
+        from: *from,
+        to: *to,
+        reason: reason.clone(),
+        timestamp: *at,
+    });
+    before.chain(ours).collect()
+}
+
+/// Lists the newest reviews of the PRD, those of another program first.
+fn phases(life: &Life) -> Vec<PhaseRow> {
+    let before = adopted::<AdoptedPhase>(life, "phaseReviews").into_iter().map(|row| PhaseRow {
+        completed_tasks: row.completed_tasks,
+        total_tasks: row.total_tasks,
+        status: row.status,
+        content: row.content,
+        timestamp: row.timestamp,
+    });
+    let ours = life.history.phase_reviews.iter().map(|event| PhaseRow {
+        completed_tasks: event.completed,
+        total_tasks: event.total,
+        status: event.status.clone(),
+        content: event.content.clone(),
+        timestamp: event.at,
+    });
+    before.chain(ours).collect()
 }
 
 /// Returns why somebody should look.
@@ -433,7 +551,7 @@ fn task_row(view: &View<'_>, task: &Task, is_unreachable: bool) -> TaskRow {
     }
 }
 
-/// Makes a status. What is wrong with the configuration is added by the caller.
+/// Makes a status. Workspace, and what is wrong with configuration and journal, are added by the caller.
 pub fn status(view: &View<'_>) -> StatusReport {
     let life = view.life;
     let unreachable = unreachable(view.prd, life);
@@ -445,26 +563,18 @@ pub fn status(view: &View<'_>) -> StatusReport {
         .iter()
         .find(|task| task.status == TaskStatus::Running)
         .or_else(|| tasks.iter().find(|task| task.status == TaskStatus::Waiting));
-    let phase = |event: &crate::life::PhaseEvent| PhaseRow {
-        completed_tasks: event.completed,
-        total_tasks: event.total,
-        status: event.status.clone(),
-        content: event.content.clone(),
-        timestamp: event.at,
-    };
-    let phases: Vec<PhaseRow> = life.history.phase_reviews.iter().map(phase).collect();
-    let escalation = |(at, task, from, to, reason): &(Timestamp, TaskId, Tier, Tier, String)| EscalationRow {
-        task: task.clone(),
-        from: *from,
-        to: *to,
-        reason: reason.clone(),
-        timestamp: *at,
-    };
+    let phases = phases(life);
+    let escalations = escalations(life);
+    let surplus = |count: u64, kept: usize| count.saturating_sub(kept as u64);
     let ended = view.prd.tasks.iter().filter_map(|task| life.tasks.get(&task.id));
     let last = ended.filter(|own| own.commit.is_some()).max_by_key(|own| own.ended_at);
     let attention_reason = attention(view);
+    let waiting = life.decisions.iter().filter(|decided| decided.answer.is_none());
     let approved = life.approval.as_ref().map(|approval| approval.fingerprint);
     StatusReport {
+        schema: StatusReport::SCHEMA,
+        target: String::new(),
+        taken: Taken::Named,
         feature_name: view.prd.feature_name.clone(),
         prd_path: view.path.to_owned(),
         total_tasks: total,
@@ -475,9 +585,12 @@ pub fn status(view: &View<'_>) -> StatusReport {
             worker: task.tier,
             status: task.status,
         }),
-        escalations: life.history.escalation_count,
+        // What is no longer kept is counted, too.
+        escalations: escalations.len() as u64
+            + surplus(life.history.escalation_count, life.history.escalations.len()),
         phase_reviews: PhaseReviews {
-            count: life.history.phase_review_count,
+            count: phases.len() as u64
+                + surplus(life.history.phase_review_count, life.history.phase_reviews.len()),
             last: phases.last().cloned(),
             history: phases,
         },
@@ -495,12 +608,12 @@ pub fn status(view: &View<'_>) -> StatusReport {
         commit: last.and_then(|own| own.commit.clone()),
         fingerprint: view.fingerprint,
         approved: approved.is_some() && approved == view.fingerprint,
-        decisions: life.waiting().map(|decision| decision_row(view.name, decision)).collect(),
-        escalation_history: life.history.escalations.iter().map(escalation).collect(),
+        decisions: waiting.map(|decided| decision_row(view.name, decided)).collect(),
+        escalation_history: escalations,
         budget: BudgetRow {
             cost_usd: life.spent.cost_usd(view.settings),
-            minutes: life.spent.minutes,
-            attempts: life.spent.attempts,
+            minutes: life.spent.minutes(),
+            attempts: life.spent.attempts(),
             limits: view.limits,
         },
         config_issues: Vec::new(),

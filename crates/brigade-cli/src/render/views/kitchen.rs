@@ -1,9 +1,16 @@
 //! PRDs, the tiers and their workers.
 
+mod status;
+
 use brigade::command::Argv;
-use brigade::core::Severity;
-use brigade::kitchen::{Fault as PrdFault, Taken, Tier};
-use brigade::{ErrorLine, Fault, KitchenInitReport, ValidationReport, WorkersReport};
+use brigade::core::{NextStep, Severity};
+use brigade::kitchen::{ChangeKind, CommandRow, Fault as PrdFault, Taken, Tier};
+use brigade::{
+    AnswerReport, ApprovalReport, DecisionsReport, ErrorLine, Fault, KitchenInitReport, ServiceReport,
+    SummaryReport, ValidationReport, WorkersReport,
+};
+
+pub(crate) use status::{Escalations, show_status};
 
 use super::catalog::config_errors;
 use crate::render::View;
@@ -92,6 +99,9 @@ impl View for ValidationReport {
             page.data.gap();
             waves(&self.waves, page);
         }
+        if let Some(fingerprint) = self.fingerprint.filter(|_| !self.approved) {
+            page.next_step(&NextStep::ApprovePrdAs { path: self.prd_path.clone(), fingerprint });
+        }
     }
 }
 
@@ -159,5 +169,154 @@ impl View for KitchenInitReport {
         }
         page.data.field("gitignore", &self.gitignore);
         page.next(&self.next_command.to_string());
+    }
+}
+
+impl View for ApprovalReport {
+    fn show(&self, page: &mut Page) {
+        if let (Some(path), Some(how)) = (&self.prd_path, self.taken) {
+            taken(path, how, page);
+        }
+        config_errors(&self.config_issues, page);
+        match &self.prd_path {
+            Some(path) => page.data.field("prd", Text::new(Tone::Accent, path)),
+            None => page.data.field("for", "the commands of the tiers alone"),
+        }
+        if self.revoked {
+            page.data.field("approved", "no more");
+            return;
+        }
+        if let Some(fingerprint) = &self.fingerprint {
+            page.data.field("fingerprint", Text::new(Tone::Accent, &fingerprint.to_string()));
+        }
+        page.data.field("approved", yes_or_no(self.approved));
+        page.data.gap();
+        for row in &self.commands {
+            command(row, page);
+        }
+        if !self.changes.is_empty() {
+            page.data.gap();
+            page.data.line("Changed since the last approval:");
+            for change in &self.changes {
+                let how = match change.what {
+                    ChangeKind::Added => "added",
+                    ChangeKind::Removed => "removed",
+                    ChangeKind::Changed => "changed",
+                };
+                page.data.indented(
+                    2,
+                    Text::new(Tone::Warning, how).then(Tone::Plain, &format!(" {}", change.field)),
+                );
+            }
+        }
+        for note in &self.notes {
+            page.note(note);
+        }
+        if let Some(fingerprint) = self.fingerprint.filter(|_| !self.approved) {
+            page.next_step(&match &self.prd_path {
+                Some(path) => NextStep::ApprovePrdAs { path: path.clone(), fingerprint },
+                None => NextStep::ApproveWorkersAs(fingerprint.short()),
+            });
+        }
+    }
+}
+
+/// Shows a command whole, whatever the width, and what it may do.
+fn command(row: &CommandRow, page: &mut Page) {
+    let kind = match row.tier {
+        Some(tier) => format!("{} {tier}", row.kind.as_str()),
+        None => row.kind.as_str().to_owned(),
+    };
+    let shell = if row.shell { " [shell]" } else { "" };
+    page.data.line(
+        Text::new(Tone::Strong, &format!("{kind}: "))
+            .then(Tone::Accent, &command_line(&row.argv))
+            .then(Tone::Warning, shell),
+    );
+    let mut may = vec![row.effects.join(", ")];
+    if !row.write_paths.is_empty() {
+        may.push(format!("writes {}", row.write_paths.join(", ")));
+    }
+    if !row.env_labels.is_empty() {
+        may.push(format!("gets {}", row.env_labels.join(", ")));
+    }
+    page.data.indented(2, Text::new(Tone::Faint, &may.join("; ")));
+}
+
+impl View for DecisionsReport {
+    fn show(&self, page: &mut Page) {
+        if self.decisions.is_empty() {
+            page.data.line("no decision waits");
+            return;
+        }
+        for (index, row) in self.decisions.iter().enumerate() {
+            if 0 < index {
+                page.data.gap();
+            }
+            status::decision(row, page);
+        }
+        if let Some(first) = self.decisions.iter().find(|row| row.choice.is_none()) {
+            page.next_step(&NextStep::AnswerDecision(first.id.to_string()));
+        }
+    }
+}
+
+impl View for AnswerReport {
+    fn show(&self, page: &mut Page) {
+        status::decision(&self.decision, page);
+        if 0 < self.waiting {
+            page.next(&self.next_command.to_string());
+        }
+    }
+}
+
+impl View for SummaryReport {
+    fn show(&self, page: &mut Page) {
+        taken(&self.prd_path, self.taken, page);
+        match &self.path {
+            Some(path) => page.data.field("wrote", Text::new(Tone::Accent, path)),
+            None => self.text.lines().for_each(|line| page.data.line(line)),
+        }
+    }
+}
+
+impl View for ServiceReport {
+    fn show(&self, page: &mut Page) {
+        let several = !self.prds.is_empty();
+        let reports = if several { &self.prds[..] } else { std::slice::from_ref(self) };
+        for report in reports {
+            page.data.gap();
+            rehearsal(report, page);
+        }
+    }
+}
+
+fn rehearsal(report: &ServiceReport, page: &mut Page) {
+    page.data.field("prd", Text::new(Tone::Accent, &report.prd_path));
+    page.data.field("outcome", report.outcome.as_str());
+    page.data.field("done", format!("{} of {}", report.done, report.total));
+    page.data.field_if("branch", report.branch.as_deref());
+    if let Some(tasks) = report.tasks.as_ref().filter(|tasks| !tasks.is_empty()) {
+        page.data.gap();
+        let mut table = Table::new([
+            ("task", Fit::Whole),
+            ("tier", Fit::Whole),
+            ("title", Fit::Cut),
+            ("why this tier", Fit::Cut),
+        ]);
+        for task in tasks {
+            table.row([
+                Text::new(Tone::Strong, task.id.as_str()),
+                task.tier.as_str().into(),
+                (&task.title).into(),
+                Text::new(Tone::Faint, &task.reason),
+            ]);
+        }
+        page.data.table(table);
+        page.data.gap();
+    }
+    waves(report.waves.as_deref().unwrap_or_default(), page);
+    if let Some(reason) = &report.reason {
+        page.note(&format!("nothing would be started: {reason}"));
     }
 }

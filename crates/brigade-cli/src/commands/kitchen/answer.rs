@@ -1,0 +1,35 @@
+//! `brigade kitchen answer`
+
+use brigade::{AnswerReport, AnswerRequest, Error};
+use clap::Args;
+
+use crate::session::Session;
+
+/// Answer a question that waits
+#[derive(Args, Debug)]
+pub(crate) struct AnswerArgs {
+    /// Id of the decision, or any unique prefix of it
+    id: String,
+
+    /// One of its choices, or a text if it has none
+    choice: String,
+
+    /// Why
+    #[arg(long)]
+    reason: Option<String>,
+
+    /// What the next attempt is told
+    #[arg(long)]
+    guidance: Option<String>,
+}
+
+pub(crate) fn run(session: &Session<'_>, arguments: &AnswerArgs) -> Result<AnswerReport, Error> {
+    let AnswerArgs { id, choice, reason, guidance } = arguments;
+    let request = AnswerRequest {
+        id: id.clone(),
+        choice: choice.clone(),
+        reason: reason.clone(),
+        guidance: guidance.clone(),
+    };
+    session.workspace()?.kitchen().answer(&request)
+}

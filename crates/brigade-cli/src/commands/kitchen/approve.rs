@@ -1,0 +1,84 @@
+//! `brigade kitchen approve`
+
+use std::io::{BufRead as _, BufReader};
+use std::path::PathBuf;
+
+use brigade::{ApprovalReport, ApproveStep, Error, Exit};
+use clap::Args;
+
+use crate::output::Output;
+use crate::render::View as _;
+use crate::session::Session;
+
+/// Show what a PRD would execute, and approve it
+///
+/// Nothing is started that a person has not approved. On a terminal it asks; elsewhere it needs --fingerprint, as
+/// validate printed it. A change of what was approved needs a new approval.
+#[derive(Args, Debug)]
+pub(crate) struct ApproveArgs {
+    /// File of the PRD; by default the one that somebody works on
+    prd: Option<PathBuf>,
+
+    /// Approve what has this fingerprint, or one that begins so, without asking
+    #[arg(long, value_name = "FINGERPRINT")]
+    fingerprint: Option<String>,
+
+    /// Approve the commands of the tiers alone, which planning starts
+    #[arg(long, conflicts_with = "prd")]
+    workers: bool,
+
+    /// Take the approval back
+    #[arg(long, conflicts_with = "fingerprint")]
+    revoke: bool,
+}
+
+fn approve(
+    session: &Session<'_>,
+    arguments: &ApproveArgs,
+    step: &ApproveStep,
+) -> Result<ApprovalReport, Error> {
+    let kitchen = session.workspace()?.kitchen();
+    if arguments.workers {
+        return kitchen.approve_workers(step);
+    }
+    kitchen.approve(arguments.prd.as_deref(), step)
+}
+
+pub(crate) fn run(session: &Session<'_>, arguments: &ApproveArgs, output: &mut Output<'_, '_>) -> Exit {
+    let step = match (&arguments.fingerprint, arguments.revoke) {
+        (_, true) => ApproveStep::Revoke,
+        (Some(fingerprint), false) => ApproveStep::Approve(fingerprint.clone()),
+        (None, false) => ApproveStep::Show,
+    };
+    let shown = approve(session, arguments, &step);
+    let surroundings = session.surroundings;
+    let may_ask = surroundings.typed && surroundings.error.is_some() && !output.is_json();
+    let fingerprint = match &shown {
+        Ok(report) if step == ApproveStep::Show && may_ask && !report.approved => report.fingerprint,
+        _ => None,
+    };
+    let (Some(fingerprint), Ok(report)) = (fingerprint, &shown) else { return output.finish(shown) };
+    let mut page = output.new_page();
+    report.show(&mut page);
+    let exit = output.page(&page, Exit::Done);
+    if exit != Exit::Done {
+        return exit;
+    }
+    let mut question = output.new_page();
+    question.notes.line("Approve this? Type yes:");
+    output.aside(&question.notes);
+    let mut answer = String::new();
+    let is_read = BufReader::new(output.input()).read_line(&mut answer).is_ok();
+    if !is_read || !matches!(answer.trim().to_lowercase().as_str(), "y" | "yes") {
+        output.note("nothing was approved");
+        return Exit::Refused;
+    }
+    let step = ApproveStep::Approve(fingerprint.to_string());
+    match approve(session, arguments, &step) {
+        Ok(_) => {
+            output.note("approved");
+            Exit::Done
+        }
+        Err(error) => output.fail(&error),
+    }
+}

@@ -1,0 +1,24 @@
+//! `brigade kitchen decisions`
+
+use std::path::PathBuf;
+
+use brigade::{DecisionsReport, Error, WhichDecisions};
+use clap::Args;
+
+use crate::session::Session;
+
+/// List the questions that wait for somebody
+#[derive(Args, Debug)]
+pub(crate) struct DecisionsArgs {
+    /// Only those of this PRD
+    prd: Option<PathBuf>,
+
+    /// Also list answered ones
+    #[arg(long)]
+    all: bool,
+}
+
+pub(crate) fn run(session: &Session<'_>, arguments: &DecisionsArgs) -> Result<DecisionsReport, Error> {
+    let which = if arguments.all { WhichDecisions::All } else { WhichDecisions::Waiting };
+    session.workspace()?.kitchen().decisions(arguments.prd.as_deref(), which)
+}

@@ -1,0 +1,168 @@
+//! `brigade kitchen service`
+
+use std::path::{Path, PathBuf};
+
+use brigade::kitchen::{Flags, PhaseGate};
+use brigade::{Error, ServiceReport, ServiceRequest};
+use clap::{Args, ValueEnum};
+
+use crate::session::Session;
+
+/// Show what a service would do: tasks, tiers and waves
+#[derive(Args, Debug)]
+pub(crate) struct ServiceArgs {
+    /// Files of PRDs, in their order; by default the one that somebody works on
+    prds: Vec<PathBuf>,
+
+    /// Show what would run, without an approval and without running it
+    #[arg(long, required = true)]
+    dry_run: bool,
+
+    #[command(flatten)]
+    run: RunFlags,
+}
+
+/// The flags of `service` and `resume`.
+#[derive(Args, Debug)]
+pub(crate) struct RunFlags {
+    /// The executive decides about failures, and nobody is asked
+    #[arg(long)]
+    walkaway: bool,
+
+    /// Begin the next PRD by itself
+    #[arg(long)]
+    auto_continue: bool,
+
+    /// One attempt at a time
+    #[arg(long, conflicts_with = "max_parallel")]
+    sequential: bool,
+
+    /// Only these tasks
+    #[arg(long, value_name = "ID,…", value_delimiter = ',', allow_hyphen_values = true)]
+    only: Vec<String>,
+
+    /// Without these tasks
+    #[arg(long, value_name = "ID,…", value_delimiter = ',', allow_hyphen_values = true)]
+    skip: Vec<String>,
+
+    /// From this task on, in the order of the file
+    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
+    from: Option<String>,
+
+    /// Until this task, in the order of the file
+    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
+    until: Option<String>,
+
+    /// At most this many attempts at once
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=64))]
+    max_parallel: Option<u64>,
+
+    /// At most this many attempts per task
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    max_iterations: Option<u64>,
+
+    /// At most this many dollars
+    #[arg(long, value_name = "USD", value_parser = dollars)]
+    max_cost: Option<f64>,
+
+    /// At most this much time of workers, such as 90m or 2h30m
+    #[arg(long, value_name = "DURATION", value_parser = minutes)]
+    max_time: Option<f64>,
+
+    /// At most this many starts of workers
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    max_attempts: Option<u64>,
+
+    /// What stands between two PRDs
+    #[arg(long, value_name = "continue|pause|review", value_enum, hide_possible_values = true)]
+    phase_gate: Option<Gate>,
+}
+
+/// What stands between two PRDs.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Gate {
+    Continue,
+    Pause,
+    Review,
+}
+
+fn dollars(text: &str) -> Result<f64, &'static str> {
+    let amount: f64 = text.trim_start_matches('$').parse().map_err(|_| "expected an amount in dollars")?;
+    if amount.is_finite() && 0.0 <= amount { Ok(amount) } else { Err("expected an amount in dollars") }
+}
+
+/// Reads `90m`, `2h30m` or `45s` as minutes.
+fn minutes(text: &str) -> Result<f64, &'static str> {
+    const EXPECTED: &str = "expected a duration such as 90m, 2h30m or 45s";
+    let (mut total, mut number) = (0.0, String::new());
+    for c in text.chars() {
+        let unit = match c {
+            's' => 1.0 / 60.0,
+            'm' => 1.0,
+            'h' => 60.0,
+            'd' => 1440.0,
+            c if c.is_ascii_digit() || c == '.' => {
+                number.push(c);
+                continue;
+            }
+            _ => return Err(EXPECTED),
+        };
+        total += number.parse::<f64>().map_err(|_| EXPECTED)? * unit;
+        number.clear();
+    }
+    if number.is_empty() && 0.0 < total { Ok(total) } else { Err(EXPECTED) }
+}
+
+impl RunFlags {
+    /// Returns what they ask for.
+    pub(crate) fn request(&self) -> ServiceRequest {
+        let mut request = ServiceRequest::default();
+        request.flags = Flags {
+            walkaway: self.walkaway,
+            auto_continue: self.auto_continue,
+            phase_gate: self.phase_gate.map(|gate| match gate {
+                Gate::Continue => PhaseGate::Continue,
+                Gate::Pause => PhaseGate::Pause,
+                Gate::Review => PhaseGate::Review,
+            }),
+            sequential: self.sequential,
+            max_parallel: self.max_parallel,
+            max_iterations: self.max_iterations,
+            max_cost_usd: self.max_cost,
+            max_minutes: self.max_time,
+            max_attempts: self.max_attempts,
+            merge: false,
+            push: false,
+        };
+        request.only.clone_from(&self.only);
+        request.skip.clone_from(&self.skip);
+        request.from.clone_from(&self.from);
+        request.until.clone_from(&self.until);
+        request
+    }
+}
+
+pub(crate) fn run(session: &Session<'_>, arguments: &ServiceArgs) -> Result<ServiceReport, Error> {
+    debug_assert!(arguments.dry_run, "the flag is required");
+    let prds: Vec<&Path> = arguments.prds.iter().map(PathBuf::as_path).collect();
+    session.workspace()?.kitchen().rehearse(&prds, arguments.run.request())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_and_amounts_are_read() {
+        assert_eq!(minutes("90m"), Ok(90.0));
+        assert_eq!(minutes("2h30m"), Ok(150.0));
+        assert_eq!(minutes("45s"), Ok(0.75));
+        for text in ["", "90", "m", "1h5", "-1h", "1w", "0m"] {
+            assert!(minutes(text).is_err(), "{text}");
+        }
+        assert_eq!((dollars("2.5"), dollars("$3")), (Ok(2.5), Ok(3.0)));
+        for text in ["", "x", "-1", "inf", "nan"] {
+            assert!(dollars(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! `brigade kitchen summary`
+
+use std::path::PathBuf;
+
+use brigade::{Error, SummaryReport};
+use clap::Args;
+
+use crate::session::Session;
+
+/// Write a report of a PRD in Markdown
+#[derive(Args, Debug)]
+pub(crate) struct SummaryArgs {
+    /// File of the PRD; by default the one that somebody works on
+    prd: Option<PathBuf>,
+
+    /// File for the report, instead of standard output
+    file: Option<PathBuf>,
+
+    /// Replace a file that is no such report
+    #[arg(long)]
+    force: bool,
+}
+
+pub(crate) fn run(session: &Session<'_>, arguments: &SummaryArgs) -> Result<SummaryReport, Error> {
+    let SummaryArgs { prd, file, force } = arguments;
+    session.workspace()?.kitchen().summary(prd.as_deref(), file.as_deref(), *force)
+}

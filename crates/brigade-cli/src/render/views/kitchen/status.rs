@@ -1,0 +1,216 @@
+//! Where the tasks of a PRD stand, and what they cost.
+
+use brigade::kitchen::{
+    AnsweredBy, DecisionKind, DecisionRow, Marker, Outcome, TaskRow, TaskStatus, duration,
+};
+use brigade::{KitchenCostReport, StatusReport};
+
+use super::super::catalog::config_errors;
+use super::{taken, yes_or_no};
+use crate::render::View;
+use crate::render::page::Page;
+use crate::render::table::{Fit, Table};
+use crate::render::text::{Text, Tone};
+use crate::render::when;
+
+/// How many escalations are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Escalations {
+    /// The newest ones.
+    Newest,
+    /// All that are known.
+    All,
+}
+
+/// The most escalations that are shown unless all are asked for.
+const NEWEST: usize = 5;
+
+/// Shows where a PRD stands.
+pub(crate) fn show_status(report: &StatusReport, escalations: Escalations, page: &mut Page) {
+    taken(&report.prd_path, report.taken, page);
+    config_errors(&report.config_issues, page);
+    page.data.field("feature", Text::new(Tone::Strong, &report.feature_name));
+    page.data.field("prd", Text::new(Tone::Accent, &report.prd_path));
+    page.data.field("state", state(report));
+    page.data.field("done", format!("{} of {}", report.completed_tasks, report.total_tasks));
+    if let Some(current) = &report.current_task {
+        page.data.field("now", format!("{}/{} ({})", report.prefix, current.id, current.worker.title()));
+    }
+    page.data.field_if("branch", report.branch.as_deref());
+    page.data.field_if("commit", report.commit.as_deref());
+    page.data.field("approved", yes_or_no(report.approved));
+    let budget = &report.budget;
+    if 0 < budget.attempts {
+        page.data.field(
+            "workers",
+            format!("{} starts, {:.1} minutes, ${:.2}", budget.attempts, budget.minutes, budget.cost_usd),
+        );
+    }
+    page.data.gap();
+    page.data.table(tasks(report));
+    let shown = match escalations {
+        Escalations::All => &report.escalation_history[..],
+        Escalations::Newest => {
+            let from = report.escalation_history.len().saturating_sub(NEWEST);
+            &report.escalation_history[from..]
+        }
+    };
+    if !shown.is_empty() {
+        page.data.gap();
+        page.data.line(format!("Escalations: {}", report.escalations));
+        for row in shown {
+            let text = format!("{}/{}: {} to {}: {}", report.prefix, row.task, row.from, row.to, row.reason);
+            page.data.indented(2, text);
+        }
+    }
+    for row in &report.decisions {
+        page.data.gap();
+        decision(row, page);
+    }
+    for issue in &report.issues {
+        page.note(issue);
+    }
+    if let Some(reason) = &report.attention_reason {
+        page.note(&format!("somebody should look: {reason}"));
+    }
+    if let Some(row) = report.decisions.first() {
+        page.next_step(&brigade::core::NextStep::AnswerDecision(row.id.to_string()));
+    } else if let Some(fingerprint) = report.fingerprint.filter(|_| !report.approved) {
+        page.next_step(&brigade::core::NextStep::ApprovePrdAs { path: report.prd_path.clone(), fingerprint });
+    }
+}
+
+fn state(report: &StatusReport) -> Text {
+    if report.running {
+        return Text::new(Tone::Accent, "a service runs");
+    }
+    match report.outcome {
+        None => "not served yet".into(),
+        Some(Outcome::Complete) => Text::new(Tone::Good, "complete"),
+        Some(outcome) => Text::new(Tone::Warning, outcome.as_str()),
+    }
+}
+
+fn marker(task: &TaskRow) -> Text {
+    let tone = match task.marker {
+        Marker::Done => Tone::Good,
+        Marker::Running => Tone::Accent,
+        Marker::Waiting => Tone::Warning,
+        Marker::Open => Tone::Faint,
+    };
+    let escalated = if task.escalated { "⬆" } else { "" };
+    Text::new(tone, task.marker.as_str()).then(Tone::Warning, escalated)
+}
+
+fn tasks(report: &StatusReport) -> Table {
+    let mut table = Table::new([
+        ("", Fit::Whole),
+        ("task", Fit::Whole),
+        ("state", Fit::Whole),
+        ("tier", Fit::Whole),
+        ("attempts", Fit::Whole),
+        ("time", Fit::Whole),
+        ("title", Fit::Cut),
+        ("last error", Fit::Cut),
+    ]);
+    for task in &report.tasks {
+        let tone = match task.status {
+            TaskStatus::Failed | TaskStatus::Blocked => Tone::Bad,
+            TaskStatus::Skipped | TaskStatus::Unreachable | TaskStatus::Interrupted => Tone::Warning,
+            _ => Tone::Plain,
+        };
+        table.row([
+            marker(task),
+            Text::new(Tone::Strong, &format!("{}/{}", report.prefix, task.id)),
+            Text::new(tone, &task.status.as_str().replace('_', " ")),
+            task.tier.as_str().into(),
+            task.attempts.to_string().into(),
+            task.elapsed.map(duration).unwrap_or_default().into(),
+            (&task.title).into(),
+            Text::new(Tone::Faint, task.last_error.as_deref().unwrap_or_default()),
+        ]);
+    }
+    table
+}
+
+/// Shows a decision, and its answer if it has one.
+pub(super) fn decision(row: &DecisionRow, page: &mut Page) {
+    let task = row.task.as_ref().map(|task| format!("/{task}")).unwrap_or_default();
+    let what = match row.kind {
+        DecisionKind::Failure => "a task failed",
+        DecisionKind::Scope => "a question about the scope",
+        DecisionKind::Manual => "to be checked by hand",
+        DecisionKind::Phase => "a review of the PRD",
+        DecisionKind::Gate => "before the next PRD",
+        DecisionKind::Verdict => "a review without a clear verdict",
+    };
+    page.data.field("decision", Text::new(Tone::Accent, row.id.as_str()));
+    page.data.field("about", format!("{}{task}: {what}", row.prd.prefix()));
+    page.data.field("context", &row.context);
+    page.data.field("asked", when::at(row.created_at, page.now));
+    if let Some(choice) = &row.choice {
+        let by = match row.by {
+            Some(AnsweredBy::Supervisor) => "the supervisor",
+            Some(AnsweredBy::Executive) => "the executive",
+            Some(AnsweredBy::Person) | None => "a person",
+        };
+        page.data.field("answer", Text::new(Tone::Good, choice).then(Tone::Faint, &format!(" by {by}")));
+        page.data.field_if("reason", row.reason.as_deref());
+        page.data.field_if("guidance", row.guidance.as_deref());
+    } else if row.choices.is_empty() {
+        page.data.field("choices", "a text");
+    } else {
+        page.data.field("choices", row.choices.join(", "));
+    }
+}
+
+impl View for KitchenCostReport {
+    fn show(&self, page: &mut Page) {
+        taken(&self.prd_path, self.taken, page);
+        page.data.field("prd", Text::new(Tone::Accent, &self.prd_path));
+        page.data.field("starts", self.attempts.to_string());
+        page.data.field("minutes", format!("{:.1}", self.minutes));
+        page.data
+            .field("cost", format!("${:.2} (${:.2} reported by workers)", self.cost_usd, self.reported_usd));
+        let limits = &self.limits;
+        page.data.field_if("most dollars", limits.cost_usd.map(|limit| format!("{limit:.2}")));
+        page.data.field_if("most minutes", limits.minutes.map(|limit| format!("{limit:.1}")));
+        page.data.field_if("most starts", limits.attempts.map(|limit| limit.to_string()));
+        page.data.gap();
+        let mut table = Table::new([
+            ("tier", Fit::Whole),
+            ("starts", Fit::Whole),
+            ("minutes", Fit::Whole),
+            ("cost", Fit::Whole),
+        ]);
+        for row in &self.tiers {
+            table.row([
+                row.tier.as_str().into(),
+                row.attempts.to_string().into(),
+                format!("{:.1}", row.minutes).into(),
+                format!("${:.2}", row.cost_usd).into(),
+            ]);
+        }
+        page.data.table(table);
+        if !self.tasks.is_empty() {
+            page.data.gap();
+            let mut table = Table::new([
+                ("task", Fit::Whole),
+                ("tier", Fit::Whole),
+                ("attempts", Fit::Whole),
+                ("minutes", Fit::Whole),
+                ("cost", Fit::Whole),
+            ]);
+            for row in &self.tasks {
+                table.row([
+                    Text::new(Tone::Strong, row.id.as_str()),
+                    row.tier.as_str().into(),
+                    row.attempts.to_string().into(),
+                    format!("{:.1}", row.minutes).into(),
+                    format!("${:.2}", row.cost_usd).into(),
+                ]);
+            }
+            page.data.table(table);
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! `approve`: what a person is shown, and what is recorded.
+
+use std::ffi::OsStr;
+
+use brigade_core::{ErrorKind, Fingerprint, codes};
+use brigade_fs::FileMode;
+use brigade_kitchen::approval::{ApprovalReport, changes, commands, worker_commands};
+use brigade_kitchen::life::{Approval, Life, Record};
+use brigade_kitchen::prd::ValidPrd;
+use brigade_policy::Failure;
+
+use crate::gather::{Crew, PrdSearch, Standing};
+use crate::journal::PrdJournal;
+use crate::kitchen::{Kitchen, masked, rel};
+use crate::paths::{KITCHEN, PrdFiles};
+
+/// The shortest start of a fingerprint that is accepted.
+const MIN_FINGERPRINT: usize = 12;
+
+/// What to do about an approval.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ApproveStep {
+    /// Show what would be approved.
+    Show,
+    /// Approve it, if its fingerprint begins like this.
+    Approve(String),
+    /// Take the approval back.
+    Revoke,
+}
+
+/// What to approve.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ApproveWhat {
+    /// Everything that is executed for a PRD.
+    Prd(PrdSearch),
+    /// The commands of the tiers alone.
+    Workers,
+}
+
+/// Returns the tasks that the file says are done.
+fn passed(prd: &ValidPrd) -> Vec<brigade_kitchen::TaskId> {
+    prd.tasks.iter().filter(|task| task.passes).map(|task| task.id.clone()).collect()
+}
+
+/// Compares what was typed with the fingerprint of now.
+fn compare(typed: &str, now: Fingerprint) -> Result<(), Failure> {
+    let typed = typed.trim();
+    let now = now.to_string();
+    let is_start = MIN_FINGERPRINT <= typed.len() && now.starts_with(&typed.to_ascii_lowercase());
+    if is_start {
+        return Ok(());
+    }
+    let is_hex = !typed.is_empty() && typed.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if !is_hex || typed.len() < MIN_FINGERPRINT {
+        let message = format!("expected a fingerprint, or its first {MIN_FINGERPRINT} digits at least");
+        return Err(Failure::new(ErrorKind::Usage, message));
+    }
+    let message = "this is not the fingerprint of what would be executed now";
+    Err(Failure::new(ErrorKind::Refused, message).coded(codes::CHANGED_MEANWHILE))
+}
+
+impl Kitchen<'_> {
+    /// Shows what would be executed, and records or takes back the approval.
+    ///
+    /// # Errors
+    /// Fails if the PRD has errors, something refuses to start its workers, the fingerprint is another one, or on a disk
+    /// error.
+    pub fn approve(&self, what: &ApproveWhat, step: &ApproveStep) -> Result<ApprovalReport, Failure> {
+        match what {
+            ApproveWhat::Prd(search) => self.approve_prd(search, step),
+            ApproveWhat::Workers => self.approve_workers(step),
+        }
+    }
+
+    fn approve_prd(&self, search: &PrdSearch, step: &ApproveStep) -> Result<ApprovalReport, Failure> {
+        let standing = self.standing(search)?;
+        let mut report = ApprovalReport::new(self.target());
+        report.prd_path = Some(standing.path.to_string());
+        report.taken = Some(standing.taken);
+        report.config_issues = standing.configuration.issues();
+        let files = PrdFiles::of(&standing.name);
+        if *step == ApproveStep::Revoke {
+            self.revoke(files, standing.life.approval.as_ref())?;
+            report.revoked = true;
+            return Ok(report);
+        }
+        let ready = standing.crew.ready().ok_or_else(|| refused(&standing.crew))?;
+        let execution = ready.execution(&standing.prd);
+        let redactor = self.redactor(&standing.configuration.policy);
+        report.commands = commands(&execution, &|words| masked(&redactor, words));
+        let (fingerprint, items) = (execution.fingerprint(), execution.items());
+        report.fingerprint = Some(fingerprint);
+        report.notes = standing.crew.notes();
+        let approval = standing.life.approval.as_ref();
+        if let Some(before) = approval.filter(|before| before.fingerprint != fingerprint) {
+            report.changes = changes(&before.items, &items);
+        }
+        let ignored = ignored_passes(&standing);
+        report.notes.extend(
+            ignored
+                .iter()
+                .map(|id| format!("{id} counts as done, because the file says so, once this is approved")),
+        );
+        report.approved =
+            approval.is_some_and(|before| before.fingerprint == fingerprint) && ignored.is_empty();
+        if let ApproveStep::Approve(typed) = step {
+            compare(typed, fingerprint)?;
+            if !report.approved {
+                let by = self.person();
+                let adopted = standing.foreign_state.clone().map(|state| Record::Adopted { state });
+                let passed = passed(&standing.prd);
+                let approved = Record::Approved { fingerprint, items, passed, by };
+                self.journal(files)?.append_all(adopted.into_iter().chain([approved]).collect())?;
+                report.approved = true;
+            }
+        }
+        Ok(report)
+    }
+
+    fn approve_workers(&self, step: &ApproveStep) -> Result<ApprovalReport, Failure> {
+        let configuration = self.configuration()?;
+        let crew = self.crew(&configuration, None);
+        let mut report = ApprovalReport::new(self.target());
+        report.config_issues = configuration.issues();
+        let life = self.life_of_workers()?;
+        if *step == ApproveStep::Revoke {
+            self.revoke(PrdFiles::of_workers(), life.approval.as_ref())?;
+            report.revoked = true;
+            return Ok(report);
+        }
+        let ready = crew.ready().ok_or_else(|| refused(&crew))?;
+        let tiers = ready.tiers();
+        let redactor = self.redactor(&configuration.policy);
+        report.commands = worker_commands(&tiers, &|words| masked(&redactor, words));
+        let (fingerprint, items) = (tiers.fingerprint(), tiers.items());
+        report.fingerprint = Some(fingerprint);
+        report.notes = crew.notes();
+        let approval = life.approval.as_ref();
+        if let Some(before) = approval.filter(|before| before.fingerprint != fingerprint) {
+            report.changes = changes(&before.items, &items);
+        }
+        report.approved = approval.is_some_and(|before| before.fingerprint == fingerprint);
+        if let ApproveStep::Approve(typed) = step {
+            compare(typed, fingerprint)?;
+            if !report.approved {
+                let (passed, by) = (Vec::new(), self.person());
+                self.journal(PrdFiles::of_workers())?.append(Record::Approved {
+                    fingerprint,
+                    items,
+                    passed,
+                    by,
+                })?;
+                report.approved = true;
+            }
+        }
+        Ok(report)
+    }
+
+    fn revoke(&self, files: PrdFiles, approval: Option<&Approval>) -> Result<(), Failure> {
+        if approval.is_none() {
+            let message = "there is no approval to take back";
+            return Err(Failure::new(ErrorKind::Refused, message).coded(codes::WRONG_STATE));
+        }
+        self.journal(files)?.append(Record::Revoked { by: self.person() })?;
+        Ok(())
+    }
+
+    /// Opens a journal for writing, and keeps its directory out of the repository.
+    pub(crate) fn journal(&self, files: PrdFiles) -> Result<PrdJournal, Failure> {
+        let ignore = rel(KITCHEN).join(".gitignore").expect("a file name in a directory is a path");
+        if !self.fs.exists(&ignore)? {
+            self.fs.create_dir_all(&ignore.parent())?;
+            self.fs.write_atomic(&ignore, b"*\n", FileMode::Private)?;
+        }
+        Ok(PrdJournal::open_at(self.fs.clone(), files, self.clock.clone(), self.lock_timeout)?)
+    }
+
+    /// Returns what was approved of the tiers alone.
+    pub(crate) fn life_of_workers(&self) -> Result<Life, Failure> {
+        Ok(PrdJournal::read_at(&*self.fs, &PrdFiles::of_workers())?.life)
+    }
+
+    fn person(&self) -> Option<String> {
+        self.environment.get("USER").and_then(OsStr::to_str).map(str::to_owned)
+    }
+}
+
+/// Lists the tasks that the file says are done, and the journal does not.
+fn ignored_passes(standing: &Standing) -> Vec<brigade_kitchen::TaskId> {
+    if standing.life.approval.is_none() {
+        return Vec::new();
+    }
+    passed(&standing.prd).into_iter().filter(|id| !standing.life.is_done(id)).collect()
+}
+
+/// Says why nothing of a crew may be started.
+pub(crate) fn refused(crew: &Crew) -> Failure {
+    let failure =
+        Failure::new(ErrorKind::Refused, "the configuration or the policy refuses to start workers");
+    failure.coded(codes::KITCHEN_REFUSED).because(crew.refusals.iter().cloned())
+}

@@ -1,0 +1,234 @@
+//! `decisions` and `answer`: what waits for somebody.
+
+use brigade_core::{ErrorKind, Hint, NextStep, Report, SchemaId, Spell, codes};
+use brigade_fs::{FileKind, FsError};
+use brigade_kitchen::PrdName;
+use brigade_kitchen::life::{Answer, AnsweredBy, Decided, DecisionId, Record};
+use brigade_kitchen::show::{DecisionRow, decision_row};
+use brigade_policy::{Failure, PolicyState};
+use brigade_redact::Redactor;
+use serde::{Deserialize, Serialize};
+
+use crate::gather::PrdSearch;
+use crate::journal::PrdJournal;
+use crate::kitchen::{Kitchen, rel};
+use crate::paths::{KITCHEN, PrdFiles};
+
+/// The most answered decisions that are listed.
+const MAX_ANSWERED: usize = 100;
+
+/// What `decisions` reports.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct DecisionsReport {
+    /// The schema id.
+    #[serde(deserialize_with = "DecisionsReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// How many wait.
+    pub waiting: usize,
+    /// Those that wait, the oldest first; then answered ones, if they were asked for.
+    pub decisions: Vec<DecisionRow>,
+}
+
+impl Report for DecisionsReport {
+    const SCHEMA: SchemaId = "brigade.kitchen-decisions.v1";
+}
+
+/// What `answer` reports.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct AnswerReport {
+    /// The schema id.
+    #[serde(deserialize_with = "AnswerReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The decision with its answer.
+    pub decision: DecisionRow,
+    /// How many still wait in the same PRD.
+    pub waiting: usize,
+    /// The next command to try.
+    pub next_command: Hint,
+}
+
+impl Report for AnswerReport {
+    const SCHEMA: SchemaId = "brigade.kitchen-answer.v1";
+}
+
+impl AnswerReport {
+    /// Spells the next command in the words of a face.
+    #[must_use]
+    pub fn spelled(self, speller: &dyn Spell) -> AnswerReport {
+        AnswerReport { next_command: self.next_command.spelled(speller, None), ..self }
+    }
+}
+
+/// Which decisions to list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhichDecisions {
+    /// Those that wait.
+    Waiting,
+    /// Answered ones, too.
+    All,
+}
+
+/// An answer of a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AnswerRequest {
+    /// The id of the decision, or its start.
+    pub id: String,
+    /// One of the choices, or a text.
+    pub choice: String,
+    /// Why.
+    pub reason: Option<String>,
+    /// What the next attempt is told.
+    pub guidance: Option<String>,
+}
+
+impl Kitchen<'_> {
+    /// Lists the decisions of a PRD, or of all that have a journal.
+    ///
+    /// # Errors
+    /// Fails if there is no such PRD, or on a disk error.
+    pub fn decisions(
+        &self,
+        prd: Option<&PrdSearch>,
+        which: WhichDecisions,
+    ) -> Result<DecisionsReport, Failure> {
+        let names = match prd {
+            None => self.served()?,
+            Some(search) => {
+                let lints = brigade_kitchen::prd::Lints::ALL;
+                vec![self.prd(search, lints)?.name]
+            }
+        };
+        let (mut waiting, mut answered) = (Vec::new(), Vec::new());
+        for name in names {
+            let recorded = PrdJournal::read(&*self.fs, &name)?;
+            for decided in &recorded.life.decisions {
+                let list = if decided.answer.is_none() { &mut waiting } else { &mut answered };
+                list.push(decision_row(&name, decided));
+            }
+        }
+        waiting.sort_by_key(|row| row.created_at);
+        let count = waiting.len();
+        if which == WhichDecisions::All {
+            answered.sort_by_key(|row| std::cmp::Reverse(row.created_at));
+            answered.truncate(MAX_ANSWERED);
+            waiting.extend(answered);
+        }
+        Ok(DecisionsReport {
+            schema: DecisionsReport::SCHEMA,
+            target: self.target(),
+            waiting: count,
+            decisions: waiting,
+        })
+    }
+
+    /// Records the answer of a person.
+    ///
+    /// # Errors
+    /// Fails if no such decision waits, the answer does not fit, or on a disk error.
+    pub fn answer(&self, request: &AnswerRequest, policy: &PolicyState) -> Result<AnswerReport, Failure> {
+        let (name, id) = self.waiting_decision(&request.id)?;
+        let redactor = self.redactor(policy);
+        let masked = |text: &Option<String>| text.as_ref().map(|text| mask(&redactor, text));
+        let answer = Answer {
+            choice: mask(&redactor, request.choice.trim()),
+            by: AnsweredBy::Person,
+            reason: masked(&request.reason),
+            guidance: masked(&request.guidance),
+            is_clear: true,
+        };
+        let mut journal = self.journal(PrdFiles::of(&name))?;
+        let mut fault = None;
+        let recorded = journal.append_with(|life, _| {
+            let decision = life.waiting().find(|decision| decision.id == id)?;
+            if let Err(found) = decision.accepts(&answer.choice) {
+                fault = Some(found);
+                return None;
+            }
+            Some(vec![Record::DecisionAnswered { id: id.clone(), answer: answer.clone() }])
+        })?;
+        if let Some(fault) = fault {
+            return Err(Failure::new(ErrorKind::Usage, format!("this does not answer `{id}`: {fault}")));
+        }
+        let life = journal.life();
+        let decided = life.decisions.iter().find(|decided| decided.decision.id == id);
+        let Some(decided) = decided.filter(|_| recorded.is_some()) else {
+            let message = format!("`{id}` was answered meanwhile");
+            return Err(Failure::new(ErrorKind::Refused, message).coded(codes::CHANGED_MEANWHILE));
+        };
+        Ok(AnswerReport {
+            schema: AnswerReport::SCHEMA,
+            target: self.target(),
+            decision: decision_row(&name, decided),
+            waiting: life.waiting().count(),
+            next_command: NextStep::ListDecisions.into(),
+        })
+    }
+
+    /// Lists the PRDs that have a journal, by name.
+    pub(crate) fn served(&self) -> Result<Vec<PrdName>, FsError> {
+        let entries = match self.fs.list_dir(&rel(KITCHEN)) {
+            Ok(entries) => entries,
+            Err(error) if error.is_not_found() => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let folders = entries.into_iter().filter(|entry| entry.kind == FileKind::Directory);
+        let mut names = Vec::new();
+        for entry in folders {
+            let Ok(name) = entry.name.parse::<PrdName>() else { continue };
+            if self.fs.exists(&PrdFiles::of(&name).journal())? {
+                names.push(name);
+            }
+        }
+        Ok(names)
+    }
+
+    /// Finds the decision that an id means.
+    fn waiting_decision(&self, typed: &str) -> Result<(PrdName, DecisionId), Failure> {
+        let typed = typed.trim();
+        let (mut found, mut others) = (Vec::new(), Vec::new());
+        let mut answered = None;
+        for name in self.served()? {
+            let life = PrdJournal::read(&*self.fs, &name)?.life;
+            for Decided { decision, answer } in life.decisions {
+                let is_meant = !typed.is_empty() && decision.id.as_str().starts_with(typed);
+                match (is_meant, answer) {
+                    (true, None) => found.push((name.clone(), decision.id)),
+                    (true, Some(answer)) => answered = Some((decision.id, answer)),
+                    (false, None) => others.push(decision.id.to_string()),
+                    (false, Some(_)) => {}
+                }
+            }
+        }
+        if let Some(exact) = found.iter().position(|(_, id)| id.as_str() == typed) {
+            return Ok(found.swap_remove(exact));
+        }
+        match (found.len(), answered) {
+            (1, _) => Ok(found.swap_remove(0)),
+            (0, Some((id, answer))) => {
+                let message = format!("`{id}` was answered already: {}", answer.choice);
+                Err(Failure::new(ErrorKind::Refused, message).coded(codes::WRONG_STATE))
+            }
+            (0, None) => {
+                let message = format!("no decision `{}` waits", brigade_core::text::escape_terminal(typed));
+                let failure = Failure::new(ErrorKind::NotFound, message).coded(codes::DECISION_MISSING);
+                Err(if others.is_empty() { failure } else { failure.hint(NextStep::ListDecisions) })
+            }
+            _ => {
+                let ids = found.into_iter().map(|(_, id)| id.to_string()).collect();
+                Err(Failure::ambiguous("decision", typed, ids))
+            }
+        }
+    }
+}
+
+fn mask(redactor: &Redactor, text: &str) -> String {
+    redactor.redact_str(text)
+}

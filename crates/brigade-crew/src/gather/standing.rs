@@ -1,0 +1,155 @@
+//! Where a PRD stands: the file, who would work on it, what its journal says, and who serves it.
+
+use brigade_core::{Dialect, Fingerprint, Json};
+use brigade_fs::{FsErrorKind, RelPath};
+use brigade_kitchen::PrdName;
+use brigade_kitchen::approval::Taken;
+use brigade_kitchen::config::Switch;
+use brigade_kitchen::life::{Life, Limits, Workplace};
+use brigade_kitchen::prd::ValidPrd;
+use brigade_kitchen::show::View;
+use brigade_policy::Failure;
+
+use super::{Configuration, Crew, PrdSearch};
+use crate::journal::{JournalFault, PrdJournal};
+use crate::kitchen::{Kitchen, rel};
+use crate::lock::{Holder, ServiceLock};
+
+/// The largest state file that is read.
+const STATE_LIMIT: u64 = 64 << 20;
+
+/// Where a PRD stands.
+pub struct Standing {
+    /// The configuration.
+    pub configuration: Configuration,
+    /// The path of the PRD.
+    pub path: RelPath,
+    /// Its name.
+    pub name: PrdName,
+    /// How it was found.
+    pub taken: Taken,
+    /// The PRD.
+    pub prd: ValidPrd,
+    /// Who would work on it.
+    pub crew: Crew,
+    /// What happened. Without a journal, what the files say.
+    pub life: Life,
+    /// Whether there is a journal.
+    pub has_journal: bool,
+    /// Damage of the journal.
+    pub faults: Vec<JournalFault>,
+    /// What is wrong with the state file of a PRD without a journal.
+    pub state_problem: Option<String>,
+    /// The state file of another program, if there is one and no journal.
+    pub foreign_state: Option<Json>,
+    /// Who serves it now.
+    pub holder: Option<Holder>,
+    /// Where its tasks are worked on.
+    pub workplace: Workplace,
+    /// The execution fingerprint of now, unless something refuses to start.
+    pub fingerprint: Option<Fingerprint>,
+}
+
+impl Standing {
+    /// Returns the limits of the settings and the policy.
+    pub fn limits(&self) -> Limits {
+        let ceiling = self.crew.grants.as_ref().map(|grants| Limits {
+            cost_usd: grants.max_cost_usd,
+            minutes: grants.max_minutes,
+            attempts: None,
+        });
+        Limits::of(&self.crew.settings, ceiling.unwrap_or_default())
+    }
+
+    /// Returns what a status is made from.
+    pub fn view(&self, now: brigade_core::Timestamp) -> View<'_> {
+        View {
+            prd: &self.prd,
+            name: &self.name,
+            path: self.path.as_str(),
+            life: &self.life,
+            settings: &self.crew.settings,
+            workplace: self.workplace,
+            fingerprint: self.fingerprint,
+            running: self.holder.is_some(),
+            limits: self.limits(),
+            now,
+        }
+    }
+}
+
+impl Kitchen<'_> {
+    /// Reads where a PRD stands.
+    ///
+    /// # Errors
+    /// Fails if there is no such PRD, it has errors, or on a disk error.
+    pub fn standing(&self, search: &PrdSearch) -> Result<Standing, Failure> {
+        let configuration = self.configuration()?;
+        let found = self.prd(search, configuration.config.settings.lints())?;
+        let (path, name, taken) = (found.path.clone(), found.name.clone(), found.taken);
+        let prd = found.valid()?;
+        let crew = self.crew(&configuration, Some(&prd));
+        let recorded = PrdJournal::read(&*self.fs, &name)?;
+        let mut life = recorded.life;
+        let (mut foreign_state, mut state_problem) = (None, None);
+        if !recorded.exists {
+            match self.foreign_state(&path, &name)? {
+                Ok(state) => foreign_state = state,
+                Err(problem) => state_problem = Some(problem),
+            }
+            life = Life::before_approval(&prd, foreign_state.clone(), self.now());
+        }
+        let workplace = self.workplace_of(&crew, &prd)?;
+        let fingerprint = crew.ready().map(|ready| ready.execution(&prd).fingerprint());
+        let holder = ServiceLock::holder(&*self.fs, &name)?;
+        Ok(Standing {
+            configuration,
+            path,
+            name,
+            taken,
+            prd,
+            crew,
+            life,
+            has_journal: recorded.exists,
+            faults: recorded.faults,
+            state_problem,
+            foreign_state,
+            holder,
+            workplace,
+            fingerprint,
+        })
+    }
+
+    /// Reads the state file beside a PRD. Says what is wrong with one that cannot be used.
+    fn foreign_state(&self, path: &RelPath, name: &PrdName) -> Result<Result<Option<Json>, String>, Failure> {
+        let Ok(state) = path.parent().join(&name.state_file()) else { return Ok(Ok(None)) };
+        let bytes = match self.fs.read(&state, STATE_LIMIT) {
+            Ok(bytes) => bytes,
+            Err(error) if error.is_not_found() => return Ok(Ok(None)),
+            Err(error) => match error.kind {
+                FsErrorKind::NotAFile
+                | FsErrorKind::Outside
+                | FsErrorKind::DanglingLink
+                | FsErrorKind::TooLarge { .. } => {
+                    return Ok(Err(format!("`{state}` is ignored: {}", error.kind)));
+                }
+                _ => return Err(error.into()),
+            },
+        };
+        Ok(match Json::parse_bytes(&bytes, Dialect::Lenient) {
+            Ok(json) if json.as_object().is_some() => Ok(Some(json)),
+            Ok(_) => Err(format!("`{state}` is ignored: it is not an object")),
+            Err(error) => Err(format!("`{state}:{}:{}` is ignored: not JSON", error.line, error.column)),
+        })
+    }
+
+    /// Tells where the tasks of a PRD are worked on.
+    fn workplace_of(&self, crew: &Crew, prd: &ValidPrd) -> Result<Workplace, Failure> {
+        let has_branch = prd.branch_name.is_some() && crew.settings.worktrees == Switch::On;
+        Ok(if has_branch && self.fs.exists(&rel(".git"))? {
+            Workplace::Worktrees
+        } else {
+            Workplace::InPlace
+        })
+    }
+}

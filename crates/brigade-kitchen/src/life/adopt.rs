@@ -1,0 +1,72 @@
+//! Takes over the state file of another program.
+
+use brigade_core::json::from_json;
+use brigade_core::{Json, Timestamp};
+use serde::Deserialize;
+
+use super::record::{Record, TaskOutcome};
+use super::{Life, Stage};
+use crate::names::{TaskId, Tier};
+use crate::prd::ValidPrd;
+
+/// A row of a state file. A row that has other types is left out.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct HistoryRow {
+    task_id: TaskId,
+    worker: Option<Tier>,
+    status: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct EscalationRow {
+    task_id: TaskId,
+    to: Tier,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ReviewRow {
+    task_id: TaskId,
+    result: String,
+}
+
+fn rows<T: serde::de::DeserializeOwned>(state: &Json, list: &str) -> Vec<T> {
+    let rows = state.get(list).and_then(Json::as_array).into_iter().flatten();
+    rows.filter_map(|row| from_json(row).ok()).collect()
+}
+
+impl Life {
+    /// Returns what the files say about a PRD without a journal: `passes`, and the state of another program.
+    pub fn before_approval(prd: &ValidPrd, state: Option<Json>, at: Timestamp) -> Life {
+        let mut life = Life::default();
+        if let Some(state) = state {
+            life.apply(at, &Record::Adopted { state });
+        }
+        for task in prd.tasks.iter().filter(|task| task.passes) {
+            life.tasks.entry(task.id.clone()).or_default().stage = Stage::Ended(TaskOutcome::Complete);
+        }
+        life
+    }
+
+    /// Takes the state of another program over: at which tier tasks stand, and what ran when it ended.
+    pub(super) fn adopt(&mut self, state: &Json) {
+        for row in rows::<HistoryRow>(state, "taskHistory") {
+            let life = self.tasks.entry(row.task_id).or_default();
+            life.tier = row.worker.or(life.tier);
+            life.attempts += u64::from(row.status == "started");
+        }
+        for row in rows::<EscalationRow>(state, "escalations") {
+            let life = self.tasks.entry(row.task_id).or_default();
+            (life.tier, life.escalated) = (Some(row.to), true);
+        }
+        for row in rows::<ReviewRow>(state, "reviews") {
+            self.tasks.entry(row.task_id).or_default().reviewed = row.result == "PASS";
+        }
+        if let Some(task) = state.get("currentTask").and_then(Json::as_str).and_then(|id| id.parse().ok()) {
+            self.tasks.entry(task).or_default().interrupted = true;
+        }
+        self.history.adopted = Some(state.clone());
+    }
+}

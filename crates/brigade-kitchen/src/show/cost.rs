@@ -1,0 +1,112 @@
+//! What the workers of a PRD cost, by tier and task.
+
+use brigade_core::{Report, SchemaId};
+use serde::{Deserialize, Serialize};
+
+use super::status::StatusReport;
+use crate::approval::Taken;
+use crate::config::Settings;
+use crate::life::{Life, Limits};
+use crate::names::{TaskId, Tier};
+
+/// What `cost` reports.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct KitchenCostReport {
+    /// The schema id.
+    #[serde(deserialize_with = "KitchenCostReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The PRD, relative to the workspace.
+    pub prd_path: String,
+    /// How it was found.
+    pub taken: Taken,
+    /// Starts of workers, reviews included.
+    pub attempts: u64,
+    /// Minutes of workers.
+    pub minutes: f64,
+    /// Dollars: as workers reported, else by the rates of their tiers.
+    pub cost_usd: f64,
+    /// How many of the dollars workers reported.
+    pub reported_usd: f64,
+    /// What may be spent.
+    pub limits: Limits,
+    /// By tier.
+    pub tiers: Vec<TierCost>,
+    /// By task, in the order of the file; tasks without attempts are left out.
+    pub tasks: Vec<TaskCost>,
+}
+
+impl Report for KitchenCostReport {
+    const SCHEMA: SchemaId = "brigade.kitchen-cost.v1";
+}
+
+/// What a tier cost.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct TierCost {
+    /// The tier.
+    pub tier: Tier,
+    /// Starts of its worker.
+    pub attempts: u64,
+    /// Its minutes.
+    pub minutes: f64,
+    /// Its dollars.
+    pub cost_usd: f64,
+}
+
+/// What a task cost.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct TaskCost {
+    /// The task.
+    pub id: TaskId,
+    /// The tier that it is with.
+    pub tier: Tier,
+    /// Attempts.
+    pub attempts: u64,
+    /// Minutes of workers, reviews included.
+    pub minutes: f64,
+    /// Dollars.
+    pub cost_usd: f64,
+}
+
+/// Returns what each tier cost.
+pub fn tier_costs(life: &Life, settings: &Settings) -> Vec<TierCost> {
+    let row = |tier: &Tier| {
+        let spent = life.spent.by_tier.get(tier).cloned().unwrap_or_default();
+        TierCost {
+            tier: *tier,
+            attempts: spent.attempts,
+            minutes: spent.minutes,
+            cost_usd: spent.cost_usd(settings.cost_rate(*tier)),
+        }
+    };
+    Tier::ALL.iter().map(row).collect()
+}
+
+/// Makes the report of costs.
+pub fn cost(target: String, status: &StatusReport, life: &Life, settings: &Settings) -> KitchenCostReport {
+    let task = |task: &super::TaskRow| TaskCost {
+        id: task.id.clone(),
+        tier: task.tier,
+        attempts: task.attempts,
+        minutes: life.tasks.get(&task.id).map(|own| own.spent.minutes()).unwrap_or_default(),
+        cost_usd: task.cost_usd,
+    };
+    KitchenCostReport {
+        schema: KitchenCostReport::SCHEMA,
+        target,
+        prd_path: status.prd_path.clone(),
+        taken: status.taken,
+        attempts: life.spent.attempts(),
+        minutes: life.spent.minutes(),
+        cost_usd: life.spent.cost_usd(settings),
+        reported_usd: life.spent.reported_usd(),
+        limits: status.budget.limits,
+        tiers: tier_costs(life, settings),
+        tasks: status.tasks.iter().filter(|task| 0 < task.attempts).map(task).collect(),
+    }
+}

@@ -1,0 +1,201 @@
+//! The report of a PRD in Markdown: tasks, attempts, escalations, reviews, decisions, cost, commits, what was skipped.
+
+use std::fmt::Write as _;
+
+use brigade_core::{Exit, Report, SchemaId};
+use serde::{Deserialize, Serialize};
+
+use super::status::{StatusReport, TaskRow, TaskStatus};
+use super::{duration, tier_costs};
+use crate::approval::Taken;
+use crate::config::Settings;
+use crate::life::{AnsweredBy, Life, ReviewResult};
+
+/// The first words of every report, by which one is recognized before it is replaced.
+pub const SUMMARY_HEAD: &str = "# Summary of ";
+
+/// What `summary` reports.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct SummaryReport {
+    /// The schema id.
+    #[serde(deserialize_with = "SummaryReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The PRD, relative to the workspace.
+    pub prd_path: String,
+    /// How it was found.
+    pub taken: Taken,
+    /// The file that was written; absent if none was asked for.
+    pub path: Option<String>,
+    /// The report in Markdown.
+    pub text: String,
+}
+
+impl Report for SummaryReport {
+    const SCHEMA: SchemaId = "brigade.kitchen-summary.v1";
+
+    fn exit(&self) -> Exit {
+        Exit::Done
+    }
+}
+
+impl SummaryReport {
+    /// Makes a report.
+    pub fn new(target: String, status: &StatusReport, text: String) -> SummaryReport {
+        SummaryReport {
+            schema: SummaryReport::SCHEMA,
+            target,
+            prd_path: status.prd_path.clone(),
+            taken: status.taken,
+            path: None,
+            text,
+        }
+    }
+}
+
+/// Makes a text safe inside of Markdown: on one line, without marks that begin something.
+fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' | '\r' | '\t' => out.push(' '),
+            c if c.is_control() => {}
+            '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '#' => out.extend(['\\', c]),
+            c => out.push(c),
+        }
+    }
+    out.trim().to_owned()
+}
+
+/// Writes the report of a PRD.
+pub fn summary(status: &StatusReport, life: &Life, settings: &Settings) -> String {
+    let mut text = format!("{SUMMARY_HEAD}{}\n\n", plain(&status.feature_name));
+    let outcome = match status.outcome {
+        _ if status.running => "a service runs",
+        Some(outcome) => outcome.as_str(),
+        None => "not served yet",
+    };
+    let _ = writeln!(text, "* PRD: `{}`", status.prd_path);
+    let _ =
+        writeln!(text, "* State: {outcome}, {} of {} tasks done", status.completed_tasks, status.total_tasks);
+    if let Some(branch) = &status.branch {
+        let commit = status.commit.as_ref().map(|commit| format!(", last commit `{commit}`"));
+        let _ = writeln!(text, "* Branch: {}{}", plain(branch), commit.unwrap_or_default());
+    }
+    let budget = &status.budget;
+    let _ = writeln!(
+        text,
+        "* Workers: {} starts, {:.1} minutes, ${:.2}",
+        budget.attempts, budget.minutes, budget.cost_usd
+    );
+    tasks(&mut text, status);
+    left_out(&mut text, status);
+    if !status.escalation_history.is_empty() {
+        text.push_str("\n## Escalations\n\n");
+        for row in &status.escalation_history {
+            let _ = writeln!(
+                text,
+                "* {} {}: {} to {}: {}",
+                row.timestamp,
+                row.task,
+                row.from,
+                row.to,
+                plain(&row.reason)
+            );
+        }
+    }
+    if !life.history.reviews.is_empty() {
+        text.push_str("\n## Reviews\n\n");
+        for (at, task, result, reason) in &life.history.reviews {
+            let result = match result {
+                ReviewResult::Pass => "pass",
+                ReviewResult::Fail => "fail",
+                ReviewResult::Unclear => "unclear",
+            };
+            let _ = writeln!(text, "* {at} {task}: {result}{}", because(Some(reason)));
+        }
+    }
+    decisions(&mut text, life);
+    text.push_str("\n## Cost\n\n| tier | starts | minutes | dollars |\n| --- | ---: | ---: | ---: |\n");
+    for row in tier_costs(life, settings) {
+        let _ =
+            writeln!(text, "| {} | {} | {:.1} | {:.2} |", row.tier, row.attempts, row.minutes, row.cost_usd);
+    }
+    text
+}
+
+fn because(reason: Option<&String>) -> String {
+    reason
+        .filter(|reason| !reason.is_empty())
+        .map(|reason| format!(": {}", plain(reason)))
+        .unwrap_or_default()
+}
+
+fn tasks(text: &mut String, status: &StatusReport) {
+    text.push_str("\n## Tasks\n\n| | task | title | state | tier | attempts | time | commit |\n");
+    text.push_str("| --- | --- | --- | --- | --- | ---: | ---: | --- |\n");
+    for task in &status.tasks {
+        let escalated = if task.escalated { " ⬆" } else { "" };
+        let commit = task.commit.as_deref().map(|commit| format!("`{}`", &commit[..commit.len().min(12)]));
+        let _ = writeln!(
+            text,
+            "| {}{escalated} | {} | {} | {} | {} | {} | {} | {} |",
+            task.marker.as_str(),
+            plain(task.id.as_str()),
+            plain(&task.title),
+            task.status.as_str(),
+            task.tier,
+            task.attempts,
+            task.elapsed.map(duration).unwrap_or_default(),
+            commit.unwrap_or_default()
+        );
+    }
+}
+
+/// Lists what is not done, and why.
+fn left_out(text: &mut String, status: &StatusReport) {
+    let is_open = |task: &&TaskRow| {
+        matches!(
+            task.status,
+            TaskStatus::Failed | TaskStatus::Blocked | TaskStatus::Skipped | TaskStatus::Unreachable
+        )
+    };
+    let open: Vec<&TaskRow> = status.tasks.iter().filter(is_open).collect();
+    if open.is_empty() {
+        return;
+    }
+    text.push_str("\n## Not done\n\n");
+    for task in open {
+        let reason = match task.status {
+            TaskStatus::Unreachable => ": it depends on a skipped task".to_owned(),
+            _ => because(task.last_error.as_ref()),
+        };
+        let _ = writeln!(text, "* {} {}{reason}", plain(task.id.as_str()), task.status.as_str());
+    }
+}
+
+fn decisions(text: &mut String, life: &Life) {
+    if life.decisions.is_empty() {
+        return;
+    }
+    text.push_str("\n## Decisions\n\n");
+    for decided in &life.decisions {
+        let decision = &decided.decision;
+        let task = decision.task.as_ref().map(|task| format!(" {task}")).unwrap_or_default();
+        let answer = match &decided.answer {
+            None => "waits".to_owned(),
+            Some(answer) => {
+                let by = match answer.by {
+                    AnsweredBy::Person => "a person",
+                    AnsweredBy::Supervisor => "the supervisor",
+                    AnsweredBy::Executive => "the executive",
+                };
+                format!("{} by {by}{}", plain(&answer.choice), because(answer.reason.as_ref()))
+            }
+        };
+        let _ = writeln!(text, "* {}{task}: {}: {answer}", decision.created_at, plain(&decision.context));
+    }
+}
