@@ -158,7 +158,14 @@ impl Site {
     #[track_caller]
     pub fn json<S: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = S>) -> Answer {
         let words = words.into_iter().map(|word| word.as_ref().to_owned());
-        let run = self.tools(words.chain([OsString::from("--json")]));
+        self.document(std::iter::once(OsString::from("tools")).chain(words))
+    }
+
+    /// Runs `brigade … --json` and checks that the document is what its type writes, byte by byte.
+    #[track_caller]
+    pub fn document<S: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = S>) -> Answer {
+        let words = words.into_iter().map(|word| word.as_ref().to_owned());
+        let run = self.brigade.run(words.chain([OsString::from("--json")]));
         let json = run.json();
         documents::check(&run.stdout_text()).unwrap_or_else(|problems| panic!("{problems}\n{run}"));
         let code = run.code().unwrap_or_else(|| panic!("ended by a signal\n{run}"));

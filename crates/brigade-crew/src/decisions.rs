@@ -1,11 +1,12 @@
 //! `decisions` and `answer`: what waits for somebody.
 
 use brigade_core::{ErrorKind, Hint, NextStep, Report, SchemaId, Spell, codes};
+use brigade_facts::read_policy;
 use brigade_fs::{FileKind, FsError};
 use brigade_kitchen::PrdName;
 use brigade_kitchen::life::{Answer, AnsweredBy, Decided, DecisionId, Record};
 use brigade_kitchen::show::{DecisionRow, decision_row};
-use brigade_policy::{Failure, PolicyState};
+use brigade_policy::Failure;
 use brigade_redact::Redactor;
 use serde::{Deserialize, Serialize};
 
@@ -133,9 +134,9 @@ impl Kitchen<'_> {
     ///
     /// # Errors
     /// Fails if no such decision waits, the answer does not fit, or on a disk error.
-    pub fn answer(&self, request: &AnswerRequest, policy: &PolicyState) -> Result<AnswerReport, Failure> {
+    pub fn answer(&self, request: &AnswerRequest) -> Result<AnswerReport, Failure> {
         let (name, id) = self.waiting_decision(&request.id)?;
-        let redactor = self.redactor(policy);
+        let redactor = self.redactor(&read_policy(&*self.fs));
         let masked = |text: &Option<String>| text.as_ref().map(|text| mask(&redactor, text));
         let answer = Answer {
             choice: mask(&redactor, request.choice.trim()),

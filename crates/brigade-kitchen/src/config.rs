@@ -171,7 +171,7 @@ impl Config {
     fn unknown_variable(&mut self, assignment: &Assignment) {
         let place = assignment.place.clone();
         if keys::is_unused(&assignment.name) {
-            self.issue(Severity::Info, place, &assignment.name, "is not used by Brigade", None);
+            self.issue(Severity::Info, place, &assignment.name, "not used by Brigade", None);
         } else {
             let known = KEYS.iter().map(|key| key.shell).filter(|name| !name.is_empty());
             let hint = closest(&assignment.name, known).map(|near| format!("did you mean `{near}`?"));

@@ -104,5 +104,7 @@ pub use policy::{
     InlineCode, KitchenGrants, KitchenRules, Limits, Observe, Policy, PolicyState, Reads, Rule, SandboxMode,
     SandboxRules, ShellUse, Standing,
 };
-pub use record::{BlockerDetail, PolicyDecision, PolicyRules, SandboxDecision, SandboxSettings};
+pub use record::{
+    BlockerDetail, KitchenSettings, PolicyDecision, PolicyRules, SandboxDecision, SandboxSettings,
+};
 pub use ruling::{Ruling, Topic, refuse_inline_code};

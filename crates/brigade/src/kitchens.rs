@@ -13,7 +13,6 @@ use brigade_kitchen::service::ServiceReport;
 use brigade_kitchen::show::{Brief, KitchenCostReport, StatusReport, SummaryReport};
 
 use crate::error::Error;
-use crate::load;
 use crate::room::Room;
 
 /// Operations on the kitchen. A path of a PRD that is relative is looked up in the current directory, then in the
@@ -129,7 +128,7 @@ impl Kitchen {
     /// Fails if no such decision waits, or the answer does not fit.
     pub fn answer(&self, request: &AnswerRequest) -> Result<AnswerReport, Error> {
         self.room.decides()?;
-        let report = self.hands().answer(request, &load::policy(&self.room))?;
+        let report = self.hands().answer(request)?;
         Ok(report.spelled(&self.room.speller()))
     }
 
@@ -167,6 +166,6 @@ impl Kitchen {
     /// Returns where a typed path of a file to be written leads.
     fn file(&self, typed: &Path) -> Result<RelPath, Error> {
         let directory = brigade_process::current_dir().ok();
-        Ok(self.hands().file(&self.room.env.expand(typed), directory.as_deref())?)
+        Ok(self.hands().file(&self.room.environment.expand(typed), directory.as_deref())?)
     }
 }

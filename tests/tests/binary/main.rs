@@ -30,6 +30,8 @@ mod first_minutes;
 mod hostile_paths;
 mod install;
 mod kill_anywhere;
+mod kitchen_standing;
+mod kitchen_validate;
 mod kitchen_worker;
 mod mcp_calls;
 mod mcp_common;

@@ -117,7 +117,7 @@ impl PolicyState {
 }
 
 impl Policy {
-    fn kitchen_grants(&self) -> KitchenGrants {
+    pub(crate) fn kitchen_grants(&self) -> KitchenGrants {
         let rules = &self.kitchen;
         let is_denied = |effect: &str| self.denied_effects.values().any(|denied| denied == effect);
         let effects = |rule: &Rule<String>, default: &[&str]| -> Vec<String> {
