@@ -58,7 +58,7 @@ const TABLE: &[Examples] = &[
         "service",
         &[
             ("brigade kitchen service --dry-run", "Show the waves of the PRD that somebody works on"),
-            ("brigade kitchen service brigade/tasks/prd-words.json --dry-run --only US-001", ""),
+            ("brigade kitchen service brigade/tasks/prd-words.json --only US-001", "Serve one task"),
         ],
     ),
     (

@@ -84,6 +84,7 @@ codes! {
 
     AGENT_EXISTS = "agent_exists": "gateway.toml has an agent of this name.";
 
+    SERVICE_BUSY = "service_busy": "Another service works through the PRD.";
     APPROVAL_NEEDED = "approval_needed": "Nobody approved what would be executed, or it is another than what was approved.";
     KITCHEN_REFUSED = "kitchen_refused": "The configuration or the policy refuses to start workers. Each reason has its own code.";
     PRD_INVALID = "prd_invalid": "The PRD has errors, or its file name is not one that Brigade can use.";

@@ -148,19 +148,22 @@ impl Kitchen<'_> {
         let mut journal = self.journal(PrdFiles::of(&name))?;
         let mut fault = None;
         let recorded = journal.append_with(|life, _| {
-            let decision = life.waiting().find(|decision| decision.id == id)?;
-            if let Err(found) = decision.accepts(&answer.choice) {
-                fault = Some(found);
-                return None;
+            let waiting = life.waiting().find(|decision| decision.id == id);
+            match waiting.map(|decision| decision.accepts(&answer.choice)) {
+                None => Vec::new(),
+                Some(Err(found)) => {
+                    fault = Some(found);
+                    Vec::new()
+                }
+                Some(Ok(())) => vec![Record::DecisionAnswered { id: id.clone(), answer: answer.clone() }],
             }
-            Some(vec![Record::DecisionAnswered { id: id.clone(), answer: answer.clone() }])
         })?;
         if let Some(fault) = fault {
             return Err(Failure::new(ErrorKind::Usage, format!("this does not answer `{id}`: {fault}")));
         }
         let life = journal.life();
         let decided = life.decisions.iter().find(|decided| decided.decision.id == id);
-        let Some(decided) = decided.filter(|_| recorded.is_some()) else {
+        let Some(decided) = decided.filter(|_| !recorded.is_empty()) else {
             let message = format!("`{id}` was answered meanwhile");
             return Err(Failure::new(ErrorKind::Refused, message).coded(codes::CHANGED_MEANWHILE));
         };

@@ -1,69 +1,79 @@
-//! `service --dry-run`: what a service would do, without an approval and without starting anything.
+//! `service` for one or several PRDs, and `service --dry-run`: what it would do, without an approval.
 
-use brigade_core::{ErrorKind, codes};
+use brigade_core::{ErrorKind, NextStep, codes};
 use brigade_kitchen::TaskId;
-use brigade_kitchen::config::Flags;
-use brigade_kitchen::life::{RunSet, TaskLife, progress};
+use brigade_kitchen::approval::changes;
+use brigade_kitchen::life::{RunSet, TaskLife, UnknownTasks, progress};
 use brigade_kitchen::route;
 use brigade_kitchen::service::{Outcome, PlannedTask, ServiceReport};
 use brigade_kitchen::show::decision_row;
 use brigade_policy::Failure;
 
+use crate::approve::refused;
 use crate::gather::{PrdSearch, Standing};
 use crate::kitchen::Kitchen;
-
-/// What a service serves, and how.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ServiceRequest {
-    /// The PRDs, in their order; none for the one that somebody works on.
-    pub prds: Vec<PrdSearch>,
-    /// What a person typed.
-    pub flags: Flags,
-    /// Only these tasks; empty for all.
-    pub only: Vec<String>,
-    /// Without these tasks.
-    pub skip: Vec<String>,
-    /// From this task on, in the order of the file.
-    pub from: Option<String>,
-    /// Until this task.
-    pub until: Option<String>,
-}
-
-impl ServiceRequest {
-    /// Returns the tasks of a PRD that are meant.
-    ///
-    /// # Errors
-    /// Fails if an id is not in the PRD.
-    pub fn run_set(&self, standing: &Standing) -> Result<RunSet, Failure> {
-        let (from, until) = (self.from.as_deref(), self.until.as_deref());
-        RunSet::of(&standing.prd, &self.only, &self.skip, from, until)
-            .map_err(|error| Failure::new(ErrorKind::NotFound, error.to_string()).coded(codes::TASK_MISSING))
-    }
-}
+use crate::service::{Follower, ServeError, ServiceOptions};
+use crate::validate::is_approved;
 
 impl Kitchen<'_> {
     /// Tells what a service would do: tasks, tiers and waves of each PRD.
     ///
     /// # Errors
     /// Fails if there is no such PRD or task, a PRD has errors, or on a disk error.
-    pub fn rehearse(&self, request: &ServiceRequest) -> Result<ServiceReport, Failure> {
+    pub fn rehearse(
+        &self,
+        searches: &[PrdSearch],
+        options: &ServiceOptions,
+    ) -> Result<ServiceReport, Failure> {
         let any = [PrdSearch::Any];
-        let searches = if request.prds.is_empty() { &any[..] } else { &request.prds };
-        let mut reports = Vec::new();
-        for search in searches {
-            reports.push(self.rehearse_one(search, request)?);
-        }
-        let mut first = reports.remove(0);
-        if !reports.is_empty() {
-            first.prds = std::iter::once(first.clone()).chain(reports).collect();
-        }
-        Ok(first)
+        let searches = if searches.is_empty() { &any[..] } else { searches };
+        let reports: Vec<ServiceReport> =
+            searches.iter().map(|search| self.rehearse_one(search, options)).collect::<Result<_, _>>()?;
+        Ok(ServiceReport::joined(reports))
     }
 
-    fn rehearse_one(&self, search: &PrdSearch, request: &ServiceRequest) -> Result<ServiceReport, Failure> {
+    /// Works through PRDs, one after the other, until one is not complete.
+    ///
+    /// # Errors
+    /// Fails if nothing was begun. What follows a PRD that was served is in the report.
+    pub fn serve_all(
+        &self,
+        searches: &[PrdSearch],
+        options: &ServiceOptions,
+        follower: &dyn Follower,
+    ) -> Result<ServiceReport, Failure> {
+        let any = [PrdSearch::Any];
+        let searches = if searches.is_empty() { &any[..] } else { searches };
+        let mut standings = Vec::new();
+        for search in searches {
+            let standing = self.standing(search)?;
+            // All are approved before the first begins.
+            if !is_approved(standing.life.approval.as_ref(), standing.fingerprint) {
+                return Err(unapproved(&standing));
+            }
+            if options.flags.walkaway || standing.crew.settings.walkaway_mode {
+                refuse_patterns(&standing)?;
+            }
+            standings.push(standing);
+        }
+        let mut reports = Vec::new();
+        for standing in standings {
+            let report = self.serve(&standing.path, options, follower, &|order| self.open_place(order))?;
+            let is_complete = report.outcome == Outcome::Complete;
+            reports.push(report);
+            if !is_complete {
+                break;
+            }
+        }
+        Ok(ServiceReport::joined(reports))
+    }
+
+    fn rehearse_one(&self, search: &PrdSearch, options: &ServiceOptions) -> Result<ServiceReport, Failure> {
         let standing = self.standing(search)?;
-        let set = request.run_set(&standing)?;
-        let settings = standing.crew.settings.with_flags(&request.flags);
+        let (from, until) = (options.from.as_deref(), options.until.as_deref());
+        let set =
+            RunSet::of(&standing.prd, &options.only, &options.skip, from, until).map_err(unknown_tasks)?;
+        let settings = standing.crew.settings.with_flags(&options.flags);
         if settings.walkaway_mode && !standing.prd.walkaway {
             refuse_patterns(&standing)?;
         }
@@ -109,6 +119,21 @@ impl Kitchen<'_> {
         report.waves = Some(waves.iter().map(|wave| ids(wave)).collect());
         Ok(report)
     }
+}
+
+/// Says that nobody approved what would be executed, or what changed since.
+fn unapproved(standing: &Standing) -> Failure {
+    let Some(ready) = standing.crew.ready() else { return refused(&standing.crew) };
+    let items = ready.execution(&standing.prd).items();
+    let before = standing.life.approval.as_ref();
+    let changes = before.map(|before| changes(&before.items, &items)).unwrap_or_default();
+    let failure = Failure::from(ServeError::NotApproved { changes });
+    failure.hint(NextStep::ApprovePrd(standing.path.to_string()))
+}
+
+/// Says which typed ids are not in the PRD.
+pub(crate) fn unknown_tasks(error: UnknownTasks) -> Failure {
+    Failure::new(ErrorKind::NotFound, error.to_string()).coded(codes::TASK_MISSING)
 }
 
 /// Refuses to serve unwatched what is verified only by the existence of texts.

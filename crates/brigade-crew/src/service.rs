@@ -14,6 +14,7 @@ mod steps;
 use std::path::Path;
 use std::sync::Arc;
 
+use brigade_core::{ErrorKind, codes};
 use brigade_fs::{FsError, Location, RelPath};
 use brigade_kitchen::Tier;
 use brigade_kitchen::approval::{Change, changes};
@@ -30,6 +31,7 @@ use crate::journal::{JournalError, PrdJournal};
 use crate::kitchen::Kitchen;
 use crate::lock::{ServiceLock, ServiceLockError};
 use crate::projections::Targets;
+use crate::rehearsal::unknown_tasks;
 use crate::workplace::{PlaceError, Room, Workplace};
 use menu::Menu;
 
@@ -125,6 +127,43 @@ pub enum ServeError {
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }
+
+impl From<ServeError> for Failure {
+    fn from(error: ServeError) -> Failure {
+        let message = error.to_string();
+        match error {
+            ServeError::Lock(ServiceLockError::Held(_)) => {
+                Failure::new(ErrorKind::Refused, message).coded(codes::SERVICE_BUSY)
+            }
+            ServeError::Lock(ServiceLockError::Fs(error)) | ServeError::Fs(error) => error.into(),
+            ServeError::Lock(_) | ServeError::Io(_) => Failure::new(ErrorKind::Environment, message),
+            ServeError::NotApproved { changes } => {
+                let names: Vec<&str> =
+                    changes.iter().map(|change| change.field.as_str()).take(MAX_NAMED).collect();
+                let failure = match names.as_slice() {
+                    [] => Failure::new(ErrorKind::Refused, "nobody approved what would be executed"),
+                    names => {
+                        let message = format!(
+                            "what would be executed is not what was approved; {} changed: {}",
+                            changes.len(),
+                            names.join(", ")
+                        );
+                        Failure::new(ErrorKind::Refused, message)
+                    }
+                };
+                failure.coded(codes::APPROVAL_NEEDED)
+            }
+            ServeError::Refused(failure) => failure,
+            ServeError::Missing(_) => Failure::new(ErrorKind::Refused, message).coded(codes::KITCHEN_REFUSED),
+            ServeError::UnknownTasks(error) => unknown_tasks(error),
+            ServeError::Journal(error) => error.into(),
+            ServeError::Place(_) => Failure::new(ErrorKind::Refused, message).coded(codes::KITCHEN_REFUSED),
+        }
+    }
+}
+
+/// The most changes that a refusal names.
+const MAX_NAMED: usize = 10;
 
 fn missing(tiers: &[(Tier, String)]) -> String {
     let named: Vec<String> =

@@ -38,6 +38,17 @@ impl Outcome {
         }
     }
 
+    /// Returns how far from complete it is.
+    const fn rank(self) -> u8 {
+        match self {
+            Outcome::Complete | Outcome::DryRun => 0,
+            Outcome::Incomplete => 1,
+            Outcome::Paused => 2,
+            Outcome::Aborted => 3,
+            Outcome::Interrupted => 4,
+        }
+    }
+
     /// Returns how `service` ends.
     pub const fn exit(self) -> Exit {
         match self {
@@ -117,6 +128,19 @@ impl Report for ServiceReport {
 }
 
 impl ServiceReport {
+    /// Joins the reports of several PRDs: the one that ended worst speaks for all.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn joined(reports: Vec<ServiceReport>) -> ServiceReport {
+        let worst = reports.iter().max_by_key(|report| report.outcome.rank()).expect("a PRD was served");
+        let mut joined = worst.clone();
+        if 1 < reports.len() {
+            joined.prds = reports;
+        }
+        joined
+    }
+
     /// Makes a report without tasks.
     pub fn new(target: String, prd_path: String, outcome: Outcome) -> ServiceReport {
         ServiceReport {

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use brigade_call::Checkpoint;
 pub use brigade_core::ErrorKind;
 use brigade_core::Hint;
-use brigade_core::codes::ErrorCode;
+use brigade_core::codes::{self, ErrorCode};
 use brigade_policy::{Blocker, Failure};
 use miette::Diagnostic;
 
@@ -131,6 +131,7 @@ impl Error {
     /// Returns the exit code.
     pub fn exit(&self) -> Exit {
         match self.kind() {
+            _ if self.failure.code() == codes::SERVICE_BUSY.as_str() => Exit::Busy,
             ErrorKind::Usage => Exit::Usage,
             ErrorKind::Environment => Exit::Environment,
             _ => Exit::Refused,

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use brigade_crew::{
-    AnswerReport, AnswerRequest, ApproveStep, ApproveWhat, DecisionsReport, FailOn, InitRequest,
-    KitchenInitReport, PrdSearch, ServiceRequest, WhichDecisions,
+    AnswerReport, AnswerRequest, ApproveStep, ApproveWhat, DecisionsReport, FailOn, Follower, InitRequest,
+    KitchenInitReport, PrdSearch, ServiceOptions, WhichDecisions,
 };
 use brigade_fs::RelPath;
 use brigade_kitchen::approval::{ApprovalReport, ValidationReport, WorkersReport};
@@ -158,9 +158,28 @@ impl Kitchen {
     ///
     /// # Errors
     /// Fails if there is no such PRD or task, or a PRD has errors.
-    pub fn rehearse(&self, prds: &[&Path], request: ServiceRequest) -> Result<ServiceReport, Error> {
-        let prds = prds.iter().map(|prd| self.search(Some(prd))).collect::<Result<_, _>>()?;
-        Ok(self.hands().rehearse(&ServiceRequest { prds, ..request })?)
+    pub fn rehearse(&self, prds: &[&Path], options: &ServiceOptions) -> Result<ServiceReport, Error> {
+        Ok(self.hands().rehearse(&self.searches(prds)?, options)?)
+    }
+
+    /// Works through PRDs, one after the other, until one is not complete. Does not inside of a run.
+    ///
+    /// # Errors
+    /// Fails if nothing was begun: a PRD has errors, nobody approved it, or another service has it.
+    pub fn serve(
+        &self,
+        prds: &[&Path],
+        options: &ServiceOptions,
+        follower: &dyn Follower,
+    ) -> Result<ServiceReport, Error> {
+        self.room.decides()?;
+        let mut options = options.clone();
+        options.cancel = options.cancel.or_else(|| self.room.env.cancel.clone());
+        Ok(self.hands().serve_all(&self.searches(prds)?, &options, follower)?)
+    }
+
+    fn searches(&self, prds: &[&Path]) -> Result<Vec<PrdSearch>, Error> {
+        prds.iter().map(|prd| self.search(Some(prd))).collect()
     }
 
     /// Returns where a typed path of a file to be written leads.

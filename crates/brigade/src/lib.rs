@@ -111,8 +111,9 @@ pub use brigade_core::Exit;
 pub use brigade_core::codes;
 pub use brigade_crew::{
     AnswerReport, AnswerRequest, ApproveStep, DecisionsReport, FailOn, InitRequest, KitchenInitReport,
-    ServiceRequest, WhichDecisions,
+    ServiceOptions, WhichDecisions,
 };
+pub use brigade_crew::{Follower, RunningRow, Unfollowed};
 pub use brigade_doctor::{Area, Closeout, InboxItem, InboxMetadata, IssueType, Remedy, Verdict};
 pub use brigade_exec::Progress;
 pub use brigade_facts::{AgentConfig, AgentOffer, AgentTool, AgentTools, Callable, SourceFiles};

@@ -393,7 +393,9 @@ fn a_rehearsal_shows_waves_and_needs_no_approval() {
     let both = site.document(["service", "--dry-run", PRD, "brigade/tasks/prd-b.json"]).expect(0);
     assert_eq!(both["prds"].as_array().unwrap().len(), 2);
     assert!(!site.workspace.exists(".brigade/kitchen"), "a rehearsal writes nothing");
-    site.document(["service", PRD]).expect(2);
+    // Without the flag, it needs one.
+    assert_eq!(site.document(["service", PRD]).expect(1)["code"], "approval_needed");
+    assert!(!site.workspace.exists(".brigade/kitchen"));
 }
 
 #[test]

@@ -77,7 +77,7 @@ pub(super) struct Stop {
 
 /// A running service.
 pub(super) struct Floor<'e> {
-    kitchen: &'e Kitchen<'e>,
+    pub(super) kitchen: &'e Kitchen<'e>,
     pub(super) host: Arc<Host>,
     pub(super) menu: Arc<Menu>,
     pub(super) settings: Arc<Settings>,

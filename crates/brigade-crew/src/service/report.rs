@@ -3,6 +3,7 @@
 use brigade_kitchen::TaskId;
 use brigade_kitchen::life::{Progress, TaskOutcome};
 use brigade_kitchen::service::{Outcome, ServiceReport};
+use brigade_kitchen::show::decision_row;
 
 use super::floor::Floor;
 
@@ -27,27 +28,23 @@ impl Floor<'_> {
             let own = life.tasks.get(&task.id)?;
             Some((own.ended_at?, own.commit.clone()?))
         });
-        let decisions: Vec<_> = life.waiting().cloned().collect();
-        ServiceReport {
-            prd_path: self.menu.path.to_string(),
-            outcome,
-            reason,
-            done: progress.done.len() as u64,
-            total: (0..prd.tasks.len()).filter(|at| self.set.has(*at)).count() as u64,
-            completed: ids(&progress.done),
-            failed: with(TaskOutcome::Failed),
-            blocked: with(TaskOutcome::Blocked),
-            skipped: ids(&progress.skipped),
-            unreachable: ids(&progress.unreachable),
-            decisions,
-            branch: self.workplace.branch().map(str::to_owned),
-            commit: last.max().map(|(_, commit)| commit),
-            merged: false,
-            pushed: false,
-            duration_seconds: self.begun.elapsed().as_secs_f64(),
-            cost_usd: life.spent.cost_usd(&self.settings) - self.spent_before.cost_usd(&self.settings),
-            attempts: life.spent.attempts - self.spent_before.attempts,
-            next: Vec::new(),
-        }
+        let waiting = life.decisions.iter().filter(|decided| decided.answer.is_none());
+        let (target, path) = (self.kitchen.target(), self.menu.path.to_string());
+        let mut report = ServiceReport::new(target, path, outcome);
+        report.reason = reason;
+        report.done = progress.done.len() as u64;
+        report.total = (0..prd.tasks.len()).filter(|at| self.set.has(*at)).count() as u64;
+        report.completed = ids(&progress.done);
+        report.failed = with(TaskOutcome::Failed);
+        report.blocked = with(TaskOutcome::Blocked);
+        report.skipped = ids(&progress.skipped);
+        report.unreachable = ids(&progress.unreachable);
+        report.decisions = waiting.map(|decided| decision_row(&self.menu.name, decided)).collect();
+        report.branch = self.workplace.branch().map(str::to_owned);
+        report.commit = last.max().map(|(_, commit)| commit);
+        report.duration_seconds = self.begun.elapsed().as_secs_f64();
+        report.cost_usd = life.spent.cost_usd(&self.settings) - self.spent_before.cost_usd(&self.settings);
+        report.attempts = life.spent.attempts() - self.spent_before.attempts();
+        report
     }
 }

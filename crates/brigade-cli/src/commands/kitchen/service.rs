@@ -3,26 +3,29 @@
 use std::path::{Path, PathBuf};
 
 use brigade::kitchen::{Flags, PhaseGate};
-use brigade::{Error, ServiceReport, ServiceRequest};
+use brigade::{Error, ServiceOptions, ServiceReport, Unfollowed};
 use clap::{Args, ValueEnum};
 
 use crate::session::Session;
 
-/// Show what a service would do: tasks, tiers and waves
+/// Work through a PRD until all is done, or nothing can go on
+///
+/// Needs an approval of what is executed, and leaves a branch. Ends with 30 if somebody must decide, and with 31 if
+/// another service has the PRD.
 #[derive(Args, Debug)]
 pub(crate) struct ServiceArgs {
     /// Files of PRDs, in their order; by default the one that somebody works on
     prds: Vec<PathBuf>,
 
     /// Show what would run, without an approval and without running it
-    #[arg(long, required = true)]
+    #[arg(long)]
     dry_run: bool,
 
     #[command(flatten)]
     run: RunFlags,
 }
 
-/// The flags of `service` and `resume`.
+/// What a service serves, and how.
 #[derive(Args, Debug)]
 pub(crate) struct RunFlags {
     /// The executive decides about failures, and nobody is asked
@@ -115,9 +118,9 @@ fn minutes(text: &str) -> Result<f64, &'static str> {
 
 impl RunFlags {
     /// Returns what they ask for.
-    pub(crate) fn request(&self) -> ServiceRequest {
-        let mut request = ServiceRequest::default();
-        request.flags = Flags {
+    pub(crate) fn options(&self) -> ServiceOptions {
+        let mut options = ServiceOptions::default();
+        options.flags = Flags {
             walkaway: self.walkaway,
             auto_continue: self.auto_continue,
             phase_gate: self.phase_gate.map(|gate| match gate {
@@ -134,18 +137,21 @@ impl RunFlags {
             merge: false,
             push: false,
         };
-        request.only.clone_from(&self.only);
-        request.skip.clone_from(&self.skip);
-        request.from.clone_from(&self.from);
-        request.until.clone_from(&self.until);
-        request
+        options.only.clone_from(&self.only);
+        options.skip.clone_from(&self.skip);
+        options.from.clone_from(&self.from);
+        options.until.clone_from(&self.until);
+        options
     }
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &ServiceArgs) -> Result<ServiceReport, Error> {
-    debug_assert!(arguments.dry_run, "the flag is required");
     let prds: Vec<&Path> = arguments.prds.iter().map(PathBuf::as_path).collect();
-    session.workspace()?.kitchen().rehearse(&prds, arguments.run.request())
+    let options = arguments.run.options();
+    if arguments.dry_run {
+        return session.workspace()?.kitchen().rehearse(&prds, &options);
+    }
+    session.workspace_to_run()?.kitchen().serve(&prds, &options, &Unfollowed)
 }
 
 #[cfg(test)]

@@ -286,16 +286,31 @@ impl View for ServiceReport {
         let reports = if several { &self.prds[..] } else { std::slice::from_ref(self) };
         for report in reports {
             page.data.gap();
-            rehearsal(report, page);
+            served(report, page);
         }
     }
 }
 
-fn rehearsal(report: &ServiceReport, page: &mut Page) {
+fn served(report: &ServiceReport, page: &mut Page) {
     page.data.field("prd", Text::new(Tone::Accent, &report.prd_path));
     page.data.field("outcome", report.outcome.as_str());
     page.data.field("done", format!("{} of {}", report.done, report.total));
     page.data.field_if("branch", report.branch.as_deref());
+    page.data.field_if("commit", report.commit.as_deref());
+    let lists = [
+        ("failed", &report.failed),
+        ("blocked", &report.blocked),
+        ("skipped", &report.skipped),
+        ("unreachable", &report.unreachable),
+    ];
+    for (name, ids) in lists {
+        let ids: Vec<&str> = ids.iter().map(|id| id.as_str()).collect();
+        page.data.field_if(name, Some(ids.join(", ")));
+    }
+    if 0 < report.attempts {
+        let workers = format!("{} starts, ${:.2}", report.attempts, report.cost_usd);
+        page.data.field("workers", workers);
+    }
     if let Some(tasks) = report.tasks.as_ref().filter(|tasks| !tasks.is_empty()) {
         page.data.gap();
         let mut table = Table::new([
@@ -316,7 +331,18 @@ fn rehearsal(report: &ServiceReport, page: &mut Page) {
         page.data.gap();
     }
     waves(report.waves.as_deref().unwrap_or_default(), page);
-    if let Some(reason) = &report.reason {
-        page.note(&format!("nothing would be started: {reason}"));
+    for row in &report.decisions {
+        page.data.gap();
+        status::decision(row, page);
+    }
+    match &report.reason {
+        Some(reason) if report.tasks.is_some() => {
+            page.note(&format!("nothing would be started: {reason}"));
+        }
+        Some(reason) => page.note(reason),
+        None => {}
+    }
+    if let Some(row) = report.decisions.first() {
+        page.next_step(&NextStep::AnswerDecision(row.id.to_string()));
     }
 }
