@@ -1,8 +1,8 @@
 //! The journal of a PRD: one append-only file of records, which is the truth about it.
 //!
 //! A record is acknowledged after it is synced. Lines that a crash tore off and lines of other programs are moved to a
-//! quarantine by the next writer, and reported by every reader. Records have numbers without gaps, so that a lost one is
-//! noticed. A journal with records of a newer version is read and never changed.
+//! quarantine by the next writer, and reported by every reader. Records have numbers without gaps, so that a lost one
+//! is noticed. A journal with records of a newer version is read and never changed.
 //!
 //! Any number of processes may append: the service, and the commands that answer its questions. Each append takes the
 //! lock of the journal for a moment, and reads what others wrote before. Which process serves a PRD is another lock,

@@ -2,9 +2,9 @@
 //!
 //! Owns the operations on the kitchen of a workspace ([`Kitchen`]) and reading what they decide on ([`Configuration`],
 //! [`Crew`], [`PrdFile`]), the places of the kitchen's files ([`PrdFiles`]), the journal of a PRD ([`PrdJournal`]),
-//! which process serves it ([`ServiceLock`]), the service itself ([`Kitchen::serve`]), starts of workers ([`attempt()`])
-//! and of approved commands ([`check()`]) with their receipts ([`Receipts`]), and where tasks are worked on
-//! ([`workplace`]): in worktrees of [`mod@git`], or [in place](in_place).
+//! which process serves it ([`ServiceLock`]), the service itself ([`Kitchen::serve`]), starts of workers
+//! ([`attempt()`]) and of approved commands ([`check()`]) with their receipts ([`Receipts`]), and where tasks are
+//! worked on ([`workplace`]): in worktrees of [`mod@git`], or [in place](in_place).
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -44,5 +44,5 @@ pub use paths::{KITCHEN, PrdFiles, RUNS};
 pub use receipts::{KitchenReceipt, ReceiptFinding, Receipts, RunEnd, RunKind};
 pub use run::{Host, NotStarted, Watch};
 pub use run_log::LogRow;
-pub use service::{Follower, PlaceOrder, RunningRow, ServeError, ServiceOptions, Unfollowed};
+pub use service::{Follower, OpenPlace, PlaceOrder, RunningRow, ServeError, ServiceOptions, Unfollowed};
 pub use validate::FailOn;

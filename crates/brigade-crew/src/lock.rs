@@ -1,7 +1,7 @@
 //! Which process serves a PRD.
 //!
-//! The kernel owns the lock, so it is free at once when its holder dies, however it dies. The file names the holder by its
-//! process identity; that text is only shown, and no lock is ever broken.
+//! The kernel owns the lock, so it is free at once when its holder dies, however it dies. The file names the holder by
+//! its process identity; that text is only shown, and no lock is ever broken.
 
 use std::fmt;
 use std::io;

@@ -125,15 +125,14 @@ impl Projections {
         self.written(path, written);
     }
 
-    /// Writes everything that follows from new records. `view` is after them.
-    pub(crate) fn after(&mut self, view: &View<'_>, lines: &[Line]) {
+    /// Writes everything that follows from new records. `view` is after them. Returns the events.
+    pub(crate) fn after(&mut self, view: &View<'_>, lines: &[Line]) -> Vec<EventLine> {
         self.state(view.life);
         self.status(view);
+        let happened: Vec<EventLine> =
+            lines.iter().flat_map(|line| events(&self.name, view.prd, view.life, line)).collect();
         if let Some(path) = self.targets.events.clone() {
-            let mut text = String::new();
-            for event in lines.iter().flat_map(|line| events(&self.name, view.prd, view.life, line)) {
-                text.push_str(&self.event_text(&event));
-            }
+            let text: String = happened.iter().map(|event| self.event_text(event)).collect();
             if !text.is_empty() {
                 self.append(&path, &text);
             }
@@ -148,6 +147,7 @@ impl Projections {
                 self.append(&path, &text);
             }
         }
+        happened
     }
 
     fn event_text(&self, event: &EventLine) -> String {
@@ -269,6 +269,29 @@ impl Projections {
         let mut entries = self.entries(&self.targets.learnings);
         entries.reverse();
         entries
+    }
+
+    /// Moves what workers learned to `archive/`, under the name of the PRD.
+    pub(crate) fn archive_learnings(&mut self) {
+        let path = self.targets.learnings.clone();
+        let archive = || -> Result<(), FsError> {
+            if !self.fs.exists(&path)? {
+                return Ok(());
+            }
+            let folder = path.parent().join("archive").expect("a name in a directory is a path");
+            self.fs.create_dir_all(&folder)?;
+            for number in 1.. {
+                let number = if number == 1 { String::new() } else { format!("-{number}") };
+                let name = format!("{}{number}-{}", self.name, path.name());
+                let aside = folder.join(&name).expect("a name in a directory is a path");
+                if !self.fs.exists(&aside)? {
+                    return self.fs.rename(&path, &aside);
+                }
+            }
+            Ok(())
+        };
+        let archived = archive();
+        self.written(&path, archived);
     }
 
     fn entries(&self, path: &RelPath) -> Vec<String> {

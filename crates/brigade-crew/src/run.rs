@@ -17,9 +17,10 @@ use brigade_exec::{
 use brigade_facts::is_program;
 use brigade_fs::{FileKind, Fs, FsError, RelPath};
 use brigade_kitchen::{PrdName, TaskId, Tier};
-use brigade_policy::{CrewFacts, CrewWork, PolicyState, decide_crew};
+use brigade_policy::{CrewFacts, CrewWork, PolicyState, SandboxMode, decide_crew};
 use brigade_process::{
-    CancelToken, Control, EndedBy, Exit, Input, PrivateFolder, ProcessIdentity, Sink, Stream, random_bytes,
+    CancelToken, Control, EndedBy, Exit, Input, NamedBy, PrivateFolder, ProcessIdentity, Sink, Stream,
+    Surroundings, installation_in, random_bytes,
 };
 use brigade_redact::{Redactor, SecretValue};
 use thiserror::Error;
@@ -233,7 +234,7 @@ pub(crate) fn run_order(order: Order<'_>) -> Result<Ran, NotStarted> {
     let timeout = order.timeout.and_then(|timeout| brigade_catalog::Seconds::new(timeout.as_secs_f64()).ok());
     let facts = CrewFacts { work: order.work, timeout, in_workspace };
     let environment = &host.environment;
-    let decision = decide_crew(order.policy, &facts, &|name: &str| environment.is_set(name));
+    let mut decision = decide_crew(order.policy, &facts, &|name: &str| environment.is_set(name));
     let path_variable = environment.get("PATH");
     // A worker is the program that was approved; one of the workspace is not that of a worktree.
     let found = match &order.program {
@@ -242,6 +243,9 @@ pub(crate) fn run_order(order: Order<'_>) -> Result<Ran, NotStarted> {
             is_program(&*host.fs, path)
         }),
     };
+    if decision.sandbox.mode != SandboxMode::Off {
+        decision.sandbox.grants.program_paths = installed(&order, found.as_deref());
+    }
     let opened = match &found {
         Some(path) => OpenedProgram::open_known(path, &host.digests).map(Some),
         None => Ok(None),
@@ -333,6 +337,26 @@ pub(crate) fn run_order(order: Order<'_>) -> Result<Ran, NotStarted> {
     receipt.completed_at = host.clock.now();
     receipts.store(&receipt, &*host.clock)?;
     Ok(Ran { end, exit_code, seconds, last, problem: receipt.problem })
+}
+
+/// Lists where the programs of a command are installed, which a sandbox opens for reading. Of a text for a shell, every
+/// word may be one.
+fn installed(order: &Order<'_>, program: Option<&Path>) -> Vec<String> {
+    let host = order.host;
+    let path_variable = host.environment.get("PATH");
+    let find =
+        |word: &str| find_program(word, order.directory, path_variable, |path| is_program(&*host.fs, path));
+    let text = match order.work {
+        CrewWork::Command { needs_shell: true, .. } => order.argv.words().last().map_or("", String::as_str),
+        _ => "",
+    };
+    let is_end = |character: char| character.is_whitespace() || ";|&()<>`$'\"".contains(character);
+    let named = text.split(is_end).filter(|word| !word.is_empty()).filter_map(find);
+    let programs: Vec<PathBuf> = program.map(Path::to_owned).into_iter().chain(named).collect();
+    let around =
+        Surroundings { workspace: Some(host.fs.root().to_owned()), ..Surroundings::of_this_process() };
+    let found = installation_in(programs.iter().map(|path| (path.as_path(), NamedBy::Command)), &around);
+    found.paths.iter().map(|path| path.to_string_lossy().into_owned()).collect()
 }
 
 /// Returns a path as it is shown: relative to the workspace if it is inside.

@@ -5,9 +5,11 @@
 //! killed goes on where its journal ends.
 
 mod answers;
+mod between;
 mod floor;
 mod job;
 mod menu;
+mod outside;
 mod report;
 mod steps;
 
@@ -181,7 +183,7 @@ impl Kitchen<'_> {
         path: &RelPath,
         options: &ServiceOptions,
         follower: &dyn Follower,
-        open: &dyn Fn(&PlaceOrder<'_>) -> Result<Box<dyn Workplace>, PlaceError>,
+        open: OpenPlace<'_>,
     ) -> Result<ServiceReport, ServeError> {
         let menu = Menu::read(self, path).map_err(ServeError::Refused)?;
         let journal = PrdJournal::open(self.fs.clone(), &menu.name, self.clock.clone(), self.lock_timeout)?;
@@ -192,6 +194,7 @@ impl Kitchen<'_> {
             return Err(ServeError::NotApproved { changes });
         }
         let settings = menu.settings.with_flags(&options.flags);
+        menu.refuse_delivery(&settings).map_err(ServeError::Refused)?;
         let set = RunSet::of(
             &menu.prd,
             &options.only,
@@ -229,8 +232,8 @@ impl Kitchen<'_> {
 }
 
 impl Kitchen<'_> {
-    /// Makes the place of the work: worktrees of the branch, or the workspace itself without git, a commit, a branch, or
-    /// where worktrees are off.
+    /// Makes the place of the work: worktrees of the branch, or the workspace itself without git, a commit, a branch,
+    /// or where worktrees are off.
     ///
     /// # Errors
     /// Fails if the branch cannot be worked on.
@@ -269,6 +272,9 @@ impl Kitchen<'_> {
         }
     }
 }
+
+/// Makes the place of the work.
+pub type OpenPlace<'a> = &'a dyn Fn(&PlaceOrder<'_>) -> Result<Box<dyn Workplace>, PlaceError>;
 
 /// What the place of the work is made from.
 pub struct PlaceOrder<'a> {

@@ -109,6 +109,7 @@ impl<'e> Floor<'e> {
             let at = decision.task.as_ref().and_then(|task| self.menu.prd.graph().position(task));
             if self.follower.can_ask() {
                 self.deciding.insert(decision.id.clone());
+                self.asking.insert(decision.id.clone());
                 let (follower, sender) = (self.follower, self.sender());
                 scope.spawn(move || {
                     let answer = follower.ask(&decision);
@@ -123,7 +124,15 @@ impl<'e> Floor<'e> {
                 self.let_executive_answer(scope, at, &decision)?;
             }
         }
+        if self.waits_for_prd() && self.asking.is_empty() && !self.will_be_answered() {
+            self.pause("a decision about the PRD waits", true);
+        }
         self.review_phase(scope)
+    }
+
+    /// Returns whether a decision waits before anything else begins.
+    pub(super) fn waits_for_prd(&self) -> bool {
+        self.waiting().iter().any(|decision| decision.task.is_none())
     }
 
     fn let_executive_answer<'scope>(
@@ -137,8 +146,7 @@ impl<'e> Floor<'e> {
     {
         let task = self.menu.prd.tasks[at].clone();
         let life = self.journal.life().task(&task.id);
-        let dependents =
-            self.menu.prd.graph().behind([at].into_iter()).iter().filter(|behind| **behind).count();
+        let dependents = self.menu.prd.graph().behind([at]).iter().filter(|behind| **behind).count();
         let (is_scope, question) = (decision.about == DecisionKind::Scope, decision.context.clone());
         self.spawn(scope, About::Task(at), Tier::Executive, What::Decision, move |shift, watch| {
             let told = if is_scope {
@@ -152,6 +160,7 @@ impl<'e> Floor<'e> {
 
     /// The answer of a person at the terminal.
     pub(super) fn asked(&mut self, id: &DecisionId, answer: Option<Answer>) -> Result<(), ServeError> {
+        self.asking.remove(id);
         match answer {
             Some(answer) => self.answer(id, answer).map(drop),
             // It stays open, and is asked nobody else.
@@ -169,6 +178,9 @@ impl<'e> Floor<'e> {
             .life()
             .waiting()
             .any(|decision| decision.id == *id && decision.accepts(&answer.choice).is_ok());
+        if fits && answer.choice == "pause" {
+            self.pause("somebody said that it pauses", true);
+        }
         if fits {
             self.record(vec![Record::DecisionAnswered { id: id.clone(), answer }])?;
         }

@@ -8,20 +8,19 @@ use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
 use brigade_core::json::to_json;
-use brigade_core::{Fingerprint, Json, Timestamp};
+use brigade_core::{Fingerprint, Json};
 use brigade_kitchen::config::Settings;
 use brigade_kitchen::life::{
-    Answer, Budget, DecisionId, Limits, Record, RunSet, Spent, Stage, Step, Workplace as Mode, budget, next,
-    progress, select,
+    Answer, DecisionId, Limits, Record, RunSet, Spent, Stage, Step, Workplace as Mode, next, progress, select,
 };
 use brigade_kitchen::service::{Outcome, ServiceReport};
-use brigade_kitchen::show::{Event, EventLine, View, slow, worker_log};
+use brigade_kitchen::show::{Event, EventLine, View, worker_log};
 use brigade_kitchen::{TaskId, Tier};
-use brigade_process::random_bytes;
+use brigade_process::{CancelToken, random_bytes};
 
 use super::job::{CheckStep, Hold, Shift, Told, Work};
 use super::menu::{Menu, Stamps};
-use super::{Follower, RunningRow, ServeError, ServiceOptions};
+use super::{Follower, ServeError, ServiceOptions};
 use crate::journal::PrdJournal;
 use crate::kitchen::Kitchen;
 use crate::lock::ServiceLock;
@@ -32,6 +31,9 @@ use crate::workplace::Workplace;
 
 /// The longest time between two looks at what does not say that it changed.
 const TICK: Duration = Duration::from_secs(1);
+
+/// The time between two looks for a second request to end.
+const SECOND_REQUEST: Duration = Duration::from_millis(200);
 
 /// How long a detached thread waits for a request before it looks whether the service has ended.
 const SIGNAL_SLICE: Duration = Duration::from_secs(5);
@@ -47,9 +49,9 @@ pub(super) enum About {
 pub(super) struct Busy {
     pub(super) watch: Arc<Watch>,
     pub(super) what: What,
-    tier: Tier,
-    slow_said: bool,
-    stall_said: bool,
+    pub(super) tier: Tier,
+    pub(super) slow_said: bool,
+    pub(super) stall_said: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -83,31 +85,37 @@ pub(super) struct Floor<'e> {
     pub(super) settings: Arc<Settings>,
     pub(super) set: RunSet,
     pub(super) journal: PrdJournal,
-    lock: ServiceLock,
+    pub(super) lock: ServiceLock,
     pub(super) projections: Projections,
     pub(super) workplace: &'e dyn Workplace,
     pub(super) mode: Mode,
-    options: &'e ServiceOptions,
+    pub(super) options: &'e ServiceOptions,
     pub(super) follower: &'e dyn Follower,
-    approved: Option<Fingerprint>,
-    service: String,
+    pub(super) approved: Option<Fingerprint>,
+    pub(super) service: String,
     pub(super) begun: Instant,
     pub(super) spent_before: Spent,
     pub(super) busy: HashMap<About, Busy>,
     pub(super) holds: HashMap<usize, Hold>,
     /// Decisions that are being answered, or that nothing here answers any more.
     pub(super) deciding: HashSet<DecisionId>,
+    /// Decisions that a person is asked right now.
+    pub(super) asking: HashSet<DecisionId>,
     pub(super) asked_at: HashMap<DecisionId, Instant>,
     pub(super) command_looked: Option<Instant>,
     pub(super) stop: Option<Stop>,
-    stamps: Stamps,
+    pub(super) stamps: Stamps,
     /// The bytes of the PRD as they were read, or written by this service.
-    prd_bytes: Fingerprint,
-    passed: Vec<TaskId>,
-    limit_waits: BTreeMap<Tier, u32>,
-    activity_at: Instant,
-    sender: Sender<Message>,
-    receiver: Option<Receiver<Message>>,
+    pub(super) prd_bytes: Fingerprint,
+    pub(super) passed: Vec<TaskId>,
+    pub(super) limit_waits: BTreeMap<Tier, u32>,
+    /// Notifications that are on their way.
+    pub(super) notifications: Vec<thread::JoinHandle<()>>,
+    pub(super) activity_at: Instant,
+    /// Whether a second request to end was passed on.
+    hurried: bool,
+    pub(super) sender: Sender<Message>,
+    pub(super) receiver: Option<Receiver<Message>>,
 }
 
 impl<'e> Floor<'e> {
@@ -154,7 +162,10 @@ impl<'e> Floor<'e> {
             busy: HashMap::new(),
             holds: HashMap::new(),
             deciding: HashSet::new(),
+            asking: HashSet::new(),
             asked_at: HashMap::new(),
+            notifications: Vec::new(),
+            hurried: false,
             command_looked: None,
             stop: None,
             passed: Vec::new(),
@@ -203,22 +214,11 @@ impl<'e> Floor<'e> {
         let Some(cancel) = self.options.cancel.clone() else { return };
         let (sender, is_over) = (self.sender.clone(), is_over.clone());
         thread::spawn(move || {
-            let mut seen = 0;
             while !is_over.load(Ordering::SeqCst) {
-                cancel.wait(if seen == 0 { SIGNAL_SLICE } else { Duration::from_millis(100) });
-                let requests = cancel.requests();
-                if seen < requests {
-                    seen = requests;
-                    if sender.send(Message::Cancelled).is_err() {
-                        return;
-                    }
-                }
-                if 1 < seen {
+                if cancel.wait(SIGNAL_SLICE) || cancel.is_cancelled() {
+                    // The loop itself looks for more requests.
+                    let _ = sender.send(Message::Cancelled);
                     return;
-                }
-                if seen == 1 {
-                    // The descriptor stays readable, so a second request is looked for at intervals.
-                    thread::sleep(Duration::from_millis(100));
                 }
             }
         });
@@ -284,7 +284,16 @@ impl<'e> Floor<'e> {
         };
         let ended = Record::ServiceEnded { service: self.service.clone(), outcome, reason: reason.clone() };
         self.record(vec![ended])?;
-        Ok(self.report(&progress, outcome, reason))
+        if outcome == Outcome::Complete && self.settings.learnings_archive {
+            self.projections.archive_learnings();
+        }
+        let mut report = self.report(&progress, outcome, reason);
+        self.deliver(&mut report);
+        for notification in self.notifications.drain(..) {
+            // Each ends at its own time limit.
+            let _ = notification.join();
+        }
+        Ok(report)
     }
 
     pub(super) fn progress(&self) -> brigade_kitchen::life::Progress {
@@ -312,7 +321,7 @@ impl<'e> Floor<'e> {
             limits: Limits::of(settings, ceiling(menu)),
             now: journal.now(),
         };
-        projections.after(&view, lines);
+        let events = projections.after(&view, lines);
         for line in lines {
             self.follower.recorded(line, journal.life());
         }
@@ -322,6 +331,9 @@ impl<'e> Floor<'e> {
         {
             self.prd_bytes = after;
             self.stamps.of_prd(self.kitchen, &self.menu.path);
+        }
+        for event in events {
+            self.notify(event);
         }
     }
 
@@ -334,6 +346,7 @@ impl<'e> Floor<'e> {
             event,
         };
         self.projections.event(&line);
+        self.notify(line);
     }
 
     pub(super) fn pause(&mut self, reason: impl Into<String>, checks_go_on: bool) {
@@ -367,17 +380,20 @@ impl<'e> Floor<'e> {
                 }
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
+            self.hurry();
             self.tick();
         }
     }
 
     /// Returns how long the loop may sleep. A message wakes it at once.
     fn patience(&self) -> Duration {
-        TICK
+        // Nothing tells that a second request came, and what ends takes two seconds at most.
+        let is_ending = self.stop.as_ref().is_some_and(|stop| stop.outcome == Outcome::Interrupted);
+        if is_ending { SECOND_REQUEST } else { TICK }
     }
 
     fn is_over(&self) -> bool {
-        if !self.busy.is_empty() {
+        if !self.busy.is_empty() || !self.asking.is_empty() {
             return false;
         }
         if let Some(stop) = &self.stop {
@@ -442,7 +458,10 @@ impl<'e> Floor<'e> {
     where
         'e: 'scope,
     {
-        if self.stop.is_some() {
+        // A review of the PRD that may pause comes before what it is about.
+        let is_reviewed = self.busy.contains_key(&About::Prd)
+            && self.settings.phase_review_action != brigade_kitchen::config::PhaseAction::Continue;
+        if self.stop.is_some() || self.waits_for_prd() || is_reviewed {
             return Ok(());
         }
         let now = self.journal.now();
@@ -518,172 +537,25 @@ impl<'e> Floor<'e> {
         })
     }
 
-    /// Pauses if nothing can go on but by waiting for a provider for too long.
-    fn check_limits(&mut self, now: Timestamp) {
-        let most = self.settings.limit_wait_max;
-        let late = self.journal.life().limits.iter().find(|(_, until)| most < until.since(now).as_secs());
-        if let Some((tier, until)) = late
-            && self.busy.is_empty()
-        {
-            let reason = format!("the limit of the provider of the {tier} tier holds until {until}");
-            self.pause(reason, true);
-        }
-    }
-
-    /// Returns until when a tier waits: as its provider said, else with growing pauses.
-    pub(super) fn limit_until(&mut self, tier: Tier, said: Option<Timestamp>) -> Timestamp {
-        let now = self.journal.now();
-        let waits = self.limit_waits.entry(tier).or_default();
-        *waits += 1;
-        let seconds = (60_i64 << (*waits - 1).min(6)).min(3600);
-        let until = said.filter(|until| now < *until);
-        until.unwrap_or_else(|| Timestamp::from_unix_micros(now.unix_micros() + seconds * 1_000_000))
-    }
-
-    pub(super) fn limit_is_over(&mut self, tier: Tier) {
-        self.limit_waits.remove(&tier);
-    }
-
-    fn check_budgets(&mut self) -> Result<(), ServeError> {
-        let limits = Limits::of(&self.settings, ceiling(&self.menu));
-        let life = self.journal.life();
-        let mut records = Vec::new();
-        let mut reached = None;
-        for (what, state) in budget(&life.spent, &limits, &self.settings) {
-            let is_reached = state == Budget::Reached;
-            if is_reached {
-                reached = Some(what);
-            }
-            if life.budgets.get(what).is_none_or(|known| is_reached && !known) {
-                records.push(Record::Budget { what: what.to_owned(), reached: is_reached });
-            }
-        }
-        if !records.is_empty() {
-            self.record(records)?;
-        }
-        if let Some(what) = reached {
-            self.pause(format!("the budget `{what}` is used up"), true);
-        }
-        Ok(())
-    }
-
-    /// Reads settings and PRD again if their files changed. What a person has to approve pauses.
-    fn reload(&mut self) -> Result<(), ServeError> {
-        let stamps = Stamps::of(self.kitchen, &self.menu.path);
-        if stamps == self.stamps {
-            return Ok(());
-        }
-        let menu = match Menu::read(self.kitchen, &self.menu.path) {
-            Ok(menu) => menu,
-            Err(failure) => {
-                self.pause(format!("{failure}"), true);
-                return Ok(());
-            }
-        };
-        (self.stamps, self.prd_bytes) = (menu.stamps.clone(), menu.bytes);
-        let approved = self.journal.life().approval.as_ref().map(|approval| approval.fingerprint);
-        if approved != Some(menu.fingerprint) {
-            let reason = "what would be executed changed, and is not approved".to_owned();
-            self.event(Event::ApprovalChanged { reason: reason.clone() });
-            self.pause(reason, true);
-            return Ok(());
-        }
-        let settings = menu.settings.with_flags(&self.options.flags);
-        let keys: Vec<String> = brigade_kitchen::config::KEYS
-            .iter()
-            .filter(|key| settings.shown(key) != self.settings.shown(key))
-            .map(|key| key.toml.to_owned())
-            .collect();
-        let options = self.options;
-        match RunSet::of(
-            &menu.prd,
-            &options.only,
-            &options.skip,
-            options.from.as_deref(),
-            options.until.as_deref(),
-        ) {
-            Ok(set) => self.set = set,
-            Err(error) => {
-                self.pause(error.to_string(), true);
-                return Ok(());
-            }
-        }
-        self.approved = Some(menu.fingerprint);
-        (self.menu, self.settings) = (Arc::new(menu), Arc::new(settings));
-        if keys.is_empty() { Ok(()) } else { self.record(vec![Record::ConfigReloaded { keys }]) }
-    }
-
-    /// Looks at what runs: who is slow, who is silent, what people see.
-    fn tick(&mut self) {
-        let mut said: Vec<(Event, Option<String>)> = Vec::new();
-        let mut rows = Vec::new();
-        for (about, busy) in &mut self.busy {
-            let (About::Task(at), What::Attempt) = (about, &busy.what) else { continue };
-            let task = &self.menu.prd.tasks[*at].id;
-            let elapsed = busy.watch.elapsed().as_secs();
-            rows.push(RunningRow {
-                task: self.menu.name.shown(task),
-                tier: busy.tier,
-                seconds: elapsed,
-                last_line: busy.watch.last_line(),
-            });
-            if let Some(minutes) = self.settings.slow_after(busy.tier)
-                && !busy.slow_said
-                && minutes * 60 <= elapsed
-            {
-                busy.slow_said = true;
-                let event = Event::TaskSlow { task: task.clone(), elapsed, expected: minutes * 60 };
-                said.push((event, Some(slow(&self.menu.name, task, busy.tier, elapsed / 60, minutes))));
-            }
-            let (threshold, silent) = (self.settings.output_stall_threshold, busy.watch.silent().as_secs());
-            if 0 < threshold && threshold <= silent {
-                if !busy.stall_said {
-                    busy.stall_said = true;
-                    said.push((Event::OutputStall { task: task.clone(), silent }, None));
-                }
-                if self.settings.stall == brigade_kitchen::config::Stall::Kill {
-                    busy.watch.end_as_stalled();
-                }
-            } else {
-                busy.stall_said = false;
-            }
-        }
-        rows.sort_by(|a, b| a.task.cmp(&b.task));
-        self.follower.running(&rows);
-        for (event, note) in said {
-            self.event(event);
-            if let Some(note) = note {
-                self.projections.note(&note);
-            }
-        }
-        if Duration::from_secs(self.settings.activity_log_interval) <= self.activity_at.elapsed() {
-            self.activity_at = Instant::now();
-            let now = self.journal.now();
-            let running: Vec<(TaskId, Tier, u64)> = self
-                .busy
-                .iter()
-                .filter_map(|(about, busy)| match (about, &busy.what) {
-                    (About::Task(at), What::Attempt) => {
-                        let task = self.menu.prd.tasks[*at].id.clone();
-                        Some((task, busy.tier, busy.watch.elapsed().as_secs()))
-                    }
-                    _ => None,
-                })
-                .collect();
-            self.projections.working(now, &running);
-        }
-    }
-
     pub(super) fn cancelled(&mut self) {
         let outcome = Outcome::Interrupted;
         let reason = "it was interrupted".to_owned();
         self.stop = Some(Stop { outcome, reason, checks_go_on: false });
         self.busy.values().for_each(|busy| busy.watch.interrupt());
     }
+
+    /// Ends what is ending at once, when that was asked for a second time.
+    fn hurry(&mut self) {
+        let requests = self.options.cancel.as_ref().map_or(0, CancelToken::requests);
+        if 1 < requests && !self.hurried {
+            self.hurried = true;
+            self.busy.values().for_each(|busy| busy.watch.interrupt());
+        }
+    }
 }
 
 /// The ceilings of the policy.
-fn ceiling(menu: &Menu) -> Limits {
+pub(super) fn ceiling(menu: &Menu) -> Limits {
     Limits { cost_usd: menu.grants.max_cost_usd, minutes: menu.grants.max_minutes, attempts: None }
 }
 

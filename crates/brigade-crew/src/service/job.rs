@@ -67,6 +67,28 @@ pub(crate) struct AttemptTold {
     pub(crate) spoiled: Option<String>,
 }
 
+impl AttemptTold {
+    /// What is told of an attempt whose worker was not started.
+    fn without(ending: Ending, spoiled: Option<String>) -> AttemptTold {
+        let said = Said::default();
+        AttemptTold { ending, said, seconds: 0.0, cost_usd: None, tokens: None, spoiled }
+    }
+}
+
+impl Hold {
+    /// What is known before anything was looked at.
+    fn empty(place: &Place) -> Hold {
+        Hold {
+            place: place.clone(),
+            guard: Guard::default(),
+            changes: Changes::default(),
+            made: None,
+            summary: None,
+            results: Vec::new(),
+        }
+    }
+}
+
 /// A role of the executive, as it ended.
 pub(crate) struct Read<V> {
     pub(crate) verdict: Option<V>,
@@ -211,6 +233,10 @@ impl<'e> Shift<'e> {
         {
             let timeout = Duration::from_secs(self.settings.worktree_setup_timeout);
             let checked = self.command(RunKind::Setup, task, setup, timeout, place, watch)?;
+            if checked.interrupted {
+                let told = AttemptTold::without(Ending::Interrupted, None);
+                return Ok((Hold::empty(place), Told::Attempt(Box::new(told))));
+            }
             if checked.result != CommandResult::Passed {
                 spoiled = Some(format!("the setup of the worktree failed:\n{}", checked.output));
             }
@@ -250,14 +276,7 @@ impl<'e> Shift<'e> {
             results: Vec::new(),
         };
         let Some(attempted) = attempted else {
-            let told = AttemptTold {
-                ending: Ending::Interrupted,
-                said: Said::default(),
-                seconds: 0.0,
-                cost_usd: None,
-                tokens: None,
-                spoiled,
-            };
+            let told = AttemptTold::without(Ending::Interrupted, spoiled);
             return Ok((hold(None), Told::Attempt(Box::new(told))));
         };
         let (ending, said) = how_it_ends(&attempted.evidence());

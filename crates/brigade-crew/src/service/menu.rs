@@ -57,7 +57,7 @@ impl Menu {
         let grants = crew.grants.clone().ok_or_else(refused)?;
         let workspace = kitchen.fs.root().to_owned();
         let cook = |worker: &Worker| {
-            let found = Some(Cook {
+            Some(Cook {
                 tier: worker.tier,
                 command: worker.command.argv().clone(),
                 adapter: worker.adapter.clone()?,
@@ -67,8 +67,7 @@ impl Menu {
                 env_labels: worker.env_labels.clone(),
                 program: Some(workspace.join(worker.program.as_ref()?)),
                 bytes: worker.bytes,
-            });
-            found
+            })
         };
         let cooks = crew.workers.iter().map(|worker| (worker.tier, cook(worker))).collect();
         drop(ready);
@@ -136,6 +135,18 @@ fn stamp(kitchen: &Kitchen<'_>, path: &RelPath) -> Option<(u64, i64)> {
 }
 
 impl Menu {
+    /// Refuses to merge or push where the policy does not allow it.
+    pub(crate) fn refuse_delivery(&self, settings: &Settings) -> Result<(), Failure> {
+        let asked = [("merge", settings.merge, self.grants.merge), ("push", settings.push, self.grants.push)];
+        match asked.into_iter().find(|(_, asked, allowed)| *asked && !allowed) {
+            None => Ok(()),
+            Some((what, ..)) => {
+                let message = format!("`--{what}` was asked for, and the policy does not allow it");
+                Err(Failure::new(ErrorKind::Refused, message).coded(codes::KITCHEN_REFUSED))
+            }
+        }
+    }
+
     /// Lists the tiers that a run set needs and whose programs are not there.
     pub(crate) fn missing(&self, set: &RunSet, life: &Life, settings: &Settings) -> Vec<(Tier, String)> {
         let open =

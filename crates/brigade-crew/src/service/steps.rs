@@ -304,12 +304,11 @@ impl<'e> Floor<'e> {
                     self.pause(format!("{shown}: {text}"), true);
                 }
             }
-            (Some(What::Check(_)), Some(run), Fault::Place(error))
-                if matches!(
-                    error,
-                    PlaceError::Tampered { .. } | PlaceError::Gone(_) | PlaceError::Nested(_)
-                ) =>
-            {
+            (
+                Some(What::Check(_)),
+                Some(run),
+                Fault::Place(PlaceError::Tampered { .. } | PlaceError::Gone(_) | PlaceError::Nested(_)),
+            ) => {
                 let task = task.id.clone();
                 self.record(vec![Record::Committed { task, run, commit: None, refused: Some(text) }])?;
             }

@@ -228,7 +228,7 @@ fn tasks_are_done_in_their_order_and_everything_is_written_after_the_journal() {
     let of_task = ["task_start", "verification", "task_complete"];
     assert_eq!(words, [&["service_start"][..], &of_task, &of_task, &["service_complete"]].concat());
     assert!(read("activity.log").lines().all(|line| line.contains(": Line Cook completed (")));
-    assert_eq!(read("tasks/brigade-learnings.md"), "# Learnings\n\n- use\n  tabs\n");
+    assert_eq!(read("tasks/archive/prd-a-brigade-learnings.md"), "# Learnings\n\n- use\n  tabs\n");
     assert!(world.note("prompt-work-b-1").contains("use\n  tabs"));
     assert_eq!(fs::read_dir(world.folder.join("work/brigade/logs")).unwrap().count(), 2);
     assert_eq!((world.receipts(RunKind::Attempt), world.receipts(RunKind::Verification)), (2, 2));
@@ -550,6 +550,94 @@ fn an_output_of_any_kind_ends_no_service_and_its_last_line_counts() {
     let longest =
         fs::read_dir(&runs).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len()).max().unwrap();
     assert!(longest < 70_000, "{longest}");
+}
+
+#[test]
+fn a_person_is_notified_and_a_hook_that_hangs_delays_nothing() {
+    let config = "notify.events = [\"attention\"]\nnotify.timeout = 1\nmax_iterations = 1\n\
+        notify.command = \"cat >> NOTES/told; exec sleep 60\"";
+    let world = World::new(&tasks(&[("a", "true", &[])]), "", "exit 0");
+    let notes = world.folder.join("notes").display().to_string();
+    world.configure(&config.replace("NOTES", &notes));
+    world.approve();
+    let report = world.serve();
+    assert_eq!(report.outcome, Outcome::Paused);
+    let told = world.note("told");
+    assert!(
+        told.starts_with('{') && told.contains("\"event\":\"attention\"") && told.lines().count() == 1,
+        "{told}"
+    );
+    assert_eq!(world.receipts(RunKind::Notification), 1);
+}
+
+#[test]
+fn a_person_at_the_terminal_is_asked_and_waited_for() {
+    let world = World::new(
+        &tasks(&[("a", "true", &[])]),
+        "max_iterations = 1",
+        "[ $n = 1 ] && exit 0\necho x > a.txt\ndone_",
+    );
+    world.approve();
+    struct Person;
+    impl Follower for Person {
+        fn can_ask(&self) -> bool {
+            true
+        }
+        fn ask(&self, decision: &Decision) -> Option<Answer> {
+            assert_eq!(decision.about.choices(), ["retry", "skip", "abort"]);
+            let (choice, by) = ("retry".to_owned(), AnsweredBy::Person);
+            Some(Answer { choice, by, reason: None, guidance: None, is_clear: true })
+        }
+    }
+    let report = world.try_serve(&ServiceOptions::default(), &Person).unwrap();
+    assert_eq!((report.outcome, world.starts("work", "a")), (Outcome::Complete, 2));
+}
+
+#[test]
+fn an_abort_ends_the_service() {
+    let world = World::new(
+        &tasks(&[("a", "true", &[]), ("b", "true", &[])]),
+        "max_iterations = 1",
+        "[ $BRIGADE_TASK = a ] && exit 0\necho x > b.txt\ndone_",
+    );
+    world.approve();
+    struct Person;
+    impl Follower for Person {
+        fn can_ask(&self) -> bool {
+            true
+        }
+        fn ask(&self, _: &Decision) -> Option<Answer> {
+            let (choice, by) = ("abort".to_owned(), AnsweredBy::Person);
+            Some(Answer { choice, by, reason: None, guidance: None, is_clear: true })
+        }
+    }
+    let report = world.try_serve(&ServiceOptions::default(), &Person).unwrap();
+    assert_eq!(report.outcome, Outcome::Aborted);
+}
+
+#[test]
+fn the_executive_reviews_the_prd_now_and_then() {
+    let script = "if [ $BRIGADE_ROLE = phase ]; then result '\"status\":\"needs_attention\",\"content\":\"look here\"'; exit 0; fi\n\
+        echo x > \"$BRIGADE_TASK.txt\"\ndone_";
+    let config = "phase_review_enabled = true\nphase_review_after = 1\nphase_review_action = \"pause\"";
+    let world = World::new(&tasks(&[("a", "true", &[]), ("b", "true", &["a"])]), config, script);
+    world.approve();
+    let report = world.serve();
+    assert_eq!((report.outcome, report.done, report.decisions.len()), (Outcome::Paused, 1, 1));
+    assert_eq!(report.decisions[0].context, "look here");
+    assert_eq!(world.life().history.phase_reviews[0].status, "needs_attention");
+    world.answer("continue");
+    assert_eq!(world.serve().done, 2);
+}
+
+#[test]
+fn merge_and_push_need_the_policy() {
+    let world = World::new(&tasks(&[("a", "true", &[])]), "", WRITES);
+    world.approve();
+    let flags = Flags { push: true, ..Flags::default() };
+    let options = ServiceOptions { flags, ..ServiceOptions::default() };
+    let refused = world.try_serve(&options, &Unfollowed).unwrap_err();
+    assert!(refused.to_string().contains("`--push`"), "{refused}");
 }
 
 #[test]

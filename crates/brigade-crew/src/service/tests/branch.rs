@@ -90,6 +90,33 @@ fn tasks_of_the_same_exclusive_name_never_run_together() {
     assert_eq!(world.note("together"), "");
 }
 
+/// A worker writes in its worktree, commits there, and uses its temporary directory; nothing else.
+#[test]
+fn a_sandbox_keeps_a_worker_in_its_worktree() {
+    let script = "W=\"$D/../work\"\n\
+        echo x > a.txt && git add a.txt && git -c user.name=W -c user.email=w@example.com commit -qm work && echo yes > \"$D/committed\"\n\
+        echo x > \"$TMPDIR/free\" && echo yes > \"$D/temporary\"\n\
+        for path in shared.txt brigade/tasks/prd-a.json .git/config .brigade/kitchen.toml .git/refs/heads/evil; do\n\
+        (echo x >> \"$W/$path\") 2>/dev/null && echo \"$path\" >> \"$D/escaped\"; done\n\
+        cat \"$W/.brigade/kitchen/prd-a/journal.jsonl\" > /dev/null 2>&1 && echo journal >> \"$D/escaped\"\n\
+        result '\"signal\":\"complete\"'";
+    let world =
+        World::with_branch(&tasks(&[("a", "test -f a.txt && ! touch ../../../../x", &[])]), "", script);
+    let (notes, tools) = (world.folder.join("notes"), world.folder.join("tools"));
+    let policy = format!(
+        "[kitchen]\nworker_write_paths = ['{}']\n[sandbox]\nmode = 'enforce'\nread_paths = ['{}']\n",
+        notes.display(),
+        tools.display()
+    );
+    fs::create_dir_all(world.folder.join("work/.brigade/tools")).unwrap();
+    fs::write(world.folder.join("work/.brigade/tools/policy.toml"), policy).unwrap();
+    world.approve();
+    let report = world.serve();
+    assert_eq!(report.outcome, Outcome::Complete, "{report:?} {:?}", world.life().tasks);
+    assert_eq!((world.note("committed"), world.note("temporary")), ("yes\n".to_owned(), "yes\n".to_owned()));
+    assert_eq!(world.note("escaped"), "");
+}
+
 #[test]
 fn an_attempt_that_changes_the_settings_of_git_fails_and_is_told() {
     let script = "if [ $n = 1 ]; then printf '[core]\\n\\thooksPath = /tmp/x\\n' >> \"$(git rev-parse --git-dir)/config\"; fi\n\

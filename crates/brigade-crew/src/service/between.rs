@@ -1,0 +1,109 @@
+//! What is looked at before an attempt begins: limits of providers, budgets, settings and approval.
+
+use std::sync::Arc;
+
+use brigade_core::Timestamp;
+use brigade_kitchen::Tier;
+use brigade_kitchen::life::{Budget, Limits, Record, RunSet, budget};
+use brigade_kitchen::show::Event;
+
+use super::ServeError;
+use super::floor::{Floor, ceiling};
+use super::menu::{Menu, Stamps};
+
+impl Floor<'_> {
+    /// Pauses if nothing can go on but by waiting for a provider for too long.
+    pub(super) fn check_limits(&mut self, now: Timestamp) {
+        let most = self.settings.limit_wait_max;
+        let late = self.journal.life().limits.iter().find(|(_, until)| most < until.since(now).as_secs());
+        if let Some((tier, until)) = late
+            && self.busy.is_empty()
+        {
+            let reason = format!("the limit of the provider of the {tier} tier holds until {until}");
+            self.pause(reason, true);
+        }
+    }
+
+    /// Returns until when a tier waits: as its provider said, else with growing pauses.
+    pub(super) fn limit_until(&mut self, tier: Tier, said: Option<Timestamp>) -> Timestamp {
+        let now = self.journal.now();
+        let waits = self.limit_waits.entry(tier).or_default();
+        *waits += 1;
+        let seconds = (60_i64 << (*waits - 1).min(6)).min(3600);
+        let until = said.filter(|until| now < *until);
+        until.unwrap_or_else(|| Timestamp::from_unix_micros(now.unix_micros() + seconds * 1_000_000))
+    }
+
+    pub(super) fn limit_is_over(&mut self, tier: Tier) {
+        self.limit_waits.remove(&tier);
+    }
+
+    pub(super) fn check_budgets(&mut self) -> Result<(), ServeError> {
+        let limits = Limits::of(&self.settings, ceiling(&self.menu));
+        let life = self.journal.life();
+        let mut records = Vec::new();
+        let mut reached = None;
+        for (what, state) in budget(&life.spent, &limits, &self.settings) {
+            let is_reached = state == Budget::Reached;
+            if is_reached {
+                reached = Some(what);
+            }
+            if life.budgets.get(what).is_none_or(|known| is_reached && !known) {
+                records.push(Record::Budget { what: what.to_owned(), reached: is_reached });
+            }
+        }
+        if !records.is_empty() {
+            self.record(records)?;
+        }
+        if let Some(what) = reached {
+            self.pause(format!("the budget `{what}` is used up"), true);
+        }
+        Ok(())
+    }
+
+    /// Reads settings and PRD again if their files changed. What a person has to approve pauses.
+    pub(super) fn reload(&mut self) -> Result<(), ServeError> {
+        let stamps = Stamps::of(self.kitchen, &self.menu.path);
+        if stamps == self.stamps {
+            return Ok(());
+        }
+        let menu = match Menu::read(self.kitchen, &self.menu.path) {
+            Ok(menu) => menu,
+            Err(failure) => {
+                self.pause(format!("{failure}"), true);
+                return Ok(());
+            }
+        };
+        (self.stamps, self.prd_bytes) = (menu.stamps.clone(), menu.bytes);
+        let approved = self.journal.life().approval.as_ref().map(|approval| approval.fingerprint);
+        if approved != Some(menu.fingerprint) {
+            let reason = "what would be executed changed, and is not approved".to_owned();
+            self.event(Event::ApprovalChanged { reason: reason.clone() });
+            self.pause(reason, true);
+            return Ok(());
+        }
+        let settings = menu.settings.with_flags(&self.options.flags);
+        let keys: Vec<String> = brigade_kitchen::config::KEYS
+            .iter()
+            .filter(|key| settings.shown(key) != self.settings.shown(key))
+            .map(|key| key.toml.to_owned())
+            .collect();
+        let options = self.options;
+        match RunSet::of(
+            &menu.prd,
+            &options.only,
+            &options.skip,
+            options.from.as_deref(),
+            options.until.as_deref(),
+        ) {
+            Ok(set) => self.set = set,
+            Err(error) => {
+                self.pause(error.to_string(), true);
+                return Ok(());
+            }
+        }
+        self.approved = Some(menu.fingerprint);
+        (self.menu, self.settings) = (Arc::new(menu), Arc::new(settings));
+        if keys.is_empty() { Ok(()) } else { self.record(vec![Record::ConfigReloaded { keys }]) }
+    }
+}
