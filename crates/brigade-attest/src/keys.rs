@@ -66,11 +66,12 @@ impl Explained for KeyError {
             KeyError::Exists => {
                 vec!["--force replaces it; envelopes of the old one then need its public key".into()]
             }
-            KeyError::Open { path, .. } => vec![
-                Hint::from(format!("chmod 600 {}, or ", path.display()))
-                    .then(NextStep::ReplaceKey)
-                    .then(" makes a new one"),
-            ],
+            KeyError::Open { path, .. } => {
+                vec![
+                    format!("chmod 600 {}", path.display()).into(),
+                    Hint::to("make a new one", NextStep::ReplaceKey),
+                ]
+            }
             KeyError::Unusable => vec![NextStep::ReplaceKey.into()],
             KeyError::Fs(error) => error.hints(),
             KeyError::NoRandomness(_) => Vec::new(),

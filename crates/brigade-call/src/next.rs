@@ -216,7 +216,7 @@ impl Plan {
                 }
                 Change::Policy => {
                     let step = NextStep::ExplainPolicy(call.tool_id.clone());
-                    blocker.hint(Hint::from(step).then(" shows what it decides"))
+                    blocker.hint(Hint::to("see what it decides", step))
                 }
                 _ => blocker,
             }

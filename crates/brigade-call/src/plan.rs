@@ -31,6 +31,7 @@ use crate::inputs::paths_of_words;
 use crate::start::{self, Objection, StartProgram};
 use crate::template::{Template, render_all};
 
+pub use mcp::unset_for_mcp;
 pub use typed::meant_in_schema;
 
 pub use missing::{MissingTool, plan_missing};
@@ -617,9 +618,9 @@ pub(crate) const NOT_EXECUTABLE: &str = "family_not_executable";
 fn family_blocker(tool: &Tool) -> Option<Blocker> {
     let family = tool.family.filter(|_| !tool.is_executable())?;
     let message = format!("tools of the family `{}` are not executed", family.as_str());
-    let hint = Hint::from(NextStep::PlanProjections(tool.id.as_str().to_owned()));
+    let step = NextStep::PlanProjections(tool.id.as_str().to_owned());
     let blocker = Blocker::new(NOT_EXECUTABLE, message).at(tool.place_of("family")).field("family");
-    Some(blocker.hint(hint.then(" shows where harnesses read it")))
+    Some(blocker.hint(Hint::to("see where harnesses read it", step)))
 }
 
 /// Returns why the program of an executable family cannot run.

@@ -266,13 +266,12 @@ pub fn way_on(call: &Call) -> Option<Hint> {
             run().map(|run| NextStep::Replay(run).into())
         }
         CallStatus::Running => run().map(|run| NextStep::FollowOutput(run).into()),
-        CallStatus::Waiting => {
-            let hint = Hint::from(NextStep::ListCheckpoints).then("; ").then(NextStep::Reject(id()));
-            Some(hint.then(" ends the call"))
-        }
+        CallStatus::Waiting => Some(
+            Hint::from(NextStep::ListCheckpoints).or_else(Hint::to("end the call", NextStep::Reject(id()))),
+        ),
         // Brigade v0.30 bound nothing, so such a call cannot go on.
         CallStatus::ResumePending if call.approval.is_none() => {
-            Some(Hint::from(NextStep::Reject(id())).then(" ends the call"))
+            Some(Hint::to("end the call", NextStep::Reject(id())))
         }
         CallStatus::ResumePending => {
             call.checkpoint_ids.first().map(|id| NextStep::Resume(id.clone()).into())

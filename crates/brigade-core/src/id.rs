@@ -129,6 +129,14 @@ impl IdPrefix {
         &self.0
     }
 
+    /// Tells whether the prefix ends before the own part of ids of a kind, as `call` and `call-` do.
+    pub fn is_start_of(&self, kind: &str) -> bool {
+        match self.0.strip_prefix(kind) {
+            Some(rest) => rest.is_empty() || rest == "-",
+            None => kind.starts_with(&self.0),
+        }
+    }
+
     /// Finds the id that the prefix stands for. An exact match wins over longer ids. An empty prefix matches nothing.
     pub fn resolve<T: Clone>(
         &self,
@@ -307,6 +315,17 @@ mod tests {
         assert_eq!(resolve("call-"), Resolved::Ambiguous(ids.to_vec()));
         assert_eq!(resolve("run-"), Resolved::None);
         assert_eq!(resolve(" "), Resolved::None);
+    }
+
+    #[test]
+    fn a_bare_word_is_the_start_of_a_kind() {
+        let is_start = |typed: &str| IdPrefix::new(typed).is_start_of("call");
+        for text in ["c", "ca", "call", "call-"] {
+            assert!(is_start(text), "{text}");
+        }
+        for text in ["call-1", "calls", "the", "ends", "1"] {
+            assert!(!is_start(text), "{text}");
+        }
     }
 
     #[test]

@@ -331,8 +331,8 @@ impl Spell for NeutralWords {
 /// ```
 /// use brigade_core::{Hint, NextStep};
 ///
-/// let hint = Hint::from(NextStep::ComparePins).then(" shows what changed");
-/// assert_eq!(hint.to_string(), "compare-pins shows what changed");
+/// let hint = Hint::to("see what changed", NextStep::ComparePins);
+/// assert_eq!(hint.to_string(), "to see what changed: compare-pins");
 /// assert_eq!(hint.steps().collect::<Vec<_>>(), [&NextStep::ComparePins]);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -352,7 +352,18 @@ impl Hint {
         Hint::from(format!("did you mean `{}`?", crate::text::escape_terminal(name)))
     }
 
-    /// Appends a text or a step.
+    /// Says what a step is for. The step comes last, so that a copied command takes no words of the sentence with it.
+    pub fn to(purpose: &str, step: NextStep) -> Hint {
+        Hint::from(format!("to {purpose}: ")).then(step)
+    }
+
+    /// Adds another hint on a line of its own.
+    #[must_use]
+    pub fn or_else(self, next: impl Into<Hint>) -> Hint {
+        self.then("\n").then(next)
+    }
+
+    /// Appends a text or a step. Words behind a step must be set off from it, as with a backquote: see [`Hint::to`].
     #[must_use]
     pub fn then(mut self, next: impl Into<Hint>) -> Hint {
         self.parts.extend(next.into().parts);
@@ -460,6 +471,14 @@ mod tests {
         assert_eq!(hint.clone().spelled(&Shouted, Some("/w ")).to_string(), "`/w APPROVE` lets it run");
         assert_eq!(hint.steps().collect::<Vec<_>>(), [&NextStep::Approve(id)]);
         assert_eq!((hint.step(), Hint::from(NextStep::Fix).step()), (None, Some(&NextStep::Fix)));
+    }
+
+    #[test]
+    fn a_step_with_a_purpose_ends_its_line() {
+        let id: CallId = "call-1".parse().unwrap();
+        let hint =
+            Hint::from(NextStep::ListCheckpoints).or_else(Hint::to("end the call", NextStep::Reject(id)));
+        assert_eq!(hint.to_string(), "list-checkpoints\nto end the call: reject:call-1");
     }
 
     #[test]

@@ -80,6 +80,7 @@ pub fn diagnose_tool(state: &ToolState<'_>, now: Timestamp, found: &mut ToolIssu
         files::files(tool, files, now, &mut found.own);
         files::command(tool, files, refuses_inline_code.is_some(), &mut found.own);
         switching::arguments(tool, files, &mut found.switching);
+        switching::secrets(tool, files, &mut found.switching);
     }
     if let Some(presence) = state.presence {
         let is_absence =

@@ -447,11 +447,13 @@ issue_types! {
             "Remove it there, and bind it through `env_bindings` of the policy for the tool that needs it. Found at the last `tools sync`.",
             Remedy::Edit;
         SwitchApprovals = "switch_approvals", Info, "Calls that v0.30 approved",
-            "An approval of v0.30 does not cover the program and its files. Approve the calls again.", Remedy::Step(NextStep::ListCalls);
+            "An approval of v0.30 does not cover the program and its files. Approve the calls again. A call whose arguments v0.30 wrote in another way, or without a secret, cannot be approved: queue it again.", Remedy::Step(NextStep::ListCalls);
         SwitchArguments = "switch_arguments", Info, "A template that v0.30 splits into words",
-            "The value of a template is one word of the command line, whatever it contains. Write one template per word.", Remedy::Edit;
-        SwitchEnvironment = "switch_environment", Info, "Tools that had the whole environment in v0.30",
-            "Runs get PATH, HOME, the locale and the like, and the labels of their tool. List other variables in `pass` under `[environment]` in policy.toml.", Remedy::Edit;
+            "The value of a template is one word of the command line, whatever it contains. Write one template per word. An argument with the name of a secret is refused: take it from a label.", Remedy::Edit;
+        SwitchEnvironment = "switch_environment", Info, "Tools and runtimes that had the whole environment in v0.30",
+            "Tools and runtimes get PATH, HOME, the locale and the like, and the labels of their entry. List other variables in `pass` under `[environment]` in policy.toml.", Remedy::Edit;
+        SwitchMcp = "switch_mcp", Info, "An MCP tool without what a call of it needs here",
+            "v0.30 calls an MCP tool without `timeout`, `permissions`, `effects` and `approval_mode`. Here its calls are blocked until the entry has them all.", Remedy::Edit;
         SwitchTimeout = "switch_timeout", Info, "A tool without a timeout, which had no limit in v0.30",
             "Its calls end after the policy's max_timeout, or after 300 s. Set timeout.", Remedy::Edit;
         LeftLock = "left_lock", Warning, "A process left a lock behind",

@@ -337,7 +337,7 @@ fn projection_facts(items: &[ProjectionItem]) -> ProjectionFacts {
         );
         Blocker::new("projection", message)
             .field(format!("projections.{}", item.harness))
-            .hint(Hint::from(NextStep::ApplyForced(item.tool_id.to_string())).then(" replaces it"))
+            .hint(Hint::to("replace it", NextStep::ApplyForced(item.tool_id.to_string())))
     });
     ProjectionFacts { blockers: blockers.collect(), summary, fingerprint }
 }

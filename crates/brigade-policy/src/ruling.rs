@@ -298,8 +298,8 @@ impl Judge<'_> {
         // Without the list, its place is above the first table.
         let at = rule.and_then(|rule| rule.place.clone()).unwrap_or_else(|| Place::at(self.file, 1, 1));
         let hint = match rule {
-            None => Hint::from(NextStep::InitPolicy).then(format!(
-                ", then write `{LIST} = [\"local-read\", \"local-write\", \"network\", \"install\"]` there"
+            None => Hint::from(NextStep::InitPolicy).or_else(format!(
+                "then write `{LIST} = [\"local-read\", \"local-write\", \"network\", \"install\"]` there"
             )),
             Some(Rule { place: None, .. }) => {
                 format!("write `{LIST} = [\"local-read\", \"local-write\", \"network\", \"install\"]` there")

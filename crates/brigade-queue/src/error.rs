@@ -163,7 +163,7 @@ impl Explained for QueueError {
     fn hints(&self) -> Vec<Hint> {
         match self {
             QueueError::Fs(error) => error.hints(),
-            QueueError::Blocked(_) => vec![Hint::from(NextStep::CompactState).then(" moves it aside")],
+            QueueError::Blocked(_) => vec![Hint::to("move it aside", NextStep::CompactState)],
             _ => Vec::new(),
         }
     }

@@ -10,7 +10,8 @@ use brigade_fs::{Fs, ReadFile, RelPath};
 use brigade_policy::Failure;
 
 use crate::{
-    Match, MeantRun, QueueError, Records, StoredCall, StoredCheckpoint, StoredReceipt, Verification, View,
+    BadReceipt, Match, MeantRun, QueueError, Records, StoredCall, StoredCheckpoint, StoredReceipt,
+    Verification, View,
 };
 
 /// The lengths of mistyped ids whose neighbours are looked for.
@@ -35,7 +36,10 @@ impl View<'_> {
             }
             (found, _) => {
                 let none = (codes::CALL_MISSING, NextStep::ListCalls);
-                the_one("call", prefix, found, none, || self.near(Records::Calls, prefix.as_str()))
+                let id = |found: &StoredCall| found.call.id.to_string();
+                the_one("call", prefix, exact("call", prefix, found, id), none, || {
+                    self.near(Records::Calls, prefix.as_str())
+                })
             }
         }
     }
@@ -56,7 +60,9 @@ impl View<'_> {
     /// Fails if no checkpoint or several checkpoints match, or on a disk error.
     pub fn the_checkpoint(&self, prefix: &IdPrefix) -> Result<StoredCheckpoint, Failure> {
         let none = (codes::CHECKPOINT_MISSING, NextStep::ListCheckpoints);
-        the_one("checkpoint", prefix, self.find_checkpoint(prefix)?, none, || {
+        let id = |found: &StoredCheckpoint| found.checkpoint.id.to_string();
+        let found = exact("checkpoint", prefix, self.find_checkpoint(prefix)?, id);
+        the_one("checkpoint", prefix, found, none, || {
             let list = self.checkpoints()?;
             Ok(list.checkpoints.iter().map(|stored| stored.checkpoint.id.to_string()).collect())
         })
@@ -68,7 +74,11 @@ impl View<'_> {
     /// Fails if no run or several runs match, if its receipt is unreadable, or on a disk error.
     pub fn the_run(&self, prefix: &IdPrefix) -> Result<MeantRun, Failure> {
         let none = (codes::RUN_MISSING, NextStep::ListRuns);
-        the_one("run", prefix, self.meant_run(prefix)?, none, || self.near(Records::Runs, prefix.as_str()))?
+        let id = |found: &Result<MeantRun, BadReceipt>| {
+            found.as_ref().map_or_else(|_| String::new(), |run| run.id().to_owned())
+        };
+        let found = exact("run", prefix, self.meant_run(prefix)?, id);
+        the_one("run", prefix, found, none, || self.near(Records::Runs, prefix.as_str()))?
             .map_err(|bad| Failure::new(ErrorKind::Refused, format!("`{}`: {}", bad.path, bad.problem)))
     }
 }
@@ -140,6 +150,15 @@ pub fn check_status<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Res
     let words = known.iter().copied().collect::<Vec<_>>().join(", ");
     let failure = failure.coded(codes::STATUS_UNKNOWN).near(word, known.iter().copied());
     Err(failure.hint(format!("statuses are {words}")))
+}
+
+/// Takes away what was found by a bare word, such as `call` or `call-`: an id is meant when at least one character of
+/// its own part is typed, or all of it.
+fn exact<T>(kind: &str, prefix: &IdPrefix, found: Match<T>, id: impl Fn(&T) -> String) -> Match<T> {
+    match found {
+        Match::One(found) if prefix.is_start_of(kind) && id(&found) != prefix.as_str() => Match::None,
+        found => found,
+    }
 }
 
 /// Returns what was found. `near` gives the ids that a mistyped one is compared with.

@@ -107,7 +107,7 @@ pub fn unrecorded(failure: Failure, call: &CallId, run: &RunId, kept: Kept) -> F
         format!("the program of call {call} has ended, and that could not be recorded: {why}; {then}");
     Failure::new(failure.kind(), message)
         .hint(NextStep::ReadOutput(run.clone()))
-        .hint(Hint::from(NextStep::Replay(run.clone())).then(" asks for it again, once the cause is fixed"))
+        .hint(Hint::to("ask for it again, once the cause is fixed", NextStep::Replay(run.clone())))
 }
 
 #[cfg(test)]

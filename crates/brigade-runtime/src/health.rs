@@ -189,11 +189,18 @@ pub(crate) fn remember(
 ) -> Result<(), FsError> {
     match &paths.health {
         HealthFile::InMetadata => {
+            let is_ours = |record: &Record| {
+                record.source == Source::Current && record.identity().as_ref() == Some(process)
+            };
+            // A lock is a file: without metadata of ours, a workspace that is only looked at gets none.
+            if !is_ours(&Record::read(fs, &paths.metadata)?) {
+                return Ok(());
+            }
             let Ok(_lock) = fs.lock(&paths.lock, "brigade runtime status", Duration::ZERO) else {
                 return Ok(());
             };
             let mut record = Record::read(fs, &paths.metadata)?;
-            if record.source == Source::Current && record.identity().as_ref() == Some(process) {
+            if is_ours(&record) {
                 set_result(health, &mut record.metadata);
                 fs.write_cache(&paths.metadata, &record.bytes())?;
             }

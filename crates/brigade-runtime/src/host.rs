@@ -28,6 +28,8 @@ pub struct Host {
     pub refuses_inline_code: Option<Place>,
     /// The bound values of the policy, which are neither stored nor shown.
     pub secrets: Vec<SecretValue>,
+    /// The names of `[environment] pass` of the policy.
+    pub pass: Vec<String>,
     /// The variables that labels stand for, by the policy.
     pub bindings: BTreeMap<String, String>,
 }
@@ -57,10 +59,13 @@ impl Host {
         runtime.env_labels.iter().filter_map(bound).collect()
     }
 
-    /// Returns the environment of a runtime's processes, sorted by name: a few variables, and the values of labels.
+    /// Returns the environment of a runtime's processes, sorted by name: a few variables, those that the
+    /// policy passes, and the values of labels.
     pub(crate) fn child_environment(&self, bindings: &BTreeMap<String, String>) -> Vec<(OsString, OsString)> {
+        let is_passed = |name: &str| self.pass.iter().any(|passed| passed == name);
         let is_inherited = |name: &OsStr| {
-            name.to_str().is_some_and(|name| INHERITED.contains(&name) || name.starts_with("LC_"))
+            name.to_str()
+                .is_some_and(|name| INHERITED.contains(&name) || name.starts_with("LC_") || is_passed(name))
         };
         let inherited = self.environment.iter().filter(|(name, _)| is_inherited(name)).cloned();
         let mut variables: BTreeMap<OsString, OsString> = inherited.collect();
@@ -91,6 +96,9 @@ mod tests {
         };
         assert_eq!(given(&[]), ["HOME", "LC_ALL", "PATH"]);
         assert_eq!(given(&[("KEY", "TOKEN"), ("NONE", "UNSET")]), ["HOME", "KEY", "LC_ALL", "PATH"]);
+        let passing = Host { pass: vec!["TOKEN".to_owned(), "UNSET".to_owned()], ..host.clone() };
+        let passed = passing.child_environment(&BTreeMap::new());
+        assert!(passed.contains(&("TOKEN".into(), "x".into())) && passed.len() == 4, "{passed:?}");
         assert_eq!(host.path_variable(), "/bin:here");
         assert_eq!(host.home(), Some(Path::new("/h")));
     }

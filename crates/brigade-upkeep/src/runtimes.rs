@@ -105,7 +105,9 @@ pub fn machine_of(host: Host<'_>, policy: &PolicyState) -> Result<brigade_runtim
     let bindings = policy.policy().map(|policy| &policy.env_bindings).into_iter().flatten();
     let bindings =
         bindings.map(|(label, variable)| (label.to_string(), variable.value.to_string())).collect();
-    Ok(brigade_runtime::Host { environment, outside, refuses_inline_code, secrets, bindings })
+    let pass = policy.policy().map(|policy| policy.pass.values()).into_iter().flatten();
+    let pass = pass.map(ToString::to_string).collect();
+    Ok(brigade_runtime::Host { environment, outside, refuses_inline_code, secrets, pass, bindings })
 }
 
 /// Finds a runtime of the configuration. It may be disabled or broken.

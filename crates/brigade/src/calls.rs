@@ -295,7 +295,7 @@ fn tell_changes(room: &Room, stored: &StoredCall, plan: &Plan) -> Result<Error, 
     let message = format!("call {} is not approved yet: it would not run what was queued", call.id);
     let error = Error::new(ErrorKind::Refused, message)
         .because(plan.told(call))
-        .hint(Hint::from(NextStep::Approve(call.id.clone())).then(" takes it as it is now"));
+        .hint(Hint::to("take it as it is now", NextStep::Approve(call.id.clone())));
     Ok(error.refusing(room, Refusal::Review { call: Some(Box::new(report.call)), pin: report.pin }))
 }
 

@@ -20,6 +20,9 @@ use crate::room::{CHECKPOINTS, RUNS, Room};
 use crate::running;
 use brigade_upkeep::gather;
 
+/// What a rejection is for, if a call cannot go on.
+const END: &str = "end the call";
+
 /// Operations on checkpoints.
 #[derive(Clone)]
 pub struct Checkpoints {
@@ -112,7 +115,7 @@ impl Checkpoints {
             let call = call_of(room, &stored.checkpoint)?;
             let step = call.map(|call| next_of(room, stored.clone(), &call.call)).transpose()?.flatten();
             let hint = match step {
-                Some(step @ NextStep::Reject(_)) => Some(Hint::from(step).then(" ends the call")),
+                Some(step @ NextStep::Reject(_)) => Some(Hint::to(END, step)),
                 step => step.map(Hint::from),
             };
             return Err(hinted(error, hint).refusing(room, refusal()));
@@ -176,9 +179,9 @@ fn answer(room: &Room, prefix: &IdPrefix, answer: &Answer) -> Result<CheckpointR
             Error::from(error).hint(step).refusing(room, refusal())
         }
         QueueError::NothingBound { id, call } => {
-            let reject = Hint::from(NextStep::Reject(call.clone())).then(" ends this call");
+            let reject = Hint::to(END, NextStep::Reject(call.clone()));
             let hint = match stored.checkpoint.run_id.parse() {
-                Ok(run) => Hint::from(NextStep::Replay(run)).then(" queues it anew\n").then(reject),
+                Ok(run) => Hint::to("queue it anew", NextStep::Replay(run)).or_else(reject),
                 Err(_) => reject,
             };
             Error::from(QueueError::NothingBound { id, call }).hint(hint).refusing(room, refusal())
@@ -215,7 +218,7 @@ fn checkpoint_now(room: &Room, stored: &StoredCheckpoint) -> Result<Box<Checkpoi
 /// Returns the command that ends the call of a checkpoint, if the call cannot continue.
 fn way_out_of(room: &Room, checkpoint: &Checkpoint) -> Result<Option<Hint>, Error> {
     let step = call_of(room, checkpoint)?.and_then(|stored| checkpoint.way_out(&stored.call, room.now()));
-    Ok(step.map(|step| Hint::from(step).then(" ends the call")))
+    Ok(step.map(|step| Hint::to(END, step)))
 }
 
 /// Returns the next step that would be accepted for the call of a checkpoint now.
@@ -266,7 +269,7 @@ fn find_checkpoint(room: &Room, prefix: &IdPrefix) -> Result<StoredCheckpoint, E
 
 /// Adds the next step for a checkpoint whose file was edited.
 fn changed(error: QueueError) -> Error {
-    Error::from(error).hint(Hint::from(NextStep::CompactState).then(" writes the file as the record has it"))
+    Error::from(error).hint(Hint::to("write the file as the record has it", NextStep::CompactState))
 }
 
 fn hinted(error: Error, hint: Option<Hint>) -> Error {

@@ -14,9 +14,7 @@ pub(super) fn blockers(installation: &Tool, entry: &Tool, blockers: Vec<Blocker>
         Blocker::new("install_command_gone", "the entry does not name this install command any more")
             .at(entry.place_of("install.command"))
             .field("install.command")
-            .hint(
-                Hint::from(NextStep::InstallTool(entry.id.to_string())).then(" queues the one that it names"),
-            )
+            .hint(Hint::to("queue the one that it names", NextStep::InstallTool(entry.id.to_string())))
     });
     let renamed = blockers.into_iter().map(|mut blocker| {
         if blocker.field.as_deref() == Some("command") {
@@ -32,7 +30,7 @@ pub(super) fn hinted(facts: &PlanFacts<'_>, blocker: Blocker) -> Blocker {
     match facts.installs {
         None if facts.tool.installable().is_some() => {
             let step = NextStep::InstallTool(facts.tool.id.to_string());
-            blocker.hint(Hint::from(step).then(" queues its installation"))
+            blocker.hint(Hint::to("queue its installation", step))
         }
         _ => blocker,
     }

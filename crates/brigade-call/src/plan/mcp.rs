@@ -6,6 +6,11 @@ use brigade_catalog::{Family, Tool};
 use brigade_core::{Hint, NextStep};
 use brigade_policy::Blocker;
 
+/// Names the fields that a call of an MCP tool needs and its entry does not set; empty for every other family.
+pub fn unset_for_mcp(tool: &Tool) -> Vec<String> {
+    mcp_blockers(tool).into_iter().filter_map(|blocker| blocker.field).collect()
+}
+
 /// Lists the missing fields of an MCP tool; empty for every other family.
 pub(super) fn mcp_blockers(tool: &Tool) -> Vec<Blocker> {
     if tool.family != Some(Family::Mcp) {
@@ -25,7 +30,7 @@ pub(super) fn mcp_blockers(tool: &Tool) -> Vec<Blocker> {
             "mcp_missing_tool_name",
             "mcp_tool_name",
             "the server is asked for a tool by its name, and none is set",
-            Hint::from(NextStep::ImportMcp).then(" lists the names"),
+            Hint::to("list the names", NextStep::ImportMcp),
         ),
         (
             tool.timeout.is_some(),

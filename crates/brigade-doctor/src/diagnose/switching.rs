@@ -1,12 +1,14 @@
 //! What behaves differently in a workspace that v0.30 was used in.
 
-use brigade_call::{ADOPTED_STATUS, CallStatus};
-use brigade_catalog::{Family, Tool};
-use brigade_core::{Json, Place};
+use brigade_call::{ADOPTED_STATUS, Call, CallStatus, Rendered, Template, unset_for_mcp};
+use brigade_catalog::{Family, Runtimes, Tool};
+use brigade_core::text::escape_terminal;
+use brigade_core::{Json, Object, Place};
 use brigade_policy::DEFAULT_TIMEOUT_SECONDS;
+use brigade_redact::{MARK, is_secret_name, secret_fields};
 use brigade_schema::{JsonType, TypeSet};
 
-use crate::{Issue, IssueType, Snapshot, ToolFiles};
+use crate::{ConfigFile, Issue, IssueType, Snapshot, ToolFiles};
 
 /// Lists what behaves differently. `arguments` are the differences that [`arguments`] found.
 pub(super) fn switching(
@@ -15,20 +17,7 @@ pub(super) fn switching(
     arguments: Vec<Issue>,
     found: &mut Vec<Issue>,
 ) {
-    let was_approved = Json::from(CallStatus::Approved.as_str());
-    let approved = snapshot.calls.iter().map(|state| state.call);
-    let approved = approved
-        .filter(|call| {
-            call.status == CallStatus::Pending && call.extra.get(ADOPTED_STATUS) == Some(&was_approved)
-        })
-        .count();
-    match approved {
-        0 => {}
-        1 => found.push(Issue::new(IssueType::SwitchApprovals, "1 call must be approved again")),
-        more => {
-            found.push(Issue::new(IssueType::SwitchApprovals, format!("{more} calls must be approved again")))
-        }
-    }
+    approvals(snapshot, tools, found);
     if !snapshot.is_of_v030 {
         return;
     }
@@ -39,12 +28,22 @@ pub(super) fn switching(
     let mut count = 0;
     for tool in tools.iter().filter(runs) {
         count += 1;
-        if tool.timeout.is_none() {
+        let is_mcp = tool.family == Some(Family::Mcp);
+        if is_mcp {
+            let unset = unset(tool);
+            if !unset.is_empty() {
+                let detail = format!(
+                    "v0.30 runs it without these; here its calls are blocked until the entry has them: {}",
+                    unset.join(", ")
+                );
+                found.push(Issue::of_tool(IssueType::SwitchMcp, tool, "id", detail));
+            }
+        } else if tool.timeout.is_none() {
             let detail = format!("no timeout, so its calls end after {limit} s");
             found.push(Issue::of_tool(IssueType::SwitchTimeout, tool, "id", detail));
         }
         // A server gets its arguments as a message.
-        let templates = tool.argument_template.iter().filter(|_| tool.family != Some(Family::Mcp));
+        let templates = tool.argument_template.iter().filter(|_| !is_mcp);
         for (name, _) in templates.filter(|(_, template)| is_split(template)) {
             let field = format!("argument_template.{name}");
             let detail = format!("the value of {field} is one word, and v0.30 splits it at blanks");
@@ -54,12 +53,111 @@ pub(super) fn switching(
         }
     }
     found.extend(arguments);
-    if let Some(state) = policy.filter(|_| 0 < count) {
-        let tools = if count == 1 { "tool gets" } else { "tools get" };
-        let detail = format!("{count} {tools} only the usual variables and the labels of their entries");
+    let runtimes = snapshot.runtimes.as_ref().map(|facts| &facts.config);
+    let runtimes = match runtimes {
+        Some(ConfigFile::Read(read)) => Runtimes::runtimes(read),
+        _ => &[],
+    };
+    let runtimes = runtimes.iter().filter(|runtime| runtime.enabled && !runtime.is_broken).count();
+    if let Some(state) = policy.filter(|_| 0 < count + runtimes) {
+        let counted = |count: usize, one: &str| match count {
+            0 => None,
+            1 => Some(format!("1 {one}")),
+            more => Some(format!("{more} {one}s")),
+        };
+        let named = [counted(count, "tool"), counted(runtimes, "runtime")].into_iter().flatten();
+        let get = if count + runtimes == 1 { "gets" } else { "get" };
+        let detail = format!(
+            "{} {get} only the usual variables and the labels of their entries",
+            named.collect::<Vec<_>>().join(" and ")
+        );
         let place = Place::file(state.file());
         found.push(Issue::new(IssueType::SwitchEnvironment, detail).at(place));
     }
+}
+
+/// Counts the calls that v0.30 approved. Those that cannot be approved any more are counted apart.
+fn approvals(snapshot: &Snapshot<'_>, tools: &[&Tool], found: &mut Vec<Issue>) {
+    let was_approved = Json::from(CallStatus::Approved.as_str());
+    let calls = snapshot.calls.iter().map(|state| state.call).filter(|call| {
+        call.status == CallStatus::Pending && call.extra.get(ADOPTED_STATUS) == Some(&was_approved)
+    });
+    let (lost, again): (Vec<&Call>, Vec<&Call>) = calls.partition(|call| {
+        let tool = tools.iter().find(|tool| tool.id.as_str() == call.tool_id);
+        cannot_be_approved(call, tool.copied())
+    });
+    let calls = |count: usize| if count == 1 { "1 call".to_owned() } else { format!("{count} calls") };
+    if !again.is_empty() {
+        let detail = format!("{} must be approved again", calls(again.len()));
+        found.push(Issue::new(IssueType::SwitchApprovals, detail));
+    }
+    if !lost.is_empty() {
+        let detail = format!(
+            "{} cannot be approved as v0.30 wrote the arguments: queue them again",
+            calls(lost.len())
+        );
+        found.push(Issue::new(IssueType::SwitchApprovals, detail).subject("arguments"));
+    }
+}
+
+/// Tells whether the arguments of a call are written as no plan writes them, lack a value that was taken out, or hold
+/// a secret.
+fn cannot_be_approved(call: &Call, tool: Option<&Tool>) -> bool {
+    let empty = Object::new();
+    let args = call.args.as_object().unwrap_or(&empty);
+    let differs =
+        |(name, template): (&String, &String)| match Template::parse(template).render(args, |_| true) {
+            Rendered::Word(word) => call.arguments.get(name) != Some(&word),
+            Rendered::LeftOut | Rendered::Missing(_) => false,
+        };
+    call.args.to_compact().contains(MARK)
+        || !secret_fields(&call.args).is_empty()
+        || tool.is_some_and(|tool| tool.argument_template.iter().any(differs))
+}
+
+/// Lists the fields that v0.30 does not ask of an MCP tool, with values to begin from.
+fn unset(tool: &Tool) -> Vec<&'static str> {
+    let unset = unset_for_mcp(tool);
+    let examples = [
+        ("timeout", "`timeout = 60`"),
+        ("permissions", "`permissions = [\"NAME\"]`"),
+        ("effects", "`effects = [\"local-read\"]`"),
+        ("approval_mode", "`approval_mode = \"on-request\"`"),
+    ];
+    let is_unset = |field: &str| unset.iter().any(|name| name == field);
+    examples.into_iter().filter(|(field, _)| is_unset(field)).map(|(_, line)| line).collect()
+}
+
+/// Lists the arguments with names of secrets: their values are refused.
+pub(super) fn secrets(tool: &Tool, files: &ToolFiles, found: &mut Vec<Issue>) {
+    if !tool.is_executable() {
+        return;
+    }
+    let mut names: Vec<String> = tool
+        .argument_template
+        .values()
+        .flat_map(|text| Template::parse(text).names())
+        .map(str::to_owned)
+        .collect();
+    names.extend(files.input_schema.schema().into_iter().flat_map(|schema| {
+        let texts = schema.properties().filter(|property| property.types().lists(JsonType::String));
+        texts.map(|property| property.name.to_owned()).collect::<Vec<_>>()
+    }));
+    names.retain(|name| is_secret_name(name));
+    names.sort();
+    names.dedup();
+    if names.is_empty() {
+        return;
+    }
+    let named: Vec<String> = names.iter().map(|name| format!("`{}`", escape_terminal(name))).collect();
+    let detail = format!(
+        "an argument cannot carry a secret, so calls that give it are refused; take it from a label in `env_labels`, \
+         which the policy binds: {}",
+        named.join(", ")
+    );
+    found.push(
+        Issue::of_tool(IssueType::SwitchArguments, tool, "argument_template", detail).subject("secrets"),
+    );
 }
 
 /// Lists the arguments whose values v0.30 writes as Python does: booleans, lists and objects. Texts with blanks, and

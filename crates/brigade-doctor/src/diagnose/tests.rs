@@ -26,6 +26,7 @@ use crate::{
 };
 
 mod registry;
+mod switching;
 
 const HOUR: i64 = 3_600_000_000;
 

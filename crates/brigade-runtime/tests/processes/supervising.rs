@@ -307,8 +307,11 @@ fn a_process_of_the_older_program_is_managed_only_with_proof() {
         ("instance", Json::Null),
     ];
     workspace.edit_metadata(&older);
+    let lock = workspace.path(".brigade/tools/runtime/r.lock");
+    std::fs::remove_file(&lock).unwrap();
     let facts = workspace.facts(Checks::Run);
     assert!(facts.managed && facts.is_usable(), "start time, command and session fit");
+    assert!(!lock.exists(), "looking at it leaves no lock behind");
     // Never checked, it is as well as the older program says.
     let health = |facts: &brigade_runtime::RuntimeFacts| {
         let status = facts.status(&brigade_core::NeutralWords);

@@ -1,0 +1,84 @@
+//! What behaves differently in a workspace of v0.30.
+
+use brigade_call::ADOPTED_STATUS;
+use brigade_catalog::Runtimes;
+
+use super::*;
+
+/// The issues about the switch, as type and detail.
+fn switches(snapshot: Snapshot<'_>) -> Vec<(&'static str, String)> {
+    let issues = diagnose(Snapshot { is_of_v030: true, ..snapshot });
+    let switches = issues.into_iter().filter(|issue| issue.kind.code().starts_with("switch_"));
+    switches.map(|issue| (issue.kind.code(), issue.detail)).collect()
+}
+
+#[test]
+fn an_mcp_tool_that_is_blocked_is_named_with_what_it_lacks() {
+    let entry = "[[tool]]\nid = \"say\"\nname = \"Say\"\nfamily = \"mcp\"\ncommand = \"server\"\n\
+        runtime_id = \"voice\"\nmcp_tool_name = \"say\"\ninput_schema_path = \"say.json\"\neffects = [\"network\"]\n";
+    let catalog = parse(entry);
+    let detail = "v0.30 runs it without these; here its calls are blocked until the entry has them: `timeout = 60`, \
+        `permissions = [\"NAME\"]`, `approval_mode = \"on-request\"`";
+    assert_eq!(switches(of_catalog(&catalog)), [("switch_mcp", detail.to_owned())]);
+    let whole = format!("{entry}timeout = 5\npermissions = [\"speak\"]\napproval_mode = \"always\"\n");
+    assert_eq!(switches(of_catalog(&parse(&whole))), []);
+}
+
+#[test]
+fn an_argument_with_the_name_of_a_secret_is_named() {
+    let entry = format!("{GREET}argument_template = {{ key = \"{{api_key}}\" }}\n");
+    let schema = r#"{"type":"object","properties":{"api_key":{"type":"string","enum":["a"]},"max_tokens":{"type":"integer"}}}"#;
+    let files = ToolFiles { input_schema: sound(schema), ..ToolFiles::default() };
+    let catalog = parse(&entry);
+    let found = switches(of_tools(&catalog, Some(&files), &[]));
+    let secrets: Vec<&str> =
+        found.iter().map(|(_, detail)| detail.as_str()).filter(|it| it.contains("a secret")).collect();
+    assert!(matches!(secrets.as_slice(), [one] if one.ends_with(": `api_key`")), "{found:?}");
+}
+
+#[test]
+fn calls_that_cannot_be_approved_are_counted_apart() {
+    let catalog = parse(&format!("{GREET}argument_template = {{ all = \"{{all}}\" }}\n"));
+    let adopted = |args: &str, all: &str| {
+        let mut call = call("a", CallStatus::Pending);
+        call.args = Json::parse(args).unwrap();
+        call.arguments.insert("all".to_owned(), all.to_owned());
+        call.extra.insert(ADOPTED_STATUS.to_owned(), Json::from("approved"));
+        call
+    };
+    let calls = [
+        adopted(r#"{"all":true}"#, "true"),
+        adopted(r#"{"all":true}"#, "True"),
+        adopted(r#"{"all":"[redacted]"}"#, "[redacted]"),
+        adopted(r#"{"all":"x","password":"hunter2"}"#, "x"),
+    ];
+    let state =
+        |call| CallState { call, changes: Vec::new(), is_only_moved: false, runner: RunnerState::NotChecked };
+    let calls = calls.iter().map(state).collect();
+    let found = switches(Snapshot { calls, ..of_catalog(&catalog) });
+    let details: Vec<&str> = found
+        .iter()
+        .filter(|(kind, _)| *kind == "switch_approvals")
+        .map(|(_, detail)| detail.as_str())
+        .collect();
+    assert_eq!(
+        details,
+        [
+            "1 call must be approved again",
+            "3 calls cannot be approved as v0.30 wrote the arguments: queue them again"
+        ]
+    );
+}
+
+#[test]
+fn runtimes_are_counted_with_the_tools_that_lose_the_environment() {
+    let catalog = parse(GREET);
+    let runtimes = "[[runtime]]\nid = \"web\"\nname = \"Web\"\ncommand = \"serve\"\n";
+    let runtimes = Runtimes::parse("runtimes.toml", Level::Project, runtimes.as_bytes());
+    let runtimes = FoundRuntimes { config: ConfigFile::Read(&runtimes), facts: &[], left: &[] };
+    let state = PolicyState::parse("policy.toml", Some(b""));
+    let policy = Some(PolicyFacts { state: &state, environment: &|_: &str| false });
+    let found = switches(Snapshot { policy, runtimes: Some(runtimes), ..of_catalog(&catalog) });
+    let detail = "1 tool and 1 runtime get only the usual variables and the labels of their entries";
+    assert!(found.contains(&("switch_environment", detail.to_owned())), "{found:?}");
+}
