@@ -3,6 +3,8 @@
 use std::ops::ControlFlow;
 
 use brigade_call::{Call, CallStatus, CheckpointStatus};
+use brigade_core::NextStep;
+use brigade_crew::WhichDecisions;
 use brigade_doctor::{Area, Waiting};
 use brigade_policy::Standing;
 use brigade_queue::Calls;
@@ -16,6 +18,7 @@ use crate::error::Error;
 use crate::inbox::inbox_counts;
 use crate::report::{BriefReport, Report as _};
 use crate::room::Room;
+use crate::workspace::Workspace;
 use brigade_upkeep::gather;
 
 impl Doctor {
@@ -58,7 +61,13 @@ impl Doctor {
             pending_rows,
             issues: &issues,
         };
-        let (next, next_reason) = waiting.next();
+        let (mut next, mut next_reason) = waiting.next();
+        let kitchen = Workspace { room: self.room.clone() }.kitchen();
+        let kitchen_decisions = kitchen.decisions(None, WhichDecisions::Waiting)?.decisions;
+        if let Some(oldest) = kitchen_decisions.first().filter(|_| waiting.is_valid) {
+            next = NextStep::AnswerDecision(oldest.id.to_string());
+            next_reason = "the kitchen waits for a decision".to_owned();
+        }
         Ok(BriefReport {
             schema: BriefReport::SCHEMA,
             target: self.room.target(),
@@ -85,6 +94,7 @@ impl Doctor {
                 .map(|facts| facts.id.clone())
                 .collect(),
             inbox: inbox_counts(&inbox),
+            kitchen_decisions,
             next_command: self.room.spelled(next),
             next_reason,
         })

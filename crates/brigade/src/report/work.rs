@@ -6,6 +6,7 @@ use brigade_call::Call;
 use brigade_core::Hint;
 use brigade_core::json::sorted;
 use brigade_doctor::InboxItem;
+use brigade_kitchen::show::DecisionRow;
 use serde::{Deserialize, Serialize};
 
 use super::{IssueReport, Report, SchemaId, Unfilled};
@@ -113,6 +114,9 @@ pub struct BriefReport {
     pub runtimes_down: Vec<String>,
     /// Number of inbox rows by status.
     pub inbox: BTreeMap<String, u64>,
+    /// Decisions of the kitchen that wait, the oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kitchen_decisions: Vec<DecisionRow>,
     /// The next command to type.
     pub next_command: Hint,
     /// Why this command is next.

@@ -91,6 +91,13 @@ impl View for BriefReport {
         if let Some(counts) = words::counts(&self.inbox) {
             sheet.short_field("inbox", counts);
         }
+        if let Some(oldest) = self.kitchen_decisions.first() {
+            let count = self.kitchen_decisions.len();
+            sheet.short_field(
+                "kitchen decisions",
+                format!("{count} (oldest: {}: {})", oldest.id, oldest.context),
+            );
+        }
         sheet.short_field("issues", self.issue_count.to_string());
         let top = [
             ("tools", &self.top_tool_issue),
