@@ -68,7 +68,7 @@ pub use inputs::{RunInput, RunInputs, group_inputs, paths_of_words};
 pub use next::Blocked;
 pub use plan::{
     MissingTool, Plan, PlanSummary, SHORTEST_BOUND, meant_in_schema, plan, plan_missing, standing_blockers,
-    unset_for_mcp,
+    typed_value, unset_for_mcp,
 };
 pub use preview::{ArgumentChange, Difference, Preview};
 pub use receipt::{

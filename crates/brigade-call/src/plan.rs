@@ -32,7 +32,7 @@ use crate::start::{self, Objection, StartProgram};
 use crate::template::{Template, render_all};
 
 pub use mcp::unset_for_mcp;
-pub use typed::meant_in_schema;
+pub use typed::{meant_in_schema, typed_value};
 
 pub use missing::{MissingTool, plan_missing};
 
@@ -331,7 +331,10 @@ fn usable_args<'f>(facts: &'f PlanFacts<'_>, blockers: &mut Vec<Blocker>) -> Opt
             let blocker = Blocker::new("invalid_args", format!("{source}, {error}").replace('\n', " "));
             match file {
                 Some(file) => blocker.at(Place::at(file.as_str(), error.line, error.column)),
-                None => blocker.hint(typed::meant(text.as_deref().unwrap_or_default())),
+                None => {
+                    let schema = facts.input_schema.schema();
+                    blocker.hint(typed::meant(text.as_deref().unwrap_or_default(), schema))
+                }
             }
         }
     };

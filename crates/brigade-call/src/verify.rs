@@ -234,14 +234,16 @@ fn moved_program(call: &Call, plan: &Plan, changes: &[Change]) -> Option<MovedPr
             Blocker::new(Change::ProgramPath.code(), message).hint(hint)
         }
         None => {
-            let mut missing =
-                plan.blockers().iter().find(|blocker| blocker.code == PROGRAM_NOT_FOUND)?.clone();
-            let changed: Vec<String> = explains.iter().map(ToString::to_string).collect();
-            let changed = changed.join(", ");
-            missing
-                .message
-                .push_str(&format!("; changed since it was approved, when it was {was}: {changed}"));
-            missing
+            let not_found = |blocker: &&Blocker| blocker.code == PROGRAM_NOT_FOUND;
+            let mut missing = plan.blockers().iter().find(not_found)?.clone();
+            // What else differs follows from that, and is no change of its own.
+            let word = escape_terminal(word);
+            missing.message = format!(
+                "the program `{word}` was {was} and is not found now: PATH differs, or it was removed"
+            );
+            let hint =
+                format!("run with the PATH of the approval, or write `{was}` in `command` of the entry");
+            missing.hint(hint)
         }
     };
     Some(MovedProgram { explains, blocker })

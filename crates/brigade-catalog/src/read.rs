@@ -38,14 +38,19 @@ impl Runtimes {
     pub fn parse(file: &str, level: Level, bytes: &[u8]) -> Runtimes {
         let (runtimes, mut issues, _) = read::<Runtime>(file, level, bytes, Reader::PlainFirst);
         if runtimes.is_empty() && issues.iter().all(|issue| issue.severity != Severity::Error) {
-            issues.push(ConfigIssue {
-                severity: Severity::Error,
-                place: Place::file(file),
-                entry: None,
-                field: Some("runtime".to_owned()),
-                message: "no runtime is configured".to_owned(),
-                hint: Some("add a [[runtime]] entry".into()),
-            });
+            let meant = Some(Hint::did_you_mean(Runtime::KIND));
+            match issues.iter_mut().find(|issue| issue.entry.is_none() && issue.hint == meant) {
+                // A misspelt header is the cause.
+                Some(slip) => slip.severity = Severity::Error,
+                None => issues.push(ConfigIssue {
+                    severity: Severity::Error,
+                    place: Place::file(file),
+                    entry: None,
+                    field: Some(Runtime::KIND.to_owned()),
+                    message: "no runtime is configured".to_owned(),
+                    hint: Some("add a [[runtime]] entry".into()),
+                }),
+            }
         }
         Runtimes::new(runtimes, issues)
     }

@@ -6,7 +6,7 @@ use std::mem::ManuallyDrop;
 use brigade::command::argv::Argv;
 use brigade::core::Json;
 use brigade::redact::Redactor;
-use brigade::{Exit, Report, SchemaId};
+use brigade::{Exit, Report, SchemaId, typed_value};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, FromArgMatches as _};
 use serde::{Deserialize, Serialize};
@@ -113,7 +113,8 @@ fn meant(trouble: &clap::Error, words: &[OsString]) -> Option<String> {
                 ["tools", "call", "queue" | "plan", ..] => {
                     let pairs = words[at..].iter().map(|word| word.split_once('='));
                     let pairs: Vec<(&str, &str)> = pairs.collect::<Option<_>>()?;
-                    let args = Json::object(pairs.into_iter().map(|(name, value)| (name, Json::from(value))));
+                    let args =
+                        Json::object(pairs.into_iter().map(|(name, value)| (name, typed_value(value))));
                     typed(&[&words[..at], &["--args", &args.to_compact()]])
                 }
                 ["tools", "find", query @ ..] if query.iter().all(|word| !word.starts_with('-')) => {
@@ -214,7 +215,7 @@ mod tests {
             ("brigade tools find words", Some("brigade tools search words")),
             (
                 "brigade tools call queue words path=a.txt n=1",
-                Some(r#"brigade tools call queue words --args '{"n":"1","path":"a.txt"}'"#),
+                Some(r#"brigade tools call queue words --args '{"n":1,"path":"a.txt"}'"#),
             ),
             ("brigade nonsense", None),
             ("brigade tools list words", None),

@@ -169,13 +169,15 @@ impl Failure {
         &self.0.hints
     }
 
-    /// Returns the message followed by its hints, for documents with one text for both.
+    /// Returns the message followed by its hints, for documents with one text for both. A hint that is a step is left
+    /// out: documents have steps of their own.
     pub fn with_hints(&self, speller: &dyn Spell) -> String {
-        if self.0.hints.is_empty() {
+        let words = |hint: &Hint| hint.clone().spelled(speller, None).to_string();
+        let told = self.0.hints.iter().filter(|hint| hint.step().is_none());
+        let hints: Vec<String> = told.map(words).collect();
+        if hints.is_empty() {
             return self.0.message.clone();
         }
-        let words = |hint: &Hint| hint.clone().spelled(speller, None).to_string();
-        let hints: Vec<String> = self.0.hints.iter().map(words).collect();
         format!("{} ({})", self.0.message, hints.join("; "))
     }
 

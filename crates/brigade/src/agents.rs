@@ -102,6 +102,7 @@ impl Agents {
     /// As [`Agents::tools`].
     pub fn cost(&self, agent: &str) -> Result<CostReport, Error> {
         let tools = self.tools(agent, &[], NameStyle::Dotted)?;
+        tools.config.catalog.readable()?;
         Ok(CostReport {
             schema: CostReport::SCHEMA,
             target: self.room.target(),

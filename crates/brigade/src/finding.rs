@@ -318,10 +318,16 @@ pub(crate) fn notes(catalog: &Catalog) -> Vec<String> {
     let is_of_file = |issue: &&ConfigIssue| {
         let is_unread = issue.severity == Severity::Error && issue.field.is_none();
         let is_newer = issue.field.as_deref() == Some("schema") && issue.severity == Severity::Warning;
-        issue.entry.is_none() && (is_unread || is_newer)
+        // Entries under a misspelt header are no entries.
+        let is_misspelt = issue.severity == Severity::Warning && issue.hint.is_some();
+        issue.entry.is_none() && (is_unread || is_newer || is_misspelt)
     };
     let issues = catalog.issues().iter().chain(catalog.user_issues());
-    let note = |issue: &ConfigIssue| ConfigIssue { hint: None, ..issue.clone() }.to_string();
+    // The steps for errors stand elsewhere.
+    let note = |issue: &ConfigIssue| {
+        let hint = issue.hint.clone().filter(|_| issue.severity == Severity::Warning);
+        ConfigIssue { hint, ..issue.clone() }.to_string()
+    };
     issues.filter(is_of_file).map(note).collect()
 }
 

@@ -415,6 +415,9 @@ fn a_missing_file_and_a_wrong_name_say_what_to_do() {
         assert!(answer["help"].as_str().unwrap().contains("did you mean `helper`?"), "{answer}");
         assert_eq!(answer["runtime"], json!(null));
     }
+    // As in 0.30.0, where the stop was what failed.
+    let restart = runtimes.json(&["restart", "helpr"], 1);
+    assert_eq!((&restart["stop"]["stopped"], &restart["stop"]["error"]), (&json!(0), &restart["error"]));
     let shown = runtimes.json(&["show", "helpr"], 1);
     assert_eq!(
         (&shown["valid"], &shown["errors"], &shown["runtimes"]),

@@ -203,6 +203,60 @@ fn a_program_of_another_path_is_named_once_with_both_places() {
 }
 
 #[test]
+fn a_program_that_path_no_longer_leads_to_is_the_one_cause() {
+    let site = Site::script("echo ran\n");
+    let catalog = site.workspace.read_text(".brigade/tools.toml").replace("sh bin/tool.sh", "helper");
+    site.workspace.write(".brigade/tools.toml", catalog);
+    site.write_program("../pb/helper", "#!/bin/sh\necho ran\n");
+    let was = site.workspace.join("../pb").canonicalize().expect("it was made").display().to_string();
+    let site = site.env("PATH", format!("{was}:{PATH}"));
+    let id = site.approved("tool", "{}");
+    let site = site.env("PATH", PATH);
+    let run = site.tools(["call", "run", &id]);
+    run.assert_code(1);
+    let said = run.stderr_text();
+    let message = format!("the program `helper` was {was}/helper and is not found now: PATH differs");
+    assert_eq!(said.matches("error[").count(), 1, "{said}");
+    assert!(said.contains(&message) && !said.contains("policy") && !said.contains("/bin/sh"), "{said}");
+    assert!(said.contains(&format!("write `{was}/helper` in `command` of the entry")), "{said}");
+}
+
+#[test]
+fn a_misspelt_key_or_header_is_said_once_with_what_was_meant() {
+    let site = Site::script("echo ran\n");
+    let whole = site.workspace.read_text(".brigade/tools.toml");
+    site.workspace.write(".brigade/tools.toml", whole.replace("family =", "famly ="));
+    for words in [&["list"][..], &["call", "plan", "tool"], &["doctor"]] {
+        let run = site.tools(words);
+        let said = format!("{}{}", run.stdout_text(), run.stderr_text());
+        assert_eq!(said.matches("did you mean `family`?").count(), 1, "{run}");
+        assert!(!said.contains("this required field is missing"), "{run}");
+    }
+    site.workspace.write(".brigade/tools.toml", whole.replace("[[tool]]", "[[tools]]"));
+    let list = site.tools(["list"]);
+    list.assert_code(0);
+    let said = format!("{}{}", list.stdout_text(), list.stderr_text());
+    assert_eq!(said.matches("did you mean `tool`?").count(), 1, "{list}");
+}
+
+#[test]
+fn without_a_catalog_there_is_one_error_and_no_result() {
+    let site = Site::script("echo ran\n");
+    site.workspace.remove(".brigade/tools.toml");
+    site.workspace.remove(".brigade/tools/policy.toml");
+    for words in [&["cost"][..], &["check", "--all"], &["policy", "doctor"]] {
+        let run = site.tools(words);
+        run.assert_code(1);
+        assert_eq!(run.stdout_text(), "", "{run}");
+        assert_eq!(run.stderr_text().matches("error[").count(), 1, "{run}");
+    }
+    for words in [&["call", "approve", "a", "b", "--json"][..], &["apply", "nope", "--json"]] {
+        let said = site.tools(words).stdout_text();
+        assert!(!said.contains("(brigade "), "{said}");
+    }
+}
+
+#[test]
 fn a_home_directory_in_a_command_is_answered_with_the_path_to_write() {
     let site = Site::script("echo ran\n");
     let catalog = site.workspace.read_text(".brigade/tools.toml").replace("sh bin/tool.sh", "~/bin/x");

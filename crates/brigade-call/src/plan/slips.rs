@@ -28,7 +28,10 @@ pub(super) fn settle(facts: &PlanFacts<'_>, blockers: &mut Vec<Blocker>) {
 fn is_unreadable(facts: &PlanFacts<'_>, field: &str) -> bool {
     let tool: &Tool = facts.tool;
     tool.lacks(field)
-        && facts.entry_errors.iter().any(|issue| issue.field.as_deref().is_none_or(|broken| broken == field))
+        && facts.entry_errors.iter().any(|issue| {
+            issue.field.as_deref().is_none_or(|broken| broken == field)
+                || issue.hint == Some(Hint::did_you_mean(field))
+        })
 }
 
 /// Returns the field of the entry that is missing, if that is the reason.

@@ -2,41 +2,76 @@
 
 use std::collections::BTreeMap;
 
+use brigade_command::Argv;
 use brigade_core::{Json, Object, closest};
 use brigade_policy::Blocker;
 use brigade_redact::Redactor;
-use brigade_schema::{Schema, SchemaProblem, Violation, ViolationKind};
+use brigade_schema::{Requirement, Schema, SchemaProblem, Violation, ViolationKind};
 
 /// Says how the arguments are typed.
-pub(super) fn meant(text: &str) -> String {
+pub(super) fn meant(text: &str, schema: Option<&Schema>) -> String {
     let text = text.trim();
     let meant = match text.strip_prefix('@') {
         Some(file) if !file.is_empty() => {
             Some(format!("`--args-json {file}` reads the arguments from a file"))
         }
-        _ => pairs(text).map(|arguments| format!("arguments are JSON: '{}'", arguments.to_compact())),
+        _ => pairs(text, schema).map(|arguments| format!("arguments are JSON: '{}'", arguments.to_compact())),
     };
-    let meant = meant
-        .unwrap_or_else(|| "arguments are one JSON object, such as '{\"path\":\"README.md\"}'".to_owned());
+    let meant = meant.unwrap_or_else(|| {
+        format!("arguments are one JSON object, such as '{}'", example(schema).to_compact())
+    });
     Redactor::new(&[]).redact_str(&meant)
 }
 
-/// Reads `name=value name=value`.
-fn pairs(text: &str) -> Option<Json> {
+/// Reads `name=value name='a value'`. Names and types are those of the schema, where it has them.
+fn pairs(text: &str, schema: Option<&Schema>) -> Option<Json> {
     let is_name = |name: &str| {
         !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
     };
+    let properties = schema.map(|schema| schema.properties().collect::<Vec<_>>()).unwrap_or_default();
+    let names = || properties.iter().map(|property| property.name);
+    let typed = Argv::parse(text).ok()?;
     let mut arguments = Object::new();
-    for word in text.split_ascii_whitespace() {
+    for word in typed.words() {
         let (name, value) = word.split_once('=').filter(|(name, _)| is_name(name))?;
-        // A number or a truth value is written without quotes.
-        let value = match Json::parse(value) {
-            Ok(value @ (Json::Bool(_) | Json::Number(_))) => value,
-            Ok(_) | Err(_) => Json::from(value),
+        let name = match names().any(|known| known == name) {
+            true => name,
+            false => closest(name, names()).unwrap_or(name),
         };
+        let property = properties.iter().find(|property| property.name == name);
+        let is_text = property.is_some_and(|property| property.describe_type() == "string");
+        let value = if is_text { Json::from(value) } else { typed_value(value) };
         arguments.insert(name.to_owned(), value);
     }
     (!arguments.is_empty()).then_some(Json::Object(arguments))
+}
+
+/// Reads a value that was typed without quotes: a number or a truth value, else a text.
+pub fn typed_value(text: &str) -> Json {
+    match Json::parse(text) {
+        Ok(value @ (Json::Bool(_) | Json::Number(_))) => value,
+        Ok(_) | Err(_) => Json::from(text),
+    }
+}
+
+/// Returns arguments of the kind that a schema asks for: those that are required, or else the first.
+fn example(schema: Option<&Schema>) -> Json {
+    let Some(schema) = schema else { return Json::object([("NAME", Json::from("VALUE"))]) };
+    let mut shown: Vec<_> =
+        schema.properties().filter(|property| property.requirement == Requirement::Required).collect();
+    if shown.is_empty() {
+        shown.extend(schema.properties().next());
+    }
+    Json::object(shown.iter().map(|property| {
+        let value = match property.describe_type().as_str() {
+            "integer" | "number" => typed_value("1"),
+            "boolean" => Json::Bool(true),
+            kind if kind.starts_with("array") => Json::Array(Vec::new()),
+            kind if kind.starts_with("object") => Json::Object(Object::new()),
+            _ => Json::from("VALUE"),
+        };
+        (property.name, value)
+    }))
 }
 
 /// Returns the names that were probably meant by additional properties, by the path of the violation.
@@ -84,18 +119,29 @@ mod tests {
 
     #[test]
     fn a_file_and_pairs_are_recognized() {
-        assert_eq!(meant("@args.json"), "`--args-json args.json` reads the arguments from a file");
+        assert_eq!(meant("@args.json", None), "`--args-json args.json` reads the arguments from a file");
         assert_eq!(
-            meant("path=README.md limit=3"),
+            meant("path=README.md limit=3", None),
             r#"arguments are JSON: '{"limit":3,"path":"README.md"}'"#
         );
         for text in ["", "@", "{", "{\"a\"=1}", "hello", "path = x"] {
-            assert!(meant(text).starts_with("arguments are one JSON object"), "{text}");
+            assert!(meant(text, None).starts_with("arguments are one JSON object"), "{text}");
         }
     }
 
     #[test]
+    fn names_and_types_are_those_of_the_schema() {
+        let schema = r#"{"type":"object","required":["name"],"additionalProperties":false,
+            "properties":{"count":{"type":"integer"},"name":{"type":"string"}}}"#;
+        let schema = Schema::compile(&Json::parse(schema).unwrap().to_serde()).unwrap();
+        let meant = |text: &str| meant(text, Some(&schema));
+        assert_eq!(meant("nam=7 count=3"), r#"arguments are JSON: '{"count":3,"name":"7"}'"#);
+        assert_eq!(meant("name='a b'"), r#"arguments are JSON: '{"name":"a b"}'"#);
+        assert_eq!(meant("foo"), r#"arguments are one JSON object, such as '{"name":"VALUE"}'"#);
+    }
+
+    #[test]
     fn a_secret_is_not_repeated() {
-        assert!(!meant("token=ghp_0123456789abcdefghijABCDEFGHIJ012345").contains("0123456789"));
+        assert!(!meant("token=ghp_0123456789abcdefghijABCDEFGHIJ012345", None).contains("0123456789"));
     }
 }

@@ -141,16 +141,30 @@ fn read_entry<E: Entry>(
         has_error: trust == Trust::Broken,
         output,
     };
-    let mut seen = 0u64;
+    let fields = pairs.iter().filter_map(|(key, _)| E::FIELDS.position(key.get_ref()));
+    let mut seen = fields.fold(0u64, |seen, field| seen | 1 << field);
     for (key, value) in &pairs {
         let name = key.get_ref();
         match E::FIELDS.position(name) {
             Some(field) => {
-                seen |= 1 << field;
                 reader.place(field, 0, key.span().start);
                 reader.fill(field, name, entry.slot(field), value);
             }
-            None => reader.unknown(name, key.span().start, value, E::FIELDS.names()),
+            None => {
+                // A required field that is misspelt is one error, where it stands.
+                let meant = near(name, E::FIELDS.names()).and_then(|near| E::FIELDS.position(near));
+                let is_missing = |field: &u8| {
+                    E::FIELDS.0[usize::from(*field)].1 == Shape::Required && seen & (1 << *field) == 0
+                };
+                let severity = match meant.filter(is_missing) {
+                    Some(field) => {
+                        seen |= 1 << field;
+                        Severity::Error
+                    }
+                    None => Severity::Warning,
+                };
+                reader.unknown(severity, name, key.span().start, value, E::FIELDS.names());
+            }
         }
     }
     if trust == Trust::Sound {
@@ -388,6 +402,7 @@ impl<E: Entry> EntryReader<'_, '_, E> {
 
     fn unknown(
         &mut self,
+        severity: Severity,
         name: &str,
         at: usize,
         value: &Spanned<DeValue<'_>>,
@@ -395,7 +410,11 @@ impl<E: Entry> EntryReader<'_, '_, E> {
     ) {
         // In broken TOML part of a value may have become a key, so the name is not shown.
         if self.trust == Trust::Sound {
-            self.warning(at, &short(name, LONGEST_NAME), "unknown key", did_you_mean(name, known));
+            let (shown, hint) = (short(name, LONGEST_NAME), did_you_mean(name, known));
+            match severity {
+                Severity::Error => self.error_at(self.locator.locate(at), &shown, "unknown key", hint),
+                Severity::Warning | Severity::Info => self.warning(at, &shown, "unknown key", hint),
+            }
             if holds_secret(name, value.get_ref()) {
                 self.unsafe_fields.push(short(name, LONGEST_NAME));
             }
@@ -442,10 +461,11 @@ fn path(field: &str, key: &str) -> String {
 }
 
 pub(super) fn did_you_mean(typed: &str, known: impl IntoIterator<Item = &'static str>) -> Option<Hint> {
-    if typed.len() > LONGEST_NAME {
-        return None;
-    }
-    closest(typed, known).map(Hint::did_you_mean)
+    near(typed, known).map(Hint::did_you_mean)
+}
+
+fn near(typed: &str, known: impl IntoIterator<Item = &'static str>) -> Option<&'static str> {
+    if typed.len() > LONGEST_NAME { None } else { closest(typed, known) }
 }
 
 pub(super) fn in_file_order<'t, 'i>(table: &'t DeTable<'i>) -> Vec<Pair<'t, 'i>> {

@@ -214,6 +214,22 @@ fn required_fields_are_required() {
 }
 
 #[test]
+fn a_misspelt_required_field_is_one_error_where_it_stands() {
+    let catalog = check(
+        "[[tool]]\nid = 'a'\nname = 'A'\nfamly = 'script'\nfamilly = 'script'\n",
+        &[
+            "error t.toml:4:1: a: famly: unknown key (did you mean `family`?)",
+            "warning t.toml:5:1: a: familly: unknown key (did you mean `family`?)",
+        ],
+    );
+    assert!(catalog.tools()[0].is_broken);
+    check(
+        "[[tool]]\nid = 'a'\nnmae = 'A'\nname = 'A'\nfamily = 'script'\n",
+        &["warning t.toml:3:1: a: nmae: unknown key (did you mean `name`?)"],
+    );
+}
+
+#[test]
 fn of_two_entries_with_one_id_the_second_is_broken() {
     let text = format!("{SECOND}{SECOND}{SECOND}");
     let catalog = check(
@@ -380,6 +396,11 @@ fn runtimes_are_read_by_the_same_rules() {
     // A misspelt header does not give a runtime either.
     let misspelt = Runtimes::parse("r.toml", Level::Project, b"[[runtim]]\nid = 'a'\n");
     assert!(!misspelt.is_valid(), "{:?}", misspelt.issues());
+    let said: Vec<String> = misspelt.issues().iter().map(ToString::to_string).collect();
+    assert_eq!(said, ["r.toml:1:3: runtim: unknown key at the top level (did you mean `runtime`?)"]);
+    let misspelt = Runtimes::parse("r.toml", Level::Project, b"[[runtime]]\nid = 'a'\nnmae = 'A'\n");
+    let said: Vec<String> = misspelt.issues().iter().map(ToString::to_string).collect();
+    assert_eq!(said, ["r.toml:3:1: a: nmae: unknown key (did you mean `name`?)"]);
 }
 
 #[test]

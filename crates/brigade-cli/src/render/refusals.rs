@@ -236,7 +236,13 @@ impl Parts<'_> {
             Refusal::RuntimeRestart { runtime_id, stop, step } => {
                 let (failed_stop, start) = match step.as_deref() {
                     Some(step) => (self.stop(step), self.start(step)),
-                    None => (None, None),
+                    // No runtime has this id, so there is nothing to stop.
+                    None => {
+                        let (runtime_id, survivors) = (runtime_id.clone(), Vec::new());
+                        let (runtime, pid, fix) = (None, None, None);
+                        let stop = Refusal::RuntimeStop { runtime_id, runtime, pid, fix, survivors };
+                        (self.stop(&stop), None)
+                    }
                 };
                 let runtime = match (&failed_stop, &start) {
                     (Some(stop), _) => stop.runtime.clone(),

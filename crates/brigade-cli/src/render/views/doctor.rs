@@ -238,6 +238,10 @@ pub(super) fn place(file: &str, line: Option<usize>) -> Text {
 impl View for PolicyHealthReport {
     fn show(&self, page: &mut Page) {
         config_errors(&self.tool_errors, page);
+        // Neither tools nor a policy: there is nothing to look at.
+        if self.policy.is_none() && self.issues.is_empty() && !self.tool_errors.is_empty() {
+            return;
+        }
         page.data.field("policy", Text::new(Tone::Accent, &self.policy_path));
         page.data.field("valid", words::yes_no(self.valid));
         page.data.field("issues", self.issue_count.to_string());
