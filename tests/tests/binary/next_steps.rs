@@ -283,7 +283,7 @@ fn what_is_proposed_elsewhere_names_the_workspace_in_text_and_documents() {
     let missing = site.json(["show", "nope"]).expect(1);
     assert_eq!(missing["help"], "brigade tools list", "{missing:#}");
     let several = outside.run(typed(&["call", "approve", "call-a", "call-b", "--json"])).json();
-    assert!(several["calls"][0]["error"].as_str().unwrap().contains(&there), "{several:#}");
+    assert!(several["calls"][0]["help"].as_str().unwrap().contains(&there), "{several:#}");
 }
 
 #[test]

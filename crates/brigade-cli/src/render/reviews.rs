@@ -6,7 +6,7 @@ use brigade::{Call, Error, Report, SchemaId, Workspace};
 use serde::{Deserialize, Serialize};
 
 use super::Words;
-use super::failure::unsecret;
+use super::failure::{diagnosis, unsecret};
 
 /// `call approve`, `call reject` and `call hold` with several calls.
 #[derive(Serialize, Deserialize)]
@@ -43,7 +43,13 @@ pub(crate) enum Reviewed {
     /// The call after the decision.
     Done { call: Box<Call> },
     /// Why nothing was decided.
-    Refused { id: String, error: String },
+    Refused {
+        id: String,
+        error: String,
+        /// What to do next.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        help: Option<String>,
+    },
 }
 
 impl Reviewed {
@@ -51,7 +57,11 @@ impl Reviewed {
     pub(crate) fn of(id: &IdPrefix, result: Result<brigade::ReviewReport, Error>, words: &Words) -> Reviewed {
         match result {
             Ok(report) => Reviewed::Done { call: Box::new(report.call) },
-            Err(error) => Reviewed::Refused { id: unsecret(id.as_str()), error: detailed(&error, words) },
+            Err(error) => Reviewed::Refused {
+                id: unsecret(id.as_str()),
+                help: diagnosis(&error, None, words).help,
+                error: detailed(&error, words),
+            },
         }
     }
 }
