@@ -118,7 +118,7 @@ pub struct Marker {
     pub path: String,
     /// The number of the line.
     pub line: u64,
-    /// The word, such as `FIXME`.
+    /// The word: one of [`MARKERS`], or the mark of a conflict.
     pub word: &'static str,
 }
 
@@ -307,8 +307,9 @@ pub trait Workplace: Send + Sync {
     /// [`PlaceError::Gone`] if the folder is.
     fn look(&self, place: &Place, guard: &Guard) -> Result<Changes, PlaceError>;
 
-    /// Returns what an earlier look found, by its tree, whatever verification did to the files since: a service that was
-    /// killed goes on with what it verified. `None` if that is not known any more, or the work stands on another commit.
+    /// Returns what an earlier look found, by its tree, whatever verification did to the files since. A service that
+    /// was killed goes on with what it verified. `None` if that is not known any more, or the work stands on another
+    /// commit.
     ///
     /// # Errors
     /// Fails if git fails or the disk does.

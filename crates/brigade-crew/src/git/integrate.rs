@@ -133,7 +133,8 @@ impl GitPlace {
         self.forget(dir, "index.lock")?;
         let order = self.repository.git.order("read-tree").seeing(&sight);
         order.words(["--reset", "-u", &tree]).run()?;
-        // The base goes last: until then, the work is compared with a commit that lacks some of it, which loses nothing.
+        // The base goes last: until then, the work is compared with a commit that lacks some of it, which loses
+        // nothing.
         let given = self.given(dir)?;
         let on = head.as_ref().unwrap_or(tip);
         self.folders.make_workers(&self.repository, dir, &self.options.branch, on, &given)?;

@@ -5,6 +5,7 @@
     reason = "tests make workspaces and start themselves"
 )]
 
+mod attacks;
 mod branch;
 mod killed;
 

@@ -315,3 +315,56 @@ fn a_task_is_found_again_with_its_work() {
     assert_eq!((begun, &again), (Begun::Found, &at));
     assert_eq!(paths(&attempt(&place, &again, |_| {}).unwrap()), ["Added b"]);
 }
+
+#[test]
+fn repositories_with_other_ids_other_refs_or_a_cut_history_work_alike() {
+    let bench = Bench::new();
+    task(&bench.open(), "before", |folder| write(&folder.join("x"), "x\n"));
+    bench.git(&["branch", "-D", "feature/x"]);
+    bench.write("second", "2\n");
+    bench.git(&["add", "-A"]);
+    bench.git(&["commit", "-qm", "second"]);
+    let around = bench.folder.path();
+    let url = format!("file://{}", bench.root().display());
+    git(around, &["clone", "-q", "--depth=1", &url, "shallow"]);
+    let mut made = vec!["shallow"];
+    for (folder, words) in [
+        ("sha256", ["init", "-q", "--object-format=sha256"]),
+        ("reftable", ["init", "-q", "--ref-format=reftable"]),
+    ] {
+        // An older git has no such repositories.
+        if try_git(around, &[&words[..], &[folder]].concat()).0 {
+            write(&around.join(folder).join("a"), "a\n");
+            git(&around.join(folder), &["add", "-A"]);
+            git(&around.join(folder), &["-c", "user.name=x", "-c", "user.email=x", "commit", "-qm", "first"]);
+            made.push(folder);
+        }
+    }
+    for folder in made {
+        let root = around.join(folder);
+        let place = GitPlace::open(&root, &bench.host(), bench.options.clone()).unwrap().unwrap();
+        let (late, _) = place.begin(&name("late")).unwrap();
+        let (_, _, done) = task(&place, "first", |folder| {
+            write(&folder.join("b"), "b\n");
+            git(folder, &["add", "-A"]);
+            git(folder, &["commit", "-qm", "mine"]);
+        });
+        assert!(matches!(done, Integration::Done(_)), "{folder}");
+        let changes = attempt(&place, &late, |folder| write(&folder.join("c"), "c\n")).unwrap();
+        let made = place.commit(&late, &changes, &run_id()).unwrap();
+        let Integration::Moved { place: late, changes } = place.integrate(&late, &made).unwrap() else {
+            panic!("{folder}: the branch moved")
+        };
+        let made = place.commit(&late, &changes, &run_id()).unwrap();
+        assert!(matches!(place.integrate(&late, &made).unwrap(), Integration::Done(_)), "{folder}");
+        assert_eq!(git(&root, &["diff", "--name-only", "HEAD", "feature/x"]), "b\nc", "{folder}");
+        // Its own branch, checked out, follows.
+        git(&root, &["checkout", "-q", "feature/x"]);
+        assert!(matches!(
+            task(&place, "last", |folder| write(&folder.join("d"), "d\n")).2,
+            Integration::Done(_)
+        ));
+        assert_eq!(read(&root.join("d")), "d\n", "{folder}");
+        assert_eq!(git(&root, &["fsck", "--no-dangling"]), "", "{folder}");
+    }
+}

@@ -5,7 +5,7 @@ use std::process::Command;
 use super::*;
 
 impl World {
-    fn git(&self, words: &[&str]) -> String {
+    pub(super) fn git(&self, words: &[&str]) -> String {
         let work = self.folder.join("work");
         let mut git = Command::new("git");
         git.args(["-c", "user.name=T", "-c", "user.email=t@example.com"]).args(words).current_dir(work);
@@ -16,7 +16,7 @@ impl World {
     }
 
     /// A repository with a commit, and a PRD that names a branch.
-    fn with_branch(prd: &str, config: &str, script: &str) -> World {
+    pub(super) fn with_branch(prd: &str, config: &str, script: &str) -> World {
         let prd = prd.replacen("{\"featureName\"", "{\"branchName\": \"feature/x\", \"featureName\"", 1);
         let world = World::new(&prd, &format!("worktrees = \"on\"\n{config}"), script);
         fs::write(world.folder.join("work/.gitignore"), ".brigade/\nbrigade/\n").unwrap();

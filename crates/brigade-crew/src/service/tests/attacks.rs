@@ -1,0 +1,80 @@
+//! What a night must not do, seen from the outside: the user's repository, other tasks, what is called done.
+
+use super::*;
+
+#[test]
+fn commits_and_untracked_files_are_verified_like_everything_else() {
+    for work in ["git add -A; git commit -qm mine", "true"] {
+        let script = format!("echo {} > a.txt\n{work}\ndone_", "$n");
+        let prd = tasks(&[("a", "grep -q 2 a.txt", &[])]);
+        let world = World::with_branch(&prd, "", &script);
+        let report = world.serve();
+        assert_eq!((report.outcome, report.attempts), (Outcome::Complete, 2), "{work}");
+        assert_eq!(world.git(&["show", "feature/x:a.txt"]), "2");
+        assert_eq!(world.git(&["rev-list", "--count", "main..feature/x"]), "1");
+    }
+}
+
+#[test]
+fn nothing_is_stashed_merged_pushed_or_deleted_unasked() {
+    let world = World::with_branch(&tasks(&[("a", "true", &[])]), "", WRITES);
+    let remote = world.folder.join("remote.git").display().to_string();
+    world.git(&["init", "-q", "--bare", &remote]);
+    world.git(&["remote", "add", "origin", &remote]);
+    fs::write(world.folder.join("work/shared.txt"), "stashed\n").unwrap();
+    world.git(&["stash"]);
+    world.git(&["branch", "other"]);
+    fs::write(world.folder.join("work/shared.txt"), "by the user\n").unwrap();
+    fs::write(world.folder.join("work/untracked.txt"), "mine\n").unwrap();
+    let seen = || {
+        [
+            world.git(&["status", "--porcelain", "-b"]),
+            world.git(&["stash", "list"]),
+            world.git(&["rev-parse", "main", "other"]),
+            world.git(&["--git-dir", &remote, "for-each-ref"]),
+        ]
+    };
+    let before = seen();
+    assert_eq!(world.serve().outcome, Outcome::Complete);
+    assert_eq!(seen(), before);
+    assert_eq!(world.git(&["branch", "--format=%(refname:short)"]), "feature/x\nmain\nother");
+}
+
+#[test]
+fn files_that_verification_leaves_are_neither_committed_nor_held_against_the_review() {
+    let script =
+        "if [ $BRIGADE_ROLE = review ]; then result '\"review\":\"pass\"'; exit 0; fi\necho x > a.txt\ndone_";
+    let prd = tasks(&[("a", "touch coverage.out", &[])]);
+    let world = World::with_branch(&prd, "review_enabled = true\n", script);
+    let report = world.serve();
+    assert_eq!((report.outcome, world.starts("review", "a")), (Outcome::Complete, 1));
+    assert_eq!(world.git(&["diff", "--name-only", "main", "feature/x"]), "a.txt");
+}
+
+#[test]
+fn a_reviewer_that_changes_files_has_said_nothing() {
+    let script = "if [ $BRIGADE_ROLE = review ]; then echo more >> a.txt; result '\"review\":\"pass\"'; exit 0; fi\n\
+        echo x > a.txt\ndone_";
+    let config = "review_enabled = true\nmax_iterations = 1\n";
+    let world = World::with_branch(&tasks(&[("a", "true", &[])]), config, script);
+    assert_ne!(world.serve().outcome, Outcome::Complete);
+    assert_eq!(world.git(&["rev-parse", "feature/x"]), world.git(&["rev-parse", "main"]));
+}
+
+#[test]
+fn a_worker_that_removes_its_worktree_has_failed_and_the_next_has_a_new_one() {
+    let script = "if [ $n = 1 ]; then rm -rf \"$PWD\"; else echo x > a.txt; fi\ndone_";
+    let world = World::with_branch(&tasks(&[("a", "test -f a.txt", &[])]), "", script);
+    let report = world.serve();
+    assert_eq!((report.outcome, report.attempts), (Outcome::Complete, 2));
+    assert_eq!(world.git(&["diff", "--name-only", "main", "feature/x"]), "a.txt");
+}
+
+#[test]
+fn a_repository_within_the_work_is_a_failed_attempt_that_says_why() {
+    let script = "mkdir -p inner; echo x > inner/a.txt\nif [ $n = 1 ]; then git init -q inner; else rm -rf inner/.git; fi\ndone_";
+    let world = World::with_branch(&tasks(&[("a", "test -f inner/a.txt", &[])]), "", script);
+    assert_eq!(world.serve().outcome, Outcome::Complete);
+    assert!(world.note("prompt-work-a-2").contains("repositories of their own"));
+    assert_eq!(world.git(&["show", "feature/x:inner/a.txt"]), "x");
+}
