@@ -32,11 +32,23 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod catalog;
+mod checking;
 mod discovery;
+mod finding;
+mod health;
+mod installing;
+mod observing;
 mod register;
 mod report;
+mod sarif;
 
+pub use catalog::{NoContract, contracts, describe, lines, lines_of};
+pub use checking::{RunChecks, WhatToCheck, check};
 pub use discovery::{discover, harness_labels, sync};
+pub use finding::{ListFilter, discovered, doubts, find, search, show, stats};
+pub use health::{diagnosed, list, list_of};
+pub use installing::{InstallRequest, Installing, WhatToInstall, install};
 pub use register::{RegisterRequest, RegisterSource, register};
 pub use report::*;
 

@@ -61,6 +61,7 @@ mod sandbox;
 mod seams;
 mod sections;
 mod setup;
+mod shown;
 mod site;
 mod survey;
 mod temporary;
@@ -88,6 +89,7 @@ pub use sections::{
     CallSection, CheckpointSection, ParitySection, PolicySection, RunSection, RuntimeSection, Sections,
 };
 pub use setup::{CATALOG_LOCK, Existing, Ignore, NewIgnore, Setup};
+pub use shown::{counts, latest_closeout, shown_issue, shown_issues, top_issue_of};
 pub use site::Site;
 pub use survey::{Ledger, Parts, Survey};
 pub use temporary::left_temporary;

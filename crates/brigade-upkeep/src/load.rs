@@ -88,6 +88,11 @@ pub fn policy(seams: &Seams) -> PolicyState {
     read_policy(&*seams.fs)
 }
 
+/// Returns the enabled tools of a catalog.
+pub fn enabled(catalog: &Catalog) -> Vec<&Tool> {
+    catalog.tools().iter().filter(|tool| tool.enabled).collect()
+}
+
 /// Finds a tool in order to show it, by its id, an alias or `<source>:<id>`. It may be disabled.
 pub fn any_tool<'c>(catalog: &'c Catalog, name: &str) -> Result<&'c Tool, Failure> {
     match catalog.named(name) {

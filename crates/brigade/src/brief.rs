@@ -11,15 +11,13 @@ use brigade_queue::Calls;
 use brigade_runtime::Checks;
 use brigade_upkeep::{FoundCall, Parts, Survey, closeouts};
 
-use crate::catalog::enabled;
-use crate::doctor;
 use crate::doctor::Doctor;
 use crate::error::Error;
 use crate::inbox::inbox_counts;
 use crate::report::{BriefReport, Report as _};
 use crate::room::Room;
 use crate::workspace::Workspace;
-use brigade_upkeep::gather;
+use brigade_upkeep::{gather, load};
 
 impl Doctor {
     /// Summarizes pending decisions. Changes and starts nothing, and runs no health command.
@@ -49,7 +47,10 @@ impl Doctor {
         let mut answerable = pending_checkpoints.iter().rev().filter(|found| found.blockers.is_empty());
         let is_down = |facts: &&brigade_runtime::RuntimeFacts| facts.enabled && !facts.running();
         let top = |areas: &[Area]| {
-            doctor::top_issue_of(&self.room, issues.iter().filter(|issue| areas.contains(&issue.area())))
+            brigade_upkeep::top_issue_of(
+                &self.room,
+                issues.iter().filter(|issue| areas.contains(&issue.area())),
+            )
         };
         let pending_rows = inbox.rows().filter(|row| row.status.as_deref() == Some("pending")).count();
         let waiting = Waiting {
@@ -72,7 +73,7 @@ impl Doctor {
             schema: BriefReport::SCHEMA,
             target: self.room.target(),
             valid: config.catalog.is_valid(),
-            tool_count: enabled(&config.catalog).len(),
+            tool_count: load::enabled(&config.catalog).len(),
             pending_approval_count: count("pending"),
             oldest_pending_call: oldest.as_ref().map(|call| Box::new(call.clone().shown(&*self.room))),
             approved_count: count("approved"),

@@ -17,7 +17,6 @@ use brigade_redact::Redactor;
 use crate::args;
 use crate::checkpoints;
 use crate::error::{Error, ErrorKind, if_any};
-use crate::finding;
 use crate::pins;
 use crate::refusal::Refusal;
 use crate::report::{
@@ -421,7 +420,7 @@ pub(crate) fn plan_report(room: &Room, config: &Config, planned: &Planned) -> Re
             .iter()
             .filter(|issue| issue.severity == Severity::Warning)
             .map(ToString::to_string)
-            .chain(finding::doubts(room, config, plan.tool_id()))
+            .chain(brigade_registry::doubts(room, config, plan.tool_id()))
             .chain(shell_words(config, plan.tool_id()))
             .collect(),
         validation_errors: plan.violations().to_vec(),

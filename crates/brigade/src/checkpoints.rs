@@ -9,7 +9,6 @@ use brigade_queue::{Answer, QueueError, StoredCall, StoredCheckpoint};
 use brigade_redact::Redactor;
 
 use crate::calls;
-use crate::catalog::counts;
 use crate::error::{Error, ErrorKind, if_any};
 use crate::refusal::{Refusal, RunRefusal};
 use crate::report::{
@@ -18,6 +17,7 @@ use crate::report::{
 };
 use crate::room::{CHECKPOINTS, RUNS, Room};
 use crate::running;
+use brigade_upkeep::counts;
 use brigade_upkeep::gather;
 
 /// What a rejection is for, if a call cannot go on.

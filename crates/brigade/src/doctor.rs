@@ -1,30 +1,20 @@
 //! Health: everything is read once and diagnosed once. Only [`Doctor::fix`] changes files.
 
-mod sarif;
-
 use std::sync::Arc;
 
-use brigade_catalog::{Catalog, Level};
 use brigade_core::NextStep;
+use brigade_doctor::Area;
 pub use brigade_doctor::DoctorRequest;
-use brigade_doctor::{Area, Issue, Quieted, quiet, top_issue};
-use brigade_facts::SummaryFacts;
 use brigade_policy::Policy;
-use brigade_runtime::Checks;
-use brigade_upkeep::{Fix, Ledger, ParitySection, Parts, Sections, Survey, UpkeepError, closeouts, fix};
+use brigade_upkeep::{Fix, Parts, Survey, UpkeepError, fix, shown_issues, top_issue_of};
 
-use crate::catalog;
 use crate::catalog::Tools;
 use crate::error::{Error, ErrorKind};
-use crate::finding;
-use crate::finding::ListFilter;
-use crate::parity;
 use crate::policies::{self, Policies, errors};
-use crate::report::{
-    CatalogReport, FixReport, IssueReport, PolicyHealthReport, Report as _, Rows, ToolSummary,
-};
-use crate::room::{CATALOG, POLICY, Room};
+use crate::report::{CatalogReport, FixReport, PolicyHealthReport, Report as _};
+use crate::room::{POLICY, Room};
 use brigade_core::Exit;
+use brigade_registry::ListFilter;
 use brigade_upkeep::gather;
 use brigade_upkeep::load;
 
@@ -35,7 +25,7 @@ impl Tools {
     /// # Errors
     /// Returns file errors.
     pub fn list(&self) -> Result<CatalogReport, Error> {
-        self.list_of(&ListFilter::default())
+        Ok(brigade_registry::list(&self.room)?)
     }
 
     /// Lists the tools that fit, and otherwise what [`Tools::list`] does.
@@ -43,8 +33,7 @@ impl Tools {
     /// # Errors
     /// Returns file errors.
     pub fn list_of(&self, filter: &ListFilter) -> Result<CatalogReport, Error> {
-        let parts = Parts { health: Checks::Skip, ledger: Ledger::Trust, clients: false, ..Parts::all() };
-        catalog_report(&self.room, &parts, &DoctorRequest::default(), filter)
+        Ok(brigade_registry::list_of(&self.room, filter)?)
     }
 }
 
@@ -62,10 +51,7 @@ impl Doctor {
     /// # Errors
     /// Returns [`ErrorKind::Usage`] for an unknown area, type, tool or runtime, and file errors.
     pub fn check(&self, request: &DoctorRequest) -> Result<CatalogReport, Error> {
-        request.check()?;
-        let tool = request.tool.as_ref().map(|tool| load::id_of(&self.room, tool)).transpose()?;
-        let request = &DoctorRequest { tool, ..request.clone() };
-        catalog_report(&self.room, &Parts::all(), request, &ListFilter::default())
+        Ok(brigade_registry::diagnosed(&self.room, request)?)
     }
 
     /// Fixes what needs no decision. Narrows file modes that are too open, removes pid files of ended processes and
@@ -119,7 +105,7 @@ impl Policies {
         let parts = Parts { sandbox: true, ..Parts::none() };
         let mut found = Survey::read(&site, &parts)?.diagnose(&site);
         found.retain(|issue| issue.area() == Area::Policy);
-        let issues = catalog::shown_issues(&self.room, &found);
+        let issues = shown_issues(&self.room, &found);
         let state = &config.policy;
         Ok(PolicyHealthReport {
             schema: PolicyHealthReport::SCHEMA,
@@ -136,102 +122,6 @@ impl Policies {
             tool_errors: load::errors_of(&config.catalog),
         })
     }
-}
-
-fn catalog_report(
-    room: &Room,
-    parts: &Parts,
-    request: &DoctorRequest,
-    filter: &ListFilter,
-) -> Result<CatalogReport, Error> {
-    let config = gather::own_config(room)?;
-    let wants_discovered = filter.level == Some(Level::Discovered);
-    let found = if wants_discovered { Some(finding::discovered(room)?) } else { None };
-    let (discovered, discovered_at) = found.unzip();
-    let wanted = if filter.is_empty() { None } else { Some(filter.places(room, &config)?) };
-    let site = room.site(&config);
-    let mut survey = Survey::read(&site, parts)?;
-    let mut found = survey.diagnose(&site);
-    let tools = config.catalog.tools().iter().map(|tool| tool.id.as_str());
-    let runtimes = survey.runtime_facts().iter().map(|facts| facts.id.as_str());
-    request.check_tool(tools.chain(runtimes), &found)?;
-    found.retain(|issue| request.wants(issue));
-    let closeouts = closeouts(&*room.fs)?;
-    let (raw, quieted) = match closeouts.fingerprints() {
-        None => (None, Quieted { issues: found, ..Quieted::default() }),
-        Some(listed) => (Some(found.clone()), quiet(found, Some(&listed), &room.target())),
-    };
-    let Quieted { issues: remaining, quieted, changed } = quieted;
-    let sections = Sections::of(&survey, &remaining, room, |step| room.words(step));
-    let top_issue = top_issue_of(room, &remaining);
-    let issues = issue_rows(room, remaining);
-    let raw_issues = raw.map_or_else(|| issues.clone(), |raw| issue_rows(room, raw));
-    let parity = ParitySection::of(
-        parity::latest(room, closeouts),
-        catalog::shown_issues(room, &quieted),
-        catalog::shown_issues(room, &changed),
-    );
-    let (valid, errors) = (config.catalog.is_valid(), load::errors_of(&config.catalog));
-    let diagnosis = load::diagnosis(room, &errors);
-    let facts = survey.summaries;
-    let tools = tool_rows(room, config.catalog, facts, wanted);
-    Ok(CatalogReport {
-        schema: CatalogReport::SCHEMA,
-        target: room.target(),
-        config_path: room.absolute(CATALOG),
-        valid,
-        errors,
-        tool_count: tools.len(),
-        tools,
-        discovered,
-        discovered_at: discovered_at.flatten(),
-        raw_issue_count: raw_issues.len(),
-        raw_issues,
-        issue_count: issues.len(),
-        issues,
-        top_issue,
-        parity,
-        call_queue: sections.call_queue,
-        run_history: sections.run_history,
-        checkpoints: sections.checkpoints,
-        runtimes: sections.runtimes,
-        policy: sections.policy,
-        strict: request.strict,
-        diagnosis,
-    })
-}
-
-fn issue_rows(room: &Room, issues: Vec<Issue>) -> Rows<IssueReport> {
-    let (absolute, words) = (room.absolute_paths(), room.words_of_steps());
-    Rows::new(issues.len(), move |index| IssueReport::of(&issues[index], &absolute, &words))
-}
-
-/// Summarizes the enabled tools, or those at the wanted positions. The facts are those of all enabled ones, in order.
-fn tool_rows(
-    room: &Room,
-    catalog: Catalog,
-    facts: Vec<SummaryFacts>,
-    wanted: Option<Vec<usize>>,
-) -> Rows<ToolSummary> {
-    let absolute = room.absolute_paths();
-    let tools = catalog.tools().iter().enumerate().filter(|(_, tool)| tool.enabled);
-    let mut rows: Vec<(usize, SummaryFacts)> = tools.map(|(place, _)| place).zip(facts).collect();
-    if let Some(wanted) = wanted {
-        // Both are in the order of the catalog.
-        rows.retain(|(place, _)| wanted.binary_search(place).is_ok());
-    }
-    Rows::new(rows.len(), move |index| {
-        let (place, facts) = &rows[index];
-        ToolSummary::of(&catalog.tools()[*place], facts, &absolute)
-    })
-}
-
-/// Returns the worst issue for reports.
-pub(crate) fn top_issue_of<'i>(
-    room: &Room,
-    issues: impl IntoIterator<Item = &'i Issue>,
-) -> Option<IssueReport> {
-    top_issue(issues).map(|issue| catalog::shown_issue(room, issue))
 }
 
 /// Returns the exit of a command with several failures.

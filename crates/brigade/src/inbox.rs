@@ -14,11 +14,11 @@ pub use brigade_upkeep::INBOX;
 use brigade_upkeep::{InboxFile, Parts, SetAside, Survey, closeouts};
 
 use crate::calls;
-use crate::catalog::counts;
 use crate::error::Error;
 use crate::refusal::Refusal;
 use crate::report::{ImportReport, InboxItemReport, InboxReport, Report as _, Unfilled};
 use crate::room::Room;
+use brigade_upkeep::counts;
 use brigade_upkeep::gather;
 
 /// Selects inbox rows.

@@ -12,7 +12,6 @@ use brigade_facts::{FactReader, StartInput, ToolReader, parse_json};
 use brigade_mcp::{Against, Asking, Comparison, Exchange, McpTool, Silence};
 
 use crate::catalog::Tools;
-use crate::catalog::enabled;
 use crate::error::{Error, ErrorKind};
 use crate::pins;
 use crate::pins::Pins;
@@ -71,7 +70,7 @@ impl Pins {
 
 fn live(room: &Room, against: Against) -> Result<LiveReport, Error> {
     let config = gather::config(room)?;
-    compare(room, &config, &enabled(&config.catalog), against)
+    compare(room, &config, &load::enabled(&config.catalog), against)
 }
 
 fn compare(room: &Room, config: &Config, tools: &[&Tool], against: Against) -> Result<LiveReport, Error> {

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use brigade_doctor::{Closeout, Issue, Verdict, quiet};
 use brigade_policy::ErrorLine;
 use brigade_redact::Redactor;
-use brigade_upkeep::{BrokenCloseout, CLOSEOUTS, Closeouts, closeouts, projection_issues, store_closeout};
+use brigade_upkeep::{
+    BrokenCloseout, CLOSEOUTS, closeouts, latest_closeout, projection_issues, shown_issues, store_closeout,
+};
 
-use crate::catalog;
 use crate::error::Error;
 use crate::report::{CloseoutReport, ParityReport, Report as _};
 use crate::room::Room;
@@ -30,13 +31,13 @@ impl Parity {
         let listed = closeouts.fingerprints();
         let divided = quiet(issues_now(&self.room)?, listed.as_ref(), &self.room.target());
         let [issues, quieted_issues, changed_issues] = [&divided.issues, &divided.quieted, &divided.changed]
-            .map(|issues| catalog::shown_issues(&self.room, issues));
+            .map(|issues| shown_issues(&self.room, issues));
         Ok(ParityReport {
             schema: ParityReport::SCHEMA,
             target: self.room.target(),
             closeouts_path: self.room.absolute(CLOSEOUTS),
             errors: closeouts.errors.iter().map(error_line).collect(),
-            latest_closeout: latest(&self.room, closeouts),
+            latest_closeout: latest_closeout(&self.room, closeouts),
             projection_issue_count: issues.len(),
             quieted_issue_count: quieted_issues.len(),
             changed_issue_count: changed_issues.len(),
@@ -74,12 +75,6 @@ impl Parity {
 
 fn error_line(broken: &BrokenCloseout) -> ErrorLine {
     ErrorLine::new(codes::CLOSEOUT_INVALID.as_str(), &broken.0)
-}
-
-/// Returns the last closeout with the absolute path of its file.
-pub(crate) fn latest(room: &Room, closeouts: Closeouts) -> Option<Closeout> {
-    let latest = closeouts.latest?;
-    Some(Closeout { path: latest.path.as_deref().map(|path| room.absolute(path)), ..latest })
 }
 
 /// Returns the current projection issues.

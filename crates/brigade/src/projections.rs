@@ -12,10 +12,10 @@ use brigade_facts::{Places, plan_projections};
 use brigade_policy::ErrorLine;
 use brigade_projection::{Depth, Orphan};
 
-use crate::catalog::{counts, enabled};
 use crate::error::Error;
 use crate::report::{OrphanReport, ProjectionPlanReport, ProjectionReport, Report as _, SyncPlanReport};
 use crate::room::{CATALOG, Room};
+use brigade_upkeep::counts;
 use brigade_upkeep::gather;
 use brigade_upkeep::load;
 use brigade_upkeep::load::shown_id;
@@ -84,7 +84,7 @@ pub(crate) fn places(room: &Room) -> Places<'_> {
 fn select<'c>(room: &Room, catalog: &'c Catalog, id: Option<&str>, orphans: &[Orphan]) -> Selected<'c> {
     let mut errors = load::errors_of(catalog);
     let Some(id) = id else {
-        return Selected { tools: enabled(catalog), orphans: orphans.to_vec(), errors };
+        return Selected { tools: load::enabled(catalog), orphans: orphans.to_vec(), errors };
     };
     let of_tool = |orphan: &&Orphan| orphan.header.tool_id == id.trim();
     let orphans: Vec<Orphan> = orphans.iter().filter(of_tool).cloned().collect();

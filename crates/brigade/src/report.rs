@@ -5,13 +5,9 @@
 
 mod agents;
 mod calls;
-mod catalog;
-mod checking;
 mod checkpoints;
 mod clients;
 mod doctor;
-mod finding;
-mod install;
 mod logs;
 mod mcp;
 mod packs;
@@ -30,17 +26,23 @@ pub(crate) use brigade_core::Unfilled;
 pub use brigade_core::json::Rows;
 pub use brigade_core::{Report, SchemaId};
 pub use brigade_doctor::{IssueReport, ProjectionMarks};
+pub use brigade_facts::{
+    ArgumentDescription, Contract, ContractHealth, DescribedTool, McpSummary, Origin, ToolLine, ToolSummary,
+};
 pub use brigade_registry::{
-    DiscoveryReport, RegisterErrorRow, RegisterNoteRow, RegisterReport, RegisteredTool, RegistrySyncReport,
+    BlockedInstall, CatalogReport, CheckCounts, CheckReport, CheckedTool, ContractsReport, CostRow,
+    DescribeReport, DiscoveryReport, FindMatch, FindQueryRow, FindReport, InstallReport, InstallRow,
+    QueuedInstall, RegisterErrorRow, RegisterNoteRow, RegisterReport, RegisteredTool, RegistrySyncReport,
+    SearchMatch, SearchReport, ShadowedRow, ShowReport, ShownTool, SkippedInstall, SourceDetailRow,
+    StateReason, StatsReport, Suggestion, ToolLinesReport, ToolStats, VersionRow,
+};
+pub use brigade_upkeep::{
+    CallSection, CheckpointSection, ParitySection, PolicySection, RunSection, RuntimeSection,
 };
 pub use calls::*;
-pub use catalog::*;
-pub use checking::*;
 pub use checkpoints::*;
 pub use clients::*;
 pub use doctor::*;
-pub use finding::*;
-pub use install::*;
 pub use logs::*;
 pub use mcp::*;
 pub use packs::*;

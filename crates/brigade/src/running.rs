@@ -20,7 +20,6 @@ use brigade_redact::Redactor;
 use crate::calls;
 use crate::calls::Calls;
 use crate::error::{Error, ErrorKind};
-use crate::installing::Installing;
 use crate::late::LateWrites;
 use crate::pins;
 use crate::refusal::{Refusal, RunRefusal};
@@ -31,6 +30,7 @@ use crate::upstreams::{Found, Kept as KeptServer};
 use crate::watching;
 use brigade_core::codes;
 use brigade_facts::Config;
+use brigade_registry::Installing;
 use brigade_upkeep::gather;
 use brigade_upkeep::gather::Planned;
 

@@ -3,7 +3,6 @@
 use brigade_core::NextStep;
 use brigade_projection::{harness, harnesses};
 
-use crate::catalog::enabled;
 use crate::error::{Error, ErrorKind};
 use crate::projections::Projections;
 use crate::report::{
@@ -19,7 +18,7 @@ impl Projections {
     /// Returns file errors.
     pub fn harnesses(&self) -> Result<HarnessListReport, Error> {
         let catalog = load::catalog(&self.room)?;
-        let lines = HarnessLine::all(enabled(&catalog));
+        let lines = HarnessLine::all(load::enabled(&catalog));
         Ok(HarnessListReport {
             schema: HarnessListReport::SCHEMA,
             target: self.room.target(),
@@ -36,7 +35,7 @@ impl Projections {
         let found = harness(name.trim()).ok_or_else(|| unknown(name))?;
         let catalog = load::catalog(&self.room)?;
         let tools: Vec<HarnessTool> =
-            enabled(&catalog).into_iter().filter_map(|tool| HarnessTool::of(tool, found)).collect();
+            load::enabled(&catalog).into_iter().filter_map(|tool| HarnessTool::of(tool, found)).collect();
         Ok(HarnessReport {
             schema: HarnessReport::SCHEMA,
             target: self.room.target(),

@@ -1,11 +1,9 @@
 //! `tools install`.
 
 use brigade_core::NextStep;
+use brigade_core::{Exit, Report, SchemaId};
 use brigade_policy::BlockerDetail;
 use serde::{Deserialize, Serialize};
-
-use super::{Report, SchemaId};
-use brigade_core::Exit;
 
 /// `tools install`: the installations that were queued. Nothing was run.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -2,10 +2,10 @@
 
 use brigade_catalog::{Presence, Tool};
 use brigade_core::Timestamp;
+use brigade_core::{Exit, Report, SchemaId};
 use serde::{Deserialize, Serialize};
 
-use super::{InstallRow, Report, SchemaId, StateReason};
-use brigade_core::Exit;
+use super::{InstallRow, StateReason};
 
 /// The version of a tool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

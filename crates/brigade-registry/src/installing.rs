@@ -3,26 +3,19 @@
 //! An installation is a call like any other: planned, queued, approved, verified and run by the same functions. What it
 //! runs is the [script](Tool::installation) that the entry of the tool describes.
 
-use brigade_call::{Blocked, Call, CallStatus, InstallRun, Plan};
+use brigade_call::{Blocked, CALLS, Call, CallStatus, InstallRun, Plan};
 use brigade_catalog::{Presence, Tool, ToolState};
-use brigade_command::Argv;
-use brigade_command::risk;
-use brigade_core::NextStep;
+use brigade_command::{Argv, risk};
+use brigade_core::{NextStep, Report as _};
 use brigade_exec::Finished;
-use brigade_facts::FactReader;
-use brigade_policy::{Blocker, BlockerDetail, CallKind};
+use brigade_facts::{Config, FactReader};
+use brigade_policy::{Blocker, BlockerDetail, CallKind, Failure};
 use brigade_queue::OnDuplicate;
+use brigade_upkeep::{Seams, gather, load};
 
-use crate::calls::{self, Calls};
-use crate::catalog::enabled;
 use crate::checking::observed_presences;
-use crate::error::Error;
 use crate::finding::presences;
-use crate::report::{BlockedInstall, InstallReport, QueuedInstall, Report as _, SkippedInstall};
-use crate::room::Room;
-use brigade_facts::Config;
-use brigade_upkeep::gather;
-use brigade_upkeep::load;
+use crate::report::{BlockedInstall, InstallReport, QueuedInstall, SkippedInstall};
 
 /// Options of an installation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,78 +46,75 @@ enum Row {
     Planned { program: String, plan: Box<Plan> },
 }
 
-impl Calls {
-    /// Queues the installations of tools. Runs nothing: neither a check nor a command.
-    ///
-    /// # Errors
-    /// Fails if a named tool does not exist, and on file errors. Then nothing is queued.
-    pub fn install(&self, request: &InstallRequest) -> Result<InstallReport, Error> {
-        let room = &*self.room;
-        let config = gather::config(room)?;
-        let mut rows = Vec::new();
-        match &request.tools {
-            WhatToInstall::Named(ids) => {
-                let tools = load::any_tools(&config.catalog, ids)?;
-                let states = presences(room, &config, &tools)?;
-                for (tool, presence) in tools.into_iter().zip(states) {
-                    rows.push(match presence.state {
-                        ToolState::Available => skipped(tool, presence.state),
-                        _ => plan_row(room, &config, tool, request)?,
-                    });
-                }
-            }
-            WhatToInstall::AllMissing => {
-                config.catalog.readable()?;
-                let tools = enabled(&config.catalog);
-                let states = presences(room, &config, &tools)?;
-                let missing = tools.into_iter().zip(states);
-                for (tool, _) in missing.filter(|(_, presence)| presence.state == ToolState::Missing) {
-                    rows.push(plan_row(room, &config, tool, request)?);
-                }
+/// Queues the installations of tools. Runs nothing: neither a check nor a command.
+///
+/// # Errors
+/// Fails if a named tool does not exist, and on file errors. Then nothing is queued.
+pub fn install(seams: &Seams, request: &InstallRequest) -> Result<InstallReport, Failure> {
+    let config = gather::config(seams)?;
+    let mut rows = Vec::new();
+    match &request.tools {
+        WhatToInstall::Named(ids) => {
+            let tools = load::any_tools(&config.catalog, ids)?;
+            let states = presences(seams, &config, &tools)?;
+            for (tool, presence) in tools.into_iter().zip(states) {
+                rows.push(match presence.state {
+                    ToolState::Available => skipped(tool, presence.state),
+                    _ => plan_row(seams, &config, tool, request)?,
+                });
             }
         }
-        room.digests.keep(&*room.fs);
-        let plans: Vec<&Plan> = rows.iter().filter_map(Row::plan).collect();
-        let stored = if request.dry_run { Vec::new() } else { store(room, &plans)? };
-        let mut stored = stored.into_iter();
-        let mut report = InstallReport {
-            schema: InstallReport::SCHEMA,
-            target: room.target(),
-            calls_path: calls::calls_path(room),
-            dry_run: request.dry_run,
-            queued: Vec::new(),
-            skipped: Vec::new(),
-            blocked: Vec::new(),
-            queued_count: 0,
-            skipped_count: 0,
-            blocked_count: 0,
-            next: None,
-        };
-        for row in rows {
-            match row {
-                Row::Skipped(row) => report.skipped.push(row),
-                Row::Blocked(row) => report.blocked.push(row),
-                Row::Planned { program, plan } => {
-                    let (call, created) = stored.next().unzip();
-                    if report.next.is_none() && plan.blockers().is_empty() {
-                        report.next = call.as_ref().and_then(next_of);
-                    }
-                    report.queued.push(QueuedInstall {
-                        tool_id: plan.tool_id().to_owned(),
-                        status: call.as_ref().map_or("would-queue", |call| call.status.as_str()).to_owned(),
-                        call_id: call.map(|call| call.id.to_string()),
-                        command: plan.command().map(str::to_owned),
-                        program,
-                        created: created.unwrap_or_default(),
-                    });
-                }
+        WhatToInstall::AllMissing => {
+            config.catalog.readable()?;
+            let tools = load::enabled(&config.catalog);
+            let states = presences(seams, &config, &tools)?;
+            let missing = tools.into_iter().zip(states);
+            for (tool, _) in missing.filter(|(_, presence)| presence.state == ToolState::Missing) {
+                rows.push(plan_row(seams, &config, tool, request)?);
             }
         }
-        report.queued_count = report.queued.len();
-        report.skipped_count = report.skipped.len();
-        report.blocked_count = report.blocked.len();
-        Ok(report)
     }
+    seams.digests.keep(&*seams.fs);
+    let plans: Vec<&Plan> = rows.iter().filter_map(Row::plan).collect();
+    let stored = if request.dry_run { Vec::new() } else { store(seams, &plans)? };
+    let mut stored = stored.into_iter();
+    let mut report = InstallReport {
+        schema: InstallReport::SCHEMA,
+        target: seams.target(),
+        calls_path: seams.absolute(CALLS),
+        dry_run: request.dry_run,
+        queued: Vec::new(),
+        skipped: Vec::new(),
+        blocked: Vec::new(),
+        queued_count: 0,
+        skipped_count: 0,
+        blocked_count: 0,
+        next: None,
+    };
+    for row in rows {
+        match row {
+            Row::Skipped(row) => report.skipped.push(row),
+            Row::Blocked(row) => report.blocked.push(row),
+            Row::Planned { program, plan } => {
+                let (call, created) = stored.next().unzip();
+                if report.next.is_none() && plan.blockers().is_empty() {
+                    report.next = call.as_ref().and_then(next_of);
+                }
+                report.queued.push(QueuedInstall {
+                    tool_id: plan.tool_id().to_owned(),
+                    status: call.as_ref().map_or("would-queue", |call| call.status.as_str()).to_owned(),
+                    call_id: call.map(|call| call.id.to_string()),
+                    command: plan.command().map(str::to_owned),
+                    program,
+                    created: created.unwrap_or_default(),
+                });
+            }
+        }
+    }
+    report.queued_count = report.queued.len();
+    report.skipped_count = report.skipped.len();
+    report.blocked_count = report.blocked.len();
+    Ok(report)
 }
 
 /// Returns the next step with a stored call.
@@ -137,12 +127,12 @@ fn next_of(call: &Call) -> Option<NextStep> {
 }
 
 /// Stores the calls of plans with one durable write. Returns each call, and whether it is new.
-fn store(room: &Room, plans: &[&Plan]) -> Result<Vec<(Call, bool)>, Error> {
+fn store(seams: &Seams, plans: &[&Plan]) -> Result<Vec<(Call, bool)>, Failure> {
     if plans.is_empty() {
         return Ok(Vec::new());
     }
-    let now = room.now();
-    let queue = room.queue();
+    let now = seams.now();
+    let queue = seams.queue();
     let mut locked = queue.lock(now)?;
     let stored = locked.enqueue_all(plans.len(), OnDuplicate::Skip, &mut |index, is_taken| {
         plans[index].to_call(now, None, is_taken)
@@ -155,19 +145,19 @@ fn store(room: &Room, plans: &[&Plan]) -> Result<Vec<(Call, bool)>, Error> {
 }
 
 /// Plans the installation of a tool.
-fn plan_row(room: &Room, config: &Config, tool: &Tool, request: &InstallRequest) -> Result<Row, Error> {
-    let command = match choose(room, config, tool, request.with.as_deref()) {
+fn plan_row(seams: &Seams, config: &Config, tool: &Tool, request: &InstallRequest) -> Result<Row, Failure> {
+    let command = match choose(seams, config, tool, request.with.as_deref()) {
         Ok(command) => command,
-        Err(blocker) => return Ok(blocked(room, tool, &blocker.code.clone(), vec![*blocker])),
+        Err(blocker) => return Ok(blocked(seams, tool, &blocker.code.clone(), vec![*blocker])),
     };
-    let planned = gather::plan_installation(room, config, tool, command, room.env.caller.clone())?;
+    let planned = gather::plan_installation(seams, config, tool, command, seams.caller.clone())?;
     let plan = planned.plan;
     if let Some(why) = plan.not_to_be_queued(request.blocked) {
         let mut reasons = plan.blockers().to_vec();
         if reasons.is_empty() {
             reasons.push(Blocker::new("blocked", why));
         }
-        return Ok(blocked(room, tool, "blocked", reasons));
+        return Ok(blocked(seams, tool, "blocked", reasons));
     }
     let program = Argv::parse(command).map_or_else(|_| String::new(), |argv| argv.program().to_owned());
     Ok(Row::Planned { program, plan: Box::new(plan) })
@@ -175,7 +165,7 @@ fn plan_row(room: &Room, config: &Config, tool: &Tool, request: &InstallRequest)
 
 /// Chooses the command: the first whose program is on `PATH`, or the one of the program that was asked for.
 fn choose<'t>(
-    room: &Room,
+    seams: &Seams,
     config: &Config,
     tool: &'t Tool,
     with: Option<&str>,
@@ -192,7 +182,7 @@ fn choose<'t>(
             None => Box::new(blocker.hint("write it as `command` in [tool.install] of the entry")),
         });
     };
-    let facts = FactReader::new(room.host(), config);
+    let facts = FactReader::new(seams.host(), config);
     let reader = facts.reader(tool);
     let is_meant =
         |argv: &Argv| with.is_none_or(|with| named(argv.program()) == with || argv.program() == with);
@@ -200,7 +190,7 @@ fn choose<'t>(
     for line in install.command.iter().filter(|line| !line.is_empty()) {
         match Argv::parse(line) {
             Ok(argv) if !is_meant(&argv) => {}
-            Ok(argv) if reader.finds_program(&argv, room.fs.root()) => return Ok(line),
+            Ok(argv) if reader.finds_program(&argv, seams.fs.root()) => return Ok(line),
             // The plan says what is wrong with such a command.
             Ok(argv) if risk::judge(&argv).is_empty() => {}
             Ok(_) | Err(_) => refused = refused.or(Some(line.as_str())),
@@ -235,8 +225,8 @@ fn skipped(tool: &Tool, state: ToolState) -> Row {
     Row::Skipped(SkippedInstall { tool_id: tool.id.to_string(), reason: state.as_str().to_owned() })
 }
 
-fn blocked(room: &Room, tool: &Tool, reason: &str, mut blockers: Vec<Blocker>) -> Row {
-    blockers.iter_mut().for_each(|blocker| blocker.spell(&room.speller()));
+fn blocked(seams: &Seams, tool: &Tool, reason: &str, mut blockers: Vec<Blocker>) -> Row {
+    blockers.iter_mut().for_each(|blocker| blocker.spell(&seams.speller()));
     Row::Blocked(BlockedInstall {
         tool_id: tool.id.to_string(),
         reason: reason.to_owned(),
@@ -255,26 +245,26 @@ impl Row {
 }
 
 /// An installation that is about to run.
-pub(crate) struct Installing {
+pub struct Installing {
     tool_id: String,
     before: ToolState,
 }
 
 impl Installing {
     /// Looks at the tool of an installation before it runs. `None` for other calls.
-    pub(crate) fn begin(room: &Room, config: &Config, call: &Call) -> Option<Installing> {
+    pub fn begin(seams: &Seams, config: &Config, call: &Call) -> Option<Installing> {
         if call.kind() != CallKind::Install {
             return None;
         }
         let tool = config.catalog.tool(&call.tool_id)?;
-        let before = look(room, config, tool).state;
+        let before = look(seams, config, tool).state;
         Some(Installing { tool_id: call.tool_id.clone(), before })
     }
 
     /// Looks again after the run. A run that succeeded while the tool is still missing has failed.
-    pub(crate) fn judge(self, room: &Room, config: &Config, finished: Finished) -> Finished {
+    pub fn judge(self, seams: &Seams, config: &Config, finished: Finished) -> Finished {
         let Some(tool) = config.catalog.tool(&self.tool_id) else { return finished };
-        let seen = look_again(room, config, tool);
+        let seen = look_again(seams, config, tool);
         let mut finished = finished;
         let mut install = InstallRun {
             before: Some(self.before.as_str().to_owned()),
@@ -298,14 +288,14 @@ impl Installing {
 }
 
 /// Looks at one tool. Without the runtimes, nothing is known of a tool that depends on one.
-fn look(room: &Room, config: &Config, tool: &Tool) -> Presence {
-    let seen = presences(room, config, &[tool]).ok().and_then(|mut seen| seen.pop());
+fn look(seams: &Seams, config: &Config, tool: &Tool) -> Presence {
+    let seen = presences(seams, config, &[tool]).ok().and_then(|mut seen| seen.pop());
     seen.unwrap_or_else(Presence::unknown)
 }
 
 /// Looks at one tool, and starts what tells more: what was told before the run need not hold after it.
-fn look_again(room: &Room, config: &Config, tool: &Tool) -> Presence {
-    let seen = observed_presences(room, config, &[tool], &mut Vec::new());
+fn look_again(seams: &Seams, config: &Config, tool: &Tool) -> Presence {
+    let seen = observed_presences(seams, config, &[tool], &mut Vec::new());
     seen.ok().and_then(|mut seen| seen.pop()).unwrap_or_else(Presence::unknown)
 }
 

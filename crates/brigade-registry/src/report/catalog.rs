@@ -1,19 +1,20 @@
 //! Documents about the catalog.
 
+use brigade_core::json::Rows;
 use brigade_core::json::sorted;
+use brigade_core::{Exit, Report, SchemaId, Unfilled};
 use brigade_core::{Json, NextStep, Timestamp};
 use brigade_discovery::DiscoveredEntry;
-pub use brigade_facts::{
-    ArgumentDescription, Contract, ContractHealth, DescribedTool, McpSummary, Origin, ToolLine, ToolSummary,
-};
+use brigade_doctor::IssueReport;
+use brigade_facts::{ArgumentDescription, ContractHealth, DescribedTool, ToolLine, ToolSummary};
+use brigade_mcp::LiveReport;
 use brigade_policy::{Diagnosis, ErrorLine};
-pub use brigade_upkeep::{
+use brigade_upkeep::{
     CallSection, CheckpointSection, ParitySection, PolicySection, RunSection, RuntimeSection,
 };
 use serde::{Deserialize, Serialize};
 
-use super::{IssueReport, LiveReport, Report, Rows, SchemaId, ShownTool, Unfilled};
-use brigade_core::Exit;
+use super::ShownTool;
 
 /// `tools list` and `tools doctor`: the catalog, its health, and counts of calls, runs, checkpoints and runtimes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -152,7 +153,7 @@ pub struct ShowReport {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// Why no tool was found, with suggestions.
-    pub(crate) error: Unfilled<Option<String>>,
+    pub error: Unfilled<Option<String>>,
 }
 
 impl Report for ShowReport {
@@ -187,7 +188,7 @@ pub struct DescribeReport {
     /// Number of entries.
     pub issue_count: usize,
     /// Why no tool was found, with suggestions.
-    pub(crate) error: Unfilled<Option<String>>,
+    pub error: Unfilled<Option<String>>,
     /// The current answer of the tool's server, if it was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub live: Option<LiveReport>,

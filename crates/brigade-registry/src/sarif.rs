@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
+use brigade_core::ErrorKind;
 use brigade_core::json::to_json;
 use brigade_doctor::SarifLog;
+use brigade_facts::CATALOG;
 use brigade_fs::{DiskFs, FileMode, Fs as _, RelPath};
+use brigade_policy::Failure;
 
-use crate::error::{Error, ErrorKind};
 use crate::report::CatalogReport;
-use crate::room::CATALOG;
 
 impl CatalogReport {
     /// Returns the issues as the log of one run.
@@ -20,9 +21,9 @@ impl CatalogReport {
     ///
     /// # Errors
     /// Returns [`ErrorKind::Usage`] if the path is not a file in a directory, and file errors.
-    pub fn write_sarif(&self, file: &Path) -> Result<(), Error> {
+    pub fn write_sarif(&self, file: &Path) -> Result<(), Failure> {
         let unusable =
-            |why: String| Error::new(ErrorKind::Usage, format!("the SARIF file cannot be written: {why}"));
+            |why: String| Failure::new(ErrorKind::Usage, format!("the SARIF file cannot be written: {why}"));
         let name = file.file_name().and_then(|name| name.to_str());
         let name: RelPath = name
             .and_then(|name| name.parse().ok())

@@ -10,17 +10,16 @@ use brigade_exec::{Talk, Told};
 use brigade_facts::{FactReader, KeptCheck, KeptChecks, StartInput};
 use brigade_redact::SecretValue;
 
-use crate::error::Error;
-use crate::room::Room;
 use brigade_facts::Config;
-use brigade_upkeep::gather;
+use brigade_policy::Failure;
+use brigade_upkeep::{Seams, gather};
 
 /// The longest time of one command. The policy can lower it.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Observes tools, each command once.
 pub(crate) struct Observing<'a> {
-    room: &'a Room,
+    seams: &'a Seams,
     facts: FactReader<'a, 'a>,
     secrets: Vec<SecretValue>,
     catalog: &'a brigade_catalog::Catalog,
@@ -40,13 +39,13 @@ struct Answer {
 
 impl<'a> Observing<'a> {
     /// Starts nothing yet.
-    pub(crate) fn new(room: &'a Room, config: &'a Config) -> Observing<'a> {
+    pub(crate) fn new(seams: &'a Seams, config: &'a Config) -> Observing<'a> {
         Observing {
-            room,
-            facts: FactReader::new(room.host(), config),
-            secrets: gather::bound_secrets(room, &config.policy),
+            seams,
+            facts: FactReader::new(seams.host(), config),
+            secrets: gather::bound_secrets(seams, &config.policy),
             catalog: &config.catalog,
-            kept: KeptChecks::read(&*room.fs),
+            kept: KeptChecks::read(&*seams.fs),
             told: HashMap::new(),
         }
     }
@@ -60,7 +59,7 @@ impl<'a> Observing<'a> {
     ///
     /// # Errors
     /// When the disk fails. What a command tells, and why it is not started, is no error.
-    pub(crate) fn of(&mut self, tool: &Tool) -> Result<Observed, Error> {
+    pub(crate) fn of(&mut self, tool: &Tool) -> Result<Observed, Failure> {
         let mut observed = Observed::default();
         if let Some(command) = tool.check_to_run() {
             let answer = self.ask(tool, command)?;
@@ -80,7 +79,7 @@ impl<'a> Observing<'a> {
         Ok(observed)
     }
 
-    fn ask(&mut self, tool: &Tool, command: &str) -> Result<Answer, Error> {
+    fn ask(&mut self, tool: &Tool, command: &str) -> Result<Answer, Failure> {
         // Looked at before the command starts, like the files that it is started from.
         let program = self.facts.program_of(tool);
         let answer = match self.told.get(command) {
@@ -97,8 +96,8 @@ impl<'a> Observing<'a> {
         Ok(answer)
     }
 
-    fn start(&mut self, tool: &Tool, command: &str) -> Result<Answer, Error> {
-        let at = self.room.now();
+    fn start(&mut self, tool: &Tool, command: &str) -> Result<Answer, Failure> {
+        let at = self.seams.now();
         let nothing = |problem: String| Answer { at, succeeded: None, version: None, problem: Some(problem) };
         let look = tool.look_with(command);
         let StartInput { facts, program } = self.facts.check(tool, &look)?;
@@ -111,15 +110,15 @@ impl<'a> Observing<'a> {
         };
         let program = program.expect("a verified start has its program open");
         // Looked at before it starts, so that no change in the meantime goes unseen.
-        let files = KeptCheck::before(&*self.room.fs, &start, at);
+        let files = KeptCheck::before(&*self.seams.fs, &start, at);
         let told = brigade_exec::check(&Talk {
             start: &start,
             program: &program,
-            workspace: self.room.fs.root(),
-            environment: &self.room.env.environment,
+            workspace: self.seams.fs.root(),
+            environment: &self.seams.environment,
             secrets: &self.secrets,
             timeout: PATIENCE,
-            cancel: self.room.env.cancel.clone(),
+            cancel: self.seams.cancel.clone(),
         });
         let Told { exit, problem, stdout, stderr } = told;
         let Some(exit) = exit else { return Ok(nothing(problem.unwrap_or_default())) };
@@ -136,10 +135,10 @@ impl<'a> Observing<'a> {
     ///
     /// # Errors
     /// When the disk fails. What was kept before stays.
-    pub(crate) fn keep(self) -> Result<(), Error> {
+    pub(crate) fn keep(self) -> Result<(), Failure> {
         if self.told.is_empty() {
             return Ok(());
         }
-        Ok(self.kept.write(&*self.room.fs, self.catalog)?)
+        Ok(self.kept.write(&*self.seams.fs, self.catalog)?)
     }
 }

@@ -7,23 +7,17 @@ use brigade_catalog::{
     Catalog, Family, FindQuery, HarnessTools, Level, Presence, Runtimes, SearchText, Tool, ToolSource,
     ToolState, candidates, gaps, label_key, rank,
 };
-use brigade_core::{ConfigIssue, Severity, Timestamp};
+use brigade_core::{ConfigIssue, ErrorKind, Report as _, Severity, Timestamp, Unfilled};
 use brigade_discovery::DiscoveredEntry;
-use brigade_facts::{Depth, FactReader, PresenceReader};
-use brigade_policy::{CallFacts, decide};
-use brigade_upkeep::{Memory, remembered};
+use brigade_facts::{CATALOG, Config, Depth, FactReader, PresenceReader};
+use brigade_policy::{CallFacts, Failure, decide};
+use brigade_upkeep::{Memory, Seams, gather, load, remembered};
 
-use crate::catalog::{Tools, summary_of};
-use crate::error::{Error, ErrorKind};
-use crate::refusal::Refusal;
+use crate::catalog::summary_of;
 use crate::report::{
-    FindMatch, FindReport, Report as _, SearchMatch, SearchReport, ShadowedRow, ShowReport, ShownTool,
-    StateReason, StatsReport, Suggestion, ToolStats, Unfilled,
+    FindMatch, FindReport, SearchMatch, SearchReport, ShadowedRow, ShowReport, ShownTool, StateReason,
+    StatsReport, Suggestion, ToolStats,
 };
-use crate::room::{CATALOG, Room};
-use brigade_facts::Config;
-use brigade_upkeep::gather;
-use brigade_upkeep::load;
 
 /// Which tools to list. An empty filter lists all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -66,183 +60,180 @@ impl ListFilter {
     }
 
     /// Returns the positions of the enabled tools that fit.
-    pub(crate) fn places(&self, room: &Room, config: &Config) -> Result<Vec<usize>, Error> {
+    ///
+    /// # Errors
+    /// Returns file errors.
+    pub fn places(&self, seams: &Seams, config: &Config) -> Result<Vec<usize>, Failure> {
         let tools = config.catalog.tools();
         let mut places: Vec<usize> =
             (0..tools.len()).filter(|place| tools[*place].enabled && self.takes(&tools[*place])).collect();
         if self.available && !places.is_empty() {
             let found: Vec<&Tool> = places.iter().map(|place| &tools[*place]).collect();
-            let mut states = presences(room, config, &found)?.into_iter().map(|presence| presence.state);
+            let mut states = presences(seams, config, &found)?.into_iter().map(|presence| presence.state);
             places.retain(|_| states.next() == Some(ToolState::Available));
         }
         Ok(places)
     }
 }
 
-impl Tools {
-    /// Shows one tool, its projections, and whether it is there. The tool may be disabled.
-    ///
-    /// # Errors
-    /// Returns [`Refusal::Tool`] if no tool has this id, and file errors.
-    pub fn show(&self, id: &str) -> Result<ShowReport, Error> {
-        let config = gather::config(&self.room)?;
-        let tool = load::any_tool(&config.catalog, id);
-        let tool = tool.map_err(|error| Error::from(error).refusing(&self.room, Refusal::Tool))?;
-        let facts = FactReader::new(self.room.host(), &config);
-        let summary = summary_of(&self.room, &facts.read(tool, Depth::Summary));
-        let runtimes = runtimes_for(&self.room, &[tool])?;
-        let presence = PresenceReader::new(&facts, &runtimes).of(tool);
-        Ok(ShowReport {
-            schema: ShowReport::SCHEMA,
-            target: self.room.target(),
-            config_path: self.room.absolute(CATALOG),
-            tool: ShownTool::of(
-                tool,
-                summary,
-                &presence,
-                suggested_capabilities(&config.catalog, tool),
-                shadowed(&config.catalog, tool),
-            ),
-            notes: notes(&config.catalog),
-            error: Unfilled::default(),
-        })
-    }
+/// Shows one tool, its projections, and whether it is there. The tool may be disabled.
+///
+/// # Errors
+/// Returns [`ErrorKind::NotFound`] if no tool has this id, and file errors.
+pub fn show(seams: &Seams, id: &str) -> Result<ShowReport, Failure> {
+    let config = gather::config(seams)?;
+    let tool = load::any_tool(&config.catalog, id)?;
+    let facts = FactReader::new(seams.host(), &config);
+    let summary = summary_of(seams, &facts.read(tool, Depth::Summary));
+    let runtimes = runtimes_for(seams, &[tool])?;
+    let presence = PresenceReader::new(&facts, &runtimes).of(tool);
+    Ok(ShowReport {
+        schema: ShowReport::SCHEMA,
+        target: seams.target(),
+        config_path: seams.absolute(CATALOG),
+        tool: ShownTool::of(
+            tool,
+            summary,
+            &presence,
+            suggested_capabilities(&config.catalog, tool),
+            shadowed(&config.catalog, tool),
+        ),
+        notes: notes(&config.catalog),
+        error: Unfilled::default(),
+    })
+}
 
-    /// Finds enabled tools by a text: in id, name, family, description, aliases, categories and capabilities. Words may
-    /// stand apart and in any order.
-    ///
-    /// # Errors
-    /// Returns file errors.
-    pub fn search(&self, query: &str) -> Result<SearchReport, Error> {
-        let config = gather::config(&self.room)?;
-        let mut found = config.catalog.search(query);
-        found.retain(|found| found.tool.enabled);
-        let tools: Vec<&Tool> = found.iter().map(|found| found.tool).collect();
-        let matches: Vec<SearchMatch> = FactReader::new(self.room.host(), &config)
-            .read_all(&tools)
-            .iter()
-            .zip(&found)
-            .map(|(read, found)| SearchMatch::of(summary_of(&self.room, read), found.kind, found.score))
-            .collect();
-        let text = SearchText::new(query);
-        let (suggestions, discovered_at) = suggestions(&self.room, |entry| {
-            let names = [entry.id.as_str(), entry.name.as_str()];
-            text.compare(names, entry.description.as_deref()).is_some()
-        });
-        Ok(SearchReport {
-            schema: SearchReport::SCHEMA,
-            target: self.room.target(),
-            query: query.to_owned(),
-            match_count: matches.len(),
-            matches,
-            suggestion_count: suggestions.len(),
-            suggestions,
-            discovered_at,
-            notes: notes(&config.catalog),
-        })
-    }
+/// Finds enabled tools by a text: in id, name, family, description, aliases, categories and capabilities. Words may
+/// stand apart and in any order.
+///
+/// # Errors
+/// Returns file errors.
+pub fn search(seams: &Seams, query: &str) -> Result<SearchReport, Failure> {
+    let config = gather::config(seams)?;
+    let mut found = config.catalog.search(query);
+    found.retain(|found| found.tool.enabled);
+    let tools: Vec<&Tool> = found.iter().map(|found| found.tool).collect();
+    let matches: Vec<SearchMatch> = FactReader::new(seams.host(), &config)
+        .read_all(&tools)
+        .iter()
+        .zip(&found)
+        .map(|(read, found)| SearchMatch::of(summary_of(seams, read), found.kind, found.score))
+        .collect();
+    let text = SearchText::new(query);
+    let (suggestions, discovered_at) = suggestions(seams, |entry| {
+        let names = [entry.id.as_str(), entry.name.as_str()];
+        text.compare(names, entry.description.as_deref()).is_some()
+    });
+    Ok(SearchReport {
+        schema: SearchReport::SCHEMA,
+        target: seams.target(),
+        query: query.to_owned(),
+        match_count: matches.len(),
+        matches,
+        suggestion_count: suggestions.len(),
+        suggestions,
+        discovered_at,
+        notes: notes(&config.catalog),
+    })
+}
 
-    /// Finds enabled tools by what they are good for, and says which of them can be called, and why not. Starts
-    /// nothing.
-    ///
-    /// # Errors
-    /// Returns [`ErrorKind::Usage`] if the query asks for no capability, category or source, and file errors.
-    pub fn find(&self, query: &FindQuery) -> Result<FindReport, Error> {
-        if query.capabilities.is_empty() && query.categories.is_empty() && query.sources.is_empty() {
-            let error = Error::new(ErrorKind::Usage, "nothing to look for is given");
-            return Err(error.hint("give a capability, a category or a source"));
-        }
-        let room = &*self.room;
-        let config = gather::config(room)?;
-        let tools = config.catalog.tools();
-        let harness_tools =
-            if config.catalog.offers_harness_tools() { HarnessTools::Offered } else { HarnessTools::LeftOut };
-        let fitting = candidates(tools, query, harness_tools);
-        let of_candidates: Vec<&Tool> = fitting.iter().map(|candidate| candidate.tool).collect();
-        let states = presences(room, &config, &of_candidates)?;
-        let found = rank(fitting.into_iter().zip(states).collect(), query);
-        let matches: Vec<FindMatch> = found
-            .into_iter()
-            .map(|(candidate, presence)| {
-                let refusals = refusals(room, &config, candidate.tool);
-                FindMatch::of(candidate, &presence, refusals)
-            })
-            .collect();
-        let asked = query.capabilities.iter().chain(&query.categories);
-        let asked: Vec<SearchText> = asked.map(|label| SearchText::new(label)).collect();
-        let (suggestions, discovered_at) = suggestions(room, |entry| {
-            let fits = |text: &SearchText| {
-                text.compare([entry.name.as_str()], entry.description.as_deref()).is_some()
-            };
-            let is_of_source = query.sources.is_empty()
-                || query.sources.iter().any(|source| source.as_str() == entry.source);
-            let is_offered = harness_tools == HarnessTools::Offered || entry.source != "harness";
-            is_of_source && is_offered && (asked.is_empty() || asked.iter().any(fits))
-        });
-        Ok(FindReport {
-            schema: FindReport::SCHEMA,
-            target: room.target(),
-            query: query.into(),
-            match_count: matches.len(),
-            matches,
-            suggestion_count: suggestions.len(),
-            suggestions,
-            discovered_at,
-            gaps: gaps(tools, query),
-            notes: notes(&config.catalog),
-        })
+/// Finds enabled tools by what they are good for, and says which of them can be called, and why not. Starts
+/// nothing.
+///
+/// # Errors
+/// Returns [`ErrorKind::Usage`] if the query asks for no capability, category or source, and file errors.
+pub fn find(seams: &Seams, query: &FindQuery) -> Result<FindReport, Failure> {
+    if query.capabilities.is_empty() && query.categories.is_empty() && query.sources.is_empty() {
+        let error = Failure::new(ErrorKind::Usage, "nothing to look for is given");
+        return Err(error.hint("give a capability, a category or a source"));
     }
+    let config = gather::config(seams)?;
+    let tools = config.catalog.tools();
+    let harness_tools =
+        if config.catalog.offers_harness_tools() { HarnessTools::Offered } else { HarnessTools::LeftOut };
+    let fitting = candidates(tools, query, harness_tools);
+    let of_candidates: Vec<&Tool> = fitting.iter().map(|candidate| candidate.tool).collect();
+    let states = presences(seams, &config, &of_candidates)?;
+    let found = rank(fitting.into_iter().zip(states).collect(), query);
+    let matches: Vec<FindMatch> = found
+        .into_iter()
+        .map(|(candidate, presence)| {
+            let refusals = refusals(seams, &config, candidate.tool);
+            FindMatch::of(candidate, &presence, refusals)
+        })
+        .collect();
+    let asked = query.capabilities.iter().chain(&query.categories);
+    let asked: Vec<SearchText> = asked.map(|label| SearchText::new(label)).collect();
+    let (suggestions, discovered_at) = suggestions(seams, |entry| {
+        let fits =
+            |text: &SearchText| text.compare([entry.name.as_str()], entry.description.as_deref()).is_some();
+        let is_of_source =
+            query.sources.is_empty() || query.sources.iter().any(|source| source.as_str() == entry.source);
+        let is_offered = harness_tools == HarnessTools::Offered || entry.source != "harness";
+        is_of_source && is_offered && (asked.is_empty() || asked.iter().any(fits))
+    });
+    Ok(FindReport {
+        schema: FindReport::SCHEMA,
+        target: seams.target(),
+        query: query.into(),
+        match_count: matches.len(),
+        matches,
+        suggestion_count: suggestions.len(),
+        suggestions,
+        discovered_at,
+        gaps: gaps(tools, query),
+        notes: notes(&config.catalog),
+    })
+}
 
-    /// Counts the runs of each tool, or of one, from the receipts.
-    ///
-    /// # Errors
-    /// Returns [`ErrorKind::NotFound`] if no tool has this id and no receipt names it, and file errors.
-    pub fn stats(&self, id: Option<&str>) -> Result<StatsReport, Error> {
-        let room = &*self.room;
-        let catalog = load::catalog(room)?;
-        let runs = room.queue().read()?.receipts(usize::MAX)?;
-        let mut by_tool: BTreeMap<&str, Vec<&Receipt>> = BTreeMap::new();
-        // An installation is no use of the tool.
-        for stored in runs.receipts.iter().filter(|stored| !stored.receipt.is_installation()) {
-            by_tool.entry(stored.receipt.tool_id()).or_default().push(&stored.receipt);
-        }
-        let known = id.and_then(|id| load::any_tool(&catalog, id).ok());
-        let tools: Vec<ToolStats> = match id {
-            None => by_tool.iter().map(|(id, receipts)| stats_of(id, receipts, catalog.tool(id))).collect(),
-            Some(id) => {
-                // Receipts of a tool that is gone stay.
-                let id = known.map_or(id.trim(), |tool| tool.id.as_str());
-                match by_tool.get(id) {
-                    Some(receipts) => vec![stats_of(id, receipts, known)],
-                    None => vec![stats_of(load::any_tool(&catalog, id)?.id.as_str(), &[], known)],
-                }
+/// Counts the runs of each tool, or of one, from the receipts.
+///
+/// # Errors
+/// Returns [`ErrorKind::NotFound`] if no tool has this id and no receipt names it, and file errors.
+pub fn stats(seams: &Seams, id: Option<&str>) -> Result<StatsReport, Failure> {
+    let catalog = load::catalog(seams)?;
+    let runs = seams.queue().read()?.receipts(usize::MAX)?;
+    let mut by_tool: BTreeMap<&str, Vec<&Receipt>> = BTreeMap::new();
+    // An installation is no use of the tool.
+    for stored in runs.receipts.iter().filter(|stored| !stored.receipt.is_installation()) {
+        by_tool.entry(stored.receipt.tool_id()).or_default().push(&stored.receipt);
+    }
+    let known = id.and_then(|id| load::any_tool(&catalog, id).ok());
+    let tools: Vec<ToolStats> = match id {
+        None => by_tool.iter().map(|(id, receipts)| stats_of(id, receipts, catalog.tool(id))).collect(),
+        Some(id) => {
+            // Receipts of a tool that is gone stay.
+            let id = known.map_or(id.trim(), |tool| tool.id.as_str());
+            match by_tool.get(id) {
+                Some(receipts) => vec![stats_of(id, receipts, known)],
+                None => vec![stats_of(load::any_tool(&catalog, id)?.id.as_str(), &[], known)],
             }
-        };
-        Ok(StatsReport {
-            schema: StatsReport::SCHEMA,
-            target: room.target(),
-            tool_count: tools.len(),
-            tools,
-            unreadable_count: runs.errors.len(),
-        })
-    }
+        }
+    };
+    Ok(StatsReport {
+        schema: StatsReport::SCHEMA,
+        target: seams.target(),
+        tool_count: tools.len(),
+        tools,
+        unreadable_count: runs.errors.len(),
+    })
 }
 
 /// Looks whether tools are there.
-pub(crate) fn presences(room: &Room, config: &Config, tools: &[&Tool]) -> Result<Vec<Presence>, Error> {
-    let runtimes = runtimes_for(room, tools)?;
-    let facts = FactReader::new(room.host(), config);
+pub fn presences(seams: &Seams, config: &Config, tools: &[&Tool]) -> Result<Vec<Presence>, Failure> {
+    let runtimes = runtimes_for(seams, tools)?;
+    let facts = FactReader::new(seams.host(), config);
     let reader = PresenceReader::new(&facts, &runtimes);
     Ok(tools.iter().map(|tool| reader.of(tool)).collect())
 }
 
 /// Returns what was observed of a tool that speaks against calling it: a check that failed, or a version that does not
 /// suit. Starts nothing.
-pub(crate) fn doubts(room: &Room, config: &Config, tool_id: &str) -> Vec<String> {
+pub fn doubts(seams: &Seams, config: &Config, tool_id: &str) -> Vec<String> {
     let Some(tool) = config.catalog.tool(tool_id).filter(|tool| tool.claims_presence()) else {
         return Vec::new();
     };
-    let (facts, runtimes) = (FactReader::new(room.host(), config), Runtimes::default());
+    let (facts, runtimes) = (FactReader::new(seams.host(), config), Runtimes::default());
     let presence = PresenceReader::new(&facts, &runtimes).of(tool);
     let is_observed = |code: &str| matches!(code, "check_failed" | "version_outdated");
     let doubts = presence.reasons.into_iter().filter(|reason| is_observed(reason.code));
@@ -250,13 +241,13 @@ pub(crate) fn doubts(room: &Room, config: &Config, tool_id: &str) -> Vec<String>
 }
 
 /// Reads the runtimes if one of the tools depends on one.
-pub(crate) fn runtimes_for(room: &Room, tools: &[&Tool]) -> Result<Runtimes, Error> {
+pub fn runtimes_for(seams: &Seams, tools: &[&Tool]) -> Result<Runtimes, Failure> {
     let needs_one = tools.iter().any(|tool| tool.source() == Some(ToolSource::Mcp));
-    if needs_one { Ok(load::runtimes(room)?) } else { Ok(Runtimes::default()) }
+    if needs_one { load::runtimes(seams) } else { Ok(Runtimes::default()) }
 }
 
 /// Returns why no call of a tool would run, whatever its arguments.
-fn refusals(room: &Room, config: &Config, tool: &Tool) -> Vec<StateReason> {
+fn refusals(seams: &Seams, config: &Config, tool: &Tool) -> Vec<StateReason> {
     match tool.runs_in() {
         Some(brigade_catalog::RunsIn::Brigade) => {}
         Some(brigade_catalog::RunsIn::Harness) => {
@@ -269,7 +260,7 @@ fn refusals(room: &Room, config: &Config, tool: &Tool) -> Vec<StateReason> {
         let message = format!("{} is of a newer version of Brigade", place.file);
         reasons.push(StateReason::new("catalog_schema_newer", &message));
     }
-    let is_set = |name: &str| room.env.environment.is_set(name);
+    let is_set = |name: &str| seams.environment.is_set(name);
     let decision = decide(&config.policy, &CallFacts::of(tool), &is_set);
     reasons.extend(decision.blockers.iter().map(StateReason::from));
     reasons
@@ -298,23 +289,26 @@ fn shadowed(catalog: &Catalog, tool: &Tool) -> Vec<ShadowedRow> {
 
 /// Returns the discovered entries that a function takes, as they were remembered last, and when that was. A cache that
 /// cannot be read suggests nothing. The entry that `connect` writes is Brigade itself.
-fn suggestions(room: &Room, fits: impl Fn(&DiscoveredEntry) -> bool) -> (Vec<Suggestion>, Option<Timestamp>) {
-    let Ok(Memory::Found(found)) = remembered(&*room.fs) else { return (Vec::new(), None) };
+fn suggestions(
+    seams: &Seams,
+    fits: impl Fn(&DiscoveredEntry) -> bool,
+) -> (Vec<Suggestion>, Option<Timestamp>) {
+    let Ok(Memory::Found(found)) = remembered(&*seams.fs) else { return (Vec::new(), None) };
     let is_own = |entry: &DiscoveredEntry| entry.registered_as.as_deref() == Some("brigade");
     let fitting = found.entries.iter().filter(|entry| !is_own(entry) && fits(entry));
     (fitting.map(Suggestion::of).collect(), Some(found.made_at))
 }
 
 /// Returns every discovered entry, as remembered, and when that was.
-pub(crate) fn discovered(room: &Room) -> Result<(Vec<DiscoveredEntry>, Option<Timestamp>), Error> {
-    Ok(match remembered(&*room.fs)? {
+pub fn discovered(seams: &Seams) -> Result<(Vec<DiscoveredEntry>, Option<Timestamp>), Failure> {
+    Ok(match remembered(&*seams.fs)? {
         Memory::Found(found) => (found.entries, Some(found.made_at)),
         Memory::Nothing | Memory::Unfit(_) => (Vec::new(), None),
     })
 }
 
 /// Returns what is wrong with the catalog as a whole.
-pub(crate) fn notes(catalog: &Catalog) -> Vec<String> {
+pub fn notes(catalog: &Catalog) -> Vec<String> {
     let is_of_file = |issue: &&ConfigIssue| {
         let is_unread = issue.severity == Severity::Error && issue.field.is_none();
         let is_newer = issue.field.as_deref() == Some("schema") && issue.severity == Severity::Warning;

@@ -1,14 +1,12 @@
 //! Documents about finding tools.
 
 use brigade_catalog::{FindQuery, Install, MatchKind, Presence, Tool};
+use brigade_core::{Exit, Report, SchemaId};
 use brigade_core::{Hint, Timestamp};
 use brigade_discovery::DiscoveredEntry;
 use brigade_facts::ToolSummary;
 use brigade_policy::Blocker;
 use serde::{Deserialize, Serialize};
-
-use super::{Report, SchemaId};
-use brigade_core::Exit;
 
 /// Why a tool is in its state, or cannot be called.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -94,7 +92,7 @@ pub struct InstallRow {
 
 impl InstallRow {
     /// Puts together what `[tool.install]` says.
-    pub(super) fn of(install: &Install) -> InstallRow {
+    pub fn of(install: &Install) -> InstallRow {
         InstallRow {
             check: install.check.clone(),
             command: install.command.clone(),

@@ -1,0 +1,193 @@
+//! What the catalog says: its tools, and their contracts.
+
+use std::collections::BTreeMap;
+
+use brigade_catalog::{Catalog, Level, Tool};
+use brigade_core::{NextStep, Place, Report as _, Unfilled};
+use brigade_doctor::{ConfigFile, Issue, PinState, Snapshot, diagnose};
+use brigade_facts::{
+    ArgumentDescription, CATALOG, Config, Contract, ContractHealth, DescribedTool, ToolFacts, ToolLine,
+    ToolReader, ToolSummary, parse_json,
+};
+use brigade_mcp::PinStore;
+use brigade_policy::{ErrorLine, Failure};
+use brigade_upkeep::{Keep, Seams, examine, gather, load, pin_states, shown_issues};
+
+use crate::finding::{ListFilter, discovered, notes};
+use crate::report::{ContractsReport, DescribeReport, ToolLinesReport};
+
+/// Why the contract of a tool cannot be described.
+#[derive(Debug)]
+pub struct NoContract {
+    /// Why.
+    pub failure: Failure,
+    /// Errors in the catalog, if no tool has the id.
+    pub errors: Option<Vec<ErrorLine>>,
+}
+
+impl<E: Into<Failure>> From<E> for NoContract {
+    fn from(failure: E) -> NoContract {
+        NoContract { failure: failure.into(), errors: None }
+    }
+}
+
+/// Lists the enabled tools from the catalog, without reading other files.
+///
+/// # Errors
+/// Returns file errors.
+pub fn lines(seams: &Seams) -> Result<ToolLinesReport, Failure> {
+    Ok(lines_of_all(seams, &load::catalog(seams)?))
+}
+
+/// Lists the enabled tools that fit. Reads other files only to see whether tools are there.
+///
+/// # Errors
+/// Returns file errors.
+pub fn lines_of(seams: &Seams, filter: &ListFilter) -> Result<ToolLinesReport, Failure> {
+    if filter.is_empty() {
+        return lines(seams);
+    }
+    let config = gather::config(seams)?;
+    let places = filter.places(seams, &config)?;
+    let wants_discovered = filter.level == Some(Level::Discovered);
+    let (discovered, discovered_at) = if wants_discovered { Some(discovered(seams)?) } else { None }.unzip();
+    let discovered_at = discovered_at.flatten();
+    let lines = places.into_iter().map(|place| ToolLine::of(&config.catalog.tools()[place])).collect();
+    Ok(ToolLinesReport {
+        tools: lines,
+        next: NextStep::ListTools,
+        discovered,
+        discovered_at,
+        ..lines_of_all(seams, &config.catalog)
+    })
+}
+
+fn lines_of_all(seams: &Seams, catalog: &Catalog) -> ToolLinesReport {
+    ToolLinesReport {
+        schema: ToolLinesReport::SCHEMA,
+        target: seams.target(),
+        config_path: seams.absolute(CATALOG),
+        valid: catalog.is_valid(),
+        errors: load::errors_of(catalog),
+        notes: notes(catalog),
+        discovered: None,
+        discovered_at: None,
+        tools: catalog.tools().iter().filter(|tool| tool.enabled).map(ToolLine::of).collect(),
+        next: {
+            let mut hints = catalog.issues().iter().filter_map(|issue| issue.hint.as_ref());
+            let is_missing = hints.any(|hint| hint.step() == Some(&NextStep::Init));
+            match (catalog.is_valid(), is_missing) {
+                // A catalog that a person left empty: the built-in tools are not proposed.
+                (true, _) => NextStep::Edit(Place::file(CATALOG)),
+                (false, true) => NextStep::Init,
+                (false, false) => NextStep::Diagnose,
+            }
+        },
+    }
+}
+
+/// Describes the contract of a tool. The tool may be disabled, because review comes before enabling.
+///
+/// # Errors
+/// Returns Says which errors the catalog has if no tool has this id. Also returns file errors.
+pub fn describe(seams: &Seams, id: &str) -> Result<DescribeReport, NoContract> {
+    let config = gather::config(seams)?;
+    let errors = load::errors_of(&config.catalog);
+    let tool = load::any_tool(&config.catalog, id).map_err(|error| {
+        let mut errors = errors.clone();
+        let message = error.to_string();
+        let told = error.with_hints(&seams.speller());
+        if errors.iter().all(|known| known.as_str() != message && known.as_str() != told) {
+            errors.push(ErrorLine::new(error.code(), message));
+        }
+        NoContract { failure: error, errors: Some(errors) }
+    })?;
+    let (mut read, issues) = examine_tools(seams, &config, &[tool], Vec::new(), Keep::All);
+    let read = read.remove(0);
+    let reader = ToolReader { host: seams.host(), tool, outside: &[] };
+    let issues = shown_issues(seams, issues.iter().filter(|issue| concerns(issue, tool)));
+    Ok(DescribeReport {
+        schema: DescribeReport::SCHEMA,
+        target: seams.target(),
+        config_path: seams.absolute(CATALOG),
+        valid: config.catalog.is_valid(),
+        errors,
+        arguments: ArgumentDescription::all(&read),
+        tool: DescribedTool::of(&read, |path| seams.absolute(path)),
+        examples: reader
+            .document(tool.examples_path.as_deref())
+            .bytes()
+            .and_then(|bytes| parse_json(bytes).ok())
+            .unwrap_or_default(),
+        issue_count: issues.len(),
+        issues,
+        error: Unfilled::default(),
+        live: None,
+    })
+}
+
+/// Lists the contracts of the enabled tools, and the issues that prevent planning or running calls. Other issues,
+/// such as missing projections, are left to the doctor.
+///
+/// # Errors
+/// Returns file errors.
+pub fn contracts(seams: &Seams) -> Result<ContractsReport, Failure> {
+    let config = gather::config(seams)?;
+    let tools = load::enabled(&config.catalog);
+    let (_, mut issues) = examine_tools(
+        seams,
+        &config,
+        &tools,
+        pin_states(PinStore { fs: &*seams.fs, clock: &*seams.clock }, &config.catalog)?,
+        Keep::Summaries,
+    );
+    issues.retain(|issue| issue.kind.is_of_contract());
+    let mut by_tool: BTreeMap<&str, Vec<&Issue>> = BTreeMap::new();
+    for issue in &issues {
+        if let Some(tool_id) = &issue.tool_id {
+            by_tool.entry(tool_id).or_default().push(issue);
+        }
+    }
+    let health = |tool: &&Tool| {
+        let own = by_tool.get(tool.id.as_str()).cloned().unwrap_or_default();
+        let contract = Contract::of(tool, |path| seams.absolute(path));
+        ContractHealth::of(contract, shown_issues(seams, own))
+    };
+    let contracts: Vec<ContractHealth> = tools.iter().map(health).collect();
+    let errors = load::errors_of(&config.catalog);
+    Ok(ContractsReport {
+        schema: ContractsReport::SCHEMA,
+        target: seams.target(),
+        config_path: seams.absolute(CATALOG),
+        valid: config.catalog.is_valid(),
+        diagnosis: load::diagnosis(seams, &errors),
+        errors,
+        contract_count: contracts.len(),
+        contracts,
+        issue_count: issues.len(),
+        issues: shown_issues(seams, &issues),
+        live: None,
+    })
+}
+
+/// Reads the files of tools and diagnoses them, the catalog and these pins.
+fn examine_tools<'c>(
+    seams: &Seams,
+    config: &'c Config,
+    tools: &[&'c Tool],
+    pins: Vec<PinState>,
+    keep: Keep,
+) -> (Vec<ToolFacts<'c>>, Vec<Issue>) {
+    let examined = examine(seams.host(), config, tools, None, keep);
+    let catalog = Some(ConfigFile::Read(&config.catalog));
+    let tools = Some(examined.issues);
+    (examined.read, diagnose(Snapshot { catalog, tools, pins, ..Snapshot::new(seams.now()) }))
+}
+
+pub(crate) fn summary_of(seams: &Seams, read: &ToolFacts<'_>) -> ToolSummary {
+    ToolSummary::of(read.tool, &read.summary(), |path| seams.absolute(path))
+}
+
+fn concerns(issue: &Issue, tool: &Tool) -> bool {
+    issue.tool_id.as_deref() == Some(tool.id.as_str())
+}

@@ -1,0 +1,135 @@
+//! The catalog with its health.
+
+use brigade_catalog::{Catalog, Level};
+use brigade_core::Report as _;
+use brigade_core::json::Rows;
+use brigade_doctor::{DoctorRequest, Issue, IssueReport, Quieted, quiet};
+use brigade_facts::{CATALOG, SummaryFacts, ToolSummary};
+use brigade_policy::Failure;
+use brigade_runtime::Checks;
+use brigade_upkeep::{
+    Ledger, ParitySection, Parts, Seams, Sections, Survey, closeouts, gather, latest_closeout, load,
+    shown_issues, top_issue_of,
+};
+
+use crate::finding::{ListFilter, discovered};
+use crate::report::CatalogReport;
+
+/// Lists the catalog with its health, and counts of calls, runs, checkpoints and runtimes. Runs no health command, and
+/// checks neither the chain of receipts nor the files of clients; [`diagnosed`] does.
+///
+/// # Errors
+/// Returns file errors.
+pub fn list(seams: &Seams) -> Result<CatalogReport, Failure> {
+    list_of(seams, &ListFilter::default())
+}
+
+/// Lists the tools that fit, and otherwise what [`list`] does.
+///
+/// # Errors
+/// Returns file errors.
+pub fn list_of(seams: &Seams, filter: &ListFilter) -> Result<CatalogReport, Failure> {
+    let parts = Parts { health: Checks::Skip, ledger: Ledger::Trust, clients: false, ..Parts::all() };
+    catalog_report(seams, &parts, &DoctorRequest::default(), filter)
+}
+
+/// Checks everything: catalog, files, projections, runtimes, policy, calls, runs, checkpoints and the state. Runs the
+/// health commands of running runtimes and no other program.
+///
+/// # Errors
+/// Returns [`ErrorKind::Usage`](brigade_core::ErrorKind::Usage) for an unknown area, type, tool or runtime, and file
+/// errors.
+pub fn diagnosed(seams: &Seams, request: &DoctorRequest) -> Result<CatalogReport, Failure> {
+    request.check()?;
+    let tool = request.tool.as_ref().map(|tool| load::id_of(seams, tool)).transpose()?;
+    let request = &DoctorRequest { tool, ..request.clone() };
+    catalog_report(seams, &Parts::all(), request, &ListFilter::default())
+}
+
+fn catalog_report(
+    seams: &Seams,
+    parts: &Parts,
+    request: &DoctorRequest,
+    filter: &ListFilter,
+) -> Result<CatalogReport, Failure> {
+    let config = gather::own_config(seams)?;
+    let wants_discovered = filter.level == Some(Level::Discovered);
+    let found = if wants_discovered { Some(discovered(seams)?) } else { None };
+    let (discovered, discovered_at) = found.unzip();
+    let wanted = if filter.is_empty() { None } else { Some(filter.places(seams, &config)?) };
+    let site = seams.site(&config);
+    let mut survey = Survey::read(&site, parts)?;
+    let mut found = survey.diagnose(&site);
+    let tools = config.catalog.tools().iter().map(|tool| tool.id.as_str());
+    let runtimes = survey.runtime_facts().iter().map(|facts| facts.id.as_str());
+    request.check_tool(tools.chain(runtimes), &found)?;
+    found.retain(|issue| request.wants(issue));
+    let closeouts = closeouts(&*seams.fs)?;
+    let (raw, quieted) = match closeouts.fingerprints() {
+        None => (None, Quieted { issues: found, ..Quieted::default() }),
+        Some(listed) => (Some(found.clone()), quiet(found, Some(&listed), &seams.target())),
+    };
+    let Quieted { issues: remaining, quieted, changed } = quieted;
+    let sections = Sections::of(&survey, &remaining, seams, |step| seams.words(step));
+    let top_issue = top_issue_of(seams, &remaining);
+    let issues = issue_rows(seams, remaining);
+    let raw_issues = raw.map_or_else(|| issues.clone(), |raw| issue_rows(seams, raw));
+    let parity = ParitySection::of(
+        latest_closeout(seams, closeouts),
+        shown_issues(seams, &quieted),
+        shown_issues(seams, &changed),
+    );
+    let (valid, errors) = (config.catalog.is_valid(), load::errors_of(&config.catalog));
+    let diagnosis = load::diagnosis(seams, &errors);
+    let facts = survey.summaries;
+    let tools = tool_rows(seams, config.catalog, facts, wanted);
+    Ok(CatalogReport {
+        schema: CatalogReport::SCHEMA,
+        target: seams.target(),
+        config_path: seams.absolute(CATALOG),
+        valid,
+        errors,
+        tool_count: tools.len(),
+        tools,
+        discovered,
+        discovered_at: discovered_at.flatten(),
+        raw_issue_count: raw_issues.len(),
+        raw_issues,
+        issue_count: issues.len(),
+        issues,
+        top_issue,
+        parity,
+        call_queue: sections.call_queue,
+        run_history: sections.run_history,
+        checkpoints: sections.checkpoints,
+        runtimes: sections.runtimes,
+        policy: sections.policy,
+        strict: request.strict,
+        diagnosis,
+    })
+}
+
+fn issue_rows(seams: &Seams, issues: Vec<Issue>) -> Rows<IssueReport> {
+    let (absolute, words) = (seams.absolute_paths(), seams.words_of_steps());
+    Rows::new(issues.len(), move |index| IssueReport::of(&issues[index], &absolute, &words))
+}
+
+/// Summarizes the enabled tools, or those at the wanted positions. The facts are those of all enabled ones, in order.
+fn tool_rows(
+    seams: &Seams,
+    catalog: Catalog,
+    facts: Vec<SummaryFacts>,
+    wanted: Option<Vec<usize>>,
+) -> Rows<ToolSummary> {
+    let absolute = seams.absolute_paths();
+    let tools = catalog.tools().iter().enumerate().filter(|(_, tool)| tool.enabled);
+    let mut rows: Vec<(usize, SummaryFacts)> = tools.map(|(place, _)| place).zip(facts).collect();
+    if let Some(wanted) = wanted {
+        // Both are in the order of the catalog.
+        rows.retain(|(place, _)| wanted.binary_search(place).is_ok());
+    }
+    Rows::new(rows.len(), move |index| {
+        let (place, facts) = &rows[index];
+        ToolSummary::of(&catalog.tools()[*place], facts, &absolute)
+    })
+}
