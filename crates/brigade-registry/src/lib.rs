@@ -1,4 +1,4 @@
-//! The registry of tools: what agent programs have, what is registered in a catalog, and what is there.
+//! The registry of tools: what agent programs have, what is registered in a catalog, what is found and what is there.
 //!
 //! Owns the operations on tools as functions over the [`Seams`](brigade_upkeep::Seams) of a workspace; each returns a
 //! report, or the [`Failure`](brigade_policy::Failure) that says why there is none. Does not know calls that run,
@@ -39,6 +39,7 @@ mod finding;
 mod health;
 mod installing;
 mod observing;
+pub mod packs;
 mod register;
 mod report;
 mod sarif;

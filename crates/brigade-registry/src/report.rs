@@ -5,6 +5,7 @@ mod checking;
 mod discovery;
 mod finding;
 mod install;
+mod packs;
 mod register;
 
 pub use catalog::*;
@@ -12,4 +13,5 @@ pub use checking::*;
 pub use discovery::*;
 pub use finding::*;
 pub use install::*;
+pub use packs::*;
 pub use register::*;

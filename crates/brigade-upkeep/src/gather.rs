@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use brigade_call::{ArgsProblem, Call, Caller, MissingTool, Plan, PlanFacts, Receipt, plan_missing};
 use brigade_catalog::Tool;
-use brigade_core::{Json, Object};
+use brigade_core::{ErrorKind, Json, Object, codes};
 use brigade_exec::OpenedProgram;
 use brigade_facts::{Config, FactReader, Host, PlanInput, bound_values, read_policy};
 use brigade_policy::{Blocker, CallKind, Failure, PolicyState};
 use brigade_projection::ProjectionItem;
-use brigade_redact::SecretValue;
+use brigade_redact::{Redactor, SecretValue};
 
 use crate::load;
 use crate::seams::Seams;
@@ -174,4 +174,17 @@ pub fn telling_values(seams: &Seams) -> Vec<SecretValue> {
     let mut values = secrets(seams);
     values.retain(|value| brigade_call::SHORTEST_BOUND <= value.expose().len());
     values
+}
+
+/// Removes secrets from a typed reason.
+///
+/// # Errors
+/// Fails if there is no reason.
+pub fn clean_reason(seams: &Seams, reason: &str) -> Result<String, Failure> {
+    let reason = reason.trim();
+    if reason.is_empty() {
+        let error = Failure::new(ErrorKind::Usage, "a reason is needed").coded(codes::REASON_NEEDED);
+        return Err(error.hint("--reason \"why\""));
+    }
+    Ok(Redactor::new(&telling_values(seams)).redact_str(reason))
 }

@@ -35,6 +35,7 @@
 #![warn(missing_docs)]
 
 mod agents;
+mod brief;
 mod check;
 mod clients;
 mod closeouts;
@@ -52,10 +53,14 @@ mod incoming;
 pub mod load;
 mod locks;
 mod modes;
+mod near;
 mod packs;
+pub mod parity;
 mod pins;
+pub mod projections;
 mod remember;
 mod replan;
+mod report;
 mod runtimes;
 mod sandbox;
 mod seams;
@@ -63,10 +68,15 @@ mod sections;
 mod setup;
 mod shown;
 mod site;
+mod starters;
+pub mod state;
 mod survey;
 mod temporary;
+pub mod upstreams;
 mod words;
+pub mod work;
 
+pub use brief::brief;
 pub use check::{StateCheck, StateDamage, check_state};
 pub use clients::{Clients, ConnectOutcome, ConnectStep, Wanted};
 pub use closeouts::{BrokenCloseout, CLOSEOUTS, Closeouts, closeouts, projection_issues, store_closeout};
@@ -80,9 +90,11 @@ pub use history::{FoundCall, FoundCheckpoint, HistoryFacts};
 pub use import::{Imported, Listed};
 pub use inbox::{INBOX, InboxFile, InboxStore, SetAside};
 pub use incoming::left_incoming;
+pub use near::{meant, near_path};
 pub use packs::{NewPack, OpenPack, PACKS, PACKS_ARCHIVE, archive_pack, find_pack, packs, store_pack};
 pub use pins::pin_states;
 pub use remember::{DISCOVERED, Memory, remember, remembered};
+pub use report::*;
 pub use runtimes::{RUNTIMES, STATE, find_runtime, machine_of};
 pub use seams::Seams;
 pub use sections::{
@@ -91,6 +103,7 @@ pub use sections::{
 pub use setup::{CATALOG_LOCK, Existing, Ignore, NewIgnore, Setup};
 pub use shown::{counts, latest_closeout, shown_issue, shown_issues, top_issue_of};
 pub use site::Site;
+pub use starters::add_default_tools;
 pub use survey::{Ledger, Parts, Survey};
 pub use temporary::left_temporary;
 pub use words::ShownWords;

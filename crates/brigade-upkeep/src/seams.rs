@@ -23,6 +23,8 @@ use crate::site::Site;
 pub struct Seams {
     /// The files.
     pub fs: Arc<dyn Fs>,
+    /// The files, if they are others than those of the disk.
+    pub files: Option<Arc<dyn Fs>>,
     /// The clock.
     pub clock: Arc<dyn Clock>,
     /// The variables of the host.
@@ -53,6 +55,7 @@ impl Seams {
         Seams {
             files_of_calls: Arc::new(JournalStore::new(fs.clone(), holder, timeout)),
             fs,
+            files: None,
             clock: Arc::new(SystemClock),
             environment: Arc::default(),
             caller: Caller::CommandLine,

@@ -7,8 +7,8 @@ use brigade_core::text::escape_terminal;
 use brigade_core::{Json, Object};
 use brigade_facts::{DOCUMENT_LIMIT, parse_json};
 
-use crate::near::near_path;
 use crate::room::Room;
+use brigade_upkeep::near_path;
 
 /// The source of a call's arguments.
 #[derive(Clone, Debug, PartialEq)]

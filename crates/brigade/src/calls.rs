@@ -12,7 +12,6 @@ use brigade_core::{Hint, IdPrefix, NextStep, Severity};
 use brigade_policy::{BlockerDetail, Failure, invalid};
 use brigade_projection::blocking;
 use brigade_queue::{OnDuplicate, QueueError, Review, StoredCall, View, check_status};
-use brigade_redact::Redactor;
 
 use crate::args;
 use crate::checkpoints;
@@ -203,7 +202,12 @@ impl Calls {
     /// # Errors
     /// Returns [`Refusal::Review`] if the call cannot be rejected now, and file errors.
     pub fn reject(&self, call: impl Into<IdPrefix>, reason: &str) -> Result<ReviewReport, Error> {
-        decline(&self.room, &call.into(), Step::Reject, Review::Reject(clean_reason(&self.room, reason)?))
+        decline(
+            &self.room,
+            &call.into(),
+            Step::Reject,
+            Review::Reject(gather::clean_reason(&self.room, reason)?),
+        )
     }
 
     /// Holds a call with a reason.
@@ -211,7 +215,7 @@ impl Calls {
     /// # Errors
     /// Returns [`Refusal::Review`] if the call cannot be held now, and file errors.
     pub fn hold(&self, call: impl Into<IdPrefix>, reason: &str) -> Result<ReviewReport, Error> {
-        decline(&self.room, &call.into(), Step::Hold, Review::Hold(clean_reason(&self.room, reason)?))
+        decline(&self.room, &call.into(), Step::Hold, Review::Hold(gather::clean_reason(&self.room, reason)?))
     }
 }
 
@@ -361,16 +365,6 @@ pub(crate) fn find_call_to_change(room: &Room, prefix: &IdPrefix, step: Step) ->
     }
     record_interrupted(room)?;
     find_call(room, &IdPrefix::new(stored.call.id.as_str()), None)
-}
-
-/// Removes secrets from a typed reason.
-pub(crate) fn clean_reason(room: &Room, reason: &str) -> Result<String, Error> {
-    let reason = reason.trim();
-    if reason.is_empty() {
-        let error = Error::new(ErrorKind::Usage, "a reason is needed").coded(codes::REASON_NEEDED);
-        return Err(error.hint("--reason \"why\""));
-    }
-    Ok(Redactor::new(&gather::telling_values(room)).redact_str(reason))
 }
 
 /// Records runs whose runner is gone, with receipts, as every writer does first.

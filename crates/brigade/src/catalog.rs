@@ -82,7 +82,8 @@ impl Tools {
     /// nothing.
     ///
     /// # Errors
-    /// Returns [`ErrorKind::Usage`](crate::ErrorKind::Usage) if the query asks for no capability, category or source, and file errors.
+    /// Returns [`ErrorKind::Usage`](crate::ErrorKind::Usage) if the query asks for no capability, category or source,
+    /// and file errors.
     pub fn find(&self, query: &FindQuery) -> Result<FindReport, Error> {
         Ok(brigade_registry::find(&self.room, query)?)
     }
@@ -90,7 +91,8 @@ impl Tools {
     /// Counts the runs of each tool, or of one, from the receipts.
     ///
     /// # Errors
-    /// Returns [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if no tool has this id and no receipt names it, and file errors.
+    /// Returns [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if no tool has this id and no receipt names it, and
+    /// file errors.
     pub fn stats(&self, id: Option<&str>) -> Result<StatsReport, Error> {
         Ok(brigade_registry::stats(&self.room, id)?)
     }

@@ -96,7 +96,7 @@ impl Checkpoints {
     /// # Errors
     /// Fails if the reason is empty, or on a file error.
     pub fn reject(&self, prefix: &IdPrefix, reason: &str) -> Result<CheckpointReviewReport, Error> {
-        answer(&self.room, prefix, &Answer::Reject(calls::clean_reason(&self.room, reason)?))
+        answer(&self.room, prefix, &Answer::Reject(gather::clean_reason(&self.room, reason)?))
     }
 
     /// Resumes a call after its checkpoints were approved. Everything that was approved is verified again first.

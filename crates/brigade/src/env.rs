@@ -15,7 +15,7 @@ use brigade_queue::Store;
 
 use brigade_facts::is_program;
 
-use crate::upstreams::Upstreams;
+use brigade_upkeep::upstreams::Upstreams;
 
 /// The default time that a writer waits for a lock.
 pub const DEFAULT_LOCK_TIMEOUT: Duration = Duration::from_secs(10);

@@ -50,7 +50,6 @@ mod kitchens;
 mod late;
 mod live;
 mod logs;
-mod near;
 mod observe;
 mod offers;
 mod packs;
@@ -68,7 +67,6 @@ mod runtimes;
 mod sample;
 mod setup;
 mod state;
-mod upstreams;
 mod watching;
 mod workspace;
 
@@ -138,6 +136,7 @@ pub use brigade_schema as schema;
 pub use agent_calls::{AgentCall, AgentCalls, Asked, Counted, Limit, Output, Spent};
 pub use agents::Agents;
 pub use args::ArgsSource;
+pub use brigade_upkeep::upstreams::Upstreams;
 pub use calls::{CallFilter, CallList};
 pub use catalog::{
     InstallRequest, ListFilter, RegisterRequest, RegisterSource, RunChecks, WhatToCheck, WhatToInstall,
@@ -166,5 +165,4 @@ pub use running::RunTarget;
 pub use sample::NewFile;
 pub use setup::{Existing, Ignore};
 pub use state::Exported;
-pub use upstreams::Upstreams;
 pub use workspace::Workspace;

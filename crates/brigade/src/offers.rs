@@ -10,8 +10,8 @@ use brigade_profile::Offer;
 
 use crate::agent_calls::AgentCalls;
 use crate::error::{Error, ErrorKind};
-use crate::upstreams::{Found, Kept};
 use brigade_upkeep::gather;
+use brigade_upkeep::upstreams::{Found, Kept};
 
 /// The maximum time for listing. The tool can lower it.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -4,24 +4,24 @@
 //! Paths are absolute. Fields are public, because a report has no invariants.
 
 mod agents;
+mod attest;
 mod calls;
 mod checkpoints;
 mod clients;
 mod doctor;
 mod logs;
 mod mcp;
-mod packs;
 mod policy;
-mod projections;
 mod runs;
 mod runtimes;
 mod serve;
 mod setup;
-mod state;
-mod upstreams;
-mod work;
 
 pub use agents::*;
+pub use attest::*;
+pub use brigade_catalog::pack::{
+    CopiedSource, ImportedEntry, Pack, PackConflict, PackedSource, PortableCatalog, SkippedEntry,
+};
 pub(crate) use brigade_core::Unfilled;
 pub use brigade_core::json::Rows;
 pub use brigade_core::{Report, SchemaId};
@@ -29,15 +29,23 @@ pub use brigade_doctor::{IssueReport, ProjectionMarks};
 pub use brigade_facts::{
     ArgumentDescription, Contract, ContractHealth, DescribedTool, McpSummary, Origin, ToolLine, ToolSummary,
 };
+pub use brigade_projection::{
+    AdviceReport, FailedProjection, FrontMatterReport, HarnessLine, HarnessPlaceReport, HarnessTool,
+    OrphanReport, ProjectionReport,
+};
 pub use brigade_registry::{
     BlockedInstall, CatalogReport, CheckCounts, CheckReport, CheckedTool, ContractsReport, CostRow,
     DescribeReport, DiscoveryReport, FindMatch, FindQueryRow, FindReport, InstallReport, InstallRow,
-    QueuedInstall, RegisterErrorRow, RegisterNoteRow, RegisterReport, RegisteredTool, RegistrySyncReport,
-    SearchMatch, SearchReport, ShadowedRow, ShowReport, ShownTool, SkippedInstall, SourceDetailRow,
-    StateReason, StatsReport, Suggestion, ToolLinesReport, ToolStats, VersionRow,
+    PackArchiveReport, PackBuildReport, PackImportReport, PackListReport, PackShowReport, QueuedInstall,
+    RegisterErrorRow, RegisterNoteRow, RegisterReport, RegisteredTool, RegistrySyncReport, SearchMatch,
+    SearchReport, ShadowedRow, ShowReport, ShownTool, SkippedInstall, SourceDetailRow, StateReason,
+    StatsReport, Suggestion, ToolLinesReport, ToolStats, VersionRow,
 };
 pub use brigade_upkeep::{
-    CallSection, CheckpointSection, ParitySection, PolicySection, RunSection, RuntimeSection,
+    ApplyReport, BriefReport, CallSection, CheckpointSection, CloseoutReport, CompactReport, DamageReport,
+    DefaultConflict, DefaultSource, Defaults, DefaultsReport, HarnessListReport, HarnessReport, ImportReport,
+    InboxItemReport, InboxReport, ParityReport, ParitySection, PolicySection, ProjectionPlanReport,
+    Quarantine, RunSection, RuntimeSection, StateReport, SyncPlanReport, UpstreamStart,
 };
 pub use calls::*;
 pub use checkpoints::*;
@@ -45,13 +53,8 @@ pub use clients::*;
 pub use doctor::*;
 pub use logs::*;
 pub use mcp::*;
-pub use packs::*;
 pub use policy::*;
-pub use projections::*;
 pub use runs::*;
 pub use runtimes::*;
 pub use serve::*;
 pub use setup::*;
-pub use state::*;
-pub use upstreams::*;
-pub use work::*;

@@ -86,6 +86,7 @@ fn seams(
     let remembers = env.upstreams.is_some() && env.files.is_none();
     Seams {
         fs,
+        files: env.files.clone(),
         clock: env.clock.clone(),
         environment: env.environment.clone(),
         caller: env.caller.clone(),

@@ -26,13 +26,13 @@ use crate::refusal::{Refusal, RunRefusal};
 use crate::report::{PassedOver, Report as _, RunReport, Unfilled};
 use crate::room::{RUNS, Room, rel};
 use crate::runtimes;
-use crate::upstreams::{Found, Kept as KeptServer};
 use crate::watching;
 use brigade_core::codes;
 use brigade_facts::Config;
 use brigade_registry::Installing;
 use brigade_upkeep::gather;
 use brigade_upkeep::gather::Planned;
+use brigade_upkeep::upstreams::{Found, Kept as KeptServer};
 
 /// Selects the call to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -393,7 +393,7 @@ fn keeping(room: &Room, config: &Config, call: &VerifiedCall) -> Result<Option<F
     let tool = entry.ok().filter(|tool| tool.family == Some(Family::Mcp));
     // A resumed call goes on with a process of its own, which is told what was answered.
     let Some(tool) = tool.filter(|_| call.resume().is_none()) else { return Ok(None) };
-    upstreams.server_for(room, config, tool, call).map(Some)
+    Ok(Some(upstreams.server_for(room, config, tool, call)?))
 }
 
 /// What speaks to the server of an MCP call.

@@ -18,7 +18,6 @@ use crate::error::{Error, ErrorKind};
 use crate::history::Runs;
 use crate::inbox::Inbox;
 use crate::kitchens::Kitchen;
-use crate::near::with_near_path;
 use crate::packs::Packs;
 use crate::parity::Parity;
 use crate::pins::Pins;
@@ -30,6 +29,7 @@ use crate::runtimes::Runtimes;
 use crate::sample::{NewFile, make_folder, write_files};
 use crate::state::State;
 use brigade_core::codes;
+use brigade_upkeep::{meant, near_path};
 
 /// The directory that marks a workspace.
 pub(crate) const MARKER: &str = ".brigade";
@@ -58,7 +58,10 @@ impl Workspace {
             None => Arc::new(DiskFs::open(&env.environment.expand(target)).map_err(|error| {
                 let unusable = Error::new(ErrorKind::Usage, format!("the target cannot be used: {error}"))
                     .coded(codes::TARGET_UNUSABLE);
-                with_near_path(unusable, target, &env.environment.expand(target))
+                match near_path(target, &env.environment.expand(target)) {
+                    Some(near) => unusable.hint(meant(&near)),
+                    None => unusable,
+                }
             })?),
         };
         Ok(Workspace::over(fs, env))

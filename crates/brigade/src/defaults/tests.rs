@@ -6,6 +6,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::env::Env;
+use crate::report::Report as _;
 use crate::setup::{Existing, Ignore};
 use crate::workspace::Workspace;
 use brigade_core::Exit;

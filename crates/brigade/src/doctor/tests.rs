@@ -6,6 +6,7 @@ use brigade_core::{IdPrefix, Json, NeutralWords, NextStep};
 use super::*;
 use crate::args::ArgsSource;
 use crate::env::Env;
+use crate::report::IssueReport;
 use crate::request::Request;
 use crate::room::{CALLS, RUNS, rel};
 use crate::sample::NewFile;

@@ -4,9 +4,11 @@ use brigade_fs::{MemoryFs, RelPath};
 
 use super::*;
 use crate::env::Env;
+use crate::paths::INBOX;
 use crate::room::rel;
 use crate::sample::NewFile;
 use crate::workspace::Workspace;
+use brigade_doctor::InboxItem;
 
 const TOOLS: &str = "[[tool]]\nid = \"a\"\nname = \"A\"\nfamily = \"skill\"\nsource_path = \"a.md\"\nmanifest_path = \"m.json\"\n";
 

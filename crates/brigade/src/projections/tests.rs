@@ -13,6 +13,7 @@ use super::*;
 use crate::env::Env;
 use crate::error::ErrorKind;
 use crate::report::ApplyReport;
+use crate::report::Report as _;
 use crate::workspace::Workspace;
 use brigade_core::Exit;
 

@@ -1,7 +1,6 @@
-//! Documents about health and fixes.
+//! Documents about fixes.
 
 use brigade_core::Hint;
-use brigade_doctor::InboxItem;
 pub use brigade_upkeep::Fix;
 use serde::{Deserialize, Serialize};
 
@@ -41,36 +40,4 @@ impl Report for FixReport {
     fn exit(&self) -> Exit {
         self.worst
     }
-}
-
-/// `import-issues`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct ImportReport {
-    /// The schema id.
-    #[serde(deserialize_with = "ImportReport::read_schema")]
-    pub schema: SchemaId,
-    /// The workspace root.
-    pub target: String,
-    /// The inbox file.
-    pub imports_path: String,
-    /// Number of issues.
-    pub issues: usize,
-    /// Number of new rows.
-    pub created: usize,
-    /// Number of issues that have a row already.
-    pub skipped: usize,
-    /// Number of dismissed issues without a change since.
-    pub dismissed: usize,
-    /// The new rows.
-    pub imports: Vec<InboxItem>,
-    /// Number of unreadable inbox lines that were moved to a quarantine file.
-    pub quarantined: usize,
-    /// The quarantine file.
-    pub quarantine_path: Option<String>,
-}
-
-impl Report for ImportReport {
-    const SCHEMA: &'static str = "brigade.import-issues.v1";
 }

@@ -54,7 +54,7 @@ pub(crate) fn run(session: &Session<'_>, arguments: &DoctorArgs, output: &mut Ou
             output.document(&report.sarif(), report.exit())
         }
         (Ok(report), Some(file)) => {
-            let written = session.absolute(file).and_then(|file| report.write_sarif(&file));
+            let written = session.absolute(file).and_then(|file| Ok(report.write_sarif(&file)?));
             output.finish(written.map(|()| report))
         }
         (report, _) => output.finish(report),

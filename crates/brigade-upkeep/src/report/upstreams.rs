@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use brigade_call::{ProgramBinding, RunObserved, SandboxUsed};
 use brigade_core::{Fingerprint, Json, Timestamp};
+use brigade_core::{Report, SchemaId};
 use serde::{Deserialize, Serialize};
-
-use super::{Report, SchemaId};
 
 /// One start of an MCP server that is kept for the calls of agents: `.brigade/tools/runtime/upstreams/ID.json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]

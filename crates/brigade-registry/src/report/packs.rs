@@ -3,18 +3,17 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-pub use brigade_catalog::pack::{
-    CopiedSource, ImportedEntry, Pack, PackConflict, PackedSource, PortableCatalog, SkippedEntry,
-};
+use brigade_catalog::pack::{CopiedSource, ImportedEntry, Pack, PackConflict, PortableCatalog, SkippedEntry};
 use brigade_core::Hint;
-use brigade_core::json::sorted;
-use serde::{Deserialize, Serialize};
-
-use super::{
-    CallSection, CheckpointSection, IssueReport, ParitySection, PolicySection, ProjectionReport, Report,
-    Rows, RunSection, RuntimeSection, SchemaId, ToolSummary,
+use brigade_core::json::{Rows, sorted};
+use brigade_core::{Exit, Report, SchemaId};
+use brigade_doctor::IssueReport;
+use brigade_facts::ToolSummary;
+use brigade_projection::ProjectionReport;
+use brigade_upkeep::{
+    CallSection, CheckpointSection, ParitySection, PolicySection, RunSection, RuntimeSection,
 };
-use brigade_core::Exit;
+use serde::{Deserialize, Serialize};
 
 /// `tools pack build`: the new pack, and the health of the workspace that it was built from. `tool-pack.json` contains
 /// the same, with relative paths.

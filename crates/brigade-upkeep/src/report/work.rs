@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 use brigade_call::Call;
 use brigade_core::Hint;
 use brigade_core::json::sorted;
-use brigade_doctor::InboxItem;
+use brigade_core::{Report, SchemaId, Unfilled};
+use brigade_doctor::{InboxItem, IssueReport};
 use brigade_kitchen::show::DecisionRow;
 use serde::{Deserialize, Serialize};
-
-use super::{IssueReport, Report, SchemaId, Unfilled};
 
 /// `work inbox list`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -52,9 +51,9 @@ pub struct InboxItemReport {
     /// The current row; `null` if there is none.
     pub item: InboxItem,
     /// Why no row was found, or why it was not changed.
-    pub(crate) error: Unfilled<Option<String>>,
+    pub error: Unfilled<Option<String>>,
     /// Matching ids, if more than one row matches.
-    pub(crate) candidates: Unfilled<Vec<String>>,
+    pub candidates: Unfilled<Vec<String>>,
 }
 
 impl Report for InboxItemReport {
@@ -125,4 +124,36 @@ pub struct BriefReport {
 
 impl Report for BriefReport {
     const SCHEMA: &'static str = "brigade.work-brief.v1";
+}
+
+/// `import-issues`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct ImportReport {
+    /// The schema id.
+    #[serde(deserialize_with = "ImportReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The inbox file.
+    pub imports_path: String,
+    /// Number of issues.
+    pub issues: usize,
+    /// Number of new rows.
+    pub created: usize,
+    /// Number of issues that have a row already.
+    pub skipped: usize,
+    /// Number of dismissed issues without a change since.
+    pub dismissed: usize,
+    /// The new rows.
+    pub imports: Vec<InboxItem>,
+    /// Number of unreadable inbox lines that were moved to a quarantine file.
+    pub quarantined: usize,
+    /// The quarantine file.
+    pub quarantine_path: Option<String>,
+}
+
+impl Report for ImportReport {
+    const SCHEMA: &'static str = "brigade.import-issues.v1";
 }

@@ -1,17 +1,17 @@
 //! Documents about closeouts, defaults and harnesses.
 
+use crate::defaults::Defaults;
 use brigade_core::Hint;
 use brigade_core::json::sorted;
+use brigade_core::{Exit, Report, SchemaId};
 use brigade_doctor::Closeout;
 use brigade_policy::{Diagnosis, ErrorLine};
-pub use brigade_projection::{FrontMatterReport, HarnessLine, HarnessPlaceReport, HarnessTool};
-pub use brigade_upkeep::{DefaultConflict, DefaultSource, Defaults};
+use brigade_projection::{HarnessLine, HarnessPlaceReport, HarnessTool};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::ops::Deref;
 
-use crate::report::{IssueReport, Report, SchemaId};
-use brigade_core::Exit;
+use brigade_doctor::IssueReport;
 
 /// `tools parity status`: projection issues, divided by the last closeout.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -6,17 +6,18 @@ use std::sync::{Arc, OnceLock};
 use brigade_call::{ProgramBinding, SandboxUsed, VerifiedStart};
 use brigade_catalog::Tool;
 use brigade_core::json::{from_json, to_json};
-use brigade_core::{Clock, Dialect, Fingerprint, Json, Timestamp};
+use brigade_core::{Clock, Dialect, Fingerprint, Json, Report as _, Timestamp};
 use brigade_exec::{KeptRun, Logs};
 use brigade_fs::{FileMode, Fs, RelPath};
 use brigade_mcp::{ServerEnd, ServerWatcher};
+use brigade_policy::Failure;
 use brigade_process::{Enforcement, ProcessIdentity};
 use brigade_redact::Redactor;
 
 use super::server_id;
-use crate::error::Error;
-use crate::report::{Report as _, UpstreamStart};
-use crate::room::{Room, rel};
+use crate::rel;
+use crate::report::UpstreamStart;
+use crate::seams::Seams;
 
 /// The directory of the records.
 pub(super) const STARTS: &str = ".brigade/tools/runtime/upstreams";
@@ -45,8 +46,8 @@ impl Paths {
     }
 
     /// Removes the logs of a server that was not started.
-    pub(super) fn discard(&self, room: &Room) {
-        self.remove(&*room.fs);
+    pub(super) fn discard(&self, seams: &Seams) {
+        self.remove(&*seams.fs);
     }
 
     fn remove(&self, fs: &dyn Fs) {
@@ -65,8 +66,8 @@ pub(super) fn new_id(now: Timestamp) -> io::Result<String> {
 }
 
 /// Creates the logs of a start, and removes what is left of old ones.
-pub(super) fn logs(room: &Room, id: &str) -> Result<(Logs, Paths), Error> {
-    let fs = &*room.fs;
+pub(super) fn logs(seams: &Seams, id: &str) -> Result<(Logs, Paths), Failure> {
+    let fs = &*seams.fs;
     fs.create_dir_all(&rel(STARTS))?;
     sweep(fs);
     let paths = Paths::of(id);
@@ -119,7 +120,7 @@ pub(super) struct Recorder {
 
 impl Recorder {
     pub(super) fn new(
-        room: &Room,
+        seams: &Seams,
         paths: Paths,
         of: &Of<'_>,
         run: KeptRun,
@@ -130,7 +131,7 @@ impl Recorder {
             of.served.iter().flat_map(|tool| tool.effects.iter().cloned()).collect();
         effects.sort();
         effects.dedup();
-        let root = room.fs.root();
+        let root = seams.fs.root();
         let inside =
             |path: &std::path::Path| path.strip_prefix(root).unwrap_or(path).to_string_lossy().into_owned();
         let words = of.start.argv().words();
@@ -157,7 +158,7 @@ impl Recorder {
             effects,
             env_labels: of.tool.env_labels.clone(),
             sandbox: None,
-            started_at: room.now(),
+            started_at: seams.now(),
             ended_at: None,
             failure: None,
             exit: None,
@@ -169,8 +170,8 @@ impl Recorder {
             stderr_log_path: paths.stderr.as_str().to_owned(),
         };
         Recorder {
-            fs: room.fs.clone(),
-            clock: room.env.clock.clone(),
+            fs: seams.fs.clone(),
+            clock: seams.clock.clone(),
             path: paths.record,
             record,
             run: Some(run),

@@ -1,19 +1,13 @@
 //! Documents about projections.
 
-mod parity;
-
-pub use parity::*;
-
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use brigade_core::{Exit, Report, SchemaId};
 use brigade_policy::{Diagnosis, ErrorLine};
-pub use brigade_projection::{AdviceReport, FailedProjection, OrphanReport, ProjectionReport};
+use brigade_projection::{FailedProjection, OrphanReport, ProjectionReport};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
-
-use super::{Report, SchemaId};
-use brigade_core::Exit;
 
 /// `tools plan`: the status of every projection and the action of apply.
 #[derive(Clone, Debug, Serialize, Deserialize)]

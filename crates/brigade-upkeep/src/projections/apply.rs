@@ -1,20 +1,17 @@
 //! Writes projections and removes orphans.
 
 use brigade_apply::{Change, Prune, Pruned, Purpose, Turn, Work, find_orphans, prune};
-use brigade_core::NextStep;
-use brigade_facts::Sources;
+use brigade_core::{ErrorKind, NextStep, Report as _};
+use brigade_facts::{CATALOG, Sources};
 use brigade_fs::{FsError, RelPath};
-use brigade_projection::{Overwrite, ProjectionItem, ProjectionStatus};
+use brigade_policy::Failure;
+use brigade_projection::{FailedProjection, Overwrite, ProjectionItem, ProjectionReport, ProjectionStatus};
 
 use super::Selected;
-use crate::error::{Error, ErrorKind};
-use crate::projections;
-use crate::projections::Projections;
-use crate::report::{ApplyReport, FailedProjection, ProjectionReport, Report as _};
-use crate::room::{CATALOG, Room};
-use brigade_upkeep::gather;
-use brigade_upkeep::load;
-use brigade_upkeep::load::shown_id;
+use crate::load::shown_id;
+use crate::report::ApplyReport;
+use crate::seams::Seams;
+use crate::{gather, load};
 
 /// Selects the tools to project.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,71 +48,72 @@ pub struct SyncRequest {
     pub force: bool,
 }
 
-impl Projections {
-    /// Writes missing and stale projections. Broken entries are skipped and reported.
-    ///
-    /// # Errors
-    /// Fails if another process keeps the lock for too long, or on a file error before anything was replaced.
-    pub fn apply(&self, request: &ApplyRequest) -> Result<ApplyReport, Error> {
-        let host = self.room.host();
-        let turn = match request.dry_run {
-            true => None,
-            false => Some(Turn::to_write(host, self.room.env.lock_timeout)?),
-        };
-        let config = gather::config(&self.room)?;
-        let places = projections::places(&self.room);
-        let id = match &request.which {
-            Selection::One(id) => Some(id.as_str()),
-            Selection::All => None,
-        };
-        // The search for orphans is only needed to remove them.
-        let search = if request.prune { find_orphans(host, &config, &places).orphans } else { Vec::new() };
-        let selected = projections::select(&self.room, &config.catalog, id, &search);
-        let overwrite = if request.force { Overwrite::Force } else { Overwrite::Never };
-        let purpose = if request.dry_run { Purpose::Tell } else { Purpose::Write };
-        let sources = Sources::of(host, &config, &selected.tools);
-        let tools = &selected.tools;
-        let mut work = Work::plan(&sources, tools, &config, &places, overwrite, purpose, self.room.now());
-        if let Some(turn) = &turn {
-            turn.write(&mut work, &config)?;
-        }
-        let how = match (request.prune, request.dry_run) {
-            (false, _) => Prune::Keep,
-            (true, true) => Prune::Tell,
-            (true, false) => Prune::Remove,
-        };
-        let pruned = prune(&*self.room.fs, &selected.orphans, how, |path| self.room.absolute(path))?;
-        Ok(apply_report(&self.room, request, selected, work, pruned))
+/// Writes missing and stale projections. Broken entries are skipped and reported.
+///
+/// # Errors
+/// Fails if another process keeps the lock for too long, or on a file error before anything was replaced.
+pub fn apply(seams: &Seams, request: &ApplyRequest) -> Result<ApplyReport, Failure> {
+    let host = seams.host();
+    let turn = match request.dry_run {
+        true => None,
+        false => Some(Turn::to_write(host, seams.timeout)?),
+    };
+    let config = gather::config(seams)?;
+    let places = super::places(seams);
+    let id = match &request.which {
+        Selection::One(id) => Some(id.as_str()),
+        Selection::All => None,
+    };
+    // The search for orphans is only needed to remove them.
+    let search = if request.prune { find_orphans(host, &config, &places).orphans } else { Vec::new() };
+    let selected = super::select(seams, &config.catalog, id, &search);
+    let overwrite = if request.force { Overwrite::Force } else { Overwrite::Never };
+    let purpose = if request.dry_run { Purpose::Tell } else { Purpose::Write };
+    let sources = Sources::of(host, &config, &selected.tools);
+    let tools = &selected.tools;
+    let mut work = Work::plan(&sources, tools, &config, &places, overwrite, purpose, seams.now());
+    if let Some(turn) = &turn {
+        turn.write(&mut work, &config)?;
     }
+    let how = match (request.prune, request.dry_run) {
+        (false, _) => Prune::Keep,
+        (true, true) => Prune::Tell,
+        (true, false) => Prune::Remove,
+    };
+    let pruned = prune(&*seams.fs, &selected.orphans, how, |path| seams.absolute(path))?;
+    Ok(apply_report(seams, request, selected, work, pruned))
+}
 
-    /// Writes projections like [`apply`](Projections::apply), but only with `write` and `force`. Otherwise reports what
-    /// would be done.
-    ///
-    /// # Errors
-    /// Returns [`ErrorKind::Usage`] for writing without a selection, and the errors of [`apply`](Projections::apply).
-    pub fn sync_apply(&self, request: &SyncRequest) -> Result<ApplyReport, Error> {
-        let dry_run = request.dry_run || !(request.write && request.force);
-        if !dry_run && request.which.is_none() {
-            let error = Error::new(ErrorKind::Usage, "writing needs the id of a tool, or --all");
-            return Err(error.hint(NextStep::SyncForced));
-        }
-        self.apply(&ApplyRequest {
+/// Writes projections like [`apply`], but only with `write` and `force`. Otherwise reports what
+/// would be done.
+///
+/// # Errors
+/// Returns [`ErrorKind::Usage`] for writing without a selection, and the errors of [`apply`].
+pub fn sync_apply(seams: &Seams, request: &SyncRequest) -> Result<ApplyReport, Failure> {
+    let dry_run = request.dry_run || !(request.write && request.force);
+    if !dry_run && request.which.is_none() {
+        let error = Failure::new(ErrorKind::Usage, "writing needs the id of a tool, or --all");
+        return Err(error.hint(NextStep::SyncForced));
+    }
+    apply(
+        seams,
+        &ApplyRequest {
             which: request.which.clone().unwrap_or(Selection::All),
             dry_run,
             force: request.force,
             prune: false,
-        })
-    }
+        },
+    )
 }
 
 fn apply_report(
-    room: &Room,
+    seams: &Seams,
     request: &ApplyRequest,
     selected: Selected<'_>,
     work: Work,
     pruned: Pruned,
 ) -> ApplyReport {
-    let absolute = |path: &str| room.absolute(path);
+    let absolute = |path: &str| seams.absolute(path);
     let report = |item: ProjectionItem| {
         let mut report = ProjectionReport::of(item, absolute);
         report.dry_run = request.dry_run.then_some(true);
@@ -136,10 +134,10 @@ fn apply_report(
     failed.extend(pruned.failed);
     ApplyReport {
         schema: ApplyReport::SCHEMA,
-        target: room.target(),
-        config_path: room.absolute(CATALOG),
+        target: seams.target(),
+        config_path: seams.absolute(CATALOG),
         valid: selected.errors.is_empty(),
-        diagnosis: load::diagnosis(room, &selected.errors),
+        diagnosis: load::diagnosis(seams, &selected.errors),
         errors: selected.errors,
         tool_id: match &request.which {
             Selection::One(id) => Some(shown_id(id)),

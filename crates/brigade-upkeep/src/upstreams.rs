@@ -13,23 +13,22 @@ use std::time::{Duration, Instant};
 
 use brigade_call::{Change, Objection, SandboxUsed, VerifiedCall, VerifiedStart, plan_start};
 use brigade_catalog::Tool;
-use brigade_core::{Label, Place};
+use brigade_core::{ErrorKind, Label, Place};
 use brigade_exec::{Keep, OpenedProgram, Prepared, StartedFrom, Watch, prepare};
-use brigade_facts::{FactReader, GATEWAY, StartInput};
+use brigade_facts::{Config, FactReader, GATEWAY, StartInput};
 use brigade_mcp::{Farewell, Held, Server, ServerStart};
-use brigade_policy::{Blocker, Decision, Limits, Observe, SandboxMode, SandboxRequest};
+use brigade_policy::{Blocker, Decision, Failure, Limits, Observe, SandboxMode, SandboxRequest};
 use brigade_profile::{GatewayConfig, Share, Upstream};
 use brigade_redact::Redactor;
 
-use crate::error::{Error, ErrorKind};
-use crate::room::Room;
-use brigade_facts::Config;
-use brigade_upkeep::gather;
 use record::Recorder;
+
+use crate::gather;
+use crate::seams::Seams;
 
 /// Servers that are kept. Clones are the same ones.
 ///
-/// Put into an environment with [`Env::upstreams`](crate::Env::upstreams), they make the calls of agents. Whoever made
+/// Put into the environment of a workspace, they make the calls of agents. Whoever made
 /// them ends them with [`Upstreams::end`]; dropping the last clone does so, too, without waiting.
 #[derive(Clone, Default)]
 pub struct Upstreams(Arc<Pool>);
@@ -57,16 +56,20 @@ struct Key {
 struct Slot(Mutex<Option<Arc<Kept>>>);
 
 /// A kept server and what it was started with.
-pub(crate) struct Kept {
-    pub(crate) id: String,
-    pub(crate) server_id: String,
+pub struct Kept {
+    /// The start, as receipts of its calls name it.
+    pub id: String,
+    /// The server, as the catalog names it.
+    pub server_id: String,
     /// Whether it may ask the model of a client.
-    pub(crate) sampling: bool,
-    pub(crate) server: Server,
-    pub(crate) started_from: Arc<StartedFrom>,
+    pub sampling: bool,
+    /// The server.
+    pub server: Server,
+    /// What it was started from.
+    pub started_from: Arc<StartedFrom>,
     sandbox: Arc<OnceLock<SandboxUsed>>,
     /// Masks what it says.
-    pub(crate) redactor: Redactor,
+    pub redactor: Redactor,
     terms: Terms,
 }
 
@@ -104,18 +107,18 @@ impl Terms {
 
 impl Kept {
     /// Returns what confines the process, for receipts.
-    pub(crate) fn sandbox(&self) -> SandboxUsed {
+    pub fn sandbox(&self) -> SandboxUsed {
         self.sandbox.get().cloned().unwrap_or_default()
     }
 
     /// Returns whether the process is still the one that was started, if it runs already.
-    pub(crate) fn is_alive(&self) -> bool {
+    pub fn is_alive(&self) -> bool {
         self.server.is_kept() && self.server.process().is_none_or(|process| process.is_alive())
     }
 }
 
 /// Whether a kept server can make a call.
-pub(crate) enum Found {
+pub enum Found {
     /// This one can. It does not end for want of calls while it is held.
     Ready(Arc<Kept>, Held),
     /// None can, for these reasons.
@@ -165,44 +168,56 @@ impl Upstreams {
     }
 
     /// Returns the server that makes a verified call of an agent. Starts it if none is kept that fits.
-    pub(crate) fn server_for(
+    ///
+    /// # Errors
+    /// Fails if the files of the workspace or the server fail. What speaks against a start is no error.
+    pub fn server_for(
         &self,
-        room: &Room,
+        seams: &Seams,
         config: &Config,
         tool: &Tool,
         call: &VerifiedCall,
-    ) -> Result<Found, Error> {
+    ) -> Result<Found, Failure> {
         let needed = Needed {
             agent: call.call().caller.agent(),
             terms: Terms::of(call.decision()),
-            differs: &|from| from.differs(&*room.fs, call.binding()),
+            differs: &|from| from.differs(&*seams.fs, call.binding()),
         };
-        self.find(room, config, tool, needed)
+        self.find(seams, config, tool, needed)
     }
 
     /// Returns the server of an entry, to be asked for its lists. Starts it if none is kept that fits.
-    pub(crate) fn server_listing(&self, room: &Room, config: &Config, tool: &Tool) -> Result<Found, Error> {
-        let (start, _) = match plan_upstream(room, config, tool)? {
+    ///
+    /// # Errors
+    /// Fails if the files of the workspace or the server fail. What speaks against a start is no error.
+    pub fn server_listing(&self, seams: &Seams, config: &Config, tool: &Tool) -> Result<Found, Failure> {
+        let (start, _) = match plan_upstream(seams, config, tool)? {
             Ok(planned) => planned,
             Err(reasons) => return Ok(Found::Refused(reasons)),
         };
-        let undecided = || Error::new(ErrorKind::Refused, "the policy did not decide on the server");
+        let undecided = || Failure::new(ErrorKind::Refused, "the policy did not decide on the server");
         let needed = Needed {
-            agent: room.env.caller.agent(),
+            agent: seams.caller.agent(),
             terms: Terms::of(start.decision().ok_or_else(undecided)?),
-            differs: &|from| from.differs_from_start(&*room.fs, &start),
+            differs: &|from| from.differs_from_start(&*seams.fs, &start),
         };
-        self.find(room, config, tool, needed)
+        self.find(seams, config, tool, needed)
     }
 
-    fn find(&self, room: &Room, config: &Config, tool: &Tool, needed: Needed<'_>) -> Result<Found, Error> {
+    fn find(
+        &self,
+        seams: &Seams,
+        config: &Config,
+        tool: &Tool,
+        needed: Needed<'_>,
+    ) -> Result<Found, Failure> {
         let Needed { agent, terms, differs } = needed;
         let settings = self.settings(server_id(tool));
         let agent = agent.filter(|_| settings.share == Share::Agent);
         let mut labels = tool.env_labels.clone();
         labels.sort();
         let key = Key {
-            root: room.fs.root().to_owned(),
+            root: seams.fs.root().to_owned(),
             command: tool.command.clone().unwrap_or_default(),
             cwd: tool.cwd.clone().filter(|cwd| cwd != "."),
             labels,
@@ -231,7 +246,7 @@ impl Upstreams {
             }
             None => {}
         }
-        let kept = match start(room, config, tool, &key, &settings, terms)? {
+        let kept = match start(seams, config, tool, &key, &settings, terms)? {
             Ok(kept) => Arc::new(kept),
             Err(reasons) => return Ok(Found::Refused(reasons)),
         };
@@ -241,7 +256,7 @@ impl Upstreams {
         }
         kept.server.keep_for(Some(Duration::from_secs(settings.keep)));
         let hold = kept.server.hold();
-        let gone = || Error::new(ErrorKind::Environment, "the server ended as soon as it was started");
+        let gone = || Failure::new(ErrorKind::Environment, "the server ended as soon as it was started");
         let hold = hold.ok_or_else(gone)?;
         *held = Some(kept.clone());
         Ok(Found::Ready(kept, hold))
@@ -259,7 +274,7 @@ impl fmt::Debug for Upstreams {
 }
 
 /// Returns how the catalog names the server of a tool.
-pub(crate) fn server_id(tool: &Tool) -> &str {
+pub fn server_id(tool: &Tool) -> &str {
     tool.mcp_server_id.as_deref().or(tool.runtime_id.as_deref()).unwrap_or_default()
 }
 
@@ -272,8 +287,12 @@ fn since_the_start(change: &Change) -> Blocker {
 type Planned = (VerifiedStart, OpenedProgram);
 
 /// Checks the start of a server. The errors inside are reasons of the gate.
-fn plan_upstream(room: &Room, config: &Config, tool: &Tool) -> Result<Result<Planned, Vec<Blocker>>, Error> {
-    let StartInput { facts, program } = FactReader::new(room.host(), config).upstream(tool)?;
+fn plan_upstream(
+    seams: &Seams,
+    config: &Config,
+    tool: &Tool,
+) -> Result<Result<Planned, Vec<Blocker>>, Failure> {
+    let StartInput { facts, program } = FactReader::new(seams.host(), config).upstream(tool)?;
     Ok(match plan_start(facts) {
         Ok(verified) => Ok((verified, program.expect("a verified start has its program open"))),
         Err(objections) => {
@@ -285,23 +304,23 @@ fn plan_upstream(room: &Room, config: &Config, tool: &Tool) -> Result<Result<Pla
 
 /// Starts a server. The errors inside are reasons of the gate.
 fn start(
-    room: &Room,
+    seams: &Seams,
     config: &Config,
     tool: &Tool,
     key: &Key,
     settings: &Upstream,
     terms: Terms,
-) -> Result<Result<Kept, Vec<Blocker>>, Error> {
-    let (verified, program) = match plan_upstream(room, config, tool)? {
+) -> Result<Result<Kept, Vec<Blocker>>, Failure> {
+    let (verified, program) = match plan_upstream(seams, config, tool)? {
         Ok(planned) => planned,
         Err(reasons) => return Ok(Err(reasons)),
     };
     let environment = |error: &dyn fmt::Display| {
-        Error::new(ErrorKind::Environment, format!("the server cannot be started: {error}"))
+        Failure::new(ErrorKind::Environment, format!("the server cannot be started: {error}"))
     };
-    let secrets = gather::bound_secrets(room, &config.policy);
-    let id = record::new_id(room.now()).map_err(|error| environment(&error))?;
-    let (logs, paths) = record::logs(room, &id)?;
+    let secrets = gather::bound_secrets(seams, &config.policy);
+    let id = record::new_id(seams.now()).map_err(|error| environment(&error))?;
+    let (logs, paths) = record::logs(seams, &id)?;
     let sandbox = &terms.sandbox;
     let watch = match (sandbox.mode, sandbox.observe) {
         (SandboxMode::Off, _) | (_, Observe::Never) => Watch::Nothing,
@@ -310,8 +329,8 @@ fn start(
     let keep = Keep {
         start: &verified,
         program: &program,
-        fs: &room.fs,
-        environment: &room.env.environment,
+        fs: &seams.fs,
+        environment: &seams.environment,
         secrets: &secrets,
         id: &id,
         watch,
@@ -319,20 +338,20 @@ fn start(
     let prepared = match prepare(&keep, logs) {
         Ok(prepared) => prepared,
         Err(why) => {
-            paths.discard(room);
+            paths.discard(seams);
             return Ok(Err(vec![Blocker::new("server_not_started", why)]));
         }
     };
     let Prepared { spec, sink, output_cap, timeout, redactor, started_from, run } = prepared;
     let of = record::Of {
         tool,
-        served: config.served_with(&room.host(), tool),
+        served: config.served_with(&seams.host(), tool),
         agent: key.agent.as_deref(),
         start: &verified,
         redactor: &redactor,
     };
     let sandbox = Arc::new(OnceLock::new());
-    let recorder = Recorder::new(room, paths, &of, run, sandbox.clone());
+    let recorder = Recorder::new(seams, paths, &of, run, sandbox.clone());
     let mut capabilities = vec![("elicitation", brigade_core::Json::object::<&str>([]))];
     if settings.sampling {
         capabilities.push(("sampling", brigade_core::Json::object::<&str>([])));

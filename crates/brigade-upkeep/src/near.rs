@@ -5,14 +5,12 @@ use std::path::Path;
 use brigade_core::closest;
 use brigade_fs::{DiskFs, Fs as _, RelPath};
 
-use crate::error::Error;
-
 /// How many names of a directory are compared.
 const COMPARED: usize = 1_000;
 
 /// Returns the path of the file beside a missing one whose name is most like it. `typed` is the path as it was typed,
 /// and `path` where it leads.
-pub(crate) fn near_path(typed: &Path, path: &Path) -> Option<String> {
+pub fn near_path(typed: &Path, path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     let parent = path.parent()?;
     let folder = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
@@ -22,16 +20,8 @@ pub(crate) fn near_path(typed: &Path, path: &Path) -> Option<String> {
     (near != name).then(|| typed.with_file_name(near).display().to_string())
 }
 
-/// Adds the file that was probably meant to the error about a missing one.
-pub(crate) fn with_near_path(error: Error, typed: &Path, path: &Path) -> Error {
-    match near_path(typed, path) {
-        Some(near) => error.hint(meant(&near)),
-        None => error,
-    }
-}
-
 /// Asks for a path.
-fn meant(path: &str) -> String {
+pub fn meant(path: &str) -> String {
     format!("did you mean `{}`?", brigade_core::text::escape_terminal(path))
 }
 

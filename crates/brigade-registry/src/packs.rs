@@ -1,0 +1,250 @@
+//! Tool packs: the portable part of a catalog, in a directory that another workspace can import.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use brigade_catalog::pack::{
+    CopiedSource, Entry, ImportPlan, Pack, PackConflict, PortableCatalog, SourceState, portable_entries,
+    stored,
+};
+use brigade_core::json::to_json;
+use brigade_core::text::escape_terminal;
+use brigade_core::{ErrorKind, Fingerprint, IdPrefix, Json, NextStep, Report as _, codes};
+use brigade_facts::CATALOG;
+use brigade_fs::{DiskFs, FileMode, FsErrorKind, RelPath};
+use brigade_policy::Failure;
+use brigade_redact::Redactor;
+use brigade_upkeep::{
+    Existing, Ignore, OpenPack, PACKS, ProjectionPlanReport, Seams, archive_pack, find_pack, gather, meant,
+    near_path, packs as all_packs, projections, store_pack,
+};
+
+use crate::health::list as list_tools;
+use crate::rel;
+use crate::report::{
+    CatalogReport, PackArchiveReport, PackBuildReport, PackImportReport, PackListReport, PackShowReport,
+};
+
+/// Builds a pack of the catalog, the sources of its entries, and its health. It contains no secrets, and paths in
+/// it are relative.
+///
+/// # Errors
+/// When the disk fails, or the catalog is not text.
+pub fn build(seams: &Seams) -> Result<PackBuildReport, Failure> {
+    let catalog = list_tools(seams)?;
+    let projections = projections::plan(seams, None)?;
+    let values = gather::telling_values(seams);
+    let (redactor, bound) = (Redactor::new(&values), Redactor::bound_only(&values));
+    let (all, mut entry_errors) = Entry::of_catalog(CATALOG, &seams.setup().text_of_catalog()?);
+    let (entries, missing) = portable_entries(&all, &redactor, &bound);
+    entry_errors.extend(missing);
+    let now = seams.now();
+    let (report, _) = store_pack(&*seams.fs, now, |pack| -> Result<PackBuildReport, Failure> {
+        let portable_catalog = PortableCatalog {
+            entries: entries.iter().map(|entry| Json::Object(entry.to_object())).collect(),
+            entry_errors,
+            source_files: pack.add_sources(&all, &redactor)?,
+        };
+        let path = seams.absolute(&format!("{}/{}", PACKS, pack.pack_id));
+        let report = PackBuildReport {
+            schema: PackBuildReport::SCHEMA,
+            target: seams.target(),
+            pack_id: pack.pack_id.clone(),
+            path,
+            status: "built".into(),
+            created_at: now.to_string(),
+            evidence_fingerprint: evidence(&catalog, &projections),
+            tool_count: catalog.tool_count,
+            tools: catalog.tools,
+            projection_counts: projections.counts,
+            projections: projections.projections,
+            parity: catalog.parity,
+            policy: catalog.policy,
+            runtimes: catalog.runtimes,
+            call_queue: catalog.call_queue,
+            run_history: catalog.run_history,
+            checkpoints: catalog.checkpoints,
+            issue_count: catalog.issue_count,
+            issues: catalog.issues,
+            portable_catalog,
+        };
+        let readme = format!(
+            "# Tool pack {id}\n\nEntries: {}. Sources: {}. Issues: {}.\n\nTo add the entries to another workspace, \
+             import this directory there with `tools pack import`.\n",
+            entries.len(),
+            report.portable_catalog.source_files.iter().filter(|source| source.packed).count(),
+            report.issue_count,
+            id = report.pack_id,
+        );
+        let manifest = to_json(&report).expect("a report is JSON");
+        let manifest = stored(manifest, &report.target, &bound);
+        pack.add_documents(&manifest, &entries, &readme)?;
+        Ok(report)
+    })?;
+    Ok(report)
+}
+
+/// Lists the newest packs.
+///
+/// # Errors
+/// When the disk fails.
+pub fn list(seams: &Seams, limit: usize) -> Result<PackListReport, Failure> {
+    let mut packs = all_packs(&*seams.fs)?;
+    packs.truncate(limit);
+    Ok(PackListReport {
+        schema: PackListReport::SCHEMA,
+        target: seams.target(),
+        pack_count: packs.len(),
+        packs: packs.into_iter().map(|pack| shown(seams, pack)).collect(),
+    })
+}
+
+/// Shows a pack, or the newest one with `latest`.
+///
+/// # Errors
+/// When no pack or several packs have this prefix, or the disk fails.
+pub fn show(seams: &Seams, id: &IdPrefix) -> Result<PackShowReport, Failure> {
+    let pack = shown(seams, found(seams, id)?);
+    Ok(PackShowReport { schema: PackShowReport::SCHEMA, target: seams.target(), pack })
+}
+
+/// Moves a pack to the archive.
+///
+/// # Errors
+/// [`ErrorKind::Usage`] when the archive already has it; when no pack or several packs have this prefix, or the
+/// disk fails.
+pub fn archive(seams: &Seams, id: &IdPrefix) -> Result<PackArchiveReport, Failure> {
+    let pack = found(seams, id)?;
+    let archived = archive_pack(&*seams.fs, &pack.pack_id).map_err(|error| match error.kind {
+        FsErrorKind::Exists => {
+            let message = format!("`{}` is already in the archive", error.path);
+            Failure::new(ErrorKind::Usage, message).coded(codes::FILE_EXISTS)
+        }
+        _ => error.into(),
+    })?;
+    Ok(PackArchiveReport {
+        schema: PackArchiveReport::SCHEMA,
+        target: seams.target(),
+        pack_id: pack.pack_id,
+        status: "archived".into(),
+        archive_path: seams.absolute(archived.as_str()),
+    })
+}
+
+/// Adds the entries of a pack to the catalog, and their sources to the workspace. Nothing is run. If there are
+/// conflicts, nothing is written.
+///
+/// # Errors
+/// [`ErrorKind::Usage`] when the directory is not a pack; when the catalog cannot be edited, or the disk fails.
+pub fn import(seams: &Seams, folder: &Path, existing: Existing) -> Result<PackImportReport, Failure> {
+    let pack = open(seams, folder)?;
+    let setup = seams.setup();
+    setup.check_place(CATALOG)?;
+    let ignored = setup.ignore_change(Ignore::Write)?;
+    let _lock = setup.lock_catalog()?;
+    let before = setup.text_of_catalog()?;
+    let (current, errors) = Entry::of_catalog(CATALOG, &before);
+    let (packed, redactor) = (&pack.manifest().portable_catalog.entries, Redactor::new(&[]));
+    let plan = ImportPlan::of(packed, &current, existing, &redactor, |place| pack.compare(place, &*seams.fs));
+    let mut report = PackImportReport {
+        schema: PackImportReport::SCHEMA,
+        target: seams.target(),
+        pack: pack_path(seams, folder),
+        pack_id: redactor.redact_str(&pack.manifest().pack_id),
+        valid: false,
+        imported_count: 0,
+        imported: Vec::new(),
+        copied_sources: Vec::new(),
+        skipped_existing: Vec::new(),
+        skipped_existing_count: 0,
+        conflicts: plan.conflicts.clone(),
+        gitignore: "skipped".to_owned(),
+        next_command: seams.spelled(NextStep::ListContracts),
+    };
+    if !errors.is_empty() {
+        let reason = "the catalog has errors".to_owned();
+        report.conflicts.push(PackConflict { reason, errors, ..PackConflict::default() });
+    }
+    if !report.conflicts.is_empty() {
+        return Ok(report);
+    }
+    let (text, done) = plan
+        .apply(&before)
+        .map_err(|error| Failure::new(ErrorKind::InvalidConfig, format!("{CATALOG}: {error}")))?;
+    // The sources first: an entry never names a source that is not there.
+    for place in plan.imports.iter().filter_map(|import| import.source.as_deref()) {
+        if pack.compare(place, &*seams.fs) != SourceState::Same {
+            setup.create_folder(&rel(place).parent())?;
+            seams.fs.write_atomic(&rel(place), &pack.source(place), FileMode::KeepOr(0o644))?;
+        }
+    }
+    if text != before {
+        setup.write_config(CATALOG, &text)?;
+    }
+    report.gitignore = setup.write_ignore(ignored)?;
+    let copied = done.copied_sources.into_iter();
+    let absolute = |path: String| seams.absolute(&path);
+    report.copied_sources =
+        copied.map(|copy| CopiedSource { target_path: absolute(copy.target_path), ..copy }).collect();
+    (report.imported_count, report.skipped_existing_count) =
+        (done.imported.len(), done.skipped_existing.len());
+    (report.imported, report.skipped_existing) = (done.imported, done.skipped_existing);
+    report.valid = true;
+    Ok(report)
+}
+
+fn shown(seams: &Seams, pack: Pack) -> Pack {
+    Pack { path: pack.path.as_deref().map(|path| seams.absolute(path)), ..pack }
+}
+
+fn found(seams: &Seams, id: &IdPrefix) -> Result<Pack, Failure> {
+    Ok(find_pack(&*seams.fs, id)?)
+}
+
+/// Opens a pack anywhere on the disk, or in the files that replace it.
+fn open(seams: &Seams, folder: &Path) -> Result<OpenPack, Failure> {
+    let not_a_pack = |why: String| {
+        let message = format!("not a tool pack: `{}`: {why}", pack_path(seams, folder));
+        Failure::new(ErrorKind::Usage, message).coded(codes::PACK_INVALID)
+    };
+    if let Some(files) = &seams.files {
+        let inside = folder.strip_prefix(files.root()).unwrap_or(folder);
+        let inside = RelPath::try_from(inside).map_err(|error| not_a_pack(error.to_string()))?;
+        return OpenPack::open(files.clone(), inside).map_err(not_a_pack);
+    }
+    let path = seams.typed_path(folder);
+    let disk = DiskFs::open(&path).map_err(|error| {
+        let failure = not_a_pack(error.kind.to_string());
+        match near_path(folder, &path) {
+            Some(near) => failure.hint(meant(&near)),
+            None => failure,
+        }
+    });
+    OpenPack::open(Arc::new(disk?), RelPath::root()).map_err(not_a_pack)
+}
+
+fn pack_path(seams: &Seams, folder: &Path) -> String {
+    escape_terminal(&seams.environment.expand(folder).display().to_string()).into_owned()
+}
+
+/// Returns the fingerprint of what a pack says about the workspace. It changes when a new pack would say something
+/// else.
+fn evidence(catalog: &CatalogReport, projections: &ProjectionPlanReport) -> String {
+    let json = |value: Result<Json, _>| value.expect("a report is JSON");
+    let sources = catalog.tools.iter().map(|tool| (tool.id, Json::from(tool.source_fingerprint.flatten())));
+    let issues: Vec<Json> = catalog.issues.iter().map(|issue| json(to_json(&issue))).collect();
+    let parity = &catalog.parity;
+    let closeout = parity.latest_closeout.as_ref().map(|closeout| closeout.closeout_id.clone());
+    Fingerprint::builder("brigade.pack-evidence.v1")
+        .json("sources", &Json::object(sources))
+        .json("projections", &json(to_json(&projections.counts)))
+        .json("issues", &Json::from(issues))
+        .json("calls", &json(to_json(&catalog.call_queue.counts)))
+        .json("runs", &json(to_json(&catalog.run_history.counts)))
+        .json("checkpoints", &json(to_json(&catalog.checkpoints.counts)))
+        .json("closeout", &Json::from(closeout))
+        .json("quieted", &Json::from(parity.quieted_issue_count))
+        .json("changed", &Json::from(parity.changed_issue_count))
+        .finish()
+        .to_hex()
+}

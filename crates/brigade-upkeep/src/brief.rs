@@ -1,0 +1,98 @@
+//! Pending decisions, and the next command to type.
+
+use std::ops::ControlFlow;
+
+use brigade_call::{Call, CallStatus, CheckpointStatus};
+use brigade_core::{NextStep, Report as _};
+use brigade_doctor::{Area, Waiting};
+use brigade_kitchen::show::DecisionRow;
+use brigade_policy::{Failure, Standing};
+use brigade_queue::Calls;
+use brigade_runtime::Checks;
+
+use crate::closeouts::closeouts;
+use crate::history::FoundCall;
+use crate::report::BriefReport;
+use crate::seams::Seams;
+use crate::shown::top_issue_of;
+use crate::survey::{Parts, Survey};
+use crate::work::inbox_counts;
+use crate::{gather, load};
+
+/// Summarizes pending decisions, with those of the kitchen that wait, the oldest first. Changes and starts nothing, and
+/// runs no health command.
+///
+/// # Errors
+/// Returns file errors.
+pub fn brief(seams: &Seams, kitchen_decisions: Vec<DecisionRow>) -> Result<BriefReport, Failure> {
+    let config = gather::config(seams)?;
+    let site = seams.site(&config);
+    let mut survey = Survey::read(&site, &Parts { health: Checks::Skip, ..Parts::all() })?;
+    let found = survey.diagnose(&site);
+    let listed = closeouts(&*seams.fs)?.fingerprints();
+    let issues = brigade_doctor::quiet(found, listed.as_ref(), &seams.target()).issues;
+    let inbox = seams.inbox().read()?;
+    let queue = &survey.history;
+    let count = |status: &str| queue.call_counts.get(status).copied().unwrap_or(0);
+    let is_stale =
+        |found: &&FoundCall| found.call.status == CallStatus::Approved && !found.changes.is_empty();
+    let stale = queue.calls.iter().filter(is_stale).count() as u64;
+    let oldest = oldest_pending(seams)?;
+    let checkpoint =
+        queue.checkpoints.iter().filter(|found| found.stored.checkpoint.status == CheckpointStatus::Pending);
+    let pending_checkpoints: Vec<_> = checkpoint.collect();
+    // An answer lets only these go on.
+    let mut answerable = pending_checkpoints.iter().rev().filter(|found| found.blockers.is_empty());
+    let is_down = |facts: &&brigade_runtime::RuntimeFacts| facts.enabled && !facts.running();
+    let top =
+        |areas: &[Area]| top_issue_of(seams, issues.iter().filter(|issue| areas.contains(&issue.area())));
+    let pending_rows = inbox.rows().filter(|row| row.status.as_deref() == Some("pending")).count();
+    let waiting = Waiting {
+        is_valid: config.catalog.is_valid(),
+        is_policy_valid: config.policy.standing() != Standing::Invalid,
+        oldest: oldest.as_ref(),
+        checkpoint: answerable.next().map(|found| &found.stored.checkpoint.id),
+        runnable: count("approved").saturating_sub(stale),
+        pending_rows,
+        issues: &issues,
+    };
+    let (mut next, mut next_reason) = waiting.next();
+    if let Some(oldest) = kitchen_decisions.first().filter(|_| waiting.is_valid) {
+        next = NextStep::AnswerDecision(oldest.id.to_string());
+        next_reason = "the kitchen waits for a decision".to_owned();
+    }
+    Ok(BriefReport {
+        schema: BriefReport::SCHEMA,
+        target: seams.target(),
+        valid: config.catalog.is_valid(),
+        tool_count: load::enabled(&config.catalog).len(),
+        pending_approval_count: count("pending"),
+        oldest_pending_call: oldest.as_ref().map(|call| Box::new(call.clone().shown(seams))),
+        approved_count: count("approved"),
+        stale_approval_count: stale,
+        pending_checkpoint_count: pending_checkpoints.len(),
+        call_counts: queue.call_counts.clone(),
+        top_tool_issue: top(&[Area::Catalog, Area::Tool, Area::State]),
+        top_projection_issue: top(&[Area::Projection]),
+        top_policy_issue: top(&[Area::Policy]),
+        top_runtime_issue: top(&[Area::Runtime]),
+        top_call_issue: top(&[Area::Call]),
+        top_run_issue: top(&[Area::Run]),
+        top_checkpoint_issue: top(&[Area::Checkpoint]),
+        issue_count: issues.len(),
+        runtimes_down: survey.runtime_facts().iter().filter(is_down).map(|facts| facts.id.clone()).collect(),
+        inbox: inbox_counts(&inbox),
+        kitchen_decisions,
+        next_command: seams.spelled(next),
+        next_reason,
+    })
+}
+
+fn oldest_pending(seams: &Seams) -> Result<Option<Call>, Failure> {
+    let mut oldest = None;
+    seams.queue().read()?.for_each_call(&Calls::Of(CallStatus::Pending), &mut |stored| {
+        oldest = Some(stored.call);
+        ControlFlow::Break(())
+    })?;
+    Ok(oldest)
+}

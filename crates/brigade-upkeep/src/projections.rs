@@ -1,0 +1,102 @@
+//! Operations on projections: plan, apply, prune.
+
+mod apply;
+mod harnesses;
+
+pub use apply::{ApplyRequest, Selection, SyncRequest, apply, sync_apply};
+use brigade_apply::find_orphans;
+use brigade_catalog::{Catalog, Tool};
+use brigade_core::Report as _;
+use brigade_facts::{CATALOG, Places, plan_projections};
+use brigade_policy::{ErrorLine, Failure};
+use brigade_projection::{Depth, Orphan, OrphanReport, ProjectionReport};
+pub use harnesses::{harness, list_harnesses};
+
+use crate::load::shown_id;
+use crate::report::{ProjectionPlanReport, SyncPlanReport};
+use crate::seams::Seams;
+use crate::shown::counts;
+use crate::{gather, load};
+
+/// Plans the projections of one tool or all tools, and finds orphans. Writes nothing.
+///
+/// # Errors
+/// Returns file errors.
+pub fn plan(seams: &Seams, id: Option<&str>) -> Result<ProjectionPlanReport, Failure> {
+    let config = gather::config(seams)?;
+    let places = places(seams);
+    let search = find_orphans(seams.host(), &config, &places);
+    let selected = select(seams, &config.catalog, id, &search.orphans);
+    let tools = &selected.tools;
+    let absolute = |path: &str| seams.absolute(path);
+    let report = |item| ProjectionReport::of(item, absolute);
+    let projections = plan_projections(seams.host(), &config, tools, &places, Depth::Full, report);
+    let orphans: Vec<OrphanReport> =
+        selected.orphans.iter().map(|orphan| OrphanReport::of(orphan, absolute)).collect();
+    Ok(ProjectionPlanReport {
+        schema: ProjectionPlanReport::SCHEMA,
+        target: seams.target(),
+        config_path: seams.absolute(CATALOG),
+        valid: selected.errors.is_empty(),
+        diagnosis: load::diagnosis(seams, &selected.errors),
+        errors: selected.errors,
+        tool_id: id.map(shown_id),
+        tools: tools.iter().map(|tool| tool.id.as_str().to_owned()).collect(),
+        counts: counts(projections.iter().map(|item| &*item.status)),
+        projections,
+        orphan_count: orphans.len(),
+        orphans,
+        orphans_complete: search.is_complete,
+    })
+}
+
+/// Plans for `sync apply`. Writes nothing.
+///
+/// # Errors
+/// Returns file errors.
+pub fn sync_plan(seams: &Seams, id: Option<&str>) -> Result<SyncPlanReport, Failure> {
+    let planned = plan(seams, id)?;
+    Ok(SyncPlanReport {
+        plan: ProjectionPlanReport { schema: SyncPlanReport::SCHEMA, ..planned },
+        mode: "sync-plan".into(),
+        dry_run_default: true,
+        delete_supported: false,
+        add_only: true,
+    })
+}
+
+/// Creates the reader of target places in this workspace.
+fn places(seams: &Seams) -> Places<'_> {
+    Places::new(&*seams.fs, seams.target())
+}
+
+/// Selects one tool and its orphans, or everything.
+fn select<'c>(seams: &Seams, catalog: &'c Catalog, id: Option<&str>, orphans: &[Orphan]) -> Selected<'c> {
+    let mut errors = load::errors_of(catalog);
+    let Some(id) = id else {
+        return Selected { tools: load::enabled(catalog), orphans: orphans.to_vec(), errors };
+    };
+    let of_tool = |orphan: &&Orphan| orphan.header.tool_id == id.trim();
+    let orphans: Vec<Orphan> = orphans.iter().filter(of_tool).cloned().collect();
+    let tools = match load::named_tool(catalog, id) {
+        Ok(tool) => vec![tool],
+        // A tool that is no longer in the catalog may still have orphans.
+        Err(_) if !orphans.is_empty() => Vec::new(),
+        Err(error) => {
+            // An unreadable catalog is already reported.
+            if !catalog.tools().is_empty() || errors.is_empty() {
+                errors.push(error.line(&seams.speller()));
+            }
+            Vec::new()
+        }
+    };
+    Selected { tools, orphans, errors }
+}
+
+/// The selected tools and orphans.
+struct Selected<'c> {
+    tools: Vec<&'c Tool>,
+    orphans: Vec<Orphan>,
+    /// Errors in the catalog, and an error for an unknown tool.
+    errors: Vec<ErrorLine>,
+}

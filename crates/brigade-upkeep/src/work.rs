@@ -1,0 +1,177 @@
+//! The work inbox: issues become rows, and people decide on them.
+//!
+//! Other programs write the file too, so all rows except the changed one keep their exact bytes. A change moves
+//! unreadable lines to a quarantine file; reading never does.
+
+use std::collections::BTreeMap;
+
+use brigade_core::{IdPrefix, Report as _, Unfilled};
+use brigade_doctor::{Import, InboxItem, InboxRow, import as add_rows, quiet};
+use brigade_policy::Failure;
+use brigade_runtime::Checks;
+
+use crate::closeouts::closeouts;
+use crate::gather;
+use crate::inbox::{INBOX, InboxFile, SetAside};
+use crate::report::{ImportReport, InboxItemReport, InboxReport};
+use crate::seams::Seams;
+use crate::shown::counts;
+use crate::survey::{Parts, Survey};
+
+/// Selects inbox rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct InboxFilter {
+    /// Only rows with this status.
+    pub status: Option<String>,
+    /// Only rows from this source, such as `tool-catalog`.
+    pub source: Option<String>,
+}
+
+/// A decision on a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InboxStep {
+    /// Turn it into work.
+    Promote,
+    /// Hide it until it changes.
+    Dismiss,
+    /// Mark the work as done.
+    Done,
+}
+
+impl InboxStep {
+    /// Returns the resulting status.
+    pub fn status(self) -> &'static str {
+        match self {
+            InboxStep::Promote => "promoted",
+            InboxStep::Dismiss => "dismissed",
+            InboxStep::Done => "done",
+        }
+    }
+}
+
+/// Adds a row for every issue, unless the issue has one, is done, or was dismissed and did not change.
+///
+/// Runs no health commands, so it adds no rows for their issues.
+///
+/// # Errors
+/// Returns file errors.
+pub fn import(seams: &Seams) -> Result<ImportReport, Failure> {
+    // Quarantine unreadable lines first, because a quarantine file is an issue itself.
+    let set_aside = match seams.inbox().read()?.unreadable() {
+        0 => SetAside::default(),
+        _ => seams.inbox().change(|_| ())?.1,
+    };
+    let config = gather::config(seams)?;
+    let site = seams.site(&config);
+    let mut survey = Survey::read(&site, &Parts { health: Checks::Skip, ..Parts::all() })?;
+    let found = survey.diagnose(&site);
+    let listed = closeouts(&*seams.fs)?.fingerprints();
+    let issues = quiet(found, listed.as_ref(), &seams.target()).issues;
+    let imported = if issues.is_empty() {
+        Import::default()
+    } else {
+        let add = |inbox: &mut InboxFile| {
+            let rows: Vec<InboxRow> = inbox.rows().filter_map(InboxRow::of).collect();
+            let imported = add_rows(&issues, &rows, &*seams.speller, survey.now);
+            for row in &imported.created {
+                inbox.append(row);
+            }
+            imported
+        };
+        seams.inbox().change(add)?.0
+    };
+    Ok(ImportReport {
+        schema: ImportReport::SCHEMA,
+        target: seams.target(),
+        imports_path: seams.absolute(INBOX),
+        issues: issues.len(),
+        created: imported.created.len(),
+        skipped: imported.skipped,
+        dismissed: imported.dismissed,
+        imports: imported.created,
+        quarantined: set_aside.lines,
+        quarantine_path: set_aside.file.map(|file| seams.absolute(&file)),
+    })
+}
+
+/// Lists inbox rows.
+///
+/// # Errors
+/// Returns file errors.
+pub fn list(seams: &Seams, filter: &InboxFilter) -> Result<InboxReport, Failure> {
+    let inbox = seams.inbox().read()?;
+    let is = |found: &Option<String>, wanted: &Option<String>| wanted.is_none() || found == wanted;
+    let fits = |row: &&InboxItem| is(&row.status, &filter.status) && is(&row.source, &filter.source);
+    let items: Vec<InboxItem> = inbox.rows().filter(fits).cloned().collect();
+    Ok(InboxReport {
+        schema: InboxReport::SCHEMA,
+        target: seams.target(),
+        imports_path: seams.absolute(INBOX),
+        item_count: items.len(),
+        items,
+        counts: inbox_counts(&inbox),
+        unreadable_count: inbox.unreadable(),
+    })
+}
+
+/// Shows one row.
+///
+/// # Errors
+/// Returns [`NoRow::Refused`] if no row matches, and file errors.
+pub fn show(seams: &Seams, prefix: &IdPrefix) -> Result<InboxItemReport, NoRow> {
+    let inbox = seams.inbox().read()?;
+    let index = inbox.find(prefix).map_err(|failure| NoRow::Refused(failure, None))?;
+    Ok(item_report(seams, inbox.row(index).clone()))
+}
+
+/// Records a decision on a row. Starts nothing.
+///
+/// # Errors
+/// Returns [`NoRow::Refused`] if no row matches or the row has this decision already, and file errors.
+pub fn decide(
+    seams: &Seams,
+    prefix: &IdPrefix,
+    step: InboxStep,
+    reason: Option<&str>,
+) -> Result<InboxItemReport, NoRow> {
+    let reason = reason.map(|reason| gather::clean_reason(seams, reason)).transpose()?;
+    let now = seams.now();
+    let refused = |item| move |failure: Failure| NoRow::Refused(failure, item);
+    // Look without the lock first, so a mistyped id changes nothing and does not wait.
+    seams.inbox().read()?.find(prefix).map_err(refused(None))?;
+    let decide = |inbox: &mut InboxFile| inbox.decide(prefix, step.status(), reason.clone(), now);
+    let (decided, _) = seams.inbox().change(decide)?;
+    let decided = decided.map_err(|(failure, row)| refused(row)(failure));
+    decided.map(|row| item_report(seams, row))
+}
+
+fn item_report(seams: &Seams, item: InboxItem) -> InboxItemReport {
+    InboxItemReport {
+        schema: InboxItemReport::SCHEMA,
+        target: seams.target(),
+        imports_path: seams.absolute(INBOX),
+        item,
+        error: Unfilled::default(),
+        candidates: Unfilled::default(),
+    }
+}
+
+/// Why a row was not shown or decided.
+#[derive(Debug)]
+pub enum NoRow {
+    /// No row matches, or the row has this decision already.
+    Refused(Failure, Option<Box<InboxItem>>),
+    /// A file or a reason cannot be used.
+    Failed(Failure),
+}
+
+impl<E: Into<Failure>> From<E> for NoRow {
+    fn from(failure: E) -> NoRow {
+        NoRow::Failed(failure.into())
+    }
+}
+
+/// Counts the rows by status.
+pub(crate) fn inbox_counts(inbox: &InboxFile) -> BTreeMap<String, u64> {
+    counts(inbox.rows().map(|row| row.status.as_deref().unwrap_or("unknown")))
+}
