@@ -40,6 +40,8 @@ pub(crate) enum Command {
     Kitchen(Lazy<kitchen::Kitchen>),
     #[command(after_help = examples::of(examples::PROGRAM, "service").unwrap_or_default())]
     Service(kitchen::service::ServiceArgs),
+    #[command(after_help = examples::of(examples::PROGRAM, "resume").unwrap_or_default())]
+    Resume(kitchen::resume::ResumeArgs),
     #[command(after_help = examples::of(examples::PROGRAM, "status").unwrap_or_default())]
     Status(kitchen::status::StatusArgs),
     #[command(after_help = examples::of(examples::PROGRAM, "validate").unwrap_or_default())]
@@ -65,6 +67,7 @@ pub(crate) fn run(arguments: Arguments, surroundings: &Surroundings, streams: &m
         Command::Work(command) => work::run(&command.0, &session, &mut output),
         Command::Kitchen(command) => kitchen::run(&command.0, &session, &mut output),
         Command::Service(arguments) => output.finish(kitchen::service::run(&session, arguments)),
+        Command::Resume(arguments) => output.finish(kitchen::resume::run(&session, arguments)),
         Command::Status(arguments) => kitchen::status::run(&session, arguments, &mut output),
         Command::Validate(arguments) => output.finish(kitchen::validate::run(&session, arguments)),
         Command::Summary(arguments) => output.finish(kitchen::summary::run(&session, arguments)),

@@ -20,6 +20,7 @@ const TABLE: &[Examples] = &[
         ],
     ),
     ("brigade", "service", &[("brigade service --dry-run", "The same as brigade kitchen service --dry-run")]),
+    ("brigade", "resume", &[("brigade resume retry", "The same as brigade kitchen resume retry")]),
     ("brigade", "status", &[("brigade status --brief", "The same as brigade kitchen status --brief")]),
     ("brigade", "summary", &[("brigade summary", "The same as brigade kitchen summary")]),
     (
@@ -59,6 +60,15 @@ const TABLE: &[Examples] = &[
         &[
             ("brigade kitchen service --dry-run", "Show the waves of the PRD that somebody works on"),
             ("brigade kitchen service brigade/tasks/prd-words.json --only US-001", "Serve one task"),
+        ],
+    ),
+    (
+        "kitchen",
+        "resume",
+        &[
+            ("brigade kitchen resume", "Go on after an interruption"),
+            ("brigade kitchen resume brigade/tasks/prd-words.json retry", "Try the failed task again"),
+            ("brigade kitchen resume skip --all", "Leave out all failed tasks, and go on"),
         ],
     ),
     (

@@ -4,7 +4,7 @@ use brigade_core::{ErrorKind, Hint, NextStep, Report, SchemaId, Spell, codes};
 use brigade_facts::read_policy;
 use brigade_fs::{FileKind, FsError};
 use brigade_kitchen::PrdName;
-use brigade_kitchen::life::{Answer, AnsweredBy, Decided, DecisionId, Record};
+use brigade_kitchen::life::{Answer, AnsweredBy, Decided, DecisionId, DecisionKind, Record};
 use brigade_kitchen::show::{DecisionRow, decision_row};
 use brigade_policy::Failure;
 use brigade_redact::Redactor;
@@ -75,6 +75,25 @@ pub enum WhichDecisions {
     Waiting,
     /// Answered ones, too.
     All,
+}
+
+/// What becomes of a failed task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureChoice {
+    /// It is tried again, at the tier where it stood.
+    Retry,
+    /// It is left out, and so is what depends on it.
+    Skip,
+}
+
+impl FailureChoice {
+    /// Returns the choice of the decision.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            FailureChoice::Retry => "retry",
+            FailureChoice::Skip => "skip",
+        }
+    }
 }
 
 /// An answer of a person.
@@ -174,6 +193,37 @@ impl Kitchen<'_> {
             waiting: life.waiting().count(),
             next_command: NextStep::ListDecisions.into(),
         })
+    }
+
+    /// Answers failures of a PRD that wait, as a person: the oldest, or all. Returns how many.
+    ///
+    /// # Errors
+    /// Fails if there is no such PRD, no failure waits, or on a disk error.
+    pub fn answer_failures(
+        &self,
+        search: &PrdSearch,
+        choice: FailureChoice,
+        all: bool,
+    ) -> Result<usize, Failure> {
+        let waiting = self.decisions(Some(search), WhichDecisions::Waiting)?.decisions;
+        let failures = waiting.iter().filter(|row| row.kind == DecisionKind::Failure);
+        let mut answered = 0;
+        for row in failures.take(if all { usize::MAX } else { 1 }) {
+            self.answer(&AnswerRequest {
+                id: row.id.to_string(),
+                choice: choice.as_str().to_owned(),
+                reason: None,
+                guidance: None,
+            })?;
+            answered += 1;
+        }
+        if answered == 0 {
+            let message =
+                format!("no failed task waits for an answer, so there is nothing to {}", choice.as_str());
+            let failure = Failure::new(ErrorKind::Refused, message).coded(codes::DECISION_MISSING);
+            return Err(failure.hint(NextStep::ListDecisions));
+        }
+        Ok(answered)
     }
 
     /// Lists the PRDs that have a journal, by name.

@@ -34,7 +34,7 @@ pub mod workplace;
 pub use approve::{ApproveStep, ApproveWhat};
 pub use attempt::{Attempt, Attempted, Cook, attempt};
 pub use check::{Check, Checked, check};
-pub use decisions::{AnswerReport, AnswerRequest, DecisionsReport, WhichDecisions};
+pub use decisions::{AnswerReport, AnswerRequest, DecisionsReport, FailureChoice, WhichDecisions};
 pub use gather::{Configuration, Crew, KITCHEN_TOML, PrdFile, PrdSearch, SHELL_CONFIGS, Standing, Worker};
 pub use init::{InitRequest, KitchenInitReport};
 pub use journal::{JournalError, JournalFault, JournalProblem, PrdJournal, Recorded};

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use brigade_crew::{
-    AnswerReport, AnswerRequest, ApproveStep, ApproveWhat, DecisionsReport, FailOn, Follower, InitRequest,
-    KitchenInitReport, PrdSearch, ServiceOptions, WhichDecisions,
+    AnswerReport, AnswerRequest, ApproveStep, ApproveWhat, DecisionsReport, FailOn, FailureChoice, Follower,
+    InitRequest, KitchenInitReport, PrdSearch, ServiceOptions, WhichDecisions,
 };
 use brigade_fs::RelPath;
 use brigade_kitchen::approval::{ApprovalReport, ValidationReport, WorkersReport};
@@ -130,6 +130,20 @@ impl Kitchen {
         self.room.decides()?;
         let report = self.hands().answer(request)?;
         Ok(report.spelled(&self.room.speller()))
+    }
+
+    /// Answers failures of a PRD that wait, as a person: the oldest, or all. Does not inside of a run.
+    ///
+    /// # Errors
+    /// Fails if there is no such PRD, or no failure waits.
+    pub fn answer_failures(
+        &self,
+        prd: Option<&Path>,
+        choice: FailureChoice,
+        all: bool,
+    ) -> Result<usize, Error> {
+        self.room.decides()?;
+        Ok(self.hands().answer_failures(&self.search(prd)?, choice, all)?)
     }
 
     /// Writes the report of a PRD in Markdown, to a file if one is named.

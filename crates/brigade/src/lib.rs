@@ -105,8 +105,8 @@ pub use brigade_core as core;
 pub use brigade_core::Exit;
 pub use brigade_core::codes;
 pub use brigade_crew::{
-    AnswerReport, AnswerRequest, ApproveStep, DecisionsReport, FailOn, InitRequest, KitchenInitReport,
-    ServiceOptions, WhichDecisions,
+    AnswerReport, AnswerRequest, ApproveStep, DecisionsReport, FailOn, FailureChoice, InitRequest,
+    KitchenInitReport, ServiceOptions, WhichDecisions,
 };
 pub use brigade_crew::{Follower, RunningRow, Unfollowed};
 pub use brigade_doctor::{Area, Closeout, InboxItem, InboxMetadata, IssueType, Remedy, Verdict};

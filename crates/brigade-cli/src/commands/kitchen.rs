@@ -5,6 +5,7 @@ mod approve;
 mod cost;
 mod decisions;
 mod init;
+pub(crate) mod resume;
 pub(crate) mod service;
 pub(crate) mod status;
 pub(crate) mod summary;
@@ -23,6 +24,7 @@ pub(crate) enum Kitchen {
     Validate(validate::ValidateArgs),
     Approve(approve::ApproveArgs),
     Service(service::ServiceArgs),
+    Resume(resume::ResumeArgs),
     Status(status::StatusArgs),
     Decisions(decisions::DecisionsArgs),
     Answer(answer::AnswerArgs),
@@ -37,6 +39,7 @@ pub(crate) fn run(command: &Kitchen, session: &Session<'_>, output: &mut Output<
         Kitchen::Validate(arguments) => output.finish(validate::run(session, arguments)),
         Kitchen::Approve(arguments) => approve::run(session, arguments, output),
         Kitchen::Service(arguments) => output.finish(service::run(session, arguments)),
+        Kitchen::Resume(arguments) => output.finish(resume::run(session, arguments)),
         Kitchen::Status(arguments) => status::run(session, arguments, output),
         Kitchen::Decisions(arguments) => output.finish(decisions::run(session, arguments)),
         Kitchen::Answer(arguments) => output.finish(answer::run(session, arguments)),

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use brigade::kitchen::{Flags, PhaseGate};
-use brigade::{Error, ServiceOptions, ServiceReport, Unfollowed};
+use brigade::{ApproveStep, Error, ErrorKind, ServiceOptions, ServiceReport, Unfollowed};
 use clap::{Args, ValueEnum};
 
 use crate::session::Session;
@@ -20,6 +20,10 @@ pub(crate) struct ServiceArgs {
     /// Show what would run, without an approval and without running it
     #[arg(long)]
     dry_run: bool,
+
+    /// Approve what has this fingerprint, as validate printed it, and serve it
+    #[arg(long, value_name = "FINGERPRINT", conflicts_with = "dry_run")]
+    fingerprint: Option<String>,
 
     #[command(flatten)]
     run: RunFlags,
@@ -79,6 +83,14 @@ pub(crate) struct RunFlags {
     /// What stands between two PRDs
     #[arg(long, value_name = "continue|pause|review", value_enum, hide_possible_values = true)]
     phase_gate: Option<Gate>,
+
+    /// Merge the branch when all is done, if the policy allows it
+    #[arg(long)]
+    merge: bool,
+
+    /// Push the branch when all is done, if the policy allows it
+    #[arg(long)]
+    push: bool,
 }
 
 /// What stands between two PRDs.
@@ -134,8 +146,8 @@ impl RunFlags {
             max_cost_usd: self.max_cost,
             max_minutes: self.max_time,
             max_attempts: self.max_attempts,
-            merge: false,
-            push: false,
+            merge: self.merge,
+            push: self.push,
         };
         options.only.clone_from(&self.only);
         options.skip.clone_from(&self.skip);
@@ -151,7 +163,17 @@ pub(crate) fn run(session: &Session<'_>, arguments: &ServiceArgs) -> Result<Serv
     if arguments.dry_run {
         return session.workspace()?.kitchen().rehearse(&prds, &options);
     }
-    session.workspace_to_run()?.kitchen().serve(&prds, &options, &Unfollowed)
+    let kitchen = session.workspace_to_run()?.kitchen();
+    if let Some(fingerprint) = &arguments.fingerprint {
+        if 1 < prds.len() {
+            return Err(Error::new(
+                ErrorKind::Usage,
+                "a fingerprint approves one PRD, and several are named",
+            ));
+        }
+        kitchen.approve(prds.first().copied(), &ApproveStep::Approve(fingerprint.clone()))?;
+    }
+    kitchen.serve(&prds, &options, &Unfollowed)
 }
 
 #[cfg(test)]

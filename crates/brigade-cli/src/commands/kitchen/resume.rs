@@ -1,0 +1,68 @@
+//! `brigade kitchen resume`
+
+use std::path::PathBuf;
+
+use brigade::{Error, FailureChoice, ServiceReport, Unfollowed};
+use clap::{Args, ValueEnum};
+
+use super::service::RunFlags;
+use crate::session::Session;
+
+/// Go on with a PRD after an interruption or a failure
+///
+/// What was interrupted goes on by itself. A failed task waits for an answer: retry or skip gives it to the one that
+/// waits longest, and with --all to each.
+#[derive(Args, Debug)]
+pub(crate) struct ResumeArgs {
+    /// File of the PRD, by default the one that somebody works on; then retry or skip
+    #[arg(value_name = "PRD|retry|skip", num_args = 0..=2)]
+    words: Vec<PathBuf>,
+
+    /// Answer for every failed task
+    #[arg(long)]
+    all: bool,
+
+    #[command(flatten)]
+    run: RunFlags,
+}
+
+/// What becomes of a failed task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Choice {
+    Retry,
+    Skip,
+}
+
+impl ResumeArgs {
+    /// Tells the PRD from the answer. A file that is named like an answer is typed with its directory.
+    fn parts(&self) -> Result<(Option<&PathBuf>, Option<FailureChoice>), Error> {
+        let choice = |word: &PathBuf| match Choice::from_str(word.to_str()?, false).ok()? {
+            Choice::Retry => Some(FailureChoice::Retry),
+            Choice::Skip => Some(FailureChoice::Skip),
+        };
+        match self.words.as_slice() {
+            [] => Ok((None, None)),
+            [word] => Ok(choice(word).map_or((Some(word), None), |found| (None, Some(found)))),
+            [prd, word, ..] => match choice(word) {
+                Some(found) => Ok((Some(prd), Some(found))),
+                None => {
+                    let message = format!("expected retry or skip behind the PRD, not `{}`", word.display());
+                    Err(Error::new(brigade::ErrorKind::Usage, message))
+                }
+            },
+        }
+    }
+}
+
+pub(crate) fn run(session: &Session<'_>, arguments: &ResumeArgs) -> Result<ServiceReport, Error> {
+    let (prd, choice) = arguments.parts()?;
+    if arguments.all && choice.is_none() {
+        return Err(Error::new(brigade::ErrorKind::Usage, "--all needs retry or skip"));
+    }
+    let kitchen = session.workspace_to_run()?.kitchen();
+    let prd = prd.map(PathBuf::as_path);
+    if let Some(choice) = choice {
+        kitchen.answer_failures(prd, choice, arguments.all)?;
+    }
+    kitchen.serve(prd.as_slice(), &arguments.run.options(), &Unfollowed)
+}
