@@ -76,7 +76,13 @@ fn faults() -> Vec<(FaultCode, String, Option<(u64, u64)>)> {
         ),
         (F::ShellCommand, one(&format!("\"verification\": [\"npm test | tail\"], {good}")), None),
         (F::PatternOnly, one(&format!("\"verification\": [\"grep -q x y\"], {good}")), None),
-        (F::NoEndToEnd, one(&format!("\"verification\": [\"npm test\"], {good}")), None),
+        (
+            F::NoEndToEnd,
+            with_tasks(&format!(
+                "{{\"id\": \"a\", \"verification\": [\"npm test\"], {good}}},\n{{\"id\": \"b\", {good}}}"
+            )),
+            None,
+        ),
     ]
 }
 
