@@ -198,7 +198,7 @@ fn shown(seams: &Seams, pack: Pack) -> Pack {
 }
 
 fn found(seams: &Seams, id: &IdPrefix) -> Result<Pack, Failure> {
-    Ok(find_pack(&*seams.fs, id)?)
+    find_pack(&*seams.fs, id)
 }
 
 /// Opens a pack anywhere on the disk, or in the files that replace it.
