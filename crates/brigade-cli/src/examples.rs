@@ -42,7 +42,7 @@ const TABLE: &[Examples] = &[
         &[
             ("brigade kitchen validate", "Check the PRD that somebody works on, or will"),
             ("brigade kitchen validate brigade/tasks/prd-words.json --strict", "Warnings count, too"),
-            ("brigade kitchen validate --json", "Errors with places, routes and waves, for scripts"),
+            ("brigade kitchen validate --json", "Errors with places, and waves"),
         ],
     ),
     (
@@ -570,6 +570,7 @@ mod tests {
         let server = r#"{"name": "io.example/weather", "version": "1.0.0", "packages": [{"registryType": "npm",
             "identifier": "weather", "version": "1.0.0", "transport": {"type": "stdio"}}]}"#;
         files.push(brigade::NewFile::new("server.json", server));
+        files.push(brigade::NewFile::new("brigade/brigade.config", "MAX_PARALLEL=2\n"));
         Workspace::with_files(&workspace, &files, Env::of_process()).unwrap();
         let surroundings = Surroundings::of_test(workspace);
         let is_id = |word: &str| 2 < word.len() && word.bytes().all(|byte| byte.is_ascii_uppercase());

@@ -40,7 +40,9 @@ pub(crate) fn rearranged(words: &[OsString]) -> Vec<OsString> {
             moved.push(word);
         } else if OPTIONS.contains(&name) {
             moved.push(word.clone());
-            moved.extend(rest.next().filter(|_| has_value));
+            if has_value {
+                moved.extend(rest.next());
+            }
         } else if GLOBALS.contains(&text) {
             kept.push(word.clone());
             kept.extend(rest.next());

@@ -236,6 +236,28 @@ fn a_whole_way_names_every_schema() {
     let fresh = Site::empty();
     schemas.check(&fresh.brigade.run(["tools", "init", "--json"]));
 
+    // A task that its worker never ends, and the decision about it.
+    let worker =
+        "LINE_CMD='sh cook.sh'\nSOUS_CMD='sh cook.sh'\nEXECUTIVE_CMD='sh cook.sh'\nMAX_ITERATIONS=1\n";
+    site.workspace.write("brigade/brigade.config", worker);
+    site.workspace.write("cook.sh", "cat > /dev/null\n");
+    let prd = r#"{"featureName": "Words", "tasks": [{"id": "US-001", "title": "Count words", "complexity": "junior"}]}"#;
+    site.workspace.write("brigade/tasks/prd-words.json", prd);
+    json("kitchen init");
+    json("kitchen workers");
+    json("kitchen service --dry-run");
+    let validation = json("kitchen validate");
+    json("kitchen approve");
+    let served =
+        json(&format!("kitchen service --fingerprint {}", validation["fingerprint"].as_str().unwrap()));
+    assert_eq!(served["outcome"], "paused", "{served:#}");
+    json("kitchen status");
+    let waiting = json("kitchen decisions");
+    json(&format!("kitchen answer {} retry", waiting["decisions"][0]["id"].as_str().unwrap()));
+    assert_eq!(json("kitchen resume skip")["code"], "decision_missing", "it was answered");
+    json("kitchen summary");
+    json("kitchen cost");
+
     // The one line of a server, which is read while it runs.
     let server =
         crate::serve_common::Server::start(&site, &["--http", "127.0.0.1:0", "--no-token", "--as", "ci"]);

@@ -398,7 +398,8 @@ fn runtimes_are_read_by_the_same_rules() {
     assert!(!misspelt.is_valid(), "{:?}", misspelt.issues());
     let said: Vec<String> = misspelt.issues().iter().map(ToString::to_string).collect();
     assert_eq!(said, ["r.toml:1:3: runtim: unknown key at the top level (did you mean `runtime`?)"]);
-    let misspelt = Runtimes::parse("r.toml", Level::Project, b"[[runtime]]\nid = 'a'\nnmae = 'A'\n");
+    let misspelt =
+        Runtimes::parse("r.toml", Level::Project, b"[[runtime]]\nid = 'a'\nnmae = 'A'\ncommand = 'x'\n");
     let said: Vec<String> = misspelt.issues().iter().map(ToString::to_string).collect();
     assert_eq!(said, ["r.toml:3:1: a: nmae: unknown key (did you mean `name`?)"]);
 }

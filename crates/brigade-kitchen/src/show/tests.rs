@@ -162,9 +162,10 @@ fn a_status_says_where_every_task_stands() {
     assert!(status.issues[0].starts_with("login/US-2: `passes`"));
     let text = serde_json::to_string(&status).unwrap();
     assert_eq!(serde_json::from_str::<StatusReport>(&text).unwrap(), status);
-    assert!(text.starts_with(
-        r#"{"feature_name":"Login","prd_path":"brigade/tasks/prd-login.json","total_tasks":4,"#
-    ));
+    assert!(text.starts_with(r#"{"schema":"brigade.kitchen-status.v1","target":"#), "{text}");
+    assert!(
+        text.contains(r#""feature_name":"Login","prd_path":"brigade/tasks/prd-login.json","total_tasks":4,"#)
+    );
 }
 
 #[test]
