@@ -129,12 +129,10 @@ impl IdPrefix {
         &self.0
     }
 
-    /// Tells whether the prefix ends before the own part of ids of a kind, as `call` and `call-` do.
+    /// Tells whether the prefix is the kind of ids or its start, as `call` and `c` are. With its dash, `call-`, it is
+    /// the start of an id.
     pub fn is_start_of(&self, kind: &str) -> bool {
-        match self.0.strip_prefix(kind) {
-            Some(rest) => rest.is_empty() || rest == "-",
-            None => kind.starts_with(&self.0),
-        }
+        kind.starts_with(&self.0)
     }
 
     /// Finds the id that the prefix stands for. An exact match wins over longer ids. An empty prefix matches nothing.
@@ -320,10 +318,10 @@ mod tests {
     #[test]
     fn a_bare_word_is_the_start_of_a_kind() {
         let is_start = |typed: &str| IdPrefix::new(typed).is_start_of("call");
-        for text in ["c", "ca", "call", "call-"] {
+        for text in ["c", "ca", "call"] {
             assert!(is_start(text), "{text}");
         }
-        for text in ["call-1", "calls", "the", "ends", "1"] {
+        for text in ["call-", "call-1", "calls", "the", "ends", "1"] {
             assert!(!is_start(text), "{text}");
         }
     }

@@ -152,8 +152,7 @@ pub fn check_status<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Res
     Err(failure.hint(format!("statuses are {words}")))
 }
 
-/// Takes away what was found by a bare word, such as `call` or `call-`: an id is meant when at least one character of
-/// its own part is typed, or all of it.
+/// Takes away what was found by a bare word, such as `call`: an id is meant from its dash on.
 fn exact<T>(kind: &str, prefix: &IdPrefix, found: Match<T>, id: impl Fn(&T) -> String) -> Match<T> {
     match found {
         Match::One(found) if prefix.is_start_of(kind) && id(&found) != prefix.as_str() => Match::None,
