@@ -63,8 +63,8 @@ impl Kitchen<'_> {
     /// Shows what would be executed, and records or takes back the approval.
     ///
     /// # Errors
-    /// Fails if the PRD has errors, something refuses to start its workers, the fingerprint is another one, or on a disk
-    /// error.
+    /// Fails if the PRD has errors, something refuses to start its workers, the fingerprint is another one, or on a
+    /// disk error.
     pub fn approve(&self, what: &ApproveWhat, step: &ApproveStep) -> Result<ApprovalReport, Failure> {
         match what {
             ApproveWhat::Prd(search) => self.approve_prd(search, step),

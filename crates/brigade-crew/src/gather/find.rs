@@ -118,8 +118,8 @@ impl Kitchen<'_> {
         }
     }
 
-    /// Reads a PRD: the named one, else that of a valid `latest.json`, else one with an interrupted task, else the newest
-    /// one with pending tasks.
+    /// Reads a PRD: the named one, else that of a valid `latest.json`, else one with an interrupted task, else the
+    /// newest one with pending tasks.
     ///
     /// # Errors
     /// Fails if there is none, its file name is not safe, or on a disk error. A PRD with errors is read.

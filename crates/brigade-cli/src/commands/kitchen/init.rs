@@ -7,7 +7,8 @@ use crate::session::Session;
 
 /// Create the configuration of the kitchen
 ///
-/// Writes .brigade/kitchen.toml with every key explained, the directory brigade/tasks for PRDs, and lines for .gitignore.
+/// Writes .brigade/kitchen.toml with every key explained, the directory brigade/tasks for PRDs, and lines for
+/// .gitignore.
 #[derive(Args, Debug)]
 pub(crate) struct InitArgs {
     /// Translate brigade/brigade.config or brigade.config, without executing it
