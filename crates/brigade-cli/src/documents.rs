@@ -222,7 +222,32 @@ mod schema {
             if !required.iter().any(|name| name == "schema") {
                 required.insert(0, json!("schema"));
             }
+            list_words(&mut schema);
             schema
+        }
+    }
+
+    /// Writes keywords whose meaning is documented one by one as one list: `oneOf` is not in our subset.
+    fn list_words(schema: &mut Value) {
+        match schema {
+            Value::Object(members) => {
+                let words = members.get("oneOf").and_then(Value::as_array).and_then(|each| {
+                    let words = each.iter().map(|one| match (one.get("const"), one["enum"].as_array()) {
+                        (Some(word), None) => Some(vec![word.clone()]),
+                        (None, Some(words)) => Some(words.clone()),
+                        _ => None,
+                    });
+                    words.collect::<Option<Vec<_>>>()
+                });
+                if let Some(words) = words {
+                    members.remove("oneOf");
+                    members.insert("type".to_owned(), json!("string"));
+                    members.insert("enum".to_owned(), words.concat().into());
+                }
+                members.values_mut().for_each(list_words);
+            }
+            Value::Array(items) => items.iter_mut().for_each(list_words),
+            _ => {}
         }
     }
 

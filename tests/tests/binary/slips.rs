@@ -229,7 +229,8 @@ fn a_misspelt_key_or_header_is_said_once_with_what_was_meant() {
     for words in [&["list"][..], &["call", "plan", "tool"], &["doctor"]] {
         let run = site.tools(words);
         let said = format!("{}{}", run.stdout_text(), run.stderr_text());
-        assert_eq!(said.matches("famly: unknown key (did you mean `family`?)").count(), 1, "{run}");
+        assert_eq!(said.matches("famly: unknown key").count(), 1, "{run}");
+        assert!(said.contains("did you mean `family`?"), "{run}");
         assert!(!said.contains("this required field is missing"), "{run}");
     }
     site.workspace.write(".brigade/tools.toml", whole.replace("[[tool]]", "[[tools]]"));
