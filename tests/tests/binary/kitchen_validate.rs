@@ -1,6 +1,7 @@
 //! `brigade kitchen validate`, `init` and `workers` through the binary.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::disallowed_methods, reason = "tests set up files and look at what the binary left")]
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -22,8 +23,11 @@ fn with_tasks(tasks: &str) -> String {
     format!("{{\"featureName\": \"X\", \"tasks\": [\n{tasks}\n]}}")
 }
 
+/// A code, a PRD that has it, and where.
+type Case = (FaultCode, String, Option<(u64, u64)>);
+
 /// One PRD for each code, with the line and the column of its fault.
-fn faults() -> Vec<(FaultCode, String, Option<(u64, u64)>)> {
+fn faults() -> Vec<Case> {
     use FaultCode as F;
     let good = r#""title": "Fix x", "acceptanceCriteria": ["x answers 3"], "complexity": "junior""#;
     let one = |text: &str| with_tasks(&format!("{{\"id\": \"a\", {text}}}"));

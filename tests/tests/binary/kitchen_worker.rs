@@ -1,5 +1,6 @@
 //! The worker without a model, `fixtures/kitchen/worker.py`: what other tests rely on.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(
     clippy::disallowed_methods,
     reason = "tests start the worker themselves, and look at what it leaves"

@@ -131,8 +131,7 @@ fn minutes(text: &str) -> Result<f64, &'static str> {
 impl RunFlags {
     /// Returns what they ask for.
     pub(crate) fn options(&self) -> ServiceOptions {
-        let mut options = ServiceOptions::default();
-        options.flags = Flags {
+        let flags = Flags {
             walkaway: self.walkaway,
             auto_continue: self.auto_continue,
             phase_gate: self.phase_gate.map(|gate| match gate {
@@ -149,11 +148,14 @@ impl RunFlags {
             merge: self.merge,
             push: self.push,
         };
-        options.only.clone_from(&self.only);
-        options.skip.clone_from(&self.skip);
-        options.from.clone_from(&self.from);
-        options.until.clone_from(&self.until);
-        options
+        ServiceOptions {
+            flags,
+            only: self.only.clone(),
+            skip: self.skip.clone(),
+            from: self.from.clone(),
+            until: self.until.clone(),
+            ..ServiceOptions::default()
+        }
     }
 }
 
