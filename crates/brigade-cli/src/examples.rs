@@ -41,7 +41,7 @@ const TABLE: &[Examples] = &[
         "validate",
         &[
             ("brigade kitchen validate", "Check the PRD that somebody works on, or will"),
-            ("brigade kitchen validate brigade/tasks/prd-words.json --strict", "Warnings count, too"),
+            ("brigade kitchen validate --strict", "Warnings count, too"),
             ("brigade kitchen validate --json", "Errors with places, and waves"),
         ],
     ),
@@ -50,7 +50,7 @@ const TABLE: &[Examples] = &[
         "approve",
         &[
             ("brigade kitchen approve", "Show what would be executed, and ask"),
-            ("brigade kitchen approve brigade/tasks/prd-words.json --revoke", "Take the approval back"),
+            ("brigade kitchen approve --revoke", "Take the approval back"),
             ("brigade kitchen approve --workers --fingerprint FINGERPRINT", "Let the tiers plan"),
         ],
     ),
@@ -59,7 +59,7 @@ const TABLE: &[Examples] = &[
         "service",
         &[
             ("brigade kitchen service --dry-run", "Show the waves of the PRD that somebody works on"),
-            ("brigade kitchen service brigade/tasks/prd-words.json --only US-001", "Serve one task"),
+            ("brigade kitchen service --only US-001", "Serve one task"),
         ],
     ),
     (
