@@ -12,7 +12,6 @@ use brigade::Exit;
 use clap::Subcommand;
 
 use crate::arguments::Arguments;
-use crate::examples;
 use crate::lazy::Lazy;
 use crate::logging;
 use crate::needs;
@@ -38,16 +37,16 @@ pub(crate) enum Command {
     /// Let a crew of coding agents work through a list of tasks
     #[command(subcommand)]
     Kitchen(Lazy<kitchen::Kitchen>),
-    #[command(after_help = examples::of(examples::PROGRAM, "service").unwrap_or_default())]
-    Service(kitchen::service::ServiceArgs),
-    #[command(after_help = examples::of(examples::PROGRAM, "resume").unwrap_or_default())]
-    Resume(kitchen::resume::ResumeArgs),
-    #[command(after_help = examples::of(examples::PROGRAM, "status").unwrap_or_default())]
-    Status(kitchen::status::StatusArgs),
-    #[command(after_help = examples::of(examples::PROGRAM, "validate").unwrap_or_default())]
-    Validate(kitchen::validate::ValidateArgs),
-    #[command(after_help = examples::of(examples::PROGRAM, "summary").unwrap_or_default())]
-    Summary(kitchen::summary::SummaryArgs),
+    /// Work through a PRD until all is done, or nothing can go on
+    Service(Lazy<kitchen::service::ServiceArgs>),
+    /// Go on with a PRD after an interruption or a failure
+    Resume(Lazy<kitchen::resume::ResumeArgs>),
+    /// Show where the tasks of a PRD stand
+    Status(Lazy<kitchen::status::StatusArgs>),
+    /// Check a PRD, and show which tier begins with each task
+    Validate(Lazy<kitchen::validate::ValidateArgs>),
+    /// Write a report of a PRD in Markdown
+    Summary(Lazy<kitchen::summary::SummaryArgs>),
     #[cfg(feature = "serve")]
     Serve(serve::ServeArgs),
     Demo(demo::DemoArgs),
@@ -66,11 +65,11 @@ pub(crate) fn run(arguments: Arguments, surroundings: &Surroundings, streams: &m
         Command::Tools(command) => tools::run(&command.0, &session, &mut output),
         Command::Work(command) => work::run(&command.0, &session, &mut output),
         Command::Kitchen(command) => kitchen::run(&command.0, &session, &mut output),
-        Command::Service(arguments) => output.finish(kitchen::service::run(&session, arguments)),
-        Command::Resume(arguments) => output.finish(kitchen::resume::run(&session, arguments)),
-        Command::Status(arguments) => kitchen::status::run(&session, arguments, &mut output),
-        Command::Validate(arguments) => output.finish(kitchen::validate::run(&session, arguments)),
-        Command::Summary(arguments) => output.finish(kitchen::summary::run(&session, arguments)),
+        Command::Service(arguments) => output.finish(kitchen::service::run(&session, &arguments.0)),
+        Command::Resume(arguments) => output.finish(kitchen::resume::run(&session, &arguments.0)),
+        Command::Status(arguments) => kitchen::status::run(&session, &arguments.0, &mut output),
+        Command::Validate(arguments) => output.finish(kitchen::validate::run(&session, &arguments.0)),
+        Command::Summary(arguments) => output.finish(kitchen::summary::run(&session, &arguments.0)),
         #[cfg(feature = "serve")]
         Command::Serve(arguments) => serve::run(arguments, &session, &mut output),
         Command::Demo(arguments) => demo::run(arguments, &session, &mut output),

@@ -473,9 +473,12 @@ const TABLE: &[Examples] = &[
     ),
 ];
 
-/// Adds examples to the commands of a group.
+/// Adds examples to the commands of a group, or to a command at the top level.
 pub(crate) fn attach(group: Command) -> Command {
     let name = group.get_name().to_owned();
+    if !group.has_subcommands() {
+        return group.after_help(of(PROGRAM, &name).unwrap_or_default());
+    }
     group.mut_subcommands(|command| match of(&name, command.get_name()) {
         Some(examples) => command.after_help(examples),
         None => command,
