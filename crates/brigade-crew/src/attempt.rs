@@ -18,7 +18,7 @@ use brigade_kitchen::adapter::{self, Adapter, Limit, Output, Permissions, Prompt
 use brigade_kitchen::config::Settings;
 use brigade_kitchen::signal::{Evidence, Exit, ResultFile, Role};
 use brigade_kitchen::{PrdName, TaskId, Tier};
-use brigade_policy::{CrewWork, KitchenGrants, PolicyState};
+use brigade_policy::{CrewWork, CrewWorker, KitchenGrants, PolicyState};
 use brigade_process::{Input, PrivateFolder, random_bytes};
 
 use crate::receipts::{Receipts, RunEnd, RunKind};
@@ -216,12 +216,15 @@ pub fn attempt(attempt: &Attempt<'_>, prompt: &dyn Fn(&str) -> String) -> Result
     let program = cook.command.program();
     let (adapter, write_paths, env_labels) =
         (cook.adapter.id.as_str(), cook.adapter.write_paths.as_slice(), cook.env_labels.as_slice());
-    let is_work = matches!(attempt.role, Role::Work);
-    let work = if is_work {
-        CrewWork::Worker { program, adapter, skips_permissions, write_paths, env_labels }
-    } else {
-        CrewWork::Reader { program, adapter, skips_permissions, write_paths, env_labels }
-    };
+    let may_change = matches!(attempt.role, Role::Work);
+    let work = CrewWork::Worker(CrewWorker {
+        program,
+        adapter,
+        skips_permissions,
+        write_paths,
+        env_labels,
+        may_change,
+    });
     let ran = run_order(Order {
         host,
         policy: attempt.policy,
@@ -239,7 +242,7 @@ pub fn attempt(attempt: &Attempt<'_>, prompt: &dyn Fn(&str) -> String) -> Result
         work,
         timeout: attempt.timeout,
         directory: attempt.directory,
-        own: attempt.own.map(|path| WorkFolder { path, is_writable: is_work }),
+        own: attempt.own.map(|path| WorkFolder { path, is_writable: may_change }),
         closed: attempt.closed,
         variables,
         temporary: &temporary,

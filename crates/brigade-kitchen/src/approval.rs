@@ -168,7 +168,7 @@ impl Tiers<'_> {
         if let Some(workers) = &grants.workers {
             fields.list("policy.workers", workers);
         }
-        fields.put("policy.shell", grants.shell.to_string());
+        fields.put("policy.shell", grants.shell.as_str().to_owned());
         fields.put("policy.skip_permissions", grants.skip_permissions.to_string());
         fields.put("policy.merge", grants.merge.to_string());
         fields.put("policy.push", grants.push.to_string());

@@ -6,37 +6,32 @@ use brigade_catalog::Seconds;
 use brigade_core::{Label, Place};
 
 use crate::decision::terms;
-use crate::{Blocker, CallFacts, CallKind, Decision, Environment, KitchenGrants, PolicyState, WRITE_EFFECT};
+use crate::{
+    Blocker, CallFacts, CallKind, Decision, Environment, KitchenGrants, PolicyState, ShellUse, WRITE_EFFECT,
+};
+
+/// A worker that is to be started.
+#[derive(Clone, Copy, Debug)]
+pub struct CrewWorker<'a> {
+    /// The first word of its command.
+    pub program: &'a str,
+    /// Its adapter.
+    pub adapter: &'a str,
+    /// Whether it skips its own permissions.
+    pub skips_permissions: bool,
+    /// What its adapter writes for itself.
+    pub write_paths: &'a [String],
+    /// The variables that it gets.
+    pub env_labels: &'a [String],
+    /// Whether it works on a task. One that looks and decides changes nothing but files of its own.
+    pub may_change: bool,
+}
 
 /// What is to be started.
 #[derive(Clone, Copy, Debug)]
 pub enum CrewWork<'a> {
     /// A worker.
-    Worker {
-        /// The first word of its command.
-        program: &'a str,
-        /// Its adapter.
-        adapter: &'a str,
-        /// Whether it skips its own permissions.
-        skips_permissions: bool,
-        /// What its adapter writes for itself.
-        write_paths: &'a [String],
-        /// The variables that it gets.
-        env_labels: &'a [String],
-    },
-    /// A worker that looks and decides, and changes nothing but files of its own.
-    Reader {
-        /// The first word of its command.
-        program: &'a str,
-        /// Its adapter.
-        adapter: &'a str,
-        /// Whether it skips its own permissions.
-        skips_permissions: bool,
-        /// What its adapter writes for itself.
-        write_paths: &'a [String],
-        /// The variables that it gets.
-        env_labels: &'a [String],
-    },
+    Worker(CrewWorker<'a>),
     /// A verification, test, setup or notification command.
     Command {
         /// Whether a shell reads it.
@@ -62,7 +57,7 @@ pub struct CrewFacts<'a> {
 pub fn decide_crew(state: &PolicyState, facts: &CrewFacts<'_>, environment: &dyn Environment) -> Decision {
     let nothing = KitchenGrants {
         workers: Some(Vec::new()),
-        shell: false,
+        shell: ShellUse::Never,
         skip_permissions: false,
         merge: false,
         push: false,
@@ -75,9 +70,9 @@ pub fn decide_crew(state: &PolicyState, facts: &CrewFacts<'_>, environment: &dyn
     };
     let grants = state.kitchen().unwrap_or(nothing);
     let effects: Vec<String> = match facts.work {
-        CrewWork::Worker { .. } => grants.worker_effects.clone(),
-        CrewWork::Reader { .. } => {
-            grants.worker_effects.iter().filter(|effect| *effect != WRITE_EFFECT).cloned().collect()
+        CrewWork::Worker(worker) => {
+            let is_kept = |effect: &&String| worker.may_change || *effect != WRITE_EFFECT;
+            grants.worker_effects.iter().filter(is_kept).cloned().collect()
         }
         CrewWork::Command { effects, .. } => {
             let is_asked = |effect: &&String| effects.is_none_or(|asked| asked.contains(effect));
@@ -85,7 +80,7 @@ pub fn decide_crew(state: &PolicyState, facts: &CrewFacts<'_>, environment: &dyn
         }
     };
     let labels: &[String] = match facts.work {
-        CrewWork::Worker { env_labels, .. } | CrewWork::Reader { env_labels, .. } => env_labels,
+        CrewWork::Worker(worker) => worker.env_labels,
         CrewWork::Command { .. } => &[],
     };
     let call = CallFacts {
@@ -108,8 +103,7 @@ pub fn decide_crew(state: &PolicyState, facts: &CrewFacts<'_>, environment: &dyn
     let rules = state.policy().map(|policy| &policy.kitchen);
     let place = |rule: Option<Place>| rule.unwrap_or_else(|| Place::file(state.file()));
     match facts.work {
-        CrewWork::Worker { program, adapter, skips_permissions, write_paths, .. }
-        | CrewWork::Reader { program, adapter, skips_permissions, write_paths, .. } => {
+        CrewWork::Worker(CrewWorker { program, adapter, skips_permissions, write_paths, .. }) => {
             if !grants.allows_worker(program, adapter) {
                 let message =
                     "the policy does not list this program or its adapter under `workers` of [kitchen]";
@@ -131,7 +125,7 @@ pub fn decide_crew(state: &PolicyState, facts: &CrewFacts<'_>, environment: &dyn
             decision.sandbox.grants.write_paths.dedup();
         }
         CrewWork::Command { needs_shell, .. } => {
-            if needs_shell && !grants.shell {
+            if needs_shell && grants.shell == ShellUse::Never {
                 let message = "a shell would read the command, and the policy says `shell = \"never\"`";
                 let at = place(rules.and_then(|rules| Some(rules.shell.as_ref()?.place.clone())));
                 decision.blockers.push(Blocker::new("policy_shell", message).at(at).field("kitchen.shell"));
@@ -172,13 +166,14 @@ mod tests {
 
     fn worker(skips_permissions: bool) -> CrewWork<'static> {
         const LABELS: &[String] = &[];
-        CrewWork::Worker {
+        CrewWork::Worker(CrewWorker {
             program: "/opt/agent",
             adapter: "plain",
             skips_permissions,
             write_paths: &[],
             env_labels: LABELS,
-        }
+            may_change: true,
+        })
     }
 
     #[test]
@@ -213,13 +208,14 @@ mod tests {
     #[test]
     fn labels_without_a_binding_are_the_variables_of_their_names() {
         let labels = ["KEY", "OTHER", "UNSET", "LD_PRELOAD"].map(str::to_owned);
-        let work = CrewWork::Reader {
+        let work = CrewWork::Worker(CrewWorker {
             program: "x",
             adapter: "plain",
             skips_permissions: false,
             write_paths: &["~/.x".to_owned()],
             env_labels: &labels,
-        };
+            may_change: false,
+        });
         let decision = decide("[env_bindings]\nKEY = 'HOST_KEY'", work, true);
         let bound: Vec<_> =
             decision.env_bindings.iter().map(|(label, name)| (label.as_str(), name.as_str())).collect();

@@ -86,7 +86,7 @@ mod ruling;
 
 pub use auto_approve::{Asked, AutoApprove, Gate, NotCovered, RuleReport, Rules, covering, covers};
 pub use blocker::Blocker;
-pub use crew::{CrewFacts, CrewWork, decide_crew};
+pub use crew::{CrewFacts, CrewWork, CrewWorker, decide_crew};
 pub use decision::{
     Access, DEFAULT_MAX_OUTPUT_BYTES, DEFAULT_TIMEOUT_SECONDS, Decision, Explanation, Grants, SandboxRequest,
     TimeoutSource, decide, explain, invalid, refusals, step_to_correct,
@@ -104,7 +104,5 @@ pub use policy::{
     InlineCode, KitchenGrants, KitchenRules, Limits, Observe, Policy, PolicyState, Reads, Rule, SandboxMode,
     SandboxRules, ShellUse, Standing,
 };
-pub use record::{
-    BlockerDetail, KitchenSettings, PolicyDecision, PolicyRules, SandboxDecision, SandboxSettings,
-};
+pub use record::{BlockerDetail, PolicyDecision, PolicyRules, SandboxDecision, SandboxSettings};
 pub use ruling::{Ruling, Topic, refuse_inline_code};

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Blocker, Decision, InlineCode, KitchenGrants, Limits, Located, Policy, PolicyState, Rule, SandboxRequest,
-    ShellUse, shown_label,
+    shown_label,
 };
 
 /// The policy's decision on a call, with the keys of v0.30 and newer ones.
@@ -130,7 +130,7 @@ pub struct PolicyRules {
     pub max_output_bytes: Option<u64>,
     /// What a crew of coding agents may do, if the policy has `[kitchen]`; defaults stand for absent keys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kitchen: Option<KitchenSettings>,
+    pub kitchen: Option<KitchenGrants>,
     /// Levels whose tools may run, if the policy limits them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allowed_levels: Option<Vec<String>>,
@@ -140,53 +140,6 @@ pub struct PolicyRules {
     /// Capabilities that tools must not have, if the policy denies some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub denied_capabilities: Option<Vec<String>>,
-}
-
-/// What a crew of coding agents may do, `[kitchen]`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-pub struct KitchenSettings {
-    /// Programs or adapters that may be workers; `null` for any that a person approved.
-    pub workers: Option<Vec<String>>,
-    /// `approved` or `never`: whether a shell reads commands.
-    pub shell: String,
-    /// Whether workers may skip their own permissions.
-    pub skip_permissions: bool,
-    /// Whether a finished branch may be merged.
-    pub merge: bool,
-    /// Whether a finished branch may be pushed.
-    pub push: bool,
-    /// Effects of workers, without denied ones.
-    pub worker_effects: Vec<String>,
-    /// Paths that workers may write besides.
-    pub worker_write_paths: Vec<String>,
-    /// Effects of verification, without denied ones.
-    pub verification_effects: Vec<String>,
-    /// The most minutes of workers for a PRD.
-    pub max_minutes: Option<f64>,
-    /// The most dollars for a PRD.
-    pub max_cost_usd: Option<f64>,
-    /// The most attempts at once.
-    pub max_parallel: Option<u64>,
-}
-
-impl From<KitchenGrants> for KitchenSettings {
-    fn from(grants: KitchenGrants) -> KitchenSettings {
-        let shell = if grants.shell { ShellUse::Approved } else { ShellUse::Never };
-        KitchenSettings {
-            workers: grants.workers,
-            shell: shell.as_str().to_owned(),
-            skip_permissions: grants.skip_permissions,
-            merge: grants.merge,
-            push: grants.push,
-            worker_effects: grants.worker_effects,
-            worker_write_paths: grants.worker_write_paths,
-            verification_effects: grants.verification_effects,
-            max_minutes: grants.max_minutes,
-            max_cost_usd: grants.max_cost_usd,
-            max_parallel: grants.max_parallel,
-        }
-    }
 }
 
 /// The sandbox rules of the policy file, `[sandbox]`.
@@ -335,7 +288,7 @@ impl Policy {
                 .to_owned(),
             limits: self.limits,
             max_output_bytes: self.max_output_bytes.as_ref().map(|bytes| bytes.value),
-            kitchen: self.kitchen.place.is_some().then(|| self.kitchen_grants().into()),
+            kitchen: self.kitchen.place.is_some().then(|| self.kitchen_grants()),
             allowed_levels: given(&self.allowed_levels, |level| level.as_str().to_owned()),
             allowed_sources: given(&self.allowed_sources, |source| source.as_str().to_owned()),
             denied_capabilities: given(&self.denied_capabilities, String::clone),

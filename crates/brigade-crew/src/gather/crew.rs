@@ -12,7 +12,7 @@ use brigade_kitchen::config::{Settings, WorkerCommand};
 use brigade_kitchen::prd::ValidPrd;
 use brigade_kitchen::{Command, Tier};
 use brigade_policy::{
-    Blocker, CrewFacts, CrewWork, ErrorLine, KitchenGrants, Policy, SandboxMode, decide_crew,
+    Blocker, CrewFacts, CrewWork, CrewWorker, ErrorLine, KitchenGrants, Policy, SandboxMode, decide_crew,
 };
 
 use super::Configuration;
@@ -235,13 +235,14 @@ impl Kitchen<'_> {
             }
             Err(fault) => refuse("worker_command_invalid", format!("{tier} tier: {fault}"), place("command")),
         }
-        let work = CrewWork::Worker {
+        let work = CrewWork::Worker(CrewWorker {
             program: worker.command.argv().program(),
             adapter: &adapter.id,
             skips_permissions: worker.permissions == Some(Permissions::Skipped),
             write_paths: &adapter.write_paths,
             env_labels: &worker.env_labels,
-        };
+            may_change: true,
+        });
         refusals.extend(self.against(configuration, work).into_iter().map(|blocker| {
             let message = format!("{tier} tier: {}", blocker.message);
             Blocker { message, ..blocker }

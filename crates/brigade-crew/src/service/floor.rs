@@ -11,7 +11,8 @@ use brigade_core::json::to_json;
 use brigade_core::{Fingerprint, Json};
 use brigade_kitchen::config::Settings;
 use brigade_kitchen::life::{
-    Answer, DecisionId, Limits, Record, RunSet, Spent, Stage, Step, Workplace as Mode, next, progress, select,
+    Answer, DecisionId, Life, Limits, Record, RunSet, Spent, Stage, Step, TaskLife, Workplace as Mode, next,
+    progress, select,
 };
 use brigade_kitchen::service::{Outcome, ServiceReport};
 use brigade_kitchen::show::{Event, EventLine, View, worker_log};
@@ -234,12 +235,7 @@ impl<'e> Floor<'e> {
         {
             records.push(Record::Adopted { state });
         }
-        let running: Vec<TaskId> = life
-            .tasks
-            .iter()
-            .filter(|(_, own)| matches!(own.stage, Stage::Attempting { .. }))
-            .map(|(task, _)| task.clone())
-            .collect();
+        let running = attempted(life);
         if !running.is_empty() {
             // Their keepers ended with the service that made them.
             records.push(Record::Interrupted { tasks: running });
@@ -260,14 +256,7 @@ impl<'e> Floor<'e> {
     }
 
     fn end_service(mut self) -> Result<ServiceReport, ServeError> {
-        let running: Vec<TaskId> = self
-            .journal
-            .life()
-            .tasks
-            .iter()
-            .filter(|(_, own)| matches!(own.stage, Stage::Attempting { .. }))
-            .map(|(task, _)| task.clone())
-            .collect();
+        let running = attempted(self.journal.life());
         if !running.is_empty() {
             self.record(vec![Record::Interrupted { tasks: running }])?;
         }
@@ -562,4 +551,10 @@ pub(super) fn ceiling(menu: &Menu) -> Limits {
 /// Writes a value that is serialized without fault as JSON.
 pub(super) fn json(value: &impl serde::Serialize) -> Json {
     to_json(value).unwrap_or_default()
+}
+
+/// Lists the tasks with an attempt whose end is not recorded.
+fn attempted(life: &Life) -> Vec<TaskId> {
+    let is_open = |own: &TaskLife| matches!(own.stage, Stage::Attempting { .. });
+    life.tasks.iter().filter(|(_, own)| is_open(own)).map(|(task, _)| task.clone()).collect()
 }

@@ -1,6 +1,7 @@
 //! `[kitchen]`: what a crew of coding agents may do.
 
 use brigade_core::Place;
+use serde::{Deserialize, Serialize};
 use toml::de::DeTable;
 
 use super::read::{effects, paths, texts};
@@ -26,7 +27,9 @@ const KEYS: &[&str] = &[
 const PUSH_EFFECT: &str = "remote-mutation";
 
 /// Whether a shell may read verification, test, setup and notification commands.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
 pub enum ShellUse {
     /// It may read a text that a person approved.
     #[default]
@@ -78,12 +81,13 @@ pub struct KitchenRules {
 }
 
 /// What the policy gives the kitchen, with the defaults of absent keys.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct KitchenGrants {
-    /// Programs or adapters that may be workers; `None` for any that a person approved.
+    /// Programs or adapters that may be workers; `null` for any that a person approved.
     pub workers: Option<Vec<String>>,
     /// Whether a shell may read approved commands.
-    pub shell: bool,
+    pub shell: ShellUse,
     /// Whether workers may skip their own permissions.
     pub skip_permissions: bool,
     /// Whether a finished branch may be merged.
@@ -131,7 +135,7 @@ impl Policy {
         let is_on = |rule: &Option<Located<bool>>| rule.as_ref().is_some_and(|rule| rule.value);
         KitchenGrants {
             workers: rules.workers.place.as_ref().map(|_| rules.workers.values().cloned().collect()),
-            shell: rules.shell.as_ref().is_none_or(|rule| rule.value == ShellUse::Approved),
+            shell: rules.shell.as_ref().map_or_else(ShellUse::default, |rule| rule.value),
             skip_permissions: is_on(&rules.skip_permissions),
             merge: is_on(&rules.merge),
             push: is_on(&rules.push) && !is_denied(PUSH_EFFECT),
@@ -193,7 +197,10 @@ mod tests {
         let missing = PolicyState::parse("policy.toml", None).kitchen().unwrap();
         assert_eq!(grants(""), Some(missing.clone()));
         assert_eq!(grants("[kitchen]\n"), Some(missing.clone()));
-        assert_eq!((&missing.workers, missing.shell, missing.skip_permissions), (&None, true, false));
+        assert_eq!(
+            (&missing.workers, missing.shell, missing.skip_permissions),
+            (&None, ShellUse::Approved, false)
+        );
         assert_eq!((missing.merge, missing.push), (false, false));
         assert_eq!(missing.worker_effects, ["local-read", "local-write", "network"]);
         assert_eq!(missing.verification_effects, ["local-read", "local-write"]);
@@ -208,7 +215,7 @@ mod tests {
         let grants = grants(text).unwrap();
         assert_eq!(
             (grants.shell, grants.skip_permissions, grants.merge, grants.push),
-            (false, true, true, true)
+            (ShellUse::Never, true, true, true)
         );
         assert_eq!(
             (grants.worker_effects.as_slice(), grants.verification_effects.len()),
