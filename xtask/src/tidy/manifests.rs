@@ -17,6 +17,9 @@ const PUBLISHED: &[&str] = &["readme", "keywords", "categories"];
 /// The only crate with its own lints, and the lint that must be among them.
 const OWN_LINTS: (&str, &str) = ("brigade-process", "undocumented_unsafe_blocks");
 
+/// The feature that derives JSON Schemas.
+const SCHEMAS: &str = "schemas";
+
 /// The kind of a dependency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -39,6 +42,8 @@ struct Manifest {
     path: String,
     name: String,
     dependencies: Vec<Dependency>,
+    /// What its feature `schemas` enables.
+    schemas: Option<Vec<String>>,
 }
 
 /// Every manifest of the workspace, as far as the rules need it.
@@ -130,7 +135,11 @@ impl Manifests {
                 self.read_dependencies(text, target, &mut dependencies);
             }
         }
-        self.crates.push(Manifest { path: path.to_owned(), name, dependencies });
+        let schemas = sub(table, "features").and_then(|features| features.get(SCHEMAS)).map(|feature| {
+            let enabled = feature.get_ref().as_array().into_iter().flatten();
+            enabled.filter_map(|each| each.get_ref().as_str().map(str::to_owned)).collect()
+        });
+        self.crates.push(Manifest { path: path.to_owned(), name, dependencies, schemas });
     }
 
     fn read_dependencies(&self, text: &str, table: &DeTable<'_>, found: &mut Vec<Dependency>) {
@@ -156,6 +165,13 @@ impl Manifests {
     pub fn findings(&self) -> Vec<Finding> {
         let mut found = self.found.clone();
         let ours = self.names();
+        // A crate that leaves one out does not build alone, or builds that crate once more.
+        let with_schemas: BTreeSet<&str> = self
+            .crates
+            .iter()
+            .filter(|manifest| manifest.schemas.is_some())
+            .map(|manifest| manifest.name.as_str())
+            .collect();
         for manifest in &self.crates {
             let mut say = |line, message| found.push(Finding::new(&manifest.path, line, message));
             if !floors::is_known(&manifest.name) {
@@ -171,6 +187,14 @@ impl Manifests {
                     && let Some(objection) = floors::objection(&manifest.name, package)
                 {
                     say(dependency.line, objection);
+                }
+                if let Some(schemas) = &manifest.schemas
+                    && dependency.kind == Kind::Built
+                    && with_schemas.contains(package)
+                    && !["", "?"].iter().any(|weak| schemas.contains(&format!("{package}{weak}/{SCHEMAS}")))
+                {
+                    let message = format!("the feature `{SCHEMAS}` must enable `{package}/{SCHEMAS}`");
+                    say(dependency.line, message);
                 }
             }
         }
@@ -298,6 +322,27 @@ license.workspace = true
             &format!("[dev-dependencies]\nbrigade-fs.workspace = true\n{LINTS}"),
             &[],
         );
+    }
+
+    #[test]
+    fn schemas_of_a_dependency_that_are_not_enabled_are_found() {
+        let found = |enabled: &str| {
+            let ground = format!("[package]\nname = \"brigade-fs\"\n{HEAD}[features]\nschemas = []\n{LINTS}");
+            let subject = format!(
+                "[package]\nname = \"brigade-catalog\"\n{HEAD}[features]\nschemas = [{enabled}]\n\
+                 [dependencies]\nbrigade-fs.workspace = true\n{LINTS}"
+            );
+            let tree = Tree::of(&[
+                ("Cargo.toml", "[workspace.dependencies]\nbrigade-fs = { path = \"crates/fs\" }\n"),
+                ("crates/fs/Cargo.toml", &ground),
+                ("crates/x/Cargo.toml", &subject),
+            ]);
+            read(&tree).findings()
+        };
+        let message = "the feature `schemas` must enable `brigade-fs/schemas`";
+        assert_eq!(found(""), [Finding::new("crates/x/Cargo.toml", 14, message.to_owned())]);
+        assert_eq!(found("\"brigade-fs/schemas\""), []);
+        assert_eq!(found("\"brigade-fs?/schemas\""), []);
     }
 
     #[test]
