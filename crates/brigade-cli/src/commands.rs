@@ -39,6 +39,8 @@ pub(crate) enum Command {
     Kitchen(Lazy<kitchen::Kitchen>),
     /// Work through a PRD until all is done, or nothing can go on
     Service(Lazy<kitchen::service::ServiceArgs>),
+    /// Work on one task until it ends, or nothing can go on
+    Ticket(Lazy<kitchen::ticket::TicketArgs>),
     /// Go on with a PRD after an interruption or a failure
     Resume(Lazy<kitchen::resume::ResumeArgs>),
     /// Show where the tasks of a PRD stand
@@ -66,6 +68,7 @@ pub(crate) fn run(arguments: Arguments, surroundings: &Surroundings, streams: &m
         Command::Work(command) => work::run(&command.0, &session, &mut output),
         Command::Kitchen(command) => kitchen::run(&command.0, &session, &mut output),
         Command::Service(arguments) => output.finish(kitchen::service::run(&session, &arguments.0)),
+        Command::Ticket(arguments) => output.finish(kitchen::ticket::run(&session, &arguments.0)),
         Command::Resume(arguments) => output.finish(kitchen::resume::run(&session, &arguments.0)),
         Command::Status(arguments) => kitchen::status::run(&session, &arguments.0, &mut output),
         Command::Validate(arguments) => output.finish(kitchen::validate::run(&session, &arguments.0)),

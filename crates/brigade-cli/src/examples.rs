@@ -20,6 +20,7 @@ const TABLE: &[Examples] = &[
         ],
     ),
     ("brigade", "service", &[("brigade service --dry-run", "The same as brigade kitchen service --dry-run")]),
+    ("brigade", "ticket", &[("brigade ticket brigade/tasks/prd-words.json US-001", "Work on one task")]),
     ("brigade", "resume", &[("brigade resume retry", "The same as brigade kitchen resume retry")]),
     ("brigade", "status", &[("brigade status --brief", "The same as brigade kitchen status --brief")]),
     ("brigade", "summary", &[("brigade summary", "The same as brigade kitchen summary")]),
@@ -60,6 +61,50 @@ const TABLE: &[Examples] = &[
         &[
             ("brigade kitchen service --dry-run", "Show the waves of the PRD that somebody works on"),
             ("brigade kitchen service --only US-001", "Serve one task"),
+        ],
+    ),
+    (
+        "kitchen",
+        "ticket",
+        &[
+            ("brigade kitchen ticket brigade/tasks/prd-words.json US-001 --dry-run", "Show what would run"),
+            (
+                "brigade kitchen ticket brigade/tasks/prd-words.json US-001 --max-iterations 1",
+                "One attempt, and no more",
+            ),
+        ],
+    ),
+    (
+        "kitchen",
+        "log",
+        &[
+            ("brigade kitchen log brigade/tasks/prd-words.json US-001", "Show the newest attempt"),
+            (
+                "brigade kitchen log brigade/tasks/prd-words.json US-001 --attempt 1 --json",
+                "The first one, for scripts",
+            ),
+        ],
+    ),
+    (
+        "kitchen",
+        "receipts",
+        &[
+            ("brigade kitchen receipts --limit 5", "List what was started last"),
+            ("brigade kitchen receipts verify", "Check that no receipt was changed"),
+        ],
+    ),
+    ("receipts", "list", &[("brigade kitchen receipts list --json", "The newest receipts, for scripts")]),
+    ("receipts", "show", &[("brigade kitchen receipts show RUN", "Show one receipt")]),
+    ("receipts", "verify", &[("brigade kitchen receipts verify", "Check that no receipt was changed")]),
+    (
+        "kitchen",
+        "clean",
+        &[
+            ("brigade kitchen clean", "Remove worktrees whose work is in the branch"),
+            (
+                "brigade kitchen clean brigade/tasks/prd-words.json --abandon US-001",
+                "Keep the work of a task under a ref, and remove its worktree",
+            ),
         ],
     ),
     (

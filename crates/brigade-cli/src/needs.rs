@@ -34,6 +34,7 @@ fn outside(command: &Command) -> Outside {
         // The files of the shell program need no `.brigade` beside them.
         Command::Kitchen(_)
         | Command::Service(_)
+        | Command::Ticket(_)
         | Command::Resume(_)
         | Command::Status(_)
         | Command::Validate(_)

@@ -6,6 +6,7 @@
 pub(crate) mod batch;
 pub(crate) mod blockers;
 pub(crate) mod calls;
+pub(crate) mod characters;
 pub(crate) mod export;
 pub(crate) mod failure;
 pub(crate) mod fault;

@@ -57,6 +57,7 @@ codes! {
     PROFILE_MISSING = "profile_missing": "No profile has this name.";
     PRD_MISSING = "prd_missing": "There is no PRD at this path, or none that has pending tasks.";
     TASK_MISSING = "task_missing": "The PRD has no task with this id.";
+    TASK_UNREADY = "task_unready": "The task depends on tasks that are not done.";
     DECISION_MISSING = "decision_missing": "No decision with this id waits for an answer.";
     SERVER_TOOL_MISSING = "server_tool_missing": "The MCP server lists no tool of this name.";
     NOTHING_APPROVED = "nothing_approved": "No approved call is ready to run.";

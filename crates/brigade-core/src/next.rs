@@ -203,6 +203,12 @@ next_steps! {
     ListDecisions = "list-decisions";
     /// Answer a decision of the kitchen.
     AnswerDecision(String) = "answer-decision";
+    /// Check the receipts of the kitchen.
+    VerifyKitchenReceipts = "verify-kitchen-receipts";
+    /// Remove the worktrees of a PRD whose work is in the branch.
+    CleanKitchen(String) = "clean-kitchen";
+    /// Keep the work of a task under a ref, and remove its worktree.
+    AbandonWork { prd: String, task: String } = "abandon-work";
     /// List the inbox.
     ListInbox = "list-inbox";
     /// List the pending rows of the inbox.
@@ -246,6 +252,8 @@ impl NextStep {
             | N::ApproveWorkersAs(text)
             | N::KitchenStatus(text)
             | N::AnswerDecision(text)
+            | N::CleanKitchen(text)
+            | N::AbandonWork { prd: text, .. }
             | N::AcceptPinChange { pin: text, .. } => Some(text.clone()),
             N::DiagnoseOnly(area) => Some((*area).to_owned()),
             N::ShowCall(id) | N::Approve(id) | N::Reject(id) | N::RunCall(id) => Some(id.to_string()),
@@ -288,6 +296,7 @@ impl NextStep {
             | N::InitKitchen
             | N::ListWorkers
             | N::ListDecisions
+            | N::VerifyKitchenReceipts
             | N::ListInbox
             | N::ListPendingRows => None,
         }

@@ -89,6 +89,27 @@ impl GitPlace {
         host: &HostEnvironment,
         options: GitOptions,
     ) -> Result<Result<GitPlace, WithoutGit>, PlaceError> {
+        let place = match GitPlace::open_to_clean(workspace, host, options)? {
+            Ok(place) => place,
+            Err(why) => return Ok(Err(why)),
+        };
+        place.make_branch()?;
+        place.finish_checkout()?;
+        for checkout in place.repository.checkouts_of(&place.options.branch)? {
+            place.require_clean(&checkout, &place.options.branch)?;
+        }
+        Ok(Ok(place))
+    }
+
+    /// Does the same for removing worktrees alone: makes no branch, and looks at no checkout.
+    ///
+    /// # Errors
+    /// Fails if the name is none of a branch, git fails or is too old, or the disk fails.
+    pub fn open_to_clean(
+        workspace: &std::path::Path,
+        host: &HostEnvironment,
+        options: GitOptions,
+    ) -> Result<Result<GitPlace, WithoutGit>, PlaceError> {
         let workspace = DiskFs::open(workspace)?;
         if !is_branch_name(&options.branch) {
             return Err(PlaceError::BranchName(options.branch));
@@ -107,14 +128,14 @@ impl GitPlace {
             worktrees.write_cache(&mine, b"*\n")?;
         }
         let folders = Folders { kitchen, worktrees, inside };
-        let place =
-            GitPlace { repository, folders, workspace, host: host.clone(), options, moving: Mutex::new(()) };
-        place.make_branch()?;
-        place.finish_checkout()?;
-        for checkout in place.repository.checkouts_of(&place.options.branch)? {
-            place.require_clean(&checkout, &place.options.branch)?;
-        }
-        Ok(Ok(place))
+        Ok(Ok(GitPlace {
+            repository,
+            folders,
+            workspace,
+            host: host.clone(),
+            options,
+            moving: Mutex::new(()),
+        }))
     }
 
     fn make_branch(&self) -> Result<(), PlaceError> {

@@ -12,6 +12,7 @@
 mod approve;
 mod attempt;
 mod check;
+mod clean;
 mod decisions;
 mod gather;
 pub mod git;
@@ -20,6 +21,7 @@ mod init;
 mod journal;
 mod kitchen;
 mod lock;
+mod log;
 mod paths;
 mod projections;
 mod receipts;
@@ -28,20 +30,25 @@ mod run;
 mod run_log;
 mod service;
 mod status;
+mod ticket;
 mod validate;
 pub mod workplace;
 
 pub use approve::{ApproveStep, ApproveWhat};
 pub use attempt::{Attempt, Attempted, Cook, attempt};
 pub use check::{Check, Checked, check};
+pub use clean::{AbandonedWork, KeptWorktree, KitchenCleanReport};
 pub use decisions::{AnswerReport, AnswerRequest, DecisionsReport, FailureChoice, WhichDecisions};
 pub use gather::{Configuration, Crew, KITCHEN_TOML, PrdFile, PrdSearch, SHELL_CONFIGS, Standing, Worker};
 pub use init::{InitRequest, KitchenInitReport};
 pub use journal::{JournalError, JournalFault, JournalProblem, PrdJournal, Recorded};
 pub use kitchen::Kitchen;
 pub use lock::{Holder, ServiceLock, ServiceLockError};
+pub use log::{KitchenLogReport, LogEnd, LogRequest, LogSink, LogText};
 pub use paths::{KITCHEN, PrdFiles, RUNS};
-pub use receipts::{KitchenReceipt, ReceiptFinding, Receipts, RunEnd, RunKind};
+pub use receipts::{
+    KitchenReceipt, KitchenReceiptsReport, KitchenVerifyReport, ReceiptFinding, Receipts, RunEnd, RunKind,
+};
 pub use run::{Host, NotStarted, Watch};
 pub use run_log::LogRow;
 pub use service::{Follower, OpenPlace, PlaceOrder, RunningRow, ServeError, ServiceOptions, Unfollowed};

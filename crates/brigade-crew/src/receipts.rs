@@ -3,16 +3,20 @@
 //! `.brigade/kitchen/runs/` has `RUN.json`, its two logs, and `ledger.jsonl`, which chains the receipts as that of the
 //! tools does.
 
+mod report;
+
 use std::collections::HashSet;
 use std::time::Duration;
 
 use brigade_call::SandboxUsed;
-use brigade_core::json::{from_json, to_json, write_document};
+use brigade_core::json::{from_json, write_document};
 use brigade_core::{Clock, Dialect, Fingerprint, Json, Object, RunId, Timestamp};
 use brigade_fs::{Fs, FsError, RelPath};
 use brigade_journal::{ChainFault, Ledger, LedgerEntry, NewEntry, check_chain};
 use brigade_kitchen::{PrdName, TaskId, Tier};
 use serde::{Deserialize, Serialize};
+
+pub use report::{KitchenReceiptsReport, KitchenVerifyReport};
 
 use crate::paths::RUNS;
 use crate::run_log::{LogRow, is_part};
@@ -28,6 +32,7 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What was started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum RunKind {
     /// A worker tried a task.
@@ -58,6 +63,7 @@ pub enum RunKind {
 
 /// How it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RunEnd {
     /// With 0.
@@ -76,6 +82,7 @@ pub enum RunEnd {
 
 /// A receipt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct KitchenReceipt {
     /// The version of the format.
     pub receipt_version: u32,
@@ -124,6 +131,40 @@ pub struct KitchenReceipt {
     pub other: Object,
 }
 
+impl RunKind {
+    /// Returns the word of the receipt.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            RunKind::Attempt => "attempt",
+            RunKind::Verification => "verification",
+            RunKind::Test => "test",
+            RunKind::Setup => "setup",
+            RunKind::Review => "review",
+            RunKind::Decision => "decision",
+            RunKind::Scope => "scope",
+            RunKind::Phase => "phase",
+            RunKind::Gate => "gate",
+            RunKind::Plan => "plan",
+            RunKind::Map => "map",
+            RunKind::Notification => "notification",
+        }
+    }
+}
+
+impl RunEnd {
+    /// Returns the word of the receipt.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            RunEnd::Completed => "completed",
+            RunEnd::Failed => "failed",
+            RunEnd::TimedOut => "timed_out",
+            RunEnd::Stalled => "stalled",
+            RunEnd::Interrupted => "interrupted",
+            RunEnd::NotStarted => "not_started",
+        }
+    }
+}
+
 impl KitchenReceipt {
     /// Makes the receipt of something that was not started, to be filled in.
     pub(crate) fn new(id: RunId, kind: RunKind, at: Timestamp) -> KitchenReceipt {
@@ -155,10 +196,13 @@ impl KitchenReceipt {
 }
 
 /// A receipt that does not agree with the chain.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct ReceiptFinding {
-    /// The run, if it is known.
+    /// The run, or empty if that is not known.
     pub run: String,
+    /// The line of the ledger that is no entry.
+    pub line: Option<u64>,
     /// What is wrong.
     pub what: String,
 }
@@ -199,14 +243,13 @@ impl<'f> Receipts<'f> {
     }
 
     fn chain(&self, receipt: &KitchenReceipt, bytes: &[u8], clock: &dyn Clock) -> Result<(), FsError> {
-        let status = to_json(&receipt.status).ok().and_then(|json| json.as_str().map(str::to_owned));
         let task = receipt.task.as_ref().map(|task| format!("{}/", receipt_prd(receipt)) + task.as_str());
         let entry = NewEntry {
             run_id: receipt.id.to_string(),
             record_id: task.or_else(|| receipt.prd.as_ref().map(ToString::to_string)),
             sha256: Fingerprint::of_bytes(bytes),
             started_at: receipt.started_at.to_string(),
-            status: status.unwrap_or_default(),
+            status: receipt.status.as_str().to_owned(),
             is_adopted: false,
         };
         Ledger::new(self.fs, &self.folder).append(&[entry], 0, clock.now())?;
@@ -243,13 +286,17 @@ impl<'f> Receipts<'f> {
     pub fn verify(&self) -> Result<(u64, Vec<ReceiptFinding>), FsError> {
         let lines = Ledger::new(self.fs, &self.folder).lines()?.unwrap_or_default();
         let mut found: Vec<ReceiptFinding> = Vec::new();
-        let of_chain =
-            |fault: ChainFault| ReceiptFinding { run: fault.run_id, what: fault.detail.to_owned() };
+        let of_chain = |fault: ChainFault| ReceiptFinding {
+            run: fault.run_id,
+            line: fault.line,
+            what: fault.detail.to_owned(),
+        };
         found.extend(check_chain(&lines, 1, 0).into_iter().map(of_chain));
         let mut checked = 0;
         for entry in lines.iter().filter_map(|line| line.entry.as_ref()) {
             checked += 1;
-            let finding = |what: &str| ReceiptFinding { run: entry.run_id.clone(), what: what.to_owned() };
+            let finding =
+                |what: &str| ReceiptFinding { run: entry.run_id.clone(), line: None, what: what.to_owned() };
             let Ok(run) = entry.run_id.parse::<RunId>() else {
                 found.push(finding("its name is no id of a run"));
                 continue;
@@ -264,6 +311,7 @@ impl<'f> Receipts<'f> {
         let unchained = self.unchained()?.into_iter();
         found.extend(unchained.map(|run| ReceiptFinding {
             run: run.to_string(),
+            line: None,
             what: "the receipt is not in the chain".to_owned(),
         }));
         Ok((checked, found))

@@ -122,7 +122,7 @@ impl Kitchen<'_> {
 }
 
 /// Says that nobody approved what would be executed, or what changed since.
-fn unapproved(standing: &Standing) -> Failure {
+pub(crate) fn unapproved(standing: &Standing) -> Failure {
     let Some(ready) = standing.crew.ready() else { return refused(&standing.crew) };
     let items = ready.execution(&standing.prd).items();
     let before = standing.life.approval.as_ref();

@@ -18,6 +18,7 @@ const PIECE: usize = 64 << 10;
 
 /// A log, as its receipt has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct LogRow {
     /// Where it is, relative to the workspace.
     pub path: String,
@@ -117,7 +118,7 @@ impl CappedFile {
         let last = kept.min(self.half);
         let left_out = self.total - self.bytes - last;
         if 0 < left_out {
-            self.put(format!("\n[{left_out} bytes are left out]\n").as_bytes())?;
+            self.put(self::left_out(left_out).as_bytes())?;
         }
         let mut skip = kept - last;
         let parts = std::mem::take(&mut self.parts);
@@ -145,11 +146,26 @@ impl CappedFile {
     }
 }
 
-/// Returns whether a file is a part of a log that a crash left.
+/// Says in a log how much of it is left out.
+pub(crate) fn left_out(bytes: u64) -> String {
+    format!("\n[{bytes} bytes are left out]\n")
+}
+
+/// Splits the name of a part of a log: the log, and its number.
+fn parted(name: &str) -> Option<(&str, u64)> {
+    let (log, number) = name.rsplit_once(".part-")?;
+    let is_number = number.bytes().all(|byte| byte.is_ascii_digit());
+    Some((log, number.parse().ok()?)).filter(|_| log.ends_with(".log") && is_number)
+}
+
+/// Returns whether a file is a part of a log, which a crash may have left.
 pub(crate) fn is_part(name: &str) -> bool {
-    name.rsplit_once(".part-").is_some_and(|(log, number)| {
-        log.ends_with(".log") && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
-    })
+    parted(name).is_some()
+}
+
+/// Returns the number of a part of this log.
+pub(crate) fn part_number(name: &str, log: &str) -> Option<u64> {
+    parted(name).filter(|(of, _)| *of == log).map(|(_, number)| number)
 }
 
 struct Channel {

@@ -20,7 +20,7 @@ use brigade_core::{ErrorKind, codes};
 use brigade_fs::{FsError, Location, RelPath};
 use brigade_kitchen::Tier;
 use brigade_kitchen::approval::{Change, changes};
-use brigade_kitchen::config::{Flags, Integrate, Switch};
+use brigade_kitchen::config::{Flags, Integrate, Settings, Switch};
 use brigade_kitchen::life::{Answer, Decision, Life, Line, RunSet, UnknownTasks, Workplace as Mode};
 use brigade_kitchen::service::ServiceReport;
 use brigade_policy::Failure;
@@ -251,18 +251,7 @@ impl Kitchen<'_> {
                 "`worktree.path` lies outside of the workspace, and [paths] outside does not list it";
             return Err(PlaceError::Nowhere(message.to_owned()));
         }
-        let options = GitOptions {
-            branch: branch.to_owned(),
-            worktrees: settings.worktree_path.clone(),
-            copy: settings.worktree_copy.clone(),
-            link: settings.worktree_link.clone(),
-            commits: match settings.integrate {
-                Integrate::Squash => Commits::Squash,
-                Integrate::Keep => Commits::Keep,
-            },
-            default_branch: Some(settings.default_branch.clone()).filter(|branch| !branch.is_empty()),
-            own_files: order.own_files.to_vec(),
-        };
+        let options = git_options(branch, settings, order.own_files);
         match GitPlace::open(self.fs.root(), self.environment, options)? {
             Ok(place) => Ok(Box::new(place)),
             Err(why) => {
@@ -270,6 +259,22 @@ impl Kitchen<'_> {
                 Ok(in_place())
             }
         }
+    }
+}
+
+/// Returns how a branch of tasks is worked on.
+pub(crate) fn git_options(branch: &str, settings: &Settings, own_files: &[String]) -> GitOptions {
+    GitOptions {
+        branch: branch.to_owned(),
+        worktrees: settings.worktree_path.clone(),
+        copy: settings.worktree_copy.clone(),
+        link: settings.worktree_link.clone(),
+        commits: match settings.integrate {
+            Integrate::Squash => Commits::Squash,
+            Integrate::Keep => Commits::Keep,
+        },
+        default_branch: Some(settings.default_branch.clone()).filter(|branch| !branch.is_empty()),
+        own_files: own_files.to_vec(),
     }
 }
 
@@ -290,7 +295,7 @@ impl PlaceOrder<'_> {
     }
 
     /// Returns the settings.
-    pub fn settings(&self) -> &brigade_kitchen::config::Settings {
+    pub fn settings(&self) -> &Settings {
         &self.menu.settings
     }
 }

@@ -27,7 +27,7 @@ impl Kitchen<'_> {
     /// # Errors
     /// Fails if there is no such PRD, it has errors, or on a disk error.
     pub fn status(&self, search: &PrdSearch) -> Result<StatusReport, Failure> {
-        Ok(self.status_of(&self.standing(search)?))
+        Ok(self.status_of(&self.standing(&search.to_show())?))
     }
 
     fn status_of(&self, standing: &Standing) -> StatusReport {
@@ -52,7 +52,7 @@ impl Kitchen<'_> {
     /// # Errors
     /// Fails if there is no such PRD, it has errors, or on a disk error.
     pub fn brief(&self, search: &PrdSearch) -> Result<Brief, Failure> {
-        Ok(brief(&self.standing(search)?.view(self.now())))
+        Ok(brief(&self.standing(&search.to_show())?.view(self.now())))
     }
 
     /// Calls `show` with where a PRD stands, at once, whenever it changed, and at least every
@@ -66,7 +66,7 @@ impl Kitchen<'_> {
         cancel: Option<&CancelToken>,
         show: &mut dyn FnMut(StatusReport) -> ControlFlow<()>,
     ) -> Result<(), Failure> {
-        let mut standing = self.standing(search)?;
+        let mut standing = self.standing(&search.to_show())?;
         // What was found once stays the one, whatever else begins.
         let search = PrdSearch::At(standing.path.clone());
         let taken = standing.taken;
@@ -108,7 +108,7 @@ impl Kitchen<'_> {
         file: Option<&RelPath>,
         may_replace: bool,
     ) -> Result<SummaryReport, Failure> {
-        let standing = self.standing(search)?;
+        let standing = self.standing(&search.to_show())?;
         let redactor = self.redactor(&standing.configuration.policy);
         let report = self.status_of(&standing);
         let text = summary(&report, &standing.life, &standing.crew.settings);
@@ -141,7 +141,7 @@ impl Kitchen<'_> {
     /// # Errors
     /// Fails if there is no such PRD, it has errors, or on a disk error.
     pub fn cost(&self, search: &PrdSearch) -> Result<KitchenCostReport, Failure> {
-        let standing = self.standing(search)?;
+        let standing = self.standing(&search.to_show())?;
         let report = self.status_of(&standing);
         Ok(cost(self.target(), &report, &standing.life, &standing.crew.settings))
     }

@@ -219,6 +219,9 @@ pub enum PlaceError {
     /// The folder of the task is gone, or is a link.
     #[error("the worktree of the task, `{0}`, is gone")]
     Gone(String),
+    /// What was verified is not what there is.
+    #[error("the work of `{0}` that was checked is gone")]
+    Lost(TaskId),
     /// The work holds repositories of their own.
     #[error("these folders are git repositories of their own and cannot be committed: {}", .0.join(", "))]
     Nested(Vec<String>),

@@ -219,6 +219,8 @@ pub struct AttemptRun {
     pub tier: Tier,
     /// When it began.
     pub at: Timestamp,
+    /// Whether its worker was started, and its end recorded. Such a run has a receipt.
+    pub worked: bool,
 }
 
 /// What the journal says about a task.

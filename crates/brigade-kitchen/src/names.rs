@@ -23,10 +23,19 @@ fn is_name(text: &str) -> bool {
 #[error("expected 1 to 64 letters, digits, `.`, `_` or `-`, and neither `.` nor `..`")]
 pub struct InvalidTaskId;
 
+/// Names below the directory of the kitchen that are no PRD's.
+const RESERVED: [&str; 3] = ["runs", "worktrees", ".gitignore"];
+
 /// A file name from which no PRD can be named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("expected a file name of letters, digits, `.`, `_` and `-`, at most 64 before `.json`")]
-pub struct InvalidPrdName;
+pub enum InvalidPrdName {
+    /// It is not safe as the name of a directory.
+    #[error("expected a file name of letters, digits, `.`, `_` and `-`, at most 64 before `.json`")]
+    Unsafe,
+    /// Brigade keeps something else under this name.
+    #[error("Brigade keeps other files under the name `{0}`; give the file of the PRD another one")]
+    Reserved(&'static str),
+}
 
 macro_rules! text_form {
     ($name:ident) => {
@@ -100,7 +109,10 @@ impl FromStr for PrdName {
     type Err = InvalidPrdName;
 
     fn from_str(text: &str) -> Result<PrdName, InvalidPrdName> {
-        if is_name(text) { Ok(PrdName(text.to_owned())) } else { Err(InvalidPrdName) }
+        if let Some(taken) = RESERVED.iter().find(|name| name.eq_ignore_ascii_case(text)) {
+            return Err(InvalidPrdName::Reserved(taken));
+        }
+        if is_name(text) { Ok(PrdName(text.to_owned())) } else { Err(InvalidPrdName::Unsafe) }
     }
 }
 
@@ -108,7 +120,7 @@ impl PrdName {
     /// Returns the name of the PRD in a file.
     ///
     /// # Errors
-    /// Fails if the path has no file name, or one that is not safe as the name of a directory.
+    /// Fails if the path has no file name, one that is not safe as the name of a directory, or a reserved one.
     pub fn of_path(path: &str) -> Result<PrdName, InvalidPrdName> {
         let file = path.rsplit('/').next().unwrap_or(path);
         file.strip_suffix(".json").unwrap_or(file).parse()
@@ -210,9 +222,15 @@ mod tests {
         assert_eq!(prefix("prd.json"), "prd");
         assert_eq!(prefix("prd-.json"), "prd-");
         assert_eq!(prefix("tasks/prd-a-very-long-name-of-a-feature.json"), "a-very-long-name-of-");
-        assert_eq!(PrdName::of_path("a/.json"), Err(InvalidPrdName));
-        assert_eq!(PrdName::of_path("a/..json").map(|name| name.as_str().to_owned()), Err(InvalidPrdName));
-        assert_eq!(PrdName::of_path("my prd.json"), Err(InvalidPrdName));
+        assert_eq!(PrdName::of_path("a/.json"), Err(InvalidPrdName::Unsafe));
+        assert_eq!(
+            PrdName::of_path("a/..json").map(|name| name.as_str().to_owned()),
+            Err(InvalidPrdName::Unsafe)
+        );
+        assert_eq!(PrdName::of_path("my prd.json"), Err(InvalidPrdName::Unsafe));
+        assert_eq!(PrdName::of_path("tasks/runs.json"), Err(InvalidPrdName::Reserved("runs")));
+        assert_eq!(PrdName::of_path("Worktrees.json"), Err(InvalidPrdName::Reserved("worktrees")));
+        assert!(PrdName::of_path("prd-runs.json").is_ok());
     }
 
     #[test]

@@ -74,6 +74,15 @@ pub struct Task {
     pub other: Object,
     /// Where it begins.
     pub place: Place,
+    /// Its position in the list of the file, from 0.
+    pub index: usize,
+}
+
+impl Task {
+    /// Returns the path of one of its members in the document.
+    pub fn field(&self, member: &str) -> String {
+        format!("tasks[{}].{member}", self.index)
+    }
 }
 
 /// How hard a task is, as its author says.

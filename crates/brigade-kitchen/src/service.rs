@@ -3,6 +3,7 @@
 use brigade_core::{Exit, Report, SchemaId};
 use serde::{Deserialize, Serialize};
 
+use crate::life::TaskOutcome;
 use crate::names::{TaskId, Tier};
 use crate::show::DecisionRow;
 
@@ -114,6 +115,9 @@ pub struct ServiceReport {
     /// Without running anything: the tasks that would run, in the order of the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tasks: Option<Vec<PlannedTask>>,
+    /// Of a single task: how it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ticket: Option<Ticket>,
     /// With several PRDs, the report of each, in the order in which they were named.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prds: Vec<ServiceReport>,
@@ -123,7 +127,10 @@ impl Report for ServiceReport {
     const SCHEMA: SchemaId = "brigade.kitchen-service.v1";
 
     fn exit(&self) -> Exit {
-        self.outcome.exit()
+        match &self.ticket {
+            Some(ticket) => ticket.exit(self.outcome),
+            None => self.outcome.exit(),
+        }
     }
 }
 
@@ -167,7 +174,34 @@ impl ServiceReport {
             next: Vec::new(),
             waves: None,
             tasks: None,
+            ticket: None,
             prds: Vec::new(),
+        }
+    }
+}
+
+/// A single task, as it stands when its service has ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct Ticket {
+    /// The task.
+    pub task: TaskId,
+    /// How it ended; `null` if it needs another attempt.
+    pub outcome: Option<TaskOutcome>,
+}
+
+impl Ticket {
+    /// Returns how `ticket` ends: as the task did, else as its service.
+    pub const fn exit(&self, service: Outcome) -> Exit {
+        match (service, self.outcome) {
+            (Outcome::Interrupted, _) => Exit::Interrupted,
+            (_, Some(TaskOutcome::Complete)) => Exit::Done,
+            (_, Some(TaskOutcome::AlreadyDone)) => Exit::AlreadyDone,
+            (_, Some(TaskOutcome::Absorbed)) => Exit::Absorbed,
+            (_, Some(TaskOutcome::Blocked)) => Exit::Blocked,
+            (_, Some(TaskOutcome::Failed | TaskOutcome::Skipped)) => Exit::Refused,
+            (Outcome::Paused, None) => Exit::Paused,
+            (_, None) => Exit::Refused,
         }
     }
 }
@@ -186,4 +220,30 @@ pub struct PlannedTask {
     pub reason: String,
     /// How many verification commands must succeed.
     pub verification: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::signal::{Signal, TABLE};
+
+    #[test]
+    fn a_ticket_ends_with_the_code_of_its_signal() {
+        let exit = |outcome| Ticket { task: "a".parse().unwrap(), outcome }.exit(Outcome::Paused) as u8;
+        let of = |signal: Signal| signal.spelling().exit_code;
+        assert_eq!(exit(Some(TaskOutcome::Complete)), of(Signal::Complete));
+        assert_eq!(exit(Some(TaskOutcome::AlreadyDone)), of(Signal::AlreadyDone));
+        assert_eq!(exit(Some(TaskOutcome::Absorbed)), of(Signal::Absorbed("b".parse().unwrap())));
+        assert_eq!(exit(Some(TaskOutcome::Blocked)), of(Signal::Blocked));
+        assert_eq!(exit(Some(TaskOutcome::Failed)), of(Signal::Continue));
+        assert_eq!(exit(None), 30);
+        assert_eq!(TABLE.iter().map(|row| row.exit_code).max(), Some(34));
+    }
+
+    #[test]
+    fn a_ticket_without_an_end_needs_another_attempt() {
+        let ticket = Ticket { task: "a".parse().unwrap(), outcome: None };
+        assert_eq!(ticket.exit(Outcome::Incomplete), Exit::Refused);
+        assert_eq!(ticket.exit(Outcome::Interrupted), Exit::Interrupted);
+    }
 }

@@ -5,15 +5,25 @@ use std::sync::Arc;
 
 use brigade_crew::{
     AnswerReport, AnswerRequest, ApproveStep, ApproveWhat, DecisionsReport, FailOn, FailureChoice, Follower,
-    InitRequest, KitchenInitReport, PrdSearch, ServiceOptions, WhichDecisions,
+    InitRequest, KitchenCleanReport, KitchenInitReport, KitchenLogReport, KitchenReceiptsReport,
+    KitchenVerifyReport, LogEnd, LogRequest, LogSink, PrdSearch, ServiceOptions, WhichDecisions,
 };
 use brigade_fs::RelPath;
 use brigade_kitchen::approval::{ApprovalReport, ValidationReport, WorkersReport};
 use brigade_kitchen::service::ServiceReport;
 use brigade_kitchen::show::{Brief, KitchenCostReport, StatusReport, SummaryReport};
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::room::Room;
+
+/// How far to read the log of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KitchenLogReach {
+    /// To its present end.
+    Now,
+    /// Until the attempt has ended.
+    EndOfAttempt,
+}
 
 /// Operations on the kitchen. A path of a PRD that is relative is looked up in the current directory, then in the
 /// workspace; without a path, the PRD that somebody works on is taken.
@@ -168,6 +178,70 @@ impl Kitchen {
         Ok(self.hands().cost(&self.search(prd)?)?)
     }
 
+    /// Returns the log of an attempt.
+    ///
+    /// # Errors
+    /// Fails if there is no such PRD, task or attempt.
+    pub fn log(&self, prd: &Path, request: LogRequest<'_>) -> Result<KitchenLogReport, Error> {
+        Ok(self.hands().log(&self.search(Some(prd))?, request)?)
+    }
+
+    /// Passes the log of an attempt in pieces. Following ends with the attempt, when the cancel token is set, or with
+    /// an error of `sink`, which is returned.
+    ///
+    /// # Errors
+    /// Fails if there is no such PRD, task or attempt. Following also needs a cancel token.
+    pub fn pass_log(
+        &self,
+        prd: &Path,
+        request: LogRequest<'_>,
+        reach: KitchenLogReach,
+        sink: LogSink<'_>,
+    ) -> Result<std::io::Result<()>, Error> {
+        let end = match (reach, &self.room.env.cancel) {
+            (KitchenLogReach::Now, _) => LogEnd::Now,
+            (KitchenLogReach::EndOfAttempt, Some(cancel)) => LogEnd::OfAttempt(cancel),
+            (KitchenLogReach::EndOfAttempt, None) => {
+                return Err(Error::new(ErrorKind::Usage, "following a log needs something that ends it"));
+            }
+        };
+        Ok(self.hands().pass_log(&self.search(Some(prd))?, request, end, sink)?)
+    }
+
+    /// Lists the newest receipts, at most this many.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn receipts(&self, limit: usize) -> Result<KitchenReceiptsReport, Error> {
+        Ok(self.hands().receipts(limit)?)
+    }
+
+    /// Shows one receipt, by its id or a unique prefix of it.
+    ///
+    /// # Errors
+    /// Fails if there is no such receipt, or several fit.
+    pub fn receipt(&self, run: &str) -> Result<KitchenReceiptsReport, Error> {
+        Ok(self.hands().receipt(run)?)
+    }
+
+    /// Checks every receipt. What is wrong is in the report.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn verify_receipts(&self) -> Result<KitchenVerifyReport, Error> {
+        Ok(self.hands().verify_receipts()?)
+    }
+
+    /// Removes the worktrees of a PRD whose work is in the branch, or keeps the work of one task under a ref and
+    /// removes its worktree. Does neither inside of a run.
+    ///
+    /// # Errors
+    /// Fails if there is no such PRD, it has errors, the task has no worktree, or a service has it.
+    pub fn clean(&self, prd: Option<&Path>, abandon: Option<&str>) -> Result<KitchenCleanReport, Error> {
+        self.room.decides()?;
+        Ok(self.hands().clean(&self.search(prd)?, abandon)?.spelled(&self.room.speller()))
+    }
+
     /// Tells what a service would do. Needs no approval, and starts nothing.
     ///
     /// # Errors
@@ -190,6 +264,37 @@ impl Kitchen {
         let mut options = options.clone();
         options.cancel = options.cancel.or_else(|| self.room.env.cancel.clone());
         Ok(self.hands().serve_all(&self.searches(prds)?, &options, follower)?)
+    }
+
+    /// Works on one task of a PRD until it ends, or nothing can go on. Does not inside of a run.
+    ///
+    /// # Errors
+    /// Fails if nothing was begun: there is no such task, it depends on tasks that are not done, nobody approved what
+    /// would be executed, or another service has the PRD.
+    pub fn ticket(
+        &self,
+        prd: &Path,
+        task: &str,
+        options: &ServiceOptions,
+        follower: &dyn Follower,
+    ) -> Result<ServiceReport, Error> {
+        self.room.decides()?;
+        let mut options = options.clone();
+        options.cancel = options.cancel.or_else(|| self.room.env.cancel.clone());
+        Ok(self.hands().ticket(&self.search(Some(prd))?, task, &options, follower)?)
+    }
+
+    /// Tells what [`Kitchen::ticket`] would do. Needs no approval, and starts nothing.
+    ///
+    /// # Errors
+    /// As [`Kitchen::rehearse`]; also if the task depends on tasks that are not done.
+    pub fn rehearse_ticket(
+        &self,
+        prd: &Path,
+        task: &str,
+        options: &ServiceOptions,
+    ) -> Result<ServiceReport, Error> {
+        Ok(self.hands().rehearse_ticket(&self.search(Some(prd))?, task, options)?)
     }
 
     fn searches(&self, prds: &[&Path]) -> Result<Vec<PrdSearch>, Error> {

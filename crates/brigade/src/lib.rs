@@ -72,12 +72,15 @@ mod workspace;
 
 /// The words of the kitchen: PRDs, tasks, tiers, statuses, approvals.
 pub mod kitchen {
+    pub use brigade_crew::{
+        AbandonedWork, KeptWorktree, KitchenReceipt, LogText, ReceiptFinding, RunEnd, RunKind,
+    };
     pub use brigade_kitchen::adapter::Permissions;
     pub use brigade_kitchen::approval::{Change, ChangeKind, CommandKind, CommandRow, Taken, TierRow};
     pub use brigade_kitchen::config::{Flags, PhaseGate};
-    pub use brigade_kitchen::life::{AnsweredBy, DecisionKind};
+    pub use brigade_kitchen::life::{AnsweredBy, DecisionKind, TaskOutcome};
     pub use brigade_kitchen::prd::{Fault, FaultCode};
-    pub use brigade_kitchen::service::{Outcome, PlannedTask};
+    pub use brigade_kitchen::service::{Outcome, PlannedTask, Ticket};
     pub use brigade_kitchen::show::{Brief, DecisionRow, Marker, TaskRow, TaskStatus, duration};
     pub use brigade_kitchen::{TaskId, Tier};
 }
@@ -106,7 +109,8 @@ pub use brigade_core::Exit;
 pub use brigade_core::codes;
 pub use brigade_crew::{
     AnswerReport, AnswerRequest, ApproveStep, DecisionsReport, FailOn, FailureChoice, InitRequest,
-    KitchenInitReport, ServiceOptions, WhichDecisions,
+    KitchenCleanReport, KitchenInitReport, KitchenLogReport, KitchenReceiptsReport, KitchenVerifyReport,
+    LogRequest, LogSink, ServiceOptions, WhichDecisions,
 };
 pub use brigade_crew::{Follower, RunningRow, Unfollowed};
 pub use brigade_doctor::{Area, Closeout, InboxItem, InboxMetadata, IssueType, Remedy, Verdict};
@@ -125,7 +129,8 @@ pub use brigade_policy::{
     PolicyDecision, PolicyRules, RiskLevel, SourceLine, Standing,
 };
 pub use brigade_process::{
-    CancelSignal, CancelToken, OwnSocket, leave_no_core_file, listener_of, survive_file_size_limit,
+    CancelSignal, CancelToken, OwnSocket, Stream as OutputStream, leave_no_core_file, listener_of,
+    survive_file_size_limit,
 };
 pub use brigade_profile as profile;
 pub use brigade_projection::{Header as ProjectionHeader, ProjectionSummary, SummaryRow};
@@ -149,7 +154,7 @@ pub use error::{Error, ErrorKind};
 pub use history::RunFilter;
 pub use import_mcp::ImportMcpRequest;
 pub use inbox::{InboxFilter, InboxStep};
-pub use kitchens::Kitchen;
+pub use kitchens::{Kitchen, KitchenLogReach};
 pub use logs::LogReach;
 pub use observe::Declare;
 pub use offers::Listed;

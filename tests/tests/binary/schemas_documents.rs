@@ -257,6 +257,10 @@ fn a_whole_way_names_every_schema() {
     assert_eq!(json("kitchen resume skip")["code"], "decision_missing", "it was answered");
     json("kitchen summary");
     json("kitchen cost");
+    json("kitchen receipts list");
+    json("kitchen receipts verify");
+    json("kitchen log brigade/tasks/prd-words.json US-001");
+    json("kitchen clean");
 
     // The one line of a server, which is read while it runs.
     let server =

@@ -2,13 +2,17 @@
 
 mod answer;
 mod approve;
+mod clean;
 mod cost;
 mod decisions;
 mod init;
+mod log;
+mod receipts;
 pub(crate) mod resume;
 pub(crate) mod service;
 pub(crate) mod status;
 pub(crate) mod summary;
+pub(crate) mod ticket;
 pub(crate) mod validate;
 mod workers;
 
@@ -24,6 +28,7 @@ pub(crate) enum Kitchen {
     Validate(validate::ValidateArgs),
     Approve(approve::ApproveArgs),
     Service(service::ServiceArgs),
+    Ticket(ticket::TicketArgs),
     Resume(resume::ResumeArgs),
     Status(status::StatusArgs),
     Decisions(decisions::DecisionsArgs),
@@ -31,6 +36,9 @@ pub(crate) enum Kitchen {
     Summary(summary::SummaryArgs),
     Workers(workers::WorkersArgs),
     Cost(cost::CostArgs),
+    Log(log::LogArgs),
+    Receipts(receipts::ReceiptsArgs),
+    Clean(clean::CleanArgs),
 }
 
 pub(crate) fn run(command: &Kitchen, session: &Session<'_>, output: &mut Output<'_, '_>) -> Exit {
@@ -39,6 +47,7 @@ pub(crate) fn run(command: &Kitchen, session: &Session<'_>, output: &mut Output<
         Kitchen::Validate(arguments) => output.finish(validate::run(session, arguments)),
         Kitchen::Approve(arguments) => approve::run(session, arguments, output),
         Kitchen::Service(arguments) => output.finish(service::run(session, arguments)),
+        Kitchen::Ticket(arguments) => output.finish(ticket::run(session, arguments)),
         Kitchen::Resume(arguments) => output.finish(resume::run(session, arguments)),
         Kitchen::Status(arguments) => status::run(session, arguments, output),
         Kitchen::Decisions(arguments) => output.finish(decisions::run(session, arguments)),
@@ -46,5 +55,8 @@ pub(crate) fn run(command: &Kitchen, session: &Session<'_>, output: &mut Output<
         Kitchen::Summary(arguments) => output.finish(summary::run(session, arguments)),
         Kitchen::Workers(arguments) => output.finish(workers::run(session, arguments)),
         Kitchen::Cost(arguments) => output.finish(cost::run(session, arguments)),
+        Kitchen::Log(arguments) => log::run(session, arguments, output),
+        Kitchen::Receipts(arguments) => receipts::run(session, arguments, output),
+        Kitchen::Clean(arguments) => output.finish(clean::run(session, arguments)),
     }
 }

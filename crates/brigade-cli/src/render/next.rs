@@ -232,6 +232,9 @@ fn command(step: &NextStep) -> String {
         N::KitchenStatus(path) => of("kitchen status", path, ""),
         N::ListDecisions => "kitchen decisions".to_owned(),
         N::AnswerDecision(id) => of("kitchen answer", id, "CHOICE"),
+        N::VerifyKitchenReceipts => "kitchen receipts verify".to_owned(),
+        N::CleanKitchen(path) => of("kitchen clean", path, ""),
+        N::AbandonWork { prd, task } => of("kitchen clean", prd, &format!("--abandon={}", quote(task))),
         N::ListInbox => "work inbox list".to_owned(),
         N::ListPendingRows => "work inbox list --status pending".to_owned(),
         // A kind of step that this crate does not know yet.
@@ -313,12 +316,14 @@ mod tests {
     fn steps() -> Vec<NextStep> {
         use NextStep as N;
         let id = || "some-id".to_owned();
-        let with_name: [fn(String) -> N; 30] = [
+        let with_name: [fn(String) -> N; 32] = [
             N::ValidatePrd,
             N::ApprovePrd,
             N::ApproveWorkersAs,
             N::KitchenStatus,
             N::AnswerDecision,
+            N::CleanKitchen,
+            |prd| N::AbandonWork { prd, task: "US-001".to_owned() },
             |path| N::ApprovePrdAs { path, fingerprint: "a".repeat(64).parse().unwrap() },
             N::ShowTool,
             N::DescribeTool,
@@ -390,6 +395,7 @@ mod tests {
             N::InitKitchen,
             N::ListWorkers,
             N::ListDecisions,
+            N::VerifyKitchenReceipts,
             N::ListInbox,
             N::ListPendingRows,
         ];

@@ -69,6 +69,18 @@ pub enum PrdSearch {
     At(RelPath),
     /// The one that somebody works on, or will.
     Any,
+    /// The same, or the newest one if nothing is pending.
+    AnyAtAll,
+}
+
+impl PrdSearch {
+    /// Returns what a command searches that only shows where a PRD stands: one whose tasks are all done, too.
+    pub(crate) fn to_show(&self) -> PrdSearch {
+        match self {
+            PrdSearch::At(path) => PrdSearch::At(path.clone()),
+            PrdSearch::Any | PrdSearch::AnyAtAll => PrdSearch::AnyAtAll,
+        }
+    }
 }
 
 /// A file that may be a PRD.
@@ -119,14 +131,15 @@ impl Kitchen<'_> {
     }
 
     /// Reads a PRD: the named one, else that of a valid `latest.json`, else one with an interrupted task, else the
-    /// newest one with pending tasks.
+    /// newest one with pending tasks; for [`PrdSearch::AnyAtAll`], else the newest one.
     ///
     /// # Errors
     /// Fails if there is none, its file name is not safe, or on a disk error. A PRD with errors is read.
     pub fn prd(&self, search: &PrdSearch, lints: Lints) -> Result<PrdFile, Failure> {
         match search {
             PrdSearch::At(path) => self.prd_at(path, Taken::Named, lints),
-            PrdSearch::Any => self.any_prd(lints),
+            PrdSearch::Any => self.any_prd(lints, false),
+            PrdSearch::AnyAtAll => self.any_prd(lints, true),
         }
     }
 
@@ -164,7 +177,7 @@ impl Kitchen<'_> {
         })
     }
 
-    fn any_prd(&self, lints: Lints) -> Result<PrdFile, Failure> {
+    fn any_prd(&self, lints: Lints, also_done: bool) -> Result<PrdFile, Failure> {
         for directory in DIRECTORIES {
             let latest = rel(directory).join(LATEST).expect("a file name in a directory is a path");
             if self.fs.exists(&latest).unwrap_or(false)
@@ -175,6 +188,7 @@ impl Kitchen<'_> {
             }
         }
         let mut pending: Option<(Timestamp, PrdFile)> = None;
+        let mut done: Option<(Timestamp, PrdFile)> = None;
         for candidate in self.candidates()? {
             let Ok(mut found) = self.prd_at(&candidate.path, Taken::Newest, lints) else { continue };
             let life = self.life(&found.name)?;
@@ -182,12 +196,16 @@ impl Kitchen<'_> {
                 found.taken = Taken::Interrupted;
                 return Ok(found);
             }
-            let is_newer = pending.as_ref().is_none_or(|(modified, _)| *modified < candidate.modified);
-            if is_newer && has_pending(&found.reading, &life) {
-                pending = Some((candidate.modified, found));
+            let newest = if has_pending(&found.reading, &life) { &mut pending } else { &mut done };
+            if newest.as_ref().is_none_or(|(modified, _)| *modified < candidate.modified) {
+                *newest = Some((candidate.modified, found));
             }
         }
-        pending.map(|(_, found)| found).ok_or_else(|| {
+        let done = done.filter(|_| also_done).map(|(modified, mut found)| {
+            found.taken = Taken::Done;
+            (modified, found)
+        });
+        pending.or(done).map(|(_, found)| found).ok_or_else(|| {
             let message =
                 "there is no PRD with pending tasks in `brigade/tasks`, `tasks` or the workspace itself";
             let failure = Failure::new(ErrorKind::NotFound, message).coded(codes::PRD_MISSING);

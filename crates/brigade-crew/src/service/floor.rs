@@ -273,7 +273,7 @@ impl<'e> Floor<'e> {
         };
         let ended = Record::ServiceEnded { service: self.service.clone(), outcome, reason: reason.clone() };
         self.record(vec![ended])?;
-        if outcome == Outcome::Complete && self.settings.learnings_archive {
+        if outcome == Outcome::Complete && self.is_all_done() && self.settings.learnings_archive {
             self.projections.archive_learnings();
         }
         let mut report = self.report(&progress, outcome, reason);
@@ -283,6 +283,11 @@ impl<'e> Floor<'e> {
             let _ = notification.join();
         }
         Ok(report)
+    }
+
+    /// Returns whether every task of the PRD is done, also those that were not to be served.
+    pub(super) fn is_all_done(&self) -> bool {
+        self.menu.prd.tasks.iter().all(|task| self.journal.life().is_done(&task.id))
     }
 
     pub(super) fn progress(&self) -> brigade_kitchen::life::Progress {

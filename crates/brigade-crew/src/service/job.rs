@@ -22,7 +22,7 @@ use crate::receipts::RunKind;
 use crate::run::{Host, NotStarted, Watch};
 use crate::service::menu::Menu;
 use crate::workplace::{
-    Begun, Changes, CommitId, Guard, Integration, Made, Place, PlaceError, TaskName, Workplace,
+    Begun, Changes, CommitId, Guard, Integration, Made, Place, PlaceError, Room, TaskName, Workplace,
 };
 
 /// How many bytes of a change a reviewer is shown.
@@ -54,6 +54,16 @@ pub(crate) struct Hold {
     pub(crate) summary: Option<String>,
     /// Commands and how they ended, for the review.
     pub(crate) results: Vec<(String, String)>,
+}
+
+/// What the records say about work that another service left.
+pub(crate) struct Seen {
+    /// The tree that the attempt made.
+    pub(crate) tree: Option<String>,
+    /// Whether it changed something.
+    pub(crate) is_changed: bool,
+    /// Whether commands succeeded on it, or it was committed.
+    pub(crate) is_checked: bool,
 }
 
 /// What an attempt told.
@@ -326,21 +336,29 @@ impl<'e> Shift<'e> {
         self.workplace.look(&hold.place, &hold.guard).ok().map(|seen| seen.tree)
     }
 
-    /// Finds out again what an attempt of an earlier service left: the tree that was verified, if it is known.
-    fn held(&self, task: &Task, hold: Option<Hold>, tree: Option<&str>) -> Result<Hold, Fault> {
+    /// Finds out again what an attempt of an earlier service left: the tree that was verified, if it is known. What was
+    /// not verified never takes its place.
+    fn held(&self, task: &Task, hold: Option<Hold>, seen: &Seen) -> Result<Hold, Fault> {
         if let Some(hold) = hold {
             return Ok(hold);
         }
         let (place, _) = self.workplace.begin(&self.task_name(task))?;
         let guard = self.workplace.guard(&place)?;
-        let known = match tree {
+        let known = match &seen.tree {
             Some(tree) => self.workplace.recall(&place, tree)?,
             None => None,
         };
         let changes = match known {
             Some(changes) => changes,
+            // In place, verification itself may have left files.
+            None if seen.is_checked && self.workplace.room() == Room::Many => {
+                return Err(PlaceError::Lost(task.id.clone()).into());
+            }
             None => self.workplace.look(&place, &guard)?,
         };
+        if seen.is_changed && changes.is_empty() {
+            return Err(PlaceError::Lost(task.id.clone()).into());
+        }
         Ok(Hold { place, guard, changes, made: None, summary: None, results: Vec::new() })
     }
 
@@ -349,11 +367,22 @@ impl<'e> Shift<'e> {
         &self,
         task: &Task,
         step: CheckStep,
-        (hold, tree): (Option<Hold>, Option<&str>),
+        (hold, seen): (Option<Hold>, &Seen),
         run: &RunId,
         watch: &Watch,
     ) -> (Option<Hold>, Told) {
-        let mut hold = match self.held(task, hold, tree) {
+        if hold.is_none() && matches!(step, CheckStep::Integrate(_)) {
+            // A service that was killed may have moved the branch already.
+            match self.workplace.find_integrated(&self.task_name(task), run) {
+                Ok(None) => {}
+                Ok(Some(commit)) => {
+                    let integration = Integration::Done(Some(commit));
+                    return (self.held(task, None, seen).ok(), Told::Integrated(integration));
+                }
+                Err(error) => return (None, Told::Fault(error.into())),
+            }
+        }
+        let mut hold = match self.held(task, hold, seen) {
             Ok(hold) => hold,
             Err(fault) => return (None, Told::Fault(fault)),
         };
@@ -421,13 +450,6 @@ impl<'e> Shift<'e> {
                 Err(error) => Err(error.into()),
             },
             CheckStep::Integrate(commit) => {
-                // A service that was killed may have moved the branch already.
-                if hold.made.is_none() {
-                    let found = self.workplace.find_integrated(&self.task_name(task), run)?;
-                    if let Some(commit) = found {
-                        return Ok(Told::Integrated(Integration::Done(Some(commit))));
-                    }
-                }
                 let made = hold.made.clone();
                 let made = made.unwrap_or(Made { commit: CommitId::new(&commit), squashed: None });
                 let integration = self.workplace.integrate(&hold.place, &made)?;

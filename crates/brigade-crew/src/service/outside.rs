@@ -124,8 +124,7 @@ impl Floor<'_> {
 
     /// Merges and pushes what is complete, where a person asked for it and the policy allows it.
     pub(super) fn deliver(&self, report: &mut ServiceReport) {
-        let is_all = self.menu.prd.tasks.iter().all(|task| self.journal.life().is_done(&task.id));
-        if report.outcome != Outcome::Complete || !is_all {
+        if report.outcome != Outcome::Complete || !self.is_all_done() {
             return;
         }
         let mut refuse = |what: &str, error: &PlaceError| {

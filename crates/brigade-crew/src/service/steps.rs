@@ -13,7 +13,7 @@ use brigade_process::random_bytes;
 
 use super::ServeError;
 use super::floor::{About, Busy, Floor, Message, What};
-use super::job::{AttemptTold, CheckStep, Fault, Hold, Told};
+use super::job::{AttemptTold, CheckStep, Fault, Hold, Seen, Told};
 use crate::run::NotStarted;
 use crate::workplace::{Integration, PlaceError};
 
@@ -71,11 +71,16 @@ impl<'e> Floor<'e> {
             }
             Step::Attempt { .. } | Step::Running | Step::Wait(_) | Step::Ended(_) => return Ok(false),
         };
-        let tree = life.task(&task.id).tree;
-        let Stage::Checking(checking) = life.task(&task.id).stage else { return Ok(false) };
+        let own = life.task(&task.id);
+        let Stage::Checking(checking) = own.stage else { return Ok(false) };
+        let seen = Seen {
+            tree: own.tree,
+            is_changed: checking.changed,
+            is_checked: 0 < checking.verified || checking.tested || checking.commit.is_some(),
+        };
         let (task, step, hold) = (task.clone(), check.clone(), self.holds.remove(&at));
         self.spawn(scope, About::Task(at), Tier::Executive, What::Check(check), move |shift, watch| {
-            shift.step(&task, step, (hold, tree.as_deref()), &checking.run, watch)
+            shift.step(&task, step, (hold, &seen), &checking.run, watch)
         })?;
         Ok(false)
     }
@@ -307,7 +312,12 @@ impl<'e> Floor<'e> {
             (
                 Some(What::Check(_)),
                 Some(run),
-                Fault::Place(PlaceError::Tampered { .. } | PlaceError::Gone(_) | PlaceError::Nested(_)),
+                Fault::Place(
+                    PlaceError::Tampered { .. }
+                    | PlaceError::Gone(_)
+                    | PlaceError::Lost(_)
+                    | PlaceError::Nested(_),
+                ),
             ) => {
                 let task = task.id.clone();
                 self.record(vec![Record::Committed { task, run, commit: None, refused: Some(text) }])?;

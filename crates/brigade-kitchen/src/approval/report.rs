@@ -23,6 +23,8 @@ pub enum Taken {
     Interrupted,
     /// It is the newest one with pending tasks.
     Newest,
+    /// It is the newest one, and none has pending tasks.
+    Done,
 }
 
 /// What `validate` reports.

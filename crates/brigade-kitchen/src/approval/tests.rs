@@ -141,7 +141,7 @@ fn a_validation_lists_what_was_understood() {
     );
     let text = serde_json::to_string(&report.errors[0]).unwrap();
     assert!(text.starts_with(
-        r#"{"code":"unknown_dependency","task":"b","field":"tasks[2].dependsOn[1]","message":"#
+        r#"{"code":"unknown_dependency","task":"b","field":"tasks[1].dependsOn[0]","message":"#
     ));
     assert!(text.ends_with(r#""file":"prd.json","line":3,"column":68}"#), "{text}");
 }

@@ -170,6 +170,7 @@ impl<'a> Reader<'a> {
             }
         }
         let is_conditional = 0 < self.depth;
+        let is_said = !assigned.is_empty();
         for (name, at, value) in assigned {
             let value = match value {
                 Ok(_) if is_command => Err(NotLiteral::ForCommand),
@@ -178,7 +179,8 @@ impl<'a> Reader<'a> {
             };
             self.found.push(Assignment { name, place: self.place(at), value });
         }
-        if is_command {
+        // An assignment that belongs to a command is said for itself.
+        if is_command && !is_said {
             let place = self.place(start);
             let message = "not an assignment, and nothing in this file is executed".to_owned();
             // One issue for each line.
@@ -223,7 +225,7 @@ impl<'a> Reader<'a> {
 
     fn value(&mut self) -> Result<String, NotLiteral> {
         if self.rest().starts_with('(') {
-            self.skip_array();
+            self.skip_group();
             return Err(NotLiteral::Array);
         }
         if self.rest().starts_with('~') {
@@ -233,12 +235,14 @@ impl<'a> Reader<'a> {
         self.word().value
     }
 
-    fn skip_array(&mut self) {
+    /// Skips from a parenthesis or brace to the one that closes it. Without one, the rest of the line.
+    fn skip_group(&mut self) {
+        let start = self.at;
         let mut depth = 0usize;
         while let Some(c) = self.peek() {
             match c {
-                '(' => depth += 1,
-                ')' => depth -= 1,
+                '(' | '{' => depth += 1,
+                ')' | '}' => depth -= 1,
                 '\'' | '"' => {
                     let _ = self.word();
                     continue;
@@ -247,8 +251,21 @@ impl<'a> Reader<'a> {
             }
             self.bump();
             if depth == 0 {
-                break;
+                return;
             }
+        }
+        // What follows on other lines is not lost.
+        self.at = start + self.text[start..].find('\n').unwrap_or(self.text.len() - start);
+    }
+
+    /// Skips an expansion whose `$` or backtick is next.
+    fn skip_expansion(&mut self) {
+        let sign = self.bump();
+        if sign == Some('`') {
+            let line = self.rest().find('\n').unwrap_or(self.rest().len());
+            self.at += self.rest().find('`').map_or(line, |end| end + 1);
+        } else if self.rest().starts_with(['(', '{']) {
+            self.skip_group();
         }
     }
 
@@ -302,7 +319,11 @@ impl<'a> Reader<'a> {
                     }
                     continue;
                 }
-                '$' | '`' => blame(NotLiteral::Expansion),
+                '$' | '`' => {
+                    blame(NotLiteral::Expansion);
+                    self.skip_expansion();
+                    continue;
+                }
                 '|' | '&' | '<' | '>' | '(' | ')' => blame(NotLiteral::Operator),
                 c => text.push(c),
             }

@@ -82,11 +82,9 @@ fn what_is_no_literal_is_an_issue_with_its_line() {
     assert_eq!(
         issues(&config),
         [
-            "warning 6:18 -",
             "warning 7:1 -",
             "warning 8:1 -",
             "warning 10:1 -",
-            "warning 11:1 -",
             "warning 13:1 -",
             "warning 1:1 MAX_PARALLEL",
             "error 2:1 EXECUTIVE_CMD",
@@ -103,6 +101,21 @@ fn what_is_no_literal_is_an_issue_with_its_line() {
     assert!(config.refuses());
     let expect = Settings { learnings_max: 1, ..Settings::default() };
     assert_eq!(config.settings, expect);
+}
+
+#[test]
+fn an_expansion_with_blanks_is_one_issue_and_hides_nothing() {
+    for text in ["$(a b)", "$(a \"b )\" (c d) )", "`a b`", "${a:-b c}", "x$(a b)y", "$(a\n b)"] {
+        let config = shell(&format!("TEST_CMD={text}\nMAX_PARALLEL=2\n"));
+        assert_eq!(issues(&config), ["error 1:1 TEST_CMD"], "{text}");
+        assert_eq!(config.settings.max_parallel, 2, "{text}");
+    }
+    // What is never closed ends with its line.
+    for text in ["$(a b", "(a b", "`a b", "${a"] {
+        let config = shell(&format!("ACTIVITY_LOG={text}\nMAX_PARALLEL=2\n"));
+        assert_eq!(config.settings.max_parallel, 2, "{text}");
+        assert_eq!(issues(&config).len(), 1, "{text}");
+    }
 }
 
 #[test]

@@ -83,7 +83,13 @@ impl Life {
                 life.attempts = *attempt;
                 life.interrupted = false;
                 life.stage = Stage::Attempting { run: run.clone(), process: process.clone(), since: at };
-                life.runs.push(AttemptRun { number: *attempt, run: run.clone(), tier: *tier, at });
+                life.runs.push(AttemptRun {
+                    number: *attempt,
+                    run: run.clone(),
+                    tier: *tier,
+                    at,
+                    worked: false,
+                });
                 life.spent.start(*tier);
                 self.spent.start(*tier);
             }
@@ -238,6 +244,10 @@ impl Life {
         };
         let life = self.tasks.entry(task.clone()).or_default();
         let tier = life.tier.unwrap_or(Tier::Line);
+        if let Some(attempt) = life.runs.iter_mut().rev().find(|attempt| attempt.run == *run) {
+            // What could not be started took no time.
+            attempt.worked = 0.0 < *seconds;
+        }
         life.spent.add(tier, *seconds, *cost_usd);
         life.tree = tree.clone();
         life.stage = Stage::Open;

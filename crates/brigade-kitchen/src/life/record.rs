@@ -152,6 +152,18 @@ pub enum TaskOutcome {
 }
 
 impl TaskOutcome {
+    /// Returns it in words for people.
+    pub const fn as_text(self) -> &'static str {
+        match self {
+            TaskOutcome::Complete => "done",
+            TaskOutcome::AlreadyDone => "was done already",
+            TaskOutcome::Absorbed => "another task did it",
+            TaskOutcome::Blocked => "blocked",
+            TaskOutcome::Failed => "failed",
+            TaskOutcome::Skipped => "left out",
+        }
+    }
+
     /// Returns whether tasks that depend on it may begin.
     pub const fn is_done(self) -> bool {
         matches!(self, TaskOutcome::Complete | TaskOutcome::AlreadyDone | TaskOutcome::Absorbed)

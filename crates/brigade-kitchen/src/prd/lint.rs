@@ -62,8 +62,9 @@ const VAGUE: &[&str] = &[
 pub(super) fn check(prd: &Prd, lints: Lints, report: &mut impl FnMut(Fault)) {
     for task in &prd.tasks {
         let mut warn = |code: FaultCode, field: &str, message: String| {
-            let (task, place) = (Some(task.id.to_string()), task.place.clone());
-            report(Fault { code, task, field: Some(field.to_owned()), message, place });
+            let (field, place) = (task.field(field), task.place.clone());
+            let task = Some(task.id.to_string());
+            report(Fault { code, task, field: Some(field), message, place });
         };
         if task.acceptance_criteria.is_empty() {
             warn(
@@ -80,7 +81,7 @@ pub(super) fn check(prd: &Prd, lints: Lints, report: &mut impl FnMut(Fault)) {
         }
         for (index, criterion) in task.acceptance_criteria.iter().enumerate().filter(|_| lints.criteria) {
             if let Some(phrase) = vague(criterion) {
-                let field = format!("acceptanceCriteria[{}]", index + 1);
+                let field = format!("acceptanceCriteria[{index}]");
                 let message = format!("`{phrase}` leaves open when the criterion is met");
                 warn(FaultCode::VagueCriterion, &field, message);
             }

@@ -176,11 +176,11 @@ impl Reader<'_> {
         let mut dependencies = Vec::with_capacity(entries.len());
         for (index, entry) in entries.iter().enumerate() {
             let PlacedData::Object(members) = &entry.data else {
-                self.wrong_type(&format!("tasks[{}]", index + 1), entry, "a task");
+                self.wrong_type(&format!("tasks[{index}]"), entry, "a task");
                 continue;
             };
-            self.prefix = format!("tasks[{}].", index + 1);
-            if let Some((task, depends_on)) = self.task(entry, members) {
+            self.prefix = format!("tasks[{index}].");
+            if let Some((task, depends_on)) = self.task(index, entry, members) {
                 prd.tasks.push(task);
                 dependencies.push(depends_on);
             }
@@ -192,6 +192,7 @@ impl Reader<'_> {
 
     fn task(
         &mut self,
+        index: usize,
         entry: &PlacedValue<'_>,
         members: &[PlacedEntry<'_>],
     ) -> Option<(Task, Vec<Dependency>)> {
@@ -210,6 +211,7 @@ impl Reader<'_> {
             manual_verification: Vec::new(),
             other: Object::new(),
             place: self.place(start),
+            index,
         };
         let mut has_title = false;
         let mut depends_on = Vec::new();
@@ -276,13 +278,14 @@ impl Reader<'_> {
             if let Some((_, first)) = places.get(&task.id) {
                 let message = format!("the task of line {} has this id", first.line.unwrap_or_default());
                 let place = task.place.clone();
-                let (code, task) = (FaultCode::DuplicateId, Some(task.id.to_string()));
-                self.faults.push(Fault { code, task, field: Some("id".to_owned()), message, place });
+                let (code, field) = (FaultCode::DuplicateId, Some(task.field("id")));
+                let task = Some(task.id.to_string());
+                self.faults.push(Fault { code, task, field, message, place });
             } else {
                 places.insert(task.id.clone(), (at, task.place.clone()));
             }
         }
-        let mut entries: HashMap<(usize, usize), usize> = HashMap::new();
+        let mut entries: HashMap<(usize, usize), (usize, String)> = HashMap::new();
         for (at, dependencies) in found.into_iter().enumerate() {
             self.task = Some(tasks[at].id.to_string());
             for dependency in dependencies {
@@ -292,7 +295,9 @@ impl Reader<'_> {
                         let message = "the task depends on itself";
                         self.fault(FaultCode::SelfDependency, &dependency.field, dependency.at, message);
                     }
-                    Some((other, _)) => drop(entries.insert((at, *other), dependency.at)),
+                    Some((other, _)) => {
+                        drop(entries.insert((at, *other), (dependency.at, dependency.field)));
+                    }
                     None => self.unknown_dependency(&dependency, tasks),
                 }
                 tasks[at].depends_on.extend(dependency.id);
@@ -304,11 +309,12 @@ impl Reader<'_> {
                 cycle.iter().chain(&cycle[..1]).map(|task| tasks[*task].id.as_str()).collect();
             let message = format!("the tasks depend on each other: {}", names.join(" → "));
             let next = cycle.get(1).copied().unwrap_or_default();
-            let at = entries.get(&(cycle[0], next)).copied();
+            let entry = entries.get(&(cycle[0], next));
             self.task = Some(tasks[cycle[0]].id.to_string());
-            let place = at.map_or_else(|| tasks[cycle[0]].place.clone(), |at| self.place(at));
+            let place = entry.map_or_else(|| tasks[cycle[0]].place.clone(), |(at, _)| self.place(*at));
+            let field = entry.map_or_else(|| tasks[cycle[0]].field("dependsOn"), |(_, field)| field.clone());
             let (code, task) = (FaultCode::Cycle, self.task.clone());
-            self.faults.push(Fault { code, task, field: Some("dependsOn".to_owned()), message, place });
+            self.faults.push(Fault { code, task, field: Some(field), message, place });
         }
         self.task = None;
     }
@@ -333,7 +339,7 @@ impl Reader<'_> {
         };
         let mut found = Vec::with_capacity(elements.len());
         for (index, element) in elements.iter().enumerate() {
-            let field = format!("dependsOn[{}]", index + 1);
+            let field = format!("dependsOn[{index}]");
             match element.as_str() {
                 Some(text) => {
                     let full = format!("{}{field}", self.prefix);
@@ -382,7 +388,7 @@ impl Reader<'_> {
             }
         };
         for (index, entry) in entries.iter().enumerate() {
-            let field = format!("verification[{}]", index + 1);
+            let field = format!("verification[{index}]");
             match &entry.data {
                 PlacedData::String(text) => {
                     if let Some(command) = self.command(&field, entry.at.start, text) {
@@ -515,7 +521,7 @@ impl Reader<'_> {
         for (index, element) in elements.iter().enumerate() {
             match element.as_str() {
                 Some(text) => texts.push(text.trim().to_owned()),
-                None => self.wrong_type(&format!("{field}[{}]", index + 1), element, "a text"),
+                None => self.wrong_type(&format!("{field}[{index}]"), element, "a text"),
             }
         }
         texts.retain(|text| !text.is_empty());
@@ -557,7 +563,7 @@ pub(super) fn pattern_only(task: &Task) -> Fault {
     Fault {
         code: FaultCode::WalkawayPatternOnly,
         task: Some(task.id.to_string()),
-        field: Some("verification".to_owned()),
+        field: Some(task.field("verification")),
         message: message.to_owned(),
         place: task.verification.first().map_or_else(|| task.place.clone(), |entry| entry.place.clone()),
     }

@@ -132,9 +132,9 @@ fn every_fault_is_reported_at_once() {
     let reading = read("prd.json", text.as_bytes(), Lints::ALL);
     let find = |code: FaultCode| reading.errors.iter().find(|fault| fault.code == code).unwrap();
     assert_eq!(find(FaultCode::Complexity).task.as_deref(), Some("a"));
-    assert_eq!(find(FaultCode::Complexity).field.as_deref(), Some("tasks[1].complexity"));
-    assert_eq!(find(FaultCode::UnknownDependency).field.as_deref(), Some("tasks[5].dependsOn[3]"));
-    assert_eq!(find(FaultCode::DangerousCommand).field.as_deref(), Some("tasks[6].verification[2]"));
+    assert_eq!(find(FaultCode::Complexity).field.as_deref(), Some("tasks[0].complexity"));
+    assert_eq!(find(FaultCode::UnknownDependency).field.as_deref(), Some("tasks[4].dependsOn[2]"));
+    assert_eq!(find(FaultCode::DangerousCommand).field.as_deref(), Some("tasks[5].verification[1]"));
     assert!(reading.valid().is_err());
 }
 

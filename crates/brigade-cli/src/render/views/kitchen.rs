@@ -1,5 +1,6 @@
 //! PRDs, the tiers and their workers.
 
+mod records;
 mod status;
 
 use brigade::command::Argv;
@@ -26,6 +27,7 @@ pub(super) fn taken(path: &str, taken: Taken, page: &mut Page) {
         Taken::Latest => "latest.json leads to it",
         Taken::Interrupted => "it was interrupted",
         Taken::Newest => "it is the newest one with pending tasks",
+        Taken::Done => "it is the newest one, and no PRD has pending tasks",
     };
     page.note(&format!("took {path}: {why}"));
 }
@@ -294,6 +296,13 @@ impl View for ServiceReport {
 fn served(report: &ServiceReport, page: &mut Page) {
     page.data.field("prd", Text::new(Tone::Accent, &report.prd_path));
     page.data.field("outcome", report.outcome.as_str());
+    if let Some(ticket) = &report.ticket {
+        let how = ticket.outcome.map_or("needs another attempt", brigade::kitchen::TaskOutcome::as_text);
+        page.data.field(
+            "task",
+            Text::new(Tone::Strong, ticket.task.as_str()).then(Tone::Plain, &format!(": {how}")),
+        );
+    }
     page.data.field("done", format!("{} of {}", report.done, report.total));
     page.data.field_if("branch", report.branch.as_deref());
     page.data.field_if("commit", report.commit.as_deref());

@@ -1,0 +1,26 @@
+//! `brigade kitchen clean`
+
+use std::path::PathBuf;
+
+use brigade::{Error, KitchenCleanReport};
+use clap::Args;
+
+use crate::session::Session;
+
+/// Remove worktrees whose work is in the branch
+///
+/// Other work is never deleted: --abandon keeps that of one task under refs/brigade/abandoned/ first. While a service
+/// has the PRD, nothing is removed.
+#[derive(Args, Debug)]
+pub(crate) struct CleanArgs {
+    /// File of the PRD; by default the one that somebody works on
+    prd: Option<PathBuf>,
+
+    /// Give up the work of this task, and remove its worktree alone
+    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
+    abandon: Option<String>,
+}
+
+pub(crate) fn run(session: &Session<'_>, arguments: &CleanArgs) -> Result<KitchenCleanReport, Error> {
+    session.workspace()?.kitchen().clean(arguments.prd.as_deref(), arguments.abandon.as_deref())
+}

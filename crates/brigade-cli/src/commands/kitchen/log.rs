@@ -1,0 +1,142 @@
+//! `brigade kitchen log`
+
+use std::io::ErrorKind;
+use std::path::PathBuf;
+
+use brigade::core::text::escape_terminal_lines;
+use brigade::{Error, Exit, KitchenLogReach, LogRequest, OutputStream};
+use clap::Args;
+
+use crate::output::Output;
+use crate::render::characters::Characters;
+use crate::session::Session;
+
+/// Show what an attempt of a task printed
+///
+/// A line such as `==> stderr <==` stands where the output changes from one stream to the other. Secrets are masked; of
+/// a long log, the first and the last part are kept. While the attempt runs, the last two kibibytes come with what
+/// follows them, because they may be the start of a secret.
+#[derive(Args, Debug)]
+pub(crate) struct LogArgs {
+    /// File of the PRD
+    prd: PathBuf,
+
+    /// Id of the task
+    #[arg(value_name = "ID", allow_hyphen_values = true)]
+    task: String,
+
+    /// Number of the attempt, over all tiers; by default the newest
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    attempt: Option<u64>,
+
+    /// Follow the log until the attempt ends or Ctrl-C
+    #[arg(long, short, conflicts_with = "json")]
+    follow: bool,
+}
+
+pub(crate) fn run(session: &Session<'_>, arguments: &LogArgs, output: &mut Output<'_, '_>) -> Exit {
+    let request = LogRequest { task: &arguments.task, attempt: arguments.attempt };
+    if output.is_json() {
+        let log = |workspace: brigade::Workspace| workspace.kitchen().log(&arguments.prd, request);
+        return match session.workspace().and_then(log) {
+            Ok(report) => output.document(&report, Exit::Done),
+            Err(error) => output.fail(&error),
+        };
+    }
+    match show(session, arguments, request, output) {
+        Ok(exit) => exit,
+        Err(error) => output.fail(&error),
+    }
+}
+
+/// Prints each part of the log as it arrives.
+fn show(
+    session: &Session<'_>,
+    arguments: &LogArgs,
+    request: LogRequest<'_>,
+    output: &mut Output<'_, '_>,
+) -> Result<Exit, Error> {
+    let (workspace, reach) = if arguments.follow {
+        (session.workspace_to_run()?, KitchenLogReach::EndOfAttempt)
+    } else {
+        (session.workspace()?, KitchenLogReach::Now)
+    };
+    let is_terminal = session.surroundings.output.is_some();
+    let mut shown = Shown::default();
+    let mut exit = Exit::Done;
+    let mut write = |bytes: &[u8]| {
+        let mut written = Ok(());
+        exit = output.write(Exit::Done, |out| {
+            written = out.write_all(bytes).and_then(|()| out.flush());
+            // The output reports the failure; the reader of the log only has to stop.
+            match &written {
+                Ok(()) => Ok(()),
+                Err(error) => Err(error.kind().into()),
+            }
+        });
+        written
+    };
+    let passed = workspace.kitchen().pass_log(&arguments.prd, request, reach, &mut |stream, bytes| {
+        let text = shown.take(stream, bytes);
+        if is_terminal { write(escape_terminal_lines(&text).as_bytes()) } else { write(text.as_bytes()) }
+    })?;
+    match passed {
+        Ok(()) => Ok(exit),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Exit::Done),
+        Err(_) => Ok(exit),
+    }
+}
+
+/// What was shown so far.
+#[derive(Default)]
+struct Shown {
+    stream: Option<OutputStream>,
+    stdout: Characters,
+    stderr: Characters,
+    /// Whether it ends within a line.
+    is_inside: bool,
+}
+
+impl Shown {
+    /// Returns the text of a piece, with a head where the stream is another one.
+    fn take(&mut self, stream: OutputStream, bytes: &[u8]) -> String {
+        let (characters, head) = match stream {
+            OutputStream::Stdout => (&mut self.stdout, "==> stdout <==\n"),
+            OutputStream::Stderr => (&mut self.stderr, "==> stderr <==\n"),
+        };
+        let text = characters.take(bytes);
+        if text.is_empty() {
+            return text;
+        }
+        let mut shown = String::new();
+        if self.stream.unwrap_or(OutputStream::Stdout) != stream {
+            shown.push_str(if self.is_inside { "\n" } else { "" });
+            shown.push_str(head);
+        }
+        self.stream = Some(stream);
+        self.is_inside = !text.ends_with('\n');
+        shown + &text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_stands_where_the_stream_changes() {
+        use OutputStream::{Stderr, Stdout};
+        let mut shown = Shown::default();
+        let pieces = [
+            (Stdout, "a\n".as_bytes()),
+            (Stdout, "b".as_bytes()),
+            (Stderr, "c\n".as_bytes()),
+            (Stderr, &"ä".as_bytes()[..1]),
+            (Stdout, "d".as_bytes()),
+            (Stderr, &"ä".as_bytes()[1..]),
+        ];
+        let text: String = pieces.iter().map(|(stream, bytes)| shown.take(*stream, bytes)).collect();
+        assert_eq!(text, "a\nb\n==> stderr <==\nc\n==> stdout <==\nd\n==> stderr <==\nä");
+        assert_eq!(Shown::default().take(Stderr, b"x"), "==> stderr <==\nx");
+    }
+}

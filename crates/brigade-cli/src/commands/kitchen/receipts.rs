@@ -1,0 +1,62 @@
+//! `brigade kitchen receipts`
+
+use brigade::Exit;
+use clap::{Args, Subcommand};
+
+use crate::output::Output;
+use crate::session::Session;
+
+/// List what was started, or check that nobody changed its receipts
+///
+/// Every start of a worker and of an approved command leaves a receipt, and the receipts form a chain.
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct ReceiptsArgs {
+    #[command(subcommand)]
+    command: Option<Receipts>,
+
+    #[command(flatten)]
+    list: ListArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum Receipts {
+    List(ListArgs),
+    Show(ShowArgs),
+    Verify(VerifyArgs),
+}
+
+/// List the newest receipts
+#[derive(Args, Debug)]
+struct ListArgs {
+    /// At most this many
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    limit: usize,
+}
+
+/// Show a receipt
+#[derive(Args, Debug)]
+struct ShowArgs {
+    /// Id of the run, or any unique prefix of it
+    #[arg(value_name = "ID")]
+    run: String,
+}
+
+/// Check every receipt against the chain, and the chain against the journals
+///
+/// Names each receipt that was changed, removed, put elsewhere or cut off, and ends with 1 if there is one.
+#[derive(Args, Debug)]
+struct VerifyArgs {}
+
+pub(crate) fn run(session: &Session<'_>, arguments: &ReceiptsArgs, output: &mut Output<'_, '_>) -> Exit {
+    let kitchen = match session.workspace() {
+        Ok(workspace) => workspace.kitchen(),
+        Err(error) => return output.fail(&error),
+    };
+    match &arguments.command {
+        None => output.finish(kitchen.receipts(arguments.list.limit)),
+        Some(Receipts::List(list)) => output.finish(kitchen.receipts(list.limit)),
+        Some(Receipts::Show(show)) => output.finish(kitchen.receipt(&show.run)),
+        Some(Receipts::Verify(VerifyArgs {})) => output.finish(kitchen.verify_receipts()),
+    }
+}

@@ -1,0 +1,55 @@
+//! `brigade kitchen ticket`
+
+use std::path::PathBuf;
+
+use brigade::kitchen::Flags;
+use brigade::{ApproveStep, Error, ServiceOptions, ServiceReport, Unfollowed};
+use clap::Args;
+
+use crate::session::Session;
+
+/// Work on one task until it ends, or nothing can go on
+///
+/// It needs the approval of the PRD, and everything that the task depends on must be done. Ends with 0 if the task is
+/// done, 1 if it failed or needs another attempt, 32 if it is blocked, 33 if it was done already and 34 if another task
+/// did it; with 30 if somebody must decide before that, and 31 if a service has the PRD.
+#[derive(Args, Debug)]
+pub(crate) struct TicketArgs {
+    /// File of the PRD
+    prd: PathBuf,
+
+    /// Id of the task
+    #[arg(value_name = "ID", allow_hyphen_values = true)]
+    task: String,
+
+    /// Show what would run, without an approval and without running it
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Approve what has this fingerprint, as validate printed it, and go on
+    #[arg(long, value_name = "FINGERPRINT", conflicts_with = "dry_run")]
+    fingerprint: Option<String>,
+
+    /// The executive decides about a failure, and nobody is asked
+    #[arg(long)]
+    walkaway: bool,
+
+    /// At most this many attempts
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    max_iterations: Option<u64>,
+}
+
+pub(crate) fn run(session: &Session<'_>, arguments: &TicketArgs) -> Result<ServiceReport, Error> {
+    let TicketArgs { prd, task, .. } = arguments;
+    let flags =
+        Flags { walkaway: arguments.walkaway, max_iterations: arguments.max_iterations, ..Flags::default() };
+    let options = ServiceOptions { flags, ..ServiceOptions::default() };
+    if arguments.dry_run {
+        return session.workspace()?.kitchen().rehearse_ticket(prd, task, &options);
+    }
+    let kitchen = session.workspace_to_run()?.kitchen();
+    if let Some(fingerprint) = &arguments.fingerprint {
+        kitchen.approve(Some(prd.as_path()), &ApproveStep::Approve(fingerprint.clone()))?;
+    }
+    kitchen.ticket(prd, task, &options, &Unfollowed)
+}

@@ -1,0 +1,185 @@
+//! `clean`: removes worktrees whose work is in the branch, and gives up the work of others.
+
+use brigade_core::{ErrorKind, Hint, NextStep, Report, SchemaId, Spell, codes, text::escape_terminal};
+use brigade_fs::{FileKind, FsError};
+use brigade_kitchen::TaskId;
+use brigade_kitchen::approval::Taken;
+use brigade_kitchen::config::Switch;
+use brigade_policy::Failure;
+use serde::{Deserialize, Serialize};
+
+use crate::gather::{PrdSearch, Standing};
+use crate::git::GitPlace;
+use crate::kitchen::{Kitchen, rel};
+use crate::lock::{ServiceLock, ServiceLockError};
+use crate::paths::KITCHEN;
+use crate::service::{ServeError, git_options};
+use crate::workplace::{PlaceError, Workplace as _};
+
+/// What `clean` reports.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct KitchenCleanReport {
+    /// The schema id.
+    #[serde(deserialize_with = "KitchenCleanReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The PRD, relative to the workspace.
+    pub prd_path: String,
+    /// How it was found.
+    pub taken: Taken,
+    /// The tasks whose worktrees were removed.
+    pub removed: Vec<TaskId>,
+    /// The tasks whose worktrees were kept.
+    pub kept: Vec<KeptWorktree>,
+    /// The task whose work was given up.
+    pub abandoned: Option<AbandonedWork>,
+    /// The next command to try, if worktrees were kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_command: Option<Hint>,
+}
+
+impl Report for KitchenCleanReport {
+    const SCHEMA: SchemaId = "brigade.kitchen-clean.v1";
+}
+
+impl KitchenCleanReport {
+    /// Spells the next command in the words of a face.
+    #[must_use]
+    pub fn spelled(self, speller: &dyn Spell) -> KitchenCleanReport {
+        KitchenCleanReport { next_command: self.next_command.map(|next| next.spelled(speller, None)), ..self }
+    }
+}
+
+/// A worktree that was kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct KeptWorktree {
+    /// The task.
+    pub task: TaskId,
+    /// Why.
+    pub reason: String,
+}
+
+/// Work that was given up.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct AbandonedWork {
+    /// The task.
+    pub task: TaskId,
+    /// The ref that keeps its work; `null` if there was none.
+    pub reference: Option<String>,
+}
+
+impl Kitchen<'_> {
+    /// Removes the worktrees of a PRD whose work is in the branch. With `abandon`, the work of that task is kept under
+    /// a ref first, and its worktree is the only one that is removed.
+    ///
+    /// Work that is not in the branch is never deleted. While a service has the PRD, nothing is removed.
+    ///
+    /// # Errors
+    /// Fails if there is no such PRD, it has errors, the task has no worktree, a service has it, git fails or the disk
+    /// does.
+    pub fn clean(&self, search: &PrdSearch, abandon: Option<&str>) -> Result<KitchenCleanReport, Failure> {
+        let standing = self.standing(&search.to_show())?;
+        let mut report = KitchenCleanReport {
+            schema: KitchenCleanReport::SCHEMA,
+            target: self.target(),
+            prd_path: standing.path.to_string(),
+            taken: standing.taken,
+            removed: Vec::new(),
+            kept: Vec::new(),
+            abandoned: None,
+            next_command: None,
+        };
+        let there = self.tasks_with_folders(&standing)?;
+        let abandoned = abandon.map(|typed| with_folder(typed, &there)).transpose()?;
+        if there.is_empty() {
+            return Ok(report);
+        }
+        let lock = match ServiceLock::take(self.fs.clone(), &standing.name) {
+            Ok(lock) => lock,
+            Err(ServiceLockError::Held(holder)) if abandoned.is_none() => {
+                let reason = format!("{holder} serves the PRD");
+                let kept = |task| KeptWorktree { task, reason: reason.clone() };
+                report.kept = there.into_iter().map(kept).collect();
+                return Ok(report);
+            }
+            Err(error) => return Err(ServeError::Lock(error).into()),
+        };
+        let place = self.place_to_clean(&standing).map_err(ServeError::Place)?;
+        if let Some(task) = abandoned {
+            let made = place.abandon(&standing.name, &task).map_err(ServeError::Place)?;
+            report.removed.push(task.clone());
+            report.abandoned = Some(AbandonedWork { task, reference: made.reference });
+        } else {
+            for cleaned in place.clean(&standing.name).map_err(ServeError::Place)? {
+                match cleaned.kept {
+                    None => report.removed.push(cleaned.task),
+                    Some(reason) => report.kept.push(KeptWorktree { task: cleaned.task, reason }),
+                }
+            }
+        }
+        drop(lock);
+        report.next_command = report.kept.first().map(|first| {
+            let (prd, task) = (report.prd_path.clone(), first.task.to_string());
+            NextStep::AbandonWork { prd, task }.into()
+        });
+        Ok(report)
+    }
+
+    /// Opens the repository for removing worktrees. Makes no branch.
+    fn place_to_clean(&self, standing: &Standing) -> Result<GitPlace, PlaceError> {
+        let settings = &standing.crew.settings;
+        let Some(branch) = standing.prd.branch_name.as_deref().filter(|_| settings.worktrees == Switch::On)
+        else {
+            return Err(PlaceError::InPlace);
+        };
+        let options = git_options(branch, settings, &[]);
+        match GitPlace::open_to_clean(self.fs.root(), self.environment, options)? {
+            Ok(place) => Ok(place),
+            Err(_) => Err(PlaceError::InPlace),
+        }
+    }
+
+    /// Lists the tasks of a PRD that have a worktree, or a folder of ours.
+    fn tasks_with_folders(&self, standing: &Standing) -> Result<Vec<TaskId>, FsError> {
+        let name = &standing.name;
+        let mut tasks = self.names_below(&format!("{KITCHEN}/{name}/git"))?;
+        let worktrees = format!("{}/{name}", standing.crew.settings.worktree_path);
+        if worktrees.parse::<brigade_fs::RelPath>().is_ok() {
+            tasks.extend(self.names_below(&worktrees)?);
+        }
+        tasks.sort();
+        tasks.dedup();
+        Ok(tasks)
+    }
+
+    fn names_below(&self, folder: &str) -> Result<Vec<TaskId>, FsError> {
+        match self.fs.list_dir(&rel(folder)) {
+            Ok(entries) => {
+                let folders = entries.into_iter().filter(|entry| entry.kind == FileKind::Directory);
+                Ok(folders.filter_map(|entry| entry.name.parse().ok()).collect())
+            }
+            Err(error) if error.is_not_found() => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Returns the task with a typed id, if it has a worktree.
+fn with_folder(typed: &str, there: &[TaskId]) -> Result<TaskId, Failure> {
+    if let Some(task) = there.iter().find(|task| task.as_str() == typed) {
+        return Ok(task.clone());
+    }
+    let message = format!("the task `{}` has no worktree", escape_terminal(typed));
+    let failure = Failure::new(ErrorKind::NotFound, message).coded(codes::TASK_MISSING);
+    let ids: Vec<&str> = there.iter().map(TaskId::as_str).collect();
+    Err(if ids.is_empty() {
+        failure.hint("no task of this PRD has one")
+    } else {
+        failure.hint(format!("there are {}", ids.join(", ")))
+    })
+}

@@ -1,0 +1,386 @@
+//! `log`: what an attempt printed, also while it runs.
+//!
+//! A running attempt has the first part of each log in its file, and the last ones in files beside it, of which the
+//! older ones go. When it has ended, both are in one file. A reader counts the bytes of the output, so it goes on at
+//! the same place.
+
+use std::io;
+use std::time::Duration;
+
+use brigade_core::text::escape_terminal;
+use brigade_core::{ErrorKind, NextStep, Report, RunId, SchemaId, codes};
+use brigade_exec::{LOG_SHOWN, pass_log};
+use brigade_fs::{Fs, FsError, Metadata, RelPath};
+use brigade_kitchen::approval::Taken;
+use brigade_kitchen::life::{AttemptRun, Stage, UnknownTasks};
+use brigade_kitchen::{PrdName, TaskId, Tier};
+use brigade_policy::Failure;
+use brigade_process::{CancelToken, Stream};
+use serde::{Deserialize, Serialize};
+
+use crate::gather::PrdSearch;
+use crate::kitchen::Kitchen;
+use crate::lock::ServiceLock;
+use crate::paths::PrdFiles;
+use crate::receipts::{KitchenReceipt, Receipts};
+use crate::rehearsal::unknown_tasks;
+use crate::run_log::{LogRow, left_out, part_number};
+
+/// How often a follower looks for more. Nothing here looks more often.
+const POLL: Duration = Duration::from_secs(1);
+
+/// The most numbers of attempts that a refusal names.
+const MAX_NAMED: usize = 20;
+
+/// What `log` reports.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct KitchenLogReport {
+    /// The schema id.
+    #[serde(deserialize_with = "KitchenLogReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The PRD, relative to the workspace.
+    pub prd_path: String,
+    /// How it was found.
+    pub taken: Taken,
+    /// The task.
+    pub task: TaskId,
+    /// The number of the attempt, over all tiers.
+    pub attempt: u64,
+    /// The tier.
+    pub tier: Tier,
+    /// The run; its receipt has this id.
+    pub run: RunId,
+    /// Whether it still runs.
+    pub running: bool,
+    /// Standard output, without secrets.
+    pub stdout: LogText,
+    /// Standard error, without secrets.
+    pub stderr: LogText,
+}
+
+impl Report for KitchenLogReport {
+    const SCHEMA: SchemaId = "brigade.kitchen-log.v1";
+}
+
+/// The end of a log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct LogText {
+    /// Where the log is, relative to the workspace.
+    pub path: String,
+    /// Its text, or the last mebibyte of it.
+    pub text: String,
+    /// How many bytes come before that text.
+    pub omitted_bytes: u64,
+}
+
+/// Which log to show.
+#[derive(Clone, Copy, Debug)]
+pub struct LogRequest<'a> {
+    /// The id of the task, as it was typed.
+    pub task: &'a str,
+    /// The number of the attempt; `None` for the newest.
+    pub attempt: Option<u64>,
+}
+
+/// How far to read a log.
+#[derive(Clone, Copy, Debug)]
+pub enum LogEnd<'a> {
+    /// To its present end.
+    Now,
+    /// Until the attempt has ended, or somebody cancels.
+    OfAttempt(&'a CancelToken),
+}
+
+/// Takes pieces of a log, each of one stream.
+pub type LogSink<'a> = &'a mut dyn FnMut(Stream, &[u8]) -> io::Result<()>;
+
+/// An attempt whose log is read.
+struct Meant {
+    path: RelPath,
+    taken: Taken,
+    name: PrdName,
+    task: TaskId,
+    attempt: AttemptRun,
+}
+
+impl Kitchen<'_> {
+    /// Returns the log of an attempt.
+    ///
+    /// # Errors
+    /// Fails if there is no such PRD, task or attempt, or on a disk error.
+    pub fn log(&self, search: &PrdSearch, request: LogRequest<'_>) -> Result<KitchenLogReport, Failure> {
+        let meant = self.meant_attempt(search, request)?;
+        let running = self.is_running(&meant)?;
+        let receipt = Receipts::new(&*self.fs).read(&meant.attempt.run)?;
+        let (stdout, stderr) = Receipts::new(&*self.fs).logs(&meant.attempt.run);
+        let text = |path: RelPath, row: Option<&LogRow>| -> Result<LogText, Failure> {
+            let mut tail = Tail::default();
+            let mut reader = LogReader { path: path.clone(), offset: 0 };
+            // A tail takes everything.
+            let _ = reader.pass(&*self.fs, row, None, &mut |bytes| {
+                tail.take(bytes);
+                Ok(())
+            })?;
+            let (text, omitted_bytes) = tail.text();
+            Ok(LogText { path: path.to_string(), text, omitted_bytes })
+        };
+        let row = |of: fn(&KitchenReceipt) -> Option<&LogRow>| receipt.as_ref().and_then(of);
+        Ok(KitchenLogReport {
+            schema: KitchenLogReport::SCHEMA,
+            target: self.target(),
+            prd_path: meant.path.to_string(),
+            taken: meant.taken,
+            task: meant.task,
+            attempt: meant.attempt.number,
+            tier: meant.attempt.tier,
+            run: meant.attempt.run,
+            running,
+            stdout: text(stdout, row(|receipt| receipt.stdout.as_ref()))?,
+            stderr: text(stderr, row(|receipt| receipt.stderr.as_ref()))?,
+        })
+    }
+
+    /// Passes the log of an attempt in pieces, to its present end or until the attempt has ended. An error of `sink`
+    /// ends it and is returned.
+    ///
+    /// # Errors
+    /// Fails if there is no such PRD, task or attempt, or on a disk error.
+    pub fn pass_log(
+        &self,
+        search: &PrdSearch,
+        request: LogRequest<'_>,
+        end: LogEnd<'_>,
+        sink: LogSink<'_>,
+    ) -> Result<io::Result<()>, Failure> {
+        let meant = self.meant_attempt(search, request)?;
+        let receipts = Receipts::new(&*self.fs);
+        let (stdout, stderr) = receipts.logs(&meant.attempt.run);
+        let mut readers = [
+            (Stream::Stdout, LogReader { path: stdout, offset: 0 }),
+            (Stream::Stderr, LogReader { path: stderr, offset: 0 }),
+        ];
+        let cancel = match end {
+            LogEnd::Now => None,
+            LogEnd::OfAttempt(cancel) => Some(cancel),
+        };
+        let mut seen = Seen::default();
+        loop {
+            // Asked before reading, so what was written before the attempt ended is passed on.
+            let goes_on = cancel.is_some() && self.still_runs(&meant, &mut seen)?;
+            let receipt = receipts.read(&meant.attempt.run)?;
+            for (stream, reader) in &mut readers {
+                let row = receipt.as_ref().and_then(|receipt| match stream {
+                    Stream::Stdout => receipt.stdout.as_ref(),
+                    Stream::Stderr => receipt.stderr.as_ref(),
+                });
+                let passed = reader.pass(&*self.fs, row, cancel, &mut |bytes| sink(*stream, bytes))?;
+                if passed.is_err() {
+                    return Ok(passed);
+                }
+            }
+            if !goes_on || cancel.is_some_and(|cancel| cancel.wait(POLL)) {
+                return Ok(Ok(()));
+            }
+        }
+    }
+
+    /// Finds the attempt that is meant.
+    fn meant_attempt(&self, search: &PrdSearch, request: LogRequest<'_>) -> Result<Meant, Failure> {
+        let found = self.prd(search, self.configuration()?.config.settings.lints())?;
+        let life = self.life(&found.name)?;
+        let id = request.task.parse::<TaskId>().ok();
+        // A task that was taken out of the PRD still has its attempts.
+        let known = |id: &TaskId| {
+            life.tasks.contains_key(id) || found.reading.prd.tasks.iter().any(|task| task.id == *id)
+        };
+        let Some(task) = id.filter(known) else {
+            let known = found.reading.prd.tasks.iter().map(|task| task.id.clone()).collect();
+            return Err(unknown_tasks(UnknownTasks { unknown: vec![request.task.to_owned()], known }));
+        };
+        let runs = life.tasks.get(&task).map(|own| own.runs.as_slice()).unwrap_or_default();
+        let attempt = match request.attempt {
+            None => runs.last(),
+            Some(number) => runs.iter().rev().find(|attempt| attempt.number == number),
+        };
+        let Some(attempt) = attempt else {
+            return Err(no_attempt(&found.path, &found.name.shown(&task), request.attempt, runs));
+        };
+        let attempt = attempt.clone();
+        Ok(Meant { path: found.path, taken: found.taken, name: found.name, task, attempt })
+    }
+
+    /// Returns whether an attempt runs: its end is not recorded, and its service lives.
+    fn is_running(&self, meant: &Meant) -> Result<bool, Failure> {
+        let life = self.life(&meant.name)?;
+        let stage = life.tasks.get(&meant.task).map(|own| &own.stage);
+        let is_it = matches!(stage, Some(Stage::Attempting { run, .. }) if *run == meant.attempt.run);
+        Ok(is_it && ServiceLock::holder(&*self.fs, &meant.name)?.is_some())
+    }
+
+    /// Does the same without reading a journal that did not change.
+    fn still_runs(&self, meant: &Meant, seen: &mut Seen) -> Result<bool, Failure> {
+        let now = self.fs.metadata(&PrdFiles::of(&meant.name).journal()).ok();
+        if now.is_none() || seen.journal != now {
+            (seen.journal, seen.is_running) = (now, self.is_running(meant)?);
+        }
+        Ok(seen.is_running && ServiceLock::holder(&*self.fs, &meant.name)?.is_some())
+    }
+}
+
+/// The journal when it was read last, and what it said.
+#[derive(Default)]
+struct Seen {
+    journal: Option<Metadata>,
+    is_running: bool,
+}
+
+/// Says that there is no such attempt, and which ones there are.
+fn no_attempt(path: &RelPath, shown: &str, typed: Option<u64>, runs: &[AttemptRun]) -> Failure {
+    let message = match typed {
+        Some(number) if !runs.is_empty() => format!("{shown} has no attempt {number}"),
+        _ => format!("no attempt of {shown} was made yet"),
+    };
+    let failure = Failure::new(ErrorKind::NotFound, message).coded(codes::RUN_MISSING);
+    if runs.is_empty() {
+        return failure.hint(NextStep::KitchenStatus(path.to_string()));
+    }
+    let mut numbers: Vec<String> =
+        runs.iter().rev().take(MAX_NAMED).rev().map(|attempt| attempt.number.to_string()).collect();
+    if MAX_NAMED < runs.len() {
+        numbers.insert(0, "…".to_owned());
+    }
+    failure.hint(escape_terminal(&format!("there are {}", numbers.join(", "))).into_owned())
+}
+
+/// Reads one log from its start, as far as it is there.
+struct LogReader {
+    path: RelPath,
+    /// How many bytes of the output were passed on or are left out.
+    offset: u64,
+}
+
+impl LogReader {
+    /// Passes on what is new. `row` is what the receipt says, once there is one.
+    fn pass(
+        &mut self,
+        fs: &dyn Fs,
+        row: Option<&LogRow>,
+        cancel: Option<&CancelToken>,
+        sink: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+    ) -> Result<io::Result<()>, FsError> {
+        let file = match fs.open(&self.path) {
+            Ok(file) => file,
+            Err(error) if error.is_not_found() => return Ok(Ok(())),
+            Err(error) => return Err(error),
+        };
+        let length = file.len()?;
+        if let Some(row) = row {
+            let (from, total) = place_in(row, self.offset);
+            let passed = pass_log(&*file, from, length, cancel, sink)?;
+            self.offset = total;
+            return Ok(passed.map(drop));
+        }
+        if self.offset < length {
+            match pass_log(&*file, self.offset, length, cancel, sink)? {
+                Ok(end) => self.offset = end,
+                Err(error) => return Ok(Err(error)),
+            }
+        }
+        for (number, path) in self.parts(fs)? {
+            let part = match fs.open(&path) {
+                Ok(part) => part,
+                // A newer one took its place.
+                Err(error) if error.is_not_found() => continue,
+                Err(error) => return Err(error),
+            };
+            // The file has half of the cap, and so has each part but the last.
+            let start = length.saturating_mul(number + 1);
+            if self.offset < start {
+                if let Err(error) = sink(left_out(start - self.offset).as_bytes()) {
+                    return Ok(Err(error));
+                }
+                self.offset = start;
+            }
+            match pass_log(&*part, self.offset - start, part.len()?, cancel, sink)? {
+                Ok(end) => self.offset = start + end,
+                Err(error) => return Ok(Err(error)),
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// Lists the parts beside the file, the oldest first.
+    fn parts(&self, fs: &dyn Fs) -> Result<Vec<(u64, RelPath)>, FsError> {
+        let folder = self.path.parent();
+        let mut parts = Vec::new();
+        for entry in fs.list_dir(&folder)? {
+            if let Some(number) = part_number(&entry.name, self.path.name())
+                && let Ok(path) = folder.join(&entry.name)
+            {
+                parts.push((number, path));
+            }
+        }
+        parts.sort();
+        Ok(parts)
+    }
+}
+
+/// Returns where in a whole log the output goes on behind `offset`, and how long all of the output is.
+fn place_in(row: &LogRow, offset: u64) -> (u64, u64) {
+    if row.left_out == 0 {
+        return (offset.min(row.bytes), row.bytes);
+    }
+    let note = left_out(row.left_out).len() as u64;
+    let kept = row.bytes.saturating_sub(note);
+    let (first, total) = (kept.div_ceil(2), kept + row.left_out);
+    let last = kept - first;
+    if offset <= first {
+        (offset, total)
+    } else if offset <= total - last {
+        // What is missing is said again, because more of it may be missing now.
+        (first, total)
+    } else {
+        (row.bytes - (total - offset.min(total)), total)
+    }
+}
+
+/// The last mebibyte of what was taken.
+#[derive(Default)]
+struct Tail {
+    bytes: Vec<u8>,
+    dropped: u64,
+}
+
+impl Tail {
+    fn take(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+        let shown = usize::try_from(LOG_SHOWN).unwrap_or(usize::MAX);
+        // Dropping many at once keeps a long log linear.
+        if 2 * shown < self.bytes.len() {
+            self.cut(shown);
+        }
+    }
+
+    fn cut(&mut self, shown: usize) {
+        let mut surplus = self.bytes.len().saturating_sub(shown);
+        // Do not split a character.
+        while 0 < surplus && self.bytes.get(surplus).is_some_and(|byte| byte & 0xc0 == 0x80) {
+            surplus += 1;
+        }
+        self.bytes.drain(..surplus.min(self.bytes.len()));
+        self.dropped += surplus as u64;
+    }
+
+    fn text(mut self) -> (String, u64) {
+        self.cut(usize::try_from(LOG_SHOWN).unwrap_or(usize::MAX));
+        (String::from_utf8_lossy(&self.bytes).into_owned(), self.dropped)
+    }
+}
+
+#[cfg(test)]
+mod tests;

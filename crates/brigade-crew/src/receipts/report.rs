@@ -1,0 +1,190 @@
+//! `receipts`: what was started, and whether its receipts are still what they were.
+
+use std::collections::HashSet;
+
+use brigade_core::{ErrorKind, Exit, NextStep, Report, RunId, SchemaId, codes, text::escape_terminal};
+use brigade_fs::FsError;
+use brigade_kitchen::PrdName;
+use brigade_policy::Failure;
+use serde::{Deserialize, Serialize};
+
+use super::{KitchenReceipt, ReceiptFinding, Receipts};
+use crate::journal::PrdJournal;
+use crate::kitchen::Kitchen;
+use crate::paths::RUNS;
+
+/// The most ids that a refusal names.
+const MAX_NAMED: usize = 10;
+
+/// What `receipts` and `receipts show` report.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct KitchenReceiptsReport {
+    /// The schema id.
+    #[serde(deserialize_with = "KitchenReceiptsReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The directory of receipts and logs.
+    pub runs_path: String,
+    /// How many are in the chain.
+    pub total: u64,
+    /// The receipts, the newest first.
+    pub receipts: Vec<KitchenReceipt>,
+    /// Ids in the chain whose receipts are missing or cannot be read.
+    pub unreadable: Vec<String>,
+}
+
+impl Report for KitchenReceiptsReport {
+    const SCHEMA: SchemaId = "brigade.kitchen-receipts.v1";
+}
+
+/// What `receipts verify` reports.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct KitchenVerifyReport {
+    /// The schema id.
+    #[serde(deserialize_with = "KitchenVerifyReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The directory of receipts and logs.
+    pub runs_path: String,
+    /// Whether nothing is wrong.
+    pub valid: bool,
+    /// How many entries of the chain were checked.
+    pub checked: u64,
+    /// What is wrong, in the order of the chain.
+    pub findings: Vec<ReceiptFinding>,
+}
+
+impl Report for KitchenVerifyReport {
+    const SCHEMA: SchemaId = "brigade.kitchen-verify.v1";
+
+    fn exit(&self) -> Exit {
+        if self.valid { Exit::Done } else { Exit::Refused }
+    }
+}
+
+impl Kitchen<'_> {
+    /// Lists the newest receipts, at most this many.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn receipts(&self, limit: usize) -> Result<KitchenReceiptsReport, Failure> {
+        let receipts = Receipts::new(&*self.fs);
+        let entries = receipts.entries()?;
+        let mut report = self.receipts_report(entries.len());
+        for entry in entries.iter().rev().take(limit) {
+            let run = entry.run_id.parse::<RunId>().ok();
+            match run.map(|run| receipts.read(&run)).transpose()?.flatten() {
+                Some(receipt) => report.receipts.push(receipt),
+                None => report.unreadable.push(entry.run_id.clone()),
+            }
+        }
+        Ok(report)
+    }
+
+    /// Shows one receipt, by its id or a unique prefix of it.
+    ///
+    /// # Errors
+    /// Fails if there is no such receipt, several fit, or on a disk error.
+    pub fn receipt(&self, typed: &str) -> Result<KitchenReceiptsReport, Failure> {
+        let receipts = Receipts::new(&*self.fs);
+        let entries = receipts.entries()?;
+        let ids = || entries.iter().rev().map(|entry| entry.run_id.as_str());
+        let mut meant: Vec<&str> = ids().filter(|id| !typed.is_empty() && id.starts_with(typed)).collect();
+        if meant.contains(&typed) {
+            meant = vec![typed];
+        }
+        let id = match meant.as_slice() {
+            [id] => *id,
+            [] => return Err(missing(typed, ids(), entries.len())),
+            several => {
+                let several = several.iter().take(MAX_NAMED).map(|id| (*id).to_owned()).collect();
+                return Err(Failure::ambiguous("receipt", typed, several));
+            }
+        };
+        let receipt = id.parse::<RunId>().ok().map(|run| receipts.read(&run)).transpose()?.flatten();
+        let Some(receipt) = receipt else {
+            let message = format!("the receipt of `{id}` is missing or is no receipt");
+            let failure = Failure::new(ErrorKind::Refused, message).coded(codes::RUN_MISSING);
+            return Err(failure.hint(NextStep::VerifyKitchenReceipts));
+        };
+        let mut report = self.receipts_report(entries.len());
+        report.receipts.push(receipt);
+        Ok(report)
+    }
+
+    /// Checks every receipt: against the chain, and the chain against the journals.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn verify_receipts(&self) -> Result<KitchenVerifyReport, Failure> {
+        let receipts = Receipts::new(&*self.fs);
+        let (checked, mut findings) = receipts.verify()?;
+        let chained: HashSet<String> = receipts.entries()?.into_iter().map(|entry| entry.run_id).collect();
+        for name in self.served()? {
+            findings.extend(self.lost(&name, &chained, &findings)?);
+        }
+        Ok(KitchenVerifyReport {
+            schema: KitchenVerifyReport::SCHEMA,
+            target: self.target(),
+            runs_path: RUNS.to_owned(),
+            valid: findings.is_empty(),
+            checked,
+            findings,
+        })
+    }
+
+    /// Lists the attempts whose end a journal has, and that are not in the chain: its end was cut off, or all of it.
+    fn lost(
+        &self,
+        name: &PrdName,
+        chained: &HashSet<String>,
+        known: &[ReceiptFinding],
+    ) -> Result<Vec<ReceiptFinding>, FsError> {
+        let life = PrdJournal::read(&*self.fs, name)?.life;
+        let mut lost = Vec::new();
+        for (task, own) in &life.tasks {
+            for attempt in own.runs.iter().filter(|attempt| attempt.worked) {
+                let run = attempt.run.to_string();
+                if chained.contains(&run) || known.iter().any(|finding| finding.run == run) {
+                    continue;
+                }
+                let what = format!(
+                    "the receipt of attempt {} of {} is not in the chain",
+                    attempt.number,
+                    name.shown(task)
+                );
+                lost.push(ReceiptFinding { run, line: None, what });
+            }
+        }
+        Ok(lost)
+    }
+
+    fn receipts_report(&self, total: usize) -> KitchenReceiptsReport {
+        KitchenReceiptsReport {
+            schema: KitchenReceiptsReport::SCHEMA,
+            target: self.target(),
+            runs_path: RUNS.to_owned(),
+            total: total as u64,
+            receipts: Vec::new(),
+            unreadable: Vec::new(),
+        }
+    }
+}
+
+/// Says that there is no such receipt, and which ones are the newest.
+fn missing<'i>(typed: &str, ids: impl Iterator<Item = &'i str>, count: usize) -> Failure {
+    let message = format!("no receipt begins with `{}`", escape_terminal(typed));
+    let failure = Failure::new(ErrorKind::NotFound, message).coded(codes::RUN_MISSING);
+    let newest: Vec<&str> = ids.take(MAX_NAMED).collect();
+    match newest.as_slice() {
+        [] => failure.hint("nothing has run yet"),
+        _ if count <= newest.len() => failure.hint(format!("there are {}", newest.join(", "))),
+        _ => failure.hint(format!("the newest are {}", newest.join(", "))),
+    }
+}

@@ -1,0 +1,82 @@
+//! `ticket`: one task, with the approval, the lock and the life that it has in a service.
+
+use brigade_core::{ErrorKind, NextStep, codes};
+use brigade_kitchen::TaskId;
+use brigade_kitchen::life::UnknownTasks;
+use brigade_kitchen::service::{ServiceReport, Ticket};
+use brigade_policy::Failure;
+
+use crate::gather::{PrdSearch, Standing};
+use crate::kitchen::Kitchen;
+use crate::rehearsal::{refuse_patterns, unapproved, unknown_tasks};
+use crate::service::{Follower, ServiceOptions};
+use crate::validate::is_approved;
+
+impl Kitchen<'_> {
+    /// Works on one task until it ends, or nothing can go on.
+    ///
+    /// # Errors
+    /// Fails if nothing was begun: there is no such task, it depends on tasks that are not done, nobody approved what
+    /// would be executed, or another service has the PRD.
+    pub fn ticket(
+        &self,
+        search: &PrdSearch,
+        task: &str,
+        options: &ServiceOptions,
+        follower: &dyn Follower,
+    ) -> Result<ServiceReport, Failure> {
+        let standing = self.standing(search)?;
+        let task = wanted(&standing, task)?;
+        if !is_approved(standing.life.approval.as_ref(), standing.fingerprint) {
+            return Err(unapproved(&standing));
+        }
+        if options.flags.walkaway || standing.crew.settings.walkaway_mode {
+            refuse_patterns(&standing)?;
+        }
+        let options = ServiceOptions { only: vec![task.to_string()], ..options.clone() };
+        let mut report = self.serve(&standing.path, &options, follower, &|order| self.open_place(order))?;
+        let outcome = self.life(&standing.name)?.outcome(&task);
+        report.ticket = Some(Ticket { task, outcome });
+        Ok(report)
+    }
+
+    /// Tells what [`Kitchen::ticket`] would do. Needs no approval, and starts nothing.
+    ///
+    /// # Errors
+    /// Fails if there is no such PRD or task, the task depends on tasks that are not done, or on a disk error.
+    pub fn rehearse_ticket(
+        &self,
+        search: &PrdSearch,
+        task: &str,
+        options: &ServiceOptions,
+    ) -> Result<ServiceReport, Failure> {
+        let task = wanted(&self.standing(search)?, task)?;
+        let options = ServiceOptions { only: vec![task.to_string()], ..options.clone() };
+        self.rehearse(std::slice::from_ref(search), &options)
+    }
+}
+
+/// Returns the task with a typed id, if everything that it depends on is done.
+fn wanted(standing: &Standing, typed: &str) -> Result<TaskId, Failure> {
+    let (prd, life) = (&standing.prd, &standing.life);
+    let at = typed.parse().ok().and_then(|id| prd.graph().position(&id));
+    let Some(at) = at else {
+        let known = prd.tasks.iter().map(|task| task.id.clone()).collect();
+        return Err(unknown_tasks(UnknownTasks { unknown: vec![typed.to_owned()], known }));
+    };
+    let id = &prd.tasks[at].id;
+    // A task that is done stays done, whatever became of the others.
+    if life.is_done(id) {
+        return Ok(id.clone());
+    }
+    let needs = prd.graph().needs(at).iter().map(|need| &prd.tasks[*need].id);
+    let open: Vec<String> =
+        needs.filter(|need| !life.is_done(need)).map(|need| format!("`{need}`")).collect();
+    if open.is_empty() {
+        return Ok(id.clone());
+    }
+    let are = if open.len() == 1 { "which is" } else { "which are" };
+    let message = format!("`{id}` depends on {}, {are} not done", open.join(", "));
+    let failure = Failure::new(ErrorKind::Refused, message).coded(codes::TASK_UNREADY);
+    Err(failure.hint(NextStep::KitchenStatus(standing.path.to_string())))
+}

@@ -1,0 +1,132 @@
+//! A kitchen whose workers are `fixtures/kitchen/worker.py`.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test that cannot go on fails, and scenarios lie beside the workspace"
+)]
+
+use std::fs;
+use std::path::PathBuf;
+
+use brigade_tests::Site;
+use serde_json::{Value, json};
+
+pub(crate) const PRD: &str = "brigade/tasks/prd-crew.json";
+pub(crate) const JOURNAL: &str = ".brigade/kitchen/prd-crew/journal.jsonl";
+
+/// A workspace with a PRD, three tiers that are the worker without a model, and what that worker does.
+pub(crate) struct Crew {
+    pub(crate) site: Site,
+}
+
+/// A task whose verification looks for the file `ID.txt`.
+pub(crate) fn task(id: &str, needs: &[&str]) -> Value {
+    json!({"id": id, "title": format!("Write {id}"), "acceptanceCriteria": ["it is there"], "complexity": "junior",
+        "dependsOn": needs, "verification": [{"type": "unit", "cmd": format!("test -f {id}.txt")}], "passes": false})
+}
+
+/// What a worker does that writes its file and says that it is done.
+pub(crate) fn done() -> Value {
+    json!([{"write": "{task}.txt", "text": "by {task}\n"}, {"tag": "COMPLETE"}])
+}
+
+impl Crew {
+    /// Makes a git repository with these tasks on a branch. `config` stands before the tiers in kitchen.toml.
+    pub(crate) fn new(tasks: &[Value], config: &str, scenario: Value) -> Crew {
+        let crew = Crew::without_git(tasks, config, scenario);
+        crew.site.workspace.git_init();
+        crew
+    }
+
+    /// Makes a workspace in which tasks are worked on in place.
+    pub(crate) fn without_git(tasks: &[Value], config: &str, scenario: Value) -> Crew {
+        let site = Site::empty();
+        let prd = json!({"featureName": "Crew", "branchName": "brigade/crew", "tasks": tasks});
+        site.workspace.write(PRD, serde_json::to_string_pretty(&prd).unwrap() + "\n");
+        site.workspace.write(".gitignore", ".brigade/kitchen/\nbrigade/tasks/\n");
+        let crew = Crew { site };
+        crew.scenario(scenario);
+        crew.configure(config);
+        crew
+    }
+
+    pub(crate) fn configure(&self, config: &str) {
+        let worker = brigade_testkit::fixtures().join("kitchen/worker.py");
+        let command = format!("python3 -B {} {}", worker.display(), self.beside("scenario.json").display());
+        let tiers: String = ["line", "sous", "executive"]
+            .iter()
+            .map(|tier| format!("[tier.{tier}]\ncommand = {command:?}\n"))
+            .collect();
+        let review = if config.contains("review_enabled") { "" } else { "review_enabled = false\n" };
+        self.site.workspace.write(".brigade/kitchen.toml", format!("{review}{config}\n{tiers}"));
+    }
+
+    /// Says what workers do from now on: a whole scenario, or the steps of every start.
+    pub(crate) fn scenario(&self, scenario: Value) {
+        let mut scenario = if scenario.is_array() { json!({"default": scenario}) } else { scenario };
+        scenario["workspace"] = json!(self.site.workspace.path());
+        scenario["brigade"] = json!(brigade_testkit::brigade_binary());
+        scenario["record"] = json!(self.beside("calls"));
+        fs::write(self.beside("scenario.json"), scenario.to_string()).unwrap();
+    }
+
+    pub(crate) fn beside(&self, name: &str) -> PathBuf {
+        self.site.beside(name)
+    }
+
+    /// How often workers were started for a role and a task.
+    pub(crate) fn starts(&self, role: &str, task: &str) -> usize {
+        let start = format!("{role}-{task}.");
+        let names = fs::read_dir(self.beside("calls")).into_iter().flatten().flatten();
+        names.filter(|entry| entry.file_name().to_string_lossy().starts_with(&start)).count()
+    }
+
+    /// What a worker was started with.
+    pub(crate) fn call(&self, role: &str, task: &str, number: u32) -> Value {
+        let text = fs::read_to_string(self.beside("calls").join(format!("{role}-{task}.{number}"))).unwrap();
+        serde_json::from_str(&text).unwrap()
+    }
+
+    #[track_caller]
+    pub(crate) fn approve(&self) {
+        let validation = self.site.document(["validate", PRD]).expect(0);
+        let fingerprint = validation["fingerprint"].as_str().unwrap_or_else(|| panic!("{validation:#}"));
+        self.site.document(["kitchen", "approve", PRD, "--fingerprint", fingerprint]).expect(0);
+    }
+
+    /// Approves what is there, and serves it. Returns the report.
+    #[track_caller]
+    pub(crate) fn serve(&self, code: i32) -> Value {
+        self.approve();
+        self.site.document(["service", PRD]).expect(code)
+    }
+
+    #[track_caller]
+    pub(crate) fn ticket(&self, id: &str, more: &[&str], code: i32) -> Value {
+        let answer = self.site.document([&["ticket", PRD, id], more].concat());
+        assert_eq!(answer.run.code(), Some(code), "{}\n{}", answer.run, self.story());
+        answer.json
+    }
+
+    #[track_caller]
+    pub(crate) fn status(&self) -> Value {
+        self.site.document(["status", PRD]).expect(0)
+    }
+
+    /// What happened, for a test that fails.
+    pub(crate) fn story(&self) -> String {
+        let mut text = String::new();
+        for (path, bytes) in self.site.workspace.files(".brigade/kitchen") {
+            if path.ends_with("journal.jsonl") || path.ends_with(".log") {
+                text.push_str(&format!("==> {path} <==\n{}\n", String::from_utf8_lossy(&bytes)));
+            }
+        }
+        text
+    }
+
+    /// A file of the branch.
+    pub(crate) fn in_branch(&self, path: &str) -> String {
+        self.site.workspace.git(["show", &format!("brigade/crew:{path}")])
+    }
+}

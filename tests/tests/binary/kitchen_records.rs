@@ -1,0 +1,254 @@
+//! `brigade kitchen receipts`, `log` and `clean`: what is left of work.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test that cannot go on fails, and a service runs beside the test"
+)]
+
+use std::io::Read as _;
+use std::process::{Child, Stdio};
+
+use brigade_tests::until;
+use serde_json::{Value, json};
+
+use crate::kitchen_common::{Crew, JOURNAL, PRD, done, task};
+
+const RUNS: &str = ".brigade/kitchen/runs";
+const LEDGER: &str = ".brigade/kitchen/runs/ledger.jsonl";
+
+/// What `receipts verify` finds: the run, and what is wrong.
+fn findings(crew: &Crew) -> Vec<(String, String)> {
+    let answer = crew.site.document(["kitchen", "receipts", "verify"]);
+    let found = answer.json["findings"].as_array().unwrap_or_else(|| panic!("{:#}", answer.json));
+    assert_eq!(answer.json["valid"], found.is_empty());
+    assert_eq!(answer.run.code(), Some(i32::from(!found.is_empty())), "{}", answer.run);
+    let text = |row: &Value, name: &str| row[name].as_str().unwrap().to_owned();
+    found.iter().map(|row| (text(row, "run"), text(row, "what"))).collect()
+}
+
+#[test]
+fn every_start_has_a_receipt_and_each_change_of_one_is_named() {
+    let crew = Crew::new(&[task("a", &[]), task("b", &["a"])], "test_cmd = \"true\"", done());
+    assert_eq!(crew.site.document(["kitchen", "receipts"]).expect(0)["receipts"], json!([]));
+    assert_eq!(findings(&crew), []);
+    crew.serve(0);
+    let listed = crew.site.document(["kitchen", "receipts", "list"]).expect(0);
+    let kinds: Vec<_> =
+        listed["receipts"].as_array().unwrap().iter().map(|row| row["kind"].as_str().unwrap()).collect();
+    let of_task = ["test", "verification", "attempt"];
+    assert_eq!(kinds, [of_task, of_task].concat());
+    let id = |at: usize| listed["receipts"][at]["id"].as_str().unwrap().to_owned();
+    assert_eq!(crew.site.document(["kitchen", "receipts", "--limit", "2"]).expect(0)["total"], 6);
+    let shown = crew.site.document(["kitchen", "receipts", "show", &id(2)]).expect(0);
+    assert_eq!(
+        (&shown["receipts"][0]["task"], &shown["receipts"][0]["status"]),
+        (&json!("b"), &json!("completed"))
+    );
+    let text = crew.site.brigade.run(["kitchen", "receipts", "show", &id(2)]);
+    assert!(text.assert_code(0).stdout_text().contains("crew/b"), "{text}");
+    let missing = crew.site.document(["kitchen", "receipts", "show", "nothing"]).expect(1);
+    assert!(missing.to_string().contains(&id(0)), "{missing:#}");
+    assert_eq!(crew.site.document(["kitchen", "receipts", "show", "run-"]).expect(1)["code"], "ambiguous");
+
+    assert_eq!(findings(&crew), []);
+    let workspace = &crew.site.workspace;
+    let ledger = workspace.read_text(LEDGER);
+    let lines: Vec<&str> = ledger.lines().collect();
+    let receipt = |at: usize| format!("{RUNS}/{}.json", id(5 - at));
+    let named = |at: usize, what: &str| vec![(id(5 - at), what.to_owned())];
+    // Changed, torn, removed.
+    let whole = workspace.read(receipt(1));
+    workspace.replace(receipt(1), "\"exit_code\": 0", "\"exit_code\": 1");
+    assert_eq!(findings(&crew), named(1, "the receipt was changed"));
+    workspace.write(receipt(1), &whole[..whole.len() / 2]);
+    assert_eq!(findings(&crew), named(1, "the receipt was changed"));
+    workspace.remove(receipt(1));
+    assert_eq!(findings(&crew), named(1, "the receipt is missing"));
+    let listed = crew.site.document(["kitchen", "receipts"]).expect(0);
+    assert_eq!(listed["unreadable"], json!([id(4)]));
+    workspace.write(receipt(1), &whole);
+    // A receipt that nobody made.
+    let foreign = format!("{RUNS}/run-20260101T000000Z-0123456789abcdef.json");
+    workspace.write(&foreign, &whole);
+    assert_eq!(findings(&crew).len(), 1);
+    workspace.remove(&foreign);
+    // An entry that was changed, put elsewhere, taken out, torn.
+    workspace.write(LEDGER, ledger.replacen("\"status\":\"completed\"", "\"status\":\"failed\"", 1));
+    assert_eq!(findings(&crew), named(0, "its entry in the ledger was changed"));
+    let swapped = [lines[0], lines[2], lines[1], lines[3], lines[4], lines[5]].join("\n") + "\n";
+    workspace.write(LEDGER, swapped);
+    let found = findings(&crew);
+    assert!(found.iter().any(|(run, _)| *run == id(3)), "{found:?}");
+    workspace.write(LEDGER, [&lines[..1], &lines[2..]].concat().join("\n") + "\n");
+    let found = findings(&crew);
+    assert!(found.contains(&(id(4), "the receipt is not in the chain".to_owned())), "{found:?}");
+    workspace.write(LEDGER, &ledger[..ledger.len() - 40]);
+    let found = findings(&crew);
+    assert!(found.contains(&(id(0), "the receipt is not in the chain".to_owned())), "{found:?}");
+    // Its end was cut off, with the receipt: the journal knows the attempt.
+    workspace.write(LEDGER, lines[..3].join("\n") + "\n");
+    (3..6).for_each(|at| workspace.remove(receipt(at)));
+    assert_eq!(findings(&crew), named(3, "the receipt of attempt 1 of crew/b is not in the chain"));
+    workspace.remove(LEDGER);
+    assert_eq!(findings(&crew).len(), 4, "three receipts and an attempt without a chain");
+}
+
+#[test]
+fn the_log_of_each_attempt_is_shown_and_unknown_ones_are_refused_with_those_that_there_are() {
+    let scenario = json!({"rules": [
+        {"attempt": 1, "do": [{"print": "first \u{1b}[31mtry, token ghp_0123456789abcdefghijABCDEFGHIJ012345"},
+            {"print": "oh no", "to": "stderr"}]},
+        {"attempt": 2, "do": [{"print": "second try"}]}],
+        "default": done()});
+    let crew = Crew::new(&[task("a", &[]), task("b", &["a"])], "", scenario);
+    crew.approve();
+    let unbegun = crew.site.document(["kitchen", "log", PRD, "a"]).expect(1);
+    assert!(unbegun.to_string().contains("no attempt of crew/a was made yet"), "{unbegun:#}");
+    crew.ticket("a", &[], 0);
+    let show = |words: &[&str]| crew.site.brigade.run([&["kitchen", "log", PRD], words].concat());
+    let first = show(&["a", "--attempt", "1"]);
+    let text = first.assert_code(0).stdout_text();
+    assert!(text.contains("first ") && text.contains("==> stderr <==\noh no\n"), "{text}");
+    assert!(!text.contains("0123456789abcdefghij"), "{text}");
+    assert!(show(&["a", "--attempt", "2"]).stdout_text().contains("second try"));
+    assert!(show(&["a", "--follow"]).assert_code(0).stdout_text().contains("COMPLETE"));
+    let json = crew.site.document(["kitchen", "log", PRD, "a", "--attempt", "1"]).expect(0);
+    assert_eq!(
+        (&json["attempt"], &json["running"], &json["tier"]),
+        (&json!(1), &json!(false), &json!("line"))
+    );
+    assert_eq!(json["stderr"]["text"], "oh no\n");
+    let refused = |words: &[&str]| crew.site.document([&["kitchen", "log", PRD], words].concat()).expect(1);
+    let missing = refused(&["a", "--attempt", "9"]);
+    assert!(missing.to_string().contains("there are 1, 2, 3"), "{missing:#}");
+    assert_eq!(missing["code"], "run_missing");
+    assert!(refused(&["c"]).to_string().contains("there are a, b"));
+}
+
+/// Starts a command that the test ends.
+fn start(crew: &Crew, words: &[&str]) -> Child {
+    let mut command = crew.site.brigade.command(words);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command.spawn().unwrap()
+}
+
+/// A service whose worker prints, and waits for a file.
+fn running(crew: &Crew) -> Child {
+    crew.approve();
+    let service = start(crew, &["service", PRD]);
+    let is_running = || crew.status()["current_task"].is_object().then_some(());
+    until("running task", is_running);
+    service
+}
+
+fn waiting() -> (Value, &'static str) {
+    // The end of what was printed may be the start of a secret, and is shown with what follows it.
+    let filler = "-".repeat(4096);
+    let steps = json!([{"print": "begun"}, {"print": filler}, {"sleep": 60, "until": "{workspace}/go"}, {"print": "ended"},
+        {"write": "{task}.txt", "text": "x"}, {"tag": "COMPLETE"}]);
+    (steps, "go")
+}
+
+#[test]
+fn a_running_attempt_is_followed_until_it_ends() {
+    let (steps, go) = waiting();
+    let crew = Crew::new(&[task("a", &[])], "", steps);
+    let mut service = running(&crew);
+    let mut log = start(&crew, &["kitchen", "log", PRD, "a", "--follow"]);
+    let mut out = log.stdout.take().unwrap();
+    let mut seen = Vec::new();
+    let mut piece = [0; 64];
+    while !String::from_utf8_lossy(&seen).contains("begun") {
+        let length = out.read(&mut piece).unwrap();
+        assert_ne!(length, 0, "it ended before the attempt: {}", String::from_utf8_lossy(&seen));
+        seen.extend_from_slice(&piece[..length]);
+    }
+    let json = crew.site.document(["kitchen", "log", PRD, "a"]).expect(0);
+    assert_eq!(json["running"], true);
+    let text = json["stdout"]["text"].as_str().unwrap();
+    assert!(text.starts_with("begun\n-") && !text.contains("ended"), "{text}");
+    crew.site.workspace.write(go, "");
+    out.read_to_end(&mut seen).unwrap();
+    let text = String::from_utf8(seen).unwrap();
+    let filler = "-".repeat(4096);
+    assert_eq!(text, format!("begun\n{filler}\nended\n<promise>COMPLETE</promise>\n"));
+    assert!(log.wait().unwrap().success() && service.wait().unwrap().success());
+}
+
+fn worktree(task: &str) -> String {
+    format!(".brigade/kitchen/worktrees/prd-crew/{task}")
+}
+
+#[test]
+fn worktrees_go_when_their_work_is_in_the_branch_and_other_work_is_never_deleted() {
+    let half = json!([{"write": "half.txt", "text": "half of it\n"}, {"print": "not yet"}]);
+    let scenario = json!({"rules": [{"task": "b", "do": half}], "default": done()});
+    let tasks = [task("a", &[]), task("b", &[]), task("c", &["b"])];
+    let crew = Crew::new(&tasks, "worktree.keep = \"always\"\nmax_iterations = 1", scenario);
+    // Before anything was done, there is nothing to remove, and nothing is made.
+    let report = crew.site.document(["kitchen", "clean", PRD]).expect(0);
+    assert_eq!((&report["removed"], &report["kept"]), (&json!([]), &json!([])));
+    assert!(!crew.site.workspace.exists(".brigade/kitchen"));
+    crew.serve(30);
+    let workspace = &crew.site.workspace;
+    assert!(workspace.exists(worktree("a")) && workspace.exists(worktree("b")));
+    let unknown = crew.site.document(["kitchen", "clean", PRD, "--abandon", "c"]).expect(1);
+    assert!(unknown.to_string().contains("there are a, b"), "{unknown:#}");
+    let report = crew.site.document(["kitchen", "clean", PRD]).expect(0);
+    assert_eq!(report["removed"], json!(["a"]), "{report:#}");
+    assert_eq!(report["kept"], json!([{"task": "b", "reason": "its work is not in `brigade/crew`"}]));
+    assert!(report["next_command"].as_str().unwrap().contains("--abandon=b"), "{report:#}");
+    assert!(!workspace.exists(worktree("a")) && workspace.exists(worktree("b")));
+    // Also when the branch is gone.
+    let tip = workspace.git(["rev-parse", "brigade/crew"]);
+    workspace.git(["branch", "-D", "brigade/crew"]);
+    let report = crew.site.document(["kitchen", "clean", PRD]);
+    assert!(workspace.exists(worktree("b")), "{}", report.run);
+    assert_eq!(workspace.git(["branch", "--list", "brigade/crew"]), "");
+    workspace.git(["branch", "brigade/crew", tip.trim()]);
+    let report = crew.site.document(["kitchen", "clean", PRD, "--abandon", "b"]).expect(0);
+    let reference = report["abandoned"]["reference"].as_str().unwrap();
+    assert!(reference.starts_with("refs/brigade/abandoned/prd-crew/b/"), "{report:#}");
+    assert_eq!(workspace.git(["show", &format!("{reference}:half.txt")]), "half of it\n");
+    assert!(!workspace.exists(worktree("b")));
+    // The task goes on from the branch after an answer.
+    crew.scenario(done());
+    crew.site.document(["resume", PRD, "retry"]).expect(0);
+    assert!(workspace.git(["ls-tree", "--name-only", "brigade/crew"]).lines().all(|name| name != "half.txt"));
+}
+
+#[test]
+fn worktrees_of_a_running_service_stay() {
+    let (steps, go) = waiting();
+    let crew = Crew::new(&[task("a", &[])], "", steps);
+    let mut service = running(&crew);
+    let report = crew.site.document(["kitchen", "clean", PRD]).expect(0);
+    assert_eq!(report["removed"], json!([]));
+    assert!(report["kept"][0]["reason"].as_str().unwrap().contains("serves the PRD"), "{report:#}");
+    let refused = crew.site.document(["kitchen", "clean", PRD, "--abandon", "a"]).expect(31);
+    assert_eq!(refused["code"], "service_busy");
+    // Nor does a ticket begin.
+    assert_eq!(crew.ticket("a", &[], 31)["code"], "service_busy");
+    assert!(crew.site.workspace.exists(worktree("a")));
+    crew.site.workspace.write(go, "");
+    assert!(service.wait().unwrap().success());
+    assert_eq!(crew.in_branch("a.txt"), "x");
+}
+
+#[test]
+fn work_that_was_checked_and_then_given_up_is_never_called_done() {
+    let crew = Crew::new(&[task("a", &[])], "worktree.keep = \"always\"", done());
+    crew.serve(0);
+    // As if the service had been killed between the verification and the commit.
+    let journal = crew.site.workspace.read_text(JOURNAL);
+    let verified = journal.lines().position(|line| line.contains("\"kind\":\"verification\"")).unwrap();
+    let kept: Vec<&str> = journal.lines().take(verified + 1).collect();
+    crew.site.workspace.write(JOURNAL, kept.join("\n") + "\n");
+    crew.site.workspace.git(["branch", "-D", "brigade/crew"]);
+    crew.site.workspace.git(["branch", "brigade/crew", "main"]);
+    crew.site.document(["kitchen", "clean", PRD, "--abandon", "a"]).expect(0);
+    crew.site.document(["service", PRD]).expect(0);
+    assert_eq!(crew.in_branch("a.txt"), "by a\n", "the branch has what was verified");
+    assert_eq!(crew.starts("work", "a"), 2, "the work was done again");
+}

@@ -1,0 +1,129 @@
+//! `brigade ticket`: one task, and what it ends with.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use serde_json::json;
+
+use crate::kitchen_common::{Crew, JOURNAL, PRD, done, task};
+
+#[test]
+fn a_ticket_ends_with_the_code_of_its_task() {
+    let tasks: Vec<_> = ["done", "there", "other", "stuck", "again"].map(|id| task(id, &[])).into();
+    let scenario = json!({"rules": [
+        {"task": "there", "do": [{"tag": "ALREADY_DONE"}]},
+        {"task": "other", "do": [{"tag": "ABSORBED_BY:done"}]},
+        {"task": "stuck", "do": [{"result": {"signal": "blocked", "reason": "no key"}}]},
+        {"task": "again", "do": [{"print": "more to do"}]}],
+        "default": done()});
+    let crew = Crew::new(&tasks, "verify_claims = false", scenario);
+    // Nothing is started without an approval.
+    let refused = crew.ticket("done", &[], 1);
+    assert_eq!(refused["code"], "approval_needed", "{refused:#}");
+    crew.approve();
+    let report = crew.ticket("done", &[], 0);
+    assert_eq!(report["ticket"], json!({"task": "done", "outcome": "complete"}), "{report:#}");
+    assert_eq!((&report["outcome"], &report["total"]), (&json!("complete"), &json!(1)));
+    assert_eq!(crew.in_branch("done.txt"), "by done\n");
+    assert_eq!(crew.ticket("there", &[], 33)["ticket"]["outcome"], "already_done");
+    assert_eq!(crew.ticket("other", &[], 34)["ticket"]["outcome"], "absorbed");
+    let blocked = crew.ticket("stuck", &[], 32);
+    assert_eq!((&blocked["ticket"]["outcome"], &blocked["blocked"]), (&json!("blocked"), &json!(["stuck"])));
+    let failed = crew.ticket("again", &["--max-iterations", "2"], 1);
+    assert_eq!((&failed["ticket"]["outcome"], &failed["attempts"]), (&json!("failed"), &json!(2)));
+    // A task that has ended is started again by an answer alone, and its code stays.
+    crew.ticket("again", &[], 1);
+    crew.ticket("there", &[], 33);
+    assert_eq!((crew.starts("work", "again"), crew.starts("work", "there")), (2, 1));
+    // Only what was asked for was worked on, and the top level and the group are the same.
+    assert_eq!(crew.status()["completed_tasks"], 3);
+    let report = crew.site.document(["kitchen", "ticket", PRD, "done"]).expect(0);
+    assert_eq!(report["attempts"], 0);
+}
+
+#[test]
+fn a_ticket_waits_for_a_person_with_thirty() {
+    let steps = json!([{"result": {"signal": "question", "question": "which one?"}}]);
+    let crew = Crew::new(&[task("a", &[])], "", steps);
+    crew.approve();
+    let report = crew.ticket("a", &[], 30);
+    assert_eq!(report["ticket"], json!({"task": "a", "outcome": null}));
+    assert_eq!(report["decisions"][0]["context"], "which one?");
+}
+
+#[test]
+fn unmet_dependencies_and_unknown_ids_are_refused_with_those_that_there_are() {
+    let tasks = [task("US-001", &[]), task("US-002", &["US-001"]), task("US-003", &["US-002", "US-001"])];
+    let crew = Crew::new(&tasks, "", done());
+    crew.approve();
+    let journal = crew.site.workspace.read(JOURNAL);
+    let unknown = crew.ticket("US-01", &[], 1);
+    assert_eq!(unknown["code"], "task_missing");
+    let text = unknown.to_string();
+    assert!(text.contains("did you mean `US-001`") && text.contains("US-001, US-002, US-003"), "{unknown:#}");
+    let unmet = crew.ticket("US-003", &[], 1);
+    assert_eq!(unmet["code"], "task_unready", "{unmet:#}");
+    let text = unmet["error"].as_str().unwrap();
+    assert!(text.contains("`US-001`") && text.contains("`US-002`"), "{text}");
+    // A rehearsal says the same, and another one needs no approval.
+    assert_eq!(crew.ticket("US-002", &["--dry-run"], 1)["code"], "task_unready");
+    assert_eq!(crew.ticket("US-001", &["--dry-run"], 0)["waves"], json!([["US-001"]]));
+    assert_eq!((crew.starts("work", "US-003"), crew.site.workspace.read(JOURNAL)), (0, journal));
+    crew.ticket("US-001", &[], 0);
+    crew.ticket("US-002", &[], 0);
+    crew.ticket("US-003", &[], 0);
+}
+
+#[test]
+fn a_task_may_be_named_like_an_option() {
+    let crew = Crew::new(&[task("--help", &[]), task("-x", &["--help"])], "", done());
+    crew.approve();
+    let words = ["kitchen", "ticket", "--json", "--", PRD, "--help"];
+    let run = crew.site.brigade.run(words);
+    assert_eq!(run.assert_code(0).json()["ticket"]["task"], "--help");
+    assert_eq!(crew.in_branch("--help.txt"), "by --help\n");
+    let report = crew.site.document(["service", PRD, "--only=-x"]).expect(0);
+    assert_eq!(report["completed"], json!(["-x"]));
+    let log = crew.site.brigade.run(["kitchen", "log", "--", PRD, "--help"]);
+    assert!(log.assert_code(0).stdout_text().contains("COMPLETE"), "{log}");
+}
+
+#[test]
+fn learnings_stay_until_the_whole_prd_is_done() {
+    let learn = json!([{"learning": "use tabs"}, {"write": "{task}.txt", "text": "x"}, {"tag": "COMPLETE"}]);
+    let crew = Crew::new(&[task("a", &[]), task("b", &[])], "", learn);
+    crew.approve();
+    crew.ticket("a", &[], 0);
+    assert!(crew.site.workspace.read_text("brigade/tasks/brigade-learnings.md").contains("use tabs"));
+    crew.ticket("b", &[], 0);
+    assert!(!crew.site.workspace.exists("brigade/tasks/brigade-learnings.md"));
+    assert!(crew.call("work", "b", 1)["prompt"].as_str().unwrap().contains("use tabs"));
+}
+
+#[test]
+fn a_worker_decides_nothing_about_its_kitchen() {
+    let commands: [&[&str]; 6] = [
+        &["kitchen", "approve", "{workspace}/brigade/tasks/prd-crew.json", "--fingerprint", "0123456789ab"],
+        &["kitchen", "answer", "d-0", "skip", "--json"],
+        &["kitchen", "service", "{workspace}/brigade/tasks/prd-crew.json", "--json", "--walkaway"],
+        &["kitchen", "ticket", "{workspace}/brigade/tasks/prd-crew.json", "a", "--json"],
+        &["kitchen", "resume", "retry", "--json", "--all"],
+        &["kitchen", "clean", "--abandon", "a", "--json"],
+    ];
+    let mut steps: Vec<_> = commands
+        .iter()
+        .map(|words| {
+            let words = [&["--target", "{workspace}"][..], words].concat();
+            json!({"brigade": words})
+        })
+        .collect();
+    steps.push(json!({"brigade": ["--target", "{workspace}", "status", "--brief"]}));
+    steps.extend(done().as_array().unwrap().clone());
+    let crew = Crew::new(&[task("a", &[])], "", json!(steps));
+    crew.serve(0);
+    let log = crew.site.document(["kitchen", "log", PRD, "a"]).expect(0);
+    let text = log["stdout"]["text"].as_str().unwrap().to_owned() + log["stderr"]["text"].as_str().unwrap();
+    assert_eq!(text.matches("brigade: 1").count(), commands.len(), "{text}");
+    assert_eq!(text.matches("inside_a_run").count(), commands.len(), "{text}");
+    // Looking is free.
+    assert_eq!(text.matches("brigade: 0").count(), 1, "{text}");
+}
