@@ -67,10 +67,10 @@ const TABLE: &[Examples] = &[
         "kitchen",
         "ticket",
         &[
-            ("brigade kitchen ticket brigade/tasks/prd-words.json US-001 --dry-run", "Show what would run"),
+            ("brigade kitchen ticket brigade/tasks/prd-words.json US-001 --dry-run", "Start nothing"),
             (
                 "brigade kitchen ticket brigade/tasks/prd-words.json US-001 --max-iterations 1",
-                "One attempt, and no more",
+                "One attempt only",
             ),
         ],
     ),
@@ -78,19 +78,8 @@ const TABLE: &[Examples] = &[
         "kitchen",
         "log",
         &[
-            ("brigade kitchen log brigade/tasks/prd-words.json US-001", "Show the newest attempt"),
-            (
-                "brigade kitchen log brigade/tasks/prd-words.json US-001 --attempt 1 --json",
-                "The first one, for scripts",
-            ),
-        ],
-    ),
-    (
-        "kitchen",
-        "receipts",
-        &[
-            ("brigade kitchen receipts --limit 5", "List what was started last"),
-            ("brigade kitchen receipts verify", "Check that no receipt was changed"),
+            ("brigade kitchen log brigade/tasks/prd-words.json US-001", "Show the newest one"),
+            ("brigade kitchen log brigade/tasks/prd-words.json US-001 --attempt 1 --json", "The first one"),
         ],
     ),
     ("receipts", "list", &[("brigade kitchen receipts list --json", "The newest receipts, for scripts")]),
@@ -100,10 +89,10 @@ const TABLE: &[Examples] = &[
         "kitchen",
         "clean",
         &[
-            ("brigade kitchen clean", "Remove worktrees whose work is in the branch"),
+            ("brigade kitchen clean", "Remove what is integrated"),
             (
                 "brigade kitchen clean brigade/tasks/prd-words.json --abandon US-001",
-                "Keep the work of a task under a ref, and remove its worktree",
+                "Keep its work under a ref",
             ),
         ],
     ),

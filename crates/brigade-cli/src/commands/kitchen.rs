@@ -19,6 +19,7 @@ mod workers;
 use brigade::Exit;
 use clap::Subcommand;
 
+use crate::lazy::Lazy;
 use crate::output::Output;
 use crate::session::Session;
 
@@ -37,7 +38,10 @@ pub(crate) enum Kitchen {
     Workers(workers::WorkersArgs),
     Cost(cost::CostArgs),
     Log(log::LogArgs),
-    Receipts(receipts::ReceiptsArgs),
+    /// List what was started, or check that nobody changed its receipts
+    ///
+    /// Every start of a worker and of an approved command leaves a receipt, and the receipts form a chain.
+    Receipts(Lazy<receipts::ReceiptsArgs>),
     Clean(clean::CleanArgs),
 }
 
@@ -56,7 +60,7 @@ pub(crate) fn run(command: &Kitchen, session: &Session<'_>, output: &mut Output<
         Kitchen::Workers(arguments) => output.finish(workers::run(session, arguments)),
         Kitchen::Cost(arguments) => output.finish(cost::run(session, arguments)),
         Kitchen::Log(arguments) => log::run(session, arguments, output),
-        Kitchen::Receipts(arguments) => receipts::run(session, arguments, output),
+        Kitchen::Receipts(arguments) => receipts::run(session, &arguments.0, output),
         Kitchen::Clean(arguments) => output.finish(clean::run(session, arguments)),
     }
 }

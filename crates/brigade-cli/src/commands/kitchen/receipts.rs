@@ -6,11 +6,8 @@ use clap::{Args, Subcommand};
 use crate::output::Output;
 use crate::session::Session;
 
-/// List what was started, or check that nobody changed its receipts
-///
-/// Every start of a worker and of an approved command leaves a receipt, and the receipts form a chain.
 #[derive(Args, Debug)]
-#[command(args_conflicts_with_subcommands = true)]
+#[command(args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
 pub(crate) struct ReceiptsArgs {
     #[command(subcommand)]
     command: Option<Receipts>,
@@ -47,6 +44,11 @@ struct ShowArgs {
 /// Names each receipt that was changed, removed, put elsewhere or cut off, and ends with 1 if there is one.
 #[derive(Args, Debug)]
 struct VerifyArgs {}
+
+const EXAMPLES: &str = "\
+Examples:
+  brigade kitchen receipts --limit 5   List what was started last
+  brigade kitchen receipts verify      Check that no receipt was changed";
 
 pub(crate) fn run(session: &Session<'_>, arguments: &ReceiptsArgs, output: &mut Output<'_, '_>) -> Exit {
     let kitchen = match session.workspace() {
