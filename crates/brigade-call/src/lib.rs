@@ -81,7 +81,7 @@ pub use record::{ADOPTED_STATUS, NotACall, RECORD_VERSION, RecordVersion, STORED
 pub use report::{BatchLine, BatchRow, PassedOver};
 pub use shown::{Paths, shown_policy, shown_projections};
 pub use start::{
-    CrewStart, NO_HOME, Objection, StartFacts, StartProgram, StartPurpose, VerifiedStart, plan_crew_start,
+    CrewStart, Objection, StartFacts, StartProgram, StartPurpose, VerifiedStart, no_home, plan_crew_start,
     plan_start,
 };
 pub use status::{CallStatus, Step, WrongStep};

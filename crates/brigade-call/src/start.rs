@@ -116,9 +116,13 @@ pub enum StartProgram {
     },
 }
 
-/// The hint for a command that uses `~` like a shell.
-pub const NO_HOME: &str =
-    "no shell expands `~`; write the whole path of the program, such as /home/NAME/bin/x";
+/// Returns the hint for a path that uses `~` like a shell, and `None` for another path.
+pub fn no_home(path: &str) -> Option<String> {
+    path.starts_with('~').then(|| {
+        let path = escape_terminal(path);
+        format!("no shell expands `~`; write the whole path, which `echo {path}` prints")
+    })
+}
 
 /// One reason why a program is not started.
 #[derive(Clone, Debug, PartialEq)]
@@ -181,13 +185,13 @@ impl Objection {
                 of_command("high_risk_command").hint("put the steps into a reviewed script and call that")
             }
             Objection::Secret => of_command("secret_in_catalog"),
-            Objection::ProgramNotFound { word } => of_command(PROGRAM_NOT_FOUND).hint(if word.starts_with('~') {
-                NO_HOME
-            } else if word.contains('/') {
-                "create it and make it executable (`chmod +x`), or name its interpreter first in `command`"
-            } else {
-                "install it, add its folder to PATH, or name its path in `command`"
-            }),
+            Objection::ProgramNotFound { word } => of_command(PROGRAM_NOT_FOUND).hint(no_home(word).unwrap_or_else(|| {
+                if word.contains('/') {
+                    "create it and make it executable (`chmod +x`), or name its interpreter first in `command`".to_owned()
+                } else {
+                    "install it, add its folder to PATH, or name its path in `command`".to_owned()
+                }
+            })),
             Objection::ProgramUnreadable { .. } => of_command(PROGRAM_NOT_FOUND)
                 .hint("let its user read it, so that an approval can bind its bytes"),
             Objection::DirectoryMissing => of("cwd", "missing_cwd"),

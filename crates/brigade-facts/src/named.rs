@@ -4,7 +4,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use brigade_call::{BoundBy, CodeFacts, NO_HOME};
+use brigade_call::{BoundBy, CodeFacts, no_home};
 use brigade_catalog::Tool;
 use brigade_command::{NotBound, what_it_reads};
 use brigade_core::Fingerprint;
@@ -70,10 +70,7 @@ impl NamedFiles {
             let message =
                 format!("the script `{}`, which the command runs, does not exist", escape_terminal(&shown));
             Blocker::new("script_not_found", message).at(tool.place_of("command")).field("command").hint(
-                match script.starts_with('~') {
-                    true => NO_HOME,
-                    false => "create it, or name another one in `command`",
-                },
+                no_home(&shown).unwrap_or_else(|| "create it, or name another one in `command`".to_owned()),
             )
         });
         let refused = self.refused.iter().map(|(field, why)| {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use brigade_call::{
-    DirectoryFact, NO_HOME, Objection, StartFacts, StartProgram, StartPurpose, VerifiedStart, plan_start,
+    DirectoryFact, Objection, StartFacts, StartProgram, StartPurpose, VerifiedStart, no_home, plan_start,
 };
 use brigade_catalog::Runtime;
 use brigade_command::{Argv, find_program};
@@ -104,7 +104,10 @@ pub(crate) fn issue(runtime: &Runtime, field: &'static str, objection: &Objectio
         Objection::ProgramNotFound { word } => {
             let wherever = if word.contains('/') { "is not there" } else { "is not on PATH" };
             let issue = bad(format!("the program of `{field}` {wherever}, or cannot be executed"));
-            if word.starts_with('~') { issue.with_fix(NO_HOME) } else { issue }
+            match no_home(&word) {
+                Some(fix) => issue.with_fix(fix),
+                None => issue,
+            }
         }
         other => bad(format!("`{field}`: {other}")),
     })
@@ -174,7 +177,8 @@ mod tests {
         let found =
             verify(&Host::default(), &runtime, StartPurpose::Serve, "~/bin/x", Some(&directory)).unwrap_err();
         let issue = issue(&runtime, "command", &found[0]).unwrap();
-        assert_eq!(issue.fix, Some(NO_HOME.into()));
+        let fix = issue.fix.unwrap().to_string();
+        assert!(fix.ends_with("which `echo ~/bin/x` prints"), "{fix}");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use brigade_call::{Call, RuntimeFact, RuntimeIssueRecord, RuntimeStatus};
 use brigade_catalog::{Family, Runtime, Runtimes as RuntimeFile, Tool, starter};
-use brigade_core::{ConfigIssue, NextStep, Severity, text::escape_terminal};
+use brigade_core::{ConfigIssue, NextStep, Place, Severity, text::escape_terminal};
 use brigade_doctor::{config_record, needed_runtime, not_usable};
 use brigade_facts::Config;
 use brigade_policy::{Blocker, Diagnosis, ErrorLine, Failure};
@@ -113,6 +113,10 @@ impl Runtimes {
         if let Err(error) = found {
             if summary.errors.is_empty() {
                 let message = format!("runtime not found: {}", escape_terminal(id));
+                let issue = config_record(&not_found(&message), &self.room.speller());
+                summary.top_issue = Some(issue.clone());
+                summary.issues.push(issue);
+                summary.issue_count = summary.issues.len();
                 summary.errors.push(ErrorLine::new(codes::RUNTIME_MISSING.as_str(), message));
             }
             summary.valid = false;
@@ -127,6 +131,18 @@ impl Runtimes {
             summary,
             error: Unfilled::default(),
         })
+    }
+}
+
+/// Returns the issue of the file for an id that no runtime has.
+fn not_found(message: &str) -> ConfigIssue {
+    ConfigIssue {
+        severity: Severity::Error,
+        place: Place::file(RUNTIMES),
+        entry: None,
+        field: None,
+        message: message.to_owned(),
+        hint: None,
     }
 }
 

@@ -175,6 +175,9 @@ fn errors_of_a_document_hold_no_next_step() {
         .write(".brigade/tools/runtimes.toml", "[[runtime]]\nid = \"a\"\nname = \"A\"\ncommand = \"true\"\n");
     let sound = site.json(["runtime", "doctor"]).expect(0);
     assert!(sound.get("help").is_none() && sound.get("code").is_none(), "{sound:#}");
+    let unknown = site.json(["runtime", "show", "nope"]).expect(1);
+    assert_eq!(unknown["issues"][0]["detail"], json!("runtime not found: nope"), "{unknown:#}");
+    assert_eq!((&unknown["issue_count"], &unknown["top_issue"]), (&json!(1), &unknown["issues"][0]));
 }
 
 #[test]

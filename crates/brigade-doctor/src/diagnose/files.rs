@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use brigade_call::{DirectoryFact, NO_HOME, ProgramFact};
+use brigade_call::{DirectoryFact, ProgramFact, no_home};
 use brigade_catalog::{Availability, Tool, ToolSource};
 use brigade_command::argv::Argv;
 use brigade_command::never_bound;
@@ -147,7 +147,7 @@ pub(super) fn not_found(program: &str) -> String {
 
 /// Returns what to say behind a path that only a shell finds; empty for other paths.
 fn home(path: &str) -> String {
-    if path.starts_with('~') { format!(": {NO_HOME}") } else { String::new() }
+    no_home(path).map(|hint| format!(": {hint}")).unwrap_or_default()
 }
 
 /// Lets the installation of a tool fix its absence, if its entry says how it is installed.

@@ -1,6 +1,5 @@
 //! What is said of the commands of tools and of runtimes.
 
-use brigade_call::NO_HOME;
 use brigade_catalog::Runtime;
 
 use super::*;
@@ -12,7 +11,8 @@ fn a_path_for_a_shell_is_explained() {
     let files = ToolFiles { program: ProgramFact::NotFound, ..ToolFiles::default() };
     let issues = diagnose(of_tools(&catalog, Some(&files), &[]));
     let missing = issues.iter().find(|issue| issue.kind == IssueType::MissingCommand).unwrap();
-    assert_eq!(missing.detail, format!("the program `~/bin/greet` is not found on this host: {NO_HOME}"));
+    let whole = "no shell expands `~`; write the whole path, which `echo ~/bin/greet` prints";
+    assert_eq!(missing.detail, format!("the program `~/bin/greet` is not found on this host: {whole}"));
 }
 
 #[test]
@@ -48,10 +48,11 @@ fn commands_of_runtimes_are_judged_like_those_of_tools() {
         let issue = |field| RuntimeIssue::of_field(runtime, IssueType::RuntimeBadCommand, field, "not there");
         vec![issue("command"), issue("health_command")]
     };
+    let whole = "no shell expands `~`; write the whole path, which `echo ~/bin/x` prints";
     assert_eq!(
         of("command = \"~/bin/x\"\nhealth_command = \"nope\"\n", missing),
         [
-            format!("runtime_bad_command: the program `~/bin/x` is not found on this host: {NO_HOME}"),
+            format!("runtime_bad_command: the program `~/bin/x` is not found on this host: {whole}"),
             "runtime_bad_command: the program `nope` is not found on this host".to_owned(),
         ]
     );
