@@ -1,6 +1,6 @@
 //! Converts issues to tasks of the work inbox, without duplicates.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 
 use brigade_core::{
     Extra, Fingerprint, Json, NextStep, Object, Place, Spell, StoredFingerprint, Timestamp, record,
@@ -165,8 +165,8 @@ pub struct Import {
 ///
 /// An issue has a row if any row has its key and fingerprint. Otherwise, it has a row if an open row has its text and
 /// no key of another issue. An issue stays dismissed while the last row with its key and fingerprint is dismissed. The
-/// fingerprints of v0.30 rows cannot be compared, so each such row stands for one issue of its tool and type. Importing
-/// twice never adds a row the second time.
+/// fingerprints of v0.30 rows cannot be compared, so each such row stands for one issue of its tool and type, and if it
+/// names a missing file, for that of this file. Importing twice never adds a row the second time.
 ///
 /// `speller` formats the next steps in the rows.
 pub fn import(issues: &[Issue], rows: &[InboxRow], speller: &dyn Spell, now: Timestamp) -> Import {
@@ -212,7 +212,8 @@ struct Known {
     by_mark: HashMap<Mark, RowStatus>,
     /// The keys of open rows by text; `None` for a row without a key.
     open_texts: HashMap<String, Vec<Option<String>>>,
-    adopted: HashMap<String, VecDeque<RowStatus>>,
+    /// The rows of v0.30 by key: status, and the file that the row says is missing.
+    adopted: HashMap<String, Vec<(RowStatus, Option<String>)>>,
 }
 
 impl Known {
@@ -226,7 +227,7 @@ impl Known {
             let (Some(key), Some(fingerprint)) = (&row.key, &row.fingerprint) else { continue };
             let is_ours = fingerprint.parse::<StoredFingerprint>().is_ok_and(|stored| stored.is_full());
             if !is_ours {
-                known.adopted.entry(key.clone()).or_default().push_back(row.status);
+                known.adopted.entry(key.clone()).or_default().push((row.status, missing_file(&row.text)));
             }
             // The last row decides, but an open row counts whatever came after it.
             let mark = Mark { key: key.clone(), fingerprint: fingerprint.clone() };
@@ -250,13 +251,24 @@ impl Known {
     }
 
     fn adopted(&mut self, issue: &Issue) -> Option<RowStatus> {
-        self.adopted.get_mut(&base_key(issue))?.pop_front()
+        let rows = self.adopted.get_mut(&base_key(issue))?;
+        let is_its = |file: &Option<String>| file.as_ref().is_none_or(|file| issue.names_file(file));
+        let place = rows.iter().position(|(_, file)| is_its(file))?;
+        Some(rows.remove(place).0)
     }
 
     fn add(&mut self, issue: &Issue, mark: Mark) {
         self.open_texts.entry(normal(&task_text(issue))).or_default().push(Some(mark.key.clone()));
         self.by_mark.insert(mark, RowStatus::Open);
     }
+}
+
+/// Returns the file that the text of a v0.30 row says is missing.
+fn missing_file(text: &str) -> Option<String> {
+    let (_, rest) = text.split_once(": missing ")?;
+    let (what, file) = rest.split_once(": ")?;
+    let is_of_files = matches!(what, "source" | "manifest" | "schema" | "examples" | "health file");
+    is_of_files.then(|| file.trim().to_owned())
 }
 
 /// Normalizes case and white space.

@@ -1,5 +1,6 @@
 //! One issue: what is wrong, its identity, its place and its fix.
 
+use std::path::Path;
 use std::str::FromStr;
 
 use brigade_catalog::{Family, Tool};
@@ -108,6 +109,14 @@ impl Issue {
         };
         let detail = format!("{}: {}", item.harness, item.detail.trim_end_matches('.'));
         Issue { projection: Some(mark), ..Issue::of_tool(kind, tool, &field, detail) }
+    }
+
+    /// Tells whether the issue is about a file, which is given with its absolute or relative path.
+    pub(crate) fn names_file(&self, file: &str) -> bool {
+        // Evidence ends with the path as the entry has it.
+        let named =
+            self.evidence.split_once(' ').map(|(_, path)| Path::new(path.strip_prefix("./").unwrap_or(path)));
+        named.is_some_and(|named| !named.as_os_str().is_empty() && Path::new(file).ends_with(named))
     }
 
     pub(crate) fn subject(self, subject: impl Into<String>) -> Issue {

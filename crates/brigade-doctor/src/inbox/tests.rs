@@ -52,6 +52,25 @@ fn with_status(issue: &Issue, status: RowStatus) -> InboxRow {
 }
 
 #[test]
+fn a_dismissed_row_of_v0_30_silences_only_the_file_that_it_names() {
+    let tool = Tool::new("greet", Family::Script).unwrap();
+    let of = |path: &str| {
+        Issue::of_tool(IssueType::MissingSchema, &tool, "schema_path", format!("`{path}` does not exist"))
+            .evidence(format!("missing {path}"))
+    };
+    let dismissed = |path: &str| InboxRow {
+        status: RowStatus::Dismissed,
+        text: format!("Repair tool catalog issue greet/missing_schema: missing schema: {path}"),
+        key: Some(base_key(&of(path))),
+        fingerprint: Some("0123456789abcdef".to_owned()),
+    };
+    check(&[of("schemas/a.json")], &[dismissed("/home/ann/w/schemas/a.json")], (0, 0, 1));
+    check(&[of("./schemas/a.json")], &[dismissed("/home/ann/w/schemas/a.json")], (0, 0, 1));
+    check(&[of("schemas/b.json")], &[dismissed("/home/ann/w/schemas/a.json")], (1, 0, 0));
+    check(&[of("a.json")], &[dismissed("/home/ann/w/extra.json")], (1, 0, 0));
+}
+
+#[test]
 fn two_issues_of_one_tool_and_type_are_two_rows() {
     check(&[issue("a", ""), issue("b", "")], &[], (2, 0, 0));
 }
