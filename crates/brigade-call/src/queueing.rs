@@ -100,26 +100,37 @@ impl Plan {
     /// With every reason why the call cannot be approved.
     pub fn approvable(&self, call: &Call) -> Result<Binding, Vec<Blocker>> {
         let changes = self.changes_since_queued(call);
-        let mut reasons: Vec<Blocker> = changes
-            .iter()
-            .map(|change| self.written_anew(call, change).unwrap_or_else(|| changed(change)))
-            .collect();
+        let mut reasons: Vec<Blocker> = Vec::new();
+        for change in &changes {
+            if !self.is_only_written(call, change) {
+                reasons.push(changed(change));
+                continue;
+            }
+            let anew = self.written_anew(call, change);
+            // A plan that is blocked may have no arguments to compare, and says why itself.
+            let is_said = anew.is_some() || !self.blockers().is_empty();
+            reasons.extend(anew.or_else(|| (!is_said).then(|| changed(change))));
+        }
         let counts = |blocker: &&Blocker| blocker.code != "policy_env_missing";
         reasons.extend(self.blockers().iter().filter(counts).cloned());
         if reasons.is_empty() { Ok(self.binding().clone()) } else { Err(reasons) }
     }
 
-    /// Returns the reason if only v0.30 wrote the arguments in another way: nobody changed them.
-    fn written_anew(&self, call: &Call, change: &Change) -> Option<Blocker> {
-        let is_only_written = *change == Change::Args
+    /// Tells whether the change is only that v0.30 wrote the arguments in another way: nobody changed them.
+    fn is_only_written(&self, call: &Call, change: &Change) -> bool {
+        *change == Change::Args
             && call.planned_binding.is_none()
             && &call.args == self.args()
-            && call.tool_id == self.tool_id();
+            && call.tool_id == self.tool_id()
+    }
+
+    /// Returns the reason with the names of the arguments that v0.30 wrote in another way; `None` without one.
+    fn written_anew(&self, call: &Call, change: &Change) -> Option<Blocker> {
         let differs = |(name, text): (&String, &String)| {
             (call.arguments.get(name) != Some(text)).then(|| format!("`{name}`"))
         };
         let names: Vec<String> = self.arguments().iter().filter_map(differs).collect();
-        is_only_written.then(|| {
+        (!names.is_empty()).then(|| {
             let message = format!(
                 "nobody changed the arguments, but Brigade v0.30 writes values in another way, such as `True` for \
                  `true`: {}",

@@ -140,6 +140,12 @@ impl RuntimeFacts {
         self.state == RuntimeState::Running
     }
 
+    /// Notes a health check that failed, with its issue.
+    pub fn fails(&mut self, runtime: &Runtime, health: Health) {
+        self.issues.push(RuntimeIssue::of_health(runtime, &health));
+        self.health = Some(health);
+    }
+
     /// Returns whether it has a stale pid file.
     pub fn stale_pid(&self) -> bool {
         self.state == RuntimeState::Stale

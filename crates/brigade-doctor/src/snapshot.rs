@@ -325,7 +325,8 @@ pub enum PinProblem {
 pub struct CallState<'a> {
     /// The call.
     pub call: &'a Call,
-    /// For an approved call: what no longer matches the approval, such as `the contract changed`.
+    /// For an approved call: what no longer matches the approval, such as `the contract changed`. For a pending call of
+    /// v0.30: why it cannot be approved.
     pub changes: Vec<String>,
     /// Whether the only change is that `PATH` finds another program.
     pub is_only_moved: bool,

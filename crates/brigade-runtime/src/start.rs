@@ -83,8 +83,8 @@ pub enum StartOutcome {
         process: ProcessIdentity,
         /// How long it was waited for.
         waited: Duration,
-        /// What is missing.
-        detail: String,
+        /// The result of the last health check: what is missing; it is also stored.
+        health: Health,
     },
     /// It was already running; nothing was done, except to wait for it if that was asked for.
     AlreadyRunning {
@@ -153,7 +153,7 @@ impl fmt::Display for NotReady {
 /// The state of a living process after the wait.
 enum Readiness {
     Ready(Probe),
-    Waiting { waited: Duration, detail: String },
+    Waiting { waited: Duration, missing: Probe },
 }
 
 /// A process that was just started.
@@ -234,14 +234,13 @@ impl Supervisor<'_> {
         progress(StartProgress::Spawned { pid: begun.process.pid() });
         let since = (&begun.process, begun.at);
         match self.await_ready(runtime, &seen.check, since, options, progress) {
-            Ok(Readiness::Waiting { waited, detail }) => {
+            Ok(Readiness::Waiting { waited, missing }) => {
                 tracing::debug!(pid = begun.process.pid(), "the runtime is not ready yet");
-                Ok(StartOutcome::Starting { process: begun.process, waited, detail })
+                let health = self.keep_health(runtime, &seen, &begun.process, missing);
+                Ok(StartOutcome::Starting { process: begun.process, waited, health })
             }
             Ok(Readiness::Ready(probe)) => {
-                let health = probe.at(self.clock.now());
-                // It is running and recorded, so a health result that cannot be stored is not a failure.
-                let _ = health::remember(self.fs, &seen.paths, runtime, &begun.process, &health);
+                let health = self.keep_health(runtime, &seen, &begun.process, probe);
                 let process = begun.process;
                 tracing::debug!(
                     pid = process.pid(),
@@ -273,14 +272,13 @@ impl Supervisor<'_> {
         let awaited = options.wait.map(|_| {
             match self.await_ready(runtime, &seen.check, (process, Instant::now()), options, progress) {
                 Ok(Readiness::Ready(probe)) => {
-                    let health = probe.at(self.clock.now());
-                    // A health result that cannot be stored is not a failure.
-                    let _ = health::remember(self.fs, &seen.paths, runtime, process, &health);
-                    Awaited::Ready(health)
+                    Awaited::Ready(self.keep_health(runtime, seen, process, probe))
                 }
-                Ok(Readiness::Waiting { waited, detail }) => Awaited::NotReady {
-                    detail: format!("not ready after {} s: {detail}", waited.as_secs_f64()),
-                },
+                Ok(Readiness::Waiting { waited, missing }) => {
+                    let detail = format!("not ready after {} s: {}", waited.as_secs_f64(), missing.detail);
+                    self.keep_health(runtime, seen, process, missing);
+                    Awaited::NotReady { detail }
+                }
                 Err(NotReady::Interrupted) => {
                     Awaited::NotReady { detail: "interrupted; it still runs".to_owned() }
                 }
@@ -288,6 +286,13 @@ impl Supervisor<'_> {
             }
         });
         StartOutcome::AlreadyRunning { process: process.clone(), awaited }
+    }
+
+    /// Stores a health result. It is running and recorded, so a result that cannot be stored is not a failure.
+    fn keep_health(&self, runtime: &Runtime, seen: &Seen, process: &ProcessIdentity, probe: Probe) -> Health {
+        let health = probe.at(self.clock.now());
+        let _ = health::remember(self.fs, &seen.paths, runtime, process, &health);
+        health
     }
 
     /// Returns every reason why a runtime may not be started, without starting it; empty if it is already running.
@@ -429,7 +434,7 @@ impl Supervisor<'_> {
                         let detail = format!("{}, but {}", probe.detail, missing.detail);
                         Readiness::Ready(Probe { ok: true, detail })
                     } else {
-                        Readiness::Waiting { waited: limit, detail: missing.detail }
+                        Readiness::Waiting { waited: limit, missing }
                     });
                 }
                 Some(missing) => progress(StartProgress::Waiting { elapsed, detail: missing.detail }),

@@ -341,13 +341,7 @@ impl<'a> Supervisor<'a> {
         issues.extend(outdated_issue(runtime, &seen));
         issues.extend(port_issue(runtime, &seen.standing, holders));
         if let Some(health) = health.as_ref().filter(|health| !health.ok) {
-            let detail = health.detail.as_str();
-            issues.push(RuntimeIssue::of_runtime(
-                runtime,
-                IssueType::RuntimeHealthFailed,
-                Severity::Warning,
-                detail,
-            ));
+            issues.push(RuntimeIssue::of_health(runtime, health));
         }
         RuntimeFacts {
             cwd: seen

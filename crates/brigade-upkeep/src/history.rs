@@ -11,7 +11,7 @@ use brigade_call::{
 };
 use brigade_core::{CallId, Fingerprint, Json};
 use brigade_doctor::{BrokenFile, Quarantine, RunState, asks};
-use brigade_facts::{CATALOG, CONFIG_LIMIT, ToolFacts};
+use brigade_facts::{CATALOG, CONFIG_LIMIT, POLICY, ToolFacts};
 use brigade_fs::{FileKind, Lines};
 use brigade_queue::{Calls, Chain, ExaminedReceipt, StoredCheckpoint, StoredReceipt, Verification, View};
 
@@ -19,6 +19,7 @@ use crate::error::UpkeepError;
 use crate::inbox::{INBOX, InboxStore};
 use crate::rel;
 use crate::replan::{Changes, Replanner};
+use crate::runtimes::RUNTIMES;
 use crate::site::Site;
 use crate::survey::Ledger;
 
@@ -44,7 +45,7 @@ const QUARANTINES: [&str; 4] = [".brigade/tools", RUNS, CHECKPOINTS, ".brigade/w
 pub struct FoundCall {
     /// The call, reduced to what a diagnosis reads.
     pub call: Call,
-    /// What no longer matches the approval.
+    /// What no longer matches the approval; of a pending call of v0.30, why it cannot be approved.
     pub changes: Vec<String>,
     /// Whether the only change is that `PATH` finds another program.
     pub is_only_moved: bool,
@@ -179,18 +180,28 @@ fn add_runs(
     Ok(())
 }
 
-/// The first line of every catalog that v0.30 wrote.
-const CATALOG_OF_V030: &[u8] =
-    b"# Local portable tool and skill catalog. Brigade inspects this file but does not sync projections.";
+/// The first lines of the files that v0.30 wrote.
+const FIRST_LINES_OF_V030: &[(&str, &str)] = &[
+    (
+        CATALOG,
+        "# Local portable tool and skill catalog. Brigade inspects this file but does not sync projections.",
+    ),
+    (
+        POLICY,
+        "# Host-local portable tool execution policy. Keep secrets in the process environment, not here.",
+    ),
+    (RUNTIMES, "# Local portable tool runtimes. Brigade starts and stops only explicit local runtimes."),
+];
 
-/// Tells whether v0.30 was used: it wrote the first call or the catalog, or its journal was adopted and the copy is
-/// still there.
+/// Tells whether v0.30 was used: it wrote the first call, the catalog, the policy or the runtimes, or its journal was
+/// adopted and the copy is still there.
 fn is_of_v030(site: &Site<'_>, view: &View<'_>) -> Result<bool, UpkeepError> {
     let fs = site.fs();
     let is_adopted = fs.exists(&rel(&format!("{CALLS}.0.30.0")))?;
-    let wrote_catalog =
-        || fs.read(&rel(CATALOG), CONFIG_LIMIT).is_ok_and(|text| text.starts_with(CATALOG_OF_V030));
-    let mut is_of_v030 = is_adopted || wrote_catalog();
+    let wrote = |(file, first): &(&str, &str)| {
+        fs.read(&rel(file), CONFIG_LIMIT).is_ok_and(|text| text.starts_with(first.as_bytes()))
+    };
+    let mut is_of_v030 = is_adopted || FIRST_LINES_OF_V030.iter().any(wrote);
     if is_of_v030 {
         return Ok(true);
     }
@@ -276,13 +287,19 @@ fn found_calls(view: &View<'_>, replanner: &mut Replanner<'_, '_>) -> Result<Vec
     for status in LOOKED_AT {
         view.for_each_call(&Calls::Of(status), &mut |stored| {
             let mut call = stored.call;
+            let mut say = |error| {
+                trouble = Some(error);
+                ControlFlow::Break(())
+            };
             let changes = match call.status {
                 CallStatus::Approved if call.approval.is_some() => match replanner.changes(&call) {
                     Ok(changes) => changes,
-                    Err(error) => {
-                        trouble = Some(error);
-                        return ControlFlow::Break(());
-                    }
+                    Err(error) => return say(error),
+                },
+                // Only v0.30 queued calls without a plan's fingerprints.
+                CallStatus::Pending if call.planned_binding.is_none() => match replanner.objections(&call) {
+                    Ok(said) => Changes { said, is_only_moved: false },
+                    Err(error) => return say(error),
                 },
                 CallStatus::Failed | CallStatus::TimedOut | CallStatus::Interrupted => {
                     failures.entry(call.tool_id.clone()).or_default().insert(asks(&call.tool_id, &call.args));

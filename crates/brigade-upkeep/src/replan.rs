@@ -47,11 +47,7 @@ impl<'a, 'c> Replanner<'a, 'c> {
     /// Lists why an approved call cannot run as approved; empty if it can.
     pub(crate) fn changes(&mut self, call: &Call) -> Result<Changes, FsError> {
         let only = |why: String| Changes { said: vec![why], is_only_moved: false };
-        let plan = match call.kind() {
-            CallKind::Run => self.plan(&call.tool_id, &call.args, call.caller.clone()),
-            CallKind::Install => self.plan_installation(call),
-        };
-        let plan = match plan {
+        let plan = match self.plan_call(call) {
             Ok(plan) => plan,
             Err(NoPlan::NoTool(why)) => return Ok(only(why)),
             Err(NoPlan::Files(error)) => return Err(error),
@@ -71,6 +67,18 @@ impl<'a, 'c> Replanner<'a, 'c> {
         Ok(Changes { said: moved.into_iter().chain(others).collect(), is_only_moved })
     }
 
+    /// Lists why a pending call cannot be approved; empty if it can.
+    pub(crate) fn objections(&mut self, call: &Call) -> Result<Vec<String>, FsError> {
+        match self.plan_call(call) {
+            Ok(plan) => {
+                let objections = plan.approvable(call).err().unwrap_or_default();
+                Ok(objections.iter().map(ToString::to_string).collect())
+            }
+            Err(NoPlan::NoTool(why)) => Ok(vec![why]),
+            Err(NoPlan::Files(error)) => Err(error),
+        }
+    }
+
     /// Lists why these arguments cannot be queued again; empty if they can.
     pub(crate) fn replay_blockers(&mut self, tool_id: &str, args: &Json) -> Result<Vec<String>, FsError> {
         let plan = match self.plan(tool_id, args, self.caller.clone()) {
@@ -79,6 +87,13 @@ impl<'a, 'c> Replanner<'a, 'c> {
             Err(NoPlan::Files(error)) => return Err(error),
         };
         Ok(plan.blockers().iter().map(ToString::to_string).collect())
+    }
+
+    fn plan_call(&mut self, call: &Call) -> Result<Plan, NoPlan> {
+        match call.kind() {
+            CallKind::Run => self.plan(&call.tool_id, &call.args, call.caller.clone()),
+            CallKind::Install => self.plan_installation(call),
+        }
     }
 
     /// Plans an installation with today's facts. There are few of them.

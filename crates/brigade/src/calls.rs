@@ -137,7 +137,16 @@ impl Calls {
         }
         let (plan, now) = (planned.as_ref().map(|(_, planned)| &planned.plan), room.now());
         let moved = call.moved_program(plan, now).as_ref().map(BlockerDetail::from);
-        let mut blocker_details = plan.map(Plan::reason_details).unwrap_or_default();
+        let waits = matches!(call.status, CallStatus::Pending | CallStatus::Held);
+        let mut blocker_details = match plan {
+            // What an approval would say.
+            Some(plan) if waits => match plan.approvable(&call) {
+                Ok(_) => plan.reason_details(),
+                Err(blockers) => blockers.iter().map(BlockerDetail::from).collect(),
+            },
+            Some(plan) => plan.reason_details(),
+            None => Vec::new(),
+        };
         blocker_details.retain(|detail| moved.as_ref().is_none_or(|moved| moved.code != detail.code));
         blocker_details.extend(moved);
         Ok(CallReport {

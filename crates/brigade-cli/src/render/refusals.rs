@@ -12,7 +12,7 @@ use self::forms::*;
 use super::next::Words;
 use super::page::Page;
 use super::text::{Text, Tone};
-use super::views::{logs_command, numbers, show_call, skipped};
+use super::views::{logs_command, numbers, show_call, show_stored_blockers, skipped};
 use super::{View as _, blockers};
 
 /// Returns the document of an error that is a refusal.
@@ -344,6 +344,7 @@ pub(crate) fn show_behind(error: &Error, refusal: &Refusal, page: &mut Page) {
         Refusal::Call { call: Some(call) } => {
             page.trouble.gap();
             show_call(call, page.now, &mut page.trouble);
+            show_stored_blockers(call, &mut page.trouble);
         }
         Refusal::Pin(Some(report)) => report.show(page),
         Refusal::RuntimeStart { runtime_id, runtime, stdout, stderr, survivors } => {

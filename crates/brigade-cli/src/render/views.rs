@@ -21,6 +21,6 @@ mod setup;
 mod state;
 mod work;
 
-pub(super) use calls::{show_call, skipped};
+pub(super) use calls::{show_call, show_stored_blockers, skipped};
 pub(crate) use kitchen::{Escalations, show_status};
 pub(super) use runtimes::{logs_command, numbers};

@@ -1,14 +1,17 @@
 //! What behaves differently in a workspace that v0.30 was used in.
 
-use brigade_call::{ADOPTED_STATUS, Call, CallStatus, Rendered, Template, unset_for_mcp};
+use brigade_call::{ADOPTED_STATUS, CallStatus, Template, unset_for_mcp};
 use brigade_catalog::{Family, Runtimes, Tool};
 use brigade_core::text::escape_terminal;
-use brigade_core::{Json, Object, Place};
+use brigade_core::{Json, Place};
 use brigade_policy::DEFAULT_TIMEOUT_SECONDS;
-use brigade_redact::{MARK, is_secret_name, secret_fields};
+use brigade_redact::is_secret_name;
 use brigade_schema::{JsonType, TypeSet};
 
-use crate::{ConfigFile, Issue, IssueType, Snapshot, ToolFiles};
+use crate::{CallState, ConfigFile, Issue, IssueType, Snapshot, ToolFiles};
+
+/// The most calls that an issue names.
+const SHOWN_CALLS: usize = 5;
 
 /// Lists what behaves differently. `arguments` are the differences that [`arguments`] found.
 pub(super) fn switching(
@@ -17,7 +20,7 @@ pub(super) fn switching(
     arguments: Vec<Issue>,
     found: &mut Vec<Issue>,
 ) {
-    approvals(snapshot, tools, found);
+    approvals(snapshot, found);
     if !snapshot.is_of_v030 {
         return;
     }
@@ -76,43 +79,39 @@ pub(super) fn switching(
     }
 }
 
-/// Counts the calls that v0.30 approved. Those that cannot be approved any more are counted apart.
-fn approvals(snapshot: &Snapshot<'_>, tools: &[&Tool], found: &mut Vec<Issue>) {
+/// Lists the calls that v0.30 approved, and those of its pending calls that cannot be approved any more.
+fn approvals(snapshot: &Snapshot<'_>, found: &mut Vec<Issue>) {
     let was_approved = Json::from(CallStatus::Approved.as_str());
-    let calls = snapshot.calls.iter().map(|state| state.call).filter(|call| {
-        call.status == CallStatus::Pending && call.extra.get(ADOPTED_STATUS) == Some(&was_approved)
-    });
-    let (lost, again): (Vec<&Call>, Vec<&Call>) = calls.partition(|call| {
-        let tool = tools.iter().find(|tool| tool.id.as_str() == call.tool_id);
-        cannot_be_approved(call, tool.copied())
-    });
-    let calls = |count: usize| if count == 1 { "1 call".to_owned() } else { format!("{count} calls") };
+    let pending = snapshot
+        .calls
+        .iter()
+        .filter(|state| state.call.status == CallStatus::Pending && state.call.planned_binding.is_none());
+    let (lost, open): (Vec<&CallState<'_>>, Vec<_>) = pending.partition(|state| !state.changes.is_empty());
+    let ids = |calls: &[&CallState<'_>]| {
+        let mut ids: Vec<String> =
+            calls.iter().take(SHOWN_CALLS).map(|state| state.call.id.to_string()).collect();
+        if SHOWN_CALLS < calls.len() {
+            ids.push(format!("{} more", calls.len() - SHOWN_CALLS));
+        }
+        ids.join(", ")
+    };
+    let counted = |count: usize| if count == 1 { "1 call".to_owned() } else { format!("{count} calls") };
+    let again: Vec<&CallState<'_>> = open
+        .into_iter()
+        .filter(|state| state.call.extra.get(ADOPTED_STATUS) == Some(&was_approved))
+        .collect();
     if !again.is_empty() {
-        let detail = format!("{} must be approved again", calls(again.len()));
+        let detail = format!("{} must be approved again: {}", counted(again.len()), ids(&again));
         found.push(Issue::new(IssueType::SwitchApprovals, detail));
     }
     if !lost.is_empty() {
         let detail = format!(
-            "{} cannot be approved as v0.30 wrote the arguments: queue them again",
-            calls(lost.len())
+            "{} of v0.30 cannot be approved, so queue them again: {}",
+            counted(lost.len()),
+            ids(&lost)
         );
         found.push(Issue::new(IssueType::SwitchApprovals, detail).subject("arguments"));
     }
-}
-
-/// Tells whether the arguments of a call are written as no plan writes them, lack a value that was taken out, or hold
-/// a secret.
-fn cannot_be_approved(call: &Call, tool: Option<&Tool>) -> bool {
-    let empty = Object::new();
-    let args = call.args.as_object().unwrap_or(&empty);
-    let differs =
-        |(name, template): (&String, &String)| match Template::parse(template).render(args, |_| true) {
-            Rendered::Word(word) => call.arguments.get(name) != Some(&word),
-            Rendered::LeftOut | Rendered::Missing(_) => false,
-        };
-    call.args.to_compact().contains(MARK)
-        || !secret_fields(&call.args).is_empty()
-        || tool.is_some_and(|tool| tool.argument_template.iter().any(differs))
 }
 
 /// Lists the fields that v0.30 does not ask of an MCP tool, with values to begin from.

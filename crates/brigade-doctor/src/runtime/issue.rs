@@ -3,7 +3,7 @@
 use brigade_catalog::Runtime;
 use brigade_core::{Hint, Place, Severity};
 
-use crate::IssueType;
+use crate::{Health, IssueType};
 
 /// A problem of a runtime. Never quotes a value of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +59,12 @@ impl RuntimeIssue {
             field: None,
             fix: issue_type.step_for(runtime.id.as_str()).map(Hint::from),
         }
+    }
+
+    /// Creates the issue of a health check that failed.
+    pub fn of_health(runtime: &Runtime, health: &Health) -> RuntimeIssue {
+        let kind = IssueType::RuntimeHealthFailed;
+        RuntimeIssue::of_runtime(runtime, kind, Severity::Warning, health.detail.as_str())
     }
 
     /// Replaces what to do about it.

@@ -181,11 +181,12 @@ fn what_is_slow_to_get_ready_goes_on() {
         let workspace = Workspace::one("sleep 300", &entry);
         let options = StartOptions { wait: Some(Duration::from_millis(300)), ..options() };
         let outcome = workspace.supervisor().start(&workspace.runtimes[0], &options, &mut |_| ()).unwrap();
-        let StartOutcome::Starting { process, waited, detail } = outcome else { panic!("{outcome:?}") };
-        assert!(
-            detail.starts_with("the health command ") || detail.starts_with("nothing listens"),
-            "{detail}"
-        );
+        let StartOutcome::Starting { process, waited, health } = outcome else { panic!("{outcome:?}") };
+        let detail = &health.detail;
+        let is_told = detail.starts_with("the health command ") || detail.starts_with("nothing listens");
+        assert!(!health.ok && is_told, "{health:?}");
+        let unchecked = workspace.facts(Checks::Skip).status(&brigade_core::NeutralWords);
+        assert_eq!((unchecked.health_ok, unchecked.health_detail.as_ref()), (Some(false), Some(detail)));
         assert!(process.is_alive() && waited == Duration::from_millis(300));
         let facts = workspace.facts(Checks::Run);
         assert_eq!(

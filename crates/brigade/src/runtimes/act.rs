@@ -133,9 +133,16 @@ fn start_report(
     (wait, outcome): (Option<Duration>, StartOutcome),
 ) -> Result<RuntimeStartReport, Error> {
     let mut facts = supervisor.facts_of_one(runtime, Checks::Skip, None);
-    if let StartOutcome::Started { health, .. } = &outcome {
+    match &outcome {
         // The start just checked it.
-        facts.health = Some(health.clone());
+        StartOutcome::Started { health, .. } => facts.health = Some(health.clone()),
+        StartOutcome::Starting { health, .. } => facts.fails(runtime, health.clone()),
+        StartOutcome::AlreadyRunning { .. } => {
+            if let Some(health) = facts.last_health.clone().filter(|health| !health.ok) {
+                facts.fails(runtime, health);
+            }
+        }
+        StartOutcome::Refused { .. } | StartOutcome::Failed { .. } => {}
     }
     let report = RuntimeStartReport {
         schema: RuntimeStartReport::SCHEMA,
@@ -168,12 +175,12 @@ fn start_report(
             ready_after_seconds: Some(ready_after.as_secs_f64()),
             ..report
         },
-        StartOutcome::Starting { process, waited, detail } => RuntimeStartReport {
+        StartOutcome::Starting { process, waited, health } => RuntimeStartReport {
             started: 1,
             pid: Some(process.pid()),
             pid_path: Some(room.absolute(&facts.pid_path)),
             metadata_path: Some(room.absolute(&facts.metadata_path)),
-            ..starting(room, report, format!("not ready after {} s: {detail}", waited.as_secs_f64()))
+            ..starting(room, report, format!("not ready after {} s: {}", waited.as_secs_f64(), health.detail))
         },
         StartOutcome::AlreadyRunning { process, awaited: Some(Awaited::NotReady { detail }) } => {
             RuntimeStartReport { skipped: 1, pid: Some(process.pid()), ..starting(room, report, detail) }

@@ -283,7 +283,10 @@ fn show_code(code: &BoundCode, sheet: &mut Sheet) {
 impl View for CallReport {
     fn show(&self, page: &mut Page) {
         show_call(&self.call, page.now, &mut page.data);
-        if !self.blocker_details.is_empty() {
+        // What stands in the way now takes the place of what stood in it when the call was queued.
+        if self.blocker_details.is_empty() {
+            show_stored_blockers(&self.call, &mut page.data);
+        } else {
             page.data.gap();
             show_blockers(&self.blocker_details, &mut page.data);
         }
@@ -336,6 +339,10 @@ pub(crate) fn show_call(call: &Call, now: Timestamp, sheet: &mut Sheet) {
     let checkpoint = call.checkpoint_ids.first().filter(|_| waits);
     sheet.field_if("waits on", checkpoint.map(|id| id.as_str()));
     show_arguments(&call.args, sheet);
+}
+
+/// Shows what stood in the way of a call when it was queued.
+pub(crate) fn show_stored_blockers(call: &Call, sheet: &mut Sheet) {
     let details: Vec<BlockerDetail> = call.blockers.iter().map(BlockerDetail::from).collect();
     show_blockers(&details, sheet);
 }

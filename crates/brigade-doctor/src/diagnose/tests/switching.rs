@@ -38,36 +38,30 @@ fn an_argument_with_the_name_of_a_secret_is_named() {
 
 #[test]
 fn calls_that_cannot_be_approved_are_counted_apart() {
-    let catalog = parse(&format!("{GREET}argument_template = {{ all = \"{{all}}\" }}\n"));
-    let adopted = |args: &str, all: &str| {
-        let mut call = call("a", CallStatus::Pending);
-        call.args = Json::parse(args).unwrap();
-        call.arguments.insert("all".to_owned(), all.to_owned());
-        call.extra.insert(ADOPTED_STATUS.to_owned(), Json::from("approved"));
+    let catalog = parse(GREET);
+    let adopted = |id: &str, was_approved: bool| {
+        let mut call = call(id, CallStatus::Pending);
+        if was_approved {
+            call.extra.insert(ADOPTED_STATUS.to_owned(), Json::from("approved"));
+        }
         call
     };
-    let calls = [
-        adopted(r#"{"all":true}"#, "true"),
-        adopted(r#"{"all":true}"#, "True"),
-        adopted(r#"{"all":"[redacted]"}"#, "[redacted]"),
-        adopted(r#"{"all":"x","password":"hunter2"}"#, "x"),
-    ];
-    let state =
-        |call| CallState { call, changes: Vec::new(), is_only_moved: false, runner: RunnerState::NotChecked };
-    let calls = calls.iter().map(state).collect();
-    let found = switches(Snapshot { calls, ..of_catalog(&catalog) });
+    let calls = [adopted("a", true), adopted("b", true), adopted("c", false), adopted("d", false)];
+    let changes = [vec![], vec!["the program is gone".to_owned()], vec!["`all`".to_owned()], vec![]];
+    let runner = RunnerState::NotChecked;
+    let state = |(call, changes)| CallState { call, changes, is_only_moved: false, runner };
+    let found =
+        switches(Snapshot { calls: calls.iter().zip(changes).map(state).collect(), ..of_catalog(&catalog) });
     let details: Vec<&str> = found
         .iter()
         .filter(|(kind, _)| *kind == "switch_approvals")
         .map(|(_, detail)| detail.as_str())
         .collect();
-    assert_eq!(
-        details,
-        [
-            "1 call must be approved again",
-            "3 calls cannot be approved as v0.30 wrote the arguments: queue them again"
-        ]
-    );
+    let [again, lost] = &details[..] else { panic!("{details:?}") };
+    let id = |index: usize| calls[index].id.to_string();
+    assert_eq!(*again, format!("1 call must be approved again: {}", id(0)));
+    let expected = format!("2 calls of v0.30 cannot be approved, so queue them again: {}, {}", id(1), id(2));
+    assert_eq!(*lost, expected);
 }
 
 #[test]
