@@ -2,7 +2,7 @@
 
 use brigade_core::{ErrorKind, Hint, NextStep, Report, SchemaId, Spell, codes};
 use brigade_facts::read_policy;
-use brigade_fs::{FileKind, FsError};
+use brigade_fs::{FileKind, FsError, FsErrorKind};
 use brigade_kitchen::PrdName;
 use brigade_kitchen::life::{Answer, AnsweredBy, Decided, DecisionId, DecisionKind, Record};
 use brigade_kitchen::show::{DecisionRow, decision_row};
@@ -10,7 +10,7 @@ use brigade_policy::Failure;
 use brigade_redact::Redactor;
 use serde::{Deserialize, Serialize};
 
-use crate::gather::PrdSearch;
+use crate::gather::{KITCHEN_TOML, PrdSearch, SHELL_CONFIGS};
 use crate::journal::PrdJournal;
 use crate::kitchen::{Kitchen, rel};
 use crate::paths::{KITCHEN, PrdFiles};
@@ -224,6 +224,23 @@ impl Kitchen<'_> {
             return Err(failure.hint(NextStep::ListDecisions));
         }
         Ok(answered)
+    }
+
+    /// Returns whether the workspace has a kitchen: its configuration, or its state.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn is_there(&self) -> Result<bool, Failure> {
+        for path in SHELL_CONFIGS.into_iter().chain([KITCHEN_TOML, KITCHEN]) {
+            match self.fs.exists(&rel(path)) {
+                Ok(true) => return Ok(true),
+                Ok(false) => {}
+                // `brigade` may be a file.
+                Err(error) if error.kind == FsErrorKind::NotADirectory => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(false)
     }
 
     /// Lists the PRDs that have a journal, by name.

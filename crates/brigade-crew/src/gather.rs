@@ -15,6 +15,7 @@ pub use find::{PrdFile, PrdSearch};
 pub use standing::Standing;
 
 use crate::kitchen::{Kitchen, rel};
+use crate::projections::outside;
 
 /// The configuration in TOML.
 pub const KITCHEN_TOML: &str = ".brigade/kitchen.toml";
@@ -73,6 +74,12 @@ impl Kitchen<'_> {
             }
         }
         config.issues.splice(0..0, unreadable);
+        for (key, message) in outside(&*self.fs, &config.settings) {
+            let place = config.places.get(key).cloned().unwrap_or_else(|| Place::file(KITCHEN_TOML));
+            let message = message.to_owned();
+            let (field, severity) = (Some(key.to_owned()), Severity::Warning);
+            config.issues.push(ConfigIssue { severity, place, entry: None, field, message, hint: None });
+        }
         Ok(Configuration { config, policy: read_policy(&*self.fs), role_texts })
     }
 

@@ -51,5 +51,7 @@ pub use receipts::{
 };
 pub use run::{Host, NotStarted, Watch};
 pub use run_log::LogRow;
-pub use service::{Follower, OpenPlace, PlaceOrder, RunningRow, ServeError, ServiceOptions, Unfollowed};
+pub use service::{
+    BacklogSink, Follower, OpenPlace, PlaceOrder, RunningRow, ServeError, ServiceOptions, Unfollowed,
+};
 pub use validate::FailOn;

@@ -54,6 +54,23 @@ pub(crate) fn configured(fs: &dyn Fs, path: &str, prefix: Option<&PrdName>) -> O
     }
 }
 
+/// Lists the configured files that are off because they lie outside of the workspace: the key, and what is wrong.
+pub(crate) fn outside(
+    fs: &dyn Fs,
+    settings: &brigade_kitchen::config::Settings,
+) -> Vec<(&'static str, &'static str)> {
+    let paths = [
+        ("supervisor_status_file", &settings.supervisor_status_file),
+        ("supervisor_events_file", &settings.supervisor_events_file),
+        ("supervisor_cmd_file", &settings.supervisor_cmd_file),
+        ("activity_log", &settings.activity_log),
+        ("worker_log_dir", &settings.worker_log_dir),
+    ];
+    let is_off = |path: &str| !path.is_empty() && configured(fs, path, None).is_none();
+    let off = paths.into_iter().filter(|(_, path)| is_off(path));
+    off.map(|(key, _)| (key, "the path leads out of the workspace, so this is off")).collect()
+}
+
 impl Targets {
     pub(crate) fn of(
         fs: &dyn Fs,

@@ -54,6 +54,18 @@ pub struct ServiceOptions {
     pub cancel: Option<CancelToken>,
     /// The difference between local time and UTC, for logs.
     pub local_offset_minutes: i32,
+    /// Takes what workers found beyond their tasks, besides the file beside the PRD.
+    pub backlog: Option<BacklogSink>,
+}
+
+/// Takes what workers found beyond their tasks, masked: how the task is shown, and the texts.
+#[derive(Clone)]
+pub struct BacklogSink(pub Arc<dyn Fn(&str, &[String]) + Send + Sync>);
+
+impl std::fmt::Debug for BacklogSink {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("BacklogSink")
+    }
 }
 
 /// A running attempt, for a face that shows it.

@@ -1,6 +1,6 @@
 //! Converts issues to tasks of the work inbox, without duplicates.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use brigade_core::{
     Extra, Fingerprint, Json, NextStep, Object, Place, Spell, StoredFingerprint, Timestamp, record,
@@ -148,6 +148,48 @@ impl InboxRow {
             fingerprint: metadata.and_then(|metadata| metadata.source_fingerprint.clone()),
         })
     }
+}
+
+/// The `source` of rows that workers of the kitchen found beyond their tasks.
+pub const BACKLOG_SOURCE: &str = "kitchen-backlog";
+
+/// Decides which findings of a worker become new rows, given all existing rows: those that no row of the kitchen has.
+///
+/// `task` is how the task is shown, such as `add-auth/US-003`.
+pub fn backlog<'r>(
+    task: &str,
+    found: &[String],
+    rows: impl Iterator<Item = &'r InboxItem>,
+    now: Timestamp,
+) -> Vec<InboxItem> {
+    let of_kitchen = rows.filter(|row| row.source.as_deref() == Some(BACKLOG_SOURCE));
+    let mut known: HashSet<String> = of_kitchen.filter_map(|row| row.text.as_deref().map(normal)).collect();
+    let at = now.to_string();
+    let mut created = Vec::new();
+    for text in found.iter().map(|text| text.trim()).filter(|text| !text.is_empty()) {
+        if !known.insert(normal(text)) {
+            continue;
+        }
+        let key = format!("{BACKLOG_SOURCE}:{task}");
+        let metadata = InboxMetadata { source_item_key: Some(key.clone()), ..InboxMetadata::default() };
+        created.push(InboxItem {
+            id: Some(row_id(text, &key, BACKLOG_SOURCE, now)),
+            kind: Some(KIND.to_owned()),
+            source: Some(BACKLOG_SOURCE.to_owned()),
+            text: Some(text.to_owned()),
+            status: Some("pending".to_owned()),
+            review_reason: None,
+            created_at: Some(at.clone()),
+            updated_at: Some(at.clone()),
+            r#type: Some("workflow".to_owned()),
+            priority: Some("normal".to_owned()),
+            template: None,
+            acceptance: Vec::new(),
+            metadata: Some(metadata),
+            extra: Extra::default(),
+        });
+    }
+    created
 }
 
 /// The result of an import.

@@ -41,7 +41,8 @@ mod waiting;
 
 pub use diagnose::{diagnose, diagnose_tool, shell_words};
 pub use inbox::{
-    INBOX_SOURCE, Import, InboxItem, InboxMetadata, InboxRow, RowStatus, import, source_item_key,
+    BACKLOG_SOURCE, INBOX_SOURCE, Import, InboxItem, InboxMetadata, InboxRow, RowStatus, backlog, import,
+    source_item_key,
 };
 pub use issue::{Issue, ProjectionMark, top_issue};
 pub use issue_type::{Area, IssueType, Remedy};

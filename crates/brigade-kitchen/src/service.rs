@@ -107,6 +107,9 @@ pub struct ServiceReport {
     pub cost_usd: f64,
     /// How many workers were started.
     pub attempts: u64,
+    /// What is wrong besides, such as a file that could not be written.
+    #[serde(default)]
+    pub issues: Vec<String>,
     /// What to do next.
     pub next: Vec<String>,
     /// Without running anything: the ids of the tasks that would run, each wave behind those that it depends on.
@@ -171,6 +174,7 @@ impl ServiceReport {
             duration_seconds: 0.0,
             cost_usd: 0.0,
             attempts: 0,
+            issues: Vec::new(),
             next: Vec::new(),
             waves: None,
             tasks: None,

@@ -4,7 +4,8 @@ use std::ops::ControlFlow;
 
 use brigade_call::{Call, CallStatus, CheckpointStatus};
 use brigade_core::{NextStep, Report as _};
-use brigade_doctor::{Area, Waiting};
+use brigade_doctor::{Area, Issue, Waiting};
+use brigade_facts::CATALOG;
 use brigade_kitchen::show::DecisionRow;
 use brigade_policy::{Failure, Standing};
 use brigade_queue::Calls;
@@ -17,14 +18,20 @@ use crate::seams::Seams;
 use crate::shown::top_issue_of;
 use crate::survey::{Parts, Survey};
 use crate::work::inbox_counts;
-use crate::{gather, load};
+use crate::{gather, load, rel};
 
 /// Summarizes pending decisions, with those of the kitchen that wait, the oldest first. Changes and starts nothing, and
 /// runs no health command.
 ///
+/// A workspace that has a kitchen needs no catalog.
+///
 /// # Errors
 /// Returns file errors.
-pub fn brief(seams: &Seams, kitchen_decisions: Vec<DecisionRow>) -> Result<BriefReport, Failure> {
+pub fn brief(
+    seams: &Seams,
+    kitchen_decisions: Vec<DecisionRow>,
+    has_kitchen: bool,
+) -> Result<BriefReport, Failure> {
     let config = gather::config(seams)?;
     let site = seams.site(&config);
     let mut survey = Survey::read(&site, &Parts { health: Checks::Skip, ..Parts::all() })?;
@@ -47,16 +54,25 @@ pub fn brief(seams: &Seams, kitchen_decisions: Vec<DecisionRow>) -> Result<Brief
     let top =
         |areas: &[Area]| top_issue_of(seams, issues.iter().filter(|issue| areas.contains(&issue.area())));
     let pending_rows = inbox.rows().filter(|row| row.status.as_deref() == Some("pending")).count();
+    let has_no_catalog = has_kitchen && !seams.fs.exists(&rel(CATALOG))?;
+    // What is wrong with tools is no reason where there are none.
+    let pressing: Vec<Issue> = match has_no_catalog {
+        true => issues.iter().filter(|issue| issue.area() != Area::Catalog).cloned().collect(),
+        false => issues.clone(),
+    };
     let waiting = Waiting {
-        is_valid: config.catalog.is_valid(),
+        is_valid: has_no_catalog || config.catalog.is_valid(),
         is_policy_valid: config.policy.standing() != Standing::Invalid,
         oldest: oldest.as_ref(),
         checkpoint: answerable.next().map(|found| &found.stored.checkpoint.id),
         runnable: count("approved").saturating_sub(stale),
         pending_rows,
-        issues: &issues,
+        issues: &pressing,
     };
     let (mut next, mut next_reason) = waiting.next();
+    if has_no_catalog && next == NextStep::ListTools {
+        next = NextStep::ListDecisions;
+    }
     if let Some(oldest) = kitchen_decisions.first().filter(|_| waiting.is_valid) {
         next = NextStep::AnswerDecision(oldest.id.to_string());
         next_reason = "the kitchen waits for a decision".to_owned();

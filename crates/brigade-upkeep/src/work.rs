@@ -94,6 +94,20 @@ pub fn import(seams: &Seams) -> Result<ImportReport, Failure> {
     })
 }
 
+/// Adds a row for what a worker of the kitchen found beyond its task, unless a row has it. Returns how many were added.
+///
+/// # Errors
+/// Returns file errors.
+pub fn add_backlog(seams: &Seams, task: &str, found: &[String]) -> Result<usize, Failure> {
+    let now = seams.clock.now();
+    let add = |inbox: &mut InboxFile| {
+        let created = brigade_doctor::backlog(task, found, inbox.rows(), now);
+        created.iter().for_each(|row| inbox.append(row));
+        created.len()
+    };
+    Ok(seams.inbox().change(add)?.0)
+}
+
 /// Lists inbox rows.
 ///
 /// # Errors

@@ -15,6 +15,7 @@ impl Doctor {
     pub fn brief(&self) -> Result<BriefReport, Error> {
         let kitchen = Workspace { room: self.room.clone() }.kitchen();
         let decisions = kitchen.decisions(None, WhichDecisions::Waiting)?.decisions;
-        Ok(brigade_upkeep::brief(&self.room, decisions)?)
+        let is_there = kitchen.is_there()?;
+        Ok(brigade_upkeep::brief(&self.room, decisions, is_there)?)
     }
 }

@@ -4,9 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use brigade_crew::{
-    AnswerReport, AnswerRequest, ApproveStep, ApproveWhat, DecisionsReport, FailOn, FailureChoice, Follower,
-    InitRequest, KitchenCleanReport, KitchenInitReport, KitchenLogReport, KitchenReceiptsReport,
-    KitchenVerifyReport, LogEnd, LogRequest, LogSink, PrdSearch, ServiceOptions, WhichDecisions,
+    AnswerReport, AnswerRequest, ApproveStep, ApproveWhat, BacklogSink, DecisionsReport, FailOn,
+    FailureChoice, Follower, InitRequest, KitchenCleanReport, KitchenInitReport, KitchenLogReport,
+    KitchenReceiptsReport, KitchenVerifyReport, LogEnd, LogRequest, LogSink, PrdSearch, ServiceOptions,
+    WhichDecisions,
 };
 use brigade_fs::RelPath;
 use brigade_kitchen::approval::{ApprovalReport, ValidationReport, WorkersReport};
@@ -121,6 +122,14 @@ impl Kitchen {
         show: &mut dyn FnMut(StatusReport) -> std::ops::ControlFlow<()>,
     ) -> Result<(), Error> {
         Ok(self.hands().watch(&self.search(prd)?, self.room.env.cancel.as_ref(), show)?)
+    }
+
+    /// Returns whether the workspace has a kitchen.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn is_there(&self) -> Result<bool, Error> {
+        Ok(self.hands().is_there()?)
     }
 
     /// Lists the decisions of a PRD, or of all.
@@ -261,8 +270,7 @@ impl Kitchen {
         follower: &dyn Follower,
     ) -> Result<ServiceReport, Error> {
         self.room.decides()?;
-        let mut options = options.clone();
-        options.cancel = options.cancel.or_else(|| self.room.env.cancel.clone());
+        let options = self.options(options);
         Ok(self.hands().serve_all(&self.searches(prds)?, &options, follower)?)
     }
 
@@ -279,8 +287,7 @@ impl Kitchen {
         follower: &dyn Follower,
     ) -> Result<ServiceReport, Error> {
         self.room.decides()?;
-        let mut options = options.clone();
-        options.cancel = options.cancel.or_else(|| self.room.env.cancel.clone());
+        let options = self.options(options);
         Ok(self.hands().ticket(&self.search(Some(prd))?, task, &options, follower)?)
     }
 
@@ -295,6 +302,21 @@ impl Kitchen {
         options: &ServiceOptions,
     ) -> Result<ServiceReport, Error> {
         Ok(self.hands().rehearse_ticket(&self.search(Some(prd))?, task, options)?)
+    }
+
+    /// Adds what the environment of the workspace has: who cancels, and the work inbox.
+    fn options(&self, options: &ServiceOptions) -> ServiceOptions {
+        let mut options = options.clone();
+        options.cancel = options.cancel.or_else(|| self.room.env.cancel.clone());
+        let room = self.room.clone();
+        options.backlog.get_or_insert_with(|| {
+            BacklogSink(Arc::new(move |task, found| {
+                if let Err(error) = brigade_upkeep::work::add_backlog(&room, task, found) {
+                    tracing::warn!(%error, "what a worker found is in its backlog file, but not in the inbox");
+                }
+            }))
+        });
+        options
     }
 
     fn searches(&self, prds: &[&Path]) -> Result<Vec<PrdSearch>, Error> {

@@ -31,6 +31,7 @@ mod hostile_paths;
 mod install;
 mod kill_anywhere;
 mod kitchen_common;
+mod kitchen_faults;
 mod kitchen_records;
 mod kitchen_standing;
 mod kitchen_ticket;

@@ -277,6 +277,7 @@ impl<'e> Floor<'e> {
             self.projections.archive_learnings();
         }
         let mut report = self.report(&progress, outcome, reason);
+        report.issues = self.issues();
         self.deliver(&mut report);
         for notification in self.notifications.drain(..) {
             // Each ends at its own time limit.

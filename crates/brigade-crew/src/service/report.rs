@@ -2,12 +2,49 @@
 
 use brigade_kitchen::TaskId;
 use brigade_kitchen::life::{Progress, TaskOutcome};
+use brigade_kitchen::prd::Lints;
 use brigade_kitchen::service::{Outcome, ServiceReport};
 use brigade_kitchen::show::decision_row;
 
 use super::floor::Floor;
+use crate::gather::PrdSearch;
 
 impl Floor<'_> {
+    /// Lists what is wrong besides the tasks themselves.
+    pub(super) fn issues(&self) -> Vec<String> {
+        let settings = &self.settings;
+        let outside = crate::projections::outside(&*self.host.fs, settings).into_iter();
+        let mut found: Vec<String> = outside.map(|(key, problem)| format!("`{key}`: {problem}")).collect();
+        found.extend(self.without_passes());
+        found
+    }
+
+    /// Says which tasks are done here, and not in the file.
+    fn without_passes(&self) -> Option<String> {
+        let life = self.journal.life();
+        let done: Vec<&TaskId> =
+            self.menu.prd.tasks.iter().map(|task| &task.id).filter(|id| life.is_done(id)).collect();
+        if done.is_empty() {
+            return None;
+        }
+        let why = match self.kitchen.prd(&PrdSearch::At(self.menu.path.clone()), Lints::ALL) {
+            Err(failure) => failure.to_string(),
+            Ok(found) => {
+                let has =
+                    |id: &&TaskId| found.reading.prd.tasks.iter().any(|task| task.id == **id && task.passes);
+                if done.iter().all(has) {
+                    return None;
+                }
+                match found.reading.errors.len() {
+                    0 => "the file was changed meanwhile".to_owned(),
+                    count => format!("the file has {count} errors now"),
+                }
+            }
+        };
+        let path = &self.menu.path;
+        Some(format!("`passes` of tasks that are done is not set in `{path}`: {why}; the journal has them"))
+    }
+
     /// Makes the report of what was done.
     pub(super) fn report(
         &self,

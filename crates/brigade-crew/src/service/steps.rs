@@ -273,6 +273,12 @@ impl<'e> Floor<'e> {
         }
         self.record(records)?;
         self.projections.keep(&said.learnings, &said.backlog);
+        if let Some(sink) = self.options.backlog.as_ref().filter(|_| !said.backlog.is_empty()) {
+            let redactor = self.host.redactor();
+            let found: Vec<String> =
+                said.backlog.iter().map(|text| redactor.redact_str(text.trim())).collect();
+            (sink.0)(&self.menu.name.shown(&task.id), &found);
+        }
         Ok(())
     }
 

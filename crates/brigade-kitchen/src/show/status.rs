@@ -647,6 +647,14 @@ fn issues(view: &View<'_>) -> Vec<String> {
             ));
         }
     }
+    if view.life.approval.is_some() && !view.running {
+        for task in view.prd.tasks.iter().filter(|task| !task.passes && view.life.is_done(&task.id)) {
+            found.push(format!(
+                "{}: done, but `passes` is not set in the file; the next service sets it",
+                view.name.shown(&task.id)
+            ));
+        }
+    }
     if 0 < view.life.newer {
         found.push(format!("{} records are of a newer version of Brigade", view.life.newer));
     }

@@ -351,6 +351,9 @@ fn served(report: &ServiceReport, page: &mut Page) {
         Some(reason) => page.note(reason),
         None => {}
     }
+    for issue in &report.issues {
+        page.note(issue);
+    }
     if let Some(row) = report.decisions.first() {
         page.next_step(&NextStep::AnswerDecision(row.id.to_string()));
     }

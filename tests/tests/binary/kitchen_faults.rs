@@ -1,0 +1,94 @@
+//! What goes wrong around a kitchen, and how it is said.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use serde_json::json;
+
+use crate::kitchen_common::{Crew, PRD, done, task};
+
+#[test]
+fn a_prd_that_is_broken_meanwhile_is_said_and_set_later() {
+    let steps = json!([{"write": "{workspace}/brigade/tasks/prd-crew.json", "text": "{"},
+        {"write": "a.txt", "text": "x"}, {"tag": "COMPLETE"}]);
+    let crew = Crew::new(&[task("a", &[])], "", steps);
+    let before = crew.site.workspace.read(PRD);
+    let report = crew.serve(0);
+    assert_eq!(report["outcome"], "complete");
+    let issue = report["issues"][0].as_str().unwrap_or_else(|| panic!("{report:#}"));
+    assert!(issue.contains("`passes`") && issue.contains("has 1 errors"), "{issue}");
+    // The journal knows, and says so when the file is back.
+    crew.site.workspace.write(PRD, before);
+    let status = crew.status();
+    assert_eq!(status["completed_tasks"], 1);
+    assert!(status["issues"].to_string().contains("crew/a: done, but `passes` is not set"), "{status:#}");
+    let again = crew.site.document(["service", PRD]).expect(0);
+    assert_eq!((&again["issues"], &again["attempts"]), (&json!([]), &json!(0)));
+    assert!(crew.site.workspace.read_text(PRD).contains("\"passes\": true"));
+    assert_eq!(crew.status()["issues"], json!([]));
+}
+
+#[test]
+fn files_outside_of_the_workspace_are_off_and_said() {
+    let config = "activity_log = \"/nowhere/x.log\"\nsupervisor_events_file = \"../events.jsonl\"\n";
+    let crew = Crew::new(&[task("a", &[])], config, done());
+    let validation = crew.site.document(["validate", PRD]).expect(0);
+    let text = validation["config_issues"].to_string();
+    assert!(text.contains("activity_log") && text.contains("supervisor_events_file"), "{validation:#}");
+    assert!(text.contains("kitchen.toml"), "{text}");
+    let report = crew.serve(0);
+    assert_eq!(report["issues"].as_array().unwrap().len(), 2, "{report:#}");
+    assert!(!crew.beside("events.jsonl").exists());
+}
+
+#[test]
+fn a_workspace_with_a_kitchen_alone_needs_no_catalog() {
+    let crew = Crew::new(&[task("a", &[])], "max_iterations = 1", json!([{"print": "nothing"}]));
+    let brief = crew.site.document(["work", "brief"]).expect(0);
+    assert_eq!(brief["next_command"], "brigade kitchen decisions", "{brief:#}");
+    crew.serve(30);
+    let brief = crew.site.document(["work", "brief"]).expect(0);
+    let id = brief["kitchen_decisions"][0]["id"].as_str().unwrap();
+    assert_eq!(brief["next_command"], format!("brigade kitchen answer {id} CHOICE"));
+}
+
+#[test]
+fn what_workers_find_beyond_their_tasks_reaches_the_inbox_once() {
+    let secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+    let steps = json!([{"backlog": "the login page\nhas no test"}, {"backlog": format!("rotate {secret}")},
+        {"write": "{task}.txt", "text": "x"}, {"tag": "COMPLETE"}]);
+    let crew = Crew::new(&[task("a", &[]), task("b", &["a"])], "", steps);
+    crew.serve(0);
+    let inbox = crew.site.document(["work", "inbox", "list"]).expect(0);
+    let rows = inbox["items"].as_array().unwrap_or_else(|| panic!("{inbox:#}"));
+    let texts: Vec<&str> = rows.iter().map(|row| row["text"].as_str().unwrap()).collect();
+    assert_eq!(rows.len(), 2, "{inbox:#}");
+    assert_eq!(texts[0], "the login page\nhas no test");
+    assert!(rows.iter().all(|row| row["source"] == "kitchen-backlog" && row["status"] == "pending"));
+    crew.site.assert_nowhere(secret.as_bytes(), &[]);
+}
+
+#[test]
+fn what_is_done_is_shown_without_an_argument() {
+    let crew = Crew::new(&[task("a", &[])], "", done());
+    crew.serve(0);
+    for verb in ["status", "summary"] {
+        let report = crew.site.document([verb]).expect(0);
+        assert_eq!((&report["prd_path"], &report["taken"]), (&json!(PRD), &json!("done")), "{report:#}");
+    }
+    assert_eq!(crew.site.document(["kitchen", "cost"]).expect(0)["taken"], "done");
+    let text = crew.site.brigade.run(["status"]);
+    assert!(text.stderr_text().contains("no PRD has pending tasks"), "{text}");
+    // What works takes none that is done.
+    assert_eq!(crew.site.document(["service"]).expect(1)["code"], "prd_missing");
+}
+
+#[test]
+fn names_of_folders_of_the_kitchen_name_no_prd() {
+    let crew = Crew::new(&[task("a", &[])], "", done());
+    for name in ["runs", "worktrees"] {
+        let path = format!("brigade/tasks/{name}.json");
+        crew.site.workspace.write(&path, crew.site.workspace.read(PRD));
+        let refused = crew.site.document(["validate", &path]).expect(1);
+        assert!(refused["error"].as_str().unwrap().contains(&format!("`{name}`")), "{refused:#}");
+    }
+}
