@@ -15,6 +15,7 @@ mod commands;
 pub mod documents;
 mod examples;
 mod lazy;
+mod live;
 mod logging;
 mod mistake;
 mod needs;

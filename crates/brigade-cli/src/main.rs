@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use brigade_cli::{Streams, Surroundings, Terminal, report_mistakes};
+use terminal_size::{Height, Width, terminal_size_of};
 
 #[allow(clippy::disallowed_methods, reason = "the environment of the process is read once, here")]
 fn main() -> ExitCode {
@@ -18,11 +19,14 @@ fn main() -> ExitCode {
         unicode: speaks_unicode(),
         log: std::env::var("BRIGADE_LOG").ok(),
         variables: brigade_cli::Variables::All,
+        local_offset_minutes: brigade::local_offset_minutes(
+            brigade::core::Clock::now(&brigade::core::SystemClock).unix_micros() / 1_000_000,
+        ),
         clock: Arc::new(brigade::core::SystemClock),
         temporary_directory: std::env::temp_dir(),
         typed: io::stdin().is_terminal(),
-        output: terminal(&io::stdout(), terminal_size::terminal_size_of(io::stdout())),
-        error: terminal(&io::stderr(), terminal_size::terminal_size_of(io::stderr())),
+        output: terminal(&io::stdout(), || size(terminal_size_of(io::stdout()))),
+        error: terminal(&io::stderr(), || size(terminal_size_of(io::stderr()))),
     };
     let streams = Streams {
         input: &mut io::stdin().lock(),
@@ -40,9 +44,10 @@ fn speaks_unicode() -> bool {
     locale.ends_with("UTF-8") || locale.ends_with("UTF8")
 }
 
-fn terminal(
-    stream: &impl IsTerminal,
-    size: Option<(terminal_size::Width, terminal_size::Height)>,
-) -> Option<Terminal> {
-    stream.is_terminal().then(|| Terminal { width: size.map(|(width, _)| usize::from(width.0)) })
+fn terminal(stream: &impl IsTerminal, measure: fn() -> Option<(usize, usize)>) -> Option<Terminal> {
+    stream.is_terminal().then(|| Terminal { width: measure().map(|(columns, _)| columns), measure })
+}
+
+fn size(found: Option<(Width, Height)>) -> Option<(usize, usize)> {
+    found.map(|(columns, rows)| (usize::from(columns.0), usize::from(rows.0)))
 }

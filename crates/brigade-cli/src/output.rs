@@ -10,6 +10,7 @@ use brigade::{Error, Exit, Report, SourceFiles};
 use serde::Serialize;
 
 use crate::arguments::{ColorWhen, Globals};
+use crate::live::{Asks, Live, Shown};
 use crate::render::failure::{ErrorReport, diagnosis, show_error};
 use crate::render::page::{Look, Page, Sheet};
 use crate::render::text::{Colour, Text, Tone};
@@ -252,6 +253,15 @@ impl<'a, 's> Output<'a, 's> {
         };
         self.broken = Some(exit);
         exit
+    }
+
+    /// Shows a service on standard error while it runs. A person is asked if one is there.
+    pub(crate) fn live(&mut self, surroundings: &Surroundings) -> Live<'_> {
+        let is_there = surroundings.typed && surroundings.error.is_some() && !self.shape.json;
+        let terminal = surroundings.error.filter(|_| !surroundings.dumb && !self.shape.quiet);
+        let shown = if self.shape.quiet { Shown::Questions } else { Shown::All };
+        let asks = if is_there { Asks::APerson } else { Asks::Nobody };
+        Live::new(&mut *self.streams.error, self.notes.colour, terminal, shown, asks)
     }
 
     /// Writes to standard error. A failure cannot be reported anywhere.

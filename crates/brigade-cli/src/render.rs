@@ -10,6 +10,7 @@ pub(crate) mod characters;
 pub(crate) mod export;
 pub(crate) mod failure;
 pub(crate) mod fault;
+pub(crate) mod happened;
 mod next;
 pub(crate) mod page;
 pub(crate) mod refusals;
@@ -30,7 +31,7 @@ use serde::Serialize;
 pub use next::CommandLine;
 pub(crate) use next::Words;
 use page::Page;
-pub(crate) use views::{Escalations, show_status};
+pub(crate) use views::{Escalations, show_status, task_lines, waiting_line};
 
 /// A report that can be shown as text.
 pub(crate) trait View {

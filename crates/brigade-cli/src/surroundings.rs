@@ -21,6 +21,8 @@ pub struct Surroundings {
     pub log: Option<String>,
     /// Which environment variables programs and policies see.
     pub variables: Variables,
+    /// How far the time of this host is ahead of UTC, in minutes.
+    pub local_offset_minutes: i32,
     /// The clock, for ages in the output and for records.
     pub clock: Arc<dyn Clock>,
     /// The directory for temporary files.
@@ -48,6 +50,8 @@ pub enum Variables {
 pub struct Terminal {
     /// The number of columns, if known.
     pub width: Option<usize>,
+    /// Returns the numbers of columns and rows as they are now, if known: a person may change them.
+    pub measure: fn() -> Option<(usize, usize)>,
 }
 
 /// The standard streams.
@@ -56,8 +60,8 @@ pub struct Streams<'a> {
     pub input: &'a mut dyn io::Read,
     /// Standard output.
     pub output: &'a mut dyn io::Write,
-    /// Standard error.
-    pub error: &'a mut dyn io::Write,
+    /// Standard error. A service writes to it from threads.
+    pub error: &'a mut (dyn io::Write + Send),
 }
 
 #[cfg(test)]
@@ -72,6 +76,7 @@ impl Surroundings {
             unicode: false,
             log: None,
             variables: Variables::Usual,
+            local_offset_minutes: 0,
             clock: Arc::new(brigade::core::SystemClock),
             temporary_directory: folder,
             typed: false,

@@ -199,6 +199,10 @@ next_steps! {
     ApproveWorkersAs(String) = "approve-workers-as";
     /// Show where a PRD stands.
     KitchenStatus(String) = "kitchen-status";
+    /// Go on with a PRD.
+    ResumePrd(String) = "resume-prd";
+    /// Try the failed tasks of a PRD again, and go on.
+    RetryPrd(String) = "retry-prd";
     /// List the decisions of the kitchen that wait.
     ListDecisions = "list-decisions";
     /// Answer a decision of the kitchen.
@@ -251,6 +255,8 @@ impl NextStep {
             | N::ApprovePrdAs { path: text, .. }
             | N::ApproveWorkersAs(text)
             | N::KitchenStatus(text)
+            | N::ResumePrd(text)
+            | N::RetryPrd(text)
             | N::AnswerDecision(text)
             | N::CleanKitchen(text)
             | N::AbandonWork { prd: text, .. }

@@ -52,6 +52,8 @@ pub use receipts::{
 pub use run::{Host, NotStarted, Watch};
 pub use run_log::LogRow;
 pub use service::{
-    BacklogSink, Follower, OpenPlace, PlaceOrder, RunningRow, ServeError, ServiceOptions, Unfollowed,
+    BacklogSink, Doing, Follower, OpenPlace, PlaceOrder, Printed, RunningRow, Scene, ServeError,
+    ServiceOptions, Unfollowed,
 };
+pub use status::{Follow, Watched};
 pub use validate::FailOn;

@@ -1,6 +1,6 @@
 //! Starts one program of the kitchen through the gate, follows it to its end, and leaves logs and a receipt.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -27,6 +27,7 @@ use thiserror::Error;
 
 use crate::receipts::{KitchenReceipt, Receipts, RunEnd, RunKind};
 use crate::run_log::{Logged, RunLogs};
+use crate::service::Printed;
 
 /// Output beyond this is read and not logged. The cap of logs is far below, so it only bounds the work.
 const OUTPUT_CAP: u64 = 1 << 40;
@@ -86,6 +87,79 @@ impl Host {
     }
 }
 
+/// The most lines that wait for somebody to show them.
+const MOST_FRESH: usize = 200;
+
+/// The longest line of these, in bytes.
+const LONGEST_FRESH: usize = 4096;
+
+/// Whether a run has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AtEnd {
+    /// It has.
+    Yes,
+    /// Not yet.
+    No,
+}
+
+/// The newest lines that were printed and not shown yet.
+#[derive(Debug, Default)]
+struct Fresh {
+    printed: VecDeque<String>,
+    left_out: u64,
+    /// The line of each stream that has not ended.
+    open: [Vec<u8>; 2],
+}
+
+impl Fresh {
+    fn push(&mut self, stream: Stream, new: &[u8]) {
+        let open = match stream {
+            Stream::Stdout => 0,
+            Stream::Stderr => 1,
+        };
+        let lines = new.iter().filter(|byte| **byte == b'\n').count();
+        // Of a flood only the end is looked at.
+        let mut skipped = lines.saturating_sub(MOST_FRESH);
+        self.left_out += skipped as u64;
+        for piece in new.split_inclusive(|byte| *byte == b'\n') {
+            if 0 < skipped {
+                skipped -= 1;
+                self.open[open].clear();
+                continue;
+            }
+            let (text, is_whole) = match piece.strip_suffix(b"\n") {
+                Some(text) => (text, true),
+                None => (piece, false),
+            };
+            let room = LONGEST_FRESH.saturating_sub(self.open[open].len());
+            self.open[open].extend_from_slice(&text[..text.len().min(room)]);
+            if is_whole {
+                self.end_line(open);
+            }
+        }
+    }
+
+    fn end_line(&mut self, open: usize) {
+        let line = std::mem::take(&mut self.open[open]);
+        if line.trim_ascii().is_empty() {
+            return;
+        }
+        if MOST_FRESH <= self.printed.len() {
+            self.printed.pop_front();
+            self.left_out += 1;
+        }
+        self.printed.push_back(String::from_utf8_lossy(&line).into_owned());
+    }
+
+    fn take(&mut self, at_end: AtEnd) -> Printed {
+        if at_end == AtEnd::Yes {
+            self.end_line(0);
+            self.end_line(1);
+        }
+        Printed { left_out: std::mem::take(&mut self.left_out), lines: self.printed.drain(..).collect() }
+    }
+}
+
 /// Shows how a run goes, while it lasts.
 #[derive(Debug)]
 pub struct Watch {
@@ -93,6 +167,8 @@ pub struct Watch {
     /// Milliseconds after the beginning.
     last_output: AtomicU64,
     last_line: Mutex<String>,
+    /// What was printed and nobody has taken yet, if somebody wants it.
+    fresh: Option<Mutex<Fresh>>,
     stalled: AtomicBool,
     cancel: CancelToken,
 }
@@ -107,14 +183,26 @@ impl Watch {
             begun: Instant::now(),
             last_output: AtomicU64::new(0),
             last_line: Mutex::new(String::new()),
+            fresh: None,
             stalled: AtomicBool::new(false),
             cancel: CancelToken::new()?,
         })
     }
 
-    fn printed(&self, line: &[u8]) {
+    /// Makes one that keeps what is printed, for [`Watch::take_printed`].
+    ///
+    /// # Errors
+    /// As [`Watch::new`].
+    pub fn keeping_output() -> io::Result<Watch> {
+        Ok(Watch { fresh: Some(Mutex::default()), ..Watch::new()? })
+    }
+
+    fn printed(&self, stream: Stream, new: &[u8], line: &[u8]) {
         self.last_output
             .store(u64::try_from(self.elapsed().as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
+        if let Some(fresh) = &self.fresh {
+            fresh.lock().unwrap_or_else(PoisonError::into_inner).push(stream, new);
+        }
         let mut last = self.last_line.lock().unwrap_or_else(PoisonError::into_inner);
         last.clear();
         last.push_str(&String::from_utf8_lossy(line));
@@ -133,6 +221,13 @@ impl Watch {
     /// Returns the last line that it printed, masked and not escaped.
     pub fn last_line(&self) -> String {
         self.last_line.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Takes the lines that were printed since the last time, masked and not escaped. `at_end` also takes a last line
+    /// without its line feed.
+    pub fn take_printed(&self, at_end: AtEnd) -> Printed {
+        let Some(fresh) = &self.fresh else { return Printed::default() };
+        fresh.lock().unwrap_or_else(PoisonError::into_inner).take(at_end)
     }
 
     /// Ends it because it prints nothing.
@@ -216,8 +311,8 @@ struct Tee<'a> {
 
 impl Sink for Tee<'_> {
     fn write(&mut self, stream: Stream, bytes: &[u8]) -> io::Result<()> {
-        let line = self.logs.write(stream, bytes)?;
-        self.watch.printed(line);
+        let (new, line) = self.logs.write(stream, bytes)?;
+        self.watch.printed(stream, new, line);
         Ok(())
     }
 
@@ -315,7 +410,8 @@ pub(crate) fn run_order(order: Order<'_>) -> Result<Ran, NotStarted> {
     let begun = Instant::now();
     let ended = run_started(&started, &mut Tee { logs: &mut logs, watch: order.watch }, &control);
     let seconds = begun.elapsed().as_secs_f64();
-    let Logged { stdout, stderr, last } = logs.finish()?;
+    let Logged { stdout, stderr, last } =
+        logs.finish(&mut |stream, new, line| order.watch.printed(stream, new, line))?;
     let by = ended.outcome.as_ref().map(|outcome| outcome.ended_by);
     let exit_code = ended.outcome.as_ref().and_then(|outcome| match outcome.exit {
         Exit::Code(code) => Some(i64::from(code)),
@@ -365,5 +461,31 @@ fn shown(path: &Path, workspace: &Path) -> String {
         Ok(inside) if inside.as_os_str().is_empty() => ".".to_owned(),
         Ok(inside) => inside.display().to_string(),
         Err(_) => path.display().to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_taken_once_and_of_a_flood_the_newest() {
+        let watch = Watch::keeping_output().unwrap();
+        watch.printed(Stream::Stdout, b"one\ntw", b"tw");
+        watch.printed(Stream::Stderr, b"\n  \nother\n", b"other");
+        watch.printed(Stream::Stdout, b"o\nlast", b"last");
+        let taken = |at_end| watch.take_printed(at_end);
+        assert_eq!(taken(AtEnd::No).lines, ["one", "other", "two"]);
+        assert_eq!(taken(AtEnd::No), Printed::default());
+        assert_eq!(taken(AtEnd::Yes).lines, ["last"]);
+        let flood: Vec<u8> = (0..1000).flat_map(|number| format!("{number}\n").into_bytes()).collect();
+        watch.printed(Stream::Stdout, b"begun ", b"begun");
+        watch.printed(Stream::Stdout, &flood, b"999");
+        watch.printed(Stream::Stdout, &[b'x'; 10_000], b"x");
+        watch.printed(Stream::Stdout, b"y\n", b"y");
+        let printed = taken(AtEnd::Yes);
+        assert_eq!((printed.left_out, printed.lines.len()), (801, MOST_FRESH));
+        assert_eq!((printed.lines[0].as_str(), printed.lines[199].len()), ("801", LONGEST_FRESH));
+        assert_eq!(Watch::new().unwrap().take_printed(AtEnd::Yes), Printed::default());
     }
 }

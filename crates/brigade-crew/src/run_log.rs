@@ -13,6 +13,9 @@ use serde::{Deserialize, Serialize};
 /// How many bytes of the end of an output are told to the next attempt.
 const LAST: usize = 4096;
 
+/// A program that prints fewer bytes at once is followed line by line.
+const SLOW: usize = 16 << 10;
+
 /// The size of one read.
 const PIECE: usize = 64 << 10;
 
@@ -238,23 +241,38 @@ impl RunLogs {
         Ok(())
     }
 
-    /// Writes what the program printed, and returns the last line of it so far.
-    pub(crate) fn write(&mut self, stream: Stream, bytes: &[u8]) -> io::Result<&[u8]> {
+    /// Writes what the program printed, and returns what that is without secrets, and the last line so far.
+    pub(crate) fn write(&mut self, stream: Stream, bytes: &[u8]) -> io::Result<(&[u8], &[u8])> {
         self.take(stream, false, bytes).map_err(io::Error::other)?;
-        let masked = match stream {
-            Stream::Stdout => &self.stdout.masked,
-            Stream::Stderr => &self.stderr.masked,
-        };
-        if let Some(line) = masked.split(|byte| *byte == b'\n').rfind(|line| !line.trim_ascii().is_empty()) {
-            self.last_line.clear();
-            self.last_line.extend_from_slice(&line[..line.len().min(LAST)]);
-        }
-        Ok(&self.last_line)
+        Ok(self.seen(stream, bytes.len()))
     }
 
-    pub(crate) fn finish(mut self) -> Result<Logged, FsError> {
-        self.take(Stream::Stdout, true, &[])?;
-        self.take(Stream::Stderr, true, &[])?;
+    /// Returns what was masked last of a stream, and the last line so far.
+    fn seen(&mut self, stream: Stream, read: usize) -> (&[u8], &[u8]) {
+        let channel = match stream {
+            Stream::Stdout => &self.stdout,
+            Stream::Stderr => &self.stderr,
+        };
+        // A line is shown as it would be if nothing followed. In a flood, another one follows at once.
+        let pending = if read < SLOW { channel.redactor.pending() } else { Vec::new() };
+        let tail = &channel.masked[channel.masked.len().saturating_sub(LAST)..];
+        let shown = [tail, &pending].concat();
+        if let Some(line) = shown.split(|byte| *byte == b'\n').rfind(|line| !line.trim_ascii().is_empty()) {
+            self.last_line.clear();
+            self.last_line.extend_from_slice(line);
+        }
+        (&channel.masked, &self.last_line)
+    }
+
+    /// Ends the logs. `seen` gets what the redactor still held back, and the last line.
+    pub(crate) fn finish(mut self, seen: &mut dyn FnMut(Stream, &[u8], &[u8])) -> Result<Logged, FsError> {
+        for stream in [Stream::Stdout, Stream::Stderr] {
+            self.take(stream, true, &[])?;
+            let (new, last_line) = self.seen(stream, 0);
+            if !new.is_empty() {
+                seen(stream, new, last_line);
+            }
+        }
         let last: Vec<u8> = self.last.into();
         if let Some(named) = self.named {
             named.finish()?;
@@ -277,7 +295,7 @@ mod tests {
         for piece in pieces {
             logs.write(Stream::Stdout, piece).unwrap();
         }
-        let logged = logs.finish().unwrap();
+        let logged = logs.finish(&mut |_, _, _| {}).unwrap();
         let bytes = fs.read(&"runs/r.stdout.log".parse().unwrap(), 1 << 20).unwrap();
         assert_eq!(
             (logged.stdout.bytes, logged.stdout.sha256),

@@ -7,6 +7,7 @@
 mod answers;
 mod between;
 mod floor;
+mod follow;
 mod job;
 mod menu;
 mod outside;
@@ -21,7 +22,7 @@ use brigade_fs::{FsError, Location, RelPath};
 use brigade_kitchen::Tier;
 use brigade_kitchen::approval::{Change, changes};
 use brigade_kitchen::config::{Flags, Integrate, Settings, Switch};
-use brigade_kitchen::life::{Answer, Decision, Life, Line, RunSet, UnknownTasks, Workplace as Mode};
+use brigade_kitchen::life::{RunSet, UnknownTasks, Workplace as Mode};
 use brigade_kitchen::service::ServiceReport;
 use brigade_policy::Failure;
 use brigade_process::CancelToken;
@@ -36,6 +37,8 @@ use crate::projections::Targets;
 use crate::rehearsal::unknown_tasks;
 use crate::workplace::{PlaceError, Room, Workplace};
 use menu::Menu;
+
+pub use follow::{Doing, Follower, Printed, RunningRow, Scene, Unfollowed};
 
 /// How a service is asked to work, in the words of the person who starts it.
 #[derive(Clone, Debug, Default)]
@@ -67,44 +70,6 @@ impl std::fmt::Debug for BacklogSink {
         f.write_str("BacklogSink")
     }
 }
-
-/// A running attempt, for a face that shows it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RunningRow {
-    /// How the task is shown.
-    pub task: String,
-    /// Who.
-    pub tier: Tier,
-    /// How long it runs.
-    pub seconds: u64,
-    /// The last line that it printed, masked and not escaped.
-    pub last_line: String,
-}
-
-/// Follows a service, and perhaps answers its questions.
-pub trait Follower: Send + Sync {
-    /// A record was written. `life` is after it.
-    fn recorded(&self, _line: &Line, _life: &Life) {}
-
-    /// What runs now, about once a second.
-    fn running(&self, _rows: &[RunningRow]) {}
-
-    /// Returns whether a person can be asked.
-    fn can_ask(&self) -> bool {
-        false
-    }
-
-    /// Asks a person. `None` leaves the decision open. Blocks its thread only.
-    fn ask(&self, _decision: &Decision) -> Option<Answer> {
-        None
-    }
-}
-
-/// Follows nothing.
-#[derive(Clone, Copy, Debug)]
-pub struct Unfollowed;
-
-impl Follower for Unfollowed {}
 
 /// Why a PRD is not served.
 #[derive(Debug, Error)]

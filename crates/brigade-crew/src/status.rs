@@ -3,8 +3,10 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use brigade_core::{ErrorKind, codes};
+use brigade_core::{ErrorKind, RunId, codes};
 use brigade_fs::{FileMode, Location, Metadata, RelPath};
+use brigade_kitchen::Tier;
+use brigade_kitchen::life::Stage;
 use brigade_kitchen::show::{
     Brief, KitchenCostReport, SUMMARY_HEAD, StatusReport, SummaryReport, brief, cost, status, summary,
 };
@@ -14,12 +16,36 @@ use brigade_process::CancelToken;
 use crate::gather::{PrdSearch, Standing};
 use crate::kitchen::Kitchen;
 use crate::paths::PrdFiles;
+use crate::receipts::Receipts;
+use crate::run_log::is_part;
+use crate::service::{Doing, RunningRow, Scene};
 
 /// How often a watcher looks for a change. Nothing here looks more often.
 const POLL: Duration = Duration::from_secs(1);
 
 /// The largest file that is looked at before a summary replaces it.
 const SUMMARY_LIMIT: u64 = 16 << 20;
+
+/// The end of a log in which its last line is looked for.
+const TAIL: u64 = 4 << 10;
+
+/// What a watcher follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Follow {
+    /// Where tasks stand.
+    Status,
+    /// And what workers print.
+    Output,
+}
+
+/// What a watcher sees.
+#[derive(Clone, Debug)]
+pub struct Watched {
+    /// Where the PRD stands.
+    pub report: StatusReport,
+    /// What runs now.
+    pub scene: Scene,
+}
 
 impl Kitchen<'_> {
     /// Returns where a PRD stands.
@@ -56,15 +82,17 @@ impl Kitchen<'_> {
     }
 
     /// Calls `show` with where a PRD stands, at once, whenever it changed, and at least every
-    /// `STATUS_WATCH_INTERVAL`; until no service runs, `show` breaks, or somebody cancels.
+    /// `STATUS_WATCH_INTERVAL`; until no service runs, `show` breaks, or somebody cancels. With [`Follow::Output`] also
+    /// every second while something runs.
     ///
     /// # Errors
     /// As [`Kitchen::status`].
     pub fn watch(
         &self,
         search: &PrdSearch,
+        follow: Follow,
         cancel: Option<&CancelToken>,
-        show: &mut dyn FnMut(StatusReport) -> ControlFlow<()>,
+        show: &mut dyn FnMut(&Watched) -> ControlFlow<()>,
     ) -> Result<(), Failure> {
         let mut standing = self.standing(&search.to_show())?;
         // What was found once stays the one, whatever else begins.
@@ -74,7 +102,8 @@ impl Kitchen<'_> {
             standing.taken = taken;
             let (signs, interval) = (self.signs(&standing), standing.crew.settings.status_watch_interval);
             let is_over = standing.holder.is_none();
-            if show(self.status_of(&standing)).is_break() || is_over {
+            let mut watched = Watched { report: self.status_of(&standing), scene: self.scene(&standing) };
+            if show(&watched).is_break() || is_over {
                 return Ok(());
             }
             let Some(cancel) = cancel else { return Ok(()) };
@@ -86,9 +115,79 @@ impl Kitchen<'_> {
                 if self.signs(&standing) != signs {
                     break;
                 }
+                if follow == Follow::Output {
+                    watched.scene = self.scene(&standing);
+                    if show(&watched).is_break() {
+                        return Ok(());
+                    }
+                }
             }
             standing = self.standing(&search)?;
         }
+    }
+
+    /// Returns what a service does now, as far as its files tell.
+    fn scene(&self, standing: &Standing) -> Scene {
+        let (life, now) = (&standing.life, self.now());
+        let service = life.service.as_ref().filter(|_| standing.holder.is_some());
+        let mut rows: Vec<RunningRow> = Vec::new();
+        for (task, own) in life.tasks.iter().filter(|_| service.is_some()) {
+            let (doing, seconds) = match &own.stage {
+                Stage::Attempting { since, .. } => (Doing::Working, now.since(*since).as_secs()),
+                Stage::Checking(checking) if checking.commit.is_some() => (Doing::Integrating, 0),
+                Stage::Checking(checking) if checking.tested => (Doing::Reviewing, 0),
+                Stage::Checking(_) => (Doing::Verifying, 0),
+                Stage::Open | Stage::Waiting(_) | Stage::Ended(_) => continue,
+            };
+            rows.push(RunningRow {
+                task: standing.name.shown(task),
+                doing,
+                tier: own.tier.unwrap_or(Tier::Line),
+                attempt: own.attempts,
+                escalated: own.escalated,
+                seconds,
+                last_line: own.runs.last().map(|run| self.last_line(&run.run)).unwrap_or_default(),
+            });
+        }
+        let is_done = |task: &&brigade_kitchen::prd::Task| life.is_done(&task.id);
+        Scene {
+            prd: standing.name.prefix().to_owned(),
+            done: standing.prd.tasks.iter().filter(is_done).count() as u64,
+            total: standing.prd.tasks.len() as u64,
+            waiting: life.waiting().count() as u64,
+            cost_usd: life.spent.cost_usd(&standing.crew.settings),
+            seconds: service.map_or(0, |service| now.since(service.started_at).as_secs()),
+            rows,
+        }
+    }
+
+    /// Returns the last line of the log of a running attempt.
+    fn last_line(&self, run: &RunId) -> String {
+        let (stdout, stderr) = Receipts::new(&*self.fs).logs(run);
+        // Of a long output the end is in files beside the log, until the attempt has ended.
+        let folder = self.fs.list_dir(&stdout.parent()).unwrap_or_default();
+        let is_its = |name: &str| {
+            [&stdout, &stderr].iter().any(|log| {
+                name == log.name() || (name.starts_with(&format!("{}.", log.name())) && is_part(name))
+            })
+        };
+        let logs = folder.iter().filter(|entry| is_its(&entry.name));
+        let paths = logs.filter_map(|entry| stdout.parent().join(&entry.name).ok());
+        let newest = paths
+            .filter_map(|path| {
+                Some((self.fs.metadata(&path).ok().filter(|found| 0 < found.len)?.modified, path))
+            })
+            .max_by_key(|(modified, _)| *modified);
+        let tail = newest.and_then(|(_, path)| {
+            let file = self.fs.open(&path).ok()?;
+            file.read_range(
+                file.len().ok()?.saturating_sub(TAIL),
+                usize::try_from(TAIL).unwrap_or(usize::MAX),
+            )
+            .ok()
+        });
+        let text = String::from_utf8_lossy(&tail.unwrap_or_default()).into_owned();
+        text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default().to_owned()
     }
 
     /// Returns what changes whenever the status does: lengths and times of the journal, the lock and the PRD.

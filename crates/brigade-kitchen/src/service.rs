@@ -1,6 +1,6 @@
 //! How a service ends, and its document.
 
-use brigade_core::{Exit, Report, SchemaId};
+use brigade_core::{Exit, Hint, Report, SchemaId, Spell};
 use serde::{Deserialize, Serialize};
 
 use crate::life::TaskOutcome;
@@ -111,7 +111,7 @@ pub struct ServiceReport {
     #[serde(default)]
     pub issues: Vec<String>,
     /// What to do next.
-    pub next: Vec<String>,
+    pub next: Vec<Hint>,
     /// Without running anything: the ids of the tasks that would run, each wave behind those that it depends on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waves: Option<Vec<Vec<TaskId>>>,
@@ -149,6 +149,14 @@ impl ServiceReport {
             joined.prds = reports;
         }
         joined
+    }
+
+    /// Spells what to do next in the words of a face.
+    #[must_use]
+    pub fn spelled(self, speller: &dyn Spell) -> ServiceReport {
+        let next = self.next.into_iter().map(|hint| hint.spelled(speller, None)).collect();
+        let prds = self.prds.into_iter().map(|report| report.spelled(speller)).collect();
+        ServiceReport { next, prds, ..self }
     }
 
     /// Makes a report without tasks.

@@ -153,13 +153,15 @@ impl CancelToken {
         self.is_cancelled()
     }
 
-    /// Returns a descriptor that is readable after the first request.
-    pub fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.read.as_fd()
-    }
-
     fn is_the_handlers(&self) -> bool {
         self.0.write.as_raw_fd() == HANDLER_PIPE.load(Ordering::SeqCst)
+    }
+}
+
+/// The descriptor is readable after the first request.
+impl AsFd for CancelToken {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.read.as_fd()
     }
 }
 

@@ -53,6 +53,17 @@ pub fn leave_no_core_file() {
     };
 }
 
+/// Returns how far the time of this host is ahead of UTC at a time, in minutes.
+pub fn local_offset_minutes(unix_seconds: i64) -> i32 {
+    let seconds: libc::time_t = unix_seconds;
+    // SAFETY: `tm` is plain data, for which all zeroes is a value; both pointers are to locals.
+    let found = unsafe {
+        let mut local: libc::tm = std::mem::zeroed();
+        (!libc::localtime_r(&seconds, &mut local).is_null()).then_some(local.tm_gmtoff)
+    };
+    found.and_then(|offset| i32::try_from(offset / 60).ok()).unwrap_or_default()
+}
+
 /// The limit of core files that this process was started with.
 pub(crate) fn core_limit() -> libc::rlimit {
     static FIRST: std::sync::OnceLock<libc::rlimit> = std::sync::OnceLock::new();

@@ -63,6 +63,7 @@ mod background;
 mod gate;
 mod log_writer;
 mod piped;
+mod typed;
 // What a run may do.
 mod sandbox;
 
@@ -70,8 +71,8 @@ pub use ancestry::is_inside_run;
 pub use background::{Detached, Ended, kill_detached, kill_tree, spawn_detached};
 pub use cancel::{CancelSignal, CancelToken};
 pub use host::{
-    current_dir, current_program, is_sealed, leave_no_core_file, random_bytes, survive_file_size_limit,
-    variables,
+    current_dir, current_program, is_sealed, leave_no_core_file, local_offset_minutes, random_bytes,
+    survive_file_size_limit, variables,
 };
 pub use identity::{ParseIdentityError, ProcessIdentity, Signal, SignalError, boot_id};
 pub use listening::{OwnSocket, listener_of};
@@ -89,3 +90,4 @@ pub use sandbox::{
     is_only_of_root, json_files_in, system_read_paths, without_links, without_links_below,
 };
 pub use spec::{Input, Limits, Program, Spec};
+pub use typed::{Typed, read_typed_line};

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use brigade_crew::{
     AnswerReport, AnswerRequest, ApproveStep, ApproveWhat, BacklogSink, DecisionsReport, FailOn,
-    FailureChoice, Follower, InitRequest, KitchenCleanReport, KitchenInitReport, KitchenLogReport,
+    FailureChoice, Follow, Follower, InitRequest, KitchenCleanReport, KitchenInitReport, KitchenLogReport,
     KitchenReceiptsReport, KitchenVerifyReport, LogEnd, LogRequest, LogSink, PrdSearch, ServiceOptions,
-    WhichDecisions,
+    Watched, WhichDecisions,
 };
 use brigade_fs::RelPath;
 use brigade_kitchen::approval::{ApprovalReport, ValidationReport, WorkersReport};
@@ -119,9 +119,10 @@ impl Kitchen {
     pub fn watch(
         &self,
         prd: Option<&Path>,
-        show: &mut dyn FnMut(StatusReport) -> std::ops::ControlFlow<()>,
+        follow: Follow,
+        show: &mut dyn FnMut(&Watched) -> std::ops::ControlFlow<()>,
     ) -> Result<(), Error> {
-        Ok(self.hands().watch(&self.search(prd)?, self.room.env.cancel.as_ref(), show)?)
+        Ok(self.hands().watch(&self.search(prd)?, follow, self.room.env.cancel.as_ref(), show)?)
     }
 
     /// Returns whether the workspace has a kitchen.
@@ -256,7 +257,7 @@ impl Kitchen {
     /// # Errors
     /// Fails if there is no such PRD or task, or a PRD has errors.
     pub fn rehearse(&self, prds: &[&Path], options: &ServiceOptions) -> Result<ServiceReport, Error> {
-        Ok(self.hands().rehearse(&self.searches(prds)?, options)?)
+        Ok(self.hands().rehearse(&self.searches(prds)?, options)?.spelled(&self.room.speller()))
     }
 
     /// Works through PRDs, one after the other, until one is not complete. Does not inside of a run.
@@ -271,7 +272,8 @@ impl Kitchen {
     ) -> Result<ServiceReport, Error> {
         self.room.decides()?;
         let options = self.options(options);
-        Ok(self.hands().serve_all(&self.searches(prds)?, &options, follower)?)
+        let report = self.hands().serve_all(&self.searches(prds)?, &options, follower)?;
+        Ok(report.spelled(&self.room.speller()))
     }
 
     /// Works on one task of a PRD until it ends, or nothing can go on. Does not inside of a run.
@@ -288,7 +290,8 @@ impl Kitchen {
     ) -> Result<ServiceReport, Error> {
         self.room.decides()?;
         let options = self.options(options);
-        Ok(self.hands().ticket(&self.search(Some(prd))?, task, &options, follower)?)
+        let report = self.hands().ticket(&self.search(Some(prd))?, task, &options, follower)?;
+        Ok(report.spelled(&self.room.speller()))
     }
 
     /// Tells what [`Kitchen::ticket`] would do. Needs no approval, and starts nothing.

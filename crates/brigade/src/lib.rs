@@ -78,11 +78,15 @@ pub mod kitchen {
     pub use brigade_kitchen::adapter::Permissions;
     pub use brigade_kitchen::approval::{Change, ChangeKind, CommandKind, CommandRow, Taken, TierRow};
     pub use brigade_kitchen::config::{Flags, PhaseGate};
-    pub use brigade_kitchen::life::{AnsweredBy, DecisionKind, TaskOutcome};
+    pub use brigade_kitchen::life::{
+        Answer, AnsweredBy, CommandResult, Decision, DecisionKind, How, Life, Line, Record, ReviewResult,
+        TaskOutcome,
+    };
     pub use brigade_kitchen::prd::{Fault, FaultCode};
     pub use brigade_kitchen::service::{Outcome, PlannedTask, Ticket};
     pub use brigade_kitchen::show::{Brief, DecisionRow, Marker, TaskRow, TaskStatus, duration};
-    pub use brigade_kitchen::{TaskId, Tier};
+    pub use brigade_kitchen::signal::Signal;
+    pub use brigade_kitchen::{PrdName, TaskId, Tier};
 }
 
 /// Paths of a workspace's files, relative to its root.
@@ -112,7 +116,7 @@ pub use brigade_crew::{
     KitchenCleanReport, KitchenInitReport, KitchenLogReport, KitchenReceiptsReport, KitchenVerifyReport,
     LogRequest, LogSink, ServiceOptions, WhichDecisions,
 };
-pub use brigade_crew::{Follower, RunningRow, Unfollowed};
+pub use brigade_crew::{Doing, Follow, Follower, Printed, RunningRow, Scene, Unfollowed, Watched};
 pub use brigade_doctor::{Area, Closeout, InboxItem, InboxMetadata, IssueType, Remedy, Verdict};
 pub use brigade_exec::Progress;
 pub use brigade_facts::{AgentConfig, AgentOffer, AgentTool, AgentTools, Callable, SourceFiles};
@@ -129,8 +133,8 @@ pub use brigade_policy::{
     PolicyDecision, PolicyRules, RiskLevel, SourceLine, Standing,
 };
 pub use brigade_process::{
-    CancelSignal, CancelToken, OwnSocket, Stream as OutputStream, leave_no_core_file, listener_of,
-    survive_file_size_limit,
+    CancelSignal, CancelToken, OwnSocket, Stream as OutputStream, Typed, leave_no_core_file, listener_of,
+    local_offset_minutes, read_typed_line, survive_file_size_limit,
 };
 pub use brigade_profile as profile;
 pub use brigade_projection::{Header as ProjectionHeader, ProjectionSummary, SummaryRow};

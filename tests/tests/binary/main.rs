@@ -32,6 +32,7 @@ mod install;
 mod kill_anywhere;
 mod kitchen_common;
 mod kitchen_faults;
+mod kitchen_live;
 mod kitchen_records;
 mod kitchen_standing;
 mod kitchen_ticket;

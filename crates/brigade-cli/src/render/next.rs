@@ -230,6 +230,8 @@ fn command(step: &NextStep) -> String {
             format!("kitchen approve --workers --fingerprint {}", quote(fingerprint))
         }
         N::KitchenStatus(path) => of("kitchen status", path, ""),
+        N::ResumePrd(path) => of("kitchen resume", path, ""),
+        N::RetryPrd(path) => of("kitchen resume", path, "retry --all"),
         N::ListDecisions => "kitchen decisions".to_owned(),
         N::AnswerDecision(id) => of("kitchen answer", id, "CHOICE"),
         N::VerifyKitchenReceipts => "kitchen receipts verify".to_owned(),
@@ -321,6 +323,8 @@ mod tests {
             N::ApprovePrd,
             N::ApproveWorkersAs,
             N::KitchenStatus,
+            N::ResumePrd,
+            N::RetryPrd,
             N::AnswerDecision,
             N::CleanKitchen,
             |prd| N::AbandonWork { prd, task: "US-001".to_owned() },

@@ -22,5 +22,5 @@ mod state;
 mod work;
 
 pub(super) use calls::{show_call, show_stored_blockers, skipped};
-pub(crate) use kitchen::{Escalations, show_status};
+pub(crate) use kitchen::{Escalations, show_status, task_lines, waiting_line};
 pub(super) use runtimes::{logs_command, numbers};

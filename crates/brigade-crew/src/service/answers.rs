@@ -18,6 +18,7 @@ use brigade_kitchen::prd::Task;
 use brigade_kitchen::service::Outcome;
 use brigade_kitchen::show::Event;
 use brigade_kitchen::signal::{Decided, PhaseStatus, Scoped};
+use brigade_process::CancelToken;
 use serde::Deserialize;
 
 use super::ServeError;
@@ -71,11 +72,27 @@ impl<'e> Floor<'e> {
             }
     }
 
+    /// Returns whether somebody at the terminal is asked. In walkaway nobody is there.
+    fn asks_a_person(&self) -> bool {
+        self.follower.can_ask() && !self.settings.walkaway_mode
+    }
+
+    /// Withdraws questions that somebody else has answered, and all of them when the service ends.
+    fn withdraw_questions(&self) {
+        if self.asking.is_empty() {
+            return;
+        }
+        let is_over = self.stop.is_some();
+        let waiting: Vec<DecisionId> = self.waiting().into_iter().map(|decision| decision.id).collect();
+        let answered = self.asking.iter().filter(|(id, _)| is_over || !waiting.contains(id));
+        answered.for_each(|(_, withdrawn)| withdrawn.cancel());
+    }
+
     /// Returns whether a decision that waits will be answered without another command.
     pub(super) fn will_be_answered(&self) -> bool {
         self.waiting().iter().any(|decision| {
             let is_new = !self.deciding.contains(&decision.id);
-            (is_new && (self.follower.can_ask() || self.is_for_executive(decision)))
+            (is_new && (self.asks_a_person() || self.is_for_executive(decision)))
                 || self.waits_for_supervisor(decision)
         })
     }
@@ -93,6 +110,7 @@ impl<'e> Floor<'e> {
             self.stop = Some(Stop { outcome, reason, checks_go_on: false });
             self.busy.values().for_each(|busy| busy.watch.interrupt());
         }
+        self.withdraw_questions();
         let skips = self.journal.life().skips_in_a_row;
         if self.settings.walkaway_mode && self.settings.walkaway_max_skips <= skips {
             self.pause(format!("{skips} tasks in a row were skipped without a person"), true);
@@ -107,12 +125,13 @@ impl<'e> Floor<'e> {
                 continue;
             }
             let at = decision.task.as_ref().and_then(|task| self.menu.prd.graph().position(task));
-            if self.follower.can_ask() {
+            if self.asks_a_person() {
+                let withdrawn = CancelToken::new()?;
                 self.deciding.insert(decision.id.clone());
-                self.asking.insert(decision.id.clone());
-                let (follower, sender) = (self.follower, self.sender());
+                self.asking.insert(decision.id.clone(), withdrawn.clone());
+                let (follower, sender, prd) = (self.follower, self.sender(), self.menu.name.clone());
                 scope.spawn(move || {
-                    let answer = follower.ask(&decision);
+                    let answer = follower.ask(&prd, &decision, &withdrawn);
                     let _ = sender.send(Message::Asked { id: decision.id, answer });
                 });
             } else if !self.waits_for_supervisor(&decision)

@@ -78,6 +78,7 @@ impl Floor<'_> {
         let approved = self.journal.life().approval.as_ref().map(|approval| approval.fingerprint);
         if approved != Some(menu.fingerprint) {
             let reason = "what would be executed changed, and is not approved".to_owned();
+            self.lost_approval = true;
             self.event(Event::ApprovalChanged { reason: reason.clone() });
             self.pause(reason, true);
             return Ok(());

@@ -21,6 +21,7 @@ use brigade_process::{CancelToken, random_bytes};
 
 use super::job::{CheckStep, Hold, Shift, Told, Work};
 use super::menu::{Menu, Stamps};
+use super::report::next_steps;
 use super::{Follower, ServeError, ServiceOptions};
 use crate::journal::PrdJournal;
 use crate::kitchen::Kitchen;
@@ -101,7 +102,7 @@ pub(super) struct Floor<'e> {
     /// Decisions that are being answered, or that nothing here answers any more.
     pub(super) deciding: HashSet<DecisionId>,
     /// Decisions that a person is asked right now.
-    pub(super) asking: HashSet<DecisionId>,
+    pub(super) asking: HashMap<DecisionId, CancelToken>,
     pub(super) asked_at: HashMap<DecisionId, Instant>,
     pub(super) command_looked: Option<Instant>,
     pub(super) stop: Option<Stop>,
@@ -113,6 +114,8 @@ pub(super) struct Floor<'e> {
     /// Notifications that are on their way.
     pub(super) notifications: Vec<thread::JoinHandle<()>>,
     pub(super) activity_at: Instant,
+    /// Whether what would be executed is no longer what was approved.
+    pub(super) lost_approval: bool,
     /// Whether a second request to end was passed on.
     hurried: bool,
     pub(super) sender: Sender<Message>,
@@ -163,9 +166,10 @@ impl<'e> Floor<'e> {
             busy: HashMap::new(),
             holds: HashMap::new(),
             deciding: HashSet::new(),
-            asking: HashSet::new(),
+            asking: HashMap::new(),
             asked_at: HashMap::new(),
             notifications: Vec::new(),
+            lost_approval: false,
             hurried: false,
             command_looked: None,
             stop: None,
@@ -201,6 +205,7 @@ impl<'e> Floor<'e> {
                         busy.watch.interrupt();
                         busy.watch.interrupt();
                     });
+                    self.asking.values().for_each(CancelToken::cancel);
                 }
                 worked
             })
@@ -268,7 +273,13 @@ impl<'e> Floor<'e> {
             _ => {
                 let outcome = progress.outcome();
                 let waiting = progress.waiting.len();
-                (outcome, (outcome == Outcome::Paused).then(|| format!("{waiting} decisions wait")))
+                (
+                    outcome,
+                    (outcome == Outcome::Paused).then(|| match waiting {
+                        1 => "a decision waits".to_owned(),
+                        waiting => format!("{waiting} decisions wait"),
+                    }),
+                )
             }
         };
         let ended = Record::ServiceEnded { service: self.service.clone(), outcome, reason: reason.clone() };
@@ -279,6 +290,7 @@ impl<'e> Floor<'e> {
         let mut report = self.report(&progress, outcome, reason);
         report.issues = self.issues();
         self.deliver(&mut report);
+        report.next = next_steps(&report, !self.lost_approval);
         for notification in self.notifications.drain(..) {
             // Each ends at its own time limit.
             let _ = notification.join();
@@ -318,7 +330,7 @@ impl<'e> Floor<'e> {
         };
         let events = projections.after(&view, lines);
         for line in lines {
-            self.follower.recorded(line, journal.life());
+            self.follower.recorded(&menu.name, line, journal.life());
         }
         // Our own change of the PRD is no reason to read it again; that of somebody else before it is one.
         if let Some((before, after)) = projections.passes(&menu.prd, journal.life(), &mut self.passed)
@@ -433,7 +445,9 @@ impl<'e> Floor<'e> {
     where
         'e: 'scope,
     {
-        let watch = Arc::new(Watch::new()?);
+        let is_worker = matches!(what, What::Attempt | What::Decision | What::Check(CheckStep::Review));
+        let keeps = is_worker && !self.settings.quiet_workers && self.follower.shows_output();
+        let watch = Arc::new(if keeps { Watch::keeping_output()? } else { Watch::new()? });
         let (shift, sender, followed) = (self.shift(), self.sender.clone(), watch.clone());
         self.busy.insert(about, Busy { watch, what, tier, slow_said: false, stall_said: false });
         scope.spawn(move || {
@@ -537,6 +551,7 @@ impl<'e> Floor<'e> {
         let reason = "it was interrupted".to_owned();
         self.stop = Some(Stop { outcome, reason, checks_go_on: false });
         self.busy.values().for_each(|busy| busy.watch.interrupt());
+        self.asking.values().for_each(CancelToken::cancel);
     }
 
     /// Ends what is ending at once, when that was asked for a second time.

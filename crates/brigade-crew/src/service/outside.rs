@@ -8,11 +8,12 @@ use brigade_kitchen::service::{Outcome, ServiceReport};
 use brigade_kitchen::show::{Event, EventLine, slow};
 use brigade_kitchen::{TaskId, Tier};
 
-use super::RunningRow;
-use super::floor::{About, Floor, What, json};
+use super::floor::{About, Busy, Floor, What, json};
+use super::job::CheckStep;
+use super::{Doing, RunningRow, Scene};
 use crate::check::{Check, check};
 use crate::receipts::RunKind;
-use crate::run::Watch;
+use crate::run::{AtEnd, Watch};
 use crate::workplace::PlaceError;
 
 /// How many notifications may be on their way at once.
@@ -22,17 +23,10 @@ impl Floor<'_> {
     /// Looks at what runs: who is slow, who is silent, what people see.
     pub(super) fn tick(&mut self) {
         let mut said: Vec<(Event, Option<String>)> = Vec::new();
-        let mut rows = Vec::new();
         for (about, busy) in &mut self.busy {
             let (About::Task(at), What::Attempt) = (about, &busy.what) else { continue };
             let task = &self.menu.prd.tasks[*at].id;
             let elapsed = busy.watch.elapsed().as_secs();
-            rows.push(RunningRow {
-                task: self.menu.name.shown(task),
-                tier: busy.tier,
-                seconds: elapsed,
-                last_line: busy.watch.last_line(),
-            });
             if let Some(minutes) = self.settings.slow_after(busy.tier)
                 && !busy.slow_said
                 && minutes * 60 <= elapsed
@@ -54,8 +48,7 @@ impl Floor<'_> {
                 busy.stall_said = false;
             }
         }
-        rows.sort_by(|a, b| a.task.cmp(&b.task));
-        self.follower.running(&rows);
+        self.show();
         for (event, note) in said {
             self.event(event);
             if let Some(note) = note {
@@ -77,6 +70,65 @@ impl Floor<'_> {
                 })
                 .collect();
             self.projections.working(now, &running);
+        }
+    }
+
+    /// Tells the follower what runs, and what was printed.
+    fn show(&self) {
+        for (about, busy) in &self.busy {
+            self.show_printed(*about, busy, AtEnd::No);
+        }
+        let progress = self.progress();
+        let life = self.journal.life();
+        let mut rows: Vec<RunningRow> =
+            self.busy.iter().map(|(about, busy)| self.running_row(*about, busy)).collect();
+        rows.sort_by(|a, b| a.task.cmp(&b.task));
+        self.follower.running(&Scene {
+            prd: self.menu.name.prefix().to_owned(),
+            done: progress.done.len() as u64,
+            total: (0..self.menu.prd.tasks.len()).filter(|at| self.set.has(*at)).count() as u64,
+            waiting: life.waiting().count() as u64,
+            cost_usd: life.spent.cost_usd(&self.settings),
+            seconds: self.begun.elapsed().as_secs(),
+            rows,
+        });
+    }
+
+    fn shown(&self, about: About) -> String {
+        match about {
+            About::Task(at) => self.menu.name.shown(&self.menu.prd.tasks[at].id),
+            About::Prd => self.menu.name.prefix().to_owned(),
+        }
+    }
+
+    fn running_row(&self, about: About, busy: &Busy) -> RunningRow {
+        let own = match about {
+            About::Task(at) => self.journal.life().tasks.get(&self.menu.prd.tasks[at].id),
+            About::Prd => None,
+        };
+        RunningRow {
+            task: self.shown(about),
+            doing: match (&busy.what, about) {
+                (What::Attempt, _) => Doing::Working,
+                (What::Decision, About::Task(_)) => Doing::Deciding,
+                (What::Decision, About::Prd) | (What::Check(CheckStep::Review), _) => Doing::Reviewing,
+                (What::Check(CheckStep::Verify(_) | CheckStep::Scan), _) => Doing::Verifying,
+                (What::Check(CheckStep::Test), _) => Doing::Testing,
+                (What::Check(CheckStep::Commit | CheckStep::Integrate(_)), _) => Doing::Integrating,
+            },
+            tier: own.and_then(|own| own.tier).unwrap_or(busy.tier),
+            attempt: own.map_or(1, |own| own.attempts),
+            escalated: own.is_some_and(|own| own.escalated),
+            seconds: busy.watch.elapsed().as_secs(),
+            last_line: busy.watch.last_line(),
+        }
+    }
+
+    /// Tells the follower what a worker printed.
+    pub(super) fn show_printed(&self, about: About, busy: &Busy, at_end: AtEnd) {
+        let printed = busy.watch.take_printed(at_end);
+        if !printed.lines.is_empty() || 0 < printed.left_out {
+            self.follower.printed(&self.shown(about), &printed);
         }
     }
 

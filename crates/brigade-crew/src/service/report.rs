@@ -1,5 +1,7 @@
 //! The report of a service.
 
+use brigade_command::Argv;
+use brigade_core::{Hint, NextStep};
 use brigade_kitchen::TaskId;
 use brigade_kitchen::life::{Progress, TaskOutcome};
 use brigade_kitchen::prd::Lints;
@@ -84,4 +86,31 @@ impl Floor<'_> {
         report.attempts = life.spent.attempts() - self.spent_before.attempts();
         report
     }
+}
+
+/// Says what to do next.
+pub(super) fn next_steps(report: &ServiceReport, is_approved: bool) -> Vec<Hint> {
+    let path = || report.prd_path.clone();
+    let mut next = Vec::new();
+    if !is_approved {
+        next.push(Hint::to("see what changed and approve it", NextStep::ApprovePrd(path())));
+    }
+    if let Some(row) = report.decisions.first() {
+        next.push(Hint::to("answer", NextStep::AnswerDecision(row.id.to_string())));
+    }
+    match report.outcome {
+        Outcome::Complete => {
+            let branch = report.branch.as_ref().filter(|_| !report.merged && report.commit.is_some());
+            let merge =
+                branch.and_then(|branch| Argv::new(vec!["git".into(), "merge".into(), branch.clone()]).ok());
+            next.extend(merge.map(|merge| Hint::from(format!("to take the work into your branch: {merge}"))));
+        }
+        Outcome::Interrupted => next.push(Hint::to("go on", NextStep::ResumePrd(path()))),
+        Outcome::Paused | Outcome::Aborted => {
+            next.push(Hint::to("go on then", NextStep::ResumePrd(path())));
+        }
+        Outcome::Incomplete => next.push(Hint::to("see why", NextStep::KitchenStatus(path()))),
+        Outcome::DryRun => {}
+    }
+    next
 }

@@ -14,7 +14,7 @@ use brigade_process::random_bytes;
 use super::ServeError;
 use super::floor::{About, Busy, Floor, Message, What};
 use super::job::{AttemptTold, CheckStep, Fault, Hold, Seen, Told};
-use crate::run::NotStarted;
+use crate::run::{AtEnd, NotStarted};
 use crate::workplace::{Integration, PlaceError};
 
 impl<'e> Floor<'e> {
@@ -136,6 +136,9 @@ impl<'e> Floor<'e> {
             Message::Asked { id, answer } => self.asked(&id, answer),
             Message::Told { about, hold, told } => {
                 let busy = self.busy.remove(&about);
+                if let Some(busy) = &busy {
+                    self.show_printed(about, busy, AtEnd::Yes);
+                }
                 match about {
                     About::Task(at) => self.told(at, busy, hold.map(|hold| *hold), told),
                     About::Prd => self.prd_told(told),

@@ -17,7 +17,8 @@ use std::sync::Mutex;
 use brigade_core::SystemClock;
 use brigade_exec::HostEnvironment;
 use brigade_fs::{DiskFs, Fs};
-use brigade_kitchen::life::{AnsweredBy, Record, TaskOutcome};
+use brigade_kitchen::PrdName;
+use brigade_kitchen::life::{Answer, AnsweredBy, Decision, Life, Line, Record, TaskOutcome};
 use brigade_kitchen::service::Outcome;
 use std::time::Duration;
 
@@ -281,7 +282,7 @@ fn a_claim_counts_only_with_a_change_or_a_verification() {
         (Some(TaskOutcome::Failed), Some(TaskOutcome::AlreadyDone))
     );
     assert_eq!((report.outcome, report.decisions.len()), (Outcome::Paused, 1));
-    assert_eq!(report.reason.as_deref(), Some("1 decisions wait"));
+    assert_eq!(report.reason.as_deref(), Some("a decision waits"));
 }
 
 #[test]
@@ -415,14 +416,14 @@ fn a_supervisor_answers_by_its_file_and_anything_else_is_refused() {
     /// Writes a wrong command when a decision is asked, and the right one when that was refused.
     struct Supervisor<'w>(&'w World, Mutex<Option<String>>);
     impl Follower for Supervisor<'_> {
-        fn recorded(&self, line: &Line, _: &Life) {
+        fn recorded(&self, _: &PrdName, line: &Line, _: &Life) {
             if let Record::DecisionAsked { decision } = &line.record {
                 *self.1.lock().unwrap() = Some(decision.id.to_string());
                 let path = self.0.folder.join("work/brigade/cmd.json");
                 fs::write(path, format!("{{\"decision\":\"{}\",\"action\":\"pass\"}}", decision.id)).unwrap();
             }
         }
-        fn running(&self, _: &[RunningRow]) {
+        fn running(&self, _: &Scene) {
             let refused = self.0.folder.join("work/brigade/cmd.json.refused");
             if let Some(id) = self.1.lock().unwrap().take_if(|_| refused.exists()) {
                 let path = self.0.folder.join("work/brigade/cmd.json");
@@ -443,7 +444,7 @@ fn two_services_do_not_work_at_once() {
     world.approve();
     struct Second<'w>(&'w World, Mutex<u32>);
     impl Follower for Second<'_> {
-        fn recorded(&self, line: &Line, _: &Life) {
+        fn recorded(&self, _: &PrdName, line: &Line, _: &Life) {
             if matches!(line.record, Record::AttemptStarted { .. }) {
                 let refused = self.0.try_serve(&ServiceOptions::default(), &Unfollowed);
                 let Err(ServeError::Lock(ServiceLockError::Held(holder))) = refused else { panic!() };
@@ -487,8 +488,8 @@ fn an_interrupt_ends_the_tree_and_is_recorded() {
     let cancel = CancelToken::new().unwrap();
     struct Cancels<'w>(&'w World, CancelToken);
     impl Follower for Cancels<'_> {
-        fn running(&self, rows: &[RunningRow]) {
-            if !rows.is_empty() && !self.0.note("child").is_empty() {
+        fn running(&self, scene: &Scene) {
+            if !scene.rows.is_empty() && !self.0.note("child").is_empty() {
                 self.1.cancel();
             }
         }
@@ -584,7 +585,7 @@ fn a_person_at_the_terminal_is_asked_and_waited_for() {
         fn can_ask(&self) -> bool {
             true
         }
-        fn ask(&self, decision: &Decision) -> Option<Answer> {
+        fn ask(&self, _: &PrdName, decision: &Decision, _: &CancelToken) -> Option<Answer> {
             assert_eq!(decision.about.choices(), ["retry", "skip", "abort"]);
             let (choice, by) = ("retry".to_owned(), AnsweredBy::Person);
             Some(Answer { choice, by, reason: None, guidance: None, is_clear: true })
@@ -607,7 +608,7 @@ fn an_abort_ends_the_service() {
         fn can_ask(&self) -> bool {
             true
         }
-        fn ask(&self, _: &Decision) -> Option<Answer> {
+        fn ask(&self, _: &PrdName, _: &Decision, _: &CancelToken) -> Option<Answer> {
             let (choice, by) = ("abort".to_owned(), AnsweredBy::Person);
             Some(Answer { choice, by, reason: None, guidance: None, is_clear: true })
         }

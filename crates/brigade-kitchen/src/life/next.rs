@@ -132,7 +132,8 @@ fn open(task: &Task, own: &TaskLife, settings: &Settings) -> Step {
         absorbed_by: None,
     };
     if settings.max_iterations <= own.iterations {
-        let reason = format!("{} attempts without success", own.iterations);
+        let s = if own.iterations == 1 { "" } else { "s" };
+        let reason = format!("{} attempt{s} without success", own.iterations);
         return end(TaskOutcome::Failed, reason, false);
     }
     let above = tier.above().filter(|_| may_escalate(tier, settings));

@@ -2,6 +2,7 @@
 
 use std::future::pending;
 use std::io;
+use std::os::fd::AsFd as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use brigade::{Error, FailureChoice, ServiceReport, Unfollowed};
+use brigade::{Error, Exit, FailureChoice, ServiceReport};
 use clap::{Args, ValueEnum};
 
 use super::service::RunFlags;
+use crate::output::Output;
 use crate::session::Session;
 
 /// Go on with a PRD after an interruption or a failure
@@ -54,7 +55,16 @@ impl ResumeArgs {
     }
 }
 
-pub(crate) fn run(session: &Session<'_>, arguments: &ResumeArgs) -> Result<ServiceReport, Error> {
+pub(crate) fn run(session: &Session<'_>, arguments: &ResumeArgs, output: &mut Output<'_, '_>) -> Exit {
+    let served = serve(session, arguments, output);
+    output.finish(served)
+}
+
+fn serve(
+    session: &Session<'_>,
+    arguments: &ResumeArgs,
+    output: &mut Output<'_, '_>,
+) -> Result<ServiceReport, Error> {
     let (prd, choice) = arguments.parts()?;
     if arguments.all && choice.is_none() {
         return Err(Error::new(brigade::ErrorKind::Usage, "--all needs retry or skip"));
@@ -64,5 +74,6 @@ pub(crate) fn run(session: &Session<'_>, arguments: &ResumeArgs) -> Result<Servi
     if let Some(choice) = choice {
         kitchen.answer_failures(prd, choice, arguments.all)?;
     }
-    kitchen.serve(prd.as_slice(), &arguments.run.options(), &Unfollowed)
+    let options = arguments.run.options(session);
+    kitchen.serve(prd.as_slice(), &options, &output.live(session.surroundings))
 }

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use brigade::kitchen::{Flags, PhaseGate};
-use brigade::{ApproveStep, Error, ErrorKind, ServiceOptions, ServiceReport, Unfollowed};
+use brigade::{ApproveStep, Error, ErrorKind, Exit, ServiceOptions, ServiceReport};
 use clap::{Args, ValueEnum};
 
+use crate::output::Output;
 use crate::session::Session;
 
 /// Work through a PRD until all is done, or nothing can go on
@@ -130,7 +131,7 @@ fn minutes(text: &str) -> Result<f64, &'static str> {
 
 impl RunFlags {
     /// Returns what they ask for.
-    pub(crate) fn options(&self) -> ServiceOptions {
+    pub(crate) fn options(&self, session: &Session<'_>) -> ServiceOptions {
         let flags = Flags {
             walkaway: self.walkaway,
             auto_continue: self.auto_continue,
@@ -154,14 +155,24 @@ impl RunFlags {
             skip: self.skip.clone(),
             from: self.from.clone(),
             until: self.until.clone(),
+            local_offset_minutes: session.surroundings.local_offset_minutes,
             ..ServiceOptions::default()
         }
     }
 }
 
-pub(crate) fn run(session: &Session<'_>, arguments: &ServiceArgs) -> Result<ServiceReport, Error> {
+pub(crate) fn run(session: &Session<'_>, arguments: &ServiceArgs, output: &mut Output<'_, '_>) -> Exit {
+    let served = serve(session, arguments, output);
+    output.finish(served)
+}
+
+fn serve(
+    session: &Session<'_>,
+    arguments: &ServiceArgs,
+    output: &mut Output<'_, '_>,
+) -> Result<ServiceReport, Error> {
     let prds: Vec<&Path> = arguments.prds.iter().map(PathBuf::as_path).collect();
-    let options = arguments.run.options();
+    let options = arguments.run.options(session);
     if arguments.dry_run {
         return session.workspace()?.kitchen().rehearse(&prds, &options);
     }
@@ -175,7 +186,7 @@ pub(crate) fn run(session: &Session<'_>, arguments: &ServiceArgs) -> Result<Serv
         }
         kitchen.approve(prds.first().copied(), &ApproveStep::Approve(fingerprint.clone()))?;
     }
-    kitchen.serve(&prds, &options, &Unfollowed)
+    kitchen.serve(&prds, &options, &output.live(session.surroundings))
 }
 
 #[cfg(test)]

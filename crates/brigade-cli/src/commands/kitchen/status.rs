@@ -3,11 +3,13 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use brigade::{Exit, Report as _, StatusReport};
+use brigade::{Exit, Follow, Report as _, StatusReport, Watched};
 use clap::Args;
 
+use crate::live::{Region, scene_lines};
 use crate::output::Output;
-use crate::render::{Escalations, show_status};
+use crate::render::text::Text;
+use crate::render::{Escalations, show_status, task_lines, waiting_line};
 use crate::session::Session;
 
 /// Show where the tasks of a PRD stand
@@ -32,9 +34,6 @@ pub(crate) struct StatusArgs {
     #[arg(long)]
     all: bool,
 }
-
-/// Clears a terminal and goes to its start.
-const CLEAR: &str = "\u{1b}[H\u{1b}[2J";
 
 pub(crate) fn run(session: &Session<'_>, arguments: &StatusArgs, output: &mut Output<'_, '_>) -> Exit {
     let prd = arguments.prd.as_deref();
@@ -85,18 +84,52 @@ fn watch(
         Ok(workspace) => workspace,
         Err(error) => return output.fail(&error),
     };
-    let redraws = session.surroundings.output.is_some() && !session.surroundings.dumb && !output.is_json();
+    let surroundings = session.surroundings;
+    let terminal = surroundings.output.filter(|_| !surroundings.dumb && !output.is_json());
+    let mut region = terminal.map(Region::new);
+    let follow = if region.is_some() { Follow::Output } else { Follow::Status };
     let mut exit = Exit::Done;
-    let watched = workspace.kitchen().watch(arguments.prd.as_deref(), &mut |report| {
-        if redraws {
-            output.text(CLEAR);
-        }
-        exit = if output.is_json() { line(&report, output) } else { show(&report, escalations, output) };
+    let watched = workspace.kitchen().watch(arguments.prd.as_deref(), follow, &mut |watched| {
+        exit = match &mut region {
+            // At the end, the whole status stays.
+            Some(region) if watched.report.running => redraw(region, watched, output),
+            Some(region) => {
+                let mut text = String::new();
+                region.erase(&mut text);
+                output.text(&text);
+                show(&watched.report, escalations, output)
+            }
+            None if output.is_json() => line(&watched.report, output),
+            None => show(&watched.report, escalations, output),
+        };
         // A closed pipe or a full disk ends it.
         if output.is_broken() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
+    if let Some(mut region) = region {
+        // Somebody who cancels sees what stood there last.
+        let mut text = String::new();
+        if region.leave(&mut text) {
+            output.text(&text);
+        }
+    }
     match watched {
         Ok(()) => exit,
         Err(error) => output.fail(&error),
     }
+}
+
+/// Shows as much of a status as fits, what runs last.
+fn redraw(region: &mut Region, watched: &Watched, output: &mut Output<'_, '_>) -> Exit {
+    let (_, rows) = region.size();
+    let report = &watched.report;
+    let running = scene_lines(&watched.scene, rows / 2);
+    let waiting: Vec<Text> = report.decisions.iter().take(3).map(waiting_line).collect();
+    let room = rows.saturating_sub(running.len() + waiting.len() + 2);
+    let mut lines = task_lines(report, room);
+    lines.extend(waiting);
+    lines.extend(running);
+    let mut text = String::new();
+    region.erase(&mut text);
+    region.draw(lines, output.colour(), &mut text);
+    output.text(&text)
 }

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use brigade::kitchen::Flags;
-use brigade::{ApproveStep, Error, ServiceOptions, ServiceReport, Unfollowed};
+use brigade::{ApproveStep, Error, Exit, ServiceOptions, ServiceReport};
 use clap::Args;
 
+use crate::output::Output;
 use crate::session::Session;
 
 /// Work on one task until it ends, or nothing can go on
@@ -39,11 +40,21 @@ pub(crate) struct TicketArgs {
     max_iterations: Option<u64>,
 }
 
-pub(crate) fn run(session: &Session<'_>, arguments: &TicketArgs) -> Result<ServiceReport, Error> {
+pub(crate) fn run(session: &Session<'_>, arguments: &TicketArgs, output: &mut Output<'_, '_>) -> Exit {
+    let worked = work(session, arguments, output);
+    output.finish(worked)
+}
+
+fn work(
+    session: &Session<'_>,
+    arguments: &TicketArgs,
+    output: &mut Output<'_, '_>,
+) -> Result<ServiceReport, Error> {
     let TicketArgs { prd, task, .. } = arguments;
     let flags =
         Flags { walkaway: arguments.walkaway, max_iterations: arguments.max_iterations, ..Flags::default() };
-    let options = ServiceOptions { flags, ..ServiceOptions::default() };
+    let local_offset_minutes = session.surroundings.local_offset_minutes;
+    let options = ServiceOptions { flags, local_offset_minutes, ..ServiceOptions::default() };
     if arguments.dry_run {
         return session.workspace()?.kitchen().rehearse_ticket(prd, task, &options);
     }
@@ -51,5 +62,5 @@ pub(crate) fn run(session: &Session<'_>, arguments: &TicketArgs) -> Result<Servi
     if let Some(fingerprint) = &arguments.fingerprint {
         kitchen.approve(Some(prd.as_path()), &ApproveStep::Approve(fingerprint.clone()))?;
     }
-    kitchen.ticket(prd, task, &options, &Unfollowed)
+    kitchen.ticket(prd, task, &options, &output.live(session.surroundings))
 }

@@ -11,7 +11,7 @@ use brigade::{
     SummaryReport, ValidationReport, WorkersReport,
 };
 
-pub(crate) use status::{Escalations, show_status};
+pub(crate) use status::{Escalations, show_status, task_lines, waiting_line};
 
 use super::catalog::config_errors;
 use crate::render::View;
@@ -354,7 +354,7 @@ fn served(report: &ServiceReport, page: &mut Page) {
     for issue in &report.issues {
         page.note(issue);
     }
-    if let Some(row) = report.decisions.first() {
-        page.next_step(&NextStep::AnswerDecision(row.id.to_string()));
+    for next in &report.next {
+        page.next(&next.to_string());
     }
 }

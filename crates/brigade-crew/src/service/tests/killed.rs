@@ -12,7 +12,7 @@ const AT: &str = "BRIGADE_TEST_KILL_AT";
 struct Dies(u64);
 
 impl Follower for Dies {
-    fn recorded(&self, line: &Line, _: &Life) {
+    fn recorded(&self, _: &PrdName, line: &Line, _: &Life) {
         if line.seq == self.0 {
             std::process::abort();
         }

@@ -133,6 +133,43 @@ fn tasks(report: &StatusReport) -> Table {
     table
 }
 
+/// Returns a line for each task, in the order of the file. If there is no room for all, those that need a look stay.
+pub(crate) fn task_lines(report: &StatusReport, room: usize) -> Vec<Text> {
+    let weight = |task: &TaskRow| match task.status {
+        TaskStatus::Running | TaskStatus::Failed | TaskStatus::Blocked => 0,
+        TaskStatus::Waiting | TaskStatus::Interrupted => 1,
+        TaskStatus::Pending => 2,
+        TaskStatus::Skipped | TaskStatus::Unreachable => 3,
+        TaskStatus::Complete | TaskStatus::AlreadyDone | TaskStatus::Absorbed => 4,
+    };
+    let mut kept: Vec<usize> = (0..report.tasks.len()).collect();
+    let is_all = report.tasks.len() <= room;
+    if !is_all {
+        kept.sort_by_key(|at| (weight(&report.tasks[*at]), *at));
+        kept.truncate(room.saturating_sub(1));
+        kept.sort_unstable();
+    }
+    let line = |at: &usize| {
+        let task = &report.tasks[*at];
+        let text = format!("  {}, {}: {}", task.status.as_str().replace('_', " "), task.tier, task.title);
+        marker(task).then(Tone::Strong, &format!(" {}/{}", report.prefix, task.id)).then(Tone::Plain, &text)
+    };
+    let mut lines: Vec<Text> = kept.iter().map(line).collect();
+    if !is_all {
+        lines.push(Text::new(Tone::Faint, &format!("  and {} more tasks", report.tasks.len() - kept.len())));
+    }
+    lines
+}
+
+/// Returns the line of a decision that waits.
+pub(crate) fn waiting_line(row: &DecisionRow) -> Text {
+    let task = row.task.as_ref().map(|task| format!("/{task}")).unwrap_or_default();
+    let context = row.context.lines().next().unwrap_or_default();
+    Text::new(Tone::Warning, "?")
+        .then(Tone::Strong, &format!(" {}{task}", row.prd.prefix()))
+        .then(Tone::Plain, &format!("  waits for a decision, {}: {context}", row.id))
+}
+
 /// Shows a decision, and its answer if it has one.
 pub(super) fn decision(row: &DecisionRow, page: &mut Page) {
     let task = row.task.as_ref().map(|task| format!("/{task}")).unwrap_or_default();

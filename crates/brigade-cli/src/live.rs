@@ -1,0 +1,366 @@
+//! Shows a running service on standard error, and asks a person who is there.
+//!
+//! On a terminal, a progress line and a line for each running task are redrawn in place, and what happens scrolls above
+//! them. Elsewhere each line is written as it comes.
+
+use std::collections::VecDeque;
+use std::io::Write;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use brigade::kitchen::{Answer, AnsweredBy, Decision, DecisionKind, Life, Line, PrdName};
+use brigade::{CancelToken, Follower, Printed, Scene, Typed, read_typed_line};
+
+use crate::render::happened::{happened, left_out, printed, progress, running};
+use crate::render::text::{Colour, Text, Tone};
+use crate::surroundings::Terminal;
+
+/// The size of a terminal that does not tell it, in columns and rows.
+const USUAL_SIZE: (usize, usize) = (80, 24);
+
+/// The most lines that are kept while somebody types.
+const MOST_HELD: usize = 500;
+
+/// What is shown of a service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// Everything.
+    All,
+    /// Only what a person is asked.
+    Questions,
+}
+
+/// Who is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asks {
+    /// The person at the terminal.
+    APerson,
+    /// Nobody is there.
+    Nobody,
+}
+
+/// A service, as a person follows it.
+pub(crate) struct Live<'s> {
+    stage: Mutex<Stage<'s>>,
+    /// One question is asked at a time.
+    asking: Mutex<()>,
+    shown: Shown,
+    asks: Asks,
+}
+
+struct Stage<'s> {
+    out: &'s mut (dyn Write + Send),
+    colour: Colour,
+    /// Where lines are redrawn in place.
+    region: Option<Region>,
+    /// What stands below everything else.
+    scene: Option<Scene>,
+    /// Whether somebody types. Nothing else is written then.
+    is_asking: bool,
+    held: VecDeque<Text>,
+}
+
+/// Lines at the end of a terminal that are redrawn in place.
+pub(crate) struct Region {
+    terminal: Terminal,
+    /// The widths of the lines, as they were drawn.
+    drawn: Vec<usize>,
+}
+
+impl Region {
+    pub(crate) fn new(terminal: Terminal) -> Region {
+        Region { terminal, drawn: Vec::new() }
+    }
+
+    /// Returns the numbers of columns and rows, as they are now.
+    pub(crate) fn size(&self) -> (usize, usize) {
+        let (columns, rows) = (self.terminal.measure)().unwrap_or(USUAL_SIZE);
+        // A terminal without a size reports zeroes.
+        let or_usual = |size: usize, usual: usize| if size == 0 { usual } else { size };
+        (or_usual(columns, USUAL_SIZE.0), or_usual(rows, USUAL_SIZE.1))
+    }
+
+    /// Goes back to the start of what was drawn, and removes it. A terminal that became narrower has broken its lines.
+    pub(crate) fn erase(&mut self, out: &mut String) {
+        let (columns, _) = self.size();
+        let rows: usize = self.drawn.iter().map(|width| width.div_ceil(columns).max(1)).sum();
+        if 0 < rows {
+            out.push('\r');
+            if 1 < rows {
+                out.push_str(&format!("\x1b[{}A", rows - 1));
+            }
+            out.push_str("\x1b[J");
+        }
+        self.drawn.clear();
+    }
+
+    /// Goes behind what was drawn, which stays. Returns whether there was something.
+    pub(crate) fn leave(&mut self, out: &mut String) -> bool {
+        let was_drawn = !self.drawn.is_empty();
+        if was_drawn {
+            out.push('\n');
+        }
+        self.drawn.clear();
+        was_drawn
+    }
+
+    /// Draws lines where the cursor is, each cut to the width, and no more than fit.
+    pub(crate) fn draw(&mut self, lines: impl IntoIterator<Item = Text>, colour: Colour, out: &mut String) {
+        let (columns, rows) = self.size();
+        for line in lines.into_iter().take(rows.saturating_sub(1).max(1)) {
+            if !self.drawn.is_empty() {
+                out.push('\n');
+            }
+            // The last column stays free, where terminals differ in when they break a line.
+            let line = line.cut(columns.saturating_sub(1).max(1));
+            self.drawn.push(line.width());
+            line.write(colour, out);
+        }
+    }
+}
+
+impl<'s> Live<'s> {
+    pub(crate) fn new(
+        out: &'s mut (dyn Write + Send),
+        colour: Colour,
+        terminal: Option<Terminal>,
+        shown: Shown,
+        asks: Asks,
+    ) -> Live<'s> {
+        let region = terminal.map(Region::new);
+        let stage = Stage { out, colour, region, scene: None, is_asking: false, held: VecDeque::new() };
+        Live { stage: Mutex::new(stage), asking: Mutex::new(()), shown, asks }
+    }
+
+    fn stage(&self) -> MutexGuard<'_, Stage<'s>> {
+        self.stage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Live<'_> {
+    fn drop(&mut self) {
+        let mut stage = self.stage();
+        stage.scene = None;
+        stage.say(Vec::new());
+    }
+}
+
+impl Stage<'_> {
+    /// Writes lines above what is redrawn.
+    fn say(&mut self, lines: Vec<Text>) {
+        if self.is_asking {
+            self.held.extend(lines);
+            let surplus = self.held.len().saturating_sub(MOST_HELD);
+            self.held.drain(..surplus);
+            return;
+        }
+        let mut text = String::new();
+        if let Some(region) = &mut self.region {
+            region.erase(&mut text);
+        }
+        for line in lines {
+            line.write(self.colour, &mut text);
+            text.push('\n');
+        }
+        if let (Some(region), Some(scene)) = (&mut self.region, &self.scene) {
+            let room = region.size().1.saturating_sub(3).max(1);
+            region.draw(scene_lines(scene, room), self.colour, &mut text);
+        }
+        // Whether somebody sees it changes nothing for the service.
+        let _ = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
+    }
+
+    /// Writes what stands before what is typed.
+    fn prompt(&mut self, prompt: &str) {
+        let mut text = String::new();
+        Text::new(Tone::Strong, prompt).write(self.colour, &mut text);
+        text.push(' ');
+        let _ = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
+    }
+}
+
+/// Returns the progress line, and a line for each thing that runs, as far as there is room for them.
+pub(crate) fn scene_lines(scene: &Scene, room: usize) -> Vec<Text> {
+    let mut lines = vec![progress(scene)];
+    let fits = if scene.rows.len() <= room { scene.rows.len() } else { room.saturating_sub(1) };
+    lines.extend(scene.rows[..fits].iter().map(running));
+    if fits < scene.rows.len() {
+        lines.push(Text::new(Tone::Faint, &format!("  and {} more", scene.rows.len() - fits)));
+    }
+    lines
+}
+
+/// What was answered to a prompt.
+enum Reply {
+    Text(String),
+    /// The person decides later.
+    Later,
+    /// Somebody else decided, or the service ends.
+    Withdrawn,
+}
+
+impl Live<'_> {
+    fn line(&self, prompt: &str, withdrawn: &CancelToken) -> Reply {
+        self.stage().prompt(prompt);
+        match read_typed_line(withdrawn) {
+            Ok(Typed::Line(line)) => Reply::Text(line.trim().to_owned()),
+            Ok(Typed::Withdrawn) => Reply::Withdrawn,
+            Ok(Typed::End) | Err(_) => Reply::Later,
+        }
+    }
+
+    /// Writes a line about the question, above the next prompt.
+    fn remark(&self, tone: Tone, text: &str) {
+        let mut stage = self.stage();
+        let mut line = String::new();
+        Text::new(tone, text).write(stage.colour, &mut line);
+        line.push('\n');
+        let _ = stage.out.write_all(line.as_bytes()).and_then(|()| stage.out.flush());
+    }
+
+    fn answer(&self, decision: &Decision, withdrawn: &CancelToken) -> Asked {
+        let choices = decision.about.choices();
+        let choice = loop {
+            let prompt = match choices {
+                [] => "Answer, or later:".to_owned(),
+                choices => format!("{}, or later?", choices.join(", ")),
+            };
+            let typed = match self.line(&prompt, withdrawn) {
+                Reply::Text(typed) => typed,
+                Reply::Later => return Asked::Later,
+                Reply::Withdrawn => return Asked::Withdrawn,
+            };
+            if typed.is_empty() {
+                continue;
+            }
+            if typed == "later" {
+                return Asked::Later;
+            }
+            match chosen(choices, &typed) {
+                Some(choice) => break choice,
+                None => self.remark(Tone::Warning, &format!("expected one of {}", choices.join(", "))),
+            }
+        };
+        let more = match (decision.about, choice.as_str()) {
+            (DecisionKind::Failure, "retry") => Some("What should the next attempt know? (nothing: Enter)"),
+            (DecisionKind::Manual, "fail") => Some("What is wrong? (nothing: Enter)"),
+            _ => None,
+        };
+        let mut told = None;
+        if let Some(prompt) = more {
+            match self.line(prompt, withdrawn) {
+                Reply::Text(text) => told = Some(text).filter(|text| !text.is_empty()),
+                Reply::Later => {}
+                Reply::Withdrawn => return Asked::Withdrawn,
+            }
+        }
+        let (reason, guidance) = match decision.about {
+            DecisionKind::Manual => (told, None),
+            _ => (None, told),
+        };
+        Asked::Answer(Answer { choice, by: AnsweredBy::Person, reason, guidance, is_clear: true })
+    }
+}
+
+/// What came of a question.
+enum Asked {
+    Answer(Answer),
+    Later,
+    Withdrawn,
+}
+
+/// Returns the choice that was typed, whole or by its beginning. Without choices, any text is one.
+fn chosen(choices: &[&str], typed: &str) -> Option<String> {
+    let typed_word = typed.to_lowercase();
+    match choices {
+        [] => Some(typed.to_owned()),
+        choices => {
+            choices.iter().find(|choice| choice.starts_with(&typed_word)).map(|choice| (*choice).to_owned())
+        }
+    }
+}
+
+fn question(prd: &PrdName, decision: &Decision) -> Vec<Text> {
+    let about = match &decision.task {
+        Some(task) => prd.shown(task),
+        None => prd.prefix().to_owned(),
+    };
+    let what = match decision.about {
+        DecisionKind::Failure => "did not succeed. What now?",
+        DecisionKind::Scope => "asks what belongs to it:",
+        DecisionKind::Manual => "has to be checked by hand:",
+        DecisionKind::Verdict => "has a review without a clear verdict:",
+        DecisionKind::Phase => "was reviewed as a whole:",
+        DecisionKind::Gate => "is complete. Go on with the next PRD?",
+    };
+    let head = Text::new(Tone::Warning, "?").then(Tone::Strong, &format!(" {about}"));
+    let mut lines = vec![head.then(Tone::Plain, &format!(" {what}"))];
+    lines.extend(decision.context.lines().map(|line| Text::from(format!("  {line}"))));
+    lines
+}
+
+impl Follower for Live<'_> {
+    fn recorded(&self, prd: &PrdName, line: &Line, life: &Life) {
+        if self.shown == Shown::All
+            && let Some(text) = happened(prd, line, life)
+        {
+            self.stage().say(vec![text]);
+        }
+    }
+
+    fn running(&self, scene: &Scene) {
+        if self.shown == Shown::All {
+            let mut stage = self.stage();
+            if stage.region.is_some() {
+                stage.scene = Some(scene.clone());
+                stage.say(Vec::new());
+            }
+        }
+    }
+
+    fn shows_output(&self) -> bool {
+        self.shown == Shown::All
+    }
+
+    fn printed(&self, task: &str, what: &Printed) {
+        let mut lines = Vec::new();
+        if 0 < what.left_out {
+            lines.push(left_out(task, what.left_out));
+        }
+        lines.extend(what.lines.iter().map(|line| printed(task, line)));
+        self.stage().say(lines);
+    }
+
+    fn can_ask(&self) -> bool {
+        self.asks == Asks::APerson
+    }
+
+    fn ask(&self, prd: &PrdName, decision: &Decision, withdrawn: &CancelToken) -> Option<Answer> {
+        let _one_at_a_time = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
+        if withdrawn.is_cancelled() {
+            return None;
+        }
+        {
+            let mut stage = self.stage();
+            let scene = stage.scene.take();
+            stage.say(question(prd, decision));
+            (stage.scene, stage.is_asking) = (scene, true);
+        }
+        let replied = self.answer(decision, withdrawn);
+        let mut stage = self.stage();
+        stage.is_asking = false;
+        let mut lines: Vec<Text> = stage.held.drain(..).collect();
+        let answer = match replied {
+            Asked::Answer(answer) => Some(answer),
+            Asked::Later => {
+                lines.insert(0, Text::new(Tone::Faint, &format!("{} stays open", decision.id)));
+                None
+            }
+            Asked::Withdrawn => {
+                lines.splice(0..0, [Text::default(), Text::new(Tone::Faint, "this is no longer asked")]);
+                None
+            }
+        };
+        stage.say(lines);
+        answer
+    }
+}

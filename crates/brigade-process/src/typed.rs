@@ -1,0 +1,75 @@
+//! What a person types on standard input, which may be waited for in vain.
+
+use std::io;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+
+use crate::cancel::CancelToken;
+
+/// The longest line that is read.
+const LONGEST: usize = 64 << 10;
+
+/// How long a process in the background waits before it looks whether it may read.
+const BACKGROUND: Duration = Duration::from_secs(1);
+
+/// What was typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Typed {
+    /// A line, without its line feed.
+    Line(String),
+    /// Nothing follows.
+    End,
+    /// Nobody wants it any more.
+    Withdrawn,
+}
+
+/// Reads a line that a person types on standard input. Waits no longer than until the token is triggered, and takes no
+/// byte behind the line. A process in the background reads nothing, because the system would stop it.
+///
+/// # Errors
+/// Fails if standard input cannot be read.
+pub fn read_typed_line(withdrawn: &CancelToken) -> io::Result<Typed> {
+    let input = io::stdin();
+    let mut line = Vec::new();
+    loop {
+        let mut descriptors = [PollFd::new(withdrawn, PollFlags::IN), PollFd::new(&input, PollFlags::IN)];
+        match poll(&mut descriptors, None) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        if withdrawn.is_cancelled() {
+            return Ok(Typed::Withdrawn);
+        }
+        if descriptors[1].revents().is_empty() {
+            continue;
+        }
+        if is_in_background() {
+            withdrawn.wait(BACKGROUND);
+            continue;
+        }
+        let mut byte = [0];
+        match rustix::io::read(&input, &mut byte) {
+            Ok(0) if line.is_empty() => return Ok(Typed::End),
+            Ok(0) => return Ok(Typed::Line(text(&line))),
+            Ok(_) if byte[0] == b'\n' => return Ok(Typed::Line(text(&line))),
+            Ok(_) if line.len() < LONGEST => line.push(byte[0]),
+            Ok(_) | Err(Errno::INTR | Errno::AGAIN) => {}
+            // A terminal that was closed.
+            Err(Errno::IO) => return Ok(Typed::End),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+fn text(line: &[u8]) -> String {
+    String::from_utf8_lossy(line).trim_end_matches('\r').to_owned()
+}
+
+/// Returns whether standard input is the terminal of another group of processes.
+fn is_in_background() -> bool {
+    // SAFETY: both only ask the system, and take no pointers.
+    let (front, own) = unsafe { (libc::tcgetpgrp(libc::STDIN_FILENO), libc::getpgrp()) };
+    0 <= front && front != own
+}
