@@ -1,11 +1,15 @@
 //! A workspace with a PRD and the worker without a model, and the pseudo-terminal on which a person follows it.
 
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use brigade_testkit::fixtures;
 use serde_json::{Value, json};
 
 use crate::Site;
+
+/// How long a service of a test may take where much else is done.
+const LONGEST: Duration = Duration::from_secs(240);
 
 /// The PRD of a [`Service`].
 pub const PRD: &str = "brigade/tasks/prd-add-auth.json";
@@ -45,7 +49,8 @@ pub fn task(id: &str, needs: &[&str]) -> Value {
 impl Service {
     /// Makes a git repository with a PRD of these tasks, on a branch of their own. `settings` come first in kitchen.toml.
     pub fn new(settings: &str, tasks: &[Value], rules: &Value) -> Service {
-        let site = Site::empty();
+        let Site { workspace, brigade } = Site::empty();
+        let site = Site { workspace, brigade: brigade.timeout(LONGEST) };
         let service = Service { site };
         service.write_prd(PRD, "feature/auth", tasks);
         service.scenario(rules);

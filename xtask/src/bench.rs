@@ -3,6 +3,7 @@
 //! Every figure is a median, measured in turns with a reference: `/bin/true`, plain parsing of the catalog file, or the
 //! same command on a workspace without a history. The tables are printed in the form used in `docs/performance.md`.
 
+mod kitchen;
 mod mcp;
 mod measure;
 mod program;
@@ -51,6 +52,10 @@ pub struct BenchArguments {
     /// Measure only the gateway
     #[arg(long)]
     serve: bool,
+
+    /// Measure only the kitchen
+    #[arg(long)]
+    kitchen: bool,
 
     /// Measure this binary instead of building one
     #[arg(long, value_name = "PATH")]
@@ -105,6 +110,11 @@ pub fn run(repository: &Repository, arguments: &BenchArguments) -> Result<(), Fa
         println!("{}", gateway()?);
         return Ok(());
     }
+    let kitchen = || kitchen::measure(&bench.brigade, &bench.measurer, bench.turns);
+    if arguments.kitchen {
+        kitchen()?.iter().for_each(|table| println!("{table}"));
+        return Ok(());
+    }
     if let Some(calls) = arguments.history {
         return bench.history_and_bulk(Size { tools: 4, calls, runs: 10_000 });
     }
@@ -117,7 +127,19 @@ pub fn run(repository: &Repository, arguments: &BenchArguments) -> Result<(), Fa
     println!("{}", mcp()?);
     registry()?.iter().for_each(|table| println!("{table}"));
     println!("{}", gateway()?);
+    kitchen()?.iter().for_each(|table| println!("{table}"));
     Ok(())
+}
+
+/// Parse a file as JSON, as a reference for comparisons
+#[derive(Debug, clap::Args)]
+pub struct ParseJsonArguments {
+    file: PathBuf,
+}
+
+/// Parses a file as JSON and does nothing with it.
+pub fn parse_json(arguments: &ParseJsonArguments) -> Result<(), Failure> {
+    kitchen::parse_json(&arguments.file)
 }
 
 /// Parses a file and does nothing with it.

@@ -55,6 +55,8 @@ enum Task {
     McpClient(bench::McpClientArguments),
     #[command(hide = true)]
     ParseToml(bench::ParseTomlArguments),
+    #[command(hide = true)]
+    ParseJson(bench::ParseJsonArguments),
 }
 
 fn main() -> ExitCode {
@@ -75,6 +77,7 @@ fn main() -> ExitCode {
         Task::Measure => bench::measure_children(),
         Task::McpClient(arguments) => bench::mcp_client(&arguments),
         Task::ParseToml(arguments) => bench::parse_toml(&arguments),
+        Task::ParseJson(arguments) => bench::parse_json(&arguments),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

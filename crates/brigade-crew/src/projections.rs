@@ -1,6 +1,7 @@
 //! What is written after the journal, for people and other programs: the state file, the files of supervisors, the
 //! activity log, `passes` in the PRD, learnings and backlog. Each can be deleted and is written again.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use brigade_core::json::to_json;
@@ -241,7 +242,7 @@ impl Projections {
         &mut self,
         prd: &ValidPrd,
         life: &Life,
-        known: &mut Vec<TaskId>,
+        known: &mut HashSet<TaskId>,
     ) -> Option<(Fingerprint, Fingerprint)> {
         let is_open = |task: &&brigade_kitchen::prd::Task| !task.passes && life.is_done(&task.id);
         let due: Vec<TaskId> = prd

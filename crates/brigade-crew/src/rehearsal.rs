@@ -57,8 +57,10 @@ impl Kitchen<'_> {
             standings.push(standing);
         }
         let mut reports = Vec::new();
-        for standing in standings {
-            let report = self.serve(&standing.path, options, follower, &|order| self.open_place(order))?;
+        for (at, standing) in standings.iter().enumerate() {
+            let next = standings.get(at + 1).map(|next| next.name.clone());
+            let options = ServiceOptions { next, ..options.clone() };
+            let report = self.serve(&standing.path, &options, follower, &|order| self.open_place(order))?;
             let is_complete = report.outcome == Outcome::Complete;
             reports.push(report);
             if !is_complete {

@@ -411,7 +411,7 @@ pub(crate) fn run_order(order: Order<'_>) -> Result<Ran, NotStarted> {
     let ended = run_started(&started, &mut Tee { logs: &mut logs, watch: order.watch }, &control);
     let seconds = begun.elapsed().as_secs_f64();
     let Logged { stdout, stderr, last } =
-        logs.finish(&mut |stream, new, line| order.watch.printed(stream, new, line))?;
+        logs.finish(|stream, new, line| order.watch.printed(stream, new, line))?;
     let by = ended.outcome.as_ref().map(|outcome| outcome.ended_by);
     let exit_code = ended.outcome.as_ref().and_then(|outcome| match outcome.exit {
         Exit::Code(code) => Some(i64::from(code)),

@@ -265,7 +265,7 @@ impl RunLogs {
     }
 
     /// Ends the logs. `seen` gets what the redactor still held back, and the last line.
-    pub(crate) fn finish(mut self, seen: &mut dyn FnMut(Stream, &[u8], &[u8])) -> Result<Logged, FsError> {
+    pub(crate) fn finish(mut self, mut seen: impl FnMut(Stream, &[u8], &[u8])) -> Result<Logged, FsError> {
         for stream in [Stream::Stdout, Stream::Stderr] {
             self.take(stream, true, &[])?;
             let (new, last_line) = self.seen(stream, 0);
@@ -295,7 +295,7 @@ mod tests {
         for piece in pieces {
             logs.write(Stream::Stdout, piece).unwrap();
         }
-        let logged = logs.finish(&mut |_, _, _| {}).unwrap();
+        let logged = logs.finish(|_, _, _| {}).unwrap();
         let bytes = fs.read(&"runs/r.stdout.log".parse().unwrap(), 1 << 20).unwrap();
         assert_eq!(
             (logged.stdout.bytes, logged.stdout.sha256),

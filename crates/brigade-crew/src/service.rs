@@ -11,6 +11,7 @@ mod follow;
 mod job;
 mod menu;
 mod outside;
+mod phase;
 mod report;
 mod steps;
 
@@ -53,6 +54,8 @@ pub struct ServiceOptions {
     pub from: Option<String>,
     /// Until this one.
     pub until: Option<String>,
+    /// The PRD that is served after this one, if there is one.
+    pub next: Option<brigade_kitchen::PrdName>,
     /// Ends it: the first request politely, the second at once.
     pub cancel: Option<CancelToken>,
     /// The difference between local time and UTC, for logs.

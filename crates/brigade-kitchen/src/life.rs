@@ -51,6 +51,8 @@ pub struct Life {
     pub skips_in_a_row: u64,
     /// Tasks that were done since the last review of the PRD.
     pub done_since_phase_review: u64,
+    /// Whether somebody said that the next PRD may begin.
+    pub gate_is_open: bool,
     /// What happened, for projections.
     pub history: History,
     /// Records of newer versions.

@@ -3,6 +3,7 @@
 //! [`read`] understands as much of it as possible and reports every fault with its place. Only a [`ValidPrd`] is worked
 //! on. The file stays the user's: [`set_passes`] changes one value in it, and no other byte.
 
+mod added;
 mod graph;
 mod lint;
 mod passes;
@@ -14,6 +15,7 @@ use std::ops::Deref;
 use brigade_core::{Fingerprint, Object, Place};
 use serde::{Deserialize, Serialize};
 
+pub use added::{NotAdded, add_tasks};
 pub use graph::{Graph, waves};
 pub use lint::{Lints, coverage_kind};
 pub use passes::{NotSet, set_passes};

@@ -34,6 +34,7 @@ mod kitchen_common;
 mod kitchen_faults;
 mod kitchen_live;
 mod kitchen_records;
+mod kitchen_service;
 mod kitchen_standing;
 mod kitchen_ticket;
 mod kitchen_validate;

@@ -10,20 +10,19 @@ use brigade_core::json::from_json;
 use brigade_core::{Dialect, Json};
 use brigade_fs::RelPath;
 use brigade_kitchen::Tier;
-use brigade_kitchen::config::PhaseAction;
 use brigade_kitchen::life::{
     Answer, AnsweredBy, Decision, DecisionId, DecisionKind, Record, walkaway_answer,
 };
 use brigade_kitchen::prd::Task;
 use brigade_kitchen::service::Outcome;
 use brigade_kitchen::show::Event;
-use brigade_kitchen::signal::{Decided, PhaseStatus, Scoped};
+use brigade_kitchen::signal::{Decided, Scoped};
 use brigade_process::CancelToken;
 use serde::Deserialize;
 
 use super::ServeError;
-use super::floor::{About, Floor, Message, Stop, What, json};
-use super::job::{Read, Told};
+use super::floor::{About, Floor, Message, Stop, What};
+use super::job::Read;
 use crate::projections::configured;
 
 /// The largest command file.
@@ -292,74 +291,5 @@ impl<'e> Floor<'e> {
         self.set_command_aside(path, "refused")?;
         self.event(Event::CommandRefused { reason: reason.to_owned() });
         Ok(())
-    }
-
-    /// Lets the executive review the PRD when enough tasks are done.
-    fn review_phase<'scope>(&mut self, scope: &'scope Scope<'scope, '_>) -> Result<(), ServeError>
-    where
-        'e: 'scope,
-    {
-        let life = self.journal.life();
-        let is_due = self.settings.phase_review_enabled
-            && self.settings.phase_review_after <= life.done_since_phase_review
-            && !self.busy.contains_key(&About::Prd);
-        if !is_due {
-            return Ok(());
-        }
-        let row = |task: &Task| {
-            let stage = match life.outcome(&task.id) {
-                Some(outcome) => json(&outcome).as_str().unwrap_or_default().to_owned(),
-                None => "open".to_owned(),
-            };
-            format!("{} ({stage}): {}", task.id, task.title)
-        };
-        let state: Vec<String> = self.menu.prd.tasks.iter().map(row).collect();
-        let state = state.join("\n");
-        self.spawn(scope, About::Prd, Tier::Executive, What::Decision, move |shift, watch| {
-            (None, shift.phase(&state, watch))
-        })
-    }
-
-    /// The executive reviewed the PRD.
-    pub(super) fn prd_told(&mut self, told: Told) -> Result<(), ServeError> {
-        let read = match told {
-            Told::Phase(read) => read,
-            Told::Fault(fault) => {
-                self.pause(fault.to_string(), true);
-                return Ok(());
-            }
-            _ => return Ok(()),
-        };
-        if read.interrupted {
-            return Ok(());
-        }
-        let redactor = self.host.redactor();
-        let (status, content, remediation) = match &read.verdict {
-            Some(phased) => (Some(phased.status), phased.content.clone(), phased.remediation.len()),
-            None => (None, "the review gave no clear verdict".to_owned(), 0),
-        };
-        let word = status.map_or_else(
-            || "unclear".to_owned(),
-            |status| json(&status).as_str().unwrap_or_default().to_owned(),
-        );
-        let content = redactor.redact_str(&content);
-        let completed =
-            self.menu.prd.tasks.iter().filter(|task| self.journal.life().is_done(&task.id)).count();
-        let total = self.menu.prd.tasks.len() as u64;
-        let completed = completed as u64;
-        self.record(vec![Record::PhaseReview { completed, total, status: word, content: content.clone() }])?;
-        let is_bad = matches!(status, None | Some(PhaseStatus::NeedsAttention));
-        match self.settings.phase_review_action {
-            PhaseAction::Continue => Ok(()),
-            PhaseAction::Pause if is_bad => self.ask_about(None, DecisionKind::Phase, content),
-            PhaseAction::Remediate if is_bad || 0 < remediation => {
-                let context =
-                    format!("{content}\n{remediation} tasks were proposed; add those that fit to the PRD");
-                self.ask_about(None, DecisionKind::Phase, context)?;
-                self.pause("a review of the PRD asks for changes", true);
-                Ok(())
-            }
-            PhaseAction::Pause | PhaseAction::Remediate => Ok(()),
-        }
     }
 }

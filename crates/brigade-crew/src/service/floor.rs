@@ -11,7 +11,7 @@ use brigade_core::json::to_json;
 use brigade_core::{Fingerprint, Json};
 use brigade_kitchen::config::Settings;
 use brigade_kitchen::life::{
-    Answer, DecisionId, Life, Limits, Record, RunSet, Spent, Stage, Step, TaskLife, Workplace as Mode, next,
+    Answer, DecisionId, Life, Limits, Record, RunSet, Spent, Stage, TaskLife, Workplace as Mode, next,
     progress, select,
 };
 use brigade_kitchen::service::{Outcome, ServiceReport};
@@ -109,11 +109,13 @@ pub(super) struct Floor<'e> {
     pub(super) stamps: Stamps,
     /// The bytes of the PRD as they were read, or written by this service.
     pub(super) prd_bytes: Fingerprint,
-    pub(super) passed: Vec<TaskId>,
+    pub(super) passed: HashSet<TaskId>,
     pub(super) limit_waits: BTreeMap<Tier, u32>,
     /// Notifications that are on their way.
     pub(super) notifications: Vec<thread::JoinHandle<()>>,
     pub(super) activity_at: Instant,
+    /// The task that goes to the branch. Others wait: each move of the branch would make them verify again.
+    pub(super) lane: Option<usize>,
     /// Whether what would be executed is no longer what was approved.
     pub(super) lost_approval: bool,
     /// Whether a second request to end was passed on.
@@ -169,11 +171,12 @@ impl<'e> Floor<'e> {
             asking: HashMap::new(),
             asked_at: HashMap::new(),
             notifications: Vec::new(),
+            lane: None,
             lost_approval: false,
             hurried: false,
             command_looked: None,
             stop: None,
-            passed: Vec::new(),
+            passed: HashSet::new(),
             limit_waits: BTreeMap::new(),
             activity_at: Instant::now(),
             receiver: Some(receiver),
@@ -267,7 +270,11 @@ impl<'e> Floor<'e> {
         }
         let progress = self.progress();
         let (outcome, reason) = match &self.stop {
-            Some(stop) if stop.outcome != Outcome::Paused || progress.outcome() != Outcome::Complete => {
+            Some(stop)
+                if stop.outcome != Outcome::Paused
+                    || progress.outcome() != Outcome::Complete
+                    || self.gate_is_closed() =>
+            {
                 (stop.outcome, Some(stop.reason.clone()))
             }
             _ => {
@@ -375,7 +382,7 @@ impl<'e> Floor<'e> {
             self.move_tasks(scope)?;
             self.answer_decisions(scope)?;
             self.begin_attempts(scope)?;
-            if self.is_over() {
+            if self.is_over() && !self.stand_at_gate(scope)? {
                 return Ok(());
             }
             match receiver.recv_timeout(self.patience()) {
@@ -412,12 +419,8 @@ impl<'e> Floor<'e> {
     /// Returns whether a claim is still to be checked.
     fn has_checks(&self) -> bool {
         let life = self.journal.life();
-        let is_check = |task: &brigade_kitchen::prd::Task| {
-            matches!(
-                next(task, life, &self.settings, self.mode),
-                Step::Verify { .. } | Step::Scan | Step::Test | Step::Review | Step::Commit | Step::Integrate
-            )
-        };
+        let is_check =
+            |task: &brigade_kitchen::prd::Task| next(task, life, &self.settings, self.mode).is_check();
         self.menu.prd.tasks.iter().enumerate().any(|(at, task)| self.set.has(at) && is_check(task))
     }
 

@@ -11,8 +11,8 @@ use brigade_kitchen::life::{CommandResult, TaskLife};
 use brigade_kitchen::prd::Task;
 use brigade_kitchen::prompt::{self, Context};
 use brigade_kitchen::signal::{
-    Decided, Ending, PhaseStatus, Phased, Reviewed, Role, Said, Scoped, decided, how_it_ends, phased,
-    reviewed, scoped,
+    Decided, Ending, GateStatus, PhaseStatus, Phased, Reviewed, Role, Said, Scoped, decided, gated,
+    how_it_ends, phased, reviewed, scoped,
 };
 use brigade_kitchen::{Command, Tier};
 
@@ -119,6 +119,7 @@ pub(crate) enum Told {
     Decided(Read<Decided>),
     Scoped(Read<Scoped>),
     Phase(Read<Phased<PhaseStatus>>),
+    Gate(Read<Phased<GateStatus>>),
     Fault(Fault),
 }
 
@@ -489,6 +490,18 @@ impl<'e> Shift<'e> {
         let what = Start::reader(Role::Phase, None, None, timeout);
         match self.start(what, watch, &|context| prompt::phase(context, Role::Phase, state)) {
             Ok(attempted) => Told::Phase(Read::of(&attempted, phased(&attempted.evidence()))),
+            Err(fault) => Told::Fault(fault),
+        }
+    }
+}
+
+impl Shift<'_> {
+    /// Lets the executive say whether the next PRD begins.
+    pub(crate) fn gate(&self, state: &str, watch: &Watch) -> Told {
+        let timeout = Duration::from_secs(self.settings.phase_review_timeout);
+        let what = Start::reader(Role::Gate, None, None, timeout);
+        match self.start(what, watch, &|context| prompt::phase(context, Role::Gate, state)) {
+            Ok(attempted) => Told::Gate(Read::of(&attempted, gated(&attempted.evidence()))),
             Err(fault) => Told::Fault(fault),
         }
     }

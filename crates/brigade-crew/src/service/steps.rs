@@ -23,6 +23,7 @@ impl<'e> Floor<'e> {
     where
         'e: 'scope,
     {
+        self.leave_lane();
         for at in 0..self.menu.prd.tasks.len() {
             while self.set.has(at)
                 && !self.busy.contains_key(&About::Task(at))
@@ -30,6 +31,30 @@ impl<'e> Floor<'e> {
             {}
         }
         Ok(())
+    }
+
+    /// Lets the next task to the branch if the one that was on its way is there, failed, or waits for somebody.
+    fn leave_lane(&mut self) {
+        let Some(at) = self.lane.filter(|at| !self.busy.contains_key(&About::Task(*at))) else { return };
+        let (task, life) = (&self.menu.prd.tasks[at], self.journal.life());
+        if !next(task, life, &self.settings, self.mode).is_check() {
+            self.lane = None;
+        }
+    }
+
+    /// Returns whether a check begins now: one task at a time goes to the branch, and of others as many are checked at
+    /// once as attempts may run.
+    fn may_check(&mut self, at: usize, check: &CheckStep) -> bool {
+        if self.lane == Some(at) {
+            return true;
+        }
+        if matches!(check, CheckStep::Commit | CheckStep::Integrate(_)) {
+            let is_free = self.lane.is_none();
+            self.lane = self.lane.or(Some(at));
+            return is_free;
+        }
+        let checks = self.busy.values().filter(|busy| matches!(busy.what, What::Check(_))).count() as u64;
+        checks < self.settings.parallel()
     }
 
     /// Does one step of a task. Returns whether there may be another one at once.
@@ -78,6 +103,9 @@ impl<'e> Floor<'e> {
             is_changed: checking.changed,
             is_checked: 0 < checking.verified || checking.tested || checking.commit.is_some(),
         };
+        if !self.may_check(at, &check) {
+            return Ok(false);
+        }
         let (task, step, hold) = (task.clone(), check.clone(), self.holds.remove(&at));
         self.spawn(scope, About::Task(at), Tier::Executive, What::Check(check), move |shift, watch| {
             shift.step(&task, step, (hold, &seen), &checking.run, watch)
@@ -228,7 +256,8 @@ impl<'e> Floor<'e> {
                 | Told::Committed(_)
                 | Told::Refused(_)
                 | Told::Integrated(_)
-                | Told::Phase(_),
+                | Told::Phase(_)
+                | Told::Gate(_),
                 _,
             ) => return Ok(()),
         };

@@ -8,7 +8,7 @@ use super::{
     PhaseEvent, ScopeEvent, ServiceLife, Stage, TaskEvent, TaskLife, WalkawayEvent,
 };
 use crate::names::{TaskId, Tier};
-use crate::signal::Signal;
+use crate::signal::{GateStatus, Signal};
 
 /// The most approaches that are kept of a task.
 const MAX_APPROACHES: usize = 50;
@@ -78,6 +78,7 @@ impl Life {
                 self.event(task, at, "started", None);
             }
             Record::AttemptStarted { task, run, tier, attempt, process } => {
+                self.gate_is_open = false;
                 let life = self.tasks.entry(task.clone()).or_default();
                 life.tier = Some(*tier);
                 life.attempts = *attempt;
@@ -210,7 +211,8 @@ impl Life {
                 let known = self.budgets.entry(what.clone()).or_default();
                 *known |= *reached;
             }
-            Record::PhaseGate { .. } | Record::ConfigReloaded { .. } => {}
+            Record::PhaseGate { status, .. } => self.gate_is_open = status == GateStatus::Proceed.as_str(),
+            Record::ConfigReloaded { .. } => {}
             Record::Interrupted { tasks } => {
                 for task in tasks {
                     let life = self.tasks.entry(task.clone()).or_default();
@@ -404,6 +406,9 @@ impl Life {
         }
         decided.answer = Some(answer.clone());
         let decision = decided.decision.clone();
+        if decision.about == DecisionKind::Gate && answer.choice == "continue" {
+            self.gate_is_open = true;
+        }
         let Some(task) = &decision.task else { return };
         let life = self.tasks.entry(task.clone()).or_default();
         if matches!(&life.stage, Stage::Waiting(waiting) if waiting == id) {

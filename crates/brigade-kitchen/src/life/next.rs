@@ -72,6 +72,16 @@ pub enum Step {
     Ended(TaskOutcome),
 }
 
+impl Step {
+    /// Returns whether it checks a claim, or takes what was checked to the branch.
+    pub const fn is_check(&self) -> bool {
+        matches!(
+            self,
+            Step::Verify { .. } | Step::Scan | Step::Test | Step::Review | Step::Commit | Step::Integrate
+        )
+    }
+}
+
 /// A question for somebody.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ask {

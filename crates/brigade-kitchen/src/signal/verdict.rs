@@ -71,6 +71,17 @@ pub enum GateStatus {
     Stop,
 }
 
+impl GateStatus {
+    /// Returns the word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            GateStatus::Proceed => "proceed",
+            GateStatus::Pause => "pause",
+            GateStatus::Stop => "stop",
+        }
+    }
+}
+
 /// A review of a PRD, or of what stands between two.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Phased<S> {

@@ -69,3 +69,59 @@ fn a_service_that_is_killed_at_any_record_goes_on() {
     }
     assert!(12 < at, "every record of both tasks was the last one once: {at}");
 }
+
+/// The commits of the branch, by the task that their trailers name.
+fn integrated(world: &World) -> Vec<String> {
+    let has_branch = !world.git(&["branch", "--list", "feature/x"]).is_empty();
+    if !has_branch {
+        return Vec::new();
+    }
+    let format = "--format=%(trailers:key=Brigade-Task,valueonly,separator=%x2C)";
+    let log = world.git(&["log", "--reverse", format, "main..feature/x"]);
+    log.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
+}
+
+#[test]
+fn a_service_that_is_killed_at_any_record_integrates_each_task_once() {
+    let prd = tasks(&[("a", "test -f a.txt", &[]), ("b", "test -f b.txt", &[])]);
+    let script = "if [ $BRIGADE_ROLE = review ]; then result '\"review\":\"pass\"'; exit 0; fi\necho x > \"$BRIGADE_TASK.txt\"\ndone_";
+    let config = "review_enabled = true\ntest_cmd = \"true\"";
+    let mut at = 2;
+    loop {
+        let world = World::with_branch(&prd, config, script);
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        child.args(["--exact", "service::tests::killed::serves_until_it_is_killed", "--test-threads", "1"]);
+        child.env(WORLD, &world.folder).env(AT, at.to_string()).env("RUST_BACKTRACE", "0");
+        let was_killed = !child.output().unwrap().status.success();
+        let before = world.life();
+        let is_known = |task: &str| before.is_done(&task.parse().unwrap());
+        let known = ["a", "b"].map(is_known);
+        let ended = ["a", "b"].map(|task| {
+            let own = before.task(&task.parse().unwrap());
+            matches!(
+                own.stage,
+                brigade_kitchen::life::Stage::Checking(_) | brigade_kitchen::life::Stage::Ended(_)
+            )
+        });
+        let starts = ["a", "b"].map(|task| world.starts("work", task));
+        let report = world.serve();
+        assert_eq!(report.outcome, Outcome::Complete, "killed at {at}: {report:?}");
+        let mut tasks = integrated(&world);
+        tasks.sort();
+        assert_eq!(tasks, ["a/a", "a/b"], "killed at {at}: each is integrated once");
+        assert_eq!(report.commit, Some(world.git(&["rev-parse", "feature/x"])), "killed at {at}");
+        for (index, task) in ["a", "b"].iter().enumerate() {
+            let again = world.starts("work", task) - starts[index];
+            if known[index] || ended[index] {
+                assert_eq!(again, 0, "killed at {at}: the attempt of {task} had ended");
+            }
+            assert!(again <= 1, "killed at {at}: {task} was started {again} times more");
+        }
+        assert_eq!(world.receipts(RunKind::Decision), 0);
+        if !was_killed {
+            break;
+        }
+        at += 1;
+    }
+    assert!(16 < at, "every record of both tasks was the last one once: {at}");
+}

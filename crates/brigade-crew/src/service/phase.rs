@@ -1,0 +1,177 @@
+//! The executive's look at the PRD as a whole: reviews now and then, and what stands between two PRDs.
+
+use std::thread::Scope;
+
+use brigade_core::Json;
+use brigade_fs::FileMode;
+use brigade_kitchen::Tier;
+use brigade_kitchen::config::{PhaseAction, PhaseGate};
+use brigade_kitchen::life::{DecisionKind, Record};
+use brigade_kitchen::prd::{NotAdded, Task, add_tasks};
+use brigade_kitchen::service::Outcome;
+use brigade_kitchen::show::Event;
+use brigade_kitchen::signal::{GateStatus, PhaseStatus, Phased};
+
+use super::ServeError;
+use super::floor::{About, Floor, What, json};
+use super::job::{Read, Told};
+
+/// The largest PRD that tasks are added to.
+const MAX_PRD: u64 = 64 << 20;
+
+impl<'e> Floor<'e> {
+    /// Lets the executive review the PRD when enough tasks are done.
+    pub(super) fn review_phase<'scope>(&mut self, scope: &'scope Scope<'scope, '_>) -> Result<(), ServeError>
+    where
+        'e: 'scope,
+    {
+        let life = self.journal.life();
+        let is_due = self.settings.phase_review_enabled
+            && self.settings.phase_review_after <= life.done_since_phase_review
+            && !self.busy.contains_key(&About::Prd);
+        if !is_due {
+            return Ok(());
+        }
+        let state = self.state_of_tasks();
+        self.spawn(scope, About::Prd, Tier::Executive, What::Decision, move |shift, watch| {
+            (None, shift.phase(&state, watch))
+        })
+    }
+
+    /// The executive reviewed the PRD.
+    pub(super) fn prd_told(&mut self, told: Told) -> Result<(), ServeError> {
+        let read = match told {
+            Told::Phase(read) => read,
+            Told::Gate(read) => return self.gate_told(read),
+            Told::Fault(fault) => {
+                self.pause(fault.to_string(), true);
+                return Ok(());
+            }
+            _ => return Ok(()),
+        };
+        if read.interrupted {
+            return Ok(());
+        }
+        let redactor = self.host.redactor();
+        let (status, content, remediation) = match read.verdict {
+            Some(phased) => (Some(phased.status), phased.content, phased.remediation),
+            None => (None, "the review gave no clear verdict".to_owned(), Vec::new()),
+        };
+        let word = status.map_or_else(
+            || "unclear".to_owned(),
+            |status| json(&status).as_str().unwrap_or_default().to_owned(),
+        );
+        let content = redactor.redact_str(&content);
+        let completed =
+            self.menu.prd.tasks.iter().filter(|task| self.journal.life().is_done(&task.id)).count();
+        let total = self.menu.prd.tasks.len() as u64;
+        let completed = completed as u64;
+        self.record(vec![Record::PhaseReview { completed, total, status: word, content: content.clone() }])?;
+        let is_bad = matches!(status, None | Some(PhaseStatus::NeedsAttention));
+        match self.settings.phase_review_action {
+            PhaseAction::Continue => Ok(()),
+            PhaseAction::Pause if is_bad => self.ask_about(None, DecisionKind::Phase, content),
+            PhaseAction::Remediate if !remediation.is_empty() => self.add_tasks(&content, &remediation),
+            PhaseAction::Remediate if is_bad => self.ask_about(None, DecisionKind::Phase, content),
+            PhaseAction::Pause | PhaseAction::Remediate => Ok(()),
+        }
+    }
+
+    fn state_of_tasks(&self) -> String {
+        let life = self.journal.life();
+        let row = |task: &Task| {
+            let stage = match life.outcome(&task.id) {
+                Some(outcome) => json(&outcome).as_str().unwrap_or_default().to_owned(),
+                None => "open".to_owned(),
+            };
+            format!("{} ({stage}): {}", task.id, task.title)
+        };
+        let state: Vec<String> = self.menu.prd.tasks.iter().map(row).collect();
+        state.join("\n")
+    }
+
+    /// Adds the tasks that a review proposes to the PRD. They need an approval, so the service pauses. What does not
+    /// fit is a question for a person.
+    fn add_tasks(&mut self, content: &str, tasks: &[Json]) -> Result<(), ServeError> {
+        let redactor = self.host.redactor();
+        let tasks: Vec<Json> = tasks.iter().map(|task| redactor.redact_json(task)).collect();
+        let path = self.menu.path.clone();
+        let bytes = self.host.fs.read(&path, MAX_PRD)?;
+        match add_tasks(path.as_str(), &bytes, &tasks) {
+            Ok((bytes, ids)) => {
+                self.host.fs.write_atomic(&path, &bytes, FileMode::KeepOr(0o644))?;
+                let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+                let reason =
+                    format!("a review of the PRD added {}, which nobody approved yet", ids.join(", "));
+                self.lost_approval = true;
+                self.event(Event::ApprovalChanged { reason: reason.clone() });
+                self.pause(reason, true);
+                Ok(())
+            }
+            Err(fault) => {
+                let why = match fault {
+                    NotAdded::NoTasks => "the PRD has no list of tasks any more".to_owned(),
+                    NotAdded::Faults(faults) => {
+                        faults.first().map(|fault| fault.message.clone()).unwrap_or_default()
+                    }
+                };
+                let number = tasks.len();
+                let context = format!("{content}\n{number} proposed tasks do not fit into the PRD: {why}");
+                self.ask_about(None, DecisionKind::Phase, context)
+            }
+        }
+    }
+
+    /// Returns whether something stands between this PRD and the next one that nobody has passed yet.
+    pub(super) fn gate_is_closed(&self) -> bool {
+        self.options.next.is_some()
+            && self.settings.phase_gate != PhaseGate::Continue
+            && !self.journal.life().gate_is_open
+    }
+
+    /// Asks for the next PRD when this one is complete. Returns whether an answer is on its way.
+    pub(super) fn stand_at_gate<'scope>(
+        &mut self,
+        scope: &'scope Scope<'scope, '_>,
+    ) -> Result<bool, ServeError>
+    where
+        'e: 'scope,
+    {
+        let is_complete = self.progress().outcome() == Outcome::Complete;
+        if self.stop.is_some() || !is_complete || !self.gate_is_closed() || self.waits_for_prd() {
+            return Ok(false);
+        }
+        let Some(next) = self.options.next.clone() else { return Ok(false) };
+        match self.settings.phase_gate {
+            PhaseGate::Continue => return Ok(false),
+            PhaseGate::Pause => {
+                let context = format!("the next PRD is {next}");
+                self.ask_about(None, DecisionKind::Gate, context)?;
+            }
+            PhaseGate::Review => {
+                let state = format!("{}\n\nthe next PRD is {next}", self.state_of_tasks());
+                self.spawn(scope, About::Prd, Tier::Executive, What::Decision, move |shift, watch| {
+                    (None, shift.gate(&state, watch))
+                })?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// The executive said whether the next PRD begins. Only its clear consent counts; a person decides else.
+    fn gate_told(&mut self, read: Read<Phased<GateStatus>>) -> Result<(), ServeError> {
+        if read.interrupted {
+            return Ok(());
+        }
+        let (status, content) = match read.verdict {
+            Some(phased) => (phased.status.as_str(), phased.content),
+            None => ("unclear", "the executive gave no clear verdict".to_owned()),
+        };
+        let content = self.host.redactor().redact_str(&content);
+        self.record(vec![Record::PhaseGate { status: status.to_owned(), content: content.clone() }])?;
+        if self.journal.life().gate_is_open {
+            return Ok(());
+        }
+        self.ask_about(None, DecisionKind::Gate, format!("the executive says {status}: {content}"))
+    }
+}

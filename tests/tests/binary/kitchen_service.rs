@@ -1,0 +1,352 @@
+//! `brigade service` through the binary, with the worker without a model: gates between PRDs, merge and push, settings
+//! that change, and every fault of a worker.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests make files that workers wait for, and start a second command"
+)]
+
+use std::fs;
+use std::process::Stdio;
+
+use brigade_tests::kitchen::{PRD, Service, task};
+use brigade_tests::until;
+use serde_json::{Value, json};
+
+const OTHER: &str = "brigade/tasks/prd-second.json";
+
+fn policy(service: &Service, text: &str) {
+    service.site.workspace.write(".brigade/tools/policy.toml", text);
+}
+
+/// Two approved PRDs of one task each.
+fn two_prds(settings: &str, rules: &Value) -> Service {
+    let service = Service::new(settings, &[task("US-001", &[])], rules);
+    service.write_prd(OTHER, "feature/second", &[task("US-002", &[])]);
+    service.approve(PRD);
+    service.approve(OTHER);
+    service
+}
+
+fn kinds(service: &Service) -> Vec<String> {
+    service.journal().iter().map(|record| record["kind"].as_str().unwrap().to_owned()).collect()
+}
+
+fn status(service: &Service) -> Value {
+    service.site.document(["status", PRD]).expect(0)
+}
+
+#[test]
+fn a_gate_stands_between_two_prds_until_somebody_opens_it() {
+    let service = two_prds("phase_gate = \"pause\"", &json!([]));
+    let serve = || service.site.document(["service", PRD, OTHER, "--auto-continue"]);
+    let paused = serve().expect(30);
+    assert_eq!((&paused["outcome"], &paused["done"]), (&json!("paused"), &json!(1)), "{paused:#}");
+    assert_eq!(paused["decisions"][0]["kind"], "gate");
+    assert_eq!(service.starts("work", "US-002"), 0);
+    // It waits, and is not asked twice.
+    assert_eq!(serve().expect(30)["decisions"].as_array().unwrap().len(), 1);
+    let id = paused["decisions"][0]["id"].as_str().unwrap();
+    service.site.document(["kitchen", "answer", id, "continue"]).expect(0);
+    let done = serve().expect(0);
+    let outcomes: Vec<&Value> = done["prds"].as_array().unwrap().iter().map(|prd| &prd["outcome"]).collect();
+    assert_eq!(outcomes, ["complete", "complete"]);
+    assert_eq!((service.starts("work", "US-001"), service.starts("work", "US-002")), (1, 1));
+}
+
+#[test]
+fn the_executive_may_open_the_gate_and_only_clearly() {
+    let says = |status: &str| json!([{"role": "gate", "do": [{"gate": status, "content": "as I see it"}]}]);
+    let service = two_prds("", &says("stop"));
+    let serve = || service.site.document(["service", PRD, OTHER, "--phase-gate", "review"]);
+    let paused = serve().expect(30);
+    assert!(paused["decisions"][0]["context"].as_str().unwrap().contains("stop: as I see it"), "{paused:#}");
+    assert_eq!(service.starts("work", "US-002"), 0);
+    let service = two_prds("", &says("proceed"));
+    service.site.document(["service", PRD, OTHER, "--phase-gate", "review"]).expect(0);
+    assert!(kinds(&service).contains(&"phase_gate".to_owned()));
+    assert_eq!(service.starts("work", "US-002"), 1);
+    // Without a second PRD, nothing stands behind the first.
+    let service = two_prds("phase_gate = \"pause\"", &json!([]));
+    service.site.document(["service", PRD]).expect(0);
+}
+
+#[test]
+fn a_chain_stops_at_the_first_prd_that_is_not_complete_and_begins_only_if_all_are_approved() {
+    let service = two_prds("max_iterations = 1", &json!([{"task": "US-001", "do": [{"exit": 3}]}]));
+    let report = service.site.document(["service", PRD, OTHER, "--auto-continue"]).expect(30);
+    assert_eq!(report["prd_path"], PRD);
+    assert_eq!(service.starts("work", "US-002"), 0);
+    let service = Service::new("", &[task("US-001", &[])], &json!([]));
+    service.write_prd(OTHER, "feature/second", &[task("US-002", &[])]);
+    service.approve(PRD);
+    let refused = service.site.document(["service", PRD, OTHER]).expect(1);
+    assert_eq!(refused["code"], "approval_needed");
+    assert!(!kinds(&service).contains(&"service_started".to_owned()));
+}
+
+#[test]
+fn a_review_of_the_prd_adds_tasks_that_need_an_approval() {
+    let new = json!({"id": "US-009", "title": "Mend it", "acceptanceCriteria": ["mended"], "complexity": "junior",
+        "verification": [{"type": "unit", "cmd": "test -f US-009.txt"}], "passes": true});
+    let rules = json!([{"role": "phase", "call": 1, "do":
+        [{"phase": "minor_concerns", "content": "one more", "remediation": [new], "by": "result"}]},
+        {"role": "phase", "do": [{"phase": "on_track"}]}]);
+    let settings = "phase_review_enabled = true\nphase_review_after = 1\nphase_review_action = \"remediate\"";
+    let service = Service::new(settings, &[task("US-001", &[]), task("US-002", &["US-001"])], &rules);
+    let paused = service.serve(30, &[]);
+    assert!(paused["reason"].as_str().unwrap().contains("added US-009"), "{paused:#}");
+    assert!(paused["next"][0].as_str().unwrap().contains("kitchen approve"), "{paused:#}");
+    let prd: Value = serde_json::from_str(&service.site.workspace.read_text(PRD)).unwrap();
+    assert_eq!((&prd["tasks"][2]["id"], &prd["tasks"][2]["passes"]), (&json!("US-009"), &json!(false)));
+    assert_eq!(service.starts("work", "US-009"), 0);
+    assert_eq!(service.site.document(["service", PRD]).expect(1)["code"], "approval_needed");
+    let report = service.serve(0, &[]);
+    assert_eq!((&report["done"], service.starts("work", "US-009")), (&json!(3), 1));
+}
+
+#[test]
+fn the_branch_is_merged_and_pushed_where_the_policy_allows_it_and_never_by_force() {
+    let service = Service::new("", &[task("US-001", &[])], &json!([]));
+    let workspace = &service.site.workspace;
+    let remote = workspace.home().join("remote.git").display().to_string();
+    workspace.git(["init", "--quiet", "--bare", &remote]);
+    workspace.git(["remote", "add", "origin", &remote]);
+    workspace.git(["checkout", "--quiet", "-b", "mine"]);
+    policy(
+        &service,
+        "[kitchen]\nmerge = true\npush = true\nworker_effects = [\"local-read\", \"local-write\", \"remote-mutation\"]\n",
+    );
+    let report = service.serve(0, &["--merge", "--push"]);
+    assert_eq!((&report["merged"], &report["pushed"]), (&json!(true), &json!(true)), "{report:#}");
+    let tip = |name: &str| workspace.git(["rev-parse", name]).trim().to_owned();
+    assert_eq!(tip("main"), report["commit"]);
+    assert_eq!(
+        workspace.git(["ls-remote", "origin", "feature/auth"]).split('\t').next().unwrap(),
+        report["commit"]
+    );
+    assert_eq!(workspace.git(["branch", "--show-current"]).trim(), "mine");
+    // What somebody else pushed is not overwritten, and that is said.
+    let elsewhere = workspace.git(["commit-tree", "-m", "theirs", "main^{tree}"]).trim().to_owned();
+    workspace.git(["push", "--quiet", "--force", "origin", &format!("{elsewhere}:refs/heads/feature/auth")]);
+    let again = service.site.document(["service", PRD, "--push"]).expect(0);
+    assert_eq!(again["pushed"], false, "{again:#}");
+    assert!(again["reason"].as_str().unwrap().starts_with("it was not pushed"), "{again:#}");
+    assert_eq!(workspace.git(["ls-remote", "origin", "feature/auth"]).split('\t').next().unwrap(), elsewhere);
+}
+
+#[test]
+fn a_silent_worker_is_ended_where_that_is_asked_for() {
+    let settings = "stall = \"kill\"\noutput_stall_threshold = 1\nsupervisor_events_file = \"brigade/events.jsonl\"\n\
+        activity_log = \"brigade/activity.log\"\nactivity_log_interval = 1";
+    let service =
+        Service::new(settings, &[task("US-001", &[])], &json!([{"attempt": 1, "do": [{"sleep": 600}]}]));
+    service.serve(0, &[]);
+    assert_eq!(service.starts("work", "US-001"), 2);
+    assert!(service.prompt("work", "US-001", 2).contains("printed nothing"));
+    let events = service.site.workspace.read_text("brigade/events.jsonl");
+    let stalls: Vec<Value> = events
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .filter(|event: &Value| event["event"] == "output_stall")
+        .collect();
+    assert_eq!((stalls.len(), &stalls[0]["task"]), (1, &json!("US-001")), "{events}");
+    assert!(
+        service
+            .site
+            .workspace
+            .read_text("brigade/activity.log")
+            .contains("add-auth/US-001: Line Cook working (")
+    );
+}
+
+#[test]
+fn a_prompt_may_go_in_by_file() {
+    let service = Service::new("", &[task("US-001", &[])], &json!([]));
+    let seen = service.site.workspace.home().join("seen").display().to_string();
+    service.site.write_program("agent", format!(
+        "#!/bin/sh\n{{ printf '%s ' \"$@\"; cat \"$2\"; cat; }} > {seen}\necho x > \"$BRIGADE_TASK.txt\"\necho '<promise>COMPLETE</promise>'\n"));
+    own_worker(&service);
+    let config = service.site.workspace.read_text(".brigade/kitchen.toml");
+    let row = "[[adapter]]\nid = \"agent\"\nprogram = \"agent\"\nprompt = \"file\"\nargs = [\"--message\", \"{prompt_file}\"]\nanswer = \"text\"\n";
+    service.site.workspace.write(".brigade/kitchen.toml", format!("{config}\n{row}"));
+    service.serve(0, &[]);
+    let seen = fs::read_to_string(seen).unwrap();
+    assert!(seen.starts_with("--message /") && seen.contains("prompt.md "), "{seen}");
+    assert_eq!(seen.matches("Write US-001").count(), 1, "it came by file, and not on standard input: {seen}");
+}
+
+/// Makes `./agent` the program of every tier.
+fn own_worker(service: &Service) {
+    let config = service.site.workspace.read_text(".brigade/kitchen.toml");
+    let line = |line: &str| {
+        if line.starts_with("command") { "command = \"./agent\"".to_owned() } else { line.to_owned() }
+    };
+    let lines: Vec<String> = config.lines().map(line).collect();
+    service.site.workspace.write(".brigade/kitchen.toml", lines.join("\n") + "\n");
+}
+
+/// Serves in another process while `meanwhile` runs, which opens the gate that workers wait for.
+fn serve_and(service: &Service, code: i32, meanwhile: impl FnOnce()) -> Value {
+    let mut command = service.site.brigade.command(["service", PRD, "--json"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    until("running attempt", || (0 < service.starts("work", "US-001")).then_some(()));
+    meanwhile();
+    fs::write(service.site.workspace.home().join("go"), "").unwrap();
+    let output = child.wait_with_output().unwrap();
+    let report = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(code), "{report:#}");
+    report
+}
+
+fn waiting_tasks(settings: &str) -> Service {
+    let service = Service::new(settings, &[task("US-001", &[]), task("US-002", &["US-001"])], &json!([]));
+    let gate = service.site.workspace.home().join("go");
+    service.scenario(&json!([{"task": "US-001", "do":
+        [{"sleep": 60, "until": gate}, {"write": "{task}.txt", "text": "x\n"}, {"tag": "COMPLETE"}]}]));
+    service.approve(PRD);
+    service
+}
+
+#[test]
+fn settings_are_read_again_between_tasks_and_bound_ones_pause() {
+    let service = waiting_tasks("max_parallel = 2");
+    serve_and(&service, 0, || {
+        service.site.workspace.replace(".brigade/kitchen.toml", "max_parallel = 2", "max_parallel = 1");
+    });
+    let reloaded: Vec<Value> =
+        service.journal().into_iter().filter(|record| record["kind"] == "config_reloaded").collect();
+    assert_eq!(reloaded[0]["keys"], json!(["max_parallel"]));
+    let service = waiting_tasks("test_timeout = 100");
+    let report = serve_and(&service, 30, || {
+        service.site.workspace.replace(".brigade/kitchen.toml", "test_timeout = 100", "test_timeout = 99");
+    });
+    assert_eq!(
+        (&report["done"], service.starts("work", "US-002")),
+        (&json!(1), 0),
+        "what ran came to its end"
+    );
+    assert!(report["next"][0].as_str().unwrap().contains("kitchen approve"), "{report:#}");
+}
+
+#[test]
+fn another_service_is_refused_with_the_holder() {
+    let service = waiting_tasks("");
+    serve_and(&service, 0, || {
+        let refused = service.site.document(["service", PRD]).expect(31);
+        assert_eq!(refused["code"], "service_busy", "{refused:#}");
+        assert!(refused["error"].to_string().contains("process "), "{refused:#}");
+    });
+}
+
+#[test]
+fn a_bound_worker_program_that_changed_does_not_start() {
+    let service =
+        Service::new("bind_workers = true", &[task("US-001", &[]), task("US-002", &["US-001"])], &json!([]));
+    let program = |text: &str| {
+        let script = format!(
+            "#!/bin/sh\n{text}\necho x > \"$BRIGADE_TASK.txt\"\necho '<promise>COMPLETE</promise>'\n"
+        );
+        service.site.write_program("agent", script);
+    };
+    program("# first");
+    own_worker(&service);
+    service.approve(PRD);
+    program("# second");
+    let refused = service.site.document(["service", PRD]).expect(1);
+    assert_eq!(refused["code"], "approval_needed", "{refused:#}");
+    service.serve(0, &[]);
+}
+
+#[test]
+fn a_budget_is_warned_about_at_four_fifths_and_ends_what_would_begin() {
+    let settings = "supervisor_events_file = \"brigade/events.jsonl\"";
+    let tasks: Vec<Value> = (1..=6).map(|n| task(&format!("US-00{n}"), &[])).collect();
+    let service = Service::new(settings, &tasks, &json!([]));
+    let report = service.serve(30, &["--max-attempts", "5", "--sequential"]);
+    assert_eq!((&report["done"], &report["attempts"]), (&json!(5), &json!(5)), "{report:#}");
+    let events = service.site.workspace.read_text("brigade/events.jsonl");
+    let at = |word: &str| events.find(word).unwrap_or_else(|| panic!("no {word}: {events}"));
+    assert!(at("budget_warning") < at("budget_reached"), "{events}");
+}
+
+#[test]
+fn every_fault_of_a_worker_is_one_failed_attempt_or_none() {
+    let write = json!({"write": "{task}.txt", "text": "x\n"});
+    let done = json!({"tag": "COMPLETE"});
+    let with = |steps: Value| -> Value {
+        let mut all = vec![write.clone()];
+        all.extend(steps.as_array().unwrap().iter().cloned());
+        Value::Array(all)
+    };
+    let form = |form: &str| with(json!([{"tag": "COMPLETE", "form": form}]));
+    let result = |fault: &str| with(json!([{"bad_result": fault}, done]));
+    // What the first attempt does, and how many attempts it takes then.
+    let faults: Vec<(Value, u64)> = vec![
+        (with(json!([done])), 1),
+        (json!(["nothing", done]), 2),
+        (form("quoted"), 2),
+        (form("fenced"), 2),
+        (form("inline"), 2),
+        (form("lines"), 2),
+        (form("unended"), 1),
+        (with(json!([{"tags": ["COMPLETE", "BLOCKED"]}])), 2),
+        (with(json!(["echo_prompt"])), 2),
+        (result("broken"), 2),
+        (result("huge"), 2),
+        (result("link"), 2),
+        (result("folder"), 2),
+        (result("binary"), 2),
+        (with(json!([{"result": {"signal": "complete"}, "nonce": "other"}, done])), 2),
+        (with(json!([{"result": {"signal": "complete"}}])), 1),
+        (with(json!([done, {"exit": 5}])), 2),
+        (with(json!([done, {"die": "KILL"}])), 2),
+        (with(json!([{"todo": "{task}.txt"}, done])), 2),
+        (with(json!([done, {"daemon": 600, "quiet": true}])), 1),
+        (with(json!([done, {"child": 600}])), 1),
+        (json!([done, "close_output", write]), 1),
+        (with(json!([{"print_mb": 3}, done])), 1),
+        (with(json!(["print_binary", {"print": ""}, done])), 1),
+        (with(json!([{"commit": "mine"}, done])), 1),
+        (with(json!(["stage", done])), 1),
+        (with(json!([{"setting": "core.pager", "value": "sh"}, done])), 2),
+        (with(json!([{"hook": "post-commit", "text": "#!/bin/sh\n"}, done])), 2),
+        (with(json!([{"nested": "inner"}, done])), 2),
+        (with(json!([done, "delete_worktree"])), 2),
+        (with(json!([done, {"replace_git": "file"}])), 2),
+        (with(json!([done, {"replace_git": "link"}])), 2),
+        (with(json!([done, {"replace_git": "nothing"}])), 2),
+        (with(json!([{"cost": 0.25}, {"result": {"signal": "complete"}}])), 1),
+    ];
+    let ids: Vec<String> = (0..faults.len()).map(|n| format!("F-{n:02}")).collect();
+    let tasks: Vec<Value> = ids.iter().map(|id| task(id, &[])).collect();
+    let rules: Vec<Value> = ids
+        .iter()
+        .zip(&faults)
+        .map(|(id, (steps, _))| json!({"task": id, "attempt": 1, "do": steps}))
+        .collect();
+    let service = Service::new("max_parallel = 8", &tasks, &json!(rules));
+    let report = service.serve(0, &[]);
+    assert_eq!(report["done"], faults.len());
+    let told = status(&service);
+    for (row, (steps, attempts)) in told["tasks"].as_array().unwrap().iter().zip(&faults) {
+        assert_eq!(
+            (&row["status"], &row["attempts"]),
+            (&json!("complete"), &json!(attempts)),
+            "{steps}: {row:#}"
+        );
+    }
+    // Each is one commit of the branch, and nothing of Brigade or the workers runs any more.
+    let log = service.site.workspace.git([
+        "log",
+        "--format=%(trailers:key=Brigade-Task,valueonly,separator=%x2C)",
+        "main..feature/auth",
+    ]);
+    let mut integrated: Vec<&str> = log.lines().filter(|line| !line.is_empty()).collect();
+    integrated.sort_unstable();
+    let ids: Vec<String> = ids.iter().map(|id| format!("add-auth/{id}")).collect();
+    assert_eq!(integrated, ids);
+    let scenario = service.site.workspace.home().join("scenario.json").display().to_string();
+    assert_eq!(brigade_tests::processes_with(&scenario), [0; 0]);
+}
