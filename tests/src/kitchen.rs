@@ -47,7 +47,8 @@ pub fn task(id: &str, needs: &[&str]) -> Value {
 }
 
 impl Service {
-    /// Makes a git repository with a PRD of these tasks, on a branch of their own. `settings` come first in kitchen.toml.
+    /// Makes a git repository with a PRD of these tasks, on a branch of their own. `settings` come first in
+    /// kitchen.toml.
     pub fn new(settings: &str, tasks: &[Value], rules: &Value) -> Service {
         let Site { workspace, brigade } = Site::empty();
         let site = Site { workspace, brigade: brigade.timeout(LONGEST) };
@@ -60,10 +61,9 @@ impl Service {
             worker.display(),
             service.site.workspace.home().join("scenario.json").display()
         );
-        let mut config = format!("review_enabled = false\n{settings}\n");
-        if settings.contains("review_enabled") {
-            config = format!("{settings}\n");
-        }
+        let is_set = settings.lines().any(|line| line.starts_with("review_enabled"));
+        let review = if is_set { "" } else { "review_enabled = false\n" };
+        let mut config = format!("{review}{settings}\n");
         for tier in ["line", "sous", "executive"] {
             config.push_str(&format!("[tier.{tier}]\ncommand = {command:?}\n"));
         }
