@@ -318,7 +318,7 @@ mod tests {
     fn steps() -> Vec<NextStep> {
         use NextStep as N;
         let id = || "some-id".to_owned();
-        let with_name: [fn(String) -> N; 32] = [
+        let with_name: [fn(String) -> N; 34] = [
             N::ValidatePrd,
             N::ApprovePrd,
             N::ApproveWorkersAs,
