@@ -128,6 +128,14 @@ fn arguments_that_only_v030_wrote_otherwise_are_said_so() {
         "{said}"
     );
     assert!(!said.contains("changed since the call was queued: args"), "{said}");
+    let shown = site.json(["call", "show", "call-1"]).expect(0);
+    assert_eq!(shown["blocker_details"], refused["blocker_details"], "{shown:#}");
+    let counted = issues_of(&site, "switch_approvals");
+    let detail = counted[0]["detail"].as_str().unwrap();
+    assert!(
+        detail.starts_with("1 call of v0.30 cannot be approved") && detail.ends_with("call-1"),
+        "{detail}"
+    );
 }
 
 #[test]
