@@ -1,6 +1,7 @@
 //! The files that the `init` commands write into a new workspace.
 
 mod ignore;
+mod skills;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,6 +12,7 @@ use crate::fields::KNOWN_HARNESSES;
 use crate::model::{Catalog, Family, Tool};
 
 pub use ignore::{IGNORED, IgnoreChange, merge_ignore};
+pub use skills::{SKILLS, skills};
 
 /// The starter runtimes.toml.
 pub const RUNTIMES_TOML: &str = include_str!("starter/runtimes.toml");

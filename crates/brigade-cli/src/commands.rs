@@ -37,6 +37,8 @@ pub(crate) enum Command {
     /// Let a crew of coding agents work through a list of tasks
     #[command(subcommand)]
     Kitchen(Lazy<kitchen::Kitchen>),
+    /// Let the executive plan a feature as a PRD
+    Plan(Lazy<kitchen::plan::PlanArgs>),
     /// Work through a PRD until all is done, or nothing can go on
     Service(Lazy<kitchen::service::ServiceArgs>),
     /// Work on one task until it ends, or nothing can go on
@@ -49,6 +51,8 @@ pub(crate) enum Command {
     Validate(Lazy<kitchen::validate::ValidateArgs>),
     /// Write a report of a PRD in Markdown
     Summary(Lazy<kitchen::summary::SummaryArgs>),
+    /// Write the map of the code base, which prompts of workers quote
+    Map(Lazy<kitchen::map::MapArgs>),
     #[cfg(feature = "serve")]
     Serve(serve::ServeArgs),
     Demo(demo::DemoArgs),
@@ -67,6 +71,8 @@ pub(crate) fn run(arguments: Arguments, surroundings: &Surroundings, streams: &m
         Command::Tools(command) => tools::run(&command.0, &session, &mut output),
         Command::Work(command) => work::run(&command.0, &session, &mut output),
         Command::Kitchen(command) => kitchen::run(&command.0, &session, &mut output),
+        Command::Plan(arguments) => output.finish(kitchen::plan::run(&session, &arguments.0)),
+        Command::Map(arguments) => output.finish(kitchen::map::run(&session, &arguments.0)),
         Command::Service(arguments) => kitchen::service::run(&session, &arguments.0, &mut output),
         Command::Ticket(arguments) => kitchen::ticket::run(&session, &arguments.0, &mut output),
         Command::Resume(arguments) => kitchen::resume::run(&session, &arguments.0, &mut output),

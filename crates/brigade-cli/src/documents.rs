@@ -146,6 +146,8 @@ documents! {
     KitchenLogReport,
     KitchenReceiptsReport,
     KitchenVerifyReport,
+    KitchenMapReport,
+    KitchenPlanReport,
     LedgerReport,
     ObserveReport,
     PackArchiveReport,

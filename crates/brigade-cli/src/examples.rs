@@ -19,6 +19,8 @@ const TABLE: &[Examples] = &[
             ("brigade serve --http", "Serve agents with tokens at http://127.0.0.1:8766/mcp"),
         ],
     ),
+    ("brigade", "plan", &[("brigade plan 'Count words per file'", "The same as brigade kitchen plan")]),
+    ("brigade", "map", &[("brigade map", "The same as brigade kitchen map")]),
     ("brigade", "service", &[("brigade service --dry-run", "The same as brigade kitchen service --dry-run")]),
     ("brigade", "ticket", &[("brigade ticket brigade/tasks/prd-words.json US-001", "Work on one task")]),
     ("brigade", "resume", &[("brigade resume retry", "The same as brigade kitchen resume retry")]),
@@ -34,7 +36,24 @@ const TABLE: &[Examples] = &[
         "init",
         &[
             ("brigade kitchen init", "Write .brigade/kitchen.toml with every key explained"),
+            ("brigade kitchen init --skills", "Let agent programs write PRDs with you, too"),
             ("brigade kitchen init --import --force", "Translate brigade.config, and replace the file"),
+        ],
+    ),
+    (
+        "kitchen",
+        "plan",
+        &[
+            ("brigade kitchen plan 'Count words per file'", "Let the executive write a PRD"),
+            ("brigade kitchen plan --continue PLAN --answer 1=yes", "Answer its first question"),
+        ],
+    ),
+    (
+        "kitchen",
+        "map",
+        &[
+            ("brigade kitchen map", "Write brigade/codebase-map.md"),
+            ("brigade kitchen map docs/map.md --json", "Write it elsewhere, and report it"),
         ],
     ),
     (
@@ -144,6 +163,14 @@ const TABLE: &[Examples] = &[
         &[
             ("brigade kitchen cost", "Show what the workers of the PRD cost"),
             ("brigade kitchen cost --json", "The same for scripts"),
+        ],
+    ),
+    (
+        "kitchen",
+        "demo",
+        &[
+            ("brigade kitchen demo", "Show a service in a temporary directory"),
+            ("brigade kitchen demo --in greeting --json", "Keep it in a directory of yours, for scripts"),
         ],
     ),
     (

@@ -17,7 +17,7 @@ fn main() -> ExitCode {
         no_color: std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()),
         dumb: std::env::var_os("TERM").is_some_and(|value| value == "dumb"),
         unicode: speaks_unicode(),
-        log: std::env::var("BRIGADE_LOG").ok(),
+        log: std::env::var("BRIGADE_LOG").ok().or_else(debug),
         variables: brigade_cli::Variables::All,
         local_offset_minutes: brigade::local_offset_minutes(
             brigade::core::Clock::now(&brigade::core::SystemClock).unix_micros() / 1_000_000,
@@ -34,6 +34,13 @@ fn main() -> ExitCode {
         error: &mut io::stderr(),
     };
     ExitCode::from(brigade_cli::run(std::env::args_os().collect(), &surroundings, streams).code())
+}
+
+/// Returns what the variable of the shell program asks to be logged.
+#[allow(clippy::disallowed_methods, reason = "the environment of the process is read once, here")]
+fn debug() -> Option<String> {
+    let value = std::env::var("BRIGADE_DEBUG").ok()?;
+    matches!(value.trim(), "true" | "1" | "yes" | "on").then(|| "debug".to_owned())
 }
 
 /// Returns whether the locale is UTF-8: `LC_ALL`, else `LC_CTYPE`, else `LANG`.

@@ -33,6 +33,8 @@ fn outside(command: &Command) -> Outside {
         Command::Serve(_) => O::Fails,
         // The files of the shell program need no `.brigade` beside them.
         Command::Kitchen(_)
+        | Command::Plan(_)
+        | Command::Map(_)
         | Command::Service(_)
         | Command::Ticket(_)
         | Command::Resume(_)

@@ -65,6 +65,13 @@ impl<'a> Session<'a> {
         }
     }
 
+    /// Returns a new directory for temporary files, which is not made.
+    pub(crate) fn temporary_folder(&self, name: &str) -> PathBuf {
+        let now = self.surroundings.clock.now();
+        let name = format!("{name}-{}-{:06}", now.compact(), now.unix_micros() % 1_000_000);
+        self.surroundings.temporary_directory.join(name)
+    }
+
     /// Makes a path from the command line absolute.
     pub(crate) fn absolute(&self, path: &Path) -> Result<PathBuf, Error> {
         if path.is_absolute() || path.starts_with("~") {

@@ -59,6 +59,7 @@ codes! {
     TASK_MISSING = "task_missing": "The PRD has no task with this id.";
     TASK_UNREADY = "task_unready": "The task depends on tasks that are not done.";
     DECISION_MISSING = "decision_missing": "No decision with this id waits for an answer.";
+    PLAN_MISSING = "plan_missing": "No plan with this id waits for answers.";
     SERVER_TOOL_MISSING = "server_tool_missing": "The MCP server lists no tool of this name.";
     NOTHING_APPROVED = "nothing_approved": "No approved call is ready to run.";
     WORKSPACE_MISSING = "workspace_missing": "Neither the directory nor one above it has `.brigade`.";
@@ -88,6 +89,7 @@ codes! {
     SERVICE_BUSY = "service_busy": "Another service works through the PRD.";
     APPROVAL_NEEDED = "approval_needed": "Nobody approved what would be executed, or it is another than what was approved.";
     KITCHEN_REFUSED = "kitchen_refused": "The configuration or the policy refuses to start workers. Each reason has its own code.";
+    CHEF_FAILED = "chef_failed": "The executive was started for a plan or a map, and gave nothing that can be used.";
     PRD_INVALID = "prd_invalid": "The PRD has errors, or its file name is not one that Brigade can use.";
     CONFIG_INVALID = "config_invalid": "A configuration file has an error.";
     GATEWAY_CONFIG_INVALID = "gateway_config_invalid": "gateway.toml or profiles.toml has an error, so no agent is served.";

@@ -203,6 +203,8 @@ next_steps! {
     ResumePrd(String) = "resume-prd";
     /// Try the failed tasks of a PRD again, and go on.
     RetryPrd(String) = "retry-prd";
+    /// Answer the questions of a plan.
+    ContinuePlan(String) = "continue-plan";
     /// List the decisions of the kitchen that wait.
     ListDecisions = "list-decisions";
     /// Answer a decision of the kitchen.
@@ -260,6 +262,7 @@ impl NextStep {
             | N::AnswerDecision(text)
             | N::CleanKitchen(text)
             | N::AbandonWork { prd: text, .. }
+            | N::ContinuePlan(text)
             | N::AcceptPinChange { pin: text, .. } => Some(text.clone()),
             N::DiagnoseOnly(area) => Some((*area).to_owned()),
             N::ShowCall(id) | N::Approve(id) | N::Reject(id) | N::RunCall(id) => Some(id.to_string()),

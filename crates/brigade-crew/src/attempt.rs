@@ -89,6 +89,15 @@ impl Cook {
     }
 }
 
+/// Returns how long a worker may take: what the settings say, and at most what the policy gives.
+pub(crate) fn within(timeout: Option<Duration>, grants: &KitchenGrants) -> Option<Duration> {
+    let ceiling = grants.max_minutes.map(|minutes| Duration::from_secs_f64(minutes * 60.0));
+    match (timeout, ceiling) {
+        (Some(timeout), Some(ceiling)) => Some(timeout.min(ceiling)),
+        (timeout, ceiling) => timeout.or(ceiling),
+    }
+}
+
 /// An attempt to make.
 pub struct Attempt<'a> {
     /// The host.
@@ -103,8 +112,8 @@ pub struct Attempt<'a> {
     pub cook: &'a Cook,
     /// What for.
     pub role: Role,
-    /// The PRD.
-    pub prd: &'a PrdName,
+    /// The PRD; `None` while there is none.
+    pub prd: Option<&'a PrdName>,
     /// The task.
     pub task: Option<&'a TaskId>,
     /// The number of the attempt, over all tiers.
@@ -302,13 +311,13 @@ fn variables(
     let mut variables: Vec<(OsString, OsString)> = vec![
         ("BRIGADE_RUN_ID".into(), attempt.run.as_str().into()),
         ("BRIGADE_ROLE".into(), attempt.role.as_str().into()),
-        ("BRIGADE_PRD".into(), attempt.prd.as_str().into()),
         ("BRIGADE_TIER".into(), attempt.cook.tier.as_str().into()),
         ("BRIGADE_ATTEMPT".into(), attempt.number.to_string().into()),
         ("BRIGADE_PROMPT_FILE".into(), prompt_file.into()),
         ("BRIGADE_RESULT_FILE".into(), result_file.into()),
         ("BRIGADE_NONCE".into(), nonce.into()),
     ];
+    variables.extend(attempt.prd.map(|prd| ("BRIGADE_PRD".into(), prd.as_str().into())));
     variables.extend(attempt.task.map(|task| ("BRIGADE_TASK".into(), task.as_str().into())));
     variables
 }

@@ -97,7 +97,7 @@ pub fn check(check: &Check<'_>) -> Result<Checked, NotStarted> {
         run: &run,
         kind: check.kind,
         purpose,
-        prd: check.prd,
+        prd: Some(check.prd),
         task: check.task,
         tier: None,
         attempt: None,

@@ -11,6 +11,7 @@ use brigade_kitchen::config::{Config, ConfigFile};
 use brigade_policy::{ErrorLine, Failure, PolicyState};
 
 pub use crew::{Crew, Worker};
+pub(crate) use find::LATEST;
 pub use find::{PrdFile, PrdSearch};
 pub use standing::Standing;
 

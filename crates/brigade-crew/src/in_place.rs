@@ -4,7 +4,7 @@
 //! not count, nor those of git and of Brigade. Nothing is committed, and git is not run.
 
 mod files;
-mod ignore;
+pub(crate) mod ignore;
 
 #[cfg(test)]
 mod tests;

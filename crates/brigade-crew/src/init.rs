@@ -1,6 +1,10 @@
 //! `init`: the files of a kitchen.
 
+use brigade_catalog::edit::{self, EditError};
+use brigade_catalog::starter::{SKILLS, StarterTools, skills};
+use brigade_catalog::{Catalog, Level};
 use brigade_core::{ErrorKind, Exit, Hint, NextStep, Report, SchemaId, Spell, codes};
+use brigade_facts::CATALOG;
 use brigade_fs::{FileMode, FsError};
 use brigade_kitchen::config::{ConfigFile, import, starter};
 use brigade_policy::{ErrorLine, Failure};
@@ -10,7 +14,7 @@ use crate::gather::{KITCHEN_TOML, SHELL_CONFIGS};
 use crate::kitchen::{Kitchen, rel};
 
 /// The directory of PRDs.
-const TASKS: &str = "brigade/tasks";
+pub(crate) const TASKS: &str = "brigade/tasks";
 
 /// The ignore file of the workspace, and what the kitchen writes beside what people write.
 const GITIGNORE: &str = ".gitignore";
@@ -34,6 +38,33 @@ pub struct InitRequest {
     pub force: bool,
     /// Whether to leave `.gitignore` alone.
     pub keep_ignore: bool,
+    /// Whether to add the skills that write PRDs to the catalog. Then a `kitchen.toml` that is there stays.
+    pub skills: bool,
+}
+
+/// What became of something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Written {
+    /// It is new.
+    Added,
+    /// It was there, and stays as it was.
+    Kept,
+}
+
+/// A skill of the kitchen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct SkillRow {
+    /// The id of its entry in the catalog.
+    pub id: String,
+    /// What became of the entry.
+    pub entry: Written,
+    /// The file of its text, relative to the workspace.
+    pub source_path: String,
+    /// What became of the file.
+    pub source: Written,
 }
 
 /// What `kitchen init` reports.
@@ -46,8 +77,10 @@ pub struct KitchenInitReport {
     pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
-    /// The configuration that was written, relative to the workspace.
+    /// The configuration, relative to the workspace.
     pub config_path: String,
+    /// What became of it.
+    pub config: Written,
     /// The directory of PRDs, relative to the workspace.
     pub tasks_path: String,
     /// The file that was translated, relative to the workspace.
@@ -56,6 +89,8 @@ pub struct KitchenInitReport {
     pub imported_keys: usize,
     /// What could not be taken over, and what is not used.
     pub issues: Vec<ErrorLine>,
+    /// The skills, if they were asked for.
+    pub skills: Vec<SkillRow>,
     /// The result for the ignore lines: `created (.gitignore)`, `updated (.gitignore)` or `skipped`.
     pub gitignore: String,
     /// The next command to try.
@@ -86,7 +121,9 @@ impl Kitchen<'_> {
     /// translate. Also fails on a disk error.
     pub fn init(&self, request: InitRequest) -> Result<KitchenInitReport, Failure> {
         let path = rel(KITCHEN_TOML);
-        if !request.force && self.fs.exists(&path)? {
+        let is_there = self.fs.exists(&path)?;
+        let keeps_config = is_there && request.skills && !request.force && !request.import;
+        if is_there && !request.force && !keeps_config {
             let failure = Failure::new(ErrorKind::Usage, format!("`{KITCHEN_TOML}` exists already"));
             return Err(failure.coded(codes::FILE_EXISTS).hint("--force replaces it"));
         }
@@ -101,9 +138,13 @@ impl Kitchen<'_> {
         }
         // What could fail comes before the first write.
         let ignore = if request.keep_ignore { None } else { self.ignore_lines()? };
+        let catalog = if request.skills { Some(self.catalog_with_skills()?) } else { None };
         self.create_shared_dir(TASKS)?;
         self.fs.create_dir_all(&path.parent())?;
-        self.fs.write_atomic(&path, text.as_bytes(), FileMode::KeepOr(0o600))?;
+        if !keeps_config {
+            self.fs.write_atomic(&path, text.as_bytes(), FileMode::KeepOr(0o600))?;
+        }
+        let skills = catalog.map(|catalog| self.write_skills(catalog)).transpose()?.unwrap_or_default();
         let gitignore = match ignore {
             None => "skipped".to_owned(),
             Some((bytes, word)) => {
@@ -115,13 +156,75 @@ impl Kitchen<'_> {
             schema: KitchenInitReport::SCHEMA,
             target: self.target(),
             config_path: KITCHEN_TOML.to_owned(),
+            config: if keeps_config { Written::Kept } else { Written::Added },
             tasks_path: TASKS.to_owned(),
             imported,
             imported_keys,
             issues,
             gitignore,
-            next_command: NextStep::ListWorkers.into(),
+            next_command: match skills.iter().any(|row| row.entry == Written::Added) {
+                true => NextStep::ApplyAll.into(),
+                false => NextStep::ListWorkers.into(),
+            },
+            skills,
         })
+    }
+
+    /// Returns the text of the catalog with the entries of the skills that it lacks, and what becomes of each.
+    fn catalog_with_skills(&self) -> Result<(Option<String>, Vec<SkillRow>), Failure> {
+        let path = rel(CATALOG);
+        let before = match self.fs.read(&path, CONFIG_LIMIT) {
+            Ok(bytes) => Some(bytes),
+            Err(error) if error.is_not_found() => None,
+            Err(error) => return Err(error.into()),
+        };
+        let invalid = |message: String| {
+            Failure::new(ErrorKind::InvalidConfig, format!("`{CATALOG}`: {message}"))
+                .coded(codes::CONFIG_INVALID)
+        };
+        let text = match &before {
+            Some(bytes) => {
+                let text = std::str::from_utf8(bytes)
+                    .map_err(|_| invalid("the file is not UTF-8 text".to_owned()))?;
+                text.to_owned()
+            }
+            None => {
+                let empty = StarterTools::Empty.starter(&|_| false);
+                empty.map_err(|error| invalid(error.to_string()))?.text
+            }
+        };
+        let catalog = Catalog::parse(CATALOG, Level::Project, text.as_bytes());
+        let mut changed = text.clone();
+        let mut rows = Vec::new();
+        for (tool, source) in skills(&catalog).iter().zip(SKILLS) {
+            let entry = match edit::add_tool(&changed, tool) {
+                Ok(text) => {
+                    changed = text;
+                    Written::Added
+                }
+                Err(EditError::Exists) => Written::Kept,
+                Err(error) => return Err(invalid(error.to_string())),
+            };
+            let is_there = self.fs.exists(&rel(source.path))?;
+            let found = if is_there { Written::Kept } else { Written::Added };
+            let (id, source_path) = (source.tool_id.to_owned(), source.path.to_owned());
+            rows.push(SkillRow { id, entry, source_path, source: found });
+        }
+        let is_new = before.is_none() || changed != text;
+        Ok((is_new.then_some(changed), rows))
+    }
+
+    /// Writes the texts of the skills that are missing, and the catalog.
+    fn write_skills(&self, (text, rows): (Option<String>, Vec<SkillRow>)) -> Result<Vec<SkillRow>, Failure> {
+        for (row, source) in rows.iter().zip(SKILLS).filter(|(row, _)| row.source == Written::Added) {
+            let path = rel(&row.source_path);
+            self.create_shared_dir(path.parent().as_str())?;
+            self.fs.write_atomic(&path, source.text.as_bytes(), FileMode::KeepOr(0o644))?;
+        }
+        if let Some(text) = text {
+            self.fs.write_atomic(&rel(CATALOG), text.as_bytes(), FileMode::KeepOr(0o600))?;
+        }
+        Ok(rows)
     }
 
     fn shell_config(&self) -> Result<(&'static str, Vec<u8>), Failure> {
@@ -137,7 +240,7 @@ impl Kitchen<'_> {
     }
 
     /// Creates a directory that other users may read, unlike the state.
-    fn create_shared_dir(&self, path: &str) -> Result<(), FsError> {
+    pub(crate) fn create_shared_dir(&self, path: &str) -> Result<(), FsError> {
         let path = rel(path);
         if path.is_root() || self.fs.exists(&path)? {
             return Ok(());

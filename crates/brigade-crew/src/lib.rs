@@ -12,6 +12,7 @@
 mod approve;
 mod attempt;
 mod check;
+mod chef;
 mod clean;
 mod decisions;
 mod gather;
@@ -22,10 +23,13 @@ mod journal;
 mod kitchen;
 mod lock;
 mod log;
+mod map;
 mod paths;
+mod plan;
 mod projections;
 mod receipts;
 mod rehearsal;
+mod repository;
 mod run;
 mod run_log;
 mod service;
@@ -40,12 +44,14 @@ pub use check::{Check, Checked, check};
 pub use clean::{AbandonedWork, KeptWorktree, KitchenCleanReport};
 pub use decisions::{AnswerReport, AnswerRequest, DecisionsReport, FailureChoice, WhichDecisions};
 pub use gather::{Configuration, Crew, KITCHEN_TOML, PrdFile, PrdSearch, SHELL_CONFIGS, Standing, Worker};
-pub use init::{InitRequest, KitchenInitReport};
+pub use init::{InitRequest, KitchenInitReport, SkillRow, Written};
 pub use journal::{JournalError, JournalFault, JournalProblem, PrdJournal, Recorded};
 pub use kitchen::Kitchen;
 pub use lock::{Holder, ServiceLock, ServiceLockError};
 pub use log::{KitchenLogReport, LogEnd, LogRequest, LogSink, LogText};
+pub use map::MapRequest;
 pub use paths::{KITCHEN, PrdFiles, RUNS};
+pub use plan::{PlanRequest, PlanWish};
 pub use receipts::{
     KitchenReceipt, KitchenReceiptsReport, KitchenVerifyReport, ReceiptFinding, Receipts, RunEnd, RunKind,
 };

@@ -189,6 +189,18 @@ impl Watch {
         })
     }
 
+    /// Makes one for a run that begins now, and that a request ends.
+    ///
+    /// # Errors
+    /// As [`Watch::new`].
+    pub fn until(cancel: Option<CancelToken>) -> io::Result<Watch> {
+        let watch = Watch::new()?;
+        Ok(match cancel {
+            Some(cancel) => Watch { cancel, ..watch },
+            None => watch,
+        })
+    }
+
     /// Makes one that keeps what is printed, for [`Watch::take_printed`].
     ///
     /// # Errors
@@ -251,7 +263,7 @@ pub(crate) struct Order<'a> {
     pub(crate) run: &'a RunId,
     pub(crate) kind: RunKind,
     pub(crate) purpose: StartPurpose,
-    pub(crate) prd: &'a PrdName,
+    pub(crate) prd: Option<&'a PrdName>,
     pub(crate) task: Option<&'a TaskId>,
     pub(crate) tier: Option<Tier>,
     pub(crate) attempt: Option<u64>,
@@ -367,7 +379,7 @@ pub(crate) fn run_order(order: Order<'_>) -> Result<Ran, NotStarted> {
     });
     let redactor = host.redactor();
     let mut receipt = KitchenReceipt::new(order.run.clone(), order.kind, started_at);
-    receipt.prd = Some(order.prd.clone());
+    receipt.prd = order.prd.cloned();
     receipt.task = order.task.cloned();
     (receipt.tier, receipt.attempt, receipt.fingerprint) = (order.tier, order.attempt, order.approved);
     receipt.argv =

@@ -190,6 +190,12 @@ impl Config {
         if !settings.state_file.is_empty() {
             notes.push(("state_file", "has no effect: the state file is named after the PRD"));
         }
+        if settings.brigade_debug {
+            notes.push((
+                "brigade_debug",
+                "has no effect here: set the variable of this name, or use --verbose",
+            ));
+        }
         for (key, message) in notes {
             if let Some(place) = self.places.get(key).cloned() {
                 self.issue(Severity::Info, place, key, message, None);

@@ -2,9 +2,9 @@
 //!
 //! Owns PRDs and their validation ([`prd`]), the commands in them ([`Command`]), which tier begins with a task
 //! ([`route()`]), the configuration ([`config`]), worker programs ([`adapter`]), what they are told ([`prompt`]) and
-//! what they say ([`signal`]), the life of a PRD ([`life`]), what a person approves ([`approval`]), and projections for
-//! people and other programs ([`show`]). Knows nothing about files on disk, git, processes or the journal's bytes; it
-//! receives the bytes of files and the records of a journal.
+//! what they say ([`signal`]), the life of a PRD ([`life`]), what a person approves ([`approval`]), projections for
+//! people and other programs ([`show`]), the map of a code base ([`map`]), and plans ([`plan`]). Knows nothing about
+//! files on disk, git, processes or the journal's bytes; it receives the bytes of files and the records of a journal.
 //!
 //! ```
 //! use brigade_kitchen::prd::{FaultCode, Lints, read};
@@ -24,7 +24,9 @@ pub mod approval;
 mod command;
 pub mod config;
 pub mod life;
+pub mod map;
 mod names;
+pub mod plan;
 pub mod prd;
 pub mod prompt;
 mod route;

@@ -1,18 +1,21 @@
 //! Operations on the kitchen: a crew of coding agents that works through PRDs.
 
-use std::path::Path;
-use std::sync::Arc;
-
+use brigade_catalog::ToolId;
+use brigade_core::NextStep;
 use brigade_crew::{
     AnswerReport, AnswerRequest, ApproveStep, ApproveWhat, BacklogSink, DecisionsReport, FailOn,
     FailureChoice, Follow, Follower, InitRequest, KitchenCleanReport, KitchenInitReport, KitchenLogReport,
-    KitchenReceiptsReport, KitchenVerifyReport, LogEnd, LogRequest, LogSink, PrdSearch, ServiceOptions,
-    Watched, WhichDecisions,
+    KitchenReceiptsReport, KitchenVerifyReport, LogEnd, LogRequest, LogSink, MapRequest, PlanRequest,
+    PlanWish, PrdSearch, ServiceOptions, Watched, WhichDecisions,
 };
 use brigade_fs::RelPath;
 use brigade_kitchen::approval::{ApprovalReport, ValidationReport, WorkersReport};
+use brigade_kitchen::map::KitchenMapReport;
+use brigade_kitchen::plan::KitchenPlanReport;
 use brigade_kitchen::service::ServiceReport;
 use brigade_kitchen::show::{Brief, KitchenCostReport, StatusReport, SummaryReport};
+use std::path::Path;
+use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind};
 use crate::room::Room;
@@ -24,6 +27,15 @@ pub enum KitchenLogReach {
     Now,
     /// Until the attempt has ended.
     EndOfAttempt,
+}
+
+/// How a plan is made.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PlanOptions<'a> {
+    /// The file of the PRD; without one, it is named after the feature.
+    pub out: Option<&'a Path>,
+    /// Whether the map of the code base is left out.
+    pub without_map: bool,
 }
 
 /// Operations on the kitchen. A path of a PRD that is relative is looked up in the current directory, then in the
@@ -57,6 +69,50 @@ impl Kitchen {
     pub fn init(&self, request: InitRequest) -> Result<KitchenInitReport, Error> {
         let report = self.hands().init(request)?;
         Ok(KitchenInitReport::spelled(report, &self.room.speller()))
+    }
+
+    /// Makes a git repository of a new workspace, with one commit of its files.
+    ///
+    /// # Errors
+    /// Fails if the workspace lies in a repository, or git fails.
+    pub fn new_repository(&self, message: &str) -> Result<(), Error> {
+        Ok(self.hands().new_repository(message)?)
+    }
+
+    /// Lets the executive plan a feature. Its PRD is validated and written; its questions wait. Does not inside of a
+    /// run.
+    ///
+    /// # Errors
+    /// Fails if the wish is the id of a tool, nobody approved the tiers, the file exists, no such plan waits, or the
+    /// executive gives no valid PRD.
+    pub fn plan(&self, wish: PlanWish, options: &PlanOptions<'_>) -> Result<KitchenPlanReport, Error> {
+        self.room.decides()?;
+        if let PlanWish::New(text) = &wish
+            && let Ok(id) = text.trim().parse::<ToolId>()
+            && brigade_facts::read_catalog(&*self.room.fs)
+                .is_ok_and(|catalog| catalog.tool(id.as_str()).is_some())
+        {
+            let message = format!("`{id}` is a tool, and a plan is made of what a feature should do");
+            return Err(Error::new(ErrorKind::Usage, message).hint(NextStep::PlanProjections(id.to_string())));
+        }
+        let out = options.out.map(|out| self.file(out)).transpose()?;
+        let cancel = self.room.env.cancel.clone();
+        let request = PlanRequest { wish, out, without_map: options.without_map, cancel };
+        let report = self.hands().plan(&request)?;
+        Ok(report.spelled(&self.room.speller()))
+    }
+
+    /// Writes the map of the code base. The executive adds a part only outside of runs.
+    ///
+    /// # Errors
+    /// Fails if the file is no map of ours, or nobody approved the tiers whose executive should add a part.
+    pub fn map(&self, file: Option<&Path>, request: MapRequest) -> Result<KitchenMapReport, Error> {
+        if request.worker {
+            self.room.decides()?;
+        }
+        let file = file.map(|file| self.file(file)).transpose()?.or(request.file);
+        let cancel = request.cancel.or_else(|| self.room.env.cancel.clone());
+        Ok(self.hands().map(&MapRequest { file, cancel, ..request })?)
     }
 
     /// Checks a PRD. Its errors are in the report.

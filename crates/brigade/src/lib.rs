@@ -73,7 +73,8 @@ mod workspace;
 /// The words of the kitchen: PRDs, tasks, tiers, statuses, approvals.
 pub mod kitchen {
     pub use brigade_crew::{
-        AbandonedWork, KeptWorktree, KitchenReceipt, LogText, ReceiptFinding, RunEnd, RunKind,
+        AbandonedWork, KeptWorktree, KitchenReceipt, LogText, ReceiptFinding, RunEnd, RunKind, SkillRow,
+        Written,
     };
     pub use brigade_kitchen::adapter::Permissions;
     pub use brigade_kitchen::approval::{Change, ChangeKind, CommandKind, CommandRow, Taken, TierRow};
@@ -114,7 +115,7 @@ pub use brigade_core::codes;
 pub use brigade_crew::{
     AnswerReport, AnswerRequest, ApproveStep, DecisionsReport, FailOn, FailureChoice, InitRequest,
     KitchenCleanReport, KitchenInitReport, KitchenLogReport, KitchenReceiptsReport, KitchenVerifyReport,
-    LogRequest, LogSink, ServiceOptions, WhichDecisions,
+    LogRequest, LogSink, MapRequest, PlanWish, ServiceOptions, WhichDecisions,
 };
 pub use brigade_crew::{Doing, Follow, Follower, Printed, RunningRow, Scene, Unfollowed, Watched};
 pub use brigade_doctor::{Area, Closeout, InboxItem, InboxMetadata, IssueType, Remedy, Verdict};
@@ -122,6 +123,8 @@ pub use brigade_exec::Progress;
 pub use brigade_facts::{AgentConfig, AgentOffer, AgentTool, AgentTools, Callable, SourceFiles};
 pub use brigade_fs::{Fs, MemoryFs, Seen};
 pub use brigade_kitchen::approval::{ApprovalReport, ValidationReport, WorkersReport};
+pub use brigade_kitchen::map::KitchenMapReport;
+pub use brigade_kitchen::plan::KitchenPlanReport;
 pub use brigade_kitchen::service::ServiceReport;
 pub use brigade_kitchen::show::{KitchenCostReport, StatusReport, SummaryReport};
 pub use brigade_mcp::{
@@ -158,7 +161,7 @@ pub use error::{Error, ErrorKind};
 pub use history::RunFilter;
 pub use import_mcp::ImportMcpRequest;
 pub use inbox::{InboxFilter, InboxStep};
-pub use kitchens::{Kitchen, KitchenLogReach};
+pub use kitchens::{Kitchen, KitchenLogReach, PlanOptions};
 pub use logs::LogReach;
 pub use observe::Declare;
 pub use offers::Listed;

@@ -127,6 +127,19 @@ impl Workspace {
         write_files(&*self.room.fs, files)
     }
 
+    /// Removes the directory of a workspace that [`Workspace::with_files`] made, with everything in it.
+    ///
+    /// # Errors
+    /// Returns file errors.
+    pub fn remove_directory(&self) -> Result<(), Error> {
+        let root = self.room.fs.root();
+        let name = root.file_name().and_then(|name| name.to_str()?.parse::<RelPath>().ok());
+        let (Some(parent), Some(name)) = (root.parent(), name) else {
+            return Err(Error::new(ErrorKind::Usage, "this directory cannot be removed"));
+        };
+        Ok(DiskFs::open(parent)?.remove_tree(&name)?)
+    }
+
     fn over(fs: Arc<dyn Fs>, env: Env) -> Workspace {
         Workspace { room: Arc::new(Room::new(fs, env)) }
     }

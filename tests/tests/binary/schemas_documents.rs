@@ -240,11 +240,16 @@ fn a_whole_way_names_every_schema() {
     let worker =
         "LINE_CMD='sh cook.sh'\nSOUS_CMD='sh cook.sh'\nEXECUTIVE_CMD='sh cook.sh'\nMAX_ITERATIONS=1\n";
     site.workspace.write("brigade/brigade.config", worker);
-    site.workspace.write("cook.sh", "cat > /dev/null\n");
+    let cook =
+        "cat > /dev/null\nif [ \"$BRIGADE_ROLE\" = plan ]; then echo '{\"questions\": [\"Which?\"]}'; fi\n";
+    site.workspace.write("cook.sh", cook);
     let prd = r#"{"featureName": "Words", "tasks": [{"id": "US-001", "title": "Count words", "complexity": "junior"}]}"#;
     site.workspace.write("brigade/tasks/prd-words.json", prd);
     json("kitchen init");
-    json("kitchen workers");
+    let tiers = json("kitchen workers");
+    json("kitchen map");
+    json(&format!("kitchen approve --workers --fingerprint {}", tiers["fingerprint"].as_str().unwrap()));
+    assert_eq!(json("kitchen plan more")["questions"][0]["number"], 1);
     json("kitchen service --dry-run");
     let validation = json("kitchen validate");
     json("kitchen approve");

@@ -10,6 +10,7 @@ use clap::Args;
 
 use crate::examples;
 use crate::output::Output;
+use crate::render::shell::quoted;
 use crate::session::Session;
 use stage::{Expect, Stage};
 
@@ -46,7 +47,21 @@ pub(crate) fn run(arguments: &DemoArgs, session: &Session<'_>, output: &mut Outp
     };
     let mut stage = Stage::new(&workspace, session.surroundings, output);
     match play(&workspace, &mut stage) {
-        Ok(()) => stage.end(),
+        Ok(()) => {
+            let folder = quoted(&workspace.root().display().to_string());
+            stage.end(&[
+                (format!("cd {folder}"), "the workspace stays until you remove it"),
+                (
+                    "brigade tools describe count-words".to_owned(),
+                    "show arguments, examples and effects of a tool",
+                ),
+                (
+                    "brigade tools policy explain count-words".to_owned(),
+                    "show each policy decision with its rule",
+                ),
+                ("brigade tools init".to_owned(), "create a catalog in your own repository"),
+            ])
+        }
         Err(error) => output.fail(&error),
     }
 }
@@ -54,11 +69,7 @@ pub(crate) fn run(arguments: &DemoArgs, session: &Session<'_>, output: &mut Outp
 fn make(arguments: &DemoArgs, session: &Session<'_>) -> Result<Workspace, Error> {
     let folder = match &arguments.folder {
         Some(folder) => session.absolute(folder)?,
-        None => {
-            let now = session.surroundings.clock.now();
-            let name = format!("brigade-demo-{}-{:06}", now.compact(), now.unix_micros() % 1_000_000);
-            session.surroundings.temporary_directory.join(name)
-        }
+        None => session.temporary_folder("brigade-demo"),
     };
     let context = Env::of_process().clock(session.surroundings.clock.clone());
     if !context.finds_program(INTERPRETER) {

@@ -5,8 +5,11 @@ mod approve;
 mod clean;
 mod cost;
 mod decisions;
+mod demo;
 mod init;
 mod log;
+pub(crate) mod map;
+pub(crate) mod plan;
 mod receipts;
 pub(crate) mod resume;
 pub(crate) mod service;
@@ -26,6 +29,7 @@ use crate::session::Session;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Kitchen {
     Init(init::InitArgs),
+    Plan(plan::PlanArgs),
     Validate(validate::ValidateArgs),
     Approve(approve::ApproveArgs),
     Service(service::ServiceArgs),
@@ -35,6 +39,7 @@ pub(crate) enum Kitchen {
     Decisions(decisions::DecisionsArgs),
     Answer(answer::AnswerArgs),
     Summary(summary::SummaryArgs),
+    Map(map::MapArgs),
     Workers(workers::WorkersArgs),
     Cost(cost::CostArgs),
     Log(log::LogArgs),
@@ -43,11 +48,14 @@ pub(crate) enum Kitchen {
     /// Every start of a worker and of an approved command leaves a receipt, and the receipts form a chain.
     Receipts(Lazy<receipts::ReceiptsArgs>),
     Clean(clean::CleanArgs),
+    Demo(demo::DemoArgs),
 }
 
 pub(crate) fn run(command: &Kitchen, session: &Session<'_>, output: &mut Output<'_, '_>) -> Exit {
     match command {
         Kitchen::Init(arguments) => output.finish(init::run(session, arguments)),
+        Kitchen::Plan(arguments) => output.finish(plan::run(session, arguments)),
+        Kitchen::Map(arguments) => output.finish(map::run(session, arguments)),
         Kitchen::Validate(arguments) => output.finish(validate::run(session, arguments)),
         Kitchen::Approve(arguments) => approve::run(session, arguments, output),
         Kitchen::Service(arguments) => service::run(session, arguments, output),
@@ -58,6 +66,7 @@ pub(crate) fn run(command: &Kitchen, session: &Session<'_>, output: &mut Output<
         Kitchen::Answer(arguments) => output.finish(answer::run(session, arguments)),
         Kitchen::Summary(arguments) => output.finish(summary::run(session, arguments)),
         Kitchen::Workers(arguments) => output.finish(workers::run(session, arguments)),
+        Kitchen::Demo(arguments) => demo::run(session, arguments, output),
         Kitchen::Cost(arguments) => output.finish(cost::run(session, arguments)),
         Kitchen::Log(arguments) => log::run(session, arguments, output),
         Kitchen::Receipts(arguments) => receipts::run(session, &arguments.0, output),

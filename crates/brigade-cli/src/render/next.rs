@@ -233,6 +233,7 @@ fn command(step: &NextStep) -> String {
         N::ResumePrd(path) => of("kitchen resume", path, ""),
         N::RetryPrd(path) => of("kitchen resume", path, "retry --all"),
         N::ListDecisions => "kitchen decisions".to_owned(),
+        N::ContinuePlan(id) => of("plan --continue", id, "--answer 1=TEXT"),
         N::AnswerDecision(id) => of("kitchen answer", id, "CHOICE"),
         N::VerifyKitchenReceipts => "kitchen receipts verify".to_owned(),
         N::CleanKitchen(path) => of("kitchen clean", path, ""),
@@ -318,7 +319,7 @@ mod tests {
     fn steps() -> Vec<NextStep> {
         use NextStep as N;
         let id = || "some-id".to_owned();
-        let with_name: [fn(String) -> N; 34] = [
+        let with_name: [fn(String) -> N; 35] = [
             N::ValidatePrd,
             N::ApprovePrd,
             N::ApproveWorkersAs,
@@ -328,6 +329,7 @@ mod tests {
             N::AnswerDecision,
             N::CleanKitchen,
             |prd| N::AbandonWork { prd, task: "US-001".to_owned() },
+            N::ContinuePlan,
             |path| N::ApprovePrdAs { path, fingerprint: "a".repeat(64).parse().unwrap() },
             N::ShowTool,
             N::DescribeTool,

@@ -16,6 +16,7 @@ use brigade_policy::{
 };
 
 use super::Configuration;
+use crate::attempt::Cook;
 use crate::kitchen::Kitchen;
 
 /// Stand for the files of an attempt in what is approved.
@@ -103,6 +104,23 @@ impl Crew {
         let workers = self.workers.iter().map(plan).collect::<Option<Vec<_>>>()?;
         let role_texts = self.role_texts.iter().map(|(file, text)| (*file, text.as_str())).collect();
         Some(Ready { workers, role_texts, crew: self, grants })
+    }
+
+    /// Returns the worker of a tier as it is started; `None` if its program is not there.
+    pub(crate) fn cook(&self, tier: Tier, workspace: &Path) -> Option<Cook> {
+        let worker = self.workers.iter().find(|worker| worker.tier == tier)?;
+        let settings = &self.settings;
+        Some(Cook {
+            tier,
+            command: worker.command.argv().clone(),
+            adapter: worker.adapter.clone()?,
+            wanted: if settings.skip_permissions { Wanted::Skip } else { Wanted::Narrow },
+            may_skip: self.grants.as_ref().is_some_and(|grants| grants.skip_permissions),
+            server: Some(settings.opencode_server.clone()).filter(|server| !server.is_empty()),
+            env_labels: worker.env_labels.clone(),
+            program: Some(workspace.join(worker.program.as_ref()?)),
+            bytes: worker.bytes,
+        })
     }
 
     /// Returns why nothing would be started, for reports.

@@ -17,7 +17,7 @@ use crate::kitchen::{Kitchen, rel};
 const DIRECTORIES: [&str; 3] = ["brigade/tasks", "tasks", ""];
 
 /// The link to the last PRD that was planned.
-const LATEST: &str = "latest.json";
+pub(crate) const LATEST: &str = "latest.json";
 
 /// The largest PRD that is read.
 const PRD_LIMIT: u64 = 64 << 20;
@@ -84,9 +84,9 @@ impl PrdSearch {
 }
 
 /// A file that may be a PRD.
-struct Candidate {
-    path: RelPath,
-    modified: Timestamp,
+pub(crate) struct Candidate {
+    pub(crate) path: RelPath,
+    pub(crate) modified: Timestamp,
 }
 
 impl Kitchen<'_> {
@@ -214,7 +214,7 @@ impl Kitchen<'_> {
     }
 
     /// Lists the files that may be PRDs, by directory and name.
-    fn candidates(&self) -> Result<Vec<Candidate>, FsError> {
+    pub(crate) fn candidates(&self) -> Result<Vec<Candidate>, FsError> {
         let mut found = Vec::new();
         for directory in DIRECTORIES {
             let directory = rel(directory);

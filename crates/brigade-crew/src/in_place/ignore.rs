@@ -15,11 +15,11 @@ struct Rule {
 
 /// The rules of all `.gitignore` files on the way to a directory. Later ones win.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Rules(Vec<Rule>);
+pub(crate) struct Rules(Vec<Rule>);
 
 impl Rules {
     /// Adds the rules of a file in a directory, which is empty or ends with `/`.
-    pub(super) fn add(&mut self, folder: &[u8], text: &[u8]) {
+    pub(crate) fn add(&mut self, folder: &[u8], text: &[u8]) {
         let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
         for line in text.split(|byte| *byte == b'\n') {
             self.0.extend(rule(folder, line.strip_suffix(b"\r").unwrap_or(line)));
@@ -27,7 +27,7 @@ impl Rules {
     }
 
     /// Tells whether a path does not count. Those of its directories do.
-    pub(super) fn ignore(&self, path: &[u8], is_directory: bool) -> bool {
+    pub(crate) fn ignore(&self, path: &[u8], is_directory: bool) -> bool {
         let fits = |rule: &&Rule| {
             (is_directory || !rule.only_directories)
                 && path.strip_prefix(&*rule.folder).is_some_and(|inside| {

@@ -26,6 +26,7 @@ use super::{Follower, ServeError, ServiceOptions};
 use crate::journal::PrdJournal;
 use crate::kitchen::Kitchen;
 use crate::lock::ServiceLock;
+use crate::map::Around;
 use crate::projections::{Projections, Targets, configured, foreign_state};
 use crate::receipts::Receipts;
 use crate::run::{Host, Watch};
@@ -85,6 +86,8 @@ pub(super) struct Floor<'e> {
     pub(super) host: Arc<Host>,
     pub(super) menu: Arc<Menu>,
     pub(super) settings: Arc<Settings>,
+    /// What prompts say about the code base and other PRDs, as it was when the service began.
+    pub(super) around: Arc<Around>,
     pub(super) set: RunSet,
     pub(super) journal: PrdJournal,
     pub(super) lock: ServiceLock,
@@ -163,6 +166,7 @@ impl<'e> Floor<'e> {
             approved: Some(menu.fingerprint),
             stamps: menu.stamps.clone(),
             prd_bytes: menu.bytes,
+            around: Arc::new(kitchen.around(Some((&menu.name, &menu.prd)), &settings)),
             settings: Arc::new(settings),
             begun: Instant::now(),
             busy: HashMap::new(),
@@ -433,6 +437,7 @@ impl<'e> Floor<'e> {
             approved: self.approved,
             offset: self.options.local_offset_minutes,
             learnings: Arc::new(self.projections.learnings()),
+            around: self.around.clone(),
         }
     }
 

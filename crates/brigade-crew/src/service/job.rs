@@ -16,8 +16,9 @@ use brigade_kitchen::signal::{
 };
 use brigade_kitchen::{Command, Tier};
 
-use crate::attempt::{Attempt, Attempted, attempt};
+use crate::attempt::{Attempt, Attempted, attempt, within};
 use crate::check::{Check, Checked, check};
+use crate::map::Around;
 use crate::receipts::RunKind;
 use crate::run::{Host, NotStarted, Watch};
 use crate::service::menu::Menu;
@@ -42,6 +43,8 @@ pub(crate) struct Shift<'e> {
     pub(crate) offset: i32,
     /// What earlier workers learned, the best first.
     pub(crate) learnings: Arc<Vec<String>>,
+    /// The map and the other PRDs.
+    pub(crate) around: Arc<Around>,
 }
 
 /// What is known of the work on a task, besides its records. It can be found out again.
@@ -157,18 +160,19 @@ impl<'e> Shift<'e> {
         TaskName { prd: self.menu.name.clone(), task: task.id.clone(), title: task.title.clone() }
     }
 
-    fn context<'a>(&'a self, tier: Tier, nonce: &'a str, related: &'a [String]) -> Context<'a> {
+    fn context<'a>(&'a self, tier: Tier, nonce: &'a str) -> Context<'a> {
         Context {
             tier,
             role_text: self.menu.role_text(tier),
             prd: &self.menu.prd,
             name: &self.menu.name,
             nonce,
-            map: None,
+            map: self.around.map.as_deref(),
             learnings: if self.settings.knowledge_sharing { &self.learnings } else { &[] },
+            retries_are_smart: self.settings.smart_retry_enabled,
             max_approaches: usize::try_from(self.settings.smart_retry_approach_history_max)
                 .unwrap_or(usize::MAX),
-            related,
+            related: &self.around.related,
         }
     }
 
@@ -188,11 +192,7 @@ impl<'e> Shift<'e> {
             Some(run) => run.clone(),
             None => self.host.new_run().map_err(NotStarted::from)?,
         };
-        let ceiling = self.menu.grants.max_minutes.map(|minutes| Duration::from_secs_f64(minutes * 60.0));
-        let timeout = match (what.timeout, ceiling) {
-            (Some(timeout), Some(ceiling)) => Some(timeout.min(ceiling)),
-            (timeout, ceiling) => timeout.or(ceiling),
-        };
+        let timeout = within(what.timeout, &self.menu.grants);
         let root = self.host.fs.root();
         let order = Attempt {
             host: &self.host,
@@ -201,7 +201,7 @@ impl<'e> Shift<'e> {
             run: &run,
             cook,
             role: what.role,
-            prd: &self.menu.name,
+            prd: Some(&self.menu.name),
             task: what.task.map(|task| &task.id),
             number: what.number,
             timeout,
@@ -213,7 +213,7 @@ impl<'e> Shift<'e> {
             local_offset_minutes: self.offset,
             watch,
         };
-        Ok(attempt(&order, &|nonce| text(&self.context(what.tier, nonce, &[])))?)
+        Ok(attempt(&order, &|nonce| text(&self.context(what.tier, nonce)))?)
     }
 
     /// Makes an attempt of a task in its place.

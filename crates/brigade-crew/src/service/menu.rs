@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use brigade_core::{ErrorKind, Fingerprint, codes};
 use brigade_fs::RelPath;
-use brigade_kitchen::adapter::Wanted;
 use brigade_kitchen::config::Settings;
 use brigade_kitchen::life::{Life, RunSet, is_reviewed};
 use brigade_kitchen::prd::ValidPrd;
@@ -12,8 +11,9 @@ use brigade_kitchen::prompt::role_file;
 use brigade_kitchen::{PrdName, Tier, route};
 use brigade_policy::{Failure, KitchenGrants, PolicyState};
 
+use crate::approve::refused;
 use crate::attempt::Cook;
-use crate::gather::{KITCHEN_TOML, PrdSearch, SHELL_CONFIGS, Worker};
+use crate::gather::{KITCHEN_TOML, PrdSearch, SHELL_CONFIGS};
 use crate::kitchen::{Kitchen, rel};
 
 /// What is served, read once between two tasks.
@@ -46,30 +46,13 @@ impl Menu {
         let (path, name, bytes) = (file.path.clone(), file.name.clone(), file.reading.bytes);
         let prd = file.valid()?;
         let crew = kitchen.crew(&configuration, Some(&prd));
-        let refused = || {
-            let message = "the configuration or the policy refuses to start workers";
-            let failure = Failure::new(ErrorKind::Refused, message).coded(codes::KITCHEN_REFUSED);
-            failure.because(crew.refusals.iter().cloned())
-        };
+        let refused = || refused(&crew);
         let ready = crew.ready().ok_or_else(refused)?;
         let execution = ready.execution(&prd);
         let (fingerprint, items) = (execution.fingerprint(), execution.items());
         let grants = crew.grants.clone().ok_or_else(refused)?;
         let workspace = kitchen.fs.root().to_owned();
-        let cook = |worker: &Worker| {
-            Some(Cook {
-                tier: worker.tier,
-                command: worker.command.argv().clone(),
-                adapter: worker.adapter.clone()?,
-                wanted: if crew.settings.skip_permissions { Wanted::Skip } else { Wanted::Narrow },
-                may_skip: grants.skip_permissions,
-                server: Some(crew.settings.opencode_server.clone()).filter(|server| !server.is_empty()),
-                env_labels: worker.env_labels.clone(),
-                program: Some(workspace.join(worker.program.as_ref()?)),
-                bytes: worker.bytes,
-            })
-        };
-        let cooks = crew.workers.iter().map(|worker| (worker.tier, cook(worker))).collect();
+        let cooks = Tier::ALL.map(|tier| (tier, crew.cook(tier, &workspace))).into();
         drop(ready);
         Ok(Menu {
             path,

@@ -173,7 +173,7 @@ settings! {
     max_log_bytes: Bytes = Bytes(16 << 20), "", "max_log_bytes", free, Rule::Range(4096, 1 << 32);
     /// Longest seconds between two redraws of `status --watch`
     status_watch_interval: u64 = 30, "STATUS_WATCH_INTERVAL", "status_watch_interval", free, Rule::Range(1, 3600);
-    /// Show more of what Brigade does
+    /// Accepted, without effect here: the variable of this name shows more, as --verbose does
     brigade_debug: bool = false, "BRIGADE_DEBUG", "brigade_debug", free;
 
     /// Status file for supervisors; empty for none

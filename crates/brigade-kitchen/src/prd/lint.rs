@@ -19,6 +19,9 @@ pub struct Lints {
 impl Lints {
     /// All warnings, as without a configuration.
     pub const ALL: Lints = Lints { criteria: true, pattern_only: true, end_to_end: true };
+
+    /// None of them.
+    pub const NONE: Lints = Lints { criteria: false, pattern_only: false, end_to_end: false };
 }
 
 use VerificationKind::{Integration, Smoke, Unit};

@@ -56,7 +56,11 @@ fn tags(role: Role) -> &'static [&'static str] {
             &["`<phase_review>STATUS: on_track …</phase_review>` with one of the words and your text"]
         }
         Role::Gate => &["`<phase_gate>STATUS: proceed …</phase_gate>` with one of the words and your text"],
-        Role::Plan | Role::Map | Role::Task => &[],
+        Role::Plan => &[
+            "`<prd_generated>PATH</prd_generated>` with the file of the document, if you wrote one inside of the workspace",
+            "or else, at the very end, the object itself in a code block",
+        ],
+        Role::Map | Role::Task => &[],
     }
 }
 
@@ -76,6 +80,10 @@ pub(super) fn write(writer: &mut Writer, role: Role, nonce: &str) {
         writer.line(&format!("- {member}: {meaning}"));
     }
     writer.line("- \"summary\": what you did, in one sentence (if you like)");
+    if role == Role::Map {
+        writer.line("");
+        writer.line("If you cannot write the file, answer with the text and nothing else.");
+    }
     if role == Role::Work {
         writer.line("");
         writer.line("The words of \"signal\", and the tag of each for workers that cannot write the file. A tag counts only alone on");
@@ -96,7 +104,10 @@ pub(super) fn write(writer: &mut Writer, role: Role, nonce: &str) {
         writer.line("looked at.");
     } else if !tags(role).is_empty() {
         writer.line("");
-        writer.line("If you cannot write the file, end your answer with these tags, each alone on its line:");
+        writer.line(match role {
+            Role::Plan => "If you cannot write the file, end your answer with one of these:",
+            _ => "If you cannot write the file, end your answer with these tags, each alone on its line:",
+        });
         writer.line("");
         for tag in tags(role) {
             writer.line(&format!("- {tag}"));

@@ -25,10 +25,11 @@ pub fn feedback(feedback: &Feedback) -> String {
     }
 }
 
-pub(super) fn write(writer: &mut Writer, life: &TaskLife) {
+pub(super) fn write(writer: &mut Writer, life: &TaskLife, names_kind: bool) {
     if let Some(last) = &life.feedback {
         writer.section("Feedback");
-        writer.line(&format!("{} (kind of failure: {})", feedback(last), last.class()));
+        let kind = if names_kind { format!(" (kind of failure: {})", last.class()) } else { String::new() };
+        writer.line(&format!("{}{kind}", feedback(last)));
         match last {
             Feedback::Attempt(text) | Feedback::CommitRefused(text) => writer.quoted("why", text),
             Feedback::Review(text) => writer.quoted("the review", text),

@@ -27,6 +27,7 @@ fn context<'a>(prd: &'a Prd, name: &'a PrdName, texts: &'a [String], text: &'a s
         nonce: NONCE,
         map: Some(text),
         learnings: texts,
+        retries_are_smart: true,
         max_approaches: 3,
         related: texts,
     }
@@ -82,22 +83,29 @@ fn prompts(text: &str) -> Vec<String> {
     all.push(scope(&context, task, text));
     all.push(phase(&context, Role::Phase, text));
     all.push(phase(&context, Role::Gate, text));
-    all.push(plan(&context, text, &results, &texts));
-    all.push(map(&context, text));
+    let desk = Desk { role_text: None, nonce: NONCE, map: Some(text), related: &texts };
+    all.push(plan(&desk, text, &results, &texts));
+    all.push(map(&desk, text));
+    all.push(plan(&Desk { role_text: Some(text), ..desk }, text, &results, &[]));
     all.push(work(&Context { role_text: Some(text), ..context }, task, &life));
     all
 }
 
-/// Checks that a worker that echoes a prompt says nothing at all.
-fn says_nothing(prompt: &str) {
-    assert_eq!(Tags::find(prompt), Tags::default(), "{prompt}");
-    let evidence = signal::Evidence {
+/// What a worker leaves behind that prints its prompt.
+fn echo(prompt: &str) -> signal::Evidence<'_> {
+    signal::Evidence {
         exit: Exit::Code(0),
         result: ResultFile::Absent,
         nonce: NONCE,
         answer: Some(prompt),
         limit: None,
-    };
+    }
+}
+
+/// Checks that a worker that echoes a prompt says nothing at all.
+fn says_nothing(prompt: &str) {
+    assert_eq!(Tags::find(prompt), Tags::default(), "{prompt}");
+    let evidence = echo(prompt);
     assert_eq!(signal::how_it_ends(&evidence).0, Ending::Iteration(Iteration::NoSignal));
     assert_eq!(signal::reviewed(&evidence), None);
     assert_eq!(signal::decided(&evidence), None);
@@ -138,6 +146,8 @@ fn sections_stand_in_their_order() {
     );
     assert!(text.contains("approach 3") && !text.contains("approach 2 "), "the last three");
     assert!(text.contains(NONCE) && text.contains("npm test"));
+    let plain = work(&Context { retries_are_smart: false, ..context }, &prd.tasks[0], &life);
+    assert!(plain.contains("FAILED EXECUTIVE REVIEW: no test\n") && !plain.contains("approach 5"), "{plain}");
     assert_eq!(
         text.matches("- some text").count(),
         1 + 1 + 1 + 3 + 4,
@@ -187,6 +197,7 @@ fn an_echoed_prompt_says_nothing() {
     ] {
         for prompt in prompts(text) {
             says_nothing(&prompt);
+            assert!(!prompt.contains(NONCE) || signal::mapped(&echo(&prompt)).is_none());
         }
     }
 }

@@ -252,6 +252,33 @@ fn the_other_roles_are_read_too() {
     );
     let result = ResultFile::Bytes(b"{\"nonce\":\"n0\",\"prd\":{\"tasks\":[]}}");
     assert!(matches!(planned(&Evidence { result, ..evidence("") }), Some(Planned::Prd(_))));
+    let prd_at_the_end = |answer: &str| matches!(planned(&evidence(answer)), Some(Planned::Prd(_)));
+    assert!(prd_at_the_end("{\"tasks\": []}"));
+    assert!(prd_at_the_end("Here it is:\n\n```json\n{\"prd\": {\"tasks\": []}}\n```\n"));
+    assert!(!prd_at_the_end("```json\n{\"tasks\": []}\n```\nI would not."));
+    assert!(!prd_at_the_end("```json\n{\"tasks\": []}\n{}\n```"));
+    assert!(!prd_at_the_end("```\n[]\n```") && !prd_at_the_end("```"));
+    assert_eq!(
+        planned(&evidence("```\n{\"questions\": [\"Which?\"]}\n```")),
+        Some(Planned::Questions(vec!["Which?".to_owned()]))
+    );
+    // What a tag says outranks the end of the answer.
+    assert_eq!(planned(&evidence("<prd_generated>/a</prd_generated>\n{\"tasks\": []}")), None);
+    assert_eq!(planned(&Evidence { exit: Exit::Code(1), ..evidence("{\"tasks\": []}") }), None);
+    let result = ResultFile::Bytes(b"{\"nonce\":\"n0\",\"output\":\" text \"}");
+    assert_eq!(mapped(&Evidence { result, ..evidence("other") }).as_deref(), Some("text"));
+    assert_eq!(mapped(&evidence("text\n")).as_deref(), Some("text"));
+    assert_eq!(
+        (mapped(&evidence(" \n")), mapped(&Evidence { exit: Exit::TimeLimit, ..evidence("x") })),
+        (None, None)
+    );
+    let result = ResultFile::Bytes(b"{\"nonce\":\"n1\",\"output\":\"x\"}");
+    assert_eq!(mapped(&Evidence { result, ..evidence("x") }), None);
+    assert_eq!(
+        why_nothing(&Evidence { result, ..evidence("x") }),
+        "the result file does not have the nonce of this run"
+    );
+    assert_eq!(why_nothing(&Evidence { exit: Exit::Code(3), ..evidence("x") }), "it exited with 3");
     let result = ResultFile::Bytes(b"{\"nonce\":\"n0\",\"answer\":\"yes\",\"reason\":\"r\"}");
     assert_eq!(scoped(&Evidence { result, ..evidence("") }).unwrap().answer, "yes");
 }

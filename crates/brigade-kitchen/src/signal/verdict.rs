@@ -1,6 +1,6 @@
 //! What the executive says in its other roles: by result file, else by tags. Anything unclear is no verdict.
 
-use brigade_core::json::{from_json, present};
+use brigade_core::json::{Dialect, from_json, present};
 use brigade_core::{Json, Object};
 use serde::{Deserialize, Serialize};
 
@@ -118,6 +118,7 @@ struct Members {
     #[serde(deserialize_with = "present")]
     prd: Option<Option<Object>>,
     questions: Vec<String>,
+    output: Option<String>,
 }
 
 /// What counts of an attempt: the members of its result file, or its tags. `None` if the result file does not count.
@@ -232,7 +233,8 @@ fn with_status<S>(evidence: &Evidence<'_>, tag: &str, read: fn(&str) -> Option<S
     }
 }
 
-/// Returns what planning gave. `None` if it is neither a PRD nor questions.
+/// Returns what planning gave: in the result file, in the file that a tag names, or in the object that ends the answer.
+/// `None` if it is neither a PRD nor questions.
 pub fn planned(evidence: &Evidence<'_>) -> Option<Planned> {
     if !ended_well(evidence) {
         return None;
@@ -244,9 +246,71 @@ pub fn planned(evidence: &Evidence<'_>) -> Option<Planned> {
             None => None,
         },
         View::Tags(tags) => {
-            let path = tags.only("prd_generated")?;
-            let is_inside = !path.starts_with(['/', '~']) && path.split('/').all(|name| name != "..");
-            is_inside.then(|| Planned::Path(path.to_owned()))
+            if tags.last("prd_generated").is_some() {
+                let path = tags.only("prd_generated")?;
+                let is_inside = !path.starts_with(['/', '~']) && path.split('/').all(|name| name != "..");
+                return is_inside.then(|| Planned::Path(path.to_owned()));
+            }
+            let json = closing_object(evidence.answer?)?;
+            if json.get("tasks").is_some() {
+                return Some(Planned::Prd(Box::new(json)));
+            }
+            let members: Members = from_json(&json).ok()?;
+            match members.prd.flatten() {
+                Some(prd) => Some(Planned::Prd(Box::new(Json::Object(prd)))),
+                None if !members.questions.is_empty() => Some(Planned::Questions(members.questions)),
+                None => None,
+            }
         }
+    }
+}
+
+/// Returns the object that an answer is, or that it ends with in a code block. An echoed prompt ends with neither.
+fn closing_object(answer: &str) -> Option<Json> {
+    let text = answer.trim();
+    let text = match text.strip_suffix("```") {
+        None => text,
+        Some(body) => {
+            // No string of JSON has a line feed in it, so this is the fence that opens the block.
+            let at = body.rfind("\n```").map_or(0, |at| at + 1);
+            let block = body[at..].strip_prefix("```")?;
+            // The word behind the fence names the language.
+            block.trim_start_matches(|c: char| c.is_ascii_alphanumeric())
+        }
+    };
+    let json = Json::parse_bytes(text.trim().as_bytes(), Dialect::Strict).ok()?;
+    json.as_object().is_some().then_some(json)
+}
+
+/// Returns the part of the map that the executive wrote: the member `output` of the result file, else its answer.
+pub fn mapped(evidence: &Evidence<'_>) -> Option<String> {
+    if !ended_well(evidence) {
+        return None;
+    }
+    let text = match view(evidence)? {
+        View::File(members) => members.output?,
+        // Only an echoed prompt has the nonce.
+        View::Tags(_) => evidence.answer.filter(|answer| !answer.contains(evidence.nonce))?.to_owned(),
+    };
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// Says why planning or a map gave nothing.
+pub fn why_nothing(evidence: &Evidence<'_>) -> String {
+    if let Some(Err(fault)) = evidence.result.read(evidence.nonce) {
+        return fault.to_string();
+    }
+    match (evidence.exit, evidence.limit) {
+        (_, Some(limit)) => match limit.until {
+            Some(until) => format!("the limit of the provider is reached until {until}"),
+            None => "the limit of the provider is reached".to_owned(),
+        },
+        (Exit::TimeLimit, _) => "it was ended at its time limit".to_owned(),
+        (Exit::Stalled, _) => "it was ended because it printed nothing".to_owned(),
+        (Exit::Interrupted, _) => "it was interrupted".to_owned(),
+        (Exit::Signal(signal), _) => format!("it was ended by signal {signal}"),
+        (Exit::Code(0), _) => "its answer has neither what was asked for nor questions".to_owned(),
+        (Exit::Code(code), _) => format!("it exited with {code}"),
     }
 }

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::io;
 
-use brigade::{Exit, Report, SchemaId, Workspace};
+use brigade::{CancelToken, Exit, Report, SchemaId, Workspace};
 use serde::{Deserialize, Serialize};
 
 use crate::output::Output;
@@ -14,15 +14,26 @@ use crate::surroundings::{Streams, Surroundings, Variables};
 
 /// How a command of the demo should end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Expect {
+pub(crate) enum Expect {
     Done,
     Refused,
+    Paused,
+}
+
+impl Expect {
+    fn exit(self) -> Exit {
+        match self {
+            Expect::Done => Exit::Done,
+            Expect::Refused => Exit::Refused,
+            Expect::Paused => Exit::Paused,
+        }
+    }
 }
 
 /// A command that was run, and its output.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-pub(super) struct Answer {
+pub(crate) struct Answer {
     /// The command.
     command: String,
     /// Its exit code.
@@ -35,8 +46,18 @@ pub(super) struct Answer {
 
 impl Answer {
     /// Returns the first word of the output with this prefix.
-    pub(super) fn id(&self, prefix: &str) -> Option<String> {
-        self.stdout.split_whitespace().find(|word| word.starts_with(prefix)).map(str::to_owned)
+    pub(crate) fn id(&self, prefix: &str) -> Option<String> {
+        self.word(|word| word.starts_with(prefix))
+    }
+
+    /// Returns the first such word of the output.
+    pub(crate) fn word(&self, is_it: impl Fn(&str) -> bool) -> Option<String> {
+        self.stdout.split_whitespace().find(|word| is_it(word)).map(str::to_owned)
+    }
+
+    /// Returns whether the command ended like this.
+    pub(crate) fn ended(&self, expect: Expect) -> bool {
+        self.exit_code == expect.exit().code()
     }
 }
 
@@ -57,18 +78,22 @@ impl Report for DemoReport {
 }
 
 /// Runs and prints the steps of the demo.
-pub(super) struct Stage<'w, 'o, 's> {
+pub(crate) struct Stage<'w, 'o, 's> {
     folder: String,
     surroundings: Surroundings,
     output: &'w mut Output<'o, 's>,
     answers: Vec<Answer>,
     unexpected: bool,
+    /// Somebody interrupted a command.
+    interrupted: bool,
+    /// Tells that somebody interrupts the demo, between commands, too.
+    cancel: Option<CancelToken>,
     /// Whether a command and its output were printed last.
     after_answer: bool,
 }
 
 impl<'w, 'o, 's> Stage<'w, 'o, 's> {
-    pub(super) fn new(
+    pub(crate) fn new(
         workspace: &Workspace,
         surroundings: &Surroundings,
         output: &'w mut Output<'o, 's>,
@@ -86,6 +111,8 @@ impl<'w, 'o, 's> Stage<'w, 'o, 's> {
             output,
             answers: Vec::new(),
             unexpected: false,
+            interrupted: false,
+            cancel: None,
             after_answer: false,
         };
         let folder = stage.folder.clone();
@@ -95,8 +122,16 @@ impl<'w, 'o, 's> Stage<'w, 'o, 's> {
         stage
     }
 
+    /// Runs no more commands once somebody interrupts the demo.
+    pub(crate) fn until(&mut self, cancel: CancelToken) {
+        self.cancel = Some(cancel);
+    }
+
     /// Prints a comment before the next command.
-    pub(super) fn say(&mut self, sentence: &str) {
+    pub(crate) fn say(&mut self, sentence: &str) {
+        if self.is_interrupted() {
+            return;
+        }
         self.after_answer = false;
         self.show(|sheet| {
             sheet.line("");
@@ -105,12 +140,15 @@ impl<'w, 'o, 's> Stage<'w, 'o, 's> {
     }
 
     /// Prints a shell command without running it.
-    pub(super) fn shell(&mut self, line: &str) {
+    pub(crate) fn shell(&mut self, line: &str) {
         self.prompt(line);
     }
 
     /// Runs a command in the workspace and prints it with its output.
-    pub(super) fn command(&mut self, words: &[&str], expect: Expect) -> Answer {
+    pub(crate) fn command(&mut self, words: &[&str], expect: Expect) -> Answer {
+        if self.is_interrupted() {
+            return Answer::default();
+        }
         let line =
             std::iter::once("brigade").chain(words.iter().copied()).map(quoted).collect::<Vec<_>>().join(" ");
         self.prompt(&line);
@@ -129,11 +167,9 @@ impl<'w, 'o, 's> Stage<'w, 'o, 's> {
             self.output.text(&answer.stdout);
             self.output.text(&answer.stderr);
         }
-        let expected = match expect {
-            Expect::Done => Exit::Done,
-            Expect::Refused => Exit::Refused,
-        };
-        if exit != expected {
+        let expected = expect.exit();
+        self.interrupted |= exit == Exit::Interrupted;
+        if exit != expected && !self.is_interrupted() {
             self.unexpected = true;
             let said = format!("# Expected exit code {}, got {}.", expected.code(), exit.code());
             self.show(|sheet| sheet.line(Text::new(Tone::Bad, &said)));
@@ -143,8 +179,23 @@ impl<'w, 'o, 's> Stage<'w, 'o, 's> {
         answer
     }
 
-    /// Ends the demo and lists commands to try next.
-    pub(super) fn end(self) -> Exit {
+    /// Returns whether somebody interrupted the demo.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.interrupted || self.cancel.as_ref().is_some_and(CancelToken::is_cancelled)
+    }
+
+    /// Ends the demo because somebody interrupted it.
+    pub(crate) fn leave(self, note: &str) -> Exit {
+        if self.output.is_json() {
+            let report = DemoReport { schema: DemoReport::SCHEMA, target: self.folder, steps: self.answers };
+            return self.output.document(&report, Exit::Interrupted);
+        }
+        self.output.note(note);
+        Exit::Interrupted
+    }
+
+    /// Ends the demo and lists commands to try next, each with its reason.
+    pub(crate) fn end(self, next: &[(String, &str)]) -> Exit {
         let exit = if self.unexpected { Exit::Refused } else { Exit::Done };
         if self.output.is_json() {
             let report = DemoReport { schema: DemoReport::SCHEMA, target: self.folder, steps: self.answers };
@@ -153,20 +204,9 @@ impl<'w, 'o, 's> Stage<'w, 'o, 's> {
         let mut page = self.output.new_page();
         page.notes.line("");
         page.notes.line(Text::new(Tone::Faint, "Try next:"));
-        for (command, why) in [
-            (format!("cd {}", quoted(&self.folder)), "the workspace stays until you remove it"),
-            (
-                "brigade tools describe count-words".to_owned(),
-                "show arguments, examples and effects of a tool",
-            ),
-            (
-                "brigade tools policy explain count-words".to_owned(),
-                "show each policy decision with its rule",
-            ),
-            ("brigade tools init".to_owned(), "create a catalog in your own repository"),
-        ] {
+        for (command, why) in next {
             page.notes
-                .indented(2, Text::new(Tone::Accent, &command).then(Tone::Faint, &format!("   # {why}")));
+                .indented(2, Text::new(Tone::Accent, command).then(Tone::Faint, &format!("   # {why}")));
         }
         self.output.page(&page, exit)
     }

@@ -15,6 +15,10 @@ pub(crate) struct InitArgs {
     #[arg(long)]
     import: bool,
 
+    /// Add skills for agent programs that write, convert and change PRDs to the catalog of tools
+    #[arg(long)]
+    skills: bool,
+
     /// Overwrite an existing configuration
     #[arg(long)]
     force: bool,
@@ -25,6 +29,7 @@ pub(crate) struct InitArgs {
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &InitArgs) -> Result<KitchenInitReport, Error> {
-    let InitArgs { import, force, no_gitignore } = *arguments;
-    session.workspace_to_make()?.kitchen().init(InitRequest { import, force, keep_ignore: no_gitignore })
+    let InitArgs { import, skills, force, no_gitignore } = *arguments;
+    let request = InitRequest { import, force, keep_ignore: no_gitignore, skills };
+    session.workspace_to_make()?.kitchen().init(request)
 }

@@ -1,11 +1,12 @@
 //! PRDs, the tiers and their workers.
 
+mod plan;
 mod records;
 mod status;
 
 use brigade::command::Argv;
 use brigade::core::{NextStep, Severity};
-use brigade::kitchen::{ChangeKind, CommandRow, Fault as PrdFault, Taken, Tier};
+use brigade::kitchen::{ChangeKind, CommandRow, Fault as PrdFault, Taken, Tier, Written};
 use brigade::{
     AnswerReport, ApprovalReport, DecisionsReport, ErrorLine, Fault, KitchenInitReport, ServiceReport,
     SummaryReport, ValidationReport, WorkersReport,
@@ -54,7 +55,7 @@ pub(super) fn yes_or_no(yes: bool) -> Text {
     if yes { Text::new(Tone::Good, "yes") } else { Text::new(Tone::Warning, "no") }
 }
 
-fn of_prd(fault: &PrdFault, severity: Severity) -> Fault {
+pub(super) fn of_prd(fault: &PrdFault, severity: Severity) -> Fault {
     let task = fault.task.as_ref().map(|task| format!("{task}: ")).unwrap_or_default();
     Fault::new(fault.code.as_str(), format!("{task}{}", fault.message))
         .severity(severity)
@@ -164,10 +165,21 @@ pub(super) fn permissions_text(permissions: brigade::kitchen::Permissions) -> Te
 impl View for KitchenInitReport {
     fn show(&self, page: &mut Page) {
         config_errors(&self.issues, page);
-        page.data.field("wrote", &self.config_path);
+        match self.config {
+            Written::Added => page.data.field("wrote", &self.config_path),
+            Written::Kept => page.data.field("kept", &self.config_path),
+        }
         page.data.field("tasks", &self.tasks_path);
         if let Some(imported) = &self.imported {
             page.data.field("imported", format!("{imported} ({} keys)", self.imported_keys));
+        }
+        for row in &self.skills {
+            let entry = match (row.entry, row.source) {
+                (Written::Added, Written::Added) => format!("{} (with {})", row.id, row.source_path),
+                (Written::Added, Written::Kept) => format!("{} ({} stays as it is)", row.id, row.source_path),
+                (Written::Kept, _) => format!("{} is there already", row.id),
+            };
+            page.data.field("skill", entry);
         }
         page.data.field("gitignore", &self.gitignore);
         page.next(&self.next_command.to_string());

@@ -1,0 +1,32 @@
+//! `brigade kitchen map`
+
+use std::path::PathBuf;
+
+use brigade::{Error, KitchenMapReport, MapRequest};
+use clap::Args;
+
+use crate::session::Session;
+
+/// Write the map of the code base, which prompts of workers quote
+///
+/// Languages, layout, entry points, manifests, test commands and conventions, from the names of the files and without a
+/// model. What stands below a heading "Notes" is kept when it is made again, and so is the part of the executive.
+#[derive(Args, Debug)]
+pub(crate) struct MapArgs {
+    /// File of the map [default: brigade/codebase-map.md]
+    file: Option<PathBuf>,
+
+    /// Let the executive add a part; needs `kitchen approve --workers`
+    #[arg(long)]
+    worker: bool,
+
+    /// Replace a file that is no map of Brigade
+    #[arg(long)]
+    force: bool,
+}
+
+pub(crate) fn run(session: &Session<'_>, arguments: &MapArgs) -> Result<KitchenMapReport, Error> {
+    let MapArgs { file, worker, force } = arguments;
+    let request = MapRequest { worker: *worker, may_replace: *force, ..MapRequest::default() };
+    session.workspace_to_run()?.kitchen().map(file.as_deref(), request)
+}

@@ -1,0 +1,152 @@
+//! Starts the executive where there is no PRD yet: for a plan, and for a part of the map.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use brigade_core::{ErrorKind, Fingerprint, NextStep, RunId, codes};
+use brigade_facts::bound_values;
+use brigade_fs::RelPath;
+use brigade_kitchen::Tier;
+use brigade_kitchen::approval::changes;
+use brigade_kitchen::config::Settings;
+use brigade_kitchen::prompt::{Desk, role_file};
+use brigade_kitchen::signal::Role;
+use brigade_policy::{Failure, KitchenGrants, PolicyState};
+use brigade_process::CancelToken;
+
+use crate::approve::refused;
+use crate::attempt::{Attempt, Attempted, Cook, attempt, within};
+use crate::kitchen::Kitchen;
+use crate::paths::RUNS;
+use crate::receipts::Receipts;
+use crate::run::{Host, NotStarted, Watch};
+use crate::service::ServeError;
+
+/// The executive, as a person approved it with the tiers.
+pub(crate) struct Chef {
+    pub(crate) host: Host,
+    pub(crate) settings: Settings,
+    policy: PolicyState,
+    grants: KitchenGrants,
+    fingerprint: Fingerprint,
+    cook: Cook,
+    role_text: Option<String>,
+}
+
+/// What the executive is asked.
+pub(crate) struct Ask<'a> {
+    pub(crate) role: Role,
+    /// How often it is asked for the same, with this time.
+    pub(crate) number: u64,
+    /// Files that stay closed.
+    pub(crate) closed: &'a [PathBuf],
+    pub(crate) cancel: Option<&'a CancelToken>,
+    pub(crate) map: Option<&'a str>,
+    pub(crate) related: &'a [String],
+}
+
+/// What it answered.
+pub(crate) struct Asked {
+    pub(crate) run: RunId,
+    pub(crate) attempted: Attempted,
+}
+
+impl Asked {
+    /// Returns where a PRD with errors is kept, beside the logs.
+    pub(crate) fn draft_file(&self) -> RelPath {
+        let path = format!("{RUNS}/{}.draft.txt", self.run);
+        path.parse().expect("the id of a run is a file name")
+    }
+
+    /// Returns what it cost: what the worker reports, else its time.
+    pub(crate) fn cost_usd(&self, settings: &Settings) -> f64 {
+        let by_time = self.attempted.seconds / 60.0 * settings.cost_rate(Tier::Executive);
+        self.attempted.cost_usd.unwrap_or(by_time)
+    }
+}
+
+impl Kitchen<'_> {
+    /// Returns the executive, if a person approved the tiers as they are.
+    pub(crate) fn chef(&self) -> Result<Chef, Failure> {
+        let configuration = self.configuration()?;
+        let crew = self.crew(&configuration, None);
+        let (fingerprint, items) = {
+            let ready = crew.ready().ok_or_else(|| refused(&crew))?;
+            let tiers = ready.tiers();
+            (tiers.fingerprint(), tiers.items())
+        };
+        let life = self.life_of_workers()?;
+        let before = life.approval.as_ref();
+        if before.map(|before| before.fingerprint) != Some(fingerprint) {
+            let changes = before.map(|before| changes(&before.items, &items)).unwrap_or_default();
+            let failure = Failure::from(ServeError::NotApproved { changes });
+            return Err(failure.hint(NextStep::ApproveWorkersAs(fingerprint.to_string())));
+        }
+        let workspace = self.fs.root();
+        let grants = crew.grants.clone().ok_or_else(|| refused(&crew))?;
+        let cook = crew.cook(Tier::Executive, workspace).ok_or_else(|| {
+            let program = crew.settings.command(Tier::Executive).argv().program().to_owned();
+            ServeError::Missing(vec![(Tier::Executive, program)])
+        })?;
+        let secrets = bound_values(self.environment, &configuration.policy);
+        let file = role_file(Tier::Executive);
+        let role_text = crew.role_texts.iter().find(|(name, _)| *name == file).map(|(_, text)| text.clone());
+        Ok(Chef {
+            host: Host::new(self.fs.clone(), self.clock.clone(), self.environment.clone(), secrets),
+            settings: crew.settings,
+            policy: configuration.policy,
+            grants,
+            fingerprint,
+            cook,
+            role_text,
+        })
+    }
+}
+
+impl Chef {
+    /// Asks the executive, in the workspace, and waits for its answer. It leaves a receipt.
+    pub(crate) fn ask(&self, ask: &Ask<'_>, prompt: &dyn Fn(&Desk<'_>) -> String) -> Result<Asked, Failure> {
+        let unable = |error: NotStarted| match error {
+            NotStarted::Fs(error) => error.into(),
+            NotStarted::Io(_) => Failure::new(ErrorKind::Environment, error.to_string()),
+            NotStarted::Refused(_) | NotStarted::Command(_) => {
+                Failure::new(ErrorKind::Refused, error.to_string()).coded(codes::KITCHEN_REFUSED)
+            }
+        };
+        let run = self.host.new_run().map_err(|error| unable(error.into()))?;
+        let watch = Watch::until(ask.cancel.cloned()).map_err(|error| unable(error.into()))?;
+        let order = Attempt {
+            host: &self.host,
+            policy: &self.policy,
+            approved: Some(self.fingerprint),
+            run: &run,
+            cook: &self.cook,
+            role: ask.role,
+            prd: None,
+            task: None,
+            number: ask.number,
+            timeout: within(self.settings.timeout(Tier::Executive).map(Duration::from_secs), &self.grants),
+            directory: self.host.fs.root(),
+            own: None,
+            closed: ask.closed,
+            max_log_bytes: self.settings.max_log_bytes.0,
+            named_log: None,
+            local_offset_minutes: 0,
+            watch: &watch,
+        };
+        let desk = |nonce: &str| {
+            let role_text = self.role_text.as_deref();
+            prompt(&Desk { role_text, nonce, map: ask.map, related: ask.related })
+        };
+        let attempted = attempt(&order, &desk).map_err(unable)?;
+        Ok(Asked { run, attempted })
+    }
+
+    /// Says that a run gave nothing that can be used, and where its output is.
+    pub(crate) fn failed(&self, run: &RunId, message: impl Into<String>) -> Failure {
+        let (stdout, _) = Receipts::new(&*self.host.fs).logs(run);
+        let message = self.host.redactor().redact_str(&message.into());
+        let failure = Failure::new(ErrorKind::Refused, message).coded(codes::CHEF_FAILED);
+        failure.hint(NextStep::ReadFile(stdout.to_string()))
+    }
+}

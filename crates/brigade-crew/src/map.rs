@@ -1,0 +1,366 @@
+//! The map of the code base: looks at the files, writes it, and keeps it young for `plan`.
+
+use std::sync::Arc;
+
+use brigade_core::{ErrorKind, codes};
+use brigade_fs::{FileKind, FileMode, Fs, FsError, FsErrorKind, Location, RelPath};
+use brigade_kitchen::PrdName;
+use brigade_kitchen::config::Settings;
+use brigade_kitchen::map::{
+    CodeMap, KitchenMapReport, Known, MAP_FILE, Survey, draw, excerpt, is_generated, is_wanted,
+};
+use brigade_kitchen::plan::{Other, line, related};
+use brigade_kitchen::prd::{Lints, Prd, read};
+use brigade_kitchen::prompt;
+use brigade_kitchen::signal::{Exit, Role, mapped, why_nothing};
+use brigade_policy::Failure;
+use brigade_process::CancelToken;
+
+use crate::chef::Ask;
+use crate::git::repository::Repository;
+use crate::in_place::ignore::Rules;
+use crate::init::TASKS;
+use crate::kitchen::{Kitchen, rel};
+
+/// The most files and folders that are looked at, and the deepest.
+const MAX_FILES: usize = 50_000;
+const MAX_FOLDERS: usize = 10_000;
+const MAX_DEPTH: usize = 40;
+
+/// The most entries of one folder.
+const MAX_ENTRIES: usize = 20_000;
+
+/// The largest manifest that is read, and how many are.
+const MANIFEST_LIMIT: u64 = 256 << 10;
+const MAX_MANIFESTS: usize = 500;
+
+/// The largest map that is read, and `.gitignore`.
+const MAP_LIMIT: u64 = 1 << 20;
+
+/// How much of the map a worker is told.
+const EXCERPT: usize = 6 << 10;
+
+/// How much of it the executive is told when it plans.
+const PLAN_EXCERPT: usize = 24 << 10;
+
+/// The most other PRDs that are read, and the largest.
+const MAX_OTHERS: usize = 50;
+const OTHER_LIMIT: u64 = 4 << 20;
+
+/// What `map` writes.
+#[derive(Clone, Debug, Default)]
+pub struct MapRequest {
+    /// The file; without one, [`MAP_FILE`].
+    pub file: Option<RelPath>,
+    /// Whether the executive adds a part.
+    pub worker: bool,
+    /// Whether a file of somebody else may be replaced.
+    pub may_replace: bool,
+    /// Ends the executive.
+    pub cancel: Option<CancelToken>,
+}
+
+/// What prompts say besides the task: an excerpt of the map, and a line about each related PRD.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Around {
+    pub(crate) map: Option<String>,
+    pub(crate) related: Vec<String>,
+}
+
+/// A file that may be a map.
+enum Found {
+    Nothing,
+    Ours(Known),
+    Foreign,
+}
+
+/// Where the files of the workspace stand, by git.
+struct Standpoint {
+    repository: Option<Repository>,
+    commit: Option<String>,
+    /// Why git cannot tell.
+    problem: Option<String>,
+}
+
+impl Standpoint {
+    fn of(kitchen: &Kitchen<'_>) -> Standpoint {
+        let opened = Repository::open(&*kitchen.fs, kitchen.environment);
+        let (repository, problem) = match opened {
+            Ok(Ok(repository)) => (Some(repository), None),
+            Ok(Err(_)) => (None, None),
+            Err(error) => (None, Some(format!("the commit is not known: {error}"))),
+        };
+        let head = repository.as_ref().and_then(|repository| repository.commit_of("HEAD").ok()?);
+        Standpoint { commit: head.map(|commit| commit.to_string()), repository, problem }
+    }
+
+    /// Counts the commits since one; `None` if it is not one of those that lead here.
+    fn behind(&self, commit: &str) -> Option<u64> {
+        let repository = self.repository.as_ref()?;
+        let order = repository.git.order("rev-list").seeing(&repository.sight());
+        let order = order.words(["--count", "--end-of-options"]).word(format!("{commit}..HEAD"));
+        let answer = order.ask().ok().filter(|answer| answer.code == Some(0))?;
+        answer.text().ok()?.trim().parse().ok()
+    }
+}
+
+impl Kitchen<'_> {
+    /// Writes the map of the code base. What the executive and people wrote into an earlier one is kept.
+    ///
+    /// # Errors
+    /// Fails if the file is somebody else's, the executive is not approved or gives nothing, or on a disk error.
+    pub fn map(&self, request: &MapRequest) -> Result<KitchenMapReport, Failure> {
+        let path = match &request.file {
+            Some(file) => self.inside(file)?,
+            None => rel(MAP_FILE),
+        };
+        let mut known = match self.found_map(&path)? {
+            Found::Nothing => Known::default(),
+            Found::Ours(known) => known,
+            Found::Foreign if request.may_replace => Known::default(),
+            Found::Foreign => {
+                let message = format!("`{path}` exists and is no map that Brigade made");
+                let failure = Failure::new(ErrorKind::Usage, message).coded(codes::FILE_EXISTS);
+                return Err(failure.hint("--force replaces it"));
+            }
+        };
+        let chef = if request.worker { Some(self.chef()?) } else { None };
+        let standpoint = Standpoint::of(self);
+        let map = self.draw_map(&standpoint)?;
+        let mut run = None;
+        let mut was_interrupted = false;
+        if let Some(chef) = &chef {
+            let facts = map.text(&Known::default());
+            let closed = self.closed_prds()?;
+            let ask = Ask {
+                role: Role::Map,
+                number: 1,
+                closed: &closed,
+                cancel: request.cancel.as_ref(),
+                map: None,
+                related: &[],
+            };
+            let asked = chef.ask(&ask, &|desk| prompt::map(desk, &facts))?;
+            let evidence = asked.attempted.evidence();
+            was_interrupted = evidence.exit == Exit::Interrupted;
+            match mapped(&evidence) {
+                Some(text) => {
+                    let text = chef.host.redactor().redact_str(&text);
+                    known.set_worker(map.commit.as_deref(), &text);
+                    run = Some(asked.run.to_string());
+                }
+                None if was_interrupted => {}
+                None => {
+                    let why = why_nothing(&evidence);
+                    return Err(
+                        chef.failed(&asked.run, format!("the executive wrote no part of the map: {why}"))
+                    );
+                }
+            }
+        }
+        self.write_map(&path, &map, &known)?;
+        let mut report = KitchenMapReport::new(self.target(), path.to_string(), &map);
+        report.has_worker_part = known.worker.is_some();
+        report.interrupted = was_interrupted;
+        report.run = run;
+        report.notes.extend(standpoint.problem);
+        Ok(report)
+    }
+
+    /// Returns the path that a file of the workspace leads to.
+    pub(crate) fn inside(&self, file: &RelPath) -> Result<RelPath, Failure> {
+        match self.fs.resolve(file.as_str(), None)? {
+            Location::Inside(file) => Ok(file),
+            Location::Outside(_) => {
+                let message = format!("`{file}` leads out of the workspace");
+                Err(Failure::new(ErrorKind::Refused, message).coded(codes::PATH_OUTSIDE))
+            }
+        }
+    }
+
+    fn found_map(&self, path: &RelPath) -> Result<Found, FsError> {
+        match self.fs.read(path, MAP_LIMIT) {
+            Ok(bytes) => Ok(String::from_utf8(bytes)
+                .ok()
+                .and_then(|text| Known::read(&text))
+                .map_or(Found::Foreign, Found::Ours)),
+            Err(error) if matches!(error.kind, FsErrorKind::NotFound | FsErrorKind::NotADirectory) => {
+                Ok(Found::Nothing)
+            }
+            Err(error) if matches!(error.kind, FsErrorKind::TooLarge { .. }) => Ok(Found::Foreign),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn draw_map(&self, standpoint: &Standpoint) -> Result<CodeMap, FsError> {
+        let mut walk = Walk { fs: &self.fs, found: Survey::default(), folders: 0 };
+        let mut rules = Rules::default();
+        if let Ok(exclude) = self.fs.read(&rel(".git/info/exclude"), MAP_LIMIT) {
+            rules.add(b"", &exclude);
+        }
+        walk.folder(&RelPath::root(), &rules, 0)?;
+        let mut survey = walk.found;
+        survey.paths.sort();
+        survey.commit.clone_from(&standpoint.commit);
+        Ok(draw(&survey))
+    }
+
+    fn write_map(&self, path: &RelPath, map: &CodeMap, known: &Known) -> Result<(), Failure> {
+        self.create_shared_dir(path.parent().as_str())?;
+        let policy = brigade_facts::read_policy(&*self.fs);
+        let text = self.redactor(&policy).redact_str(&map.text(known));
+        self.fs.write_atomic(path, text.as_bytes(), FileMode::KeepOr(0o644))?;
+        Ok(())
+    }
+
+    /// Makes the map anew if it is missing or too many commits behind. Returns what a plan is told of it, and what was
+    /// done.
+    pub(crate) fn map_for_plan(&self, settings: &Settings) -> Result<(Option<String>, Vec<String>), Failure> {
+        let path = rel(MAP_FILE);
+        let mut notes = Vec::new();
+        let limit = settings.map_stale_commits;
+        let found = self.found_map(&path)?;
+        if 0 < limit && !matches!(found, Found::Foreign) {
+            let standpoint = Standpoint::of(self);
+            let (why, known) = match found {
+                Found::Ours(known) => {
+                    let behind = known.commit.as_deref().map(|commit| standpoint.behind(commit));
+                    let why = match behind {
+                        Some(Some(behind)) if behind < limit => None,
+                        Some(Some(behind)) => Some(format!("it was {behind} commits behind")),
+                        Some(None) => Some("its commit is not one that leads here".to_owned()),
+                        None if standpoint.commit.is_none() => None,
+                        None => Some("it was made without a commit".to_owned()),
+                    };
+                    (why, known)
+                }
+                Found::Nothing | Found::Foreign => (Some("there was none".to_owned()), Known::default()),
+            };
+            if let Some(why) = why {
+                let map = self.draw_map(&standpoint)?;
+                self.write_map(&path, &map, &known)?;
+                notes.push(format!("made the map {path}: {why}"));
+            }
+        }
+        Ok((self.map_excerpt(PLAN_EXCERPT), notes))
+    }
+
+    /// Returns the beginning of the map, whoever made it.
+    fn map_excerpt(&self, limit: usize) -> Option<String> {
+        let bytes = self.fs.read(&rel(MAP_FILE), MAP_LIMIT).ok()?;
+        let text = String::from_utf8_lossy(&bytes);
+        Some(excerpt(&text, limit)).filter(|text| !text.trim().is_empty())
+    }
+
+    /// Returns what prompts say about the code base and other PRDs.
+    pub(crate) fn around(&self, own: Option<(&PrdName, &Prd)>, settings: &Settings) -> Around {
+        let map = self.map_excerpt(EXCERPT);
+        let most = usize::try_from(settings.cross_prd_max_related).unwrap_or(usize::MAX);
+        if !settings.cross_prd_context_enabled || most == 0 {
+            return Around { map, related: Vec::new() };
+        }
+        let others = self.other_prds(own.map(|(name, _)| name));
+        let others: Vec<Other<'_>> =
+            others.iter().map(|(name, prd, done)| Other { name, prd, done: *done }).collect();
+        let related = match own {
+            Some((_, prd)) => related(prd, &others, most),
+            None => others.iter().take(most).map(line).collect(),
+        };
+        Around { map, related }
+    }
+
+    /// Reads the other PRDs, the newest first. One that cannot be read says nothing.
+    fn other_prds(&self, own: Option<&PrdName>) -> Vec<(PrdName, Prd, usize)> {
+        let mut candidates = self.candidates().unwrap_or_default();
+        candidates.sort_by(|a, b| b.modified.cmp(&a.modified).then_with(|| a.path.cmp(&b.path)));
+        let mut found: Vec<(PrdName, Prd, usize)> = Vec::new();
+        for candidate in candidates.into_iter().take(MAX_OTHERS) {
+            let Ok(name) = PrdName::of_path(candidate.path.as_str()) else { continue };
+            if own == Some(&name) || found.iter().any(|(known, ..)| *known == name) {
+                continue;
+            }
+            let Ok(bytes) = self.fs.read(&candidate.path, OTHER_LIMIT) else { continue };
+            let prd = read(candidate.path.as_str(), &bytes, Lints::NONE).prd;
+            if prd.tasks.is_empty() {
+                continue;
+            }
+            let life = self.life(&name).unwrap_or_default();
+            let is_done = |task: &&brigade_kitchen::prd::Task| {
+                if life.approval.is_some() { life.is_done(&task.id) } else { task.passes }
+            };
+            let done = prd.tasks.iter().filter(is_done).count();
+            found.push((name, prd, done));
+        }
+        found
+    }
+}
+
+struct Walk<'w> {
+    fs: &'w Arc<dyn Fs>,
+    found: Survey,
+    folders: usize,
+}
+
+impl Walk<'_> {
+    fn folder(&mut self, folder: &RelPath, rules: &Rules, depth: usize) -> Result<(), FsError> {
+        if depth == MAX_DEPTH || MAX_FOLDERS <= self.folders || MAX_FILES <= self.found.paths.len() {
+            self.found.is_cut = true;
+            return Ok(());
+        }
+        self.folders += 1;
+        let (mut entries, others) = match self.fs.list_some(folder, MAX_ENTRIES) {
+            Ok(listed) => listed,
+            // The workspace itself must be readable; what is in it need not be.
+            Err(error) if depth == 0 => return Err(error),
+            Err(_) => {
+                self.found.is_cut = true;
+                return Ok(());
+            }
+        };
+        self.found.is_cut |= 0 < others;
+        entries.sort_by(|a, b| a.name.cmp(&b.name));
+        let mut inner = None;
+        if entries.iter().any(|entry| entry.name == ".gitignore" && entry.kind == FileKind::File)
+            && let Ok(path) = folder.join(".gitignore")
+            && let Ok(text) = self.fs.read(&path, MANIFEST_LIMIT)
+        {
+            let mut more = rules.clone();
+            let prefix = if folder.is_root() { String::new() } else { format!("{folder}/") };
+            more.add(prefix.as_bytes(), &text);
+            inner = Some(more);
+        }
+        let rules = inner.as_ref().unwrap_or(rules);
+        let beside: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
+        for entry in &entries {
+            let Ok(path) = folder.join(&entry.name) else { continue };
+            let is_folder = entry.kind == FileKind::Directory;
+            if rules.ignore(path.as_str().as_bytes(), is_folder) || matches!(path.as_str(), TASKS | MAP_FILE)
+            {
+                continue;
+            }
+            if is_folder {
+                if !is_generated(&entry.name, &beside) {
+                    self.folder(&path, rules, depth + 1)?;
+                }
+            } else if entry.kind == FileKind::File {
+                self.file(path);
+            }
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, path: RelPath) {
+        if MAX_FILES <= self.found.paths.len() {
+            self.found.is_cut = true;
+            return;
+        }
+        if is_wanted(path.as_str())
+            && self.found.texts.len() < MAX_MANIFESTS
+            && let Ok(bytes) = self.fs.read(&path, MANIFEST_LIMIT)
+            && let Ok(text) = String::from_utf8(bytes)
+        {
+            self.found.texts.insert(path.to_string(), text);
+        }
+        self.found.paths.push(path.to_string());
+    }
+}

@@ -1,0 +1,491 @@
+//! `plan`: the executive writes a PRD, which is validated and becomes a file of the user.
+
+use std::path::PathBuf;
+
+use brigade_core::json::{from_json, to_json};
+use brigade_core::{Dialect, ErrorKind, Json, NextStep, Object, codes};
+use brigade_fs::{FileKind, FileMode, FsErrorKind, RelPath};
+use brigade_kitchen::PrdName;
+use brigade_kitchen::map::MAP_FILE;
+use brigade_kitchen::plan::{Conversation, KitchenPlanReport, PlanQuestion, document, slug};
+use brigade_kitchen::prd::{Fault, Lints, Reading, read};
+use brigade_kitchen::prompt;
+use brigade_kitchen::signal::{Exit, Planned, Role, planned, why_nothing};
+use brigade_policy::{Blocker, Failure};
+use brigade_process::{CancelToken, random_bytes};
+
+use crate::chef::{Ask, Asked, Chef};
+use crate::gather::LATEST;
+use crate::init::TASKS;
+use crate::kitchen::{Kitchen, rel};
+use crate::paths::{KITCHEN, PrdFiles};
+
+/// The directory of questions that wait, below that of the kitchen.
+const PLANS: &str = "plans";
+
+/// The version of its files.
+const VERSION: u32 = 1;
+
+/// How often the executive is asked for the same plan: its faults are told once.
+const MAX_ATTEMPTS: u64 = 2;
+
+/// The longest wish and answer.
+const MAX_WISH: usize = 256 << 10;
+
+/// The most questions, and the longest.
+const MAX_QUESTIONS: usize = 20;
+const MAX_QUESTION: usize = 2_000;
+
+/// The largest PRD that is read from a file of the executive, and file of questions.
+const MAX_FILE: u64 = 4 << 20;
+
+/// The most faults that are told and shown.
+const MAX_FAULTS: usize = 20;
+
+/// What is planned.
+#[derive(Clone, Debug)]
+pub enum PlanWish {
+    /// A new feature.
+    New(String),
+    /// One whose questions are answered, by their numbers.
+    Continue {
+        /// The id of the plan, or a unique prefix.
+        id: String,
+        /// The answers. A question without one is left to the executive.
+        answers: Vec<(usize, String)>,
+    },
+}
+
+/// A plan to make.
+#[derive(Clone, Debug)]
+pub struct PlanRequest {
+    /// What.
+    pub wish: PlanWish,
+    /// The file of the PRD; without one, it is named after the feature.
+    pub out: Option<RelPath>,
+    /// Whether the map is left out.
+    pub without_map: bool,
+    /// Ends the executive.
+    pub cancel: Option<CancelToken>,
+}
+
+/// A PRD of the executive that can be used.
+struct Draft {
+    text: String,
+    reading: Reading,
+    /// The file that the executive made for it.
+    own_file: Option<RelPath>,
+}
+
+impl Kitchen<'_> {
+    /// Lets the executive plan a feature, validates its PRD, and writes it beside a link to it. Questions of the
+    /// executive wait under an id.
+    ///
+    /// # Errors
+    /// Fails if nobody approved the tiers, the file exists, no plan of this id waits, the executive gives no valid PRD,
+    /// or on a disk error.
+    pub fn plan(&self, request: &PlanRequest) -> Result<KitchenPlanReport, Failure> {
+        let mut conversation = match &request.wish {
+            PlanWish::New(wish) => self.new_conversation(wish, request)?,
+            PlanWish::Continue { id, answers } => {
+                let mut conversation = self.conversation(id)?;
+                conversation.answer(answers).map_err(|fault| {
+                    let failure =
+                        Failure::new(ErrorKind::Usage, format!("plan {}: {fault}", conversation.id));
+                    failure.hint("each question is answered once, by its number")
+                })?;
+                conversation
+            }
+        };
+        if let Some(out) = &request.out {
+            conversation.out = Some(out.to_string());
+        }
+        conversation.with_map &= !request.without_map;
+        let out = conversation.out.as_deref().map(|out| self.free_file(out)).transpose()?;
+        let chef = self.chef()?;
+        let mut report = KitchenPlanReport::new(self.target());
+        let mut map = None;
+        if conversation.with_map {
+            let (excerpt, notes) = self.map_for_plan(&chef.settings)?;
+            report.map_path = excerpt.as_ref().map(|_| MAP_FILE.to_owned());
+            report.notes.extend(notes);
+            map = excerpt;
+        }
+        let around = self.around(None, &chef.settings);
+        let closed = self.closed_prds()?;
+        let mut faults: Vec<String> = Vec::new();
+        loop {
+            report.attempts += 1;
+            let ask = Ask {
+                role: Role::Plan,
+                number: report.attempts,
+                closed: &closed,
+                cancel: request.cancel.as_ref(),
+                map: map.as_deref(),
+                related: &around.related,
+            };
+            let (wish, answered) = (&conversation.wish, &conversation.answered);
+            let asked = chef.ask(&ask, &|desk| prompt::plan(desk, wish, answered, &faults))?;
+            report.runs.push(asked.run.to_string());
+            report.cost_usd += asked.cost_usd(&chef.settings);
+            let evidence = asked.attempted.evidence();
+            let invalid = match planned(&evidence) {
+                Some(Planned::Questions(questions)) => {
+                    self.keep_questions(&chef, &mut conversation, questions, &mut report)?;
+                    return Ok(report);
+                }
+                Some(given) => match self.draft(&chef, &asked, given, &closed)? {
+                    Ok(draft) => {
+                        self.write_prd(draft, out.as_ref(), &mut report)?;
+                        self.forget(&conversation)?;
+                        return Ok(report);
+                    }
+                    Err(faults) => faults,
+                },
+                None if evidence.exit == Exit::Interrupted => {
+                    report.interrupted = true;
+                    return Ok(report);
+                }
+                None if evidence.exit != Exit::Code(0) || evidence.limit.is_some() => {
+                    let why = why_nothing(&evidence);
+                    return Err(chef.failed(&asked.run, format!("the executive planned nothing: {why}")));
+                }
+                None => vec![Invalid::plain(why_nothing(&evidence))],
+            };
+            if MAX_ATTEMPTS <= report.attempts {
+                return Err(not_valid(&chef, &asked, &report, &invalid));
+            }
+            faults = invalid.iter().take(MAX_FAULTS).map(|invalid| invalid.text.clone()).collect();
+        }
+    }
+
+    fn new_conversation(&self, wish: &str, request: &PlanRequest) -> Result<Conversation, Failure> {
+        let wish = wish.trim();
+        if wish.is_empty() || MAX_WISH < wish.len() {
+            let message = format!("expected a text of 1 to {MAX_WISH} bytes that says what to plan");
+            return Err(Failure::new(ErrorKind::Usage, message));
+        }
+        let random =
+            random_bytes::<4>().map_err(|error| Failure::new(ErrorKind::Environment, error.to_string()))?;
+        let id: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok(Conversation {
+            version: VERSION,
+            id: format!("plan-{id}"),
+            created_at: self.now(),
+            wish: wish.to_owned(),
+            out: None,
+            with_map: !request.without_map,
+            answered: Vec::new(),
+            questions: Vec::new(),
+            other: Object::new(),
+        })
+    }
+
+    fn plans(&self) -> RelPath {
+        rel(KITCHEN).join(PLANS).expect("a file name in a directory is a path")
+    }
+
+    /// Finds the questions that wait under an id, or a unique prefix of one.
+    fn conversation(&self, typed: &str) -> Result<Conversation, Failure> {
+        let entries = match self.fs.list_dir(&self.plans()) {
+            Ok(entries) => entries,
+            Err(error) if error.is_not_found() => Vec::new(),
+            Err(error) => return Err(error.into()),
+        };
+        let ids: Vec<&str> = entries.iter().filter_map(|entry| entry.name.strip_suffix(".json")).collect();
+        let fits = |id: &&&str| {
+            !typed.is_empty() && (id.starts_with(typed) || id.starts_with(&format!("plan-{typed}")))
+        };
+        let found: Vec<&&str> = ids.iter().filter(fits).collect();
+        let id = match found.as_slice() {
+            [id] => **id,
+            [] => {
+                let message = format!("no plan `{typed}` waits for answers");
+                let failure = Failure::new(ErrorKind::NotFound, message).coded(codes::PLAN_MISSING);
+                let waiting = ids.join(", ");
+                return Err(match ids.is_empty() {
+                    true => failure,
+                    false => failure.hint(format!("there are {waiting}")),
+                });
+            }
+            _ => {
+                let found = found.iter().map(|id| (**id).to_owned()).collect();
+                return Err(Failure::ambiguous("plan", typed, found));
+            }
+        };
+        let path = self.plan_file(id);
+        let bytes = self.fs.read(&path, MAX_FILE)?;
+        let json = Json::parse_bytes(&bytes, Dialect::Strict).ok();
+        let read: Option<Conversation> = json.and_then(|json| from_json(&json).ok());
+        match read {
+            Some(conversation) if conversation.version <= VERSION && conversation.id == id => {
+                Ok(conversation)
+            }
+            Some(conversation) if VERSION < conversation.version => {
+                let message = format!("a newer version of Brigade wrote `{path}`");
+                Err(Failure::new(ErrorKind::Refused, message).coded(codes::NEWER_VERSION))
+            }
+            _ => {
+                let message = format!("`{path}` is damaged");
+                let failure = Failure::new(ErrorKind::InvalidConfig, message).coded(codes::PLAN_MISSING);
+                Err(failure.hint("delete it, and plan again"))
+            }
+        }
+    }
+
+    fn plan_file(&self, id: &str) -> RelPath {
+        self.plans().join(&format!("{id}.json")).expect("the id of a plan is a file name")
+    }
+
+    fn keep_questions(
+        &self,
+        chef: &Chef,
+        conversation: &mut Conversation,
+        questions: Vec<String>,
+        report: &mut KitchenPlanReport,
+    ) -> Result<(), Failure> {
+        let redactor = chef.host.redactor();
+        let short = |text: &String| text.chars().take(MAX_QUESTION).collect::<String>();
+        conversation.questions =
+            questions.iter().take(MAX_QUESTIONS).map(|text| redactor.redact_str(&short(text))).collect();
+        let mut stored = conversation.clone();
+        stored.wish = redactor.redact_str(&stored.wish);
+        for (_, answer) in &mut stored.answered {
+            *answer = redactor.redact_str(answer);
+        }
+        let json =
+            to_json(&stored).map_err(|_| Failure::new(ErrorKind::Environment, "a plan cannot be stored"))?;
+        self.fs.create_dir_all(&self.plans())?;
+        self.fs.write_atomic(&self.plan_file(&stored.id), json.to_pretty().as_bytes(), FileMode::Private)?;
+        let question = |(text, number): (&String, u64)| PlanQuestion { number, text: text.clone() };
+        report.questions = conversation.questions.iter().zip(1..).map(question).collect();
+        report.continue_id = Some(stored.id.clone());
+        report.next_command = Some(NextStep::ContinuePlan(stored.id).into());
+        Ok(())
+    }
+
+    /// Removes the questions of a plan that was made.
+    fn forget(&self, conversation: &Conversation) -> Result<(), Failure> {
+        match self.fs.remove(&self.plan_file(&conversation.id)) {
+            Err(error) if !error.is_not_found() => Err(error.into()),
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
+    /// Lists the files of PRDs, which no worker writes.
+    pub(crate) fn closed_prds(&self) -> Result<Vec<PathBuf>, Failure> {
+        let candidates = self.candidates()?;
+        Ok(candidates.into_iter().map(|candidate| self.fs.root().join(candidate.path.as_path())).collect())
+    }
+
+    /// Reads what the executive planned. The inner error has its faults.
+    fn draft(
+        &self,
+        chef: &Chef,
+        asked: &Asked,
+        given: Planned,
+        before: &[PathBuf],
+    ) -> Result<Result<Draft, Vec<Invalid>>, Failure> {
+        let mut own_file = None;
+        let json = match given {
+            Planned::Prd(json) => *json,
+            Planned::Questions(_) => return Ok(Err(vec![Invalid::plain("there is no PRD")])),
+            Planned::Path(path) => {
+                let (file, bytes) = match self.named_file(&path) {
+                    Ok(found) => found,
+                    Err(why) => return Ok(Err(vec![Invalid::plain(format!("`{path}`: {why}"))])),
+                };
+                let reading = read(file.as_str(), &bytes, Lints::NONE);
+                if !reading.errors.is_empty() {
+                    return Ok(Err(reading.errors.iter().map(Invalid::of).collect()));
+                }
+                let is_new = !before.contains(&self.fs.root().join(file.as_path()));
+                own_file = Some(file).filter(|_| is_new);
+                match Json::parse_bytes(&bytes, Dialect::Strict) {
+                    Ok(json) => json,
+                    Err(error) => return Ok(Err(vec![Invalid::plain(format!("not JSON: {}", error.kind))])),
+                }
+            }
+        };
+        let json = chef.host.redactor().redact_json(&json);
+        let text = document(&json, self.now());
+        let reading = read("the PRD", text.as_bytes(), chef.settings.lints());
+        if !reading.errors.is_empty() {
+            // A result file goes with its run, and this is what a person looks at.
+            self.fs.write_atomic(&asked.draft_file(), text.as_bytes(), FileMode::Private)?;
+            return Ok(Err(reading.errors.iter().map(Invalid::of).collect()));
+        }
+        Ok(Ok(Draft { text, reading, own_file }))
+    }
+
+    /// Reads a file that the executive named.
+    fn named_file(&self, path: &str) -> Result<(RelPath, Vec<u8>), String> {
+        let path: RelPath = path.parse().map_err(|_| "it leads out of the workspace".to_owned())?;
+        if path.as_str().starts_with(".brigade/") || path.as_str().starts_with(".git/") {
+            return Err("it is a file of Brigade or git".to_owned());
+        }
+        match self.fs.link_metadata(&path) {
+            Ok(found) if found.kind == FileKind::File => {}
+            Ok(_) => return Err("it is not a regular file".to_owned()),
+            Err(error) => return Err(error.kind.to_string()),
+        }
+        let bytes = self.fs.read(&path, MAX_FILE).map_err(|error| error.kind.to_string())?;
+        Ok((path, bytes))
+    }
+
+    /// Returns the path of a file that is not there yet.
+    fn free_file(&self, out: &str) -> Result<RelPath, Failure> {
+        let path: RelPath = out.parse().map_err(|_| {
+            let message = format!("`{out}` leads out of the workspace");
+            Failure::new(ErrorKind::Refused, message).coded(codes::PATH_OUTSIDE)
+        })?;
+        let path = self.inside(&path)?;
+        let is_json = path.name().ends_with(".json") && !path.name().ends_with(".state.json");
+        if !is_json || PrdName::of_path(path.as_str()).is_err() {
+            let message =
+                format!("`{path}` cannot be the file of a PRD: expected a name such as `prd-login.json`");
+            return Err(Failure::new(ErrorKind::Usage, message));
+        }
+        if self.is_taken(&path)? {
+            let message = format!("`{path}` exists, or Brigade keeps the journal of a PRD of this name");
+            return Err(Failure::new(ErrorKind::Usage, message).coded(codes::FILE_EXISTS));
+        }
+        Ok(path)
+    }
+
+    /// Returns whether there is a file, or what was recorded of one of this name.
+    fn is_taken(&self, path: &RelPath) -> Result<bool, Failure> {
+        let Ok(name) = PrdName::of_path(path.as_str()) else { return Ok(true) };
+        let is_there = match self.fs.link_metadata(path) {
+            Ok(_) => true,
+            Err(error) if matches!(error.kind, FsErrorKind::NotFound | FsErrorKind::NotADirectory) => false,
+            Err(error) => return Err(error.into()),
+        };
+        Ok(is_there || self.fs.exists(&PrdFiles::of(&name).journal())?)
+    }
+
+    fn write_prd(
+        &self,
+        draft: Draft,
+        out: Option<&RelPath>,
+        report: &mut KitchenPlanReport,
+    ) -> Result<(), Failure> {
+        let Draft { text, reading, own_file } = draft;
+        let is_usable = |file: &RelPath| {
+            file.name().starts_with("prd-")
+                && file.parent().as_str() == TASKS
+                && PrdName::of_path(file.as_str()).is_ok()
+        };
+        let adopted = own_file.as_ref().filter(|file| out.is_none() && is_usable(file));
+        let path = match (out, adopted) {
+            (Some(out), _) => out.clone(),
+            (None, Some(file)) => file.clone(),
+            (None, None) => self.free_name(&slug(&reading.prd.feature_name))?,
+        };
+        self.create_shared_dir(path.parent().as_str())?;
+        if adopted.is_some() {
+            self.fs.write_atomic(&path, text.as_bytes(), FileMode::KeepOr(0o644))?;
+        } else {
+            self.fs.create_new_durable(&path, text.as_bytes())?;
+            self.fs.set_mode(&path, 0o644)?;
+            if let Some(file) = own_file {
+                report.notes.push(format!("the executive left {file}, which was copied"));
+            }
+        }
+        report.feature_name = Some(reading.prd.feature_name.clone());
+        report.tasks = reading.prd.tasks.iter().map(|task| task.id.clone()).collect();
+        let warning = |mut fault: Fault| {
+            fault.place.file = path.to_string();
+            fault
+        };
+        report.warnings = reading.warnings.into_iter().map(warning).collect();
+        match self.link_latest(&path)? {
+            None => report.latest = true,
+            Some(why) => report.notes.push(why),
+        }
+        report.next_command = Some(NextStep::ApprovePrd(path.to_string()).into());
+        report.prd_path = Some(path.to_string());
+        Ok(())
+    }
+
+    fn free_name(&self, slug: &str) -> Result<RelPath, Failure> {
+        let tasks = rel(TASKS);
+        for number in 1..1000 {
+            let number = if number == 1 { String::new() } else { format!("-{number}") };
+            let path =
+                tasks.join(&format!("prd-{slug}{number}.json")).expect("a slug is part of a file name");
+            if !self.is_taken(&path)? {
+                return Ok(path);
+            }
+        }
+        let message = format!("there are too many PRDs named `prd-{slug}`");
+        Err(Failure::new(ErrorKind::Refused, message)
+            .coded(codes::FILE_EXISTS)
+            .hint("--out names another file"))
+    }
+
+    /// Makes `latest.json` a link to the PRD. Returns why not, if it is a file of somebody else.
+    fn link_latest(&self, prd: &RelPath) -> Result<Option<String>, Failure> {
+        let tasks = rel(TASKS);
+        let link = tasks.join(LATEST).expect("a file name in a directory is a path");
+        match self.fs.link_metadata(&link) {
+            Ok(found) if found.kind != FileKind::Link => {
+                return Ok(Some(format!("{link} stays what it is: it is not a link")));
+            }
+            Ok(_) => {}
+            Err(error) if error.is_not_found() => {}
+            Err(error) => return Err(error.into()),
+        }
+        let target = match prd.as_str().strip_prefix(&format!("{TASKS}/")) {
+            Some(name) => name.to_owned(),
+            None => format!("../../{prd}"),
+        };
+        self.create_shared_dir(TASKS)?;
+        let random =
+            random_bytes::<4>().map_err(|error| Failure::new(ErrorKind::Environment, error.to_string()))?;
+        let random: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+        let fresh = tasks.join(&format!(".{LATEST}.{random}")).expect("a file name in a directory is a path");
+        let made = rustix::fs::symlink(&target, self.fs.root().join(fresh.as_path()));
+        if let Err(error) = made {
+            let error = std::io::Error::from(error);
+            return Ok(Some(format!("{link} was not made: {error}")));
+        }
+        self.fs.rename(&fresh, &link)?;
+        Ok(None)
+    }
+}
+
+/// Something that is wrong with what the executive planned.
+struct Invalid {
+    text: String,
+    blocker: Blocker,
+}
+
+impl Invalid {
+    fn plain(text: impl Into<String>) -> Invalid {
+        let text = text.into();
+        Invalid { blocker: Blocker::new(codes::CHEF_FAILED.as_str(), text.clone()), text }
+    }
+
+    fn of(fault: &Fault) -> Invalid {
+        let field = fault.field.as_ref().map(|field| format!("{field}: ")).unwrap_or_default();
+        let task = fault.task.as_ref().map(|task| format!("{task}: ")).unwrap_or_default();
+        let text = format!("{task}{field}{}", fault.message);
+        let blocker = Blocker::new(fault.code.as_str(), format!("{task}{}", fault.message));
+        Invalid { text, blocker }
+    }
+}
+
+/// Says everything that is wrong with the last PRD.
+fn not_valid(chef: &Chef, asked: &Asked, report: &KitchenPlanReport, invalid: &[Invalid]) -> Failure {
+    let message = format!("the executive was asked {} times, and its PRD is not valid", report.attempts);
+    let reasons = invalid.iter().take(MAX_FAULTS).map(|invalid| invalid.blocker.clone());
+    let draft = asked.draft_file();
+    let failure = match chef.host.fs.exists(&draft) {
+        Ok(true) => Failure::new(ErrorKind::Refused, message)
+            .coded(codes::CHEF_FAILED)
+            .hint(NextStep::ReadFile(draft.to_string())),
+        _ => chef.failed(&asked.run, message),
+    };
+    failure.because(reasons)
+}

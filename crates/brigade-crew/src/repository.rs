@@ -1,0 +1,39 @@
+//! Makes a repository of a workspace that is new, as a demo needs it.
+
+use brigade_core::{ErrorKind, codes};
+use brigade_policy::Failure;
+
+use crate::git::program::Git;
+use crate::git::settings::Identity;
+use crate::kitchen::{Kitchen, rel};
+use crate::workplace::PlaceError;
+
+/// The branch of the first commit.
+const BRANCH: &str = "main";
+
+impl Kitchen<'_> {
+    /// Makes a git repository of the workspace, with one commit of its files.
+    ///
+    /// # Errors
+    /// Fails if the workspace is a repository already, git is not there, or it fails.
+    pub fn new_repository(&self, message: &str) -> Result<(), Failure> {
+        if self.fs.exists(&rel(".git"))? {
+            let failure = Failure::new(ErrorKind::Usage, "the workspace is a git repository already");
+            return Err(failure.coded(codes::FILE_EXISTS));
+        }
+        let failed = |error: PlaceError| Failure::new(ErrorKind::Environment, error.to_string());
+        let git = Git::find(&*self.fs, self.environment).map_err(failed)?;
+        let git = git.ok_or_else(|| Failure::new(ErrorKind::Environment, "git is not there"))?;
+        let root = self.fs.root();
+        let Identity { name, email } =
+            Identity::of(&crate::git::settings::Settings::default(), self.environment);
+        let run = |operation: &'static str, words: &[&str]| {
+            let order = git.order(operation).words(words).within(root);
+            let order = order.setting("user.name", &name).setting("user.email", &email);
+            order.run().map(drop).map_err(failed)
+        };
+        run("init", &["--quiet", "--initial-branch", BRANCH])?;
+        run("add", &["--all"])?;
+        run("commit", &["--quiet", "--no-verify", "--message", message])
+    }
+}

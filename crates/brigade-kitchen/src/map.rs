@@ -1,0 +1,224 @@
+//! The map of a code base: what the names of its files, and its manifests, say without a model.
+//!
+//! [`draw`] makes a [`CodeMap`] of a [`Survey`], and [`CodeMap::text`] writes it in Markdown. The same files give the
+//! same map. Names and texts of files come from others: they are shown as code on one line each.
+
+mod commands;
+mod facts;
+mod text;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use brigade_core::{Exit, Report, SchemaId};
+use serde::{Deserialize, Serialize};
+
+pub use facts::{is_generated, is_wanted};
+pub use text::{Known, excerpt};
+
+use commands::Project;
+
+/// The file of the map, relative to the workspace.
+pub const MAP_FILE: &str = "brigade/codebase-map.md";
+
+/// The most rows of each part.
+const MAX_ROWS: usize = 40;
+
+/// The deepest folder that is shown.
+const DEPTH: usize = 2;
+
+/// What is known of the files of a code base.
+#[derive(Clone, Debug, Default)]
+pub struct Survey {
+    /// The commit that the files stand on.
+    pub commit: Option<String>,
+    /// The paths of all files that count, relative to the root, sorted.
+    pub paths: Vec<String>,
+    /// The texts of those that [`is_wanted`].
+    pub texts: BTreeMap<String, String>,
+    /// Whether there are more files than were looked at.
+    pub is_cut: bool,
+}
+
+/// A language, and how many files it has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct Language {
+    /// The name.
+    pub name: String,
+    /// The files.
+    pub files: u64,
+}
+
+/// A folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Folder {
+    /// The path.
+    pub path: String,
+    /// The files in it and below.
+    pub files: u64,
+    /// The language of most of them, if there is one.
+    pub language: Option<String>,
+}
+
+/// A file that describes a project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Manifest {
+    /// The path.
+    pub path: String,
+    /// What it describes.
+    pub what: String,
+}
+
+/// A command that runs tests.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct TestCommand {
+    /// The command.
+    pub command: String,
+    /// The folder where it is run; empty for the root.
+    pub folder: String,
+    /// The file that says so.
+    pub from: String,
+}
+
+/// What holds for the whole code base.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Convention {
+    /// The file that says so.
+    pub path: String,
+    /// What it is.
+    pub what: String,
+}
+
+/// A map.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CodeMap {
+    /// The commit that it was made at.
+    pub commit: Option<String>,
+    /// How many files it is of.
+    pub files: u64,
+    /// Whether there are more files than were looked at.
+    pub is_cut: bool,
+    /// The languages, the most used first.
+    pub languages: Vec<Language>,
+    /// The folders.
+    pub layout: Vec<Folder>,
+    /// Where programs begin.
+    pub entry_points: Vec<String>,
+    /// The manifests.
+    pub manifests: Vec<Manifest>,
+    /// The commands that run tests.
+    pub test_commands: Vec<TestCommand>,
+    /// What is customary.
+    pub conventions: Vec<Convention>,
+}
+
+/// What `map` reports.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct KitchenMapReport {
+    /// The schema id.
+    #[serde(deserialize_with = "KitchenMapReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The file that was written, relative to the workspace.
+    pub path: String,
+    /// The commit that it was made at.
+    pub commit: Option<String>,
+    /// How many files it is of.
+    pub files: u64,
+    /// Whether all files were looked at.
+    pub complete: bool,
+    /// The languages, the most used first.
+    pub languages: Vec<Language>,
+    /// The commands that run tests.
+    pub test_commands: Vec<TestCommand>,
+    /// Whether the map has a part of the executive.
+    pub has_worker_part: bool,
+    /// The run that wrote this part now.
+    pub run: Option<String>,
+    /// Whether somebody interrupted the executive, so that it added nothing.
+    pub interrupted: bool,
+    /// What could not be found out.
+    pub notes: Vec<String>,
+}
+
+impl Report for KitchenMapReport {
+    const SCHEMA: SchemaId = "brigade.kitchen-map.v1";
+
+    fn exit(&self) -> Exit {
+        if self.interrupted { Exit::Interrupted } else { Exit::Done }
+    }
+}
+
+impl KitchenMapReport {
+    /// Makes the report of a map that was written.
+    pub fn new(target: String, path: String, map: &CodeMap) -> KitchenMapReport {
+        KitchenMapReport {
+            schema: KitchenMapReport::SCHEMA,
+            target,
+            path,
+            commit: map.commit.clone(),
+            files: map.files,
+            complete: !map.is_cut,
+            languages: map.languages.clone(),
+            test_commands: map.test_commands.clone(),
+            has_worker_part: false,
+            run: None,
+            interrupted: false,
+            notes: Vec::new(),
+        }
+    }
+}
+
+/// Returns the folder of a path, empty for the root, and its name.
+fn split(path: &str) -> (&str, &str) {
+    path.rsplit_once('/').unwrap_or(("", path))
+}
+
+/// Returns a path in a folder, which is empty for the root.
+fn inside(folder: &str, name: &str) -> String {
+    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
+}
+
+/// Makes the map of a code base.
+pub fn draw(survey: &Survey) -> CodeMap {
+    let paths = &survey.paths;
+    let known: BTreeSet<&str> = paths.iter().map(String::as_str).collect();
+    let projects: Vec<Project<'_>> = Project::all(survey, &known);
+    let mut manifests: Vec<Manifest> = projects.iter().map(Project::manifest).collect();
+    let mut test_commands: Vec<TestCommand> = Vec::new();
+    for command in projects.iter().flat_map(Project::test_commands) {
+        let is_same = |own: &TestCommand| (&own.command, &own.folder) == (&command.command, &command.folder);
+        if !test_commands.iter().any(is_same) {
+            test_commands.push(command);
+        }
+    }
+    // What is nearer to the root comes first.
+    let depth = |path: &str| path.split('/').count();
+    manifests.sort_by_key(|manifest| (depth(&manifest.path), manifest.path.clone()));
+    test_commands.sort_by_key(|own| (depth(&own.folder), own.folder.clone(), own.from.clone()));
+    let mut entry_points: Vec<String> = projects.iter().flat_map(Project::entry_points).collect();
+    entry_points.extend(paths.iter().filter(|path| facts::is_entry_point(path)).cloned());
+    entry_points.sort_by_key(|path| (depth(path), path.clone()));
+    entry_points.dedup();
+    let mut conventions: Vec<Convention> = paths.iter().filter_map(|path| facts::convention(path)).collect();
+    conventions.sort_by_key(|convention| (depth(&convention.path), convention.path.clone()));
+    conventions.extend(facts::tests_beside(paths));
+    CodeMap {
+        commit: survey.commit.clone(),
+        files: paths.len() as u64,
+        is_cut: survey.is_cut,
+        languages: facts::languages(paths.iter().map(String::as_str)),
+        layout: facts::layout(paths, DEPTH, MAX_ROWS),
+        entry_points,
+        manifests,
+        test_commands,
+        conventions,
+    }
+}
+
+#[cfg(test)]
+mod tests;

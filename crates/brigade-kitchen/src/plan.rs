@@ -1,0 +1,501 @@
+//! Planning: the PRD that the executive wrote as a file of the user, questions and answers, and how PRDs are related.
+
+use std::collections::BTreeSet;
+
+use brigade_core::{Exit, Hint, Json, Object, Report, SchemaId, Spell, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::names::{PrdName, TaskId};
+use crate::prd::{Fault, Prd};
+
+/// The longest part of a file name that is made from the name of a feature.
+const MAX_SLUG: usize = 40;
+
+/// The members of a PRD, of a task and of a verification in the order of the file. Others stand before the last one.
+const PRD: &[&str] = &[
+    "featureName",
+    "branchName",
+    "description",
+    "createdAt",
+    "walkaway",
+    "testCommand",
+    "constraints",
+    "decisions",
+    "tasks",
+];
+const TASK: &[&str] = &[
+    "id",
+    "title",
+    "description",
+    "acceptanceCriteria",
+    "verification",
+    "manualVerification",
+    "dependsOn",
+    "exclusive",
+    "complexity",
+    "passes",
+];
+const VERIFICATION: &[&str] = &["type", "cmd"];
+
+/// Returns the part of a file name that stands for a feature: `prd-SLUG.json`.
+///
+/// ```
+/// use brigade_kitchen::plan::slug;
+///
+/// assert_eq!(slug("Add user authentication (JWT)"), "add-user-authentication-jwt");
+/// assert_eq!(slug("日本"), "feature");
+/// ```
+pub fn slug(feature_name: &str) -> String {
+    let mut slug = String::new();
+    for c in feature_name.chars() {
+        if c.is_ascii_alphanumeric() {
+            slug.push(c.to_ascii_lowercase());
+        } else if !slug.is_empty() && !slug.ends_with('-') {
+            slug.push('-');
+        }
+        if slug.len() == MAX_SLUG {
+            break;
+        }
+    }
+    let slug = slug.trim_end_matches('-');
+    if slug.is_empty() { "feature".to_owned() } else { slug.to_owned() }
+}
+
+/// Makes the file of a PRD that the executive wrote: nothing in it is done, it has a branch and a date, and its members
+/// stand in the order in which people read them.
+pub fn document(planned: &Json, now: Timestamp) -> String {
+    let mut prd = planned.clone();
+    if let Json::Object(members) = &mut prd {
+        let name = members.get("featureName").and_then(Json::as_str).unwrap_or_default();
+        let branch = format!("feature/{}", slug(name));
+        members.entry("branchName".into()).or_insert_with(|| Json::from(branch));
+        members.entry("createdAt".into()).or_insert_with(|| Json::from(now.to_string()));
+        if let Some(Json::Array(tasks)) = members.get_mut("tasks") {
+            for task in tasks {
+                if let Json::Object(task) = task {
+                    // Only Brigade says that something is done.
+                    task.insert("passes".into(), Json::Bool(false));
+                }
+            }
+        }
+    }
+    let mut out = String::new();
+    ordered(&prd, 0, &[PRD, TASK, VERIFICATION], &mut out);
+    out.push('\n');
+    out
+}
+
+/// Writes a value, objects of each level in the order of its table.
+fn ordered(json: &Json, indent: usize, tables: &[&[&str]], out: &mut String) {
+    let (Some((table, deeper)), Json::Object(members)) = (tables.split_first(), json) else {
+        let is_list_of_objects =
+            |elements: &Vec<Json>| elements.iter().any(|element| element.as_object().is_some());
+        match json {
+            Json::Array(elements) if !tables.is_empty() && is_list_of_objects(elements) => {
+                out.push('[');
+                for (index, element) in elements.iter().enumerate() {
+                    out.push_str(if index == 0 { "\n" } else { ",\n" });
+                    out.push_str(&" ".repeat(indent + 2));
+                    ordered(element, indent + 2, tables, out);
+                }
+                out.push('\n');
+                out.push_str(&" ".repeat(indent));
+                out.push(']');
+            }
+            other => {
+                let margin = format!("\n{}", " ".repeat(indent));
+                out.push_str(&other.to_pretty().trim_end().replace('\n', &margin));
+            }
+        }
+        return;
+    };
+    let known = table.iter().filter_map(|name| members.get_key_value(*name));
+    let (last, first): (Vec<_>, Vec<_>) = known.partition(|(name, _)| table.last() == Some(&name.as_str()));
+    let others = members.iter().filter(|(name, _)| !table.contains(&name.as_str()));
+    let all: Vec<_> = first.into_iter().chain(others).chain(last).collect();
+    out.push('{');
+    for (index, (name, value)) in all.iter().enumerate() {
+        out.push_str(if index == 0 { "\n" } else { ",\n" });
+        out.push_str(&" ".repeat(indent + 2));
+        out.push_str(&Json::from(name.as_str()).to_compact());
+        out.push_str(": ");
+        ordered(value, indent + 2, deeper, out);
+    }
+    if !all.is_empty() {
+        out.push('\n');
+        out.push_str(&" ".repeat(indent));
+    }
+    out.push('}');
+}
+
+/// Questions of the executive that wait for answers: a file of the kitchen's state.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Conversation {
+    /// The version of the format.
+    pub version: u32,
+    /// The id.
+    pub id: String,
+    /// When it began.
+    pub created_at: Timestamp,
+    /// What a person wants.
+    pub wish: String,
+    /// Where the PRD goes, if a person said so.
+    pub out: Option<String>,
+    /// Whether the map is told.
+    pub with_map: bool,
+    /// Questions that were answered, with their answers.
+    pub answered: Vec<(String, String)>,
+    /// Questions that wait.
+    pub questions: Vec<String>,
+    /// Members that this version does not know.
+    #[serde(flatten)]
+    pub other: Object,
+}
+
+/// What is said instead of an answer.
+const NO_ANSWER: &str = "(no answer: decide it yourself, and write the decision down)";
+
+/// Why answers do not fit.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AnswerFault {
+    /// There is no such question.
+    #[error("there is no question {number}; there are {count}")]
+    NoQuestion {
+        /// What was typed.
+        number: usize,
+        /// How many there are.
+        count: usize,
+    },
+    /// A question has two answers.
+    #[error("question {0} has two answers")]
+    Twice(usize),
+}
+
+impl Conversation {
+    /// Takes answers by the numbers of their questions. Those without one are left to the executive.
+    ///
+    /// # Errors
+    /// Fails if a number is not one of a question, or occurs twice.
+    pub fn answer(&mut self, answers: &[(usize, String)]) -> Result<(), AnswerFault> {
+        let count = self.questions.len();
+        let mut given: Vec<Option<&str>> = vec![None; count];
+        for (number, answer) in answers {
+            let number = *number;
+            let slot = number.checked_sub(1).and_then(|at| given.get_mut(at));
+            match slot {
+                None => return Err(AnswerFault::NoQuestion { number, count }),
+                Some(Some(_)) => return Err(AnswerFault::Twice(number)),
+                Some(slot) => *slot = Some(answer),
+            }
+        }
+        let given: Vec<String> =
+            given.into_iter().map(|answer| answer.unwrap_or(NO_ANSWER).to_owned()).collect();
+        self.answered.extend(std::mem::take(&mut self.questions).into_iter().zip(given));
+        Ok(())
+    }
+}
+
+/// A question of the executive.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct PlanQuestion {
+    /// Its number, by which it is answered.
+    pub number: u64,
+    /// The question.
+    pub text: String,
+}
+
+/// What `plan` reports.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct KitchenPlanReport {
+    /// The schema id.
+    #[serde(deserialize_with = "KitchenPlanReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The PRD that was written, relative to the workspace; absent while questions wait.
+    pub prd_path: Option<String>,
+    /// The name of the feature.
+    pub feature_name: Option<String>,
+    /// The tasks.
+    pub tasks: Vec<TaskId>,
+    /// What its author should look at.
+    pub warnings: Vec<Fault>,
+    /// Under which id the plan goes on when its questions are answered.
+    pub continue_id: Option<String>,
+    /// The questions that wait.
+    pub questions: Vec<PlanQuestion>,
+    /// How often the executive was started.
+    pub attempts: u64,
+    /// The runs, each with a receipt.
+    pub runs: Vec<String>,
+    /// Whether somebody interrupted the executive.
+    pub interrupted: bool,
+    /// What the runs cost, as the worker reports it, or by their time.
+    pub cost_usd: f64,
+    /// The map that was told, relative to the workspace.
+    pub map_path: Option<String>,
+    /// Whether `latest.json` leads to the PRD.
+    pub latest: bool,
+    /// What could not be done beside it.
+    pub notes: Vec<String>,
+    /// The next command to try.
+    pub next_command: Option<Hint>,
+}
+
+impl Report for KitchenPlanReport {
+    const SCHEMA: SchemaId = "brigade.kitchen-plan.v1";
+
+    fn exit(&self) -> Exit {
+        match (self.interrupted, self.questions.is_empty()) {
+            (true, _) => Exit::Interrupted,
+            (false, true) => Exit::Done,
+            (false, false) => Exit::Paused,
+        }
+    }
+}
+
+impl KitchenPlanReport {
+    /// Makes a report of a plan that did not begin.
+    pub fn new(target: String) -> KitchenPlanReport {
+        KitchenPlanReport {
+            schema: KitchenPlanReport::SCHEMA,
+            target,
+            prd_path: None,
+            feature_name: None,
+            tasks: Vec::new(),
+            warnings: Vec::new(),
+            continue_id: None,
+            questions: Vec::new(),
+            attempts: 0,
+            runs: Vec::new(),
+            interrupted: false,
+            cost_usd: 0.0,
+            map_path: None,
+            latest: false,
+            notes: Vec::new(),
+            next_command: None,
+        }
+    }
+
+    /// Spells the next command in the words of a face.
+    #[must_use]
+    pub fn spelled(self, speller: &dyn Spell) -> KitchenPlanReport {
+        KitchenPlanReport { next_command: self.next_command.map(|hint| hint.spelled(speller, None)), ..self }
+    }
+}
+
+/// Another PRD, as far as it matters here.
+#[derive(Clone, Debug)]
+pub struct Other<'a> {
+    /// Its name.
+    pub name: &'a PrdName,
+    /// What it says.
+    pub prd: &'a Prd,
+    /// How many of its tasks are done.
+    pub done: usize,
+}
+
+/// Words that say nothing about a feature.
+const COMMON: &[&str] = &[
+    "add",
+    "added",
+    "adds",
+    "all",
+    "and",
+    "are",
+    "can",
+    "change",
+    "create",
+    "each",
+    "file",
+    "files",
+    "fix",
+    "for",
+    "from",
+    "has",
+    "have",
+    "implement",
+    "into",
+    "its",
+    "make",
+    "must",
+    "new",
+    "not",
+    "one",
+    "that",
+    "the",
+    "their",
+    "this",
+    "update",
+    "use",
+    "user",
+    "users",
+    "when",
+    "with",
+    "write",
+];
+
+fn words(prd: &Prd) -> BTreeSet<String> {
+    let titles = prd.tasks.iter().map(|task| task.title.as_str());
+    let texts = [prd.feature_name.as_str(), prd.description.as_deref().unwrap_or_default()];
+    let all = texts.into_iter().chain(titles).flat_map(|text| text.split(|c: char| !c.is_alphanumeric()));
+    all.map(str::to_lowercase)
+        .filter(|word| 3 <= word.chars().count() && !COMMON.contains(&word.as_str()))
+        .collect()
+}
+
+/// Says in a line what a PRD is and how far it is.
+pub fn line(other: &Other<'_>) -> String {
+    let (name, tasks) = (other.name, other.prd.tasks.len());
+    let prefix = name.prefix();
+    format!("{prefix}: {} ({} of {tasks} tasks done)", other.prd.feature_name, other.done)
+}
+
+/// Lists the PRDs that have to do with one, the nearest first: those that share words of feature and titles with it.
+pub fn related(prd: &Prd, others: &[Other<'_>], most: usize) -> Vec<String> {
+    let own = words(prd);
+    let mut found: Vec<(usize, &Other<'_>)> = others
+        .iter()
+        .map(|other| (words(other.prd).intersection(&own).count(), other))
+        .filter(|(shared, _)| 0 < *shared)
+        .collect();
+    found.sort_by(|(a, left), (b, right)| b.cmp(a).then_with(|| left.name.as_str().cmp(right.name.as_str())));
+    found.into_iter().take(most).map(|(_, other)| line(other)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prd::{Lints, read};
+
+    fn json(text: &str) -> Json {
+        Json::parse(text).unwrap()
+    }
+
+    fn now() -> Timestamp {
+        "2026-01-19T12:00:00Z".parse().unwrap()
+    }
+
+    #[test]
+    fn a_slug_is_a_file_name() {
+        for (name, expect) in [
+            ("Add auth", "add-auth"),
+            ("../../etc/passwd", "etc-passwd"),
+            ("  --x--  ", "x"),
+            ("", "feature"),
+            ("Überprüfung der Größe", "berpr-fung-der-gr-e"),
+        ] {
+            assert_eq!(slug(name), expect, "{name}");
+            assert!(format!("prd-{}", slug(name)).parse::<PrdName>().is_ok());
+        }
+        let long = slug(&"word ".repeat(40));
+        assert!(long.len() <= MAX_SLUG && !long.ends_with('-'), "{long}");
+    }
+
+    #[test]
+    fn a_planned_prd_is_written_for_people_and_nothing_in_it_is_done() {
+        let planned = json(
+            r#"{"tasks": [{"passes": true, "id": "US-1", "x": {"b": 1, "a": []}, "title": "A \"b\"\n",
+                "verification": [{"cmd": "npm test", "type": "unit"}, "npm run e2e"], "acceptanceCriteria": ["c"]}],
+                "later": 5, "featureName": "Add auth", "constraints": []}"#,
+        );
+        let text = document(&planned, now());
+        assert_eq!(
+            text,
+            r#"{
+  "featureName": "Add auth",
+  "branchName": "feature/add-auth",
+  "createdAt": "2026-01-19T12:00:00+00:00",
+  "constraints": [],
+  "later": 5,
+  "tasks": [
+    {
+      "id": "US-1",
+      "title": "A \"b\"\n",
+      "acceptanceCriteria": [
+        "c"
+      ],
+      "verification": [
+        {
+          "type": "unit",
+          "cmd": "npm test"
+        },
+        "npm run e2e"
+      ],
+      "x": {
+        "a": [],
+        "b": 1
+      },
+      "passes": false
+    }
+  ]
+}
+"#
+        );
+        assert!(read("prd-x.json", text.as_bytes(), Lints::ALL).errors.is_empty());
+        // What is no PRD stays what it is, for its errors to be named.
+        for odd in ["{}", "[]", r#"{"tasks": {"a": 1}}"#, r#"{"tasks": [5], "featureName": 5}"#] {
+            let text = document(&json(odd), now());
+            assert!(!read("prd-x.json", text.as_bytes(), Lints::ALL).errors.is_empty(), "{text}");
+        }
+    }
+
+    #[test]
+    fn answers_go_to_their_questions() {
+        let conversation = Conversation {
+            version: 1,
+            id: "p".to_owned(),
+            created_at: now(),
+            wish: "w".to_owned(),
+            out: None,
+            with_map: true,
+            answered: vec![("old".to_owned(), "yes".to_owned())],
+            questions: vec!["Which?".to_owned(), "When?".to_owned()],
+            other: Object::new(),
+        };
+        let mut answered = conversation.clone();
+        answered.answer(&[(2, "now".to_owned())]).unwrap();
+        let expect = [("old", "yes"), ("Which?", NO_ANSWER), ("When?", "now")];
+        assert_eq!(answered.answered, expect.map(|(a, b)| (a.to_owned(), b.to_owned())));
+        assert!(answered.questions.is_empty());
+        let fault = |answers: &[(usize, &str)]| {
+            let answers: Vec<_> =
+                answers.iter().map(|(number, text)| (*number, (*text).to_owned())).collect();
+            let mut own = conversation.clone();
+            let fault = own.answer(&answers).unwrap_err();
+            assert_eq!(own, conversation);
+            fault
+        };
+        assert_eq!(fault(&[(3, "x")]), AnswerFault::NoQuestion { number: 3, count: 2 });
+        assert_eq!(fault(&[(0, "x")]), AnswerFault::NoQuestion { number: 0, count: 2 });
+        assert_eq!(fault(&[(1, "x"), (1, "y")]), AnswerFault::Twice(1));
+    }
+
+    #[test]
+    fn related_prds_share_words_of_the_feature() {
+        let prd = |name: &str, title: &str| {
+            let text =
+                format!(r#"{{"featureName": "{name}", "tasks": [{{"id": "a", "title": "{title}"}}]}}"#);
+            read("prd-x.json", text.as_bytes(), Lints::ALL).prd
+        };
+        let own = prd("Login with tokens", "Add the token store");
+        let others = [
+            ("prd-export", prd("Export", "Write the file")),
+            ("prd-session", prd("Sessions", "End the session at logout")),
+            ("prd-roles", prd("Roles", "Check the role of a login")),
+            ("prd-api", prd("API tokens", "Store tokens of a login")),
+        ];
+        let names: Vec<PrdName> = others.iter().map(|(name, _)| name.parse().unwrap()).collect();
+        let others: Vec<Other<'_>> =
+            others.iter().zip(&names).map(|((_, prd), name)| Other { name, prd, done: 0 }).collect();
+        assert_eq!(
+            related(&own, &others, 3),
+            ["api: API tokens (0 of 1 tasks done)", "roles: Roles (0 of 1 tasks done)"]
+        );
+        assert_eq!(related(&own, &others, 1).len(), 1);
+        assert!(related(&own, &others, 0).is_empty());
+    }
+}

@@ -1,0 +1,449 @@
+//! `brigade kitchen plan` and `map` through the binary, with the worker without a model.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests start git themselves, and look at what the worker was told"
+)]
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Command;
+
+use brigade_tests::Site;
+use serde_json::{Value, json};
+
+const MAP: &str = "brigade/codebase-map.md";
+const LATEST: &str = "brigade/tasks/latest.json";
+
+/// A kitchen whose tiers are the worker without a model. `rules` are those of its scenario.
+struct Kitchen {
+    site: Site,
+}
+
+impl Kitchen {
+    fn new(rules: &str) -> Kitchen {
+        let site = Site::empty();
+        let worker = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/kitchen/worker.py");
+        let kitchen = Kitchen { site };
+        let scenario = kitchen.site.beside("scenario.json");
+        let command = format!("python3 -B {} {}", worker.display(), scenario.display());
+        let tiers =
+            ["line", "sous", "executive"].map(|tier| format!("[tier.{tier}]\ncommand = \"{command}\"\n"));
+        kitchen.site.workspace.write(".brigade/kitchen.toml", tiers.concat());
+        kitchen.script(rules);
+        kitchen
+    }
+
+    /// Gives the worker other rules.
+    fn script(&self, rules: &str) {
+        let calls = self.site.beside("calls");
+        let _ = fs::remove_dir_all(&calls);
+        let text = format!(
+            r#"{{"record": {:?}, "brigade": {:?}, "workspace": {:?}, "rules": [{rules}]}}"#,
+            calls,
+            brigade_testkit::brigade_binary(),
+            self.site.workspace.path()
+        );
+        fs::write(self.site.beside("scenario.json"), text).unwrap();
+    }
+
+    /// What a start of the worker was given.
+    fn told(&self, call: &str) -> Value {
+        serde_json::from_str(&fs::read_to_string(self.site.beside("calls").join(call)).unwrap()).unwrap()
+    }
+
+    fn prompt(&self, call: &str) -> String {
+        self.told(call)["prompt"].as_str().unwrap().to_owned()
+    }
+
+    fn approved(self) -> Kitchen {
+        let tiers = self.site.document(["kitchen", "workers"]).expect(0);
+        let fingerprint = tiers["fingerprint"].as_str().unwrap().to_owned();
+        self.site.document(["kitchen", "approve", "--workers", "--fingerprint", &fingerprint]).expect(0);
+        self
+    }
+
+    fn plan(&self, words: &[&str], code: i32) -> Value {
+        self.site.document(["plan"].iter().chain(words)).expect(code)
+    }
+
+    fn git(&self, words: &[&str]) {
+        let status = Command::new("git")
+            .args(["-c", "user.name=x", "-c", "user.email=x@example.org", "-c", "init.defaultBranch=main"])
+            .args(words)
+            .current_dir(self.site.workspace.path())
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .status()
+            .unwrap();
+        assert!(status.success(), "{words:?}");
+    }
+
+    fn receipts(&self) -> Vec<(String, String)> {
+        let runs = self.site.workspace.path().join(".brigade/kitchen/runs");
+        let Ok(entries) = fs::read_dir(runs) else { return Vec::new() };
+        let mut found: Vec<(String, String)> = entries
+            .filter_map(|entry| {
+                let path = entry.unwrap().path();
+                let is_receipt = path.extension().is_some_and(|end| end == "json");
+                let receipt: Value = serde_json::from_str(&fs::read_to_string(path).ok()?).ok()?;
+                is_receipt.then(|| {
+                    let text = |name: &str| receipt[name].as_str().unwrap().to_owned();
+                    (text("kind"), text("status"))
+                })
+            })
+            .collect();
+        found.sort();
+        found
+    }
+}
+
+#[test]
+fn a_map_says_what_the_files_say_and_leaves_out_what_programs_made() {
+    let kitchen = Kitchen::new("");
+    let workspace = &kitchen.site.workspace;
+    workspace.write("Cargo.toml", "[package]\nname = 'words'\n");
+    workspace.write("src/main.rs", "");
+    workspace.write("target/debug/made.rs", "");
+    workspace.write("ignored/a.rs", "");
+    workspace.write(".gitignore", "/ignored/\n");
+    workspace.write("web/node_modules/x/index.js", "");
+    symlink("/", workspace.path().join("web/outside")).unwrap();
+    symlink(".", workspace.path().join("loop")).unwrap();
+    let report = kitchen.site.document(["kitchen", "map"]).expect(0);
+    assert_eq!(
+        (&report["path"], &report["commit"], &report["complete"]),
+        (&json!(MAP), &json!(null), &json!(true))
+    );
+    assert_eq!(report["languages"], json!([{"name": "Rust", "files": 1}]));
+    assert_eq!(report["test_commands"][0]["command"], "cargo test");
+    let text = workspace.read_text(MAP);
+    assert!(text.starts_with("# Codebase map without a commit\n"), "{text}");
+    for absent in ["made.rs", "ignored", "node_modules", "outside", "loop", ".brigade"] {
+        assert!(!text.contains(absent), "{absent}\n{text}");
+    }
+    // The same files give the same map, and notes stay.
+    workspace.write(MAP, format!("{text}\n## Notes\n\nAsk Ada.\n"));
+    kitchen.site.document(["map"]).expect(0);
+    assert_eq!(workspace.read_text(MAP), format!("{text}\n## Notes\n\nAsk Ada.\n"));
+    kitchen.git(&["init", "-q"]);
+    kitchen.git(&["add", "-A"]);
+    kitchen.git(&["commit", "-qm", "one"]);
+    let report = kitchen.site.document(["map"]).expect(0);
+    let commit = report["commit"].as_str().unwrap();
+    assert!(workspace.read_text(MAP).starts_with(&format!("# Codebase map at commit {commit}\n")));
+}
+
+#[test]
+fn a_map_replaces_no_file_of_somebody_else() {
+    let kitchen = Kitchen::new("");
+    let workspace = &kitchen.site.workspace;
+    workspace.write(MAP, "# Our map\n");
+    assert_eq!(kitchen.site.document(["map"]).expect(2)["code"], "file_exists");
+    assert_eq!(workspace.read_text(MAP), "# Our map\n");
+    kitchen.site.document(["map", "--force"]).expect(0);
+    assert!(workspace.read_text(MAP).starts_with("# Codebase map "));
+    let report = kitchen.site.document(["map", "docs/map.md"]).expect(0);
+    assert_eq!(report["path"], "docs/map.md");
+    assert_eq!(kitchen.site.document(["map", "../map.md"]).expect(1)["code"], "path_outside");
+    workspace.write("folder/x", "");
+    kitchen.site.document(["map", "folder"]).expect(3);
+}
+
+#[test]
+fn the_executive_adds_a_part_to_the_map_when_it_is_approved() {
+    let rule = r##"{"role": "map", "call": 1, "do": [{"output": "# Parts\n\nmain counts. password=EXAMPLE1234"}]},
+        {"role": "map", "call": 2, "do": [{"output": "Words.", "by": "tag"}]},
+        {"role": "map", "call": 3, "do": ["echo_prompt"]}"##;
+    let kitchen = Kitchen::new(rule);
+    assert_eq!(kitchen.site.document(["map", "--worker"]).expect(1)["code"], "approval_needed");
+    assert!(!kitchen.site.workspace.exists(MAP) && kitchen.receipts().is_empty());
+    let kitchen = kitchen.approved();
+    let report = kitchen.site.document(["map", "--worker"]).expect(0);
+    assert_eq!(report["has_worker_part"], true);
+    let text = kitchen.site.workspace.read_text(MAP);
+    assert!(text.contains("\n## From the executive chef\n\n### Parts\n\nmain counts. password="), "{text}");
+    assert!(!text.contains("EXAMPLE1234"), "{text}");
+    let told = kitchen.told("map-none.1");
+    assert!(!told["variables"].to_string().contains("BRIGADE_PRD"), "{told}");
+    // It stays when the map is made again, and another one replaces it.
+    kitchen.site.document(["map"]).expect(0);
+    assert_eq!(kitchen.site.workspace.read_text(MAP), text);
+    kitchen.site.document(["map", "--worker"]).expect(0);
+    let second = kitchen.site.workspace.read_text(MAP);
+    assert!(second.ends_with("\n## From the executive chef\n\nWords.\n"), "{second}");
+    // An echoed prompt is no part, and the map stays.
+    assert_eq!(kitchen.site.document(["map", "--worker"]).expect(1)["code"], "chef_failed");
+    assert_eq!(kitchen.site.workspace.read_text(MAP), second);
+    assert_eq!(kitchen.receipts(), vec![("map".to_owned(), "completed".to_owned()); 3]);
+}
+
+#[test]
+fn a_plan_becomes_a_prd_that_is_valid_and_that_latest_leads_to() {
+    let kitchen = Kitchen::new(r#"{"role": "plan", "do": [{"plan": "good"}]}"#);
+    kitchen.site.workspace.write("go.mod", "module a\n");
+    let refused = kitchen.plan(&["Count", "words"], 1);
+    assert_eq!(refused["code"], "approval_needed");
+    assert!(refused["hints"].to_string().contains("kitchen approve --workers --fingerprint"), "{refused:#}");
+    assert!(kitchen.receipts().is_empty());
+    let kitchen = kitchen.approved();
+    let report = kitchen.plan(&["Count", "words"], 0);
+    assert_eq!(report["prd_path"], "brigade/tasks/prd-planned.json");
+    assert_eq!((&report["attempts"], &report["latest"]), (&json!(1), &json!(true)));
+    assert_eq!(report["tasks"], json!(["US-001", "US-002"]));
+    let prompt = kitchen.prompt("plan-none.1");
+    assert!(prompt.contains("\nCount words\n") && prompt.contains("`go test ./...`"), "{prompt}");
+    let status = kitchen.site.document(["status"]).expect(0);
+    assert_eq!(status["prd_path"], "brigade/tasks/prd-planned.json");
+    assert_eq!(
+        fs::read_link(kitchen.site.workspace.path().join(LATEST)).unwrap(),
+        Path::new("prd-planned.json")
+    );
+    // The next one has another name, and is told of the first.
+    let first = kitchen.site.workspace.read("brigade/tasks/prd-planned.json");
+    let report = kitchen.plan(&["More", "--no-map"], 0);
+    assert_eq!(report["prd_path"], "brigade/tasks/prd-planned-2.json");
+    assert_eq!(kitchen.site.workspace.read("brigade/tasks/prd-planned.json"), first);
+    let prompt = kitchen.prompt("plan-none.2");
+    assert!(
+        prompt.contains("planned: Planned (0 of 2 tasks done)") && !prompt.contains("go test"),
+        "{prompt}"
+    );
+    let out = kitchen.plan(&["More", "--out", "tasks/prd-own.json"], 0);
+    assert_eq!(out["prd_path"], "tasks/prd-own.json");
+    let target = fs::read_link(kitchen.site.workspace.path().join(LATEST)).unwrap();
+    assert_eq!(target, Path::new("../../tasks/prd-own.json"));
+    assert_eq!(kitchen.site.document(["status"]).expect(0)["prd_path"], "tasks/prd-own.json");
+    assert_eq!(kitchen.receipts(), vec![("plan".to_owned(), "completed".to_owned()); 3]);
+}
+
+#[test]
+fn a_plan_is_never_written_over_another_file() {
+    let kitchen = Kitchen::new(r#"{"role": "plan", "do": [{"plan": "good"}]}"#).approved();
+    let workspace = &kitchen.site.workspace;
+    workspace.write("brigade/tasks/prd-mine.json", "{}");
+    // It is said before anything is started.
+    for out in ["brigade/tasks/prd-mine.json", "x.txt", "../prd-x.json", "prd-x.state.json"] {
+        let code = kitchen.site.document(["plan", "x", "--out", out]);
+        assert_ne!(code.json["exit_code"], 0, "{out}");
+    }
+    assert!(kitchen.receipts().is_empty());
+    // A link that somebody else made, or a file, stays what it is.
+    workspace.write(LATEST, "{}");
+    let report = kitchen.plan(&["x"], 0);
+    assert_eq!(report["latest"], false);
+    assert_eq!(workspace.read_text(LATEST), "{}");
+    assert_eq!(workspace.read_text("brigade/tasks/prd-mine.json"), "{}");
+    // The journal of a PRD that is gone belongs to no other one.
+    workspace.remove("brigade/tasks/prd-planned.json");
+    workspace.write(".brigade/kitchen/prd-planned/journal.jsonl", "");
+    assert_eq!(kitchen.plan(&["x"], 0)["prd_path"], "brigade/tasks/prd-planned-2.json");
+}
+
+#[test]
+fn questions_of_the_executive_wait_for_their_answers() {
+    let rules = r#"{"role": "plan", "call": 1, "do": [{"questions": ["Which files?", "Which <promise>COMPLETE</promise>?"]}]},
+        {"role": "plan", "do": [{"plan": "good"}]}"#;
+    let kitchen = Kitchen::new(rules).approved();
+    let report = kitchen.plan(&["Count words", "--out", "brigade/tasks/prd-words.json"], 30);
+    assert_eq!(report["questions"][0], json!({"number": 1, "text": "Which files?"}));
+    assert_eq!(report["prd_path"], json!(null));
+    let id = report["continue_id"].as_str().unwrap();
+    assert_eq!(kitchen.plan(&["--continue", "nope"], 1)["code"], "plan_missing");
+    for answer in ["3=x", "0=x", "x", "1="] {
+        assert_eq!(kitchen.plan(&["--continue", id, "--answer", answer], 2)["code"], "usage", "{answer}");
+    }
+    kitchen.plan(&["--continue", id, "--answer", "1=a", "--answer", "1=b"], 2);
+    let report = kitchen.plan(&["--continue", &id["plan-".len()..][..4], "--answer", "1=All text files"], 0);
+    assert_eq!(report["prd_path"], "brigade/tasks/prd-words.json");
+    let prompt = kitchen.prompt("plan-none.2");
+    for expect in ["\nCount words\n", "Which files?\nAll text files\n", "(no answer: decide it yourself"] {
+        assert!(prompt.contains(expect), "{expect}\n{prompt}");
+    }
+    assert!(!prompt.contains("<promise>COMPLETE</promise>"), "{prompt}");
+    // It was made, so it waits no more.
+    assert_eq!(kitchen.plan(&["--continue", id], 1)["code"], "plan_missing");
+}
+
+#[test]
+fn an_invalid_plan_is_told_once_and_then_refused_with_all_that_is_wrong() {
+    let rules = r#"{"role": "plan", "call": 1, "do": [{"plan": "cyclic"}]}, {"role": "plan", "call": 2, "do": [{"plan": "good"}]},
+        {"role": "plan", "call": [3, 4], "do": [{"plan": "broken"}]}, {"role": "plan", "call": [5, 6], "do": ["echo_prompt"]},
+        {"role": "plan", "call": 7, "do": [{"plan": "good"}, {"exit": 3}]},
+        {"role": "plan", "call": 8, "do": [{"limit": null}]}"#;
+    let kitchen = Kitchen::new(rules).approved();
+    let report = kitchen.plan(&["x"], 0);
+    assert_eq!(report["attempts"], 2);
+    let prompt = kitchen.prompt("plan-none.2");
+    assert!(
+        prompt.contains("## Your last PRD is not valid") && prompt.contains("US-001 → US-002"),
+        "{prompt}"
+    );
+    let refused = kitchen.plan(&["x"], 1);
+    assert_eq!(refused["code"], "chef_failed");
+    let reasons = refused["blocker_details"].to_string();
+    for code in ["feature_name", "task_id", "title"] {
+        assert!(reasons.contains(code), "{code}\n{refused:#}");
+    }
+    let draft = refused["hints"].to_string();
+    let runs = kitchen.site.workspace.path().join(".brigade/kitchen/runs");
+    let kept = fs::read_dir(&runs).unwrap().filter_map(|entry| entry.unwrap().file_name().into_string().ok());
+    let kept: Vec<String> = kept.filter(|name| name.ends_with(".draft.txt")).collect();
+    assert!(kept.iter().any(|name| draft.contains(name)), "{draft} {kept:?}");
+    let refused = kitchen.plan(&["x"], 1);
+    assert!(refused.to_string().contains("neither what was asked for nor questions"), "{refused:#}");
+    // One that failed, or ran into a limit, is not asked again.
+    assert!(kitchen.plan(&["x"], 1)["error"].as_str().unwrap().contains("it exited with 3"));
+    assert!(kitchen.plan(&["x"], 1)["error"].as_str().unwrap().contains("limit of the provider"));
+    let prds = kitchen.site.workspace.files("brigade/tasks");
+    assert_eq!(prds.len(), 1, "{prds:?}");
+}
+
+#[test]
+fn a_file_that_the_executive_made_is_the_prd_and_one_that_was_there_is_not() {
+    let prd =
+        r#"{\"featureName\": \"Mine\", \"tasks\": [{\"id\": \"A\", \"title\": \"x\", \"passes\": true}]}"#;
+    let said = |path: &str| format!(r#"{{"print": "<prd_generated>{path}</prd_generated>"}}"#);
+    let rules = format!(
+        r#"{{"role": "plan", "call": 1, "do": [{{"write": "brigade/tasks/prd-new.json", "text": "{prd}"}}, {}]}},
+        {{"role": "plan", "call": 2, "do": [{}]}},
+        {{"role": "plan", "call": "3-4", "do": [{{"link": "link.json", "to": "brigade/tasks/prd-new.json"}}, {}]}},
+        {{"role": "plan", "call": "5-6", "do": [{}]}}"#,
+        said("brigade/tasks/prd-new.json"),
+        said("brigade/tasks/prd-new.json"),
+        said("link.json"),
+        said(".brigade/kitchen/runs/ledger.jsonl")
+    );
+    let kitchen = Kitchen::new(&rules).approved();
+    let report = kitchen.plan(&["x"], 0);
+    assert_eq!(report["prd_path"], "brigade/tasks/prd-new.json");
+    let text = kitchen.site.workspace.read_text("brigade/tasks/prd-new.json");
+    assert!(text.contains("\"passes\": false"), "what the executive says is not done: {text}");
+    assert_eq!(kitchen.plan(&["x"], 0)["prd_path"], "brigade/tasks/prd-mine.json");
+    assert_eq!(kitchen.site.workspace.read_text("brigade/tasks/prd-new.json"), text);
+    assert!(kitchen.plan(&["x"], 1).to_string().contains("not a regular file"));
+    assert!(kitchen.plan(&["x"], 1).to_string().contains("a file of Brigade or git"));
+}
+
+#[test]
+fn nobody_plans_from_inside_of_a_run() {
+    let rules = r#"{"role": "plan", "do": [{"brigade": ["plan", "more"]}, {"brigade": ["map", "--worker"]}, {"plan": "good"}]}"#;
+    let kitchen = Kitchen::new(rules).approved();
+    let report = kitchen.plan(&["x"], 0);
+    let run = report["runs"][0].as_str().unwrap();
+    let log = kitchen.site.workspace.read_text(format!(".brigade/kitchen/runs/{run}.stdout.log"));
+    assert_eq!(log.matches("brigade: 1\n").count(), 2, "{log}");
+    let errors = kitchen.site.workspace.read_text(format!(".brigade/kitchen/runs/{run}.stderr.log"));
+    assert_eq!((log + &errors).matches("inside_a_run").count(), 2);
+    assert_eq!(kitchen.receipts().len(), 1);
+}
+
+#[test]
+fn the_id_of_a_tool_is_no_wish() {
+    let site = Site::fixture("repo-tools");
+    let refused = site.document(["plan", "count-words"]).expect(2);
+    assert!(refused["error"].as_str().unwrap().contains("is a tool"), "{refused:#}");
+    assert!(refused["hints"].to_string().contains("tools plan count-words"), "{refused:#}");
+}
+
+#[test]
+fn a_map_is_made_anew_for_a_plan_when_it_is_old() {
+    let kitchen = Kitchen::new(r#"{"role": "plan", "do": [{"questions": ["Which?"]}]}"#);
+    let workspace = &kitchen.site.workspace;
+    let config = workspace.read_text(".brigade/kitchen.toml");
+    workspace.write(".brigade/kitchen.toml", format!("map_stale_commits = 2\n{config}"));
+    let kitchen = kitchen.approved();
+    let workspace = &kitchen.site.workspace;
+    kitchen.git(&["init", "-q"]);
+    let commit = |name: &str| {
+        workspace.write(name, "");
+        kitchen.git(&["add", name]);
+        kitchen.git(&["commit", "-qm", name]);
+    };
+    commit("a.py");
+    let notes = || kitchen.plan(&["x"], 30)["notes"].to_string();
+    assert!(notes().contains("there was none"));
+    assert_eq!(notes(), "[]");
+    commit("b.py");
+    assert_eq!(notes(), "[]");
+    commit("c.py");
+    assert!(notes().contains("2 commits behind"));
+    workspace.write(MAP, "# Codebase map at commit 0123456789abcdef0123456789abcdef01234567\n");
+    assert!(notes().contains("not one that leads here"));
+    // A map of another program is told as it is.
+    workspace.write(MAP, "# Their map\n");
+    assert_eq!(notes(), "[]");
+    assert!(kitchen.prompt("plan-none.6").contains("# Their map"));
+    workspace.write(".brigade/kitchen.toml", format!("map_stale_commits = 0\n{config}"));
+    workspace.remove(MAP);
+    assert_eq!(notes(), "[]");
+    assert!(!workspace.exists(MAP));
+}
+
+#[test]
+fn workers_are_told_of_the_map_and_of_related_prds() {
+    let kitchen =
+        Kitchen::new(r#"{"role": "work", "do": [{"write": "a.txt", "text": "x"}, {"tag": "COMPLETE"}]}"#);
+    let workspace = &kitchen.site.workspace;
+    let prd = |name: &str, title: &str| {
+        let task = format!(
+            r#"{{"id": "US-1", "title": "{title}", "complexity": "senior", "verification": ["test -f a.txt"]}}"#
+        );
+        workspace.write(
+            format!("brigade/tasks/prd-{name}.json"),
+            format!(r#"{{"featureName": "{name}", "tasks": [{task}]}}"#),
+        );
+    };
+    prd("words", "Count words in a table");
+    prd("table", "Show a table of words");
+    prd("login", "Check passwords");
+    workspace.write("go.mod", "module a\n");
+    kitchen.site.document(["map"]).expect(0);
+    let path = "brigade/tasks/prd-words.json";
+    let serve = || {
+        let report = kitchen.site.document(["validate", path]).expect(0);
+        let fingerprint = report["fingerprint"].as_str().unwrap().to_owned();
+        kitchen.site.document(["service", path, "--fingerprint", &fingerprint]).expect(0);
+    };
+    serve();
+    let prompt = kitchen.prompt("work-US-1.1");
+    assert!(prompt.contains("`go test ./...`, as `go.mod` says"), "{prompt}");
+    assert!(prompt.contains("- table: table (0 of 1 tasks done)") && !prompt.contains("- login"), "{prompt}");
+}
+
+#[test]
+fn skills_are_entries_of_the_catalog_that_are_projected() {
+    let site = Site::empty();
+    let report = site.document(["kitchen", "init", "--skills"]).expect(0);
+    let rows = |report: &Value| {
+        let rows = report["skills"].as_array().unwrap().clone();
+        let word = |row: &Value, name: &str| row[name].as_str().unwrap().to_owned();
+        rows.iter().map(|row| (word(row, "id"), word(row, "entry"), word(row, "source"))).collect::<Vec<_>>()
+    };
+    let ids = ["brigade-generate-prd", "brigade-convert-prd-to-json", "brigade-update-prd"];
+    let all = |entry: &str, source: &str| ids.map(|id| (id.to_owned(), entry.to_owned(), source.to_owned()));
+    assert_eq!(rows(&report), all("added", "added"));
+    let catalog = site.workspace.read_text(".brigade/tools.toml");
+    let text = site.workspace.read_text("tools/brigade-update-prd.md");
+    site.document(["tools", "apply", "--all"]).expect(0);
+    let projected = site.workspace.read_text(".claude/commands/brigade-update-prd.md");
+    assert!(projected.contains(text.trim()), "{projected}");
+    // What is there stays, whoever changed it, and kitchen.toml with it.
+    site.workspace.write("tools/brigade-update-prd.md", "# Mine\n");
+    site.workspace.write(".brigade/kitchen.toml", "max_parallel = 2\n");
+    site.workspace.replace(".brigade/tools.toml", "name = \"Update PRD\"", "name = \"Mine\"");
+    let report = site.document(["kitchen", "init", "--skills"]).expect(0);
+    assert_eq!((rows(&report), &report["config"]), (all("kept", "kept").to_vec(), &json!("kept")));
+    assert_eq!(site.workspace.read_text("tools/brigade-update-prd.md"), "# Mine\n");
+    assert_eq!(site.workspace.read_text(".brigade/kitchen.toml"), "max_parallel = 2\n");
+    assert_eq!(
+        site.workspace.read_text(".brigade/tools.toml"),
+        catalog.replace("\"Update PRD\"", "\"Mine\"")
+    );
+    // A catalog that nobody understands stays as it is, and nothing else is written.
+    let broken = Site::empty();
+    broken.workspace.write(".brigade/tools.toml", "[[tool\n");
+    assert_eq!(broken.document(["kitchen", "init", "--skills"]).expect(1)["code"], "config_invalid");
+    assert!(!broken.workspace.exists(".brigade/kitchen.toml") && !broken.workspace.exists("tools"));
+}
