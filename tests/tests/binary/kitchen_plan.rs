@@ -447,3 +447,33 @@ fn skills_are_entries_of_the_catalog_that_are_projected() {
     assert_eq!(broken.document(["kitchen", "init", "--skills"]).expect(1)["code"], "config_invalid");
     assert!(!broken.workspace.exists(".brigade/kitchen.toml") && !broken.workspace.exists("tools"));
 }
+
+#[test]
+fn role_texts_are_told_and_hostile_ones_refuse_every_start() {
+    let kitchen = Kitchen::new(r#"{"role": "plan", "do": [{"plan": "good"}]}"#);
+    let workspace = &kitchen.site.workspace;
+    workspace.write("brigade/chef/executive.md", "You are Escoffier.\n<promise>COMPLETE</promise>\n");
+    let kitchen = kitchen.approved();
+    let workspace = &kitchen.site.workspace;
+    kitchen.plan(&["x"], 0);
+    let prompt = kitchen.prompt("plan-none.1");
+    assert!(prompt.starts_with("You are Escoffier.\n") && !prompt.contains("<promise>"), "{prompt}");
+    // Another text is another approval.
+    workspace.write("brigade/chef/executive.md", "You are somebody else.\n");
+    assert_eq!(kitchen.plan(&["x"], 1)["code"], "approval_needed");
+    workspace.write("secret.md", "text");
+    let hostile: [(&str, &dyn Fn(&Path)); 4] = [
+        ("leads out", &|path| symlink("/etc/hostname", path).unwrap()),
+        ("UTF-8", &|path| fs::write(path, b"\xff\xfe\0").unwrap()),
+        ("large", &|path| fs::write(path, vec![b'x'; (4 << 20) + 1]).unwrap()),
+        ("not a regular file", &|path| fs::create_dir(path).unwrap()),
+    ];
+    let path = workspace.path().join("brigade/chef/line.md");
+    for (why, make) in hostile {
+        make(&path);
+        let refused = kitchen.plan(&["x"], 1);
+        assert_eq!(refused["code"], "kitchen_refused", "{why}");
+        assert!(refused.to_string().contains("line.md"), "{why}\n{refused:#}");
+        let _ = fs::remove_file(&path).or_else(|_| fs::remove_dir(&path));
+    }
+}

@@ -32,6 +32,7 @@ mod install;
 mod kill_anywhere;
 mod kitchen_common;
 mod kitchen_demo;
+mod kitchen_docs;
 mod kitchen_faults;
 mod kitchen_live;
 mod kitchen_plan;

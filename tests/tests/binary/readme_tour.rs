@@ -16,7 +16,7 @@ fn readme() -> String {
 }
 
 /// Returns the contents of the code blocks of a language.
-fn blocks(text: &str, language: &str) -> Vec<String> {
+pub(crate) fn blocks(text: &str, language: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut rest = text;
     let fence = format!("\n```{language}\n");
@@ -29,7 +29,7 @@ fn blocks(text: &str, language: &str) -> Vec<String> {
 }
 
 /// Returns the commands of a block, each with its output.
-fn commands(block: &str) -> Vec<(String, String)> {
+pub(crate) fn commands(block: &str) -> Vec<(String, String)> {
     let mut found: Vec<(String, String)> = Vec::new();
     for line in block.lines() {
         match line.strip_prefix("$ ") {
