@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use brigade_core::{ConfigIssue, Severity};
 
-use crate::model::{Catalog, Level, Runtimes, Tool};
+use crate::model::{Catalog, Level, Lost, Runtimes, Tool};
 
 /// What is said of a file of the user that others can change.
 pub const UNSAFE_USER_FILE: &str = "others can change the file, so nothing of it is used";
@@ -33,10 +33,14 @@ impl Catalog {
     /// Adds the entries of the user's file behind those of this project.
     ///
     /// An entry of the project replaces one of the user as a whole, also if it is disabled or broken. Errors of the
-    /// user's file are kept apart and take nothing of the project down.
+    /// user's file are kept apart and take nothing of the project down. If the project's file is no text, nobody knows
+    /// what it would hide, so nothing of the user is used.
     #[must_use]
     pub fn with_user(self, user: Catalog) -> Catalog {
         let (mut tools, issues, settings, lost) = self.into_parts();
+        let Lost::Ids(lost) = lost else {
+            return Catalog::new(tools, issues).with_settings(settings).with_lost(lost);
+        };
         let (of_user, user_issues, user_settings, _) = user.into_parts();
         let mut shadowed = Vec::new();
         let mut ids: Vec<String> = tools.iter().map(|tool| tool.id.as_str().to_owned()).chain(lost).collect();
@@ -169,6 +173,18 @@ mod tests {
         let hidden: Vec<_> = catalog.shadowed().iter().map(|hidden| hidden.tool.id.as_str()).collect();
         assert_eq!(hidden, ["a", "off", "broken", "lost"]);
         assert!(catalog.tool("a").is_some_and(|tool| tool.origin.level == Level::Project));
+    }
+
+    #[test]
+    fn a_file_of_the_project_that_is_no_text_closes_the_user() {
+        let wide: Vec<u8> = format!("\u{feff}{PROJECT}").encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let latin = [entry("b", "").as_bytes(), b"# \xe9\n"].concat();
+        for bytes in [wide, latin] {
+            let user = Catalog::parse("/u/tools.toml", Level::User, entry("a", "").as_bytes());
+            let catalog = Catalog::parse("t", Level::Project, &bytes).with_user(user);
+            assert!(catalog.tools().iter().all(|tool| tool.origin.level == Level::Project));
+            assert!(!catalog.is_valid());
+        }
     }
 
     #[test]

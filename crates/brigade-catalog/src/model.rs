@@ -12,8 +12,8 @@ mod settings;
 mod tool;
 mod version;
 
-pub(crate) use catalog::fold;
 pub use catalog::{Catalog, NoTool};
+pub(crate) use catalog::{Lost, fold};
 pub use detail::{Cost, Install, SourceDetail, label_key, same_label};
 pub use names::{ApprovalMode, Availability, Family, RiskClass, ToolSource, Transport};
 pub(crate) use origin::FieldPlace;

@@ -16,7 +16,7 @@ use std::borrow::Cow;
 
 use brigade_core::{ConfigIssue, Hint, Place, Severity};
 
-use crate::model::{Catalog, Level, Runtime, Runtimes, Settings, Tool};
+use crate::model::{Catalog, Level, Lost, Runtime, Runtimes, Settings, Tool};
 use crate::source::Locator;
 use entry::Entry;
 
@@ -28,7 +28,7 @@ impl Catalog {
     /// broken.
     pub fn parse(file: &str, level: Level, bytes: &[u8]) -> Catalog {
         let (tools, issues, settings) = read::<Tool>(file, level, bytes, Reader::PlainFirst);
-        let lost = if issues.is_empty() { Vec::new() } else { lost_ids(bytes, &tools) };
+        let lost = if issues.is_empty() { Lost::default() } else { lost(bytes, &tools) };
         Catalog::new(tools, issues).with_settings(settings).with_lost(lost)
     }
 }
@@ -57,8 +57,8 @@ impl Runtimes {
 }
 
 /// Returns what looks like the ids of entries that could not be read. Such an entry still hides others of its id.
-fn lost_ids(bytes: &[u8], tools: &[Tool]) -> Vec<String> {
-    let text = String::from_utf8_lossy(bytes);
+fn lost(bytes: &[u8], tools: &[Tool]) -> Lost {
+    let Ok(text) = std::str::from_utf8(bytes) else { return Lost::Unknown };
     let ids = text.lines().filter_map(|line| {
         let value = line.trim_start().strip_prefix("id")?.trim_start().strip_prefix('=')?;
         let value = value.trim().trim_start_matches(['"', '\'']);
@@ -67,7 +67,7 @@ fn lost_ids(bytes: &[u8], tools: &[Tool]) -> Vec<String> {
     });
     let mut known: Vec<&str> = tools.iter().map(|tool| tool.id.as_str()).collect();
     known.sort_unstable();
-    ids.filter(|id| known.binary_search(id).is_err()).map(str::to_owned).collect()
+    Lost::Ids(ids.filter(|id| known.binary_search(id).is_err()).map(str::to_owned).collect())
 }
 
 /// The readers to use.

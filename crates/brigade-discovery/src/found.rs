@@ -144,7 +144,8 @@ pub struct DiscoveryIssue {
     pub line: Option<usize>,
     /// The column, from 1.
     pub column: Option<usize>,
-    /// The id of the entry, as it would be without other definitions.
+    /// The id of the entry. Of `definitions_differ`, and of what is no entry, it is the id that one definition would
+    /// have.
     pub entry_id: Option<String>,
     /// The origins that the issue is about.
     pub refs: Vec<String>,

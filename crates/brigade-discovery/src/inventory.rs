@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use brigade_core::{Fingerprint, closest};
 
-use crate::found::{DiscoveredEntry, DiscoveryIssue, EntryOrigin, IssueCode, changed_members};
+use crate::found::{DiscoveredEntry, DiscoveryIssue, EntryOrigin, IssueCode, changed_members, plain_id};
 use crate::harness::{Extent, Harness};
 use crate::launch::{Launch, Launches};
 
@@ -91,6 +91,24 @@ impl Inventory {
             (&left.source, &left.name, &left.id).cmp(&(&right.source, &right.name, &right.id))
         });
         (self.entries, issues)
+    }
+}
+
+/// Gives issues of files the ids that their entries have, now that all definitions of a name are known.
+pub fn name_entries(entries: &[DiscoveredEntry], issues: &mut [DiscoveryIssue]) {
+    let mut places: HashMap<(String, &str, Option<usize>), &str> = HashMap::new();
+    for entry in entries {
+        for origin in &entry.origins {
+            let place = (plain_id(&entry.source, &entry.name), origin.path.as_str(), origin.line);
+            places.insert(place, &entry.id);
+        }
+    }
+    for issue in issues {
+        let (Some(id), Some(path)) = (&issue.entry_id, &issue.path) else { continue };
+        let place = |line| (id.clone(), path.as_str(), line);
+        if let Some(found) = places.get(&place(issue.line)).or_else(|| places.get(&place(None))) {
+            issue.entry_id = Some((*found).to_owned());
+        }
     }
 }
 
@@ -286,6 +304,26 @@ mod tests {
         assert_eq!((issues.len(), issues[0].code.as_str()), (1, "definitions_differ"));
         assert_eq!(issues[0].message, "the name has 2 definitions, which differ in command");
         assert_eq!((issues[0].entry_id.as_deref(), issues[0].refs.len()), (Some("mcp:x"), 3));
+    }
+
+    #[test]
+    fn an_issue_of_a_file_names_the_entry_as_it_is_called() {
+        let secret = r#"{"x": {"command": "y", "env": {"API_KEY": "hunter2EXAMPLE"}}}"#;
+        let mut inventory = Inventory::default();
+        let mut issues = Vec::new();
+        for (label, text) in [("cursor", r#"{"x": {"command": "x"}}"#), ("windsurf", secret)] {
+            let harness = harness(label).unwrap();
+            let config = harness.configs()[0];
+            let source = Source { harness, extent: config.extent, path: label, workspace: "/w" };
+            let reading = read_config(&source, &config, format!("{{\"mcpServers\": {text}}}").as_bytes());
+            reading.entries.into_iter().for_each(|entry| inventory.add(entry));
+            issues.extend(reading.issues);
+        }
+        let (entries, _) = inventory.finish();
+        assert_eq!(issues[0].entry_id.as_deref(), Some("mcp:x"));
+        name_entries(&entries, &mut issues);
+        assert_eq!(issues[0].entry_id.as_deref(), Some("mcp:x@windsurf/user"));
+        assert!(entries.iter().any(|entry| Some(&entry.id) == issues[0].entry_id.as_ref()));
     }
 
     #[test]

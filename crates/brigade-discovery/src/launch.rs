@@ -1,37 +1,106 @@
-//! What starts a server, with values that nothing shows.
+//! What starts a server, without values.
 
 use std::collections::HashMap;
 use std::fmt;
 
 use brigade_redact::MARK;
 
+use crate::spelling::is_variable;
 use crate::urls::may_hold_secret;
+use crate::values::{Held, ValueKind, options_of_container};
 use crate::variables::references;
 
-/// What starts a server, as its file says it.
+/// What starts a server, without any value of its file.
 ///
-/// Its words are those of the file, so they may hold secrets. They are for an entry of the catalog that a person
-/// reviews, after [`secret_words`](Launch::secret_words) was found empty.
+/// It is for an entry of the catalog that a person reviews, after [`not_kept`](Launch::not_kept) was found empty.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Launch {
     words: Vec<String>,
     cwd: Option<String>,
-    secret_words: Vec<usize>,
+    references: Vec<String>,
+    variables: Vec<String>,
+    not_kept: Vec<(usize, NotKept)>,
+}
+
+/// What a word of a command holds that is not taken over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotKept {
+    /// A secret.
+    Secret,
+    /// A value of something.
+    Value(ValueKind),
+}
+
+impl NotKept {
+    /// Says what it is and what to do, as a sentence without a final period.
+    pub fn message(self) -> &'static str {
+        match self {
+            NotKept::Secret => {
+                "it holds what looks like a secret; take it out of the file, and bind it in the policy"
+            }
+            NotKept::Value(ValueKind::Variable) => {
+                "it holds the value of a variable, which is never copied; move it to `env` of the server in that file, \
+                 or write the runtime by hand"
+            }
+            NotKept::Value(ValueKind::Header) => {
+                "it holds the value of a header, which is never copied; write a reference such as `${NAME}` there, or \
+                 write the runtime by hand"
+            }
+            NotKept::Value(ValueKind::Url) => {
+                "it holds the user, path or query of a URL, which are never copied; write the runtime by hand"
+            }
+        }
+    }
 }
 
 impl Launch {
-    pub(crate) fn new(words: Vec<String>, cwd: Option<String>, literal_secrets: &[String]) -> Launch {
-        let is_secret = |at: &usize| {
-            let name = format!("command[{at}]");
-            literal_secrets.contains(&name) || may_hold_secret(&words[*at])
+    /// Takes the words of a file. A variable that a container is given by value is given by name.
+    pub(crate) fn new(
+        words: Vec<String>,
+        held: Vec<Option<Held>>,
+        cwd: Option<String>,
+        literal_secrets: &[String],
+    ) -> Launch {
+        let by_name = options_of_container(&words);
+        let texts = words.iter().chain(&cwd);
+        let mut launch = Launch {
+            references: texts.flat_map(|text| references(text).found).collect(),
+            cwd,
+            ..Launch::default()
         };
-        let secret_words = (0..words.len()).filter(is_secret).collect();
-        Launch { words, cwd, secret_words }
+        for (at, (word, held)) in words.into_iter().zip(held).enumerate() {
+            let held = held.filter(|held| held.is_literal);
+            let name = held.as_ref().and_then(|held| held.variable.clone()).filter(|_| by_name.contains(&at));
+            if let Some((name, _)) = name.filter(|(name, _)| is_variable(&word[name.clone()])) {
+                launch.words.push(word[..name.end].to_owned());
+                launch.variables.push(word[name].to_owned());
+                continue;
+            }
+            let is_secret = literal_secrets.contains(&format!("command[{at}]")) || may_hold_secret(&word);
+            let why = match &held {
+                _ if is_secret => Some(NotKept::Secret),
+                Some(held) => Some(NotKept::Value(held.kind)),
+                None => None,
+            };
+            launch.not_kept.extend(why.map(|why| (at, why)));
+            launch.words.push(if why.is_some() { MARK.to_owned() } else { word });
+        }
+        launch
     }
 
-    /// Returns the words of the command line; empty for a remote server.
+    /// Returns the words of the command line; empty for a remote server. One that is not kept is masked.
     pub fn words(&self) -> &[String] {
         &self.words
+    }
+
+    /// Returns the names of variables whose values stood in the command.
+    pub fn variables(&self) -> &[String] {
+        &self.variables
+    }
+
+    /// Returns the positions of words that are not taken over, from 0.
+    pub fn not_kept(&self) -> &[(usize, NotKept)] {
+        &self.not_kept
     }
 
     /// Returns the directory in which it starts.
@@ -39,15 +108,9 @@ impl Launch {
         self.cwd.as_deref()
     }
 
-    /// Returns the positions of words that hold a secret, from 0.
-    pub fn secret_words(&self) -> &[usize] {
-        &self.secret_words
-    }
-
     /// Returns the references of the command and its directory, which the harness would expand.
-    pub fn references(&self) -> Vec<String> {
-        let texts = self.words.iter().chain(&self.cwd);
-        texts.flat_map(|text| references(text).found).collect()
+    pub fn references(&self) -> &[String] {
+        &self.references
     }
 }
 

@@ -6,7 +6,8 @@ use brigade_redact::{MARK, Redactor, is_secret_field, looks_secret_value, secret
 use crate::entry::{NAME, is_ours};
 use crate::found::{DiscoveredEntry, IssueCode, plain_id};
 use crate::launch::Launch;
-use crate::urls::{has_secret_query, host_of, without_path};
+use crate::urls::{has_secret_query, host_of};
+use crate::values::{Held, values};
 use crate::variables::{References, references};
 
 /// The transport of a URL.
@@ -224,8 +225,9 @@ impl Reader<'_> {
             (!url.is_empty()).then_some((*key, url, *remote))
         });
         let transport = self.transport(kind, !words.is_empty(), url.map(|(.., remote)| remote))?;
-        let command = self.shown_words(words.clone());
-        self.launch = Launch::new(words, self.text("cwd"), &self.literal_secrets);
+        let held = values(&words);
+        let command = self.shown_words(&words, &held);
+        self.launch = Launch::new(words, held, self.text("cwd"), &self.literal_secrets);
         let url_host = url.and_then(|(key, url, _)| {
             self.note(references(url).found);
             if looks_secret_value(url).is_some() || has_secret_query(url) {
@@ -394,43 +396,33 @@ impl Reader<'_> {
         words
     }
 
-    /// Masks what is secret in a command line, and notes the references in it.
-    fn shown_words(&mut self, words: Vec<String>) -> Vec<String> {
+    /// Masks values and what is secret in a command line, and notes the references in it.
+    fn shown_words(&mut self, words: &[String], held: &[Option<Held>]) -> Vec<String> {
         let found: Vec<References> = words.iter().map(|word| references(word)).collect();
-        let shown: Vec<String> = found.iter().map(|found| found.shown.clone()).collect();
-        let masked = self.redactor.redact_argv(&shown);
+        let written: Vec<String> = found.iter().map(|found| found.shown.clone()).collect();
+        let masked = self.redactor.redact_argv(&written);
         for (index, found) in found.into_iter().enumerate() {
-            if found.is_literal() && masked[index].as_str() != words[index] {
+            let is_masked = found.is_literal() && masked[index].as_str() != words[index];
+            let variable = held[index].as_ref().and_then(|held| held.variable.clone());
+            let is_variable = variable.is_some_and(|(name, value)| {
+                let value = &words[index][value];
+                is_secret(&words[index][name], value, &references(value))
+            });
+            if is_masked || is_variable {
                 self.literal_secrets.push(format!("command[{index}]"));
             }
             self.note(found.found);
         }
-        let mut result: Vec<String> = Vec::with_capacity(words.len());
-        let is_env_program = |word: &str| word.rsplit('/').next() == Some("env");
-        let mut takes_values = words.first().is_some_and(|word| is_env_program(word));
-        for (index, masked) in masked.iter().enumerate() {
-            let word = &words[index];
-            let after_flag =
-                index.checked_sub(1).is_some_and(|before| ["-e", "--env"].contains(&words[before].as_str()));
-            let flag = word.strip_prefix("--env=").or_else(|| word.strip_prefix("-e="));
-            let assignment =
-                if 0 < index && (after_flag || takes_values) { Some(word.as_str()) } else { flag };
-            let shown = match assignment.and_then(|text| text.split_once('=')) {
-                Some((name, value)) if is_variable(name) && !value.is_empty() => {
-                    let found = references(value);
-                    if is_secret(name, value, &found) {
-                        self.literal_secrets.push(format!("command[{index}]"));
-                    }
-                    let start = &word[..word.len() - value.len()];
-                    let is_reference = !found.is_literal();
-                    if is_reference { found_as(start, &found) } else { format!("{start}{MARK}") }
-                }
-                _ => without_path(masked.as_str()),
-            };
-            takes_values &= index == 0 || assignment.is_some_and(|text| text.contains('='));
-            result.push(cut(&shown));
+        if held.iter().all(Option::is_none) {
+            return masked.iter().map(|word| cut(word.as_str())).collect();
         }
-        result
+        // Without values first, so that a word is shown alike whatever its value looks like.
+        let plain: Vec<String> = held
+            .iter()
+            .zip(written)
+            .map(|(held, word)| held.as_ref().map_or(word, |held| references(&held.shown).shown))
+            .collect();
+        self.redactor.redact_argv(&plain).iter().map(|word| cut(word.as_str())).collect()
     }
 
     fn env_labels(&mut self) -> Vec<String> {
@@ -445,6 +437,7 @@ impl Reader<'_> {
                 self.variable_name(name, key, &mut labels);
             }
         }
+        labels.extend_from_slice(self.launch.variables());
         if let Some(key) = self.spelling.bearer_variable
             && let Some(value) = self.members.get(key)
         {
@@ -620,14 +613,10 @@ fn word(item: &Json) -> Option<String> {
 }
 
 /// Returns whether a text is the name of an environment variable.
-fn is_variable(name: &str) -> bool {
+pub(crate) fn is_variable(name: &str) -> bool {
     name.len() <= 128
         && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-}
-
-fn found_as(start: &str, found: &References) -> String {
-    format!("{start}{}", found.shown)
 }
 
 /// Returns a key for people; one that looks like a secret itself is masked.

@@ -36,8 +36,22 @@ pub(crate) fn without_path(word: &str) -> String {
         let path = rest[authority..].split(['?', '#']).next().unwrap_or_default();
         return format!("{before}{host}{path}");
     }
-    let has_more = !matches!(&rest[authority..], "" | "/");
-    format!("{before}{host}{}", if has_more { format!("/{MARK}") } else { String::new() })
+    let path = &rest[authority..];
+    let has_more = !matches!(path, "" | "/");
+    format!("{before}{host}{}", if has_more { format!("/{MARK}") } else { path.to_owned() })
+}
+
+/// Returns what [`without_path`] cuts off: user, path and query of a URL in a word.
+pub(crate) fn rest_of_url(word: &str) -> String {
+    let Some((_, rest)) = word.split_once("://") else { return String::new() };
+    let authority = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let user = rest[..authority].rsplit_once('@').map_or("", |(user, _)| user);
+    let cut = if word.contains("git+") || word.contains("git://") || word.contains("file://") {
+        rest[authority..].find(['?', '#']).map_or("", |at| &rest[authority + at..])
+    } else {
+        &rest[authority..]
+    };
+    format!("{user}{cut}")
 }
 
 /// Returns whether a URL in a word may hold a secret: in its user, its query, or a step of its path that nobody would

@@ -16,6 +16,8 @@ pub(crate) struct References {
     pub(crate) rest: String,
     /// The text, with default values of secret variables masked.
     pub(crate) shown: String,
+    /// Whether some reference has a default value.
+    pub(crate) has_default: bool,
 }
 
 impl References {
@@ -51,6 +53,7 @@ pub(crate) fn references(text: &str) -> References {
                     Some(_) | None => result.shown.push_str(whole),
                 }
                 result.rest.push_str(reference.default.unwrap_or_default());
+                result.has_default |= reference.default.is_some_and(|default| !default.is_empty());
                 result.found.push(reference.shown);
                 length
             }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use brigade_call::{CallStatus, Receipt};
+use brigade_call::{CallStatus, Caller, Receipt, standing_blockers};
 use brigade_catalog::{
     Catalog, Family, FindQuery, HarnessTools, Level, Presence, Runtimes, SearchText, Tool, ToolSource,
     ToolState, candidates, gaps, label_key, rank,
@@ -10,7 +10,7 @@ use brigade_catalog::{
 use brigade_core::{ConfigIssue, ErrorKind, Report as _, Severity, Timestamp, Unfilled};
 use brigade_discovery::DiscoveredEntry;
 use brigade_facts::{CATALOG, Config, Depth, FactReader, PresenceReader};
-use brigade_policy::{CallFacts, Failure, decide};
+use brigade_policy::Failure;
 use brigade_upkeep::{Memory, Seams, gather, load, remembered};
 
 use crate::catalog::summary_of;
@@ -155,13 +155,12 @@ pub fn find(seams: &Seams, query: &FindQuery) -> Result<FindReport, Failure> {
     let of_candidates: Vec<&Tool> = fitting.iter().map(|candidate| candidate.tool).collect();
     let states = presences(seams, &config, &of_candidates)?;
     let found = rank(fitting.into_iter().zip(states).collect(), query);
-    let matches: Vec<FindMatch> = found
-        .into_iter()
-        .map(|(candidate, presence)| {
-            let refusals = refusals(seams, &config, candidate.tool);
-            FindMatch::of(candidate, &presence, refusals)
-        })
-        .collect();
+    let facts = FactReader::new(seams.host(), &config);
+    let matches = found.into_iter().map(|(candidate, presence)| {
+        let refusals = refusals(&facts, candidate.tool)?;
+        Ok(FindMatch::of(candidate, &presence, refusals))
+    });
+    let matches: Vec<FindMatch> = matches.collect::<Result<_, Failure>>()?;
     let asked = query.capabilities.iter().chain(&query.categories);
     let asked: Vec<SearchText> = asked.map(|label| SearchText::new(label)).collect();
     let (suggestions, discovered_at) = suggestions(seams, |entry| {
@@ -246,24 +245,17 @@ pub fn runtimes_for(seams: &Seams, tools: &[&Tool]) -> Result<Runtimes, Failure>
     if needs_one { load::runtimes(seams) } else { Ok(Runtimes::default()) }
 }
 
-/// Returns why no call of a tool would run, whatever its arguments.
-fn refusals(seams: &Seams, config: &Config, tool: &Tool) -> Vec<StateReason> {
+/// Returns why no call of a tool would run, whatever its arguments: what a plan says of it.
+fn refusals<'c>(facts: &FactReader<'_, 'c>, tool: &'c Tool) -> Result<Vec<StateReason>, Failure> {
     match tool.runs_in() {
         Some(brigade_catalog::RunsIn::Brigade) => {}
         Some(brigade_catalog::RunsIn::Harness) => {
-            return vec![StateReason::new("runs_in_harness", "only the program of an agent runs it")];
+            return Ok(vec![StateReason::new("runs_in_harness", "only the program of an agent runs it")]);
         }
-        None => return vec![StateReason::new("not_executable", "nothing runs tools of its family")],
+        None => return Ok(vec![StateReason::new("not_executable", "nothing runs tools of its family")]),
     }
-    let mut reasons = Vec::new();
-    if let Some(place) = config.catalog.newer_schema(tool) {
-        let message = format!("{} is of a newer version of Brigade", place.file);
-        reasons.push(StateReason::new("catalog_schema_newer", &message));
-    }
-    let is_set = |name: &str| seams.environment.is_set(name);
-    let decision = decide(&config.policy, &CallFacts::of(tool), &is_set);
-    reasons.extend(decision.blockers.iter().map(StateReason::from));
-    reasons
+    let planned = facts.plan(tool, Caller::CommandLine)?.facts;
+    Ok(standing_blockers(&planned).iter().map(StateReason::from).collect())
 }
 
 /// Returns the names of the tools that were imported from the server of an entry that is a whole server.
@@ -311,7 +303,7 @@ pub fn discovered(seams: &Seams) -> Result<(Vec<DiscoveredEntry>, Option<Timesta
 pub fn notes(catalog: &Catalog) -> Vec<String> {
     let is_of_file = |issue: &&ConfigIssue| {
         let is_unread = issue.severity == Severity::Error && issue.field.is_none();
-        let is_newer = issue.field.as_deref() == Some("schema") && issue.severity == Severity::Warning;
+        let is_newer = issue.field.as_deref() == Some("schema");
         // Entries under a misspelt header are no entries.
         let is_misspelt = issue.severity == Severity::Warning && issue.hint.is_some();
         issue.entry.is_none() && (is_unread || is_newer || is_misspelt)

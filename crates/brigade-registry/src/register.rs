@@ -10,7 +10,7 @@ use brigade_catalog::register::{Definition, RegisterError, Registration, Registr
 use brigade_catalog::{Catalog, Level, Runtime, Runtimes, Tool, same_label};
 use brigade_core::text::escape_terminal;
 use brigade_core::{ErrorKind, NextStep, Object, Report as _};
-use brigade_discovery::{NAME, NotOne, named};
+use brigade_discovery::{IssueCode, NAME, NotOne, named};
 use brigade_facts::CATALOG;
 use brigade_fs::{DiskFs, FileMode, Fs, FsError, Lock, RelPath};
 use brigade_policy::Failure;
@@ -210,6 +210,13 @@ impl Found {
         let definition = Definition { entry, origin, launch, workspace: seams.fs.root() };
         let id = id.as_ref().map(brigade_catalog::ToolId::as_str);
         let read = Registrations::of_definition(&definition, level, id);
+        let code = IssueCode::FrontMatter.as_str();
+        let of_file = discovered.issues.iter().filter(|issue| issue.path.as_ref() == Some(&origin.path));
+        self.notes.extend(of_file.filter(|issue| issue.code == code).map(|issue| RegisterNoteRow {
+            code: code.to_owned(),
+            field: shown.clone().into_owned(),
+            message: issue.message.clone(),
+        }));
         self.take(read, |error| at(row(error, None)));
         Ok(())
     }
@@ -337,6 +344,8 @@ fn put_all(
     }
     for Registration { tool, runtime, detail } in tools.iter().filter(|_| report.errors.is_empty()) {
         let is_new = catalog.tool(tool.id.as_str()).is_none();
+        // What a person switched off or reviewed was another entry.
+        let tool = &Tool { enabled: tool.enabled && is_new, ..tool.clone() };
         let put = edit::put_entry(&after.catalog, tool, &Object::new());
         let runtimes =
             runtime.as_ref().map(|runtime| edit::put_runtime(&after.runtimes, runtime)).transpose();

@@ -93,6 +93,7 @@ pub fn discover(machine: &Machine<'_>, look: &Look) -> Discovered {
     let Hunt { mut inventory, mut issues, .. } = hunt;
     let launches = inventory.take_launches();
     let (entries, differing) = inventory.finish();
+    brigade_discovery::name_entries(&entries, &mut issues);
     issues.extend(differing);
     Discovered { harnesses: found, entries, issues, launches }
 }

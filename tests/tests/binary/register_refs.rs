@@ -209,6 +209,45 @@ fn what_is_not_one_definition_or_holds_a_secret_is_refused() {
 }
 
 #[test]
+fn no_value_of_a_command_is_written() {
+    let site = Site::empty();
+    site.workspace.write(".brigade/tools.toml", "");
+    let config = r#"{"mcpServers": {
+        "box": {"command": "docker", "args": ["run", "-e", "DB=CANARY", "img"]},
+        "env": {"command": "env", "args": ["DB=CANARY", "npx", "x"]},
+        "url": {"command": "npx", "args": ["mcp-remote", "https://h/CANARY/mcp?x=CANARY"]},
+        "header": {"command": "npx", "args": ["mcp-remote", "--header", "X-Org: CANARY"]}}}"#;
+    write(&site.workspace.home().join(".cursor/mcp.json"), config);
+    let document = register(&site, &["mcp:box"], 0);
+    assert_eq!(codes(&document, "notes"), [pair("value_not_kept", "env.DB")]);
+    let runtimes = site.workspace.read_text(".brigade/tools/runtimes.toml");
+    assert!(runtimes.contains("command = \"docker run -e DB img\"\n"), "{runtimes}");
+    assert!(runtimes.contains("env_labels = [\"DB\"]\n"), "{runtimes}");
+    for (name, at) in [("env", 1), ("url", 2), ("header", 3)] {
+        let refused = register(&site, &[&format!("mcp:{name}")], 1);
+        assert_eq!(code(&refused), pair("secret_in_entry", &format!("command[{at}]")));
+        assert!(!refused.to_string().contains("CANARY"));
+    }
+    // Nor remembered.
+    site.json(["sync"]).expect(0);
+    site.assert_nowhere(b"CANARY", &[]);
+}
+
+#[test]
+fn a_replaced_tool_is_disabled_again_even_if_it_never_runs() {
+    let site = Site::empty();
+    site.workspace.write(".brigade/tools.toml", "");
+    let file = site.beside("web.yaml");
+    fs::write(&file, "id: web\nsource: {type: harness, provider: claude}\n").unwrap();
+    let file = file.display().to_string();
+    assert_eq!(register(&site, &[&file], 0)["registered"][0]["enabled"], true);
+    let text = site.workspace.read_text(".brigade/tools.toml");
+    site.workspace.write(".brigade/tools.toml", text + "enabled = false\n");
+    assert_eq!(register(&site, &[&file, "--replace"], 0)["registered"][0]["enabled"], false);
+    assert_eq!(site.json(["show", "web"]).expect(0)["tool"]["enabled"], false);
+}
+
+#[test]
 fn a_replaced_server_is_disabled_again_and_keeps_what_a_person_added() {
     let site = site();
     register(&site, &["mcp:files"], 0);
@@ -254,7 +293,7 @@ fn the_level_of_the_user_has_runtimes_too() {
     assert!(Path::new(notes["source_detail"]["path"].as_str().unwrap()).is_absolute());
 }
 
-/// Every server of every harness's fixture is registered, or refused for its secret; what is written reads back.
+/// Every server of every harness's fixture is registered, or refused for a value in its command; what is written reads back.
 #[test]
 fn servers_of_every_harness_become_entries_that_read_back() {
     let site = Site::empty();
@@ -270,12 +309,8 @@ fn servers_of_every_harness_become_entries_that_read_back() {
             count += 1;
             let id = format!("server-{count}");
             let answer = site.json(["register", reference, "--id", &id]);
-            let has_secret = entry["literal_secrets"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .any(|key| key.as_str().unwrap().starts_with("command["));
-            if has_secret {
+            let words = entry["command"].as_array().unwrap();
+            if words.iter().any(|word| word.as_str().unwrap().contains("[redacted]")) {
                 assert_eq!(code(&answer.expect(1)).0, "secret_in_entry", "{reference}");
                 continue;
             }

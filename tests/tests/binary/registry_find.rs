@@ -127,7 +127,7 @@ fn tools_are_found_by_what_they_are_good_for() {
     let [yq, skill] = [&found["matches"][0], &found["matches"][1]];
     assert_eq!(
         (&yq["callable"], &yq["runs_in"], &yq["state"]),
-        (&json!(true), &json!("brigade"), &json!("missing"))
+        (&json!(false), &json!("brigade"), &json!("missing"))
     );
     assert_eq!((&skill["callable"], &skill["runs_in"]), (&json!(false), &json!("harness")));
     assert_eq!(skill["categories"], json!(["Data"]));
@@ -260,6 +260,40 @@ fn what_the_policy_refuses_is_found_and_not_callable() {
     assert_eq!(found["matches"][0]["callable"], false);
     assert_eq!(found["matches"][0]["state"], "available");
     assert!(!found["matches"][0]["reasons"].as_array().unwrap().is_empty());
+}
+
+/// What is callable is what a plan has no blocker against.
+#[test]
+fn what_no_plan_allows_is_not_callable() {
+    let site = site();
+    let tool = |id: &str, rest: &str| {
+        format!(
+            "[[tool]]\nid = \"{id}\"\nname = \"{id}\"\nfamily = \"script\"\ndescription = \"d\"\ncapabilities = [\"x\"]\n{rest}\n"
+        )
+    };
+    let ready = "effects = [\"local-read\"]\npermissions = [\"p\"]\napproval_mode = \"on-request\"\ntimeout = 5\n\
+                 input_schema_path = \"any.json\"";
+    site.workspace.write("any.json", "{\"type\": \"object\"}");
+    let tools = [
+        tool("good", &format!("command = \"cat\"\n{ready}")),
+        tool("shell", &format!("command = \"sh -c 'echo x'\"\n{ready}")),
+        tool(
+            "secret",
+            &format!("command = \"cat --token ghp_abcdefghijklmnopqrstuvwxyz0123456789\"\n{ready}"),
+        ),
+        tool("bare", "command = \"cat\""),
+        tool("gone", &format!("command = \"no-such-program-here\"\n{ready}")),
+    ];
+    site.workspace.write(".brigade/tools.toml", tools.concat());
+    let found = site.json(["find", "--capability", "x"]).expect(0);
+    assert_eq!(found["match_count"], tools.len());
+    for row in found["matches"].as_array().unwrap() {
+        let id = row["id"].as_str().unwrap();
+        let plan = site.json(["call", "plan", id, "--args", "{}"]);
+        let plan = if id == "good" { plan.expect(0) } else { plan.expect(1) };
+        assert_eq!(row["callable"], id == "good", "{row} {plan}");
+        assert_eq!(row["reasons"].as_array().unwrap().is_empty(), id == "good", "{row}");
+    }
 }
 
 #[test]

@@ -16,13 +16,28 @@ pub struct Catalog {
     tools: Vec<Tool>,
     issues: Vec<ConfigIssue>,
     settings: Settings,
-    /// Ids that stand in the file, in entries that could not be read.
-    lost: Vec<String>,
+    /// What stands in the file and could not be read.
+    lost: Lost,
     user_issues: Vec<ConfigIssue>,
     user_settings: Settings,
     shadowed: Vec<Shadowed>,
     /// Indexes into `tools`, sorted by id, then by index.
     by_id: Vec<u32>,
+}
+
+/// What of a file could not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Lost {
+    /// Entries with these ids.
+    Ids(Vec<String>),
+    /// The file is no text, so nobody knows.
+    Unknown,
+}
+
+impl Default for Lost {
+    fn default() -> Lost {
+        Lost::Ids(Vec::new())
+    }
 }
 
 /// Why [`Catalog::find`] returns no tool.
@@ -123,12 +138,12 @@ impl Catalog {
         Catalog { settings, user_issues, user_settings, shadowed, ..Catalog::new(tools, issues) }
     }
 
-    pub(crate) fn into_parts(self) -> (Vec<Tool>, Vec<ConfigIssue>, Settings, Vec<String>) {
+    pub(crate) fn into_parts(self) -> (Vec<Tool>, Vec<ConfigIssue>, Settings, Lost) {
         (self.tools, self.issues, self.settings, self.lost)
     }
 
-    /// Returns the catalog with ids of entries that could not be read.
-    pub(crate) fn with_lost(self, lost: Vec<String>) -> Catalog {
+    /// Returns the catalog with what could not be read.
+    pub(crate) fn with_lost(self, lost: Lost) -> Catalog {
         Catalog { lost, ..self }
     }
 

@@ -8,7 +8,7 @@ pub const SCHEMA: u64 = 1;
 /// The keys of a catalog file that concern no single tool: `schema` and `[registry]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// The schema of the file; absent means 1.
+    /// The schema of the file; absent means 1. What is no such number is the highest one.
     pub schema: Option<u64>,
     /// The harnesses whose files discovery reads. Absent means all.
     pub harnesses: Option<Vec<String>>,
@@ -19,7 +19,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Returns the place of `schema` if it is newer than this version understands.
+    /// Returns the place of `schema` if it is newer than this version understands, or no schema at all.
     pub fn newer_schema(&self) -> Option<&Place> {
         self.schema.filter(|schema| SCHEMA < *schema)?;
         self.schema_place.as_ref()

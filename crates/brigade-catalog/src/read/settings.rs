@@ -1,5 +1,7 @@
 //! Reads what a catalog file says about itself: `schema` and `[registry]`.
 
+use std::num::IntErrorKind;
+
 use brigade_core::{Hint, Place, Severity};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -50,17 +52,23 @@ impl<E: Entry> SettingsReader<'_, '_, E> {
     }
 
     fn schema(&mut self, at: usize, value: &Spanned<DeValue<'_>>) {
+        // What is no number of a schema may be that of a later version, whatever else is wrong with it.
         let number = match value.get_ref() {
-            DeValue::Integer(number) => u64::from_str_radix(number.as_str(), number.radix()).ok(),
+            DeValue::Integer(number) => match u64::from_str_radix(number.as_str(), number.radix()) {
+                Err(error) if *error.kind() == IntErrorKind::PosOverflow => Some(u64::MAX),
+                number => number.ok().filter(|number| *number != 0),
+            },
             _ => None,
         };
-        let Some(number) = number.filter(|number| *number != 0) else {
-            return self.error(value.span().start, "schema", "expected a whole number from 1 on");
-        };
+        let is_wrong = number.is_none();
+        if is_wrong {
+            self.error(value.span().start, "schema", "expected a whole number from 1 on");
+        }
+        let number = number.unwrap_or(u64::MAX);
         let (line, column) = self.locator.locate(at);
         self.output.settings.schema = Some(number);
         self.output.settings.schema_place = Some(Place::at(self.output.file, line, column));
-        if SCHEMA < number {
+        if SCHEMA < number && !is_wrong {
             let hint = Some("use a newer version of Brigade for this file".into());
             self.say(
                 Severity::Warning,

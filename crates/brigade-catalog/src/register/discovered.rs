@@ -110,10 +110,9 @@ impl Registrations {
     fn server(&mut self, definition: &Definition<'_>, level: Level, tool: &mut Tool) -> Option<Runtime> {
         let Definition { entry, launch, .. } = definition;
         let launch = (*launch)?;
-        for at in launch.secret_words() {
-            let message =
-                "it holds what looks like a secret; take it out of the file, and bind it in the policy";
-            self.errors.push(RegisterError::new("secret_in_entry", message).field(format!("command[{at}]")));
+        for (at, why) in launch.not_kept() {
+            let error = RegisterError::new("secret_in_entry", why.message());
+            self.errors.push(error.field(format!("command[{at}]")));
         }
         let command = launch.words().iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
         let is_readable = Argv::parse(&command).is_ok_and(|argv| argv.words() == launch.words());
@@ -167,7 +166,7 @@ impl Registrations {
     /// Notes what has no place in an entry.
     fn note_rest(&mut self, definition: &Definition<'_>) {
         let Definition { entry, origin, launch, .. } = definition;
-        let of_command = launch.map(Launch::references).unwrap_or_default();
+        let of_command = launch.map_or(&[][..], Launch::references);
         for reference in &entry.unresolved {
             if of_command.contains(reference) {
                 let message = format!("`{reference}` is not expanded; write what it stands for");

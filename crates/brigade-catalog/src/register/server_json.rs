@@ -4,7 +4,7 @@ use brigade_core::{Json, Object};
 
 use super::seed::server;
 use super::{Members, RegisterError, Registration, Registrations, id_of_name, quoted};
-use crate::model::{Family, SourceDetail, Tool, ToolSource, Transport};
+use crate::model::{Family, Runtime, SourceDetail, Tool, ToolSource, Transport};
 
 /// Returns whether a document is one: it names a server and says where it is had or reached.
 pub(super) fn is_one(object: &Object) -> bool {
@@ -14,7 +14,15 @@ pub(super) fn is_one(object: &Object) -> bool {
 
 pub(super) fn read(object: &Object) -> Registrations {
     let mut found = Registrations::default();
-    let object = object.get("server").and_then(Json::as_object).unwrap_or(object);
+    let object = match object.get("server").and_then(Json::as_object) {
+        Some(server) => {
+            let mut around = Members::of(object, "");
+            let _ = around.get("server");
+            around.rest(&mut found.notes);
+            server
+        }
+        None => object,
+    };
     let mut members = Members::of(object, "");
     let Some(name) = members.text("name") else {
         found.errors.push(RegisterError::new("field_invalid", "a server needs a name").field("name"));
@@ -24,10 +32,8 @@ pub(super) fn read(object: &Object) -> Registrations {
     let title = members.text("title").unwrap_or_else(|| name.clone());
     let description = members.text("description");
     let version = members.text("version");
-    let docs = members.text("websiteUrl");
-    for known in ["$schema", "repository", "status", "_meta", "icons"] {
-        let _ = members.get(known);
-    }
+    // It says nothing about the server.
+    let _ = members.get("$schema");
     let base = |id: &str, transport: Transport, found: &mut Registrations| {
         let Ok(tool) = Tool::new(&id_of_name(id), Family::Mcp) else {
             found.errors.push(RegisterError::new("field_invalid", "the name is no usable id").field("name"));
@@ -56,7 +62,8 @@ pub(super) fn read(object: &Object) -> Registrations {
         is_taken = true;
         let Some(mut tool) = base(&short, Transport::Stdio, &mut found) else { continue };
         tool.env_labels = variables(&mut package, &mut found);
-        let runtime = server(&mut tool, &command);
+        let runtime = server(&mut tool, &command)
+            .map(|runtime| Runtime { env_labels: tool.env_labels.clone(), ..runtime });
         package.rest(&mut found.notes);
         found.tools.push(Registration { tool, runtime, detail: "mcp server".to_owned() });
     }
@@ -66,7 +73,7 @@ pub(super) fn read(object: &Object) -> Registrations {
         let mut remote = Members::of(object, format!("remotes[{}]", index + 1));
         let kind = remote.text("type").or_else(|| remote.text("transport_type")).unwrap_or_default();
         let transport = if kind == "sse" { Transport::Sse } else { Transport::Http };
-        let _ = (remote.get("url"), remote.get("headers"), remote.get("variables"));
+        let _ = remote.get("url");
         let is_first = found.tools.is_empty();
         let id = if is_first { short.clone() } else { format!("{short}-remote-{}", index + 1) };
         if let Some(tool) = base(&id, transport, &mut found) {
@@ -78,9 +85,6 @@ pub(super) fn read(object: &Object) -> Registrations {
             remote.rest(&mut found.notes);
             found.tools.push(Registration { tool, runtime: None, detail: "remote mcp server".to_owned() });
         }
-    }
-    if docs.is_some() {
-        found.note("unknown_key", "websiteUrl".to_owned(), "an entry has no place for this key");
     }
     members.rest(&mut found.notes);
     if found.tools.is_empty() && found.errors.is_empty() {
@@ -96,13 +100,10 @@ fn command_of(package: &mut Members<'_>, version: Option<&str>, found: &mut Regi
     let registry = registry.or_else(|| package.text("registry_name")).unwrap_or_default();
     let identifier = package.text("identifier").or_else(|| package.text("name"));
     let stated = package.text("version");
-    for known in ["registryBaseUrl", "fileSha256", "runtimeHint", "runtime_hint"] {
-        let _ = package.get(known);
-    }
     let field = package.field("registryType");
-    let (program, separator) = match registry.as_str() {
-        "npm" => ("npx -y", "@"),
-        "pypi" => ("uvx", "@"),
+    let (program, separator, public) = match registry.as_str() {
+        "npm" => ("npx -y", "@", "https://registry.npmjs.org"),
+        "pypi" => ("uvx", "@", "https://pypi.org"),
         _ => {
             found.note("package_ignored", field, "only packages of npm and PyPI are taken");
             return None;
@@ -113,6 +114,18 @@ fn command_of(package: &mut Members<'_>, version: Option<&str>, found: &mut Regi
     if transport.is_some_and(|word| word != "stdio") {
         found.note("package_ignored", package.field("transport"), "only servers over stdio are started");
         return None;
+    }
+    // The program would ask the public registry for the name, where it is somebody else's, or nobody's.
+    for key in ["registryBaseUrl", "registry_base_url"] {
+        if package.get(key).is_some()
+            && package.text(key).is_none_or(|url| url.trim_end_matches('/') != public)
+        {
+            let message = "the package is of another registry than the public one, which is not taken; \
+                           write the command that asks its registry by hand";
+            let error = RegisterError::new("package_unsupported", message);
+            found.errors.push(error.field(package.field(key)));
+            return None;
+        }
     }
     let Some(identifier) = identifier.filter(|name| is_plain(name)) else {
         let error = RegisterError::new("field_invalid", "a package needs a plain name");
@@ -125,6 +138,13 @@ fn command_of(package: &mut Members<'_>, version: Option<&str>, found: &mut Regi
         found.errors.push(error.field(package.field("version")));
         return None;
     };
+    // A hint that says what is started anyway.
+    for key in ["runtimeHint", "runtime_hint"] {
+        if package.text(key).is_some_and(|hint| !program.starts_with(&hint)) {
+            let message = format!("the package is started with `{program}`");
+            found.note("unknown_key", package.field(key), &message);
+        }
+    }
     let mut command = format!("{program} {identifier}{separator}{version}");
     for name in ["packageArguments", "package_arguments"] {
         for (index, argument) in

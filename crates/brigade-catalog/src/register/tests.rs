@@ -47,6 +47,8 @@ fn packages_of_the_mcp_registry_are_pinned() {
         (found.tools[0].tool.id.as_str(), &found.tools[0].tool.env_labels[..]),
         ("weather", &["API_KEY".to_owned()][..])
     );
+    // The runtime starts the server, so it is what is given the variables.
+    assert_eq!(found.tools[0].runtime.as_ref().unwrap().env_labels, ["API_KEY"]);
     let pypi = r#"{"registryType":"pypi","identifier":"weather"}"#;
     assert_eq!(command(pypi), (Some("uvx weather@1.2.3".to_owned()), None));
     for bad in ["latest", "^1.0", "1 2"] {
@@ -58,6 +60,40 @@ fn packages_of_the_mcp_registry_are_pinned() {
         r#"{"name":"a/b","remotes":[{"type":"streamable-http","url":"https://x/?k=1"}]}"#,
     );
     assert!(remote.tools[0].runtime.is_none() && !remote.tools[0].tool.enabled);
+}
+
+#[test]
+fn keys_of_the_mcp_registry_without_a_place_are_noted() {
+    let found = read(
+        "server.json",
+        r#"{"server":{"$schema":"s","name":"a/b","title":"B","version":"1.0.0","websiteUrl":"w","repository":{},"icons":[],
+            "status":"active","packages":[{"registryType":"npm","registryBaseUrl":"https://registry.npmjs.org/",
+            "identifier":"b","fileSha256":"00","runtimeHint":"npx"}]},"_meta":{}}"#,
+    );
+    assert_eq!((found.errors.len(), found.tools[0].tool.name.as_str()), (0, "B"));
+    let mut notes: Vec<_> = found.notes.iter().map(|note| (note.code, note.field.as_str())).collect();
+    notes.sort_unstable();
+    let fields = ["_meta", "icons", "packages[1].fileSha256", "repository", "status", "websiteUrl"];
+    assert_eq!(notes, fields.map(|field| ("unknown_key", field)));
+}
+
+#[test]
+fn a_package_of_another_registry_is_never_looked_for_in_the_public_one() {
+    for (kind, base) in
+        [("npm", "https://npm.corp.example"), ("pypi", "https://pypi.org.evil.example/"), ("npm", "")]
+    {
+        let package = format!(
+            r#"{{"name":"a/b","version":"1.0.0","packages":[{{"registryType":"{kind}","identifier":"b","registryBaseUrl":"{base}"}}]}}"#
+        );
+        let found = read("server.json", &package);
+        let errors: Vec<_> = found
+            .errors
+            .iter()
+            .map(|error| (error.code, error.field.as_deref().unwrap_or_default()))
+            .collect();
+        assert_eq!(errors, [("package_unsupported", "packages[1].registryBaseUrl")], "{base}");
+        assert!(found.tools.is_empty());
+    }
 }
 
 #[test]

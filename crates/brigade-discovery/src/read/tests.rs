@@ -142,6 +142,65 @@ fn values_are_never_kept() {
     assert_ne!(other.entries[0].fingerprint, entry.fingerprint);
 }
 
+/// However a value is spelled in a command: nothing that is read has it, and nothing that is read tells it.
+#[test]
+fn values_in_commands_are_never_kept() {
+    let read_with = |value: &str, args: &str| {
+        let args = args.replace("VALUE", value);
+        read("cursor", &format!(r#"{{"mcpServers": {{"a": {{{args}}}}}}}"#))
+    };
+    for args in [
+        r#""command": "docker", "args": ["run", "-e", "DBPW=VALUE", "img"]"#,
+        r#""command": "docker", "args": ["run", "-eDBPW=VALUE", "img"]"#,
+        r#""command": "podman", "args": ["run", "-ie", "DBPW=VALUE", "img"]"#,
+        r#""command": "nerdctl", "args": ["container", "run", "--env=t=VALUE", "img"]"#,
+        r#""command": "docker", "args": ["run", "--strange", "--env", "t=VALUE", "img", "-e", "u=VALUE"]"#,
+        r#""command": "env", "args": ["t=VALUE", "npx", "x"]"#,
+        r#""command": "npx cross-env t=VALUE npx x""#,
+        r#""command": "sh", "args": ["-c", "t=VALUE npx x"]"#,
+        r#""command": "npx", "args": ["mcp-remote", "https://h/VALUE/mcp?x=VALUE"]"#,
+        r#""command": "npx", "args": ["mcp-remote", "https://h/", "--header", "X-Org-Id: VALUE"]"#,
+        r#""command": "npx", "args": ["mcp-remote", "--header", "Authorization: Bearer VALUE"]"#,
+    ] {
+        let reading = read_with("CANARYone", args);
+        assert!(!format!("{reading:?}").contains("CANARY"), "{reading:?}");
+        // A launch shows no words of its own.
+        assert!(reading.launches.iter().all(|launch| !launch.words().join(" ").contains("CANARY")), "{args}");
+        let other = read_with(SECRET, args);
+        assert_eq!(reading.entries[0].fingerprint, other.entries[0].fingerprint, "{args}");
+        assert_eq!(reading.entries[0].command, other.entries[0].command, "{args}");
+    }
+}
+
+#[test]
+fn a_variable_of_a_container_is_registered_by_its_name() {
+    let text = r#"{"mcpServers": {"a": {"command": "docker", "env": {"A": "1"}, "args":
+        ["run", "-i", "-e", "A=1", "-eB=hunter2", "--env=API_KEY=hunter2", "-ie", "C=${X}", "img", "-e", "D=1"]}}}"#;
+    let reading = read("cursor", text);
+    let launch = &reading.launches[0];
+    assert_eq!(
+        launch.words(),
+        [
+            "docker",
+            "run",
+            "-i",
+            "-e",
+            "A",
+            "-eB",
+            "--env=API_KEY",
+            "-ie",
+            "C=${X}",
+            "img",
+            "-e",
+            "[redacted]"
+        ]
+    );
+    assert_eq!(launch.variables(), ["A", "B", "API_KEY"]);
+    assert_eq!(launch.not_kept(), [(11, crate::NotKept::Value(crate::ValueKind::Variable))]);
+    assert_eq!(reading.entries[0].env_labels, ["A", "B", "API_KEY"]);
+    assert!(crate::shows_words(&reading.entries[0].command, launch.words()));
+}
+
 #[test]
 fn references_are_listed() {
     let entry = server(

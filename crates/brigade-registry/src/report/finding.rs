@@ -313,7 +313,7 @@ pub struct FindMatch {
     pub matched: Vec<String>,
     /// The capabilities of the query that it lacks.
     pub unmatched: Vec<String>,
-    /// Whether Brigade runs it and the policy allows it. A call needs an approval all the same.
+    /// Whether a plan has nothing against it, whatever its arguments. A call needs an approval all the same.
     pub callable: bool,
     /// What runs it: `brigade`, `harness`, or nothing.
     pub runs_in: Option<String>,

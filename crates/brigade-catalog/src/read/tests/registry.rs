@@ -138,6 +138,24 @@ fn a_file_of_a_newer_schema_is_read() {
     assert_eq!(catalog.issues()[0].severity, Severity::Warning);
 }
 
+#[test]
+fn a_schema_that_nobody_understands_is_not_taken_for_the_first() {
+    for schema in
+        ["99999999999999999999", "0xffffffffffffffffffff", "1.5", "\"2\"", "\"1\"", "0", "-1", "[1]", "true"]
+    {
+        let catalog = parse(&format!("schema = {schema}\n{SECOND}"));
+        assert!(catalog.settings().newer_schema().is_some(), "{schema}");
+        assert!(catalog.newer_schema(catalog.tool("second").unwrap()).is_some(), "{schema}");
+        assert_eq!(catalog.issues().len(), 1, "{schema}");
+    }
+    for schema in ["1", "0x1", "0b1"] {
+        assert!(
+            parse(&format!("schema = {schema}\n{SECOND}")).settings().newer_schema().is_none(),
+            "{schema}"
+        );
+    }
+}
+
 proptest! {
     #[test]
     fn the_readers_agree_about_the_registry(

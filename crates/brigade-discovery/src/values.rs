@@ -1,0 +1,538 @@
+//! Which parts of the words of a command are values: of variables, of headers, and of URLs.
+//!
+//! This is the only rule for it. What discovery shows, what `sync` remembers, the fingerprint and what is registered
+//! are made of words without their literal values.
+
+use std::ops::Range;
+
+use brigade_redact::MARK;
+
+use crate::urls::{rest_of_url, without_path};
+use crate::variables::references;
+
+/// Programs and commands of shells that take `NAME=VALUE` before anything else, in any case of the name.
+const ASSIGNING: &[&str] = &[
+    "cross-env",
+    "cross-env-shell",
+    "declare",
+    "doas",
+    "dotenv",
+    "dotenvx",
+    "env",
+    "export",
+    "genv",
+    "local",
+    "readonly",
+    "set",
+    "setx",
+    "sudo",
+    "typeset",
+];
+
+/// Long options whose value is `NAME=VALUE`.
+const VARIABLE_OPTIONS: &[&str] = &[
+    "--build-arg",
+    "--env",
+    "--env-add",
+    "--environment",
+    "--set-env",
+    "--set-env-vars",
+    "--setenv",
+    "-env",
+];
+
+/// Options without a value of what runs a container, which may stand before `e` in one word.
+const BUNDLED: &str = "itdPq";
+
+/// Programs that give a variable of their own to a container where only its name is written.
+const CONTAINERS: &[&str] = &["docker", "nerdctl", "podman"];
+
+/// Options of `docker run`, `create` and `exec` without a value.
+const FLAGS: &[&str] = &[
+    "--detach",
+    "--init",
+    "--interactive",
+    "--no-healthcheck",
+    "--privileged",
+    "--publish-all",
+    "--quiet",
+    "--read-only",
+    "--rm",
+    "--tty",
+];
+
+/// Options of `docker run`, `create` and `exec` that take the next word.
+const VALUED: &[&str] = &[
+    "--add-host",
+    "--cap-add",
+    "--cap-drop",
+    "--cpus",
+    "--device",
+    "--dns",
+    "--entrypoint",
+    "--env",
+    "--env-file",
+    "--gpus",
+    "--hostname",
+    "--ipc",
+    "--label",
+    "--log-driver",
+    "--log-opt",
+    "--memory",
+    "--mount",
+    "--name",
+    "--net",
+    "--network",
+    "--pid",
+    "--platform",
+    "--publish",
+    "--pull",
+    "--restart",
+    "--security-opt",
+    "--shm-size",
+    "--tmpfs",
+    "--ulimit",
+    "--user",
+    "--userns",
+    "--volume",
+    "--workdir",
+];
+
+/// Short options of the same that take the next word.
+const SHORT_VALUED: &str = "evpwuhlmca";
+
+/// How deep texts for shells are read in each other.
+const DEEPEST: usize = 8;
+
+/// What a value belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ValueKind {
+    /// A variable of the environment.
+    Variable,
+    /// A header.
+    Header,
+    /// A URL: its user, path or query.
+    Url,
+}
+
+/// A word with a value.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Held {
+    pub(crate) kind: ValueKind,
+    /// Whether the word says something itself, and does not only refer to a variable of the harness.
+    pub(crate) is_literal: bool,
+    /// The word without literal values.
+    pub(crate) shown: String,
+    /// The name and the value of a variable that the word holds alone, as ranges of the word.
+    pub(crate) variable: Option<(Range<usize>, Range<usize>)>,
+}
+
+/// Returns for each word of a command whether it holds a value, and the word without it.
+pub(crate) fn values(words: &[String]) -> Vec<Option<Held>> {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let starts: Vec<bool> = words.iter().map(|_| false).collect();
+    read(&words, &starts, 0)
+}
+
+/// Reads words, of which some are at the start of a command in a text for a shell.
+fn read(words: &[&str], starts: &[bool], depth: usize) -> Vec<Option<Held>> {
+    let mut assigns = false;
+    let mut is_operand = false;
+    let mut found = Vec::with_capacity(words.len());
+    for (at, word) in words.iter().enumerate() {
+        assigns |= starts[at];
+        let before = at.checked_sub(1).map_or("", |before| words[before]);
+        found.push(value_of(words, at, assigns, depth));
+        let is_known = ASSIGNING.contains(&base_name(word).as_str());
+        let stays = word.contains('=') || word.starts_with('-') || is_operand;
+        is_operand =
+            assigns && matches!(*word, "-u" | "-C" | "-S" | "-f" | "-g" | "-p" | "--unset" | "--chdir");
+        assigns = is_known || (assigns && stays) || (before == "--" && is_known);
+    }
+    found
+}
+
+fn value_of(words: &[&str], at: usize, assigns: bool, depth: usize) -> Option<Held> {
+    let word = words[at];
+    let before = at.checked_sub(1).map_or("", |before| words[before]);
+    if is_header_option(before)
+        && let Some(held) = header(word, 0)
+    {
+        return Some(held);
+    }
+    if let Some(from) = attached_header(word)
+        && let Some(held) = header(word, from)
+    {
+        return Some(held);
+    }
+    if is_variable_option(before)
+        && let Some(held) = variable(word, 0, false)
+    {
+        return Some(held);
+    }
+    // `bwrap --setenv NAME VALUE`.
+    if at.checked_sub(2).is_some_and(|option| words[option] == "--setenv") && !before.contains('=') {
+        return Some(held(ValueKind::Variable, word, 0));
+    }
+    if let Some(held) = attached_variable(word) {
+        return Some(held);
+    }
+    if assigns
+        && word.starts_with('-')
+        && let Some(from) = split_string(word)
+    {
+        return text(word, from, depth);
+    }
+    // `sh -c`, `bash -lc`: of another word with spaces, all behind the name may be the value.
+    let is_code = before.starts_with('-') && !before.starts_with("--") && before.ends_with('c');
+    if is_code && word.contains(char::is_whitespace) {
+        return text(word, 0, depth);
+    }
+    if !word.starts_with('-')
+        && let Some(held) = variable(word, 0, !assigns)
+    {
+        return Some(held);
+    }
+    if 0 < at + depth && word.contains(char::is_whitespace) {
+        return text(word, 0, depth);
+    }
+    let shown = without_path(word);
+    (shown != word).then(|| Held {
+        kind: ValueKind::Url,
+        is_literal: references(&rest_of_url(word)).is_literal(),
+        shown,
+        variable: None,
+    })
+}
+
+/// Returns a word whose value begins at a byte.
+fn held(kind: ValueKind, word: &str, from: usize) -> Held {
+    let found = references(&word[from..]);
+    let is_literal = found.is_literal() || found.has_default;
+    let shown = if is_literal { MARK.to_owned() } else { found.shown };
+    Held { kind, is_literal, shown: format!("{}{shown}", &word[..from]), variable: None }
+}
+
+/// Reads `NAME=VALUE` from a byte on. `is_loud` takes only names as variables usually have them.
+fn variable(word: &str, from: usize, is_loud: bool) -> Option<Held> {
+    let rest = &word[from..];
+    // PowerShell: `$env:NAME='value'`.
+    let (from, is_loud) = match rest.strip_prefix("$env:").or_else(|| rest.strip_prefix("$Env:")) {
+        Some(inner) => (word.len() - inner.len(), false),
+        None => (from, is_loud),
+    };
+    let (name, value) = word[from..].split_once('=')?;
+    let is_name = !name.is_empty()
+        && !name.starts_with(|c: char| c.is_ascii_digit())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-+".contains(&byte));
+    let is_quiet = name.bytes().any(|byte| byte.is_ascii_lowercase() || b".-".contains(&byte));
+    if !is_name || value.is_empty() || (is_loud && is_quiet) {
+        return None;
+    }
+    let end = from + name.len();
+    Some(Held {
+        variable: Some((from..end, end + 1..word.len())),
+        ..held(ValueKind::Variable, word, end + 1)
+    })
+}
+
+fn is_variable_option(option: &str) -> bool {
+    let is_bundle = || {
+        let bundle = option.strip_prefix('-').and_then(|bundle| bundle.strip_suffix('e'));
+        bundle.is_some_and(|bundle| bundle.chars().all(|c| BUNDLED.contains(c)))
+    };
+    VARIABLE_OPTIONS.contains(&option) || is_bundle()
+}
+
+/// Reads an option with `NAME=VALUE` in its own word: `--env=NAME=VALUE`, `-eNAME=VALUE`, `-ie=NAME=VALUE`.
+fn attached_variable(word: &str) -> Option<Held> {
+    let long = VARIABLE_OPTIONS
+        .iter()
+        .find(|option| word.strip_prefix(**option).is_some_and(|rest| rest.starts_with('=')));
+    if let Some(option) = long {
+        return variable(word, option.len() + 1, false);
+    }
+    let bundle = word.strip_prefix('-').filter(|bundle| !bundle.starts_with('-'))?;
+    let rest = bundle.trim_start_matches(|c: char| BUNDLED.contains(c)).strip_prefix(['e', 'E'])?;
+    let rest = rest.strip_prefix('=').unwrap_or(rest);
+    variable(word, word.len() - rest.len(), false)
+}
+
+fn is_header_option(option: &str) -> bool {
+    let is_long = || option.starts_with('-') && (option.ends_with("header") || option.ends_with("headers"));
+    option == "-H" || is_long()
+}
+
+/// Returns where a header begins that stands in the word of its option.
+fn attached_header(word: &str) -> Option<usize> {
+    if let Some((option, rest)) = word.split_once('=')
+        && is_header_option(option)
+    {
+        return Some(word.len() - rest.len());
+    }
+    (word.starts_with("-H") && word.contains(':')).then_some(2)
+}
+
+/// Reads `Name: value` from a byte on; what is no header in another form is a value as a whole.
+fn header(word: &str, from: usize) -> Option<Held> {
+    let rest = &word[from..];
+    let at = rest.find([':', '=']).filter(|_| !rest.starts_with('@'))?;
+    let is_name =
+        0 < at && rest[..at].bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
+    if !is_name {
+        return Some(held(ValueKind::Header, word, from));
+    }
+    let value = rest[at + 1..].trim_start();
+    let is_none = value.is_empty() || rest[at + 1..].starts_with("//");
+    (!is_none).then(|| held(ValueKind::Header, word, word.len() - value.len()))
+}
+
+/// Returns where the text of `env -S` begins in the word of its option.
+fn split_string(word: &str) -> Option<usize> {
+    if word.starts_with("--s") {
+        return word.find('=').map(|at| at + 1);
+    }
+    word.find('S').filter(|_| !word.starts_with("--")).map(|at| at + 1).filter(|at| *at < word.len())
+}
+
+/// A word of a text for a shell.
+struct Token {
+    range: Range<usize>,
+    text: String,
+    starts: bool,
+}
+
+/// Reads a text that may be commands for a shell. Of one with open quotes, all from its first value on is a value.
+fn text(word: &str, from: usize, depth: usize) -> Option<Held> {
+    let whole = || Some(held(ValueKind::Variable, word, from));
+    if depth == DEEPEST {
+        return whole();
+    }
+    let quoted = tokens(&word[from..]);
+    let is_open = quoted.is_none();
+    let tokens = quoted.unwrap_or_else(|| plain_tokens(&word[from..]));
+    let words: Vec<&str> = tokens.iter().map(|token| token.text.as_str()).collect();
+    let starts: Vec<bool> = tokens.iter().map(|token| token.starts).collect();
+    let mut shown = word[..from].to_owned();
+    let mut at = from;
+    let mut kind = None;
+    let mut is_literal = false;
+    for (token, held) in tokens.iter().zip(read(&words, &starts, depth + 1)) {
+        let Some(held) = held else { continue };
+        shown.push_str(&word[at..from + token.range.start]);
+        shown.push_str(&held.shown);
+        at = from + token.range.end;
+        kind = kind.or(Some(held.kind));
+        is_literal |= held.is_literal;
+        if is_open && held.is_literal {
+            at = word.len();
+            break;
+        }
+    }
+    shown.push_str(&word[at..]);
+    Some(Held { kind: kind?, is_literal, shown, variable: None })
+}
+
+fn plain_tokens(text: &str) -> Vec<Token> {
+    let mut starts = true;
+    let of = |part: &str| {
+        let start = part.as_ptr() as usize - text.as_ptr() as usize;
+        let token = Token { range: start..start + part.len(), text: part.to_owned(), starts };
+        starts = false;
+        token
+    };
+    text.split_whitespace().map(of).collect()
+}
+
+/// Splits a text as shells do; `None` if a quote stays open.
+fn tokens(text: &str) -> Option<Vec<Token>> {
+    let mut found = Vec::new();
+    let mut starts = true;
+    let mut current: Option<(usize, String)> = None;
+    let mut quote: Option<char> = None;
+    let mut chars = text.char_indices();
+    while let Some((at, c)) = chars.next() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (None, '\'' | '"') => {
+                current.get_or_insert_with(|| (at, String::new()));
+                quote = Some(c);
+            }
+            (None | Some('"'), '\\') => {
+                let (_, next) = chars.next().unwrap_or((at, '\\'));
+                current.get_or_insert_with(|| (at, String::new())).1.push(next);
+            }
+            (None, c) if c.is_whitespace() || ";&|()`<>".contains(c) => {
+                if let Some((start, text)) = current.take() {
+                    found.push(Token { range: start..at, text, starts });
+                    starts = false;
+                }
+                starts |= !c.is_whitespace() || c == '\n';
+            }
+            (_, c) => current.get_or_insert_with(|| (at, String::new())).1.push(c),
+        }
+    }
+    if quote.is_some() {
+        return None;
+    }
+    found.extend(current.map(|(start, word)| Token { range: start..text.len(), text: word, starts }));
+    Some(found)
+}
+
+/// Returns the options of what runs a container, as far as they are known: before the image, where a variable whose
+/// value is left out is taken from the environment of the program.
+pub(crate) fn options_of_container(words: &[String]) -> Range<usize> {
+    let word = |at: usize| words.get(at).map_or("", String::as_str);
+    if !CONTAINERS.contains(&base_name(word(0)).as_str()) {
+        return 0..0;
+    }
+    let subcommand = if word(1) == "container" { 2 } else { 1 };
+    if !["run", "create", "exec"].contains(&word(subcommand)) {
+        return 0..0;
+    }
+    let start = subcommand + 1;
+    let mut at = start;
+    while let Some(option) = words.get(at).filter(|word| word.len() > 1 && word.starts_with('-')) {
+        let takes_next = if let Some((name, _)) = option.split_once('=').filter(|_| option.starts_with("--"))
+        {
+            if !FLAGS.contains(&name) && !VALUED.contains(&name) {
+                break;
+            }
+            false
+        } else if option.starts_with("--") {
+            if !FLAGS.contains(&option.as_str()) && !VALUED.contains(&option.as_str()) {
+                break;
+            }
+            VALUED.contains(&option.as_str())
+        } else {
+            let rest = option[1..].trim_start_matches(|c: char| BUNDLED.contains(c));
+            match rest.chars().next() {
+                None => false,
+                Some(letter) if SHORT_VALUED.contains(letter) => rest.len() == 1,
+                Some(_) => break,
+            }
+        };
+        at += 1 + usize::from(takes_next);
+    }
+    start..at.min(words.len())
+}
+
+/// Returns the last part of a program's path, in small letters and without `.exe`.
+fn base_name(word: &str) -> String {
+    let name = word.rsplit(['/', '\\']).next().unwrap_or(word).to_ascii_lowercase();
+    name.strip_suffix(".exe").map(str::to_owned).unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &[&str]) -> Vec<String> {
+        line.iter().map(|word| (*word).to_owned()).collect()
+    }
+
+    #[track_caller]
+    fn check(line: &[&str], expect: &[&str]) {
+        let line = words(line);
+        let found = values(&line);
+        let shown: Vec<&str> = found
+            .iter()
+            .zip(&line)
+            .map(|(held, word)| held.as_ref().map_or(word.as_str(), |held| held.shown.as_str()))
+            .collect();
+        assert_eq!(shown, expect, "{line:?}");
+        assert!(found.iter().flatten().all(|held| held.is_literal), "{line:?}");
+    }
+
+    #[test]
+    fn values_of_variables_are_found_in_every_spelling() {
+        for program in ["docker", "podman", "/usr/bin/nerdctl"] {
+            check(
+                &[program, "run", "-e", "dbpw=v", "img"],
+                &[program, "run", "-e", "dbpw=[redacted]", "img"],
+            );
+            check(&[program, "run", "-edbpw=v"], &[program, "run", "-edbpw=[redacted]"]);
+            check(&[program, "run", "-ie", "dbpw=v"], &[program, "run", "-ie", "dbpw=[redacted]"]);
+            check(&[program, "run", "-itedbpw=v"], &[program, "run", "-itedbpw=[redacted]"]);
+            check(&[program, "run", "--env=t=v"], &[program, "run", "--env=t=[redacted]"]);
+            check(
+                &[program, "container", "run", "--env", "t=v"],
+                &[program, "container", "run", "--env", "t=[redacted]"],
+            );
+        }
+        check(&["env", "-i", "t=v", "npx", "x"], &["env", "-i", "t=[redacted]", "npx", "x"]);
+        check(&["npx", "-y", "cross-env", "t=v", "npx"], &["npx", "-y", "cross-env", "t=[redacted]", "npx"]);
+        check(&["env", "-St=v npx x"], &["env", "-St=[redacted] npx x"]);
+        check(&["timeout", "5", "TOK=v", "x"], &["timeout", "5", "TOK=[redacted]", "x"]);
+        check(&["bwrap", "--setenv", "T", "v", "x"], &["bwrap", "--setenv", "T", "[redacted]", "x"]);
+        check(&["sh", "-c", "t=v npx x"], &["sh", "-c", "t=[redacted] npx x"]);
+        check(&["sh", "-c", "a; t='b c' npx x"], &["sh", "-c", "a; t=[redacted] npx x"]);
+        check(
+            &["sh", "-c", "env t=v docker run -e u=w i"],
+            &["sh", "-c", "env t=[redacted] docker run -e u=[redacted] i"],
+        );
+        check(&["sh", "-lc", "T=v npx x"], &["sh", "-lc", "T=[redacted] npx x"]);
+        check(&["timeout", "5", "T=v npx x"], &["timeout", "5", "T=[redacted]"]);
+        check(&["sh", "-c", "t='b c"], &["sh", "-c", "t=[redacted]"]);
+        check(&["sh", "-c", "sh -c 't=v x'"], &["sh", "-c", "sh -c t=[redacted] x"]);
+        check(&["pwsh", "-c", "$env:t='v'; npx"], &["pwsh", "-c", "$env:t=[redacted]; npx"]);
+    }
+
+    #[test]
+    fn values_of_headers_and_urls_are_found() {
+        check(&["npx", "--header", "X-Org-Id: v w"], &["npx", "--header", "X-Org-Id: [redacted]"]);
+        check(&["npx", "--header=X:v"], &["npx", "--header=X:[redacted]"]);
+        check(&["curl", "-H", "X: v"], &["curl", "-H", "X: [redacted]"]);
+        check(&["curl", "-HX: v"], &["curl", "-HX: [redacted]"]);
+        check(&["x", "--headers", "{\"X\": \"v\"}"], &["x", "--headers", "[redacted]"]);
+        check(&["npx", "https://h/v/mcp?x=v"], &["npx", "https://h/[redacted]"]);
+        check(
+            &["sh", "-c", "npx 'https://h/v' -H 'X: v'"],
+            &["sh", "-c", "npx https://h/[redacted] -H X: [redacted]"],
+        );
+    }
+
+    #[test]
+    fn what_is_no_literal_value_is_kept() {
+        for line in [
+            &[
+                "docker",
+                "run",
+                "-i",
+                "--rm",
+                "--mount",
+                "type=bind,src=/a,dst=/b",
+                "-v",
+                "/a:/b",
+                "-e",
+                "T",
+                "i",
+            ][..],
+            &["node", "server.js", "mode=stdio", "--port=80", "--max-old-space-size=4096"],
+            &["npx", "-y", "@x/y@1.0", "--registry", "https://h", "https://h/"],
+            &["docker", "-H", "tcp://h:1", "run", "i"],
+            &["uvx", "--from", "git+https://github.com/a/b", "x"],
+            &["sh", "-c", "exec npx -y x"],
+        ] {
+            assert!(values(&words(line)).iter().all(Option::is_none), "{line:?}");
+        }
+        for line in [&["npx", "--header", "Authorization: Bearer ${T}"][..], &["env", "T=${env:T}", "x"]] {
+            let found = values(&words(line));
+            assert!(
+                found.iter().flatten().all(|held| !held.is_literal && line.contains(&held.shown.as_str()))
+            );
+        }
+        assert!(values(&words(&["env", "T=${X:-v}"]))[1].as_ref().unwrap().is_literal);
+    }
+
+    #[test]
+    fn options_of_containers_end_before_the_image() {
+        let end = |line: &[&str]| options_of_container(&words(line)).end;
+        assert_eq!(end(&["docker", "run", "-ie", "A=b", "--rm", "-v", "a:b", "i", "-e", "A=b"]), 7);
+        assert_eq!(end(&["docker", "container", "exec", "-e", "A=b", "c"]), 5);
+        assert_eq!(end(&["docker", "run", "--strange", "i", "-e", "A=b"]), 2);
+        assert_eq!(end(&["docker", "build", "-e", "A=b"]), 0);
+        assert_eq!(end(&["docker", "run", "-e"]), 3);
+        assert_eq!(end(&["npx", "run", "-e", "A=b"]), 0);
+    }
+}
