@@ -141,13 +141,12 @@ fn read(words: &[&str], starts: &[bool], depth: usize) -> Vec<Option<Held>> {
     let mut found = Vec::with_capacity(words.len());
     for (at, word) in words.iter().enumerate() {
         assigns |= starts[at];
-        let before = at.checked_sub(1).map_or("", |before| words[before]);
         found.push(value_of(words, at, assigns, depth));
         let is_known = ASSIGNING.contains(&base_name(word).as_str());
         let stays = word.contains('=') || word.starts_with('-') || is_operand;
         is_operand =
             assigns && matches!(*word, "-u" | "-C" | "-S" | "-f" | "-g" | "-p" | "--unset" | "--chdir");
-        assigns = is_known || (assigns && stays) || (before == "--" && is_known);
+        assigns = is_known || (assigns && stays);
     }
     found
 }
