@@ -104,7 +104,7 @@ pub(crate) fn issue(runtime: &Runtime, field: &'static str, objection: &Objectio
         Objection::ProgramNotFound { word } => {
             let wherever = if word.contains('/') { "is not there" } else { "is not on PATH" };
             let issue = bad(format!("the program of `{field}` {wherever}, or cannot be executed"));
-            match no_home(&word) {
+            match no_home(word) {
                 Some(fix) => issue.with_fix(fix),
                 None => issue,
             }
