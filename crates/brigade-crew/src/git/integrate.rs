@@ -138,6 +138,10 @@ impl GitPlace {
         let given = self.given(dir)?;
         let on = head.as_ref().unwrap_or(tip);
         self.folders.make_workers(&self.repository, dir, &self.options.branch, on, &given)?;
+        if conflict.is_none() {
+            // After a crash, the work is found again by this tree.
+            self.folders.note_look(dir, tip, &tree)?;
+        }
         self.folders.set_base(dir, tip)?;
         if let Some(files) = conflict {
             return Ok(Integration::Conflict(files));

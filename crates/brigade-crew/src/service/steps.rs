@@ -238,12 +238,12 @@ impl<'e> Floor<'e> {
                 Record::Committed { task: id, run, commit: None, refused: Some(reason) }
             }
             (Told::Integrated(integration), Some(run)) => {
-                let (commit, conflict, moved) = match integration {
-                    Integration::Done(commit) => (commit.map(|commit| commit.to_string()), Vec::new(), false),
-                    Integration::Moved { .. } => (None, Vec::new(), true),
-                    Integration::Conflict(files) => (None, files, false),
+                let (commit, conflict, tree) = match integration {
+                    Integration::Done(commit) => (commit.map(|commit| commit.to_string()), Vec::new(), None),
+                    Integration::Moved { changes, .. } => (None, Vec::new(), Some(changes.tree)),
+                    Integration::Conflict(files) => (None, files, None),
                 };
-                Record::Integrated { task: id, run, commit, conflict, moved }
+                Record::Integrated { task: id, run, commit, conflict, moved: tree.is_some(), tree }
             }
             (Told::Decided(read), _) => return self.decided(&task, read),
             (Told::Scoped(read), _) => return self.scoped(&task, read),

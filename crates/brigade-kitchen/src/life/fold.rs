@@ -143,17 +143,24 @@ impl Life {
                 }
                 (None, None) => {}
             },
-            Record::Integrated { task, run, commit, conflict, moved } => match commit {
+            Record::Integrated { task, run, commit, conflict, moved, tree } => match commit {
                 Some(commit) => {
                     self.check(task, run, |checking| checking.integrated = true);
                     if let Some(life) = self.tasks.get_mut(task) {
                         life.commit = Some(commit.clone());
                     }
                 }
-                None if *moved => self.check(task, run, |checking| {
+                None if *moved => {
                     // The tree is another one, so what was run on the old one says nothing about it.
-                    (checking.verified, checking.tested, checking.commit) = (0, false, None);
-                }),
+                    let mut is_its = false;
+                    self.check(task, run, |checking| {
+                        (checking.verified, checking.tested, checking.commit) = (0, false, None);
+                        is_its = true;
+                    });
+                    if let Some(life) = self.tasks.get_mut(task).filter(|_| is_its) {
+                        life.tree = tree.clone();
+                    }
+                }
                 None => self.failed(at, task, run, Feedback::Conflict(conflict.clone()), "conflict"),
             },
             Record::TaskEnded { task, outcome, reason, stuck } => {

@@ -390,6 +390,9 @@ records! {
         /// Whether the task stands on a new tip and has to be verified there.
         #[serde(default)]
         moved: bool,
+        /// What the work tree is on the new tip.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tree: Option<String>,
     }
     /// A task ended.
     TaskEnded = "task_ended" {

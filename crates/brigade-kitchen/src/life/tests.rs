@@ -217,9 +217,11 @@ fn a_task_goes_the_whole_way() {
         commit: commit.map(str::to_owned),
         conflict: vec![],
         moved,
+        tree: moved.then(|| "moved".to_owned()),
     };
     book.write(integrated(None, true));
     assert_eq!(book.step("a"), Step::Verify { from: 0 });
+    assert_eq!(book.life.task(&id("a")).tree.as_deref(), Some("moved"));
     book.verified("a", &run, 0, CommandResult::Passed);
     book.verified("a", &run, 1, CommandResult::Passed);
     assert_eq!(book.step("a"), Step::Test);
@@ -254,7 +256,7 @@ fn every_failure_is_an_iteration_with_its_feedback() {
     assert_eq!(feedback(&book), "markers");
     let run = book.said("a", Signal::Complete, true);
     let (conflict, task) = (vec!["a.ts".to_owned()], id("a"));
-    book.write(Record::Integrated { task, run, commit: None, conflict, moved: false });
+    book.write(Record::Integrated { task, run, commit: None, conflict, moved: false, tree: None });
     assert_eq!(feedback(&book), "conflict");
     let task = book.life.task(&id("a"));
     assert_eq!((task.failures, task.iterations, task.attempts), (4, 4, 4));

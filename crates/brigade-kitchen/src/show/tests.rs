@@ -95,6 +95,7 @@ fn journal() -> Vec<Line> {
             commit: Some("c1".to_owned()),
             conflict: vec![],
             moved: false,
+            tree: None,
         },
         Record::TaskEnded { task: id("US-1"), outcome: TaskOutcome::Complete, reason: None, stuck: false },
         Record::Escalated {

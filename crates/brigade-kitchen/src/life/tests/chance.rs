@@ -85,7 +85,14 @@ fn run(book: &mut Book, chances: &[Chance], kill_at: usize) {
                 let moved = value % 3 == 0;
                 let commit = (!moved && value % 3 == 1).then(|| format!("c{at}"));
                 let conflict = vec!["x".to_owned()];
-                book.write(Record::Integrated { task: id(task), run: checking.run, commit, conflict, moved });
+                book.write(Record::Integrated {
+                    task: id(task),
+                    run: checking.run,
+                    commit,
+                    conflict,
+                    moved,
+                    tree: None,
+                });
             }
             Step::Ask(_) => drop(book.ask(task)),
             Step::Wait(decision) => {
