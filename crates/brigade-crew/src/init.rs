@@ -3,7 +3,7 @@
 use brigade_catalog::edit::{self, EditError};
 use brigade_catalog::starter::{SKILLS, StarterTools, skills};
 use brigade_catalog::{Catalog, Level};
-use brigade_core::{ErrorKind, Exit, Hint, NextStep, Report, SchemaId, Spell, codes};
+use brigade_core::{ConfigIssue, ErrorKind, Exit, Hint, NextStep, Report, SchemaId, Severity, Spell, codes};
 use brigade_facts::CATALOG;
 use brigade_fs::{FileMode, FsError};
 use brigade_kitchen::config::{ConfigFile, import, starter};
@@ -194,6 +194,12 @@ impl Kitchen<'_> {
             }
         };
         let catalog = Catalog::parse(CATALOG, Level::Project, text.as_bytes());
+        // An entry with errors is left to its author; a file that is no TOML is not written to.
+        let of_file = |issue: &&ConfigIssue| issue.severity == Severity::Error && issue.entry.is_none();
+        if let Some(issue) = catalog.issues().iter().find(of_file) {
+            let failure = Failure::new(ErrorKind::InvalidConfig, issue.to_string());
+            return Err(failure.coded(codes::CONFIG_INVALID));
+        }
         let mut changed = text.clone();
         let mut rows = Vec::new();
         for (tool, source) in skills(&catalog).iter().zip(SKILLS) {

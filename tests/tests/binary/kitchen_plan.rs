@@ -472,7 +472,7 @@ fn role_texts_are_told_and_hostile_ones_refuse_every_start() {
     for (why, make) in hostile {
         make(&path);
         let refused = kitchen.plan(&["x"], 1);
-        assert_eq!(refused["code"], "kitchen_refused", "{why}");
+        assert_eq!(refused["code"], "kitchen_config_invalid", "{why}");
         assert!(refused.to_string().contains("line.md"), "{why}\n{refused:#}");
         let _ = fs::remove_file(&path).or_else(|_| fs::remove_dir(&path));
     }
