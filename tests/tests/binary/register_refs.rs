@@ -293,7 +293,8 @@ fn the_level_of_the_user_has_runtimes_too() {
     assert!(Path::new(notes["source_detail"]["path"].as_str().unwrap()).is_absolute());
 }
 
-/// Every server of every harness's fixture is registered, or refused for a value in its command; what is written reads back.
+/// Every server of every harness's fixture is registered, or refused for a value in its command; what is written reads
+/// back.
 #[test]
 fn servers_of_every_harness_become_entries_that_read_back() {
     let site = Site::empty();
