@@ -64,9 +64,12 @@ pub struct ServiceOptions {
     pub backlog: Option<BacklogSink>,
 }
 
-/// Takes what workers found beyond their tasks, masked: how the task is shown, and the texts.
+/// Takes how a task is shown, and the texts that its worker found.
+type TakeBacklog = dyn Fn(&str, &[String]) + Send + Sync;
+
+/// Takes what workers found beyond their tasks, masked.
 #[derive(Clone)]
-pub struct BacklogSink(pub Arc<dyn Fn(&str, &[String]) + Send + Sync>);
+pub struct BacklogSink(pub Arc<TakeBacklog>);
 
 impl std::fmt::Debug for BacklogSink {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

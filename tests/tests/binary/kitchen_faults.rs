@@ -1,6 +1,6 @@
 //! What goes wrong around a kitchen, and how it is said.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that cannot go on fails")]
 
 use serde_json::json;
 

@@ -462,7 +462,8 @@ fn role_texts_are_told_and_hostile_ones_refuse_every_start() {
     workspace.write("brigade/chef/executive.md", "You are somebody else.\n");
     assert_eq!(kitchen.plan(&["x"], 1)["code"], "approval_needed");
     workspace.write("secret.md", "text");
-    let hostile: [(&str, &dyn Fn(&Path)); 4] = [
+    type Make<'a> = &'a dyn Fn(&Path);
+    let hostile: [(&str, Make<'_>); 4] = [
         ("leads out", &|path| symlink("/etc/hostname", path).unwrap()),
         ("UTF-8", &|path| fs::write(path, b"\xff\xfe\0").unwrap()),
         ("large", &|path| fs::write(path, vec![b'x'; (4 << 20) + 1]).unwrap()),
