@@ -45,7 +45,18 @@ impl Lock {
         };
         // The text is only informative; the kernel owns the lock. Errors here do not matter.
         let _ = file.set_len(0).and_then(|()| file.write_all_at(holder.as_bytes(), 0));
-        Ok(Lock::new(file))
+        Ok(Lock::new(HeldFile(file)))
+    }
+}
+
+/// A locked file.
+#[derive(Debug)]
+struct HeldFile(File);
+
+impl Drop for HeldFile {
+    fn drop(&mut self) {
+        // Closing is not enough: a child that was forked meanwhile has the file open until it starts its program.
+        let _ = self.0.unlock();
     }
 }
 
