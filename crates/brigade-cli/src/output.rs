@@ -228,6 +228,33 @@ impl<'a, 's> Output<'a, 's> {
         }
     }
 
+    /// Passes data on as it arrives: `give` gets what writes a part at once, and returns how the last one was written.
+    ///
+    /// # Errors
+    /// With the error of `give`. A failed write is reported like that of [`Output::write`].
+    pub(crate) fn pass<E>(
+        &mut self,
+        give: impl FnOnce(&mut dyn FnMut(&[u8]) -> io::Result<()>) -> Result<io::Result<()>, E>,
+    ) -> Result<Exit, E> {
+        let mut exit = Exit::Done;
+        let passed = give(&mut |bytes| {
+            let mut written = Ok(());
+            exit = self.write(Exit::Done, |out| {
+                written = out.write_all(bytes).and_then(|()| out.flush());
+                // The failure is reported here; whoever gives the data only has to stop.
+                match &written {
+                    Ok(()) => Ok(()),
+                    Err(error) => Err(error.kind().into()),
+                }
+            });
+            written
+        })?;
+        Ok(match passed {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Exit::Done,
+            _ => exit,
+        })
+    }
+
     /// Writes data while reading standard input.
     pub(crate) fn exchange(
         &mut self,

@@ -1,6 +1,5 @@
 //! `brigade kitchen log`
 
-use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use brigade::core::text::escape_terminal_lines;
@@ -63,28 +62,12 @@ fn show(
     };
     let is_terminal = session.surroundings.output.is_some();
     let mut shown = Shown::default();
-    let mut exit = Exit::Done;
-    let mut write = |bytes: &[u8]| {
-        let mut written = Ok(());
-        exit = output.write(Exit::Done, |out| {
-            written = out.write_all(bytes).and_then(|()| out.flush());
-            // The output reports the failure; the reader of the log only has to stop.
-            match &written {
-                Ok(()) => Ok(()),
-                Err(error) => Err(error.kind().into()),
-            }
-        });
-        written
-    };
-    let passed = workspace.kitchen().pass_log(&arguments.prd, request, reach, &mut |stream, bytes| {
-        let text = shown.take(stream, bytes);
-        if is_terminal { write(escape_terminal_lines(&text).as_bytes()) } else { write(text.as_bytes()) }
-    })?;
-    match passed {
-        Ok(()) => Ok(exit),
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Exit::Done),
-        Err(_) => Ok(exit),
-    }
+    output.pass(|write| {
+        workspace.kitchen().pass_log(&arguments.prd, request, reach, &mut |stream, bytes| {
+            let text = shown.take(stream, bytes);
+            if is_terminal { write(escape_terminal_lines(&text).as_bytes()) } else { write(text.as_bytes()) }
+        })
+    })
 }
 
 /// What was shown so far.

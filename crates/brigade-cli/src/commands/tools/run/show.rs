@@ -1,7 +1,5 @@
 //! `brigade tools run show`
 
-use std::io::ErrorKind;
-
 use brigade::core::IdPrefix;
 use brigade::core::text::escape_terminal_lines;
 use brigade::{Error, Exit, LogReach, LogStream};
@@ -87,30 +85,14 @@ fn show_log(
     };
     let is_terminal = session.surroundings.output.is_some();
     let mut characters = Characters::default();
-    let mut exit = Exit::Done;
-    let mut write = |bytes: &[u8]| {
-        let mut written = Ok(());
-        exit = output.write(Exit::Done, |out| {
-            written = out.write_all(bytes).and_then(|()| out.flush());
-            // The output reports the failure; the reader of the log only has to stop.
-            match &written {
-                Ok(()) => Ok(()),
-                Err(error) => Err(error.kind().into()),
+    output.pass(|write| {
+        let passed = workspace.runs().log_bytes(&arguments.run, stream, reach, &mut |bytes| {
+            if !is_terminal {
+                return write(bytes);
             }
-        });
-        written
-    };
-    let passed = workspace.runs().log_bytes(&arguments.run, stream, reach, &mut |bytes| {
-        if !is_terminal {
-            return write(bytes);
-        }
-        write(escape_terminal_lines(&characters.take(bytes)).as_bytes())
-    })?;
-    let rest = characters.rest();
-    let passed = if rest.is_empty() { passed } else { passed.and_then(|()| write(rest.as_bytes())) };
-    match passed {
-        Ok(()) => Ok(exit),
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Exit::Done),
-        Err(_) => Ok(exit),
-    }
+            write(escape_terminal_lines(&characters.take(bytes)).as_bytes())
+        })?;
+        let rest = characters.rest();
+        Ok(if rest.is_empty() { passed } else { passed.and_then(|()| write(rest.as_bytes())) })
+    })
 }
