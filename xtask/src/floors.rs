@@ -30,6 +30,7 @@ const FLOORS: &[Floor] = &[
         "brigade-upkeep",
         "brigade-crew",
         "brigade-apply",
+        "brigade-builtin",
         "brigade-facts",
         "brigade-mcp",
         "brigade-exec",

@@ -6,6 +6,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "printing is how a task reports")]
 
 mod bench;
+mod builtins;
 mod cargo;
 mod ci;
 mod conformance;
@@ -39,6 +40,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Task {
     Bench(bench::BenchArguments),
+    Builtins(builtins::BuiltinsArguments),
     Ci(ci::CiArguments),
     Conformance(conformance::ConformanceArguments),
     Docs(docs::DocsArguments),
@@ -64,6 +66,7 @@ fn main() -> ExitCode {
     let repository = Repository::of_this_build();
     let done = match arguments.command {
         Task::Bench(arguments) => bench::run(&repository, &arguments),
+        Task::Builtins(arguments) => builtins::run(&repository, &arguments),
         Task::Ci(arguments) => ci::run(&repository, &arguments),
         Task::Conformance(arguments) => conformance::run(&repository, &arguments),
         Task::Docs(arguments) => docs::run(&repository, &arguments),

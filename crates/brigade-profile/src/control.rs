@@ -46,7 +46,7 @@ impl ControlTool {
             effects: &[],
             risk: RiskLevel::Low,
             access: AccessLevel::User,
-            tier: Tier::Universal,
+            tiers: &[Tier::Universal],
             modes: &[],
             is_judged: false,
             arguments: ArgumentKinds::default(),

@@ -27,6 +27,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod builtin;
 mod control;
 mod cost;
 pub mod gateway;
@@ -53,7 +54,7 @@ pub use gateway::{
 pub use limits::Outside;
 pub use listed::{Annotations, ListedMeta, ListedTool, Shown, ToolMark};
 pub use matcher::{InvalidMatcher, Matcher};
-pub use names::{BUILTIN_TOOLS, CONTROL_TOOLS, NameClashes, NameStyle, is_reserved, listed_name};
+pub use names::{CONTROL_TOOLS, NameClashes, NameStyle, builtin_ids, is_reserved, listed_name};
 pub use offers::Offer;
 pub use profiles::{Action, Constrain, Profile, Profiles, Rule, SHIPPED, Stand};
 pub use report::{AgentRow, AgentToolRow, ConstrainRow, OpinionRow, ProfileRow, RuleRow};

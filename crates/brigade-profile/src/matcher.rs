@@ -6,7 +6,7 @@
 //! | `id:GLOB` | whose whole id matches |
 //! | `group:NAME` | whose id begins with `NAME.` |
 //! | `access:user`, `access:<=system` | of this access level, or up to it |
-//! | `role:workflow` | of this tier: `universal`, `workflow`, `control`, `coordinator`, `platform` |
+//! | `role:workflow` | of this tier, among others: `universal`, `workflow`, `control`, `coordinator`, `platform` |
 //! | `mode:chat` | that this mode selects |
 //! | `effect:local-write` | with this effect |
 //! | `effect:<=local-read,session` | without any other effect |
@@ -208,7 +208,7 @@ impl Kind {
             Kind::Id(glob) => glob.matches(tool.id),
             Kind::Group(group) => tool.group() == Some(group),
             Kind::Access(compare, level) => compare.holds(tool.access, *level),
-            Kind::Tier(tier) => tool.tier == *tier,
+            Kind::Tier(tier) => tool.tiers.contains(tier),
             Kind::Mode(mode) => tool.modes.contains(mode),
             Kind::Effect(effect) => tool.effects.contains(effect),
             Kind::EffectsWithin(list) => tool.effects.iter().all(|effect| list.contains(effect)),

@@ -1,9 +1,12 @@
 //! The names under which tools are listed, and ids that no catalog entry may take.
 
-use brigade_core::words;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 
-use brigade_core::Fingerprint;
+use brigade_catalog::Reads;
+use brigade_core::{Fingerprint, words};
+
+use crate::builtin::definitions;
 
 words! {
     /// How ids are spelled in listings.
@@ -35,135 +38,22 @@ pub const CONTROL_TOOLS: &[&str] = &[
     "tools.search",
 ];
 
-/// The ids of built-in tools, in order.
-pub const BUILTIN_TOOLS: &[&str] = &[
-    "agent.create",
-    "agent.delete",
-    "agent.export",
-    "agent.generate",
-    "agent.list",
-    "agent.logs",
-    "agent.search",
-    "agent.update",
-    "agent.wait",
-    "ask.user",
-    "cmd.run",
-    "execute.intent",
-    "execute.status",
-    "execute.wait",
-    "execution.file",
-    "file.delete",
-    "file.list",
-    "file.mkdir",
-    "file.read",
-    "file.write",
-    "fleet.cancel",
-    "fleet.invoke",
-    "fleet.list",
-    "frontend.entries",
-    "frontend.pages",
-    "frontend.routes",
-    "frontend.summary",
-    "fs.create_dir",
-    "fs.delete",
-    "fs.edit",
-    "fs.glob",
-    "fs.grep",
-    "fs.list",
-    "fs.multi_edit",
-    "fs.read",
-    "fs.write",
-    "git.clone",
-    "git.commit",
-    "git.delete",
-    "git.diff",
-    "git.list",
-    "git.log",
-    "git.push",
-    "git.refresh",
-    "git.status",
-    "lane.archive",
-    "lane.create",
-    "lane.get",
-    "lane.list",
-    "lane.rename",
-    "memory.add",
-    "memory.pin",
-    "memory.search",
-    "memory.update_core",
-    "pr.comments",
-    "pr.create",
-    "pr.inventory",
-    "pr.reply",
-    "pr.rerun_checks",
-    "pr.resolve",
-    "prompt.get",
-    "proof.attach",
-    "proof.screenshot",
-    "report.completion",
-    "resource.read",
-    "runtime.list",
-    "schema.get",
-    "schema.validate",
-    "script.delete",
-    "script.get",
-    "script.list",
-    "script.save",
-    "script.update",
-    "session.docs",
-    "session.exit_plan",
-    "session.init",
-    "session.mode",
-    "system.config",
-    "system.info",
-    "task.cancel",
-    "task.execute",
-    "task.handoff",
-    "task.list",
-    "task.logs",
-    "task.message",
-    "task.remove",
-    "task.status",
-    "task.wait",
-    "test.list",
-    "test.run",
-    "test.runs",
-    "test.stop",
-    "todo.read",
-    "todo.write",
-    "volume.create",
-    "volume.delete",
-    "volume.list",
-    "volume.quota",
-    "web.fetch",
-    "web.search",
-    "workflow.cancel",
-    "workflow.create",
-    "workflow.delete",
-    "workflow.demote",
-    "workflow.executions.get",
-    "workflow.executions.list",
-    "workflow.export",
-    "workflow.generate",
-    "workflow.list",
-    "workflow.logs",
-    "workflow.pause",
-    "workflow.promote",
-    "workflow.put",
-    "workflow.remove",
-    "workflow.resume",
-    "workflow.run",
-    "workflow.search",
-    "workflow.signal",
-    "workflow.status",
-    "workflow.update",
-    "workflow.validate",
-    "workflow.wait",
-];
+/// Returns the ids of built-in tools, in order: those of the [table](crate::builtin), and those that read what MCP
+/// servers offer.
+pub fn builtin_ids() -> &'static [&'static str] {
+    static IDS: OnceLock<Vec<&'static str>> = OnceLock::new();
+    IDS.get_or_init(|| {
+        let rows = definitions().iter().filter(|definition| !definition.is_control);
+        let mut ids: Vec<&str> = rows.map(|definition| definition.id).collect();
+        ids.extend(Reads::ALL.map(Reads::tool_id));
+        ids.sort_unstable();
+        ids
+    })
+}
 
 /// Returns whether the id belongs to Brigade, so that no catalog entry may take it.
 pub fn is_reserved(id: &str) -> bool {
-    CONTROL_TOOLS.binary_search(&id).is_ok() || BUILTIN_TOOLS.binary_search(&id).is_ok()
+    CONTROL_TOOLS.binary_search(&id).is_ok() || builtin_ids().binary_search(&id).is_ok()
 }
 
 /// Returns the name under which a tool is listed: 1 to 64 letters, digits, `_`, `-` and, if dotted, `.`.
@@ -198,7 +88,7 @@ impl NameClashes {
             by_name.entry(listed_name(id, style)).or_default().push(id);
         }
         let own: BTreeMap<String, &str> =
-            CONTROL_TOOLS.iter().chain(BUILTIN_TOOLS).map(|id| (listed_name(id, style), *id)).collect();
+            CONTROL_TOOLS.iter().chain(builtin_ids()).map(|id| (listed_name(id, style), *id)).collect();
         let mut clashes = NameClashes::default();
         for (name, mut ids) in by_name {
             let reserved = own.get(&name).filter(|own| !ids.contains(*own));

@@ -97,8 +97,8 @@ pub struct ToolTraits<'a> {
     pub risk: RiskLevel,
     /// Whose tool it is.
     pub access: AccessLevel,
-    /// The tier that it belongs to.
-    pub tier: Tier,
+    /// The tiers that it belongs to.
+    pub tiers: &'a [Tier],
     /// The modes that select it. `mode.any` and `mode.operator` need no selection.
     pub modes: &'a [Mode],
     /// Whether a judge is asked about its calls first, where there is one.
@@ -123,7 +123,7 @@ impl<'a> ToolTraits<'a> {
             effects: &tool.effects,
             risk: risk_of(tool.risk_class, &tool.effects),
             access: AccessLevel::User,
-            tier: Tier::Universal,
+            tiers: &[Tier::Universal],
             modes: &[],
             is_judged: false,
             arguments: ArgumentKinds::default(),

@@ -39,12 +39,12 @@ fn of_a_clash_no_entry_is_listed_and_brigade_keeps_its_names() {
 
 #[test]
 fn own_ids_are_sorted_and_reserved() {
-    assert!(CONTROL_TOOLS.is_sorted() && BUILTIN_TOOLS.is_sorted());
+    assert!(CONTROL_TOOLS.is_sorted() && builtin_ids().is_sorted());
     assert!(is_reserved("tools.call") && is_reserved("fs.read") && !is_reserved("count-words"));
-    for id in CONTROL_TOOLS.iter().chain(BUILTIN_TOOLS) {
+    for id in CONTROL_TOOLS.iter().chain(builtin_ids()) {
         assert_eq!(listed_name(id, NameStyle::Dotted), *id);
     }
-    let own = CONTROL_TOOLS.iter().chain(BUILTIN_TOOLS).copied();
+    let own = CONTROL_TOOLS.iter().chain(builtin_ids()).copied();
     assert_eq!(NameClashes::of(own, NameStyle::Plain), NameClashes::default());
 }
 

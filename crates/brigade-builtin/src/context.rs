@@ -1,0 +1,85 @@
+//! What a function gets, and what it returns.
+
+use brigade_core::{Clock, Fingerprint, Json};
+use brigade_fs::Fs;
+use brigade_redact::Redactor;
+
+/// Everything that a function may use.
+pub struct Context<'a> {
+    /// The workspace. Paths are opened beneath its root.
+    pub fs: &'a dyn Fs,
+    /// Who calls, as records have it: `agent:NAME` or `command-line`.
+    pub caller: &'a str,
+    /// The session of the caller. Absent at the command line.
+    pub session: Option<&'a str>,
+    /// The clock.
+    pub clock: &'a dyn Clock,
+    /// Masks what is stored or shown.
+    pub redactor: &'a Redactor,
+    /// What the call has read and changed so far, for its receipt.
+    pub touched: Vec<Touched>,
+}
+
+impl Context<'_> {
+    /// Returns the name of the agent that calls. Absent at the command line.
+    pub fn agent(&self) -> Option<&str> {
+        self.caller.strip_prefix("agent:")
+    }
+}
+
+/// A path that a call read or changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Touched {
+    /// The path, relative to the workspace.
+    pub path: String,
+    /// The sha256 of its bytes before. Absent if there was no file.
+    pub before: Option<Fingerprint>,
+    /// The sha256 of its bytes after. Absent if there is no file.
+    pub after: Option<Fingerprint>,
+}
+
+/// The result of a tool that did what was asked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Output {
+    /// The structured result, which fits the output schema.
+    pub structured: Json,
+    /// The result as text. Absent: the structured result as JSON.
+    pub text: Option<String>,
+}
+
+impl Output {
+    /// Creates a result whose text is its JSON.
+    pub fn new<K: Into<String>>(members: impl IntoIterator<Item = (K, Json)>) -> Output {
+        Output { structured: Json::object(members), text: None }
+    }
+
+    /// Gives the result a text of its own.
+    #[must_use]
+    pub fn text(self, text: impl Into<String>) -> Output {
+        Output { text: Some(text.into()), ..self }
+    }
+}
+
+/// Why a tool did not do what was asked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Failure {
+    /// The kind of failure, as a stable word.
+    pub code: &'static str,
+    /// A sentence without a final stop. Never holds a value that may be a secret.
+    pub message: String,
+    /// What a program wants to know besides.
+    pub data: Option<Json>,
+}
+
+impl Failure {
+    /// Creates a failure.
+    pub fn new(code: &'static str, message: impl Into<String>) -> Failure {
+        Failure { code, message: message.into(), data: None }
+    }
+
+    /// Adds what a program wants to know.
+    #[must_use]
+    pub fn data<K: Into<String>>(self, members: impl IntoIterator<Item = (K, Json)>) -> Failure {
+        Failure { data: Some(Json::object(members)), ..self }
+    }
+}

@@ -1,0 +1,17 @@
+//! The tools that are built into Brigade, as functions.
+//!
+//! Owns what built-in tools do: one module for a family, and [`run`], the one way to them. Their rows (names, schemas,
+//! effects, rights) are in [`brigade_profile::builtin`]. Knows nothing about plans, approvals, queues, receipts or
+//! protocols: whoever calls [`run`] has verified the call.
+//!
+//! A function gets arguments that fit the schema of its row, and a [`Context`] with everything that it may use. It
+//! returns an [`Output`], or a [`Failure`] with a code, which becomes a result that says so.
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod context;
+mod run;
+
+pub use context::{Context, Failure, Output, Touched};
+pub use run::{Function, arguments, function, run};

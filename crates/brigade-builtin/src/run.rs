@@ -1,0 +1,83 @@
+//! The way to the functions.
+
+use brigade_core::Json;
+use brigade_core::json::from_json;
+use brigade_profile::builtin::Definition;
+use brigade_schema::Schema;
+use serde::de::DeserializeOwned;
+
+use crate::context::{Context, Failure, Output};
+
+/// What a built-in tool does.
+pub type Function = fn(&Json, &mut Context<'_>) -> Result<Output, Failure>;
+
+/// The functions, by family.
+const FAMILIES: &[&[(&str, Function)]] = &[];
+
+/// Returns what the tool of an id does. `None` if it is not built, or the gateway answers its calls.
+pub fn function(id: &str) -> Option<Function> {
+    let all = FAMILIES.iter().copied().flatten();
+    all.copied().find(|(known, _)| *known == id).map(|(_, function)| function)
+}
+
+/// Reads arguments into a type.
+///
+/// # Errors
+/// If they do not fit, which the schema of the row refuses before.
+pub fn arguments<T: DeserializeOwned>(input: &Json) -> Result<T, Failure> {
+    from_json(input).map_err(|_| Failure::new("invalid_arguments", "the arguments do not fit"))
+}
+
+/// Does what a tool does. The arguments fit the input schema; what is not given has its default.
+///
+/// # Errors
+/// Returns why it did not, with a code. Never fails otherwise.
+pub fn run(definition: &Definition, input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let Some(function) = function(definition.id) else {
+        return Err(Failure::new("not_available_here", format!("`{}` is not built yet", definition.id)));
+    };
+    let output = function(&with_defaults(definition, input), context)?;
+    debug_assert_eq!(faults(definition, &output), Vec::<String>::new(), "the result of {}", definition.id);
+    Ok(output)
+}
+
+/// Gives arguments that are missing the default of the schema.
+fn with_defaults(definition: &Definition, input: &Json) -> Json {
+    let mut given = input.as_object().cloned().unwrap_or_default();
+    let properties = definition.input_schema().get("properties").and_then(Json::as_object);
+    for (name, property) in properties.into_iter().flatten() {
+        if let Some(default) = property.get("default").filter(|_| !given.contains_key(name)) {
+            given.insert(name.clone(), default.clone());
+        }
+    }
+    Json::Object(given)
+}
+
+/// Lists what of a result does not fit its schema.
+fn faults(definition: &Definition, output: &Output) -> Vec<String> {
+    let schema = Schema::compile_root(&definition.output_schema().to_serde());
+    let schema = schema.expect("the schemas of all rows are sound");
+    schema.violations(&output.structured.to_serde()).iter().map(ToString::to_string).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_profile::builtin::definitions;
+
+    use super::*;
+
+    #[test]
+    fn what_is_built_has_a_function_and_nothing_else_has() {
+        for definition in definitions() {
+            let has = function(definition.id).is_some();
+            let is_answered = definition.is_control || GATEWAY.contains(&definition.id);
+            assert_eq!(definition.is_built, has || is_answered, "{}", definition.id);
+        }
+        for (id, _) in FAMILIES.iter().copied().flatten() {
+            assert!(brigade_profile::builtin::definition(id).is_some(), "{id}");
+        }
+    }
+
+    /// Tools whose calls the gateway answers by itself.
+    const GATEWAY: &[&str] = &[];
+}

@@ -1,0 +1,211 @@
+//! The tools that are built into Brigade: one row for each, which is the only source of their listing, schemas, rights
+//! and pages.
+//!
+//! The functions behind the rows are in `brigade-builtin`. The rows are here, because profiles, plans and listings
+//! decide by them, and none of these touches a disk.
+
+mod agent;
+mod cmd;
+mod fact;
+mod fs;
+mod git;
+mod memory;
+mod names;
+mod schema;
+mod script;
+mod session;
+mod shape;
+mod task;
+mod volume;
+mod web;
+mod workflow;
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use brigade_core::{Json, words};
+
+use crate::traits::{AccessLevel, ArgumentKinds, Mode, Tier};
+
+pub use fact::Fact;
+pub use names::{Alias, AliasProblem, BuiltinName, NEVER, Never, is_alias, own_name};
+
+/// One built-in tool.
+///
+/// `input` and `output` are written in a short form: `name!:type` is required, `name?:type` is not, `name:type=value`
+/// has a default, and a name without a mark is always there in results. Types are `string`, `integer`, `number`,
+/// `boolean`, `object`, `array` and `any`, `string(a,b)`, `integer(1..50)`, `?string` for what may be null, `[type]`
+/// for lists, and `[name:type …]` for lists of objects.
+#[derive(Clone, Copy, Debug)]
+pub struct Definition {
+    /// The id, under which it is listed.
+    pub id: &'static str,
+    /// The display name.
+    pub title: &'static str,
+    /// What it does.
+    pub description: &'static str,
+    /// Its arguments, in the short form.
+    pub input: &'static str,
+    /// What arguments mean that do not say so by their name.
+    pub said: &'static [(&'static str, &'static str)],
+    /// The members of its structured result, in the short form. `*` is any object.
+    pub output: &'static str,
+    /// Its effects.
+    pub effects: &'static [&'static str],
+    /// Whose tool it is.
+    pub access: AccessLevel,
+    /// The tiers that it belongs to.
+    pub tiers: &'static [Tier],
+    /// The modes that select it.
+    pub modes: &'static [Mode],
+    /// Its own approval, which profiles and policy only make stricter.
+    pub approval: Approval,
+    /// Whether a judge is asked about its calls first.
+    pub judge: Judge,
+    /// Other names that call it.
+    pub aliases: &'static [Alias],
+    /// What must be there.
+    pub needs: &'static [Fact],
+    /// The stage that it is built in.
+    pub stage: u8,
+    /// Whether it is built.
+    pub is_built: bool,
+    /// Whether it is a control tool of the gateway, which has its schema.
+    pub is_control: bool,
+    /// Which of its arguments a context limits.
+    pub arguments: ArgumentKinds<'static>,
+}
+
+words! {
+    /// The approval that a built-in tool asks for itself.
+    Approval {
+        /// None: no call is queued.
+        None = "none",
+        /// A rule of the policy may approve its calls; without one, a person does.
+        Rule = "rule",
+        /// A person approves each call; in `permission.full-auto`, a rule may.
+        Ask = "ask",
+        /// A person approves each call.
+        Always = "always",
+        /// That of the tool that it names.
+        OfNamedTool = "as the named tool",
+    }
+}
+
+words! {
+    /// Whether a judge is asked about calls first, where there is one.
+    Judge {
+        /// Yes.
+        Run = "run",
+        /// No.
+        Skip = "skip",
+        /// Nobody ever is.
+        NotAsked = "n/a",
+    }
+}
+
+const NO_ARGUMENTS: ArgumentKinds<'static> =
+    ArgumentKinds { paths: &[], commands: &[], urls: &[], contents: &[] };
+
+/// A row with what most rows have.
+const ROW: Definition = Definition {
+    id: "",
+    title: "",
+    description: "",
+    input: "",
+    said: &[],
+    output: "",
+    effects: &[],
+    access: AccessLevel::User,
+    tiers: &[Tier::Universal],
+    modes: &[],
+    approval: Approval::Rule,
+    judge: Judge::NotAsked,
+    aliases: &[],
+    needs: &[],
+    stage: 1,
+    is_built: false,
+    is_control: false,
+    arguments: NO_ARGUMENTS,
+};
+
+const ALIAS: Alias = Alias { name: "", arguments: &[], fill: &[], tier: None };
+
+/// The families, in modules.
+const MODULES: &[&[Definition]] = &[
+    agent::ROWS,
+    cmd::ROWS,
+    fs::ROWS,
+    git::ROWS,
+    memory::ROWS,
+    schema::ROWS,
+    script::ROWS,
+    session::ROWS,
+    task::ROWS,
+    volume::ROWS,
+    web::ROWS,
+    workflow::ROWS,
+];
+
+/// Returns all built-in tools, by id.
+pub fn definitions() -> &'static [&'static Definition] {
+    static SORTED: OnceLock<Vec<&'static Definition>> = OnceLock::new();
+    SORTED.get_or_init(|| {
+        let mut all: Vec<&'static Definition> = MODULES.iter().copied().flatten().collect();
+        all.sort_unstable_by_key(|definition| definition.id);
+        all
+    })
+}
+
+/// Returns the built-in tool of an id.
+pub fn definition(id: &str) -> Option<&'static Definition> {
+    let all = definitions();
+    all.binary_search_by(|definition| definition.id.cmp(id)).ok().map(|at| all[at])
+}
+
+/// The schemas of a tool.
+struct Schemas {
+    input: Json,
+    output: Json,
+}
+
+fn schemas(id: &str) -> &'static Schemas {
+    static COMPILED: OnceLock<BTreeMap<&'static str, Schemas>> = OnceLock::new();
+    let all = COMPILED.get_or_init(|| {
+        let of = |definition: &&'static Definition| {
+            let control = || crate::control::control_tools().iter().find(|own| own.id == definition.id);
+            let input = match control().filter(|_| definition.is_control) {
+                Some(own) => own.input.clone(),
+                None => shape::input(definition.input, definition.said),
+            };
+            (definition.id, Schemas { input, output: shape::output(definition.output) })
+        };
+        definitions().iter().map(of).collect()
+    });
+    &all[id]
+}
+
+impl Definition {
+    /// Returns the JSON Schema of its arguments.
+    pub fn input_schema(&self) -> &'static Json {
+        &schemas(self.id).input
+    }
+
+    /// Returns the JSON Schema of its structured result.
+    pub fn output_schema(&self) -> &'static Json {
+        &schemas(self.id).output
+    }
+
+    /// Returns its family: the id up to its last dot.
+    pub fn family(&self) -> &'static str {
+        self.id.rsplit_once('.').map_or(self.id, |(family, _)| family)
+    }
+
+    /// Returns whether calls of it are planned, queued and written down. The others are answered by the gateway.
+    pub fn is_queued(&self) -> bool {
+        self.approval != Approval::None
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,58 @@
+//! What a built-in tool needs of the host.
+
+use brigade_core::words;
+
+words! {
+    /// Something that must be there for a tool.
+    Fact {
+        /// The tool is built.
+        Built = "built",
+        /// The workspace is a git repository.
+        Repository = "git.repository",
+        /// A provider for searching the web.
+        SearchProvider = "search.provider",
+        /// Hosts that may be fetched from.
+        WebDomains = "web.domains",
+        /// A forge.
+        Forge = "forge",
+        /// A program that captures the screen.
+        Screenshot = "cap.screenshot",
+        /// A worker program.
+        Worker = "worker.cli",
+        /// The agent has a core memory.
+        Identity = "agent.identity",
+        /// A known web framework.
+        WebFramework = "web.framework",
+        /// Test suites in the catalog.
+        TestSuites = "test.suites",
+        /// Lanes or volumes to call tools for.
+        Fleet = "fleet.targets",
+        /// A gateway session.
+        Session = "session",
+    }
+}
+
+impl Fact {
+    /// Returns what would make it hold.
+    pub fn remedy(self) -> &'static str {
+        match self {
+            Fact::Built => "a later version of Brigade builds it",
+            Fact::Repository => "make the workspace a git repository: `git init`",
+            Fact::SearchProvider => {
+                "name a provider as `search` under `[web]` in .brigade/tools/gateway.toml"
+            }
+            Fact::WebDomains => "list hosts as `domains` under `[web]` in .brigade/tools/policy.toml",
+            Fact::Forge => "allow a forge program under `[programs]` in .brigade/tools/policy.toml",
+            Fact::Screenshot => {
+                "name a capture program under `[programs]` in .brigade/tools/policy.toml, or keep a file with \
+                 `proof.attach`"
+            }
+            Fact::Worker => "name a worker as `[[worker]]` in .brigade/tools/gateway.toml",
+            Fact::Identity => "set `identity = true` in the agent's entry of .brigade/tools/gateway.toml",
+            Fact::WebFramework => "a package.json of the workspace names a known web framework",
+            Fact::TestSuites => "give catalog entries the category `test`",
+            Fact::Fleet => "create lanes or volumes",
+            Fact::Session => "call it through `brigade serve`",
+        }
+    }
+}

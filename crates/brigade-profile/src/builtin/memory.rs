@@ -1,0 +1,61 @@
+//! What agents remember.
+
+use super::*;
+
+/// What agents remember.
+pub(super) const ROWS: &[Definition] = &[
+    Definition {
+        id: "memory.add",
+        title: "Remember",
+        description: "Remembers a fact, convention, pattern, decision, gotcha or preference. Secrets are \
+            never kept.",
+        input: "content!:string category!:string(fact,convention,pattern,decision,gotcha,preference) \
+            scope:string(project,agent,mission)=\"project\" scopeOwnerId?:string \
+            importance:string(low,medium,high)=\"medium\" pin:boolean=false \
+            writeMode:string(default,strict)=\"default\"",
+        output: "saved:boolean durability:string(candidate,promoted,rejected) id:?string tier:?integer \
+            deduped:boolean merged_into_id:?string reason:?string",
+        effects: &["memory-write"],
+        stage: 1,
+        aliases: &[Alias { name: "memoryAdd", ..ALIAS }],
+        ..ROW
+    },
+    Definition {
+        id: "memory.pin",
+        title: "Pin a memory",
+        description: "Keeps a memory among the first, or lets it go again.",
+        input: "id!:string pinned:boolean=true",
+        output: "ok:boolean id:string pinned:boolean tier:integer",
+        effects: &["memory-write"],
+        stage: 1,
+        aliases: &[Alias { name: "memoryPin", ..ALIAS }],
+        ..ROW
+    },
+    Definition {
+        id: "memory.search",
+        title: "Search the memory",
+        description: "Finds what was remembered, by words.",
+        input: "query!:string scope?:string(project,agent,mission) scopeOwnerId?:string \
+            limit:integer(1..50)=5",
+        output: "memories:[id:string scope:string tier:integer pinned:boolean category:string \
+            content:string importance:string confidence:number score:number created_at:string \
+            author?:string is_foreign?:boolean] count:integer",
+        effects: &["local-read"],
+        stage: 1,
+        aliases: &[Alias { name: "memorySearch", ..ALIAS }],
+        ..ROW
+    },
+    Definition {
+        id: "memory.update_core",
+        title: "Update the core memory",
+        description: "Replaces parts of what this agent always knows of the project.",
+        input: "projectSummary?:string criticalConventions?:[string] userPreferences?:[string] \
+            activeFocus?:[string] notes?:[string]",
+        output: "updated:[string] version:integer updated_at:string",
+        effects: &["memory-write"],
+        stage: 1,
+        needs: &[Fact::Identity],
+        aliases: &[Alias { name: "memoryUpdateCore", ..ALIAS }],
+        ..ROW
+    },
+];

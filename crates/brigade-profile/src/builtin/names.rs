@@ -1,0 +1,161 @@
+//! Names that call built-in tools, and names that call nothing.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use brigade_core::{Json, Object};
+use thiserror::Error;
+
+use super::{Definition, definition, definitions};
+use crate::control::control_tools;
+use crate::traits::Tier;
+
+/// Another name of a built-in tool. Aliases are not listed.
+#[derive(Clone, Copy, Debug)]
+pub struct Alias {
+    /// The name.
+    pub name: &'static str,
+    /// Its names of arguments, each with ours. `a/1000` divides a number, and `a.b` is the member `b` of the object
+    /// `a`.
+    pub arguments: &'static [(&'static str, &'static str)],
+    /// Arguments that a call under this name need not give, with their value as JSON.
+    pub fill: &'static [(&'static str, &'static str)],
+    /// The tier of roles that knows this name. Absent: every one that is shown the tool.
+    pub tier: Option<Tier>,
+}
+
+/// A name that is known and calls nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct Never {
+    /// The name. One that ends in `*` stands for all that begin so.
+    pub name: &'static str,
+    /// The tier of roles that is told so.
+    pub tier: Tier,
+    /// Why, and what to use instead.
+    pub why: &'static str,
+}
+
+/// Names that other programs have tools for and that call nothing here.
+pub const NEVER: &[Never] = &[
+    Never {
+        name: "createTerminal",
+        tier: Tier::Control,
+        why: "a terminal leaves no receipts; `cmd.run` runs one command",
+    },
+    Never { name: "issue.*", tier: Tier::Control, why: "no service for issues is connected to this machine" },
+    Never {
+        name: "updatePipelineSettings",
+        tier: Tier::Control,
+        why: "an agent never writes settings; a person edits them",
+    },
+    Never {
+        name: "update_tool_profiles",
+        tier: Tier::Coordinator,
+        why: "an agent never changes profiles; a person edits them",
+    },
+];
+
+/// What a called name means.
+#[derive(Clone, Copy, Debug)]
+pub enum BuiltinName {
+    /// A built-in tool, by an alias if there is one.
+    Tool(&'static Definition, Option<&'static Alias>),
+    /// A control tool of the gateway.
+    Control(&'static str),
+    /// A name that calls nothing.
+    Never(&'static Never),
+}
+
+/// Why arguments under an alias mean nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum AliasProblem {
+    /// An argument was given under both names.
+    #[error("{0} was given under two names")]
+    GivenTwice(&'static str),
+}
+
+fn aliases() -> &'static BTreeMap<&'static str, (&'static Definition, &'static Alias)> {
+    static BY_NAME: OnceLock<BTreeMap<&'static str, (&'static Definition, &'static Alias)>> = OnceLock::new();
+    BY_NAME.get_or_init(|| {
+        let of = |definition: &&'static Definition| {
+            let definition = *definition;
+            definition.aliases.iter().map(move |alias| (alias.name, (definition, alias)))
+        };
+        definitions().iter().flat_map(of).collect()
+    })
+}
+
+/// Returns whether a built-in tool has this alias.
+pub fn is_alias(name: &str) -> bool {
+    aliases().contains_key(name)
+}
+
+/// Takes the prefixes of harnesses off a name, each once: `mcp__SERVER__`, `ade.SERVER__`, `aegis.`.
+fn without_prefixes(name: &str) -> &str {
+    let name =
+        name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__")).map_or(name, |(_, rest)| rest);
+    let name =
+        name.strip_prefix("ade.").and_then(|rest| rest.split_once("__")).map_or(name, |(_, rest)| rest);
+    name.strip_prefix("aegis.").unwrap_or(name)
+}
+
+/// Returns what a called name means that is not listed: exactly an id or an alias, after prefixes are taken off.
+pub fn own_name(name: &str) -> Option<BuiltinName> {
+    let name = without_prefixes(name);
+    if let Some(control) = control_tools().iter().find(|control| control.id == name) {
+        return Some(BuiltinName::Control(&control.id));
+    }
+    if let Some(definition) = definition(name) {
+        return Some(BuiltinName::Tool(definition, None));
+    }
+    if let Some((definition, alias)) = aliases().get(name) {
+        return Some(BuiltinName::Tool(definition, Some(alias)));
+    }
+    let is_meant = |never: &&Never| match never.name.strip_suffix('*') {
+        Some(start) => name.starts_with(start),
+        None => never.name == name,
+    };
+    NEVER.iter().find(is_meant).map(BuiltinName::Never)
+}
+
+impl Alias {
+    /// Gives arguments the names that the tool has for them.
+    ///
+    /// # Errors
+    /// If an argument was given under both names.
+    pub fn arguments_of(&self, mut given: Object) -> Result<Object, AliasProblem> {
+        for (theirs, ours) in self.arguments {
+            let Some(value) = given.remove(*theirs) else { continue };
+            let (ours, value) = match ours.split_once('/') {
+                Some((ours, divisor)) => (ours, divided(value, divisor)),
+                None => (*ours, value),
+            };
+            let taken = match ours.split_once('.') {
+                None => given.insert(ours.to_owned(), value),
+                Some((object, member)) => {
+                    let members =
+                        given.entry(object.to_owned()).or_insert_with(|| Json::Object(Object::new()));
+                    match members {
+                        Json::Object(members) => members.insert(member.to_owned(), value),
+                        _ => return Err(AliasProblem::GivenTwice(theirs)),
+                    }
+                }
+            };
+            if taken.is_some() {
+                return Err(AliasProblem::GivenTwice(theirs));
+            }
+        }
+        for (name, value) in self.fill {
+            let value = || Json::parse(value).expect("values in the program are JSON");
+            given.entry((*name).to_owned()).or_insert_with(value);
+        }
+        Ok(given)
+    }
+}
+
+/// Divides a whole number and rounds up. What is no such number stays, so that the schema says so.
+fn divided(value: Json, divisor: &str) -> Json {
+    let divisor: u64 = divisor.parse().unwrap_or(1);
+    let whole = value.to_compact().parse::<u64>().ok();
+    whole.map_or(value, |whole| Json::from(whole.div_ceil(divisor)))
+}

@@ -1,0 +1,223 @@
+//! Tasks of agents, what they leave, and intents.
+
+use super::*;
+
+/// Tasks of agents, what they leave, and intents.
+pub(super) const ROWS: &[Definition] = &[
+    Definition {
+        id: "task.cancel",
+        title: "Cancel a task",
+        description: "Ends a task that runs.",
+        input: "execution_id!:string",
+        output: "execution_id:string cancelled:boolean",
+        effects: &["process-control"],
+        tiers: &[Tier::Platform, Tier::Control, Tier::Coordinator],
+        modes: &[Mode::Agentic, Mode::Operator],
+        judge: Judge::Run,
+        stage: 4,
+        aliases: &[
+            Alias { name: "interruptChat", ..ALIAS },
+            Alias { name: "stop_worker", tier: Some(Tier::Coordinator), ..ALIAS },
+        ],
+        ..ROW
+    },
+    Definition {
+        id: "task.execute",
+        title: "Start a task",
+        description: "Gives a task to an agent, and returns the id of the execution.",
+        input: "agent_id!:string intent?:string input?:object version?:string",
+        output: "execution_id:string status:string",
+        effects: &["process-exec"],
+        tiers: &[Tier::Platform, Tier::Control, Tier::Coordinator],
+        modes: &[Mode::Agentic, Mode::Architect, Mode::Operator],
+        approval: Approval::Ask,
+        judge: Judge::Run,
+        stage: 4,
+        needs: &[Fact::Worker],
+        aliases: &[
+            Alias {
+                name: "spawnChat",
+                arguments: &[
+                    ("lane", "input.lane"),
+                    ("model", "input.model"),
+                    ("effort", "input.effort"),
+                    ("prompt", "input.prompt"),
+                ],
+                ..ALIAS
+            },
+            Alias { name: "triggerAgentWakeup", ..ALIAS },
+            Alias { name: "spawn_worker", tier: Some(Tier::Coordinator), ..ALIAS },
+            Alias { name: "request_specialist", tier: Some(Tier::Coordinator), ..ALIAS },
+            Alias { name: "delegate_to_subagent", tier: Some(Tier::Coordinator), ..ALIAS },
+            Alias { name: "delegate_parallel", tier: Some(Tier::Coordinator), ..ALIAS },
+            Alias { name: "spawn_agent", tier: Some(Tier::Coordinator), ..ALIAS },
+        ],
+        ..ROW
+    },
+    Definition {
+        id: "task.handoff",
+        title: "Hand a task over",
+        description: "Ends a task, and starts another agent with what it found out.",
+        input: "execution_id!:string agent_id!:string note?:string",
+        output: "execution_id:string",
+        effects: &["process-exec"],
+        tiers: &[Tier::Control],
+        approval: Approval::Ask,
+        stage: 4,
+        needs: &[Fact::Worker],
+        aliases: &[Alias { name: "handoffChat", ..ALIAS }],
+        ..ROW
+    },
+    Definition {
+        id: "task.list",
+        title: "List tasks",
+        description: "Lists tasks of agents.",
+        input: "agent_id?:string limit:integer=20",
+        output: "executions:[id:string agent_id:string status:string started_at:?string]",
+        effects: &["local-read"],
+        tiers: &[Tier::Platform, Tier::Coordinator],
+        modes: &[Mode::Agentic, Mode::Operator],
+        judge: Judge::Skip,
+        stage: 4,
+        aliases: &[Alias { name: "list_workers", tier: Some(Tier::Coordinator), ..ALIAS }],
+        ..ROW
+    },
+    Definition {
+        id: "task.logs",
+        title: "Show events of a task",
+        description: "Lists what happened in a task.",
+        input: "execution_id!:string limit:integer=50 offset:integer=0",
+        output: "execution_id:string status:string events:[sequence:integer event_type:string \
+            payload:any recorded_at:string] total:integer limit:integer offset:integer",
+        effects: &["local-read"],
+        tiers: &[Tier::Platform],
+        modes: &[Mode::Agentic, Mode::Operator],
+        judge: Judge::Skip,
+        stage: 4,
+        ..ROW
+    },
+    Definition {
+        id: "task.message",
+        title: "Send a message to a task",
+        description: "Keeps a message that the worker of a task reads at its next turn.",
+        input: "execution_id!:string text!:string",
+        output: "execution_id:string message_id:string",
+        effects: &["state-write"],
+        tiers: &[Tier::Coordinator],
+        stage: 4,
+        aliases: &[
+            Alias { name: "send_message", tier: Some(Tier::Coordinator), ..ALIAS },
+            Alias { name: "message_worker", tier: Some(Tier::Coordinator), ..ALIAS },
+            Alias { name: "broadcast", tier: Some(Tier::Coordinator), ..ALIAS },
+        ],
+        ..ROW
+    },
+    Definition {
+        id: "task.remove",
+        title: "Remove a task",
+        description: "Removes a task that has ended. Its receipts stay.",
+        input: "execution_id!:string",
+        output: "execution_id:string removed:boolean",
+        effects: &["local-delete"],
+        access: AccessLevel::Operator,
+        tiers: &[Tier::Platform],
+        modes: &[Mode::Operator],
+        approval: Approval::Always,
+        judge: Judge::Run,
+        stage: 4,
+        ..ROW
+    },
+    Definition {
+        id: "task.status",
+        title: "Show a task",
+        description: "Shows how a task stands.",
+        input: "execution_id!:string",
+        output: "execution_id:string agent_id:string \
+            status:string(pending,running,completed,failed,cancelled) iteration_count:integer \
+            last_output:any last_error:?string started_at:?string ended_at:?string",
+        effects: &["local-read"],
+        tiers: &[Tier::Platform, Tier::Coordinator],
+        modes: &[Mode::Operator],
+        judge: Judge::Skip,
+        stage: 4,
+        aliases: &[
+            Alias { name: "get_worker_output", tier: Some(Tier::Coordinator), ..ALIAS },
+            Alias { name: "read_step_output", tier: Some(Tier::Coordinator), ..ALIAS },
+        ],
+        ..ROW
+    },
+    Definition {
+        id: "task.wait",
+        title: "Wait for a task",
+        description: "Waits until a task has ended.",
+        input: "execution_id!:string poll_interval_seconds:integer=10 timeout_seconds:integer=300",
+        output: "execution_id:string status:string timed_out:boolean iteration_count:integer \
+            last_output:any last_error:?string started_at:?string ended_at:?string",
+        effects: &["session"],
+        tiers: &[Tier::Platform],
+        modes: &[Mode::Agentic, Mode::Architect, Mode::Operator],
+        approval: Approval::None,
+        judge: Judge::Skip,
+        stage: 4,
+        ..ROW
+    },
+    Definition {
+        id: "execution.file",
+        title: "Read a file of an execution",
+        description: "Reads a file that an execution left.",
+        input: "execution_id!:string path!:string",
+        output: "execution_id:string path:string content?:string resource?:object content_type:string \
+            is_binary:boolean size_bytes:integer",
+        effects: &["local-read"],
+        tiers: &[Tier::Platform, Tier::Coordinator],
+        modes: &[Mode::Agentic, Mode::Execute, Mode::Architect, Mode::Operator],
+        judge: Judge::Skip,
+        stage: 4,
+        ..ROW
+    },
+    Definition {
+        id: "execute.intent",
+        title: "Carry out an intent",
+        description: "Lets a worker write a program for an intent, checks it, and runs it without a network.",
+        input: "intent!:string inputs?:object volume_id?:string language:string=\"python\" \
+            timeout_seconds?:integer tenant_id?:string",
+        output: "pipeline_execution_id:string status:string",
+        effects: &["process-exec"],
+        tiers: &[Tier::Platform],
+        modes: &[Mode::Execute, Mode::Operator],
+        approval: Approval::Ask,
+        judge: Judge::Run,
+        stage: 6,
+        needs: &[Fact::Worker],
+        ..ROW
+    },
+    Definition {
+        id: "execute.status",
+        title: "Show an intent",
+        description: "Shows how the execution of an intent stands.",
+        input: "pipeline_execution_id!:string tenant_id?:string",
+        output: "status:string final_result?:any duration_ms?:integer reused_existing_agent?:boolean \
+            reason?:string failed_at_state?:string",
+        effects: &["local-read"],
+        tiers: &[Tier::Platform],
+        modes: &[Mode::Execute, Mode::Operator],
+        judge: Judge::Skip,
+        stage: 6,
+        ..ROW
+    },
+    Definition {
+        id: "execute.wait",
+        title: "Wait for an intent",
+        description: "Waits until the execution of an intent has ended.",
+        input: "execution_id!:string poll_interval_seconds:integer=5 timeout_seconds:integer=300",
+        output: "execution_id:string workflow_id:string status:string timed_out:boolean \
+            current_state:?string blackboard:object started_at:?string last_transition_at:?string",
+        effects: &["session"],
+        tiers: &[Tier::Platform],
+        modes: &[Mode::Execute, Mode::Operator],
+        approval: Approval::None,
+        judge: Judge::Skip,
+        stage: 6,
+        ..ROW
+    },
+];

@@ -1,0 +1,104 @@
+use brigade_schema::Schema;
+
+use super::*;
+use crate::names::builtin_ids;
+
+#[test]
+fn every_row_is_complete_and_its_schemas_are_sound() {
+    for definition in definitions() {
+        let id = definition.id;
+        for text in [id, definition.title, definition.description] {
+            assert!(!text.is_empty(), "{id}");
+        }
+        assert!(definition.description.ends_with('.'), "{id}");
+        assert!((1..=7).contains(&definition.stage), "{id}");
+        assert!(!definition.tiers.is_empty(), "{id}");
+        for schema in [definition.input_schema(), definition.output_schema()] {
+            Schema::compile_root(&schema.to_serde()).unwrap_or_else(|faults| panic!("{id}: {faults:?}"));
+        }
+        let properties = definition.input_schema().get("properties").and_then(Json::as_object).unwrap();
+        for (name, _) in definition.said {
+            assert!(properties.contains_key(*name), "{id} {name}");
+        }
+        let kinds = definition.arguments;
+        for name in [kinds.paths, kinds.commands, kinds.urls, kinds.contents].into_iter().flatten() {
+            assert!(properties.contains_key(*name), "{id} {name}");
+        }
+        assert_eq!(definition.input_schema().get("additionalProperties"), Some(&Json::from(false)), "{id}");
+    }
+}
+
+#[test]
+fn no_name_means_two_things() {
+    let mut seen = std::collections::BTreeSet::new();
+    for definition in definitions() {
+        assert!(seen.insert(definition.id), "{}", definition.id);
+        for alias in definition.aliases {
+            assert!(seen.insert(alias.name), "{}", alias.name);
+        }
+    }
+    for id in builtin_ids() {
+        assert!(!is_alias(id), "{id}");
+    }
+}
+
+#[track_caller]
+fn check(name: &str, expect: Option<&str>) {
+    let found = own_name(name).map(|meant| match meant {
+        BuiltinName::Tool(definition, _) => definition.id,
+        BuiltinName::Control(id) => id,
+        BuiltinName::Never(never) => never.name,
+    });
+    assert_eq!(found, expect, "{name}");
+}
+
+#[test]
+fn prefixes_are_taken_off_once_and_in_order() {
+    check("fs.read", Some("fs.read"));
+    check("readFile", Some("fs.read"));
+    check("aegis.agent.list", Some("agent.list"));
+    check("aegis.tools.list", Some("tools.list"));
+    check("mcp__brigade__readFile", Some("fs.read"));
+    check("mcp__brigade__ade.coordinator__spawn_worker", Some("task.execute"));
+    check("mcp__x__ade.y__aegis.fs.read", Some("fs.read"));
+    check("aegis.mcp__x__fs.read", None);
+    check("mcp__x__mcp__y__fs.read", None);
+    check("aegis.aegis.fs.read", None);
+    check("READFILE", None);
+    check("fs_read", None);
+    check("issue.reply", Some("issue.*"));
+    check("zaru.init", Some("session.init"));
+    check("", None);
+}
+
+#[track_caller]
+fn check_arguments(name: &str, given: &str, expect: Result<&str, AliasProblem>) {
+    let Some(BuiltinName::Tool(_, Some(alias))) = own_name(name) else { panic!("{name} is no alias") };
+    let Ok(Json::Object(given)) = Json::parse(given) else { panic!("not an object") };
+    let expect = expect.map(|text| Json::parse(text).unwrap());
+    assert_eq!(alias.arguments_of(given).map(Json::Object), expect);
+}
+
+#[test]
+fn an_alias_takes_its_own_names_of_arguments() {
+    check_arguments(
+        "editFile",
+        r#"{"path": "a", "old_string": "x", "replacement_content": "y"}"#,
+        Ok(r#"{"path": "a", "target_content": "x", "replacement_content": "y"}"#),
+    );
+    check_arguments(
+        "bash",
+        r#"{"command": "ls", "timeout": 1500}"#,
+        Ok(r#"{"command": "ls", "timeout_seconds": 2}"#),
+    );
+    check_arguments("bash", r#"{"timeout": "soon"}"#, Ok(r#"{"timeout_seconds": "soon"}"#));
+    check_arguments("grep", r#"{"pattern": "x"}"#, Ok(r#"{"path": ".", "pattern": "x"}"#));
+    check_arguments("grep", r#"{"pattern": "x", "path": "src"}"#, Ok(r#"{"path": "src", "pattern": "x"}"#));
+    check_arguments(
+        "spawnChat",
+        r#"{"prompt": "go", "lane": "l"}"#,
+        Ok(r#"{"input": {"lane": "l", "prompt": "go"}}"#),
+    );
+    let twice = r#"{"old_string": "x", "target_content": "y"}"#;
+    check_arguments("editFile", twice, Err(AliasProblem::GivenTwice("old_string")));
+}
