@@ -6,7 +6,7 @@ use brigade::{Error, ErrorKind, codes};
 use crate::commands::Command;
 use crate::commands::tools::call::Call;
 use crate::commands::tools::checkpoint::Checkpoint;
-use crate::commands::tools::{Tools, pack, parity, policy, run, runtime};
+use crate::commands::tools::{Tools, pack, policy, run, runtime};
 use crate::commands::work::Work;
 use crate::commands::work::inbox::Inbox;
 use crate::output::Output;
@@ -17,8 +17,8 @@ use crate::session::Session;
 enum Outside {
     /// It needs none.
     Works,
-    /// It shows what v0.30 shows there, and says as text that there is no workspace.
-    ShowsNothing,
+    /// It does what v0.30 does there, and says as text that there is no workspace.
+    WorksEmpty,
     /// It fails. Its document is what it was in v0.30.
     FailsAsText,
     /// It fails.
@@ -42,9 +42,9 @@ fn outside(command: &Command) -> Outside {
         | Command::Validate(_)
         | Command::Summary(_) => O::Works,
         Command::Work(command) => match &command.0 {
-            Work::Brief(_) => O::ShowsNothing,
+            Work::Brief(_) => O::WorksEmpty,
             Work::Inbox(command) => match &command.0 {
-                Inbox::List(_) => O::ShowsNothing,
+                Inbox::List(_) => O::WorksEmpty,
                 _ => O::FailsAsText,
             },
         },
@@ -54,12 +54,14 @@ fn outside(command: &Command) -> Outside {
             Tools::Policy(command) if matches!(command.0, policy::Policy::Init(_)) => O::Works,
             Tools::Runtime(command) if matches!(command.0, runtime::Runtime::Init(_)) => O::Works,
             Tools::Pack(command) if matches!(command.0, pack::Pack::Import(_)) => O::Works,
-            Tools::Search(_) | Tools::ImportIssues(_) => O::ShowsNothing,
-            Tools::Call(command) if matches!(command.0, Call::List(_)) => O::ShowsNothing,
-            Tools::Run(command) if matches!(command.0, run::Run::List(_)) => O::ShowsNothing,
-            Tools::Checkpoint(command) if matches!(command.0, Checkpoint::List(_)) => O::ShowsNothing,
-            Tools::Parity(command) if matches!(command.0, parity::Parity::Status(_)) => O::ShowsNothing,
-            Tools::Pack(command) if matches!(command.0, pack::Pack::List(_)) => O::ShowsNothing,
+            Tools::Search(_) | Tools::ImportIssues(_) => O::WorksEmpty,
+            Tools::Call(command) if matches!(command.0, Call::List(_)) => O::WorksEmpty,
+            Tools::Run(command) if matches!(command.0, run::Run::List(_)) => O::WorksEmpty,
+            Tools::Checkpoint(command) if matches!(command.0, Checkpoint::List(_)) => O::WorksEmpty,
+            Tools::Parity(_) => O::WorksEmpty,
+            Tools::Pack(command) if matches!(command.0, pack::Pack::List(_) | pack::Pack::Build(_)) => {
+                O::WorksEmpty
+            }
             Tools::Run(command) if matches!(command.0, run::Run::Verify(_)) => O::Fails,
             Tools::State(_) | Tools::Pins(_) | Tools::Observe(_) | Tools::Connect(_) => O::Fails,
             Tools::Sync(arguments) if arguments.0.command.is_none() => O::Fails,
@@ -84,7 +86,7 @@ pub(crate) fn check(
     let outside = outside(command);
     let is_needed = match outside {
         Outside::Works => false,
-        Outside::ShowsNothing | Outside::FailsAsText => !output.is_json(),
+        Outside::WorksEmpty | Outside::FailsAsText => !output.is_json(),
         Outside::Fails => true,
     };
     if !is_needed {
@@ -100,7 +102,7 @@ pub(crate) fn check(
     } else {
         format!("no workspace at `{place}` or above")
     };
-    if outside == Outside::ShowsNothing {
+    if outside == Outside::WorksEmpty {
         output.without_workspace(&none);
         return Ok(());
     }

@@ -57,6 +57,11 @@ pub struct InboxItem {
 
 record!(InboxItem);
 
+impl InboxItem {
+    /// The status of a row that nobody has decided on.
+    pub const PENDING: &'static str = "pending";
+}
+
 /// The issue of an inbox row.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
@@ -136,7 +141,7 @@ impl InboxRow {
             return None;
         }
         let status = match row.status.as_deref()? {
-            "pending" | "promoted" => RowStatus::Open,
+            InboxItem::PENDING | "promoted" => RowStatus::Open,
             "dismissed" => RowStatus::Dismissed,
             _ => RowStatus::Closed,
         };
@@ -177,7 +182,7 @@ pub fn backlog<'r>(
             kind: Some(KIND.to_owned()),
             source: Some(BACKLOG_SOURCE.to_owned()),
             text: Some(text.to_owned()),
-            status: Some("pending".to_owned()),
+            status: Some(InboxItem::PENDING.to_owned()),
             review_reason: None,
             created_at: Some(at.clone()),
             updated_at: Some(at.clone()),
@@ -411,7 +416,7 @@ fn record(issue: &Issue, mark: &Mark, speller: &dyn Spell, now: Timestamp) -> In
         kind: Some(KIND.to_owned()),
         source: Some(INBOX_SOURCE.to_owned()),
         text: Some(text),
-        status: Some("pending".to_owned()),
+        status: Some(InboxItem::PENDING.to_owned()),
         review_reason: None,
         created_at: Some(at.clone()),
         updated_at: Some(at),

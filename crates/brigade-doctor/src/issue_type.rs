@@ -368,7 +368,7 @@ issue_types! {
             "Its runner is alive. The call ends at its timeout, or when the runner is interrupted.",
             Remedy::Call(NextStep::ShowCall);
         CallInterrupted = "call_interrupted", Warning, "A call was interrupted",
-            "Its runner is gone, and it is unknown what the call did. It is never run again automatically. A replay queues a new call.",
+            "It was ended before it was done. If its runner is gone, it is unknown what the call did. It is never run again automatically. A replay queues a new call.",
             Remedy::Call(NextStep::ShowCall);
         CallFailed = "call_failed", Warning, "A call failed",
             "Its receipt and logs show why. A later successful call with the same arguments clears this issue.", Remedy::Call(NextStep::ShowCall);

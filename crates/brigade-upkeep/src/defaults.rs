@@ -117,8 +117,8 @@ impl Setup<'_> {
     /// versions gain missing harnesses and projections; those that a person chose stay. Paths of sources are made
     /// absolute with `absolute`.
     ///
-    /// Writes nothing if the catalog is invalid, or if another entry has the id of a built-in tool. The result then
-    /// lists what would have been added.
+    /// Writes nothing if the built-in tools could not be read afterwards, or if another entry has the id of one. The
+    /// result then lists what would have been added. Faults of other entries do not matter.
     ///
     /// # Errors
     /// On a disk error.
@@ -158,12 +158,7 @@ impl Setup<'_> {
             done.errors = invalid(format!("{CATALOG}: the file is not UTF-8 text"));
             return Ok(done);
         };
-        // In an invalid catalog, added entries would not be read.
         let catalog = Catalog::parse(CATALOG, Level::Project, before.as_bytes());
-        done.errors = errors_of(&catalog);
-        if !done.errors.is_empty() {
-            return Ok(done);
-        }
         let tools = match request.existing {
             Existing::Keep => starter::tools_beside(&catalog),
             Existing::Overwrite => starter::tools(),
@@ -172,16 +167,24 @@ impl Setup<'_> {
         let merged = match merge(&before, &tools, request.existing) {
             Ok(merged) => merged,
             Err(error) => {
-                done.errors = invalid(format!("{CATALOG}: {error}"));
+                let errors = errors_of(&catalog);
+                done.errors = if errors.is_empty() { invalid(format!("{CATALOG}: {error}")) } else { errors };
                 return Ok(done);
             }
         };
+        // A fault of another entry is none of theirs, unless they could not be read behind it.
+        let after = Catalog::parse(CATALOG, Level::Project, merged.text.as_bytes());
+        let is_usable = |tool: &Tool| after.tool(tool.id.as_str()).is_some_and(|read| !read.is_broken);
+        if !tools.iter().all(is_usable) {
+            done.errors = errors_of(&after);
+            return Ok(done);
+        }
         done.valid = merged.conflicts.is_empty();
         let ids = |ids: &[ToolId]| ids.iter().map(|id| id.as_str().to_owned()).collect();
         (done.added, done.updated) = (ids(&merged.added), ids(&merged.updated));
         done.skipped = ids(&merged.skipped);
         done.conflicts = merged.conflicts.into_iter().map(conflict).collect();
-        done.tool_count = Catalog::parse(CATALOG, Level::Project, merged.text.as_bytes()).tools().len();
+        done.tool_count = after.tools().len();
         let write = !request.dry_run && done.conflicts.is_empty();
         let ignored = if write { self.ignore_change(request.ignore)? } else { None };
         for source in starter::SOURCES {

@@ -4,10 +4,12 @@
 //! unreadable lines to a quarantine file; reading never does.
 
 use std::collections::BTreeMap;
+use std::iter;
 
 use brigade_core::{IdPrefix, Report as _, Unfilled};
 use brigade_doctor::{Import, InboxItem, InboxRow, import as add_rows, quiet};
 use brigade_policy::Failure;
+use brigade_queue::check_status;
 use brigade_runtime::Checks;
 
 use crate::closeouts::closeouts;
@@ -39,6 +41,9 @@ pub enum InboxStep {
 }
 
 impl InboxStep {
+    /// All steps.
+    pub const ALL: &'static [InboxStep] = &[InboxStep::Promote, InboxStep::Dismiss, InboxStep::Done];
+
     /// Returns the resulting status.
     pub fn status(self) -> &'static str {
         match self {
@@ -111,9 +116,13 @@ pub fn add_backlog(seams: &Seams, task: &str, found: &[String]) -> Result<usize,
 /// Lists inbox rows.
 ///
 /// # Errors
-/// Returns file errors.
+/// Fails if no row can have the status, and returns file errors.
 pub fn list(seams: &Seams, filter: &InboxFilter) -> Result<InboxReport, Failure> {
     let inbox = seams.inbox().read()?;
+    if let Some(status) = &filter.status {
+        let known = iter::once(InboxItem::PENDING).chain(InboxStep::ALL.iter().map(|step| step.status()));
+        check_status(status, known.chain(inbox.rows().filter_map(|row| row.status.as_deref())))?;
+    }
     let is = |found: &Option<String>, wanted: &Option<String>| wanted.is_none() || found == wanted;
     let fits = |row: &&InboxItem| is(&row.status, &filter.status) && is(&row.source, &filter.source);
     let items: Vec<InboxItem> = inbox.rows().filter(fits).cloned().collect();

@@ -10,8 +10,8 @@ impl Tools {
     /// Adds the built-in tools and their sources. Other text in the catalog stays, including comments. Entries of older
     /// versions gain missing harnesses and projections.
     ///
-    /// Writes nothing if the catalog is invalid, or if another entry has the id of a built-in tool. The report then
-    /// lists what would have been added.
+    /// Writes nothing if the built-in tools could not be read afterwards, or if another entry has the id of one. The
+    /// report then lists what would have been added. Faults of other entries do not matter.
     ///
     /// # Errors
     /// Returns file errors.

@@ -138,7 +138,12 @@ fn call(state: &CallState<'_>, now: Timestamp, successes: &Successes, found: &mu
                 return;
             }
             match (status, call.exit_code) {
-                (CallStatus::Interrupted, _) => {
+                // A program that was ended has an exit code.
+                (CallStatus::Interrupted, Some(_)) => {
+                    let detail = "was interrupted before it was done; the receipt says how it ended";
+                    say(IssueType::CallInterrupted, detail.to_owned());
+                }
+                (CallStatus::Interrupted, None) => {
                     let detail = "its runner went away, and what it did is not known";
                     say(IssueType::CallInterrupted, detail.to_owned());
                 }

@@ -516,6 +516,8 @@ fn calls_that_need_someone_are_found() {
     check(call("a", CallStatus::Failed), unknown, &["call_failed greet"]);
     check(call("a", CallStatus::TimedOut), unknown, &["call_failed greet"]);
     check(call("a", CallStatus::Interrupted), unknown, &["call_interrupted greet"]);
+    let ended = Call { exit_code: Some(-15), ..call("a", CallStatus::Interrupted) };
+    check(ended, unknown, &["call_interrupted greet"]);
     check(call("a", CallStatus::Completed), unknown, &[]);
     let running = Call { started_at: Some(hours_ago(3)), ..call("a", CallStatus::Running) };
     check(running.clone(), RunnerState::Alive, &["call_running_stale greet"]);

@@ -123,10 +123,10 @@ impl<'a> From<&'a RuntimeIssueRecord> for IssueLine<'a> {
 }
 
 /// The type of issue of a projection that was never written.
-const UNWRITTEN: &str = "missing_projection";
+pub(super) const UNWRITTEN: &str = "missing_projection";
 
 /// The maximum number of such issues that are shown one by one.
-const FOLDED: usize = 3;
+pub(super) const FOLDED: usize = 3;
 
 /// Lists issues with place and help: the worst first, grouped by type. Many projections that were never written are one
 /// line.

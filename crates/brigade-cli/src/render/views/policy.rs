@@ -64,7 +64,9 @@ impl View for ExplainReport {
         }
         config_errors(&self.warnings, page);
         page.data.field("tool", Text::new(Tone::Strong, &self.tool_id));
-        page.data.field("policy", Text::new(Tone::Accent, &self.policy_path));
+        let policy =
+            if self.policy.enabled { Text::new(Tone::Accent, &self.policy_path) } else { "none".into() };
+        page.data.field("policy", policy);
         page.data.field("allowed", allowed(self.allowed));
         page.data.gap();
         for ruling in &self.rulings {
@@ -87,6 +89,9 @@ impl View for ExplainReport {
         }
         if let Some(agent) = &self.agent {
             super::agents::approval(agent, page);
+        }
+        if !self.policy.enabled {
+            page.next("brigade tools policy init");
         }
     }
 }

@@ -1,8 +1,10 @@
 //! Work that needs a decision.
 
-use brigade::{BriefReport, InboxItemReport, InboxReport};
+use std::collections::BTreeSet;
 
-use super::doctor::{IssueLine, issue_line};
+use brigade::{BriefReport, InboxItem, InboxItemReport, InboxReport};
+
+use super::doctor::{FOLDED, IssueLine, UNWRITTEN, issue_line};
 use crate::render::page::Page;
 use crate::render::table::{Fit, Table};
 use crate::render::text::{Text, Tone};
@@ -27,7 +29,29 @@ impl View for InboxReport {
             ("created", Fit::Whole),
             ("text", Fit::Cut),
         ]);
-        for item in &self.items {
+        let is_folded = |item: &&InboxItem| {
+            let issue = item.metadata.as_ref().and_then(|metadata| metadata.tool_issue_type.as_deref());
+            issue == Some(UNWRITTEN) && item.status.as_deref() == Some(InboxItem::PENDING)
+        };
+        let (unwritten, mut shown): (Vec<&InboxItem>, Vec<&InboxItem>) =
+            self.items.iter().partition(is_folded);
+        if unwritten.len() <= FOLDED {
+            shown = self.items.iter().collect();
+        } else {
+            let tools = unwritten.iter().filter_map(|item| item.metadata.as_ref()?.tool_id.as_deref());
+            let tools: BTreeSet<&str> = tools.collect();
+            page.data.line(format!(
+                "{} pending rows: projections of {} tools were never written",
+                unwritten.len(),
+                tools.len()
+            ));
+            page.data.gap();
+            page.next("brigade tools plan");
+        }
+        if shown.is_empty() {
+            return;
+        }
+        for item in shown {
             let text = |text: &Option<String>| Text::from(text.as_deref().unwrap_or_default());
             let created = item.created_at.as_deref().unwrap_or_default();
             let age = created.parse().map_or_else(|_| created.to_owned(), |at| when::distance(at, page.now));
