@@ -36,6 +36,7 @@ const FLOORS: &[Floor] = &[
         "brigade-exec",
         "brigade-queue",
         "brigade-runtime",
+        "brigade-store",
         "brigade-journal",
         "brigade-attest",
     ]),

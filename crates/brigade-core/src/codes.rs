@@ -119,6 +119,7 @@ codes! {
     FILE_TOO_LARGE = "file_too_large": "The file is too large.";
     LOCKED = "locked": "Another process holds the lock.";
     JOURNAL_BLOCKED = "journal_blocked": "The journal is not a file.";
+    STORE_BROKEN = "store_broken": "The store of the built-in tools is no database that can be read, or belongs to another program.";
     RECORD_INVALID = "record_invalid": "A stored record cannot be read.";
 
     BUG = "bug": "A bug in Brigade; please report it.";

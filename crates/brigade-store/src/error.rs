@@ -1,0 +1,124 @@
+//! Why the store could not be read or changed.
+
+use brigade_core::codes::{self, ErrorCode};
+use brigade_core::{ErrorKind, Explained, Hint};
+use brigade_fs::FsError;
+use rusqlite::ErrorCode as Sqlite;
+use thiserror::Error;
+
+use crate::file::STATE_DB;
+
+/// A request that the state does not allow. The code is stable.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{message}")]
+pub struct Refusal {
+    /// The code, in `snake_case`, such as `not_found`.
+    pub code: &'static str,
+    /// One sentence, in lower case, without a final period.
+    pub message: String,
+}
+
+/// Why the store could not be read or changed.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// A disk or lock error.
+    #[error(transparent)]
+    Fs(#[from] FsError),
+    /// The state does not allow it.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The file was written by a newer version. It can be read but is never written.
+    #[error(
+        "`{STATE_DB}` has version {0} and was written by a newer version of Brigade; it is read and not written"
+    )]
+    Newer(i64),
+    /// The file cannot be read as a database, and was moved.
+    #[error(
+        "`{STATE_DB}` could not be read as a database, so it was moved to `{0}`; the next command begins a new one"
+    )]
+    SetAside(String),
+    /// The file cannot be read as a database.
+    #[error("`{STATE_DB}` cannot be read as a database; the next command that writes to it moves it aside")]
+    Broken,
+    /// The file is a database of another program.
+    #[error("`{STATE_DB}` is a database of another program; move it away")]
+    Foreign,
+    /// Another process writes, and did not end in time.
+    #[error("another process writes to `{STATE_DB}`; try again when it has ended")]
+    Busy,
+    /// The disk is full.
+    #[error("cannot write `{STATE_DB}`: the disk is full; free some space and try again")]
+    Full,
+    /// The directory or the file may not be written.
+    #[error("`{STATE_DB}` cannot be written; check the owner and mode of the file and its directory")]
+    ReadOnly,
+    /// The file cannot be opened, such as through a link.
+    #[error("cannot open `{STATE_DB}`: {0}")]
+    Unopened(String),
+    /// Another error of the database.
+    #[error("`{STATE_DB}`: {0}")]
+    Database(String),
+}
+
+impl StoreError {
+    /// Creates a refusal.
+    pub fn refused(code: &'static str, message: impl Into<String>) -> StoreError {
+        StoreError::Refused(Refusal { code, message: message.into() })
+    }
+
+    /// Returns the code that a caller can act on.
+    pub fn code_word(&self) -> &'static str {
+        match self {
+            StoreError::Refused(refusal) => refusal.code,
+            other => other.code().unwrap_or(ErrorKind::Environment.code()).as_str(),
+        }
+    }
+}
+
+impl Explained for StoreError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            StoreError::Refused(refusal) if refusal.code == "not_found" => ErrorKind::NotFound,
+            StoreError::Refused(_) | StoreError::Newer(_) => ErrorKind::Refused,
+            _ => ErrorKind::Environment,
+        }
+    }
+
+    fn code(&self) -> Option<ErrorCode> {
+        match self {
+            StoreError::Fs(error) => error.code(),
+            StoreError::Refused(_) => None,
+            StoreError::Newer(_) => Some(codes::NEWER_VERSION),
+            StoreError::SetAside(_) | StoreError::Broken | StoreError::Foreign => Some(codes::STORE_BROKEN),
+            StoreError::Busy => Some(codes::LOCKED),
+            StoreError::Full => Some(codes::DISK_FULL),
+            StoreError::ReadOnly => Some(codes::DISK_READ_ONLY),
+            StoreError::Unopened(_) | StoreError::Database(_) => Some(codes::ENVIRONMENT),
+        }
+    }
+
+    fn hints(&self) -> Vec<Hint> {
+        match self {
+            StoreError::Fs(error) => error.hints(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl From<rusqlite::Error> for StoreError {
+    /// Keeps the meaning. Texts of the database name no values.
+    fn from(error: rusqlite::Error) -> StoreError {
+        let Some(code) = error.sqlite_error_code() else {
+            return StoreError::Database(error.to_string());
+        };
+        match code {
+            Sqlite::DatabaseBusy | Sqlite::DatabaseLocked => StoreError::Busy,
+            Sqlite::DiskFull => StoreError::Full,
+            Sqlite::ReadOnly | Sqlite::PermissionDenied => StoreError::ReadOnly,
+            Sqlite::NotADatabase | Sqlite::DatabaseCorrupt => StoreError::Broken,
+            Sqlite::CannotOpen => StoreError::Unopened("it is no file that may be opened here".to_owned()),
+            _ => StoreError::Database(error.to_string()),
+        }
+    }
+}

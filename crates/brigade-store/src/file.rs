@@ -1,0 +1,104 @@
+//! The file of the store: where it is, that no link leads to it, and setting a broken one aside.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, Location, RelPath};
+use brigade_journal::set_file_aside;
+
+use crate::error::StoreError;
+
+/// The file of the store, relative to the workspace.
+pub const STATE_DB: &str = ".brigade/tools/state.db";
+
+/// The files that SQLite keeps beside it while it is open, or after a crash.
+const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
+
+/// Where the store is.
+pub(crate) struct Place {
+    /// The file, without a link on the way.
+    pub(crate) file: RelPath,
+    /// The same, absolute.
+    pub(crate) absolute: PathBuf,
+}
+
+pub(crate) fn rel(path: &str) -> RelPath {
+    path.parse().expect("the path is relative")
+}
+
+/// Finds the file; `None` if there is none.
+///
+/// # Errors
+/// Fails if it is a link or no file, or its directory leads out of the workspace.
+pub(crate) fn find(fs: &dyn Fs) -> Result<Option<Place>, FsError> {
+    let path = rel(STATE_DB);
+    let folder = path.parent();
+    if !fs.exists(&folder)? {
+        return Ok(None);
+    }
+    // Directories may be links within the workspace; SQLite is given a path that has none.
+    let folder = match fs.resolve(folder.as_str(), None)? {
+        Location::Inside(folder) => folder,
+        Location::Outside(_) => return Err(FsError::new("open", folder.as_str(), FsErrorKind::Outside)),
+    };
+    let file = folder.join(path.name()).expect("a name is a path");
+    for suffix in BESIDE {
+        let beside = folder.join(&format!("{}{suffix}", path.name())).expect("a name is a path");
+        check(fs, &beside)?;
+    }
+    let is_there = check(fs, &file)?;
+    let absolute = fs.root().join(file.as_path());
+    Ok(is_there.then_some(Place { file, absolute }))
+}
+
+/// Returns whether a file is there that is no link.
+fn check(fs: &dyn Fs, path: &RelPath) -> Result<bool, FsError> {
+    match fs.link_metadata(path) {
+        Ok(found) if found.kind == FileKind::File => Ok(true),
+        Ok(found) if found.kind == FileKind::Link => {
+            Err(FsError::new("open", path.as_str(), FsErrorKind::Outside))
+        }
+        Ok(_) => Err(FsError::new("open", path.as_str(), FsErrorKind::NotAFile)),
+        Err(error) if error.is_not_found() => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Makes the empty file, private, and its directories.
+pub(crate) fn make(fs: &dyn Fs) -> Result<Place, FsError> {
+    let path = rel(STATE_DB);
+    fs.create_dir_all(&path.parent())?;
+    if let Some(place) = find(fs)? {
+        return Ok(place);
+    }
+    match fs.create(&path, 0o600) {
+        Ok(mut file) => file.sync()?,
+        Err(error) if error.is_exists() => {}
+        Err(error) => return Err(error),
+    }
+    fs.sync_dir(&path.parent())?;
+    find(fs)?.ok_or_else(|| FsError::new("open", STATE_DB, FsErrorKind::NotFound))
+}
+
+/// Holds the lock under which the file is made, migrated or set aside.
+pub(crate) fn lock(fs: &dyn Fs, timeout: Duration) -> Result<brigade_fs::Lock, FsError> {
+    fs.create_dir_all(&rel(STATE_DB).parent())?;
+    fs.lock(&rel(&format!("{STATE_DB}.lock")), &format!("process {}", std::process::id()), timeout)
+}
+
+/// Moves a broken file and what SQLite keeps beside it, so that a person can still try to recover it.
+pub(crate) fn set_aside(fs: &dyn Fs, place: &Place) -> Result<String, StoreError> {
+    let aside = set_file_aside(fs, &place.file)?;
+    for suffix in BESIDE {
+        let with = |path: &RelPath| {
+            path.parent().join(&format!("{}{suffix}", path.name())).expect("a name is a path")
+        };
+        match fs.rename(&with(&place.file), &with(&aside)) {
+            Ok(()) => {}
+            Err(error) if error.is_not_found() => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    fs.sync_dir(&place.file.parent())?;
+    Ok(aside.to_string())
+}

@@ -1,0 +1,507 @@
+//! The memories of agents: adding, merging, making room, searching, pinning.
+
+mod core;
+mod rank;
+mod rules;
+
+use brigade_core::{Timestamp, words};
+use brigade_redact::Redactor;
+use rusqlite::{OptionalExtension as _, Row, Transaction, params};
+use serde::{Deserialize, Serialize};
+
+pub use self::core::{CoreChange, CoreMemory};
+pub use rank::{Query, blank};
+pub use rules::{MAX_CONTENT, Objection, is_near_copy, normal, objection};
+
+use crate::error::StoreError;
+use crate::store::{Store, new_id, time};
+
+words! {
+    /// Who shares a memory.
+    Scope {
+        /// All agents of the workspace.
+        Project = "project",
+        /// One agent.
+        Agent = "agent",
+        /// One piece of work of one agent.
+        Mission = "mission",
+    }
+}
+
+impl Scope {
+    /// Returns how many memories one owner keeps.
+    pub const fn room(self) -> i64 {
+        match self {
+            Scope::Project => 2_000,
+            Scope::Agent => 500,
+            Scope::Mission => 200,
+        }
+    }
+}
+
+words! {
+    /// What a memory is about.
+    Category {
+        /// Something that is so.
+        Fact = "fact",
+        /// How things are done here.
+        Convention = "convention",
+        /// A form that comes again.
+        Pattern = "pattern",
+        /// What was decided, and why.
+        Decision = "decision",
+        /// What surprises.
+        Gotcha = "gotcha",
+        /// What somebody likes.
+        Preference = "preference",
+    }
+}
+
+impl Category {
+    /// Returns whether a strict write may have it.
+    pub const fn is_strict(self) -> bool {
+        match self {
+            Category::Convention | Category::Pattern | Category::Gotcha | Category::Decision => true,
+            Category::Fact | Category::Preference => false,
+        }
+    }
+}
+
+words! {
+    /// How much a memory matters.
+    Importance {
+        /// Little.
+        Low = "low",
+        /// Some.
+        Medium = "medium",
+        /// Much.
+        High = "high",
+    }
+}
+
+words! {
+    /// How strictly a memory is looked at before it is kept.
+    WriteMode {
+        /// It is a candidate.
+        Default = "default",
+        /// It is promoted, or rejected.
+        Strict = "strict",
+    }
+}
+
+words! {
+    /// How long a memory is meant to last.
+    Durability {
+        /// It goes first when there is no more room.
+        Candidate = "candidate",
+        /// It stays.
+        Promoted = "promoted",
+        /// It is not stored.
+        Rejected = "rejected",
+    }
+}
+
+/// The longest list of a search.
+pub const MAX_FOUND: usize = 50;
+
+/// A memory as it is stored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct Memory {
+    /// Its id.
+    pub id: String,
+    /// Who shares it: `project`, `agent`, `mission`.
+    pub scope: String,
+    /// The agent, or the agent and its mission; empty for the project.
+    pub owner: String,
+    /// Who wrote it first: an agent, or `person`.
+    pub author: String,
+    /// What it is about.
+    pub category: String,
+    /// The text.
+    pub content: String,
+    /// How much it matters: `low`, `medium`, `high`.
+    pub importance: String,
+    /// How sure it is, from 0 to 1. It grows when the same is told again.
+    pub confidence: f64,
+    /// 1 is pinned, 2 promoted, 3 a candidate.
+    pub tier: i64,
+    /// Whether it never goes to make room.
+    pub pinned: bool,
+    /// `candidate` or `promoted`.
+    pub status: String,
+    /// When it was written first.
+    pub created_at: Timestamp,
+    /// When it was last told again or pinned.
+    pub updated_at: Timestamp,
+    /// How often a search found it.
+    pub uses: i64,
+}
+
+/// A memory that a search found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// The memory.
+    pub memory: Memory,
+    /// How well it fits, from 0 to 1.
+    pub score: f64,
+}
+
+/// What should be remembered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewMemory {
+    /// The text.
+    pub content: String,
+    /// What it is about.
+    pub category: Category,
+    /// Who shares it.
+    pub scope: Scope,
+    /// Whose it is; see [`owner`].
+    pub owner: String,
+    /// Who writes it.
+    pub author: String,
+    /// How much it matters.
+    pub importance: Importance,
+    /// Whether it is pinned.
+    pub pin: bool,
+    /// How strictly it is looked at.
+    pub mode: WriteMode,
+}
+
+/// What became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Added {
+    /// It is stored.
+    Stored {
+        /// Its id.
+        id: String,
+        /// Its tier.
+        tier: i64,
+    },
+    /// Much the same was stored already, which was told again.
+    Merged {
+        /// The id of the memory that stays.
+        into: String,
+        /// Its tier now.
+        tier: i64,
+    },
+    /// It is not stored.
+    Rejected(Objection),
+}
+
+/// Returns the owner of memories of a scope, as rows have it. A mission belongs to the agent that works on it.
+pub fn owner(scope: Scope, agent: &str, mission: Option<&str>) -> String {
+    match scope {
+        Scope::Project => String::new(),
+        Scope::Agent => agent.to_owned(),
+        Scope::Mission => format!("{agent}/{}", mission.unwrap_or_default()),
+    }
+}
+
+/// The columns of [`Memory`].
+const COLUMNS: &str = "row, id, scope, owner, author, category, content, importance, confidence, tier, pinned, status, \
+                       uses, created_at, updated_at";
+
+fn read(row: &Row<'_>) -> rusqlite::Result<Memory> {
+    Ok(Memory {
+        id: row.get("id")?,
+        scope: row.get("scope")?,
+        owner: row.get("owner")?,
+        author: row.get("author")?,
+        category: row.get("category")?,
+        content: row.get("content")?,
+        importance: row.get("importance")?,
+        confidence: row.get("confidence")?,
+        tier: row.get("tier")?,
+        pinned: row.get("pinned")?,
+        status: row.get("status")?,
+        created_at: time(row, "created_at")?,
+        updated_at: time(row, "updated_at")?,
+        uses: row.get("uses")?,
+    })
+}
+
+/// What a tier is called.
+fn durability(tier: i64) -> Durability {
+    if tier < 3 { Durability::Promoted } else { Durability::Candidate }
+}
+
+impl Added {
+    /// Returns how long it is meant to last.
+    pub fn durability(&self) -> Durability {
+        match self {
+            Added::Stored { tier, .. } | Added::Merged { tier, .. } => durability(*tier),
+            Added::Rejected(_) => Durability::Rejected,
+        }
+    }
+}
+
+impl Store {
+    /// Remembers something: stores it, merges it into a near copy, or rejects it. What has a secret is never stored.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn add_memory(
+        &self,
+        new: &NewMemory,
+        redactor: &Redactor,
+        now: Timestamp,
+    ) -> Result<Added, StoreError> {
+        if let Some(objection) = objection(new, redactor) {
+            return Ok(Added::Rejected(objection));
+        }
+        let (tier, confidence) = match (new.pin, new.mode) {
+            (true, _) => (1, 1.0),
+            (false, WriteMode::Strict) => (2, 0.9),
+            (false, WriteMode::Default) => (3, 0.5),
+        };
+        self.change(|transaction| {
+            if let Some((row, old)) = near_copy(transaction, new)? {
+                let tier = tier.min(old.tier);
+                let importance = Importance::of(&old.importance)
+                    .map_or(new.importance, |importance| importance.max(new.importance));
+                let surer = (old.confidence + 0.1).max(confidence).min(1.0);
+                transaction.execute(
+                    "UPDATE memory SET tier = ?2, pinned = pinned OR ?3, status = ?4, importance = ?5, confidence = ?6, \
+                     updated_at = ?7 WHERE row = ?1",
+                    params![
+                        row,
+                        tier,
+                        new.pin,
+                        durability(tier).as_str(),
+                        importance.as_str(),
+                        surer,
+                        now.unix_micros()
+                    ],
+                )?;
+                return Ok(Added::Merged { into: old.id, tier });
+            }
+            if !make_room(transaction, new.scope, &new.owner)? {
+                return Ok(Added::Rejected(Objection::NoRoom));
+            }
+            let id = new_id(transaction, "mem")?;
+            let content = new.content.trim();
+            transaction.execute(
+                "INSERT INTO memory (id, scope, owner, author, category, content, importance, confidence, tier, pinned, \
+                 status, words, uses, created_at, updated_at) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 0, ?13, ?13)",
+                params![
+                    id,
+                    new.scope.as_str(),
+                    new.owner,
+                    new.author,
+                    new.category.as_str(),
+                    content,
+                    new.importance.as_str(),
+                    confidence,
+                    tier,
+                    new.pin,
+                    durability(tier).as_str(),
+                    rules::count_words(content),
+                    now.unix_micros()
+                ],
+            )?;
+            let row = transaction.last_insert_rowid();
+            transaction
+                .execute("INSERT INTO memory_text (rowid, content) VALUES (?1, ?2)", params![row, content])?;
+            Ok(Added::Stored { id, tier })
+        })
+    }
+
+    /// Searches the memories of these owners, the best first, and counts that they were found.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn search_memories(&self, query: &Query<'_>, now: Timestamp) -> Result<Vec<Found>, StoreError> {
+        let found = self.look(|transaction| rank::search(transaction, query, now))?;
+        if !found.is_empty() {
+            self.count_uses(&found);
+        }
+        Ok(found)
+    }
+
+    /// Counts that memories were found. It is no loss if it cannot: nobody waits for it, and it need not be durable.
+    fn count_uses(&self, found: &[Found]) {
+        if self.access() != crate::Access::Write {
+            return;
+        }
+        let counted = || -> rusqlite::Result<()> {
+            let mut connection = self.connection();
+            let patience: i64 = connection.pragma_query_value(None, "busy_timeout", |row| row.get(0))?;
+            connection.busy_timeout(std::time::Duration::ZERO)?;
+            connection.pragma_update(None, "synchronous", "normal")?;
+            let transaction = connection.transaction()?;
+            for one in found {
+                transaction
+                    .prepare_cached("UPDATE memory SET uses = uses + 1 WHERE id = ?1")?
+                    .execute([&one.memory.id])?;
+            }
+            let counted = transaction.commit();
+            connection.pragma_update(None, "synchronous", "full")?;
+            connection
+                .busy_timeout(std::time::Duration::from_millis(u64::try_from(patience).unwrap_or(0)))?;
+            counted
+        };
+        if let Err(error) = counted() {
+            tracing::debug!(%error, "uses of memories are not counted");
+        }
+    }
+
+    /// Pins a memory, which makes it tier 1, or takes the pin off, which makes it tier 2. `owners` are those whose
+    /// memories the asker may change.
+    ///
+    /// # Errors
+    /// Returns `not_found` if none of these owners has it. Also fails on a disk error.
+    pub fn pin_memory(
+        &self,
+        id: &str,
+        pinned: bool,
+        owners: &Owners<'_>,
+        now: Timestamp,
+    ) -> Result<Memory, StoreError> {
+        self.change(|transaction| {
+            let (row, old) = by_id(transaction, id, owners)?;
+            let tier = if pinned { 1 } else { old.tier.max(2) };
+            transaction.execute(
+                "UPDATE memory SET pinned = ?2, tier = ?3, status = ?4, updated_at = ?5 WHERE row = ?1",
+                params![row, pinned, tier, durability(tier).as_str(), now.unix_micros()],
+            )?;
+            Ok(by_id(transaction, id, owners)?.1)
+        })
+    }
+
+    /// Removes a memory.
+    ///
+    /// # Errors
+    /// Returns `not_found` if none of these owners has it. Also fails on a disk error.
+    pub fn remove_memory(&self, id: &str, owners: &Owners<'_>) -> Result<Memory, StoreError> {
+        self.change(|transaction| {
+            let (row, old) = by_id(transaction, id, owners)?;
+            remove(transaction, row, &old.content)?;
+            Ok(old)
+        })
+    }
+
+    /// Returns a memory by its id or the only id that begins so.
+    ///
+    /// # Errors
+    /// Returns `not_found` or `ambiguous`. Also fails on a disk error.
+    pub fn memory(&self, id: &str, owners: &Owners<'_>) -> Result<Memory, StoreError> {
+        self.look(|transaction| Ok(by_id(transaction, id, owners)?.1))
+    }
+
+    /// Lists memories: the pinned first, then the newest.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn memories(&self, scope: Option<Scope>, owners: &Owners<'_>) -> Result<Vec<Memory>, StoreError> {
+        self.look(|transaction| {
+            let sql = format!("SELECT {COLUMNS} FROM memory ORDER BY tier, updated_at DESC, row DESC");
+            let mut rows = transaction.prepare(&sql)?;
+            let all = rows.query_map([], read)?.collect::<Result<Vec<_>, _>>()?;
+            let fits = |memory: &Memory| scope.is_none_or(|scope| scope.as_str() == memory.scope);
+            Ok(all.into_iter().filter(|memory| fits(memory) && owners.have(memory)).collect())
+        })
+    }
+}
+
+/// Whose memories are meant.
+#[derive(Clone, Copy, Debug)]
+pub enum Owners<'a> {
+    /// Those of everybody; a person asks.
+    Everybody,
+    /// Those that an agent may see: the project's, and its own.
+    Seen(&'a str),
+}
+
+impl Owners<'_> {
+    fn have(&self, memory: &Memory) -> bool {
+        match self {
+            Owners::Everybody => true,
+            Owners::Seen(agent) => match Scope::of(&memory.scope) {
+                Some(Scope::Project) => true,
+                Some(Scope::Agent) => memory.owner == *agent,
+                Some(Scope::Mission) => {
+                    memory.owner.strip_prefix(agent).is_some_and(|rest| rest.starts_with('/'))
+                }
+                None => false,
+            },
+        }
+    }
+}
+
+fn by_id(transaction: &Transaction<'_>, id: &str, owners: &Owners<'_>) -> Result<(i64, Memory), StoreError> {
+    let sql =
+        format!("SELECT {COLUMNS} FROM memory WHERE id = ?1 OR substr(id, 1, ?2) = ?1 ORDER BY id = ?1 DESC");
+    let length = id.chars().count() as i64;
+    let mut statement = transaction.prepare(&sql)?;
+    let rows = statement.query_map(params![id, length], |row| Ok((row.get("row")?, read(row)?)))?;
+    let mut found: Vec<(i64, Memory)> = rows.collect::<Result<_, _>>()?;
+    found.retain(|(_, memory)| owners.have(memory));
+    let is_exact = found.first().is_some_and(|(_, memory)| memory.id == id);
+    match found.len() {
+        0 => Err(StoreError::refused("not_found", "there is no such memory")),
+        1 => Ok(found.remove(0)),
+        _ if is_exact => Ok(found.remove(0)),
+        count if id.is_empty() => {
+            Err(StoreError::refused("ambiguous", format!("an id is needed; there are {count} memories")))
+        }
+        count => Err(StoreError::refused("ambiguous", format!("{count} memories have an id that begins so"))),
+    }
+}
+
+/// Finds a memory of the same owner that says much the same, in any tier.
+fn near_copy(transaction: &Transaction<'_>, new: &NewMemory) -> Result<Option<(i64, Memory)>, StoreError> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM memory WHERE scope = ?1 AND owner = ?2 AND words BETWEEN ?3 AND ?4 ORDER BY tier, row"
+    );
+    let mut statement = transaction.prepare_cached(&sql)?;
+    // Texts that differ more in length do not overlap enough.
+    let words = rules::count_words(&new.content);
+    let range = (words * 85 / 100, words * 100 / 85 + 1);
+    let mut rows = statement.query(params![new.scope.as_str(), new.owner, range.0, range.1])?;
+    let wanted = rules::Words::of(&new.content);
+    while let Some(row) = rows.next()? {
+        let content = row.get_ref("content")?.as_str().unwrap_or_default();
+        if wanted.are_near(&rules::Words::of(content)) {
+            return Ok(Some((row.get("row")?, read(row)?)));
+        }
+    }
+    Ok(None)
+}
+
+/// Lets the oldest memories go that are not pinned, candidates first. Returns whether there is room for one more.
+fn make_room(transaction: &Transaction<'_>, scope: Scope, owner: &str) -> Result<bool, StoreError> {
+    loop {
+        let count: i64 = transaction
+            .prepare_cached("SELECT count(*) FROM memory WHERE scope = ?1 AND owner = ?2")?
+            .query_row(params![scope.as_str(), owner], |row| row.get(0))?;
+        if count < scope.room() {
+            return Ok(true);
+        }
+        let oldest = transaction
+            .prepare_cached(
+                "SELECT row, content FROM memory WHERE scope = ?1 AND owner = ?2 AND NOT pinned \
+                 ORDER BY tier DESC, updated_at, row LIMIT 1",
+            )?
+            .query_row(params![scope.as_str(), owner], |row| Ok((row.get(0)?, row.get::<_, String>(1)?)))
+            .optional()?;
+        match oldest {
+            Some((row, content)) => remove(transaction, row, &content)?,
+            None => return Ok(false),
+        }
+    }
+}
+
+fn remove(transaction: &Transaction<'_>, row: i64, content: &str) -> Result<(), StoreError> {
+    transaction.execute(
+        "INSERT INTO memory_text (memory_text, rowid, content) VALUES ('delete', ?1, ?2)",
+        params![row, content],
+    )?;
+    transaction.execute("DELETE FROM memory WHERE row = ?1", [row])?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,149 @@
+//! The core memory of an agent with an identity: a few lines about its work that it rewrites.
+
+use brigade_core::Timestamp;
+use brigade_redact::Redactor;
+use rusqlite::{OptionalExtension as _, params};
+use serde::{Deserialize, Serialize};
+
+use super::rules::{MAX_CONTENT, has_secret};
+use crate::error::StoreError;
+use crate::store::{Store, time};
+
+/// The most rows of one of its lists.
+const MAX_ROWS: usize = 50;
+
+/// What an agent keeps about its work.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct CoreMemory {
+    /// What the project is.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub project_summary: String,
+    /// What must never be done otherwise.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub critical_conventions: Vec<String>,
+    /// What the user likes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub user_preferences: Vec<String>,
+    /// What it works on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub active_focus: Vec<String>,
+    /// Everything else.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// The parts that are rewritten. Absent ones stay.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CoreChange {
+    /// What the project is.
+    pub project_summary: Option<String>,
+    /// What must never be done otherwise.
+    pub critical_conventions: Option<Vec<String>>,
+    /// What the user likes.
+    pub user_preferences: Option<Vec<String>>,
+    /// What it works on.
+    pub active_focus: Option<Vec<String>>,
+    /// Everything else.
+    pub notes: Option<Vec<String>>,
+}
+
+impl CoreChange {
+    /// Returns the parts that are rewritten, by name.
+    pub fn updated(&self) -> Vec<&'static str> {
+        let parts = [
+            ("projectSummary", self.project_summary.is_some()),
+            ("criticalConventions", self.critical_conventions.is_some()),
+            ("userPreferences", self.user_preferences.is_some()),
+            ("activeFocus", self.active_focus.is_some()),
+            ("notes", self.notes.is_some()),
+        ];
+        parts.into_iter().filter_map(|(name, is_there)| is_there.then_some(name)).collect()
+    }
+
+    fn check(&self, redactor: &Redactor) -> Result<(), StoreError> {
+        if self.updated().is_empty() {
+            return Err(StoreError::refused("invalid_arguments", "at least one part must be given"));
+        }
+        let lists = [&self.critical_conventions, &self.user_preferences, &self.active_focus, &self.notes];
+        if lists.into_iter().flatten().any(|rows| MAX_ROWS < rows.len()) {
+            return Err(StoreError::refused("too_long", format!("a list has at most {MAX_ROWS} rows")));
+        }
+        for text in self.project_summary.iter().chain(lists.into_iter().flatten().flatten()) {
+            if MAX_CONTENT < text.chars().count() {
+                let message = format!("a text has at most {MAX_CONTENT} characters");
+                return Err(StoreError::refused("too_long", message));
+            }
+            if has_secret(text, redactor) {
+                return Err(StoreError::refused("secret", "a text has a secret, which is never stored"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Store {
+    /// Rewrites parts of the core memory of an agent. Returns its new version.
+    ///
+    /// # Errors
+    /// Returns `secret` or `too_long` for a text that is not stored. Also fails on a disk error.
+    pub fn update_core(
+        &self,
+        agent: &str,
+        change: &CoreChange,
+        redactor: &Redactor,
+        now: Timestamp,
+    ) -> Result<i64, StoreError> {
+        change.check(redactor)?;
+        self.change(|transaction| {
+            let old: Option<(i64, String)> = transaction
+                .query_row("SELECT version, content FROM memory_core WHERE owner = ?1", [agent], |row| {
+                    Ok((row.get(0)?, row.get(1)?))
+                })
+                .optional()?;
+            let (version, content) = old.unwrap_or_default();
+            let mut core: CoreMemory = serde_json::from_str(&content).unwrap_or_default();
+            let CoreChange { project_summary, critical_conventions, user_preferences, active_focus, notes } =
+                change.clone();
+            let put = |slot: &mut Vec<String>, new: Option<Vec<String>>| {
+                if let Some(new) = new {
+                    *slot = new;
+                }
+            };
+            if let Some(summary) = project_summary {
+                core.project_summary = summary;
+            }
+            put(&mut core.critical_conventions, critical_conventions);
+            put(&mut core.user_preferences, user_preferences);
+            put(&mut core.active_focus, active_focus);
+            put(&mut core.notes, notes);
+            let content =
+                serde_json::to_string(&core).map_err(|error| StoreError::Database(error.to_string()))?;
+            transaction.execute(
+                "INSERT INTO memory_core (owner, version, content, updated_at) VALUES (?1, ?2, ?3, ?4) \
+                 ON CONFLICT (owner) DO UPDATE SET version = ?2, content = ?3, updated_at = ?4",
+                params![agent, version + 1, content, now.unix_micros()],
+            )?;
+            Ok(version + 1)
+        })
+    }
+
+    /// Returns the core memory of an agent, with its version and when it was written; `None` if it has none.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn core(&self, agent: &str) -> Result<Option<(CoreMemory, i64, Timestamp)>, StoreError> {
+        self.look(|transaction| {
+            let sql = "SELECT version, content, updated_at FROM memory_core WHERE owner = ?1";
+            let found = transaction
+                .query_row(sql, [agent], |row| {
+                    Ok((row.get::<_, String>("content")?, row.get("version")?, time(row, "updated_at")?))
+                })
+                .optional()?;
+            Ok(found
+                .map(|(text, version, at)| (serde_json::from_str(&text).unwrap_or_default(), version, at)))
+        })
+    }
+}

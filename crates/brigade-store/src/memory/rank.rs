@@ -1,0 +1,138 @@
+//! Searching memories: full text, then how new they are and how long they are meant to last.
+
+use std::collections::HashMap;
+
+use brigade_core::Timestamp;
+use rusqlite::{Transaction, params};
+
+use super::{COLUMNS, Found, MAX_FOUND, Owners, Scope, read};
+use crate::error::StoreError;
+
+/// What is searched for.
+#[derive(Clone, Copy, Debug)]
+pub struct Query<'a> {
+    /// The words. Each memory that has one of them fits.
+    pub text: &'a str,
+    /// The scope; every one without it.
+    pub scope: Option<Scope>,
+    /// The mission, if the scope is one.
+    pub mission: Option<&'a str>,
+    /// Whose memories are seen.
+    pub owners: Owners<'a>,
+    /// How many are wanted, at most [`MAX_FOUND`].
+    pub limit: usize,
+}
+
+/// How many memories the full-text search gives before they are ranked.
+const RANKED: i64 = 200;
+
+/// The words of a query that are searched for.
+const MAX_WORDS: usize = 64;
+
+/// After so many days, being new counts half.
+const HALF_LIFE_DAYS: f64 = 30.0;
+
+/// How much of the score depends on being new.
+const NEWNESS: f64 = 0.2;
+
+/// Returns whether a text has nothing to search for.
+pub fn blank(text: &str) -> bool {
+    !text.chars().any(char::is_alphanumeric)
+}
+
+/// Writes the words for the full-text search, each as a string, so that none is an operator.
+fn pattern(text: &str) -> String {
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
+        let word = word.to_lowercase();
+        if words.len() < MAX_WORDS && !words.contains(&word) {
+            words.push(word);
+        }
+    }
+    let quoted: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
+    quoted.join(" OR ")
+}
+
+pub(super) fn search(
+    transaction: &Transaction<'_>,
+    query: &Query<'_>,
+    now: Timestamp,
+) -> Result<Vec<Found>, StoreError> {
+    if blank(query.text) {
+        return Ok(Vec::new());
+    }
+    // What somebody else owns must not push out what is seen, so it is left out before it is ranked.
+    let (whose, agent) = match query.owners {
+        Owners::Everybody => (0, ""),
+        Owners::Seen(agent) => (1, agent),
+    };
+    let mission = query.mission.map(|mission| super::owner(Scope::Mission, agent, Some(mission)));
+    let mut statement = transaction.prepare_cached(
+        "SELECT m.row, bm25(memory_text) AS rank FROM memory_text JOIN memory m ON m.row = memory_text.rowid \
+         WHERE memory_text MATCH ?1 \
+         AND (?2 = 0 OR m.scope = 'project' OR (m.scope = 'agent' AND m.owner = ?3) \
+              OR (m.scope = 'mission' AND m.owner = ?4)) \
+         AND (?5 = '' OR m.scope = ?5) \
+         ORDER BY rank LIMIT ?6",
+    )?;
+    let rows = statement.query_map(
+        params![
+            pattern(query.text),
+            whose,
+            agent,
+            mission.unwrap_or_default(),
+            query.scope.map_or("", Scope::as_str),
+            RANKED
+        ],
+        |row| Ok((row.get::<_, i64>(0)?, row.get::<_, f64>(1)?)),
+    )?;
+    let ranked: Vec<(i64, f64)> = rows.collect::<Result<_, _>>()?;
+    let ranks: HashMap<i64, f64> = ranked.iter().copied().collect();
+    let mut found = Vec::with_capacity(ranked.len());
+    let sql = format!("SELECT {COLUMNS} FROM memory WHERE row = ?1");
+    let mut by_row = transaction.prepare_cached(&sql)?;
+    for (row, _) in &ranked {
+        let memory = by_row.query_row([row], read)?;
+        let score = score(ranks[row], &memory, now);
+        found.push(Found { memory, score });
+    }
+    found.sort_by(|left, right| {
+        let newest = right.memory.updated_at.cmp(&left.memory.updated_at);
+        right.score.total_cmp(&left.score).then(newest).then(left.memory.id.cmp(&right.memory.id))
+    });
+    found.truncate(query.limit.min(MAX_FOUND));
+    Ok(found)
+}
+
+/// Returns a score from 0 to 1. A better rank of the full-text search is further below zero.
+fn score(rank: f64, memory: &super::Memory, now: Timestamp) -> f64 {
+    let fits = (-rank).max(0.0);
+    let fits = fits / (fits + 1.0);
+    let days = now.since(memory.updated_at).as_secs_f64() / 86_400.0;
+    let newness = 0.5_f64.powf(days / HALF_LIFE_DAYS);
+    let lasting = match memory.tier {
+        1 => 1.0,
+        2 => 0.95,
+        _ => 0.9,
+    };
+    fits * (1.0 - NEWNESS + NEWNESS * newness) * lasting
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expect: &str) {
+        assert_eq!(pattern(text), expect);
+        assert_eq!(blank(text), expect.is_empty());
+    }
+
+    #[test]
+    fn words_of_a_query_are_no_operators() {
+        check("deploy OR NOT x*", "\"deploy\" OR \"or\" OR \"not\" OR \"x\"");
+        check("content:\"a b\" NEAR(c)", "\"content\" OR \"a\" OR \"b\" OR \"near\" OR \"c\"");
+        check("Größe größe", "\"größe\"");
+        check(" \"*-^ ", "");
+    }
+}

@@ -1,0 +1,391 @@
+//! Which text is a memory: the rules, without a store.
+
+use std::collections::HashSet;
+
+use brigade_core::words;
+use brigade_redact::Redactor;
+
+use super::{Importance, NewMemory, WriteMode};
+
+/// The longest memory, in characters.
+pub const MAX_CONTENT: usize = 2_000;
+
+/// The share of words that two near copies have in common, of all words of both, in hundredths.
+const NEAR: usize = 85;
+
+words! {
+    /// Why something is not remembered.
+    Objection {
+        /// It has no words.
+        Empty = "empty",
+        /// It is longer than [`MAX_CONTENT`].
+        TooLong = "too_long",
+        /// It has a secret, which is never stored.
+        Secret = "secret",
+        /// It is a diff, which stands in the repository.
+        Diff = "diff",
+        /// It is a stack trace.
+        StackTrace = "stack_trace",
+        /// It is a listing of files, which can be listed again.
+        FileListing = "file_listing",
+        /// It says only how far the work is.
+        ProgressNote = "progress_note",
+        /// A strict write needs high importance.
+        StrictImportance = "strict_importance",
+        /// A strict write needs one of the categories convention, pattern, gotcha and decision.
+        StrictCategory = "strict_category",
+        /// Everything that is there is pinned, and there is no room for more.
+        NoRoom = "no_room",
+    }
+}
+
+impl Objection {
+    /// Returns the reason in words.
+    pub const fn reason(self) -> &'static str {
+        match self {
+            Objection::Empty => "the content is empty",
+            Objection::TooLong => "the content has more than 2000 characters; keep what matters",
+            Objection::Secret => {
+                "the content has a secret, and secrets are never stored; name where it is kept instead"
+            }
+            Objection::Diff => "the content is a diff; say what was learned from the change",
+            Objection::StackTrace => "the content is a stack trace; say what caused it and what helps",
+            Objection::FileListing => "the content is a listing of files, which can be listed again",
+            Objection::ProgressNote => "the content says only how far the work is; `todo.write` keeps that",
+            Objection::StrictImportance => "a strict write needs importance high",
+            Objection::StrictCategory => {
+                "a strict write needs category convention, pattern, gotcha or decision"
+            }
+            Objection::NoRoom => "there is no room: all memories of this scope are pinned",
+        }
+    }
+}
+
+/// Returns why something is not remembered.
+pub fn objection(new: &NewMemory, redactor: &Redactor) -> Option<Objection> {
+    let content = new.content.trim();
+    if !content.chars().any(char::is_alphanumeric) {
+        return Some(Objection::Empty);
+    }
+    if MAX_CONTENT < content.chars().count() {
+        return Some(Objection::TooLong);
+    }
+    if has_secret(content, redactor) {
+        return Some(Objection::Secret);
+    }
+    if let Some(noise) = noise(content) {
+        return Some(noise);
+    }
+    if new.mode == WriteMode::Strict && !new.pin {
+        if new.importance != Importance::High {
+            return Some(Objection::StrictImportance);
+        }
+        if !new.category.is_strict() {
+            return Some(Objection::StrictCategory);
+        }
+    }
+    None
+}
+
+/// Returns whether a text has something that would be masked.
+pub(super) fn has_secret(text: &str, redactor: &Redactor) -> bool {
+    redactor.redact_str(text) != text
+}
+
+/// Recognizes text that was copied and not written to be remembered.
+fn noise(content: &str) -> Option<Objection> {
+    let lines: Vec<&str> =
+        content.lines().map(str::trim_end).filter(|line| !line.trim().is_empty()).collect();
+    let count = |is: fn(&str) -> bool| lines.iter().filter(|line| is(line)).count();
+    if is_diff(&lines) {
+        return Some(Objection::Diff);
+    }
+    let frames = count(is_frame);
+    if 2 <= frames || (1 <= frames && count(is_trace_head) != 0) {
+        return Some(Objection::StackTrace);
+    }
+    // Three lines that are paths, and hardly anything else.
+    let paths = count(is_path_line);
+    if 3 <= paths && lines.len() <= paths + 1 {
+        return Some(Objection::FileListing);
+    }
+    (lines.len() <= 3 && lines.iter().all(|line| is_progress(line))).then_some(Objection::ProgressNote)
+}
+
+fn is_diff(lines: &[&str]) -> bool {
+    let starts = |with: &str| lines.iter().any(|line| line.starts_with(with));
+    let has_hunk = lines.iter().any(|line| line.starts_with("@@ ") && line[3..].contains("@@"));
+    let has_files = starts("--- ") && starts("+++ ");
+    if starts("diff --git ") || (has_hunk && (starts("+") || starts("-"))) || has_files {
+        return true;
+    }
+    // A hunk without its head.
+    let (added, removed) = (
+        lines.iter().filter(|line| line.starts_with('+')).count(),
+        lines.iter().filter(|line| line.starts_with('-') && !line.starts_with("- ")).count(),
+    );
+    2 <= added && 2 <= removed && lines.len() <= (added + removed) * 2
+}
+
+fn is_frame(line: &str) -> bool {
+    let line = line.trim_start();
+    let is_python = line.starts_with("File \"") && line.contains("\", line ");
+    let is_java = line.starts_with("at ")
+        && (line.ends_with(')') || line.contains(".js:") || line.contains(".rs:") || line.contains(".ts:"));
+    let numbered = line.split_once(": ").is_some_and(|(number, rest)| {
+        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) && rest.contains("::")
+    });
+    let is_go = line.starts_with("goroutine ") && line.ends_with(':');
+    is_python || is_java || numbered || is_go
+}
+
+fn is_trace_head(line: &str) -> bool {
+    let line = line.trim_start();
+    ["Traceback (most recent call last)", "Exception in thread", "stack backtrace:", "panic: ", "Caused by: "]
+        .iter()
+        .any(|head| line.starts_with(head))
+        || (line.starts_with("thread '") && line.contains("panicked at"))
+        || line.split_once(": ").is_some_and(|(name, _)| name.ends_with("Error") && !name.contains(' '))
+}
+
+/// Whether a line is one path, as `ls -l`, `find`, `tree` and `git status` write it.
+fn is_path_line(line: &str) -> bool {
+    let permissions = line.trim().split(' ').next().unwrap_or_default();
+    let is_long = permissions.len() == 10
+        && permissions.starts_with(['-', 'd', 'l'])
+        && permissions[1..].bytes().all(|byte| b"rwxsStT-".contains(&byte));
+    let is_total = line
+        .strip_prefix("total ")
+        .is_some_and(|blocks| !blocks.is_empty() && blocks.bytes().all(|byte| byte.is_ascii_digit()));
+    if is_long || is_total {
+        return true;
+    }
+    let line = line.trim_start_matches(['│', '├', '└', '─', ' ', '\t', '-', '*']).trim();
+    let word = match line.split_once(char::is_whitespace) {
+        Some((mark, rest)) if ["M", "A", "D", "R", "??", "AM", "MM"].contains(&mark) => rest.trim(),
+        Some(_) | None => line,
+    };
+    let has_extension = word.rsplit_once('.').is_some_and(|(stem, extension)| {
+        !stem.is_empty()
+            && (1..=8).contains(&extension.len())
+            && extension.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    });
+    !word.contains(char::is_whitespace) && (word.contains('/') || has_extension)
+}
+
+/// Whether a line says only how far the work is.
+fn is_progress(line: &str) -> bool {
+    let line = line.trim_start_matches(['-', '*', ' ', '\t']).trim().to_lowercase();
+    let line = line.trim_end_matches(['.', '!', '…', ' ']);
+    const WHOLE: &[&str] = &[
+        "done",
+        "fixed",
+        "finished",
+        "completed",
+        "complete",
+        "in progress",
+        "wip",
+        "ok",
+        "all done",
+        "all tests pass",
+        "all tests passed",
+        "tests pass",
+        "tests passed",
+        "still working",
+        "work in progress",
+        "task complete",
+        "task completed",
+        "everything works",
+        "build passes",
+        "build passed",
+        "nothing to report",
+    ];
+    if WHOLE.contains(&line) {
+        return true;
+    }
+    const BEGINS: &[&str] = &[
+        "working on",
+        "started",
+        "starting",
+        "currently",
+        "now working",
+        "i am working",
+        "i'm working",
+        "continuing",
+        "finished",
+        "completed",
+        "progress:",
+        "status:",
+        "next step",
+        "next i will",
+        "next, i",
+        "i will now",
+        "about to",
+        "still working",
+        "halfway",
+        "moving on to",
+        "just finished",
+        "successfully completed",
+        "step ",
+        "i have completed",
+        "i completed",
+        "i finished",
+        "i have finished",
+    ];
+    // A reason makes it worth remembering.
+    const REASONS: &[&str] =
+        &["because", "since ", "so that", "must", "never", "always", "instead of", "due to"];
+    BEGINS.iter().any(|start| line.starts_with(start))
+        && !REASONS.iter().any(|reason| line.contains(reason))
+        && line.split_whitespace().count() <= 16
+}
+
+/// Writes a text in small letters, with one space between words and without other characters.
+pub fn normal(text: &str) -> String {
+    let words: Vec<String> = split(text).collect();
+    words.join(" ")
+}
+
+fn split(text: &str) -> impl Iterator<Item = String> + '_ {
+    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase)
+}
+
+/// The different words of a text.
+pub(super) struct Words(HashSet<String>);
+
+impl Words {
+    pub(super) fn of(text: &str) -> Words {
+        Words(split(text).collect())
+    }
+
+    /// Returns whether enough of the words of both are in both.
+    pub(super) fn are_near(&self, other: &Words) -> bool {
+        let common = self.0.intersection(&other.0).count();
+        let all = self.0.len() + other.0.len() - common;
+        NEAR * all <= common * 100 && all != 0
+    }
+}
+
+/// Counts the different words.
+pub(super) fn count_words(text: &str) -> i64 {
+    i64::try_from(Words::of(text).0.len()).unwrap_or(i64::MAX)
+}
+
+/// Returns whether two texts say much the same.
+pub fn is_near_copy(left: &str, right: &str) -> bool {
+    normal(left) == normal(right) || Words::of(left).are_near(&Words::of(right))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::{Category, Scope};
+
+    fn new(content: &str) -> NewMemory {
+        NewMemory {
+            content: content.to_owned(),
+            category: Category::Fact,
+            scope: Scope::Project,
+            owner: String::new(),
+            author: "a".to_owned(),
+            importance: Importance::Medium,
+            pin: false,
+            mode: WriteMode::Default,
+        }
+    }
+
+    #[track_caller]
+    fn check(content: &str, expect: Option<Objection>) {
+        assert_eq!(objection(&new(content), &Redactor::new(&[])), expect, "{content}");
+    }
+
+    #[test]
+    fn what_was_written_to_be_remembered_is_kept() {
+        for text in [
+            "Tests need the variable RUST_BACKTRACE=0, because snapshots have no traces.",
+            "We started with SQLite because it needs no server.",
+            "- prefer small commits\n- never rewrite history",
+            "The parser is in src/parser.rs; the lexer never sees comments.",
+            "Deploys go out on Tuesday.\nAsk Ana before.",
+            "Status codes of the API: 409 means that somebody else was faster, 412 that the version is old.",
+        ] {
+            check(text, None);
+        }
+    }
+
+    #[test]
+    fn what_was_copied_is_rejected() {
+        check(" \n\t", Some(Objection::Empty));
+        check("---", Some(Objection::Empty));
+        check(&"word ".repeat(401), Some(Objection::TooLong));
+        check(&"é".repeat(2_000), None);
+        check("The key is AKIAIOSFODNN7EXAMPLE", Some(Objection::Secret));
+        check("password = hunter2EXAMPLE", Some(Objection::Secret));
+        check("diff --git a/x b/x\nindex 1..2\n--- a/x\n+++ b/x", Some(Objection::Diff));
+        check("@@ -1,2 +1,2 @@\n-old\n+new", Some(Objection::Diff));
+        check("-let a = 1;\n-let b = 2;\n+let a = 2;\n+let b = 1;", Some(Objection::Diff));
+        check(
+            "Traceback (most recent call last):\n  File \"x.py\", line 3, in <module>\nKeyError: 1",
+            Some(Objection::StackTrace),
+        );
+        check(
+            "TypeError: x is undefined\n    at f (app.js:1:2)\n    at g (app.js:3:4)",
+            Some(Objection::StackTrace),
+        );
+        check("src/main.rs\nsrc/lib.rs\nCargo.toml", Some(Objection::FileListing));
+        check(
+            "total 12\n-rw-r--r-- 1 a a 3 x\n-rw-r--r-- 1 a a 3 y\n-rw-r--r-- 1 a a 3 z",
+            Some(Objection::FileListing),
+        );
+        check("Done.", Some(Objection::ProgressNote));
+        check("Working on the login page", Some(Objection::ProgressNote));
+        check("- finished step 2\n- next step is 3", Some(Objection::ProgressNote));
+    }
+
+    #[test]
+    fn a_strict_write_never_falls_back() {
+        let redactor = Redactor::new(&[]);
+        let strict = |importance, category| {
+            let new = NewMemory {
+                importance,
+                category,
+                mode: WriteMode::Strict,
+                ..new("Use tabs here, not spaces")
+            };
+            objection(&new, &redactor)
+        };
+        assert_eq!(strict(Importance::High, Category::Convention), None);
+        assert_eq!(strict(Importance::Medium, Category::Convention), Some(Objection::StrictImportance));
+        assert_eq!(strict(Importance::High, Category::Fact), Some(Objection::StrictCategory));
+    }
+
+    #[test]
+    fn near_copies_have_nearly_all_words_in_common() {
+        let check = |left: &str, right: &str, expect: bool| {
+            assert_eq!(is_near_copy(left, right), expect, "{left} / {right}");
+            assert_eq!(is_near_copy(right, left), expect, "{right} / {left}");
+        };
+        check("Use tabs.", "use   TABS", true);
+        check("one two three four five six seven", "one two three four five six seven eight", true);
+        check("one two three four five", "one two three four five six", false);
+        check("Use tabs", "Use spaces", false);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_makes_the_rules_fail(text in "\\PC{0,200}") {
+            let _ = objection(&new(&text), &Redactor::new(&[]));
+            proptest::prop_assert!(is_near_copy(&text, &text) || !text.chars().any(char::is_alphanumeric) || text.is_empty());
+        }
+
+        #[test]
+        fn a_stored_text_is_found_within_the_range_of_its_near_copies(
+            left in "[a-d ]{1,30}", right in "[a-d ]{1,30}"
+        ) {
+            if Words::of(&left).are_near(&Words::of(&right)) {
+                let (words, other) = (count_words(&left), count_words(&right));
+                proptest::prop_assert!((words * 85 / 100..=words * 100 / 85 + 1).contains(&other));
+            }
+        }
+    }
+}

@@ -1,0 +1,567 @@
+//! Questions of agents that wait for a person.
+
+use std::collections::BTreeMap;
+
+use brigade_core::{Timestamp, words};
+use brigade_redact::Redactor;
+use rusqlite::{OptionalExtension as _, Row, Transaction, params};
+use serde::{Deserialize, Serialize};
+
+use crate::error::StoreError;
+use crate::store::{Store, new_id, time};
+
+words! {
+    /// How a question stands.
+    QuestionStatus {
+        /// Nobody answered.
+        Waiting = "waiting",
+        /// A person answered, and the agent has not seen it.
+        Answered = "answered",
+        /// The agent has the answer.
+        Delivered = "delivered",
+        /// The agent no longer waits for it.
+        Gone = "gone",
+    }
+}
+
+words! {
+    /// What a person decided.
+    Decision {
+        /// They answered.
+        Accept = "accept",
+        /// They do not answer.
+        Decline = "decline",
+        /// They closed the question.
+        Cancel = "cancel",
+    }
+}
+
+/// The most questions asked at once.
+pub const MAX_QUESTIONS: usize = 10;
+/// The most options of a question.
+pub const MAX_OPTIONS: usize = 20;
+/// The longest text of a question or an answer, in characters.
+pub const MAX_TEXT: usize = 4_000;
+/// How long a question is kept after it was delivered or is gone, in days.
+const KEPT_DAYS: i64 = 30;
+
+/// One thing to choose.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskedOption {
+    /// What is shown.
+    pub label: String,
+    /// What the agent gets; the label without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    /// What it means.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Whether the agent would choose it.
+    #[serde(default)]
+    pub recommended: bool,
+}
+
+impl AskedOption {
+    /// Returns what the agent gets.
+    pub fn value(&self) -> &str {
+        self.value.as_deref().unwrap_or(&self.label)
+    }
+}
+
+/// One question.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AskedQuestion {
+    /// Its id among those asked at once.
+    pub id: String,
+    /// A few words for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub header: Option<String>,
+    /// The text.
+    pub question: String,
+    /// What can be chosen.
+    #[serde(default)]
+    pub options: Vec<AskedOption>,
+    /// Whether several options may be chosen.
+    #[serde(default)]
+    pub multi_select: bool,
+    /// Whether another text is an answer, too. Without options it always is.
+    #[serde(default)]
+    pub allows_freeform: bool,
+    /// What the agent assumes without an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_assumption: Option<String>,
+    /// What depends on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub impact: Option<String>,
+}
+
+/// What an agent asks at once.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asked {
+    /// A title.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What should be known first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+    /// The questions, at least one.
+    pub questions: Vec<AskedQuestion>,
+}
+
+/// The answer of a person.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// What the person decided.
+    #[serde(with = "decision")]
+    pub decision: Decision,
+    /// The answers to each question, by its id.
+    #[serde(default)]
+    pub answers: BTreeMap<String, Vec<String>>,
+    /// A text of the person's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+}
+
+/// The word of a decision in records.
+mod decision {
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    use super::Decision;
+
+    pub(super) fn serialize<S: Serializer>(decision: &Decision, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(decision.as_str())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Decision, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// A question with its answer, if it has one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Question {
+    /// Its id.
+    pub id: String,
+    /// The agent that asks.
+    pub agent: String,
+    /// The session that asks.
+    pub session: String,
+    /// What is asked.
+    pub asked: Asked,
+    /// How it stands.
+    pub status: QuestionStatus,
+    /// The answer.
+    pub answer: Option<Answer>,
+    /// Who answered: `person`, or `elicitation` for the dialogue of the agent's client.
+    pub answered_by: Option<String>,
+    /// When it was asked.
+    pub created_at: Timestamp,
+}
+
+/// What a person gives as an answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Given {
+    /// Chosen options by label or value; with several questions as `ID=VALUE`.
+    pub choices: Vec<String>,
+    /// A text.
+    pub text: Option<String>,
+}
+
+impl Asked {
+    /// Checks that it can be shown and answered.
+    ///
+    /// # Errors
+    /// Returns `invalid_arguments` or `too_long`.
+    pub fn check(&self) -> Result<(), StoreError> {
+        let invalid = |message: String| Err(StoreError::refused("invalid_arguments", message));
+        if self.questions.is_empty() || MAX_QUESTIONS < self.questions.len() {
+            return invalid(format!("1 to {MAX_QUESTIONS} questions are asked at once"));
+        }
+        for (index, question) in self.questions.iter().enumerate() {
+            if question.question.trim().is_empty() {
+                return invalid("a question has no text".to_owned());
+            }
+            if self.questions[..index].iter().any(|other| other.id == question.id) {
+                return invalid("two questions have the same id".to_owned());
+            }
+            if MAX_OPTIONS < question.options.len() {
+                return invalid(format!("a question has at most {MAX_OPTIONS} options"));
+            }
+            let is_twice = |(index, option): (usize, &AskedOption)| {
+                question.options[..index].iter().any(|other| other.value() == option.value())
+            };
+            if question.options.iter().enumerate().any(is_twice) {
+                return invalid("two options of a question have the same value".to_owned());
+            }
+        }
+        let texts = self.questions.iter().flat_map(|question| {
+            let options = question
+                .options
+                .iter()
+                .flat_map(|option| [Some(&option.label), option.value.as_ref(), option.description.as_ref()]);
+            [Some(&question.id), question.header.as_ref(), Some(&question.question)]
+                .into_iter()
+                .chain(options)
+        });
+        let longest = texts.chain([self.title.as_ref(), self.body.as_ref()]).flatten();
+        if longest.into_iter().any(|text| MAX_TEXT < text.chars().count()) {
+            return Err(StoreError::refused("too_long", format!("a text has at most {MAX_TEXT} characters")));
+        }
+        Ok(())
+    }
+
+    /// Masks secrets in all texts.
+    #[must_use]
+    pub fn masked(&self, redactor: &Redactor) -> Asked {
+        let mask = |text: &String| redactor.redact_str(text);
+        let mask_some = |text: &Option<String>| text.as_ref().map(mask);
+        let questions = self.questions.iter().map(|question| AskedQuestion {
+            id: question.id.clone(),
+            header: mask_some(&question.header),
+            question: mask(&question.question),
+            options: question
+                .options
+                .iter()
+                .map(|option| AskedOption {
+                    label: mask(&option.label),
+                    value: mask_some(&option.value),
+                    description: mask_some(&option.description),
+                    recommended: option.recommended,
+                })
+                .collect(),
+            multi_select: question.multi_select,
+            allows_freeform: question.allows_freeform,
+            default_assumption: mask_some(&question.default_assumption),
+            impact: mask_some(&question.impact),
+        });
+        Asked { title: mask_some(&self.title), body: mask_some(&self.body), questions: questions.collect() }
+    }
+
+    /// Reads what a person gives as an answer.
+    ///
+    /// # Errors
+    /// Returns `invalid_answer` if it does not answer every question, with what is missing.
+    pub fn answer(&self, given: &Given) -> Result<Answer, StoreError> {
+        let invalid = |message: String| StoreError::refused("invalid_answer", message);
+        let mut answers: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let is_one = self.questions.len() == 1;
+        for choice in &given.choices {
+            let named = self.questions.iter().find_map(|question| {
+                let rest = choice.strip_prefix(question.id.as_str())?.strip_prefix('=')?;
+                Some((question, rest))
+            });
+            let (question, value) = match (named, is_one) {
+                (Some(named), _) => named,
+                (None, true) => (&self.questions[0], choice.as_str()),
+                (None, false) => {
+                    let ids: Vec<&str> = self.questions.iter().map(|question| question.id.as_str()).collect();
+                    let message = format!(
+                        "with several questions, a choice is ID=VALUE; the ids are {}",
+                        ids.join(", ")
+                    );
+                    return Err(invalid(message));
+                }
+            };
+            let value = question.value_of(value).ok_or_else(|| {
+                let labels: Vec<&str> = question.options.iter().map(|option| option.label.as_str()).collect();
+                invalid(format!("this is no option of the question; there are: {}", labels.join(", ")))
+            })?;
+            let chosen = answers.entry(question.id.clone()).or_default();
+            if !chosen.contains(&value) {
+                chosen.push(value);
+            }
+        }
+        let text = given.text.as_ref().map(|text| text.trim()).filter(|text| !text.is_empty());
+        if text.is_some_and(|text| MAX_TEXT < text.chars().count()) {
+            return Err(invalid(format!("a text has at most {MAX_TEXT} characters")));
+        }
+        for question in &self.questions {
+            let chosen = answers.get(&question.id).map_or(0, Vec::len);
+            if 1 < chosen && !question.multi_select {
+                return Err(invalid("only one option of the question may be chosen".to_owned()));
+            }
+            if chosen == 0 {
+                match text.filter(|_| question.takes_text()) {
+                    Some(text) => {
+                        answers.insert(question.id.clone(), vec![text.to_owned()]);
+                    }
+                    None if question.options.is_empty() => {
+                        return Err(invalid("the question needs a text".to_owned()));
+                    }
+                    None => return Err(invalid(format!("the question `{}` needs a choice", question.id))),
+                }
+            }
+        }
+        Ok(Answer { decision: Decision::Accept, answers, text: text.map(str::to_owned) })
+    }
+}
+
+impl AskedQuestion {
+    /// Returns whether a text is an answer.
+    pub fn takes_text(&self) -> bool {
+        self.allows_freeform || self.options.is_empty()
+    }
+
+    /// Returns the value of an option by its value or label; any text where that is an answer, too.
+    fn value_of(&self, typed: &str) -> Option<String> {
+        let typed = typed.trim();
+        let by = |is: fn(&AskedOption, &str) -> bool| self.options.iter().find(|option| is(option, typed));
+        let option = by(|option, typed| option.value() == typed)
+            .or_else(|| by(|option, typed| option.label == typed))
+            .or_else(|| by(|option, typed| option.label.eq_ignore_ascii_case(typed)));
+        match option {
+            Some(option) => Some(option.value().to_owned()),
+            None => (self.takes_text() && !typed.is_empty()).then(|| typed.to_owned()),
+        }
+    }
+}
+
+impl Answer {
+    /// Returns that a person does not answer.
+    pub fn declined(decision: Decision) -> Answer {
+        Answer { decision, answers: BTreeMap::new(), text: None }
+    }
+
+    fn masked(&self, redactor: &Redactor) -> Answer {
+        let mask = |text: &String| redactor.redact_str(text);
+        Answer {
+            decision: self.decision,
+            answers: self
+                .answers
+                .iter()
+                .map(|(id, values)| (id.clone(), values.iter().map(mask).collect()))
+                .collect(),
+            text: self.text.as_ref().map(mask),
+        }
+    }
+}
+
+const COLUMNS: &str = "id, agent, session, asked, status, answer, answered_by, created_at";
+
+fn read(row: &Row<'_>) -> rusqlite::Result<Question> {
+    let (asked, status): (String, String) = (row.get("asked")?, row.get("status")?);
+    let answer: Option<String> = row.get("answer")?;
+    Ok(Question {
+        id: row.get("id")?,
+        agent: row.get("agent")?,
+        session: row.get("session")?,
+        asked: serde_json::from_str(&asked).unwrap_or_default(),
+        status: QuestionStatus::of(&status).unwrap_or(QuestionStatus::Gone),
+        answer: answer.and_then(|answer| serde_json::from_str(&answer).ok()),
+        answered_by: row.get("answered_by")?,
+        created_at: time(row, "created_at")?,
+    })
+}
+
+fn by_id(transaction: &Transaction<'_>, id: &str) -> Result<Question, StoreError> {
+    let sql = format!("SELECT {COLUMNS} FROM question WHERE id = ?1");
+    let found = transaction.query_row(&sql, [id], read).optional()?;
+    found.ok_or_else(|| StoreError::refused("not_found", "there is no such question"))
+}
+
+fn written(value: &impl Serialize) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|error| StoreError::Database(error.to_string()))
+}
+
+impl Store {
+    /// Asks a person. The same question of the same agent that waits, or whose answer it has not seen, is returned
+    /// instead of asking twice. Secrets are masked first.
+    ///
+    /// # Errors
+    /// Returns what [`Asked::check`] returns. Also fails on a disk error.
+    pub fn ask(
+        &self,
+        agent: &str,
+        session: &str,
+        asked: &Asked,
+        redactor: &Redactor,
+        now: Timestamp,
+    ) -> Result<Question, StoreError> {
+        asked.check()?;
+        let text = written(&asked.masked(redactor))?;
+        let oldest = now.unix_micros() - KEPT_DAYS * 86_400_000_000;
+        self.change(|transaction| {
+            transaction.execute(
+                "DELETE FROM question WHERE status IN ('delivered', 'gone') AND created_at < ?1",
+                [oldest],
+            )?;
+            let sql = format!(
+                "SELECT {COLUMNS} FROM question WHERE agent = ?1 AND asked = ?2 AND status IN ('waiting', 'answered')"
+            );
+            if let Some(same) = transaction.query_row(&sql, params![agent, text], read).optional()? {
+                return Ok(same);
+            }
+            let id = new_id(transaction, "ask")?;
+            transaction.execute(
+                "INSERT INTO question (id, agent, session, asked, status, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                params![id, agent, session, text, QuestionStatus::Waiting.as_str(), now.unix_micros()],
+            )?;
+            by_id(transaction, &id)
+        })
+    }
+
+    /// Records the answer of a person. Secrets are masked.
+    ///
+    /// # Errors
+    /// Returns `not_found`, or `already_answered` or `gone` if nobody waits for it. Also fails on a disk error.
+    pub fn answer_question(
+        &self,
+        id: &str,
+        answer: &Answer,
+        by: &str,
+        redactor: &Redactor,
+        now: Timestamp,
+    ) -> Result<Question, StoreError> {
+        let text = written(&answer.masked(redactor))?;
+        self.change(|transaction| {
+            let question = by_id(transaction, id)?;
+            match question.status {
+                QuestionStatus::Waiting => {}
+                QuestionStatus::Answered | QuestionStatus::Delivered => {
+                    return Err(StoreError::refused("already_answered", "the question was answered already"));
+                }
+                QuestionStatus::Gone => {
+                    return Err(StoreError::refused("gone", "the agent no longer waits for an answer"));
+                }
+            }
+            transaction.execute(
+                "UPDATE question SET status = ?2, answer = ?3, answered_by = ?4, answered_at = ?5 WHERE id = ?1",
+                params![id, QuestionStatus::Answered.as_str(), text, by, now.unix_micros()],
+            )?;
+            by_id(transaction, id)
+        })
+    }
+
+    /// Returns a question. If it has an answer, the agent has it now.
+    ///
+    /// # Errors
+    /// Returns `not_found` for a question of another agent. Also fails on a disk error.
+    pub fn take_answer(&self, agent: &str, id: &str) -> Result<Question, StoreError> {
+        let found = self.look(|transaction| by_id(transaction, id))?;
+        if found.agent != agent {
+            return Err(StoreError::refused("not_found", "there is no such question"));
+        }
+        if found.status != QuestionStatus::Answered {
+            return Ok(found);
+        }
+        self.change(|transaction| {
+            let delivered = QuestionStatus::Delivered.as_str();
+            transaction.execute("UPDATE question SET status = ?2 WHERE id = ?1", params![id, delivered])?;
+            by_id(transaction, id)
+        })
+    }
+
+    /// Takes a question back that nobody answered, because the agent no longer waits.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn withdraw_question(&self, id: &str) -> Result<(), StoreError> {
+        self.change(|transaction| {
+            transaction.execute(
+                "UPDATE question SET status = ?2 WHERE id = ?1 AND status = ?3",
+                params![id, QuestionStatus::Gone.as_str(), QuestionStatus::Waiting.as_str()],
+            )?;
+            Ok(())
+        })
+    }
+
+    /// Lists the questions that wait, the oldest first.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn waiting_questions(&self) -> Result<Vec<Question>, StoreError> {
+        self.look(|transaction| {
+            let sql =
+                format!("SELECT {COLUMNS} FROM question WHERE status = 'waiting' ORDER BY created_at, id");
+            let mut statement = transaction.prepare(&sql)?;
+            Ok(statement.query_map([], read)?.collect::<Result<_, _>>()?)
+        })
+    }
+
+    /// Returns a question by its id, whoever asked it.
+    ///
+    /// # Errors
+    /// Returns `not_found`. Also fails on a disk error.
+    pub fn question(&self, id: &str) -> Result<Question, StoreError> {
+        self.look(|transaction| by_id(transaction, id))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked() -> Asked {
+        let option = |label: &str, value: Option<&str>| AskedOption {
+            label: label.to_owned(),
+            value: value.map(str::to_owned),
+            ..AskedOption::default()
+        };
+        let question = |id: &str, options: Vec<AskedOption>| AskedQuestion {
+            id: id.to_owned(),
+            question: "What?".to_owned(),
+            options,
+            ..AskedQuestion::default()
+        };
+        let colours = vec![option("Red", None), option("Dark green", Some("green"))];
+        Asked {
+            questions: vec![question("colour", colours), question("name", Vec::new())],
+            ..Asked::default()
+        }
+    }
+
+    #[track_caller]
+    fn check(asked: &Asked, choices: &[&str], text: Option<&str>, expect: Option<&[(&str, &[&str])]>) {
+        let given = Given {
+            choices: choices.iter().map(|choice| (*choice).to_owned()).collect(),
+            text: text.map(str::to_owned),
+        };
+        let expect = expect.map(|answers| {
+            let owned = |values: &[&str]| values.iter().map(|value| (*value).to_owned()).collect();
+            answers.iter().map(|(id, values)| ((*id).to_owned(), owned(values))).collect::<BTreeMap<_, _>>()
+        });
+        assert_eq!(asked.answer(&given).ok().map(|answer| answer.answers), expect);
+    }
+
+    #[test]
+    fn every_question_needs_an_answer_that_fits() {
+        let both = asked();
+        check(&both, &["colour=green"], Some("Ada"), Some(&[("colour", &["green"]), ("name", &["Ada"])]));
+        check(
+            &both,
+            &["colour=dark green", "name=Ada"],
+            None,
+            Some(&[("colour", &["green"]), ("name", &["Ada"])]),
+        );
+        check(&both, &["green"], Some("Ada"), None);
+        check(&both, &["colour=blue"], Some("Ada"), None);
+        check(&both, &["colour=Red", "colour=green"], Some("Ada"), None);
+        check(&both, &[], Some("Ada"), None);
+        let one = Asked { questions: vec![both.questions[0].clone()], ..Asked::default() };
+        check(&one, &["Red"], None, Some(&[("colour", &["Red"])]));
+        check(&one, &[], Some("blue"), None);
+        let mut free = one.clone();
+        free.questions[0].allows_freeform = true;
+        check(&free, &[], Some("blue"), Some(&[("colour", &["blue"])]));
+        let mut several = one;
+        several.questions[0].multi_select = true;
+        check(&several, &["Red", "green", "Red"], None, Some(&[("colour", &["Red", "green"])]));
+    }
+
+    #[test]
+    fn questions_that_cannot_be_answered_are_refused() {
+        assert_eq!(asked().check(), Ok(()));
+        assert!(Asked::default().check().is_err());
+        let mut twice = asked();
+        twice.questions[1].id = "colour".to_owned();
+        assert!(twice.check().is_err());
+        let mut blank = asked();
+        blank.questions[0].question = " ".to_owned();
+        assert!(blank.check().is_err());
+        let mut long = asked();
+        long.questions[0].question = "x".repeat(MAX_TEXT + 1);
+        assert_eq!(long.check().unwrap_err().code_word(), "too_long");
+    }
+}

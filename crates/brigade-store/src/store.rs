@@ -1,0 +1,209 @@
+//! Opening the file, transactions, and ids.
+
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
+
+use brigade_core::Timestamp;
+use brigade_fs::Fs;
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags, Row, Transaction, TransactionBehavior};
+
+use crate::error::StoreError;
+use crate::file::{self, Place};
+use crate::migrations::{self, VERSION};
+
+/// What can be done with an open store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// It is read and written.
+    Write,
+    /// It is only read, because a newer version wrote it.
+    Newer(i64),
+    /// It is only read, because the file or its directory may not be written.
+    ReadOnly,
+}
+
+/// Files up to this length are checked as a whole before they are written to.
+const CHECKED: u64 = 64 << 20;
+
+/// The open store of a workspace. Several threads and processes may have it open; writers wait for each other.
+#[derive(Debug)]
+pub struct Store {
+    connection: Mutex<Connection>,
+    access: Access,
+}
+
+impl Store {
+    /// Opens the store for writing, and makes it if it is missing. A file of a newer version is opened to be read.
+    ///
+    /// `patience` is how long a writer waits for another one.
+    ///
+    /// # Errors
+    /// Fails on a disk error, if the file is a link, or if it is broken. A broken file is set aside.
+    pub fn open(fs: &dyn Fs, patience: Duration) -> Result<Store, StoreError> {
+        if let Some(place) = file::find(fs)? {
+            match Store::open_at(fs, &place, patience, VERSION) {
+                Ok(Some(store)) => return Ok(store),
+                Ok(None) | Err(StoreError::Broken) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let _lock = file::lock(fs, patience)?;
+        let place = file::make(fs)?;
+        match Store::open_at(fs, &place, patience, 0) {
+            // Whoever had the lock before may have set it aside.
+            Err(StoreError::Broken) => Err(StoreError::SetAside(file::set_aside(fs, &place)?)),
+            opened => opened.map(|store| store.expect("every version is at least 0")),
+        }
+    }
+
+    /// Opens the store for reading; `None` if nothing was stored yet. Changes nothing.
+    ///
+    /// # Errors
+    /// Fails on a disk error, or if the file is a link or broken.
+    pub fn read(fs: &dyn Fs, patience: Duration) -> Result<Option<Store>, StoreError> {
+        match file::find(fs)? {
+            Some(place) => Store::open_at(fs, &place, patience, 1),
+            None => Ok(None),
+        }
+    }
+
+    /// Opens a file that has at least this version, and migrates it if 0 is enough.
+    fn open_at(
+        fs: &dyn Fs,
+        place: &Place,
+        patience: Duration,
+        least: i64,
+    ) -> Result<Option<Store>, StoreError> {
+        let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+        let connect = |mode: OpenFlags| -> Result<Connection, StoreError> {
+            let connection = Connection::open_with_flags(&place.absolute, mode | flags)?;
+            connection.busy_timeout(patience)?;
+            // The file may be hostile: its schema may neither call functions nor change what is no row.
+            connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+            connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+            connection.pragma_update(None, "foreign_keys", true)?;
+            Ok(connection)
+        };
+        let opened = connect(OpenFlags::SQLITE_OPEN_READ_WRITE)
+            .and_then(|connection| Ok((migrations::version(&connection)?, connection)));
+        let (version, mut connection, can_write) = match opened {
+            Ok((version, connection)) => {
+                let is_read_only = connection.is_readonly("main")?;
+                (version, connection, !is_read_only)
+            }
+            Err(StoreError::ReadOnly | StoreError::Unopened(_)) => {
+                let connection = connect(OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+                (migrations::version(&connection)?, connection, false)
+            }
+            Err(error) => return Err(error),
+        };
+        if VERSION < version {
+            connection.pragma_update(None, "query_only", true)?;
+            return Ok(Some(Store { connection: Mutex::new(connection), access: Access::Newer(version) }));
+        }
+        if !can_write {
+            let access = Access::ReadOnly;
+            return Ok((1 <= version).then(|| Store { connection: Mutex::new(connection), access }));
+        }
+        if version < least {
+            return Ok(None);
+        }
+        if least == VERSION || least == 0 {
+            check_whole(fs, place, &connection)?;
+        }
+        if least == 0 && version < VERSION {
+            connection.pragma_update(None, "journal_mode", "wal")?;
+            migrations::migrate(&mut connection)?;
+            tracing::debug!(from = version, to = VERSION, "the store is migrated");
+        }
+        // An acknowledged write survives a power loss.
+        connection.pragma_update(None, "synchronous", "full")?;
+        Ok(Some(Store { connection: Mutex::new(connection), access: Access::Write }))
+    }
+
+    /// Returns what can be done with it.
+    pub fn access(&self) -> Access {
+        self.access
+    }
+
+    /// Returns the connection. A thread that panicked in the middle of a transaction has rolled it back.
+    pub(crate) fn connection(&self) -> MutexGuard<'_, Connection> {
+        self.connection.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Reads in one transaction, so that all reads see the same state.
+    pub(crate) fn look<T>(
+        &self,
+        read: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let mut connection = self.connection();
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Deferred)?;
+        read(&transaction)
+    }
+
+    /// Changes rows in one transaction: all or nothing.
+    ///
+    /// # Errors
+    /// Fails if the store may only be read.
+    pub(crate) fn change<T>(
+        &self,
+        change: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        match self.access {
+            Access::Write => {}
+            Access::Newer(version) => return Err(StoreError::Newer(version)),
+            Access::ReadOnly => return Err(StoreError::ReadOnly),
+        }
+        let mut connection = self.connection();
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let changed = change(&transaction)?;
+        transaction.commit()?;
+        Ok(changed)
+    }
+}
+
+/// Fails if the pages of a file do not fit together. A large file is not read as a whole each time.
+fn check_whole(fs: &dyn Fs, place: &Place, connection: &Connection) -> Result<(), StoreError> {
+    if CHECKED < fs.link_metadata(&place.file)?.len {
+        return Ok(());
+    }
+    let found: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    if found == "ok" { Ok(()) } else { Err(StoreError::Broken) }
+}
+
+/// Makes a new id: a word for its kind, and 16 random hexadecimal digits.
+pub(crate) fn new_id(transaction: &Transaction<'_>, kind: &str) -> Result<String, StoreError> {
+    let random: String = transaction.query_row("SELECT lower(hex(randomblob(8)))", [], |row| row.get(0))?;
+    Ok(format!("{kind}-{random}"))
+}
+
+/// Reads a time.
+pub(crate) fn time(row: &Row<'_>, column: &str) -> rusqlite::Result<Timestamp> {
+    row.get(column).map(Timestamp::from_unix_micros)
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_fs::DiskFs;
+
+    use super::*;
+    use crate::todos::{Todo, TodoStatus};
+
+    #[test]
+    fn a_full_disk_fails_a_write_as_a_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&DiskFs::open(folder.path()).unwrap(), Duration::ZERO).unwrap();
+        let now = Timestamp::from_unix_micros(0);
+        let todo =
+            |text: &str| Todo { id: "1".to_owned(), content: text.to_owned(), status: TodoStatus::Pending };
+        store.write_todos("session", &[todo("kept")], now).unwrap();
+        let pages: i64 = store.connection().pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
+        // SQLite says the same of a file that may have no more pages as of a disk that has none.
+        store.connection().pragma_update(None, "max_page_count", pages).unwrap();
+        let many: Vec<Todo> =
+            (0..100).map(|number| Todo { id: number.to_string(), ..todo(&"x".repeat(1_000)) }).collect();
+        assert_eq!(store.write_todos("session", &many, now).unwrap_err(), StoreError::Full);
+        assert_eq!(store.read_todos("session").unwrap(), [todo("kept")]);
+    }
+}

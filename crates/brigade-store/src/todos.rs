@@ -1,0 +1,102 @@
+//! The list of work of a session.
+
+use brigade_core::{Timestamp, words};
+use rusqlite::{OptionalExtension as _, params};
+use serde::{Deserialize, Serialize};
+
+use crate::error::StoreError;
+use crate::store::Store;
+
+words! {
+    /// How far an entry is.
+    TodoStatus {
+        /// Nobody began.
+        Pending = "pending",
+        /// Somebody is at it.
+        InProgress = "in_progress",
+        /// It is done.
+        Completed = "completed",
+    }
+}
+
+/// The most entries of a list.
+pub const MAX_TODOS: usize = 200;
+
+/// The longest entry, in characters.
+pub const MAX_TODO: usize = 2_000;
+
+/// How long the list of a session is kept after its last change, in days.
+const KEPT_DAYS: i64 = 30;
+
+/// An entry of the list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Todo {
+    /// Its id within the list.
+    pub id: String,
+    /// What is to be done.
+    pub content: String,
+    /// How far it is.
+    #[serde(with = "status")]
+    pub status: TodoStatus,
+}
+
+/// The word of a status in records.
+mod status {
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    use super::TodoStatus;
+
+    pub(super) fn serialize<S: Serializer>(status: &TodoStatus, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(status.as_str())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<TodoStatus, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+impl Store {
+    /// Replaces the list of a session. Lists that nobody changed for a month go.
+    ///
+    /// # Errors
+    /// Returns `too_long` for more or longer entries than are kept, and `duplicate_id` for an id that stands twice. Also
+    /// fails on a disk error.
+    pub fn write_todos(&self, session: &str, todos: &[Todo], now: Timestamp) -> Result<(), StoreError> {
+        if MAX_TODOS < todos.len() {
+            return Err(StoreError::refused("too_long", format!("a list has at most {MAX_TODOS} entries")));
+        }
+        for (index, todo) in todos.iter().enumerate() {
+            if MAX_TODO < todo.content.chars().count() {
+                let message = format!("an entry has at most {MAX_TODO} characters");
+                return Err(StoreError::refused("too_long", message));
+            }
+            if todos[..index].iter().any(|other| other.id == todo.id) {
+                return Err(StoreError::refused("duplicate_id", "an id stands twice in the list"));
+            }
+        }
+        let items = serde_json::to_string(todos).map_err(|error| StoreError::Database(error.to_string()))?;
+        let oldest = now.unix_micros() - KEPT_DAYS * 86_400_000_000;
+        self.change(|transaction| {
+            transaction.execute("DELETE FROM todo WHERE updated_at < ?1", [oldest])?;
+            transaction.execute(
+                "INSERT INTO todo (session, items, updated_at) VALUES (?1, ?2, ?3) \
+                 ON CONFLICT (session) DO UPDATE SET items = ?2, updated_at = ?3",
+                params![session, items, now.unix_micros()],
+            )?;
+            Ok(())
+        })
+    }
+
+    /// Returns the list of a session, which is empty until it is written.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn read_todos(&self, session: &str) -> Result<Vec<Todo>, StoreError> {
+        self.look(|transaction| {
+            let items: Option<String> = transaction
+                .query_row("SELECT items FROM todo WHERE session = ?1", [session], |row| row.get(0))
+                .optional()?;
+            Ok(items.and_then(|items| serde_json::from_str(&items).ok()).unwrap_or_default())
+        })
+    }
+}

@@ -1,0 +1,282 @@
+//! Turns of agents, and which of them need a look into the memory first.
+
+use brigade_core::{Timestamp, words};
+use rusqlite::{OptionalExtension as _, params};
+
+use crate::error::StoreError;
+use crate::store::{Store, time};
+
+words! {
+    /// Whether a turn needs a search of the memory.
+    TurnClass {
+        /// It does not.
+        None = "none",
+        /// It may help.
+        Soft = "soft",
+        /// Nothing is changed before it.
+        Required = "required",
+    }
+}
+
+/// The turn of an agent that is not over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Turn {
+    /// Counted from 1.
+    pub number: i64,
+    /// Whether it needs a search.
+    pub class: TurnClass,
+    /// Whether the memory was searched in it.
+    pub searched: bool,
+    /// When it began.
+    pub begun_at: Timestamp,
+}
+
+impl Turn {
+    /// Returns whether calls that change something are refused until the memory is searched.
+    pub fn needs_search(&self) -> bool {
+        self.class == TurnClass::Required && !self.searched
+    }
+}
+
+/// What frees a turn, whatever else it says.
+const FREED: &[&str] =
+    &["without memory", "ignore memory", "ignore the memory", "skip memory", "do not search memory"];
+
+/// What refers to what was decided or learned before.
+const EARLIER: &[&str] = &[
+    "remember",
+    "as before",
+    "last time",
+    "previously",
+    "as we decided",
+    "we decided",
+    "we agreed",
+    "as usual",
+    "our usual",
+    "like we did",
+    "the way we",
+    "convention",
+    "our rules",
+];
+
+/// Words that ask for a change.
+const CHANGES: &[&str] = &[
+    "add",
+    "adapt",
+    "build",
+    "change",
+    "clean",
+    "convert",
+    "create",
+    "debug",
+    "delete",
+    "deploy",
+    "edit",
+    "extend",
+    "extract",
+    "fix",
+    "generate",
+    "implement",
+    "improve",
+    "install",
+    "integrate",
+    "introduce",
+    "make",
+    "merge",
+    "migrate",
+    "move",
+    "optimise",
+    "optimize",
+    "port",
+    "refactor",
+    "release",
+    "remove",
+    "rename",
+    "replace",
+    "restructure",
+    "rewrite",
+    "set",
+    "solve",
+    "split",
+    "update",
+    "upgrade",
+    "wire",
+    "write",
+];
+
+/// Words that ask for an explanation.
+const QUESTIONS: &[&str] = &[
+    "analyse",
+    "analyze",
+    "check",
+    "compare",
+    "describe",
+    "explain",
+    "find",
+    "how",
+    "investigate",
+    "list",
+    "look",
+    "plan",
+    "read",
+    "review",
+    "search",
+    "show",
+    "summarise",
+    "summarize",
+    "what",
+    "when",
+    "where",
+    "which",
+    "who",
+    "why",
+];
+
+/// Turns of so few words are too short to be about the project, unless they ask for a change.
+const SHORT: usize = 2;
+
+/// Decides whether a turn needs a search of the memory, from its text alone. The first rule that fits decides:
+///
+/// | class | the text |
+/// | --- | --- |
+/// | none | is empty, a command of the harness (`/…`), or says to go without the memory |
+/// | required | refers to what was decided before |
+/// | required | asks for a change in its first sentence, or begins another sentence with a word for a change |
+/// | soft | asks a question or for an explanation |
+/// | none | has at most two words |
+/// | soft | is anything else |
+pub fn classify(text: &str) -> TurnClass {
+    let text = text.trim().to_lowercase();
+    let words: Vec<&str> = split(&text).collect();
+    if words.is_empty() || text.starts_with('/') || FREED.iter().any(|freed| text.contains(freed)) {
+        return TurnClass::None;
+    }
+    if EARLIER.iter().any(|earlier| text.contains(earlier)) {
+        return TurnClass::Required;
+    }
+    let sentences: Vec<&str> = text.split(['.', '!', '?', '\n', ';', ':']).collect();
+    let asks = |sentence: &str, most: usize| {
+        let polite = [
+            "please", "can", "could", "would", "you", "now", "then", "and", "also", "next", "i", "want",
+            "to", "let", "us",
+        ];
+        split(sentence).filter(|word| !polite.contains(word)).take(most).any(|word| CHANGES.contains(&word))
+    };
+    let begins_as_question = QUESTIONS.contains(&words[0]);
+    let first = sentences.iter().find(|sentence| split(sentence).next().is_some());
+    let in_first = !begins_as_question && first.is_some_and(|sentence| asks(sentence, 6));
+    if in_first || sentences.iter().any(|sentence| asks(sentence, 1)) {
+        return TurnClass::Required;
+    }
+    if words.iter().any(|word| QUESTIONS.contains(word)) || text.contains('?') {
+        return TurnClass::Soft;
+    }
+    if words.len() <= SHORT { TurnClass::None } else { TurnClass::Soft }
+}
+
+fn split(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
+}
+
+impl Store {
+    /// Begins the turn of an agent; the one before is over. The text is not stored.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn begin_turn(&self, agent: &str, text: &str, now: Timestamp) -> Result<Turn, StoreError> {
+        let class = classify(text);
+        self.change(|transaction| {
+            transaction.execute(
+                "INSERT INTO turn (agent, number, class, searched, begun_at) VALUES (?1, 1, ?2, 0, ?3) \
+                 ON CONFLICT (agent) DO UPDATE SET number = number + 1, class = ?2, searched = 0, begun_at = ?3",
+                params![agent, class.as_str(), now.unix_micros()],
+            )?;
+            let number =
+                transaction.query_row("SELECT number FROM turn WHERE agent = ?1", [agent], |row| row.get(0))?;
+            Ok(Turn { number, class, searched: false, begun_at: now })
+        })
+    }
+
+    /// Returns the turn of an agent; `None` if its harness never said that one began.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn turn(&self, agent: &str) -> Result<Option<Turn>, StoreError> {
+        self.look(|transaction| {
+            let found = transaction
+                .query_row(
+                    "SELECT number, class, searched, begun_at FROM turn WHERE agent = ?1",
+                    [agent],
+                    |row| {
+                        let class: String = row.get("class")?;
+                        Ok(Turn {
+                            number: row.get("number")?,
+                            class: TurnClass::of(&class).unwrap_or(TurnClass::Required),
+                            searched: row.get("searched")?,
+                            begun_at: time(row, "begun_at")?,
+                        })
+                    },
+                )
+                .optional()?;
+            Ok(found)
+        })
+    }
+
+    /// Notes that the memory was searched in the turn of an agent.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn note_search(&self, agent: &str) -> Result<(), StoreError> {
+        let needs = self.turn(agent)?.is_some_and(|turn| !turn.searched);
+        if !needs {
+            return Ok(());
+        }
+        self.change(|transaction| {
+            transaction.execute("UPDATE turn SET searched = 1 WHERE agent = ?1", [agent])?;
+            Ok(())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(class: TurnClass, texts: &[&str]) {
+        for text in texts {
+            assert_eq!(classify(text), class, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_text_of_a_turn_decides_whether_it_needs_a_search() {
+        check(
+            TurnClass::None,
+            &["", " \n", "thanks", "ok, great", "/compact", "Go on", "Fix it without memory"],
+        );
+        check(
+            TurnClass::Required,
+            &[
+                "Fix the login",
+                "Please add a test for the parser.",
+                "can you refactor this module?",
+                "I want to rename the crate",
+                "How did we do it last time?",
+                "What is our convention for errors?",
+                "The build is red. Fix it",
+                "rename",
+            ],
+        );
+        check(
+            TurnClass::Soft,
+            &[
+                "How does the update of the index work?",
+                "Explain the parser",
+                "The tests are slow on my machine",
+                "why is the set of tools empty?",
+            ],
+        );
+    }
+}

@@ -1,0 +1,361 @@
+//! Volumes: folders of an agent beneath `.brigade/volumes/ID/`, with a limit, and the files in them.
+
+use brigade_core::Timestamp;
+use brigade_fs::{DiskFs, FileKind, FileMode, Fs, FsError, FsErrorKind, Lock, RelPath};
+use rusqlite::{OptionalExtension as _, Row, Transaction, params};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+use crate::error::StoreError;
+use crate::store::{Store, new_id, time};
+
+/// The folder of all volumes, relative to the workspace.
+pub const VOLUMES: &str = ".brigade/volumes";
+
+/// The longest label, in bytes.
+pub const MAX_LABEL: usize = 128;
+
+/// The most entries of a volume; more are not counted, so nothing more is written.
+const MAX_ENTRIES: usize = 100_000;
+
+/// What the agents of a workspace may store in volumes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The volumes of one agent.
+    pub max_count: u64,
+    /// The sum of the limits of one agent's volumes, in bytes.
+    pub max_bytes: u64,
+    /// The largest file, in bytes.
+    pub max_file_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { max_count: 16, max_bytes: 1 << 30, max_file_bytes: 16 << 20 }
+    }
+}
+
+/// A volume.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct Volume {
+    /// Its id, which is the name of its folder.
+    pub id: String,
+    /// The agent that made it, or `person`.
+    pub owner: String,
+    /// What it is called.
+    pub label: String,
+    /// How many bytes its files may have.
+    pub size_limit_bytes: u64,
+    /// When it was made.
+    pub created_at: Timestamp,
+}
+
+/// An entry of a folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VolumeEntry {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub kind: FileKind,
+    /// The length of a file, in bytes.
+    pub bytes: u64,
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<Volume> {
+    let limit: i64 = row.get("size_limit_bytes")?;
+    Ok(Volume {
+        id: row.get("id")?,
+        owner: row.get("owner")?,
+        label: row.get("label")?,
+        size_limit_bytes: u64::try_from(limit).unwrap_or(0),
+        created_at: time(row, "created_at")?,
+    })
+}
+
+const COLUMNS: &str = "id, owner, label, size_limit_bytes, created_at";
+
+fn not_found() -> StoreError {
+    StoreError::refused("not_found", "there is no such volume")
+}
+
+fn by_id(transaction: &Transaction<'_>, owner: Option<&str>, id: &str) -> Result<Volume, StoreError> {
+    let sql = format!("SELECT {COLUMNS} FROM volume WHERE id = ?1 AND (?2 IS NULL OR owner = ?2)");
+    transaction.query_row(&sql, params![id, owner], read).optional()?.ok_or_else(not_found)
+}
+
+/// Returns the folder of a volume, relative to the workspace.
+pub fn folder(id: &str) -> Result<RelPath, StoreError> {
+    let path: RelPath = VOLUMES.parse().expect("the path is relative");
+    path.join(id).map_err(|_| not_found())
+}
+
+impl Store {
+    /// Makes a volume with its folder.
+    ///
+    /// # Errors
+    /// Returns `invalid_arguments`, `too_many` or `quota_exceeded`. Also fails on a disk error.
+    pub fn create_volume(
+        &self,
+        fs: &dyn Fs,
+        owner: &str,
+        label: &str,
+        size_limit_bytes: u64,
+        limits: &Limits,
+        now: Timestamp,
+    ) -> Result<Volume, StoreError> {
+        if label.trim().is_empty() || MAX_LABEL < label.len() || label.chars().any(char::is_control) {
+            let message = format!("a label has 1 to {MAX_LABEL} bytes and no control characters");
+            return Err(StoreError::refused("invalid_arguments", message));
+        }
+        if size_limit_bytes == 0 || i64::try_from(size_limit_bytes).is_err() {
+            return Err(StoreError::refused("invalid_arguments", "`size_limit_bytes` must be at least 1"));
+        }
+        self.change(|transaction| {
+            let (count, sum): (i64, i64) = transaction.query_row(
+                "SELECT count(*), coalesce(sum(size_limit_bytes), 0) FROM volume WHERE owner = ?1",
+                [owner],
+                |row| Ok((row.get(0)?, row.get(1)?)),
+            )?;
+            if i64::try_from(limits.max_count).is_ok_and(|most| most <= count) {
+                return Err(StoreError::refused("too_many", format!("there may be {} volumes", limits.max_count)));
+            }
+            let left = limits.max_bytes.saturating_sub(u64::try_from(sum).unwrap_or(u64::MAX));
+            if left < size_limit_bytes {
+                let message = format!("{left} of {} bytes are left for new volumes", limits.max_bytes);
+                return Err(StoreError::refused("quota_exceeded", message));
+            }
+            let id = new_id(transaction, "vol")?;
+            transaction.execute(
+                "INSERT INTO volume (id, owner, label, size_limit_bytes, created_at) VALUES (?1, ?2, ?3, ?4, ?5)",
+                params![id, owner, label, size_limit_bytes as i64, now.unix_micros()],
+            )?;
+            // A folder without a row is harmless; a row without a folder is not, so the folder is first.
+            fs.create_dir_all(&folder(&id)?)?;
+            by_id(transaction, Some(owner), &id)
+        })
+    }
+
+    /// Lists the volumes of an owner, or of all, the oldest first.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn volumes(&self, owner: Option<&str>) -> Result<Vec<Volume>, StoreError> {
+        self.look(|transaction| {
+            let sql = format!(
+                "SELECT {COLUMNS} FROM volume WHERE ?1 IS NULL OR owner = ?1 ORDER BY created_at, id"
+            );
+            let mut statement = transaction.prepare(&sql)?;
+            Ok(statement.query_map([owner], read)?.collect::<Result<_, _>>()?)
+        })
+    }
+
+    /// Returns a volume of an owner, or of anybody.
+    ///
+    /// # Errors
+    /// Returns `not_found`. Also fails on a disk error.
+    pub fn volume(&self, owner: Option<&str>, id: &str) -> Result<Volume, StoreError> {
+        self.look(|transaction| by_id(transaction, owner, id))
+    }
+
+    /// Deletes a volume with its files.
+    ///
+    /// # Errors
+    /// Returns `not_found`. Also fails on a disk error.
+    pub fn delete_volume(&self, fs: &dyn Fs, owner: Option<&str>, id: &str) -> Result<Volume, StoreError> {
+        self.change(|transaction| {
+            let volume = by_id(transaction, owner, id)?;
+            let folder = folder(&volume.id)?;
+            match fs.link_metadata(&folder) {
+                Ok(found) if found.kind == FileKind::Directory => fs.remove_tree(&folder)?,
+                Ok(_) => fs.remove(&folder)?,
+                Err(error) if error.is_not_found() => {}
+                Err(error) => return Err(error.into()),
+            }
+            transaction.execute("DELETE FROM volume WHERE id = ?1", [id])?;
+            Ok(volume)
+        })
+    }
+}
+
+/// The files of a volume. No path and no link leads out of it.
+pub struct VolumeFiles {
+    fs: DiskFs,
+    limit: u64,
+    max_file_bytes: u64,
+    /// Held while files are changed, so that two writers cannot both have the last free bytes.
+    lock: Option<Lock>,
+}
+
+/// What a path of a request means in a volume.
+fn inside(path: &str) -> Result<RelPath, StoreError> {
+    path.trim_start_matches('/')
+        .parse()
+        .map_err(|_| StoreError::refused("path_outside", "the path leads out of the volume"))
+}
+
+/// Turns what the disk says about a path into a code.
+fn explained(error: FsError) -> StoreError {
+    match error.kind {
+        FsErrorKind::NotFound => StoreError::refused("not_found", "there is no such file or folder"),
+        FsErrorKind::Outside | FsErrorKind::DanglingLink => {
+            StoreError::refused("path_outside", "the path leads out of the volume")
+        }
+        FsErrorKind::NotAFile => StoreError::refused("not_a_file", "this is not a file"),
+        FsErrorKind::NotADirectory => StoreError::refused("not_a_directory", "this is not a folder"),
+        FsErrorKind::TooLarge { limit } => {
+            StoreError::refused("file_too_large", format!("the file has more than {limit} bytes"))
+        }
+        _ => error.into(),
+    }
+}
+
+impl VolumeFiles {
+    /// Opens the folder of a volume.
+    ///
+    /// # Errors
+    /// Returns `not_found` if the folder is gone or a link.
+    pub fn open(
+        fs: &dyn Fs,
+        volume: &Volume,
+        limits: &Limits,
+        changes: Option<Duration>,
+    ) -> Result<VolumeFiles, StoreError> {
+        let folder = folder(&volume.id)?;
+        for path in [folder.parent().parent(), folder.parent(), folder.clone()] {
+            let found = fs.link_metadata(&path).map_err(|_| not_found())?;
+            if found.kind != FileKind::Directory {
+                return Err(not_found());
+            }
+        }
+        let lock = match changes {
+            None => None,
+            Some(patience) => {
+                let path = folder.parent().join(&format!("{}.lock", volume.id)).expect("an id is a name");
+                Some(fs.lock(&path, &format!("process {}", std::process::id()), patience)?)
+            }
+        };
+        Ok(VolumeFiles {
+            fs: DiskFs::open(&fs.root().join(folder.as_path()))?,
+            limit: volume.size_limit_bytes,
+            max_file_bytes: limits.max_file_bytes,
+            lock,
+        })
+    }
+
+    /// Counts the bytes of all files.
+    ///
+    /// # Errors
+    /// Returns `too_many` for more entries than are counted. Also fails on a disk error.
+    pub fn used(&self) -> Result<u64, StoreError> {
+        let (mut bytes, mut entries) = (0u64, 0);
+        let mut folders = vec![RelPath::root()];
+        while let Some(folder) = folders.pop() {
+            for entry in self.fs.list_dir(&folder)? {
+                entries += 1;
+                if MAX_ENTRIES < entries {
+                    let message = format!("the volume has more than {MAX_ENTRIES} files");
+                    return Err(StoreError::refused("too_many", message));
+                }
+                let path = folder.join(&entry.name).map_err(|_| not_found())?;
+                match entry.kind {
+                    FileKind::Directory => folders.push(path),
+                    FileKind::File => match self.fs.link_metadata(&path) {
+                        Ok(found) => bytes = bytes.saturating_add(found.len),
+                        Err(error) if error.is_not_found() => {}
+                        Err(error) => return Err(error.into()),
+                    },
+                    FileKind::Link | FileKind::Other => {}
+                }
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// Lists a folder by name.
+    ///
+    /// # Errors
+    /// Returns `not_found`, `not_a_directory` or `path_outside`. Also fails on a disk error.
+    pub fn list(&self, path: &str) -> Result<Vec<VolumeEntry>, StoreError> {
+        let folder = inside(path)?;
+        let entries = self.fs.list_dir(&folder).map_err(explained)?;
+        let entry = |entry: brigade_fs::DirEntry| {
+            let path = folder.join(&entry.name).ok()?;
+            let found = self.fs.link_metadata(&path).ok()?;
+            let bytes = if found.kind == FileKind::File { found.len } else { 0 };
+            Some(VolumeEntry { name: entry.name, kind: found.kind, bytes })
+        };
+        Ok(entries.into_iter().filter_map(entry).collect())
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// Returns `not_found`, `not_a_file`, `file_too_large` or `path_outside`. Also fails on a disk error.
+    pub fn read(&self, path: &str) -> Result<Vec<u8>, StoreError> {
+        self.fs.read(&inside(path)?, self.max_file_bytes).map_err(explained)
+    }
+
+    /// Writes a file and makes the folders above it. The limit is checked before anything is written.
+    ///
+    /// # Errors
+    /// Returns `quota_exceeded`, `file_too_large`, `not_a_file` or `path_outside`. Also fails on a disk error.
+    pub fn write(&self, path: &str, bytes: &[u8]) -> Result<(), StoreError> {
+        debug_assert!(self.lock.is_some(), "files are changed under the lock of the volume");
+        let target = inside(path)?;
+        let new = bytes.len() as u64;
+        if self.max_file_bytes < new {
+            let message = format!("a file has at most {} bytes", self.max_file_bytes);
+            return Err(StoreError::refused("file_too_large", message));
+        }
+        let old = match self.fs.link_metadata(&target) {
+            Ok(found) if found.kind == FileKind::File => found.len,
+            Ok(_) => return Err(StoreError::refused("not_a_file", "a folder or a link has this name")),
+            Err(error) if error.is_not_found() => 0,
+            Err(error) => return Err(explained(error)),
+        };
+        let used = self.used()?;
+        if self.limit < used.saturating_sub(old).saturating_add(new) {
+            let message = format!("{used} of {} bytes are used, and the file has {new}", self.limit);
+            return Err(StoreError::refused("quota_exceeded", message));
+        }
+        self.fs.create_dir_all(&target.parent()).map_err(explained)?;
+        self.fs.write_atomic(&target, bytes, FileMode::Private).map_err(explained)
+    }
+
+    /// Makes a folder and those above it.
+    ///
+    /// # Errors
+    /// Returns `not_a_directory` or `path_outside`. Also fails on a disk error.
+    pub fn make_folder(&self, path: &str) -> Result<(), StoreError> {
+        let folder = inside(path)?;
+        if folder.is_root() {
+            return Err(StoreError::refused("invalid_arguments", "a folder has a name"));
+        }
+        self.fs.create_dir_all(&folder).map_err(explained)
+    }
+
+    /// Deletes a file, a link or a folder; a folder that is not empty only if all of it is meant.
+    ///
+    /// # Errors
+    /// Returns `not_found`, `not_empty` or `path_outside`. Also fails on a disk error.
+    pub fn delete(&self, path: &str, recursive: bool) -> Result<(), StoreError> {
+        let target = inside(path)?;
+        if target.is_root() {
+            let message = "the root of a volume stays; `volume.delete` deletes the volume";
+            return Err(StoreError::refused("invalid_arguments", message));
+        }
+        let found = self.fs.link_metadata(&target).map_err(explained)?;
+        if found.kind != FileKind::Directory {
+            return self.fs.remove(&target).map_err(explained);
+        }
+        if !recursive {
+            return Err(StoreError::refused(
+                "is_directory",
+                "this is a folder; `recursive` deletes it with its content",
+            ));
+        }
+        self.fs.remove_tree(&target).map_err(explained)
+    }
+}
