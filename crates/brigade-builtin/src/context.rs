@@ -3,6 +3,8 @@
 use brigade_core::{Clock, Fingerprint, Json};
 use brigade_fs::Fs;
 use brigade_redact::Redactor;
+use brigade_store::Stores;
+use brigade_store::volumes::Limits;
 
 /// Everything that a function may use.
 pub struct Context<'a> {
@@ -16,6 +18,10 @@ pub struct Context<'a> {
     pub clock: &'a dyn Clock,
     /// Masks what is stored or shown.
     pub redactor: &'a Redactor,
+    /// What tools remember. It is opened when a tool needs it.
+    pub stores: &'a Stores,
+    /// How much volumes may hold.
+    pub volumes: Limits,
     /// What the call has read and changed so far, for its receipt.
     pub touched: Vec<Touched>,
 }

@@ -383,6 +383,7 @@ fn metadata_of(stat: &Stat) -> Metadata {
         modified: Timestamp::from_unix_micros(micros),
         mode: stat.st_mode as u32 & 0o7777,
         uid: Some(stat.st_uid),
+        id: Some(FileId { device: stat.st_dev as u64, inode: stat.st_ino as u64 }),
     }
 }
 

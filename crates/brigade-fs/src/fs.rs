@@ -34,6 +34,8 @@ pub struct Metadata {
     pub mode: u32,
     /// The account that owns the file; absent for files that are not on a disk.
     pub uid: Option<u32>,
+    /// Which file it is; absent for files that are not on a disk.
+    pub id: Option<FileId>,
 }
 
 impl Metadata {

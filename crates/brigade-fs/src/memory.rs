@@ -329,6 +329,7 @@ impl Fs for MemoryFs {
             modified: Timestamp::from_unix_micros(modified),
             mode: 0o700,
             uid: None,
+            id: None,
         };
         if path.is_root() {
             return Ok(of_folder(0));
@@ -341,6 +342,7 @@ impl Fs for MemoryFs {
                 modified: Timestamp::from_unix_micros(*modified),
                 mode: *mode,
                 uid: None,
+                id: None,
             },
         })
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, Location, RelPath};
+use brigade_fs::{FileId, FileKind, Fs, FsError, FsErrorKind, Location, Metadata, RelPath};
 use brigade_journal::set_file_aside;
 
 use crate::error::StoreError;
@@ -16,6 +16,8 @@ const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
 
 /// Where the store is.
 pub(crate) struct Place {
+    /// Which file it is.
+    pub(crate) id: Option<FileId>,
     /// The file, without a link on the way.
     pub(crate) file: RelPath,
     /// The same, absolute.
@@ -46,20 +48,20 @@ pub(crate) fn find(fs: &dyn Fs) -> Result<Option<Place>, FsError> {
         let beside = folder.join(&format!("{}{suffix}", path.name())).expect("a name is a path");
         check(fs, &beside)?;
     }
-    let is_there = check(fs, &file)?;
+    let Some(found) = check(fs, &file)? else { return Ok(None) };
     let absolute = fs.root().join(file.as_path());
-    Ok(is_there.then_some(Place { file, absolute }))
+    Ok(Some(Place { id: found.id, file, absolute }))
 }
 
-/// Returns whether a file is there that is no link.
-fn check(fs: &dyn Fs, path: &RelPath) -> Result<bool, FsError> {
+/// Returns the file if one is there, which is no link.
+fn check(fs: &dyn Fs, path: &RelPath) -> Result<Option<Metadata>, FsError> {
     match fs.link_metadata(path) {
-        Ok(found) if found.kind == FileKind::File => Ok(true),
+        Ok(found) if found.kind == FileKind::File => Ok(Some(found)),
         Ok(found) if found.kind == FileKind::Link => {
             Err(FsError::new("open", path.as_str(), FsErrorKind::Outside))
         }
         Ok(_) => Err(FsError::new("open", path.as_str(), FsErrorKind::NotAFile)),
-        Err(error) if error.is_not_found() => Ok(false),
+        Err(error) if error.is_not_found() => Ok(None),
         Err(error) => Err(error),
     }
 }
@@ -101,4 +103,26 @@ pub(crate) fn set_aside(fs: &dyn Fs, place: &Place) -> Result<String, StoreError
     }
     fs.sync_dir(&place.file.parent())?;
     Ok(aside.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_fs::{FileMode, MemoryFs};
+
+    use super::*;
+
+    #[test]
+    fn what_stands_beside_a_broken_file_is_moved_with_it() {
+        let fs = MemoryFs::new();
+        fs.create_dir_all(&rel(STATE_DB).parent()).unwrap();
+        for name in [STATE_DB.to_owned(), format!("{STATE_DB}-wal"), format!("{STATE_DB}.quarantine-1")] {
+            fs.write_atomic(&rel(&name), name.as_bytes(), FileMode::Private).unwrap();
+        }
+        let place = find(&fs).unwrap().unwrap();
+        assert_eq!(set_aside(&fs, &place).unwrap(), format!("{STATE_DB}.quarantine-2"));
+        let read = |name: &str| fs.read(&rel(&format!("{STATE_DB}{name}")), 100).ok();
+        assert_eq!(read(".quarantine-2"), Some(STATE_DB.as_bytes().to_vec()));
+        assert_eq!(read(".quarantine-2-wal"), Some(format!("{STATE_DB}-wal").into_bytes()));
+        assert_eq!((read(""), read("-wal")), (None, None));
+    }
 }

@@ -39,4 +39,4 @@ pub mod volumes;
 
 pub use error::{Refusal, StoreError};
 pub use file::STATE_DB;
-pub use store::{Access, Store};
+pub use store::{Access, Store, Stores};

@@ -1,10 +1,10 @@
 //! Opening the file, transactions, and ids.
 
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use brigade_core::Timestamp;
-use brigade_fs::Fs;
+use brigade_fs::{FileId, Fs};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Row, Transaction, TransactionBehavior};
 
@@ -160,6 +160,68 @@ impl Store {
         let changed = change(&transaction)?;
         transaction.commit()?;
         Ok(changed)
+    }
+}
+
+/// The store of a workspace, opened when it is first needed and kept for the next operation. If its file was moved or
+/// removed meanwhile, the one that is there now is opened.
+#[derive(Debug)]
+pub struct Stores {
+    patience: Duration,
+    open: Mutex<Option<(FileId, Arc<Store>)>>,
+}
+
+impl Stores {
+    /// Opens nothing yet. `patience` is how long a writer waits for another one.
+    pub fn new(patience: Duration) -> Stores {
+        Stores { patience, open: Mutex::new(None) }
+    }
+
+    /// Returns the store for writing; see [`Store::open`].
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn writing(&self, fs: &dyn Fs) -> Result<Arc<Store>, StoreError> {
+        match self.kept(fs)?.filter(|store| store.access == Access::Write) {
+            Some(store) => Ok(store),
+            None => self.keep(fs, Store::open(fs, self.patience)?),
+        }
+    }
+
+    /// Returns the store for reading; see [`Store::read`].
+    ///
+    /// # Errors
+    /// As [`Store::read`].
+    pub fn reading(&self, fs: &dyn Fs) -> Result<Option<Arc<Store>>, StoreError> {
+        if let Some(store) = self.kept(fs)? {
+            return Ok(Some(store));
+        }
+        Store::read(fs, self.patience)?.map(|store| self.keep(fs, store)).transpose()
+    }
+
+    fn slot(&self) -> MutexGuard<'_, Option<(FileId, Arc<Store>)>> {
+        self.open.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn kept(&self, fs: &dyn Fs) -> Result<Option<Arc<Store>>, StoreError> {
+        let is_kept = self.slot().is_some();
+        let now = if is_kept { file::find(fs)?.and_then(|place| place.id) } else { None };
+        let mut slot = self.slot();
+        match &*slot {
+            Some((id, store)) if Some(*id) == now => Ok(Some(store.clone())),
+            _ => {
+                *slot = None;
+                Ok(None)
+            }
+        }
+    }
+
+    fn keep(&self, fs: &dyn Fs, store: Store) -> Result<Arc<Store>, StoreError> {
+        let store = Arc::new(store);
+        if let Some(id) = file::find(fs)?.and_then(|place| place.id) {
+            *self.slot() = Some((id, store.clone()));
+        }
+        Ok(store)
     }
 }
 

@@ -59,8 +59,8 @@ impl Store {
     /// Replaces the list of a session. Lists that nobody changed for a month go.
     ///
     /// # Errors
-    /// Returns `too_long` for more or longer entries than are kept, and `duplicate_id` for an id that stands twice. Also
-    /// fails on a disk error.
+    /// Returns `too_long` for more or longer entries than are kept, and `duplicate_id` for an id that stands twice.
+    /// Also fails on a disk error.
     pub fn write_todos(&self, session: &str, todos: &[Todo], now: Timestamp) -> Result<(), StoreError> {
         if MAX_TODOS < todos.len() {
             return Err(StoreError::refused("too_long", format!("a list has at most {MAX_TODOS} entries")));

@@ -3,6 +3,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
+    clippy::print_stdout,
     reason = "tests prepare files and start processes themselves"
 )]
 
@@ -11,6 +12,7 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use brigade_core::Timestamp;
@@ -18,7 +20,7 @@ use brigade_fs::DiskFs;
 use brigade_redact::Redactor;
 use brigade_store::memory::{Category, Importance, NewMemory, Owners, Query, Scope, WriteMode};
 use brigade_store::todos::{Todo, TodoStatus};
-use brigade_store::{Access, STATE_DB, Store, StoreError};
+use brigade_store::{Access, STATE_DB, Store, StoreError, Stores};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -146,7 +148,7 @@ fn a_broken_file_is_set_aside_and_said_so() {
 }
 
 #[test]
-fn a_file_with_broken_pages_is_set_aside_with_all_its_parts() {
+fn a_file_with_broken_pages_is_set_aside_as_it_was() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path()).unwrap();
     for number in 0..200 {
@@ -159,10 +161,8 @@ fn a_file_with_broken_pages_is_set_aside_with_all_its_parts() {
     let middle = bytes.len() / 2;
     bytes[middle..].fill(0x5a);
     fs::write(&path, &bytes).unwrap();
-    fs::write(folder.path().join(format!("{STATE_DB}-wal")), "rest").unwrap();
     assert!(matches!(open(folder.path()).unwrap_err(), StoreError::SetAside(_)));
     assert_eq!(fs::read(folder.path().join(format!("{STATE_DB}.quarantine-1"))).unwrap(), bytes);
-    assert!(names(folder.path()).iter().any(|name| name == "state.db.quarantine-1-wal"));
     assert!(open(folder.path()).unwrap().memories(None, &Owners::Everybody).unwrap().is_empty());
 }
 
@@ -176,6 +176,27 @@ fn a_database_of_another_program_is_left_alone() {
     assert_eq!(open(folder.path()).unwrap_err(), StoreError::Foreign);
     assert_eq!(read(folder.path()).map(|_| ()).unwrap_err(), StoreError::Foreign);
     assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn a_kept_store_is_opened_anew_when_its_file_is_another_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = DiskFs::open(folder.path()).unwrap();
+    let stores = Stores::new(PATIENCE);
+    assert!(stores.reading(&disk).unwrap().is_none());
+    let first = stores.writing(&disk).unwrap();
+    write(&first, "one").unwrap();
+    assert!(Arc::ptr_eq(&first, &stores.writing(&disk).unwrap()));
+    assert!(Arc::ptr_eq(&first, &stores.reading(&disk).unwrap().unwrap()));
+    drop(first);
+    for name in names(folder.path()) {
+        fs::remove_file(folder.path().join(".brigade/tools").join(name)).unwrap();
+    }
+    assert!(stores.reading(&disk).unwrap().is_none());
+    let second = stores.writing(&disk).unwrap();
+    assert_eq!(second.read_todos("session").unwrap(), []);
+    write(&second, "two").unwrap();
+    assert_eq!(read(folder.path()).unwrap().unwrap().read_todos("session").unwrap(), [todo("two")]);
 }
 
 #[test]

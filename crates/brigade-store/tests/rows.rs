@@ -164,7 +164,7 @@ fn a_list_is_replaced_as_a_whole() {
 fn a_question_is_asked_once_and_answered_once() {
     let (_folder, _, store) = workspace();
     let redactor = Redactor::new(&[]);
-    let text = "Which port? The password is: hunter2EXAMPLE";
+    let text = "Which port? password: hunter2EXAMPLE";
     let question =
         AskedQuestion { id: "q".to_owned(), question: text.to_owned(), ..AskedQuestion::default() };
     let asked = Asked { questions: vec![question], ..Asked::default() };
