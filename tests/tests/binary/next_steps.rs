@@ -284,6 +284,7 @@ fn what_is_proposed_elsewhere_names_the_workspace_in_text_and_documents() {
     assert_eq!(missing["help"], "brigade tools list", "{missing:#}");
     let several = outside.run(typed(&["call", "approve", "call-a", "call-b", "--json"])).json();
     assert!(several["calls"][0]["help"].as_str().unwrap().contains(&there), "{several:#}");
+    assert_eq!(several["calls"][0]["code"], "call_missing", "{several:#}");
 }
 
 #[test]

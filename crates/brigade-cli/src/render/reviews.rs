@@ -2,7 +2,7 @@
 
 use brigade::core::IdPrefix;
 use brigade::paths::CALLS;
-use brigade::{Call, Error, Report, SchemaId, Workspace};
+use brigade::{Call, Diagnosis, Error, Report, SchemaId, Workspace};
 use serde::{Deserialize, Serialize};
 
 use super::Words;
@@ -46,9 +46,11 @@ pub(crate) enum Reviewed {
     Refused {
         id: String,
         error: String,
-        /// What to do next.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        help: Option<String>,
+        /// What could be meant, when more than one call could.
+        candidates: Vec<String>,
+        /// Code, places and help.
+        #[serde(flatten)]
+        diagnosis: Diagnosis,
     },
 }
 
@@ -59,8 +61,9 @@ impl Reviewed {
             Ok(report) => Reviewed::Done { call: Box::new(report.call) },
             Err(error) => Reviewed::Refused {
                 id: unsecret(id.as_str()),
-                help: diagnosis(&error, None, words).help,
                 error: detailed(&error, words),
+                candidates: error.could_be().to_vec(),
+                diagnosis: diagnosis(&error, None, words),
             },
         }
     }

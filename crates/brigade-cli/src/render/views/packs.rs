@@ -1,5 +1,6 @@
 //! Tool packs.
 
+use brigade::core::NextStep;
 use brigade::{
     Pack, PackArchiveReport, PackBuildReport, PackImportReport, PackListReport, PackShowReport, PackedSource,
 };
@@ -97,6 +98,10 @@ impl View for PackImportReport {
             }
         }
         if !self.valid {
+            page.note("nothing was imported");
+            if let Some(id) = self.conflicts.iter().find_map(|conflict| conflict.tool_id.as_deref()) {
+                page.next_step(&NextStep::ShowTool(id.to_owned()));
+            }
             return;
         }
         page.data.field("pack", Text::new(Tone::Accent, &self.pack_id));
