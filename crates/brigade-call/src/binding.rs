@@ -161,6 +161,8 @@ pub enum Change {
     Caller,
     /// The approval's own record.
     Approval,
+    /// Everything: the approval is one of v0.30, which bound nothing.
+    NothingBound,
 }
 
 impl fmt::Display for Change {
@@ -180,6 +182,7 @@ impl fmt::Display for Change {
             Change::Server => "what the server's process may do",
             Change::Caller => "caller",
             Change::Approval => "approval record",
+            Change::NothingBound => "Brigade v0.30 approved it, which bound nothing",
         })
     }
 }
@@ -200,7 +203,7 @@ impl Change {
             Change::Pin => "changed_pin",
             Change::Server => "changed_server",
             Change::Caller => "changed_caller",
-            Change::Approval => "changed_approval",
+            Change::Approval | Change::NothingBound => "changed_approval",
         }
     }
 }

@@ -103,10 +103,14 @@ pub fn verify(
             Change::Pin => Hint::from("`")
                 .then(NextStep::ShowPin(call.tool_id.clone()))
                 .then("` shows the change; queue the call again and approve it, if that is wanted"),
+            Change::NothingBound => "queue the call again and approve it".into(),
             _ => "queue the call again and approve it, if the change is wanted".into(),
         };
-        blockers
-            .push(Blocker::new(change.code(), format!("changed since it was approved: {change}")).hint(hint));
+        let message = match change {
+            Change::NothingBound => change.to_string(),
+            change => format!("changed since it was approved: {change}"),
+        };
+        blockers.push(Blocker::new(change.code(), message).hint(hint));
     }
     blockers.extend(moved.iter().map(|moved| moved.blocker.clone()));
     blockers.extend(stored_blockers(&call));
@@ -286,7 +290,7 @@ pub fn way_on(call: &Call) -> Option<Hint> {
 fn bound_changes(call: &Call, plan: &Plan) -> Vec<Change> {
     let Some(approval) = &call.approval else {
         return if call.status.allows(Step::Claim) || call.status.allows(Step::ClaimResume) {
-            vec![Change::Approval]
+            vec![Change::NothingBound]
         } else {
             Vec::new()
         };

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use brigade_call::{
-    ApprovedBy, Call, CallStatus, Caller, Checkpoint, Claim, Purpose, Refusal as NotVerified, RuntimeFact,
-    SandboxUsed, VerifiedCall, verify,
+    ApprovedBy, Call, CallStatus, Caller, Change, Checkpoint, Claim, Purpose, Refusal as NotVerified,
+    RuntimeFact, SandboxUsed, VerifiedCall, verify,
 };
 use brigade_catalog::Family;
 use brigade_core::{Hint, IdPrefix, Json, NextStep};
@@ -439,6 +439,9 @@ fn refused(room: &Room, call: &Call, refusal: NotVerified) -> Error {
     let is_uncertain = refusal.blockers.iter().any(brigade_policy::Blocker::is_of_invalid_policy);
     let message = match changed.as_slice() {
         _ if is_uncertain => format!("call {} cannot run", call.id),
+        [reason] if refusal.changes == [Change::NothingBound] => {
+            format!("call {} cannot run: {reason}", call.id)
+        }
         // The only reason says more than the names of the changes.
         [_, _, ..] if refusal.blockers.len() == 1 => format!("call {} cannot run", call.id),
         [] => format!("call {} cannot run", call.id),
