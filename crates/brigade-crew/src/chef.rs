@@ -108,7 +108,7 @@ impl Chef {
     pub(crate) fn ask(&self, ask: &Ask<'_>, prompt: &dyn Fn(&Desk<'_>) -> String) -> Result<Asked, Failure> {
         let unable = |error: NotStarted| match error {
             NotStarted::Fs(error) => error.into(),
-            NotStarted::Io(_) => Failure::new(ErrorKind::Environment, error.to_string()),
+            NotStarted::Io(_) | NotStarted::Log(_) => Failure::new(ErrorKind::Environment, error.to_string()),
             NotStarted::Refused(_) | NotStarted::Command(_) => {
                 Failure::new(ErrorKind::Refused, error.to_string()).coded(codes::KITCHEN_REFUSED)
             }

@@ -2,9 +2,9 @@
 
 use brigade_core::{ErrorKind, Hint, NextStep, Report, SchemaId, Spell, codes, text::escape_terminal};
 use brigade_fs::{FileKind, FsError};
-use brigade_kitchen::TaskId;
 use brigade_kitchen::approval::Taken;
 use brigade_kitchen::config::Switch;
+use brigade_kitchen::{PrdName, TaskId};
 use brigade_policy::Failure;
 use serde::{Deserialize, Serialize};
 
@@ -94,7 +94,7 @@ impl Kitchen<'_> {
             abandoned: None,
             next_command: None,
         };
-        let there = self.tasks_with_folders(&standing)?;
+        let there = self.tasks_with_folders(&standing.name, &standing.crew.settings.worktree_path)?;
         let abandoned = abandon.map(|typed| with_folder(typed, &there)).transpose()?;
         if there.is_empty() {
             return Ok(report);
@@ -145,10 +145,13 @@ impl Kitchen<'_> {
     }
 
     /// Lists the tasks of a PRD that have a worktree, or a folder of ours.
-    fn tasks_with_folders(&self, standing: &Standing) -> Result<Vec<TaskId>, FsError> {
-        let name = &standing.name;
+    pub(crate) fn tasks_with_folders(
+        &self,
+        name: &PrdName,
+        worktree_path: &str,
+    ) -> Result<Vec<TaskId>, FsError> {
         let mut tasks = self.names_below(&format!("{KITCHEN}/{name}/git"))?;
-        let worktrees = format!("{}/{name}", standing.crew.settings.worktree_path);
+        let worktrees = format!("{worktree_path}/{name}");
         if worktrees.parse::<brigade_fs::RelPath>().is_ok() {
             tasks.extend(self.names_below(&worktrees)?);
         }

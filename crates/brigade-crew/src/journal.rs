@@ -19,6 +19,8 @@ use brigade_kitchen::PrdName;
 use brigade_kitchen::life::{Entry, Life, Line as Written, Record};
 use thiserror::Error;
 
+mod saved;
+
 use crate::paths::PrdFiles;
 
 /// How many bytes of a line are read. A record is far smaller.
@@ -204,6 +206,26 @@ impl Read {
         Ok(read)
     }
 
+    /// Reads the journal from where it was read to the last time, as far as there is a cache of that.
+    fn with_cache(fs: &dyn Fs, files: &PrdFiles) -> Result<Read, FsError> {
+        let (file, cache) = (LineFile::new(fs, files.folder(), "journal"), files.journal_cache());
+        let opened = match file.open() {
+            Ok(Some(opened)) if saved::EVERY <= opened.len()? => opened,
+            _ => return Read::of(&file),
+        };
+        let id = opened.id()?;
+        let mut read = saved::recall(fs, &cache, &*opened, id)
+            .unwrap_or_else(|| Read { file: Some(id), ..Read::default() });
+        let known = read.offset;
+        read.go_on(&*opened, LastLine::Counts)?;
+        if saved::EVERY <= read.offset - known
+            && let Err(error) = saved::keep(fs, &cache, &*opened, id, &read)
+        {
+            tracing::debug!(file = %cache, %error, "a cache is not written");
+        }
+        Ok(read)
+    }
+
     /// Reads what is new. Returns whether that was possible; if not, everything is to be read again.
     fn catch_up(&mut self, file: &LineFile<'_>, last: LastLine) -> Result<bool, FsError> {
         let opened = match file.open() {
@@ -263,7 +285,7 @@ impl PrdJournal {
     /// # Errors
     /// Fails on a disk error.
     pub fn read_at(fs: &dyn Fs, files: &PrdFiles) -> Result<Recorded, FsError> {
-        let read = Read::of(&LineFile::new(fs, files.folder(), "journal"))?;
+        let read = Read::with_cache(fs, files)?;
         Ok(Recorded { life: read.life, faults: read.faults, exists: read.file.is_some() })
     }
 

@@ -42,6 +42,11 @@ impl PrdFiles {
         self.inside("journal.jsonl")
     }
 
+    /// Returns the cache of what a long journal said.
+    pub fn journal_cache(&self) -> RelPath {
+        self.inside("journal.cache")
+    }
+
     /// Returns the lock that every writer of the journal takes for a moment.
     pub fn journal_lock(&self) -> RelPath {
         self.inside("journal.lock")

@@ -19,6 +19,9 @@ use brigade_redact::Redactor;
 /// The largest file that is read before it is written again.
 const MAX_FILE: u64 = 64 << 20;
 
+/// The longest line of a file that lines are appended to.
+const LONGEST_LINE: u64 = 1 << 20;
+
 /// Where the projections of a PRD are.
 #[derive(Clone, Debug)]
 pub(crate) struct Targets {
@@ -41,6 +44,8 @@ pub(crate) struct Projections {
     learnings_max: usize,
     /// Files that could not be written, each said once.
     failed: Vec<String>,
+    /// Files that lines were appended to.
+    appended: HashSet<RelPath>,
 }
 
 /// Returns the path of a configured file inside of the workspace; `None` if it is off or lies outside.
@@ -111,7 +116,16 @@ impl Projections {
         learnings_max: u64,
     ) -> Projections {
         let learnings_max = usize::try_from(learnings_max).unwrap_or(usize::MAX);
-        Projections { fs, name, targets, redactor, offset, learnings_max, failed: Vec::new() }
+        Projections {
+            fs,
+            name,
+            targets,
+            redactor,
+            offset,
+            learnings_max,
+            failed: Vec::new(),
+            appended: HashSet::new(),
+        }
     }
 
     fn written(&mut self, path: &RelPath, written: Result<(), FsError>) {
@@ -130,14 +144,24 @@ impl Projections {
     }
 
     fn append(&mut self, path: &RelPath, text: &str) {
+        let is_first = self.appended.insert(path.clone());
         let append = || -> Result<(), FsError> {
             self.fs.create_dir_all(&path.parent())?;
+            let torn = if is_first { torn_line(&*self.fs, path)? } else { Torn::Nothing };
             let mut file = match self.fs.open_append(path) {
                 Ok(file) => file,
                 Err(error) if error.is_not_found() => self.fs.create(path, 0o600)?,
                 Err(error) => return Err(error),
             };
-            file.write(text.as_bytes())
+            if let Torn::From(offset) = torn {
+                file.truncate(offset)?;
+            }
+            let length = file.length()?;
+            let begin = if torn == Torn::NoLineFeed { "\n" } else { "" };
+            file.write(format!("{begin}{text}").as_bytes()).inspect_err(|_| {
+                // Half a line would spoil the next one.
+                let _ = file.truncate(length);
+            })
         };
         let written = append();
         self.written(path, written);
@@ -356,6 +380,34 @@ impl Projections {
             self.replace(&path, format!("{title}\n\n{list}").as_bytes());
         }
     }
+}
+
+/// How a file that lines are appended to ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Torn {
+    /// With a whole line, or it is empty.
+    Nothing,
+    /// With a line of ours that a crash tore off, from here on.
+    From(u64),
+    /// With something else.
+    NoLineFeed,
+}
+
+fn torn_line(fs: &dyn Fs, path: &RelPath) -> Result<Torn, FsError> {
+    let file = match fs.open(path) {
+        Ok(file) => file,
+        Err(error) if error.is_not_found() => return Ok(Torn::Nothing),
+        Err(error) => return Err(error),
+    };
+    let from = file.len()?.saturating_sub(LONGEST_LINE);
+    let tail = file.read_range(from, usize::try_from(LONGEST_LINE).unwrap_or(usize::MAX))?;
+    if tail.last().is_none_or(|last| *last == b'\n') {
+        return Ok(Torn::Nothing);
+    }
+    let begin = tail.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let is_ours = tail[begin..].starts_with(b"{") && (0 < begin || from == 0);
+    let is_torn = is_ours && Json::parse_bytes(&tail[begin..], Dialect::Strict).is_err();
+    Ok(if is_torn { Torn::From(from + begin as u64) } else { Torn::NoLineFeed })
 }
 
 fn outcome_word(outcome: TaskOutcome) -> &'static str {

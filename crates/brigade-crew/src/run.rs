@@ -314,6 +314,9 @@ pub enum NotStarted {
     /// The command does not fit its adapter.
     #[error("not started: {0}")]
     Command(String),
+    /// It was started, and ended because its output could not be kept. What it did is not known.
+    #[error("its output could not be kept: {0}")]
+    Log(String),
 }
 
 struct Tee<'a> {
@@ -444,6 +447,9 @@ pub(crate) fn run_order(order: Order<'_>) -> Result<Ran, NotStarted> {
     (receipt.stdout, receipt.stderr, receipt.sandbox) = (Some(stdout), Some(stderr), ended.sandbox);
     receipt.completed_at = host.clock.now();
     receipts.store(&receipt, &*host.clock)?;
+    if by == Some(EndedBy::Sink) {
+        return Err(NotStarted::Log(receipt.problem.unwrap_or_else(|| "the disk failed".to_owned())));
+    }
     Ok(Ran { end, exit_code, seconds, last, problem: receipt.problem })
 }
 

@@ -5,6 +5,7 @@ mod clients;
 mod config;
 mod contract;
 mod files;
+mod kitchen;
 mod pins;
 mod policy;
 mod projections;
@@ -28,8 +29,9 @@ use crate::{ConfigFile, Issue, IssueType, Snapshot, ToolIssues, ToolState, sourc
 /// Lists every issue of a workspace.
 ///
 /// The order: catalog, tools in the order of the catalog, runtimes, the runtimes of tools, pins, policy, agents, calls,
-/// runs, what runs used, checkpoints, the state as a whole, the files of clients. Disabled tools have no issues, and
-/// broken ones only those of their entry. No two issues have the same [key](source_item_key) or fingerprint.
+/// runs, what runs used, checkpoints, the kitchen, the state as a whole, the files of clients. Disabled tools have no
+/// issues, and broken ones only those of their entry. No two issues have the same [key](source_item_key) or
+/// fingerprint.
 pub fn diagnose(mut snapshot: Snapshot<'_>) -> Vec<Issue> {
     let mut of_tools = snapshot.tools.take().unwrap_or_else(|| of_entries(&snapshot));
     let snapshot = &snapshot;
@@ -52,6 +54,7 @@ pub fn diagnose(mut snapshot: Snapshot<'_>) -> Vec<Issue> {
     queue::runs(snapshot, &mut found);
     uses::uses(snapshot, &tools, &mut found);
     queue::checkpoints(snapshot, &mut found);
+    kitchen::kitchen(snapshot, &mut found);
     state::state(snapshot, &mut found);
     clients::clients(snapshot, &mut found);
     switching::switching(snapshot, &tools, of_tools.switching, &mut found);

@@ -42,13 +42,15 @@ pub enum Area {
     Run,
     /// Checkpoints.
     Checkpoint,
+    /// The kitchen: its configuration, PRDs, journals and receipts.
+    Kitchen,
     /// The state as a whole.
     State,
 }
 
 impl Area {
     /// All areas, in the order of the documentation.
-    pub const ALL: [Area; 9] = [
+    pub const ALL: [Area; 10] = [
         Area::Catalog,
         Area::Tool,
         Area::Projection,
@@ -57,6 +59,7 @@ impl Area {
         Area::Call,
         Area::Run,
         Area::Checkpoint,
+        Area::Kitchen,
         Area::State,
     ];
 
@@ -71,6 +74,7 @@ impl Area {
             Area::Call => "call",
             Area::Run => "run",
             Area::Checkpoint => "checkpoint",
+            Area::Kitchen => "kitchen",
             Area::State => "state",
         }
     }
@@ -423,6 +427,43 @@ issue_types! {
             "Its call stays paused until it is rejected, too.", Remedy::Checkpoint(NextStep::ShowCheckpoint);
         CheckpointFailed = "checkpoint_failed", Warning, "The resume of a checkpoint failed",
             "The receipt of the resumed run shows why.", Remedy::Checkpoint(NextStep::ShowCheckpoint);
+    }
+
+    Kitchen {
+        KitchenConfig = "kitchen_config", Error, "The configuration of the kitchen is invalid",
+            "`brigade.config`, kitchen.toml or a role text has an error. Nothing of the kitchen starts until it is fixed.", Remedy::Edit;
+        KitchenConfigWarning = "kitchen_config_warning", Warning, "A value in the configuration of the kitchen has no effect",
+            "It is out of range, not known, or not used; the default stands.", Remedy::Edit;
+        KitchenRefused = "kitchen_refused", Error, "Something refuses to start workers",
+            "A command, an adapter and the policy do not fit together. Nothing that needs it starts.", Remedy::Step(NextStep::ListWorkers);
+        KitchenWorkerMissing = "kitchen_worker_missing", Warning, "The program of a tier is not there",
+            "A service that needs the tier does not start. Install the program, or set another command for the tier.",
+            Remedy::Step(NextStep::ListWorkers);
+        KitchenPrdInvalid = "kitchen_prd_invalid", Error, "A PRD has errors",
+            "It can be neither approved nor served until they are fixed.", Remedy::Object(NextStep::ValidatePrd);
+        KitchenApprovalStale = "kitchen_approval_stale", Warning, "A PRD is no longer what was approved",
+            "Tasks, commands, workers or the policy changed, so nothing of it starts. Look at what changed, and approve it again.",
+            Remedy::Object(NextStep::ApprovePrd);
+        KitchenInterrupted = "kitchen_interrupted", Warning, "A service was killed",
+            "Its workers have ended, too. What was done is recorded; resuming goes on from there.", Remedy::Object(NextStep::ResumePrd);
+        KitchenTaskFailed = "kitchen_task_failed", Warning, "A task failed or is blocked",
+            "Nothing that depends on it begins. Try it again or leave it out.", Remedy::Object(NextStep::RetryPrd);
+        KitchenDecisionStale = "kitchen_decision_stale", Warning, "A decision of the kitchen has waited for days",
+            "Answer it; until then its task and what depends on it stand still.", Remedy::Object(NextStep::AnswerDecision);
+        KitchenMarked = "kitchen_marked", Warning, "Somebody else marked a task as done",
+            "`passes` is true in the file, but the journal does not know that the task is done. It counts after the PRD is approved again.",
+            Remedy::Object(NextStep::ApprovePrd);
+        KitchenJournalDamaged = "kitchen_journal_damaged", Warning, "A journal of the kitchen has lines that are no records",
+            "The next service or answer moves them to a quarantine file. Nothing is lost.", Remedy::Object(NextStep::ReadFile);
+        KitchenJournalLost = "kitchen_journal_lost", Error, "Records of a journal of the kitchen are missing",
+            "Somebody took lines out of the journal. What they said is not known; compare the file with a backup, and the branch with what `status` shows.",
+            Remedy::Object(NextStep::ReadFile);
+        KitchenJournalNewer = "kitchen_journal_newer", Warning, "A journal of the kitchen was written by a newer version",
+            "This version reads it and changes nothing in it. Use the newer version for this PRD.", Remedy::Object(NextStep::ReadFile);
+        KitchenReceiptsBroken = "kitchen_receipts_broken", Error, "The chain of the kitchen's receipts is broken",
+            "A receipt or its entry was changed, removed, reordered, added or cut off.", Remedy::Step(NextStep::VerifyKitchenReceipts);
+        KitchenWorktreeLeft = "kitchen_worktree_left", Info, "The worktree of a task that is done is still there",
+            "Its work is in the branch. Cleaning removes it.", Remedy::Object(NextStep::CleanKitchen);
     }
 
     State {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use brigade_call::{Call, Checkpoint, DirectoryFact, FileFact, ProgramFact, Receipt, SchemaFact, ToolUse};
 use brigade_catalog::{Catalog, Presence, Runtimes, Tool};
 use brigade_core::{ConfigIssue, Fingerprint, Json, JsonError, Place, Timestamp};
+use brigade_kitchen::health::KitchenHealth;
 use brigade_policy::{Environment, PolicyState};
 use brigade_projection::{Orphan, PathRefusal, ProjectionItem};
 
@@ -66,6 +67,8 @@ pub struct Snapshot<'a> {
     pub left_locks: Vec<String>,
     /// Entries in the files of clients that are not as they were written, and servers that clients start past us.
     pub clients: Vec<ClientState>,
+    /// The kitchen, if the workspace has one.
+    pub kitchen: Option<&'a KitchenHealth>,
 }
 
 static NO_USES: BTreeMap<String, ToolUse> = BTreeMap::new();
@@ -99,6 +102,7 @@ impl<'a> Snapshot<'a> {
             wide_modes: Vec::new(),
             left_locks: Vec::new(),
             clients: Vec::new(),
+            kitchen: None,
         }
     }
 }

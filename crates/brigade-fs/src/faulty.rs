@@ -35,10 +35,10 @@ pub enum Crash {
     Some(u64),
 }
 
-/// A [`MemoryFs`] that injects one fault.
+/// A disk that injects one fault: a [`MemoryFs`], of which also the crash is known, or any other one.
 #[derive(Clone, Debug)]
-pub struct FaultyFs {
-    memory: MemoryFs,
+pub struct FaultyFs<F = MemoryFs> {
+    disk: F,
     control: Arc<Control>,
 }
 
@@ -49,26 +49,28 @@ struct Control {
     is_dead: AtomicBool,
 }
 
-impl FaultyFs {
+impl<F: Fs> FaultyFs<F> {
     /// Injects a fault into a disk, which may already hold files.
-    pub fn new(memory: MemoryFs, fault: Fault) -> FaultyFs {
+    pub fn new(disk: F, fault: Fault) -> FaultyFs<F> {
         let control = Control { fault, steps: AtomicUsize::new(0), is_dead: AtomicBool::new(false) };
-        FaultyFs { memory, control: Arc::new(control) }
+        FaultyFs { disk, control: Arc::new(control) }
     }
 
     /// Returns the number of steps that changed the disk.
     pub fn steps(&self) -> usize {
         self.control.steps.load(Ordering::SeqCst)
     }
+}
 
+impl FaultyFs {
     /// Returns the disk as it is found after a restart.
     pub fn after_crash(&self, crash: Crash) -> MemoryFs {
         match crash {
-            Crash::SyncedOnly => self.memory.after_crash(|_| 0),
-            Crash::Everything => self.memory.after_crash(|possibilities| possibilities - 1),
+            Crash::SyncedOnly => self.disk.after_crash(|_| 0),
+            Crash::Everything => self.disk.after_crash(|possibilities| possibilities - 1),
             Crash::Some(seed) => {
                 let mut state = seed;
-                self.memory.after_crash(|possibilities| {
+                self.disk.after_crash(|possibilities| {
                     // splitmix64, so that a seed always gives the same crash.
                     state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
                     let mut mixed = state;
@@ -138,96 +140,97 @@ impl Control {
     }
 }
 
-impl Fs for FaultyFs {
+impl<F: Fs> Fs for FaultyFs<F> {
     fn root(&self) -> &Path {
-        self.memory.root()
+        self.disk.root()
     }
 
     fn resolve(&self, path: &str, home: Option<&Path>) -> Result<Location, FsError> {
         self.control.alive("resolve", path)?;
-        self.memory.resolve(path, home)
+        self.disk.resolve(path, home)
     }
 
     fn open(&self, path: &RelPath) -> Result<Box<dyn ReadFile>, FsError> {
         self.control.alive("read", path.as_str())?;
-        let file = self.memory.open(path)?;
+        let file = self.disk.open(path)?;
         Ok(Box::new(FaultyReader { file, path: path.to_string(), control: self.control.clone() }))
     }
 
     fn open_outside(&self, path: &Path) -> Result<Box<dyn ReadFile>, FsError> {
         self.control.alive("read", &path.to_string_lossy())?;
-        self.memory.open_outside(path)
+        self.disk.open_outside(path)
     }
 
     fn create(&self, path: &RelPath, mode: u32) -> Result<Box<dyn WriteFile>, FsError> {
         self.control.step("create", path.as_str())?;
-        let file = self.memory.create(path, mode)?;
+        let file = self.disk.create(path, mode)?;
         Ok(Box::new(FaultyWriter { file, path: path.to_string(), control: self.control.clone() }))
     }
 
     fn open_append(&self, path: &RelPath) -> Result<Box<dyn WriteFile>, FsError> {
         self.control.alive("write", path.as_str())?;
-        let file = self.memory.open_append(path)?;
+        let file = self.disk.open_append(path)?;
         Ok(Box::new(FaultyWriter { file, path: path.to_string(), control: self.control.clone() }))
     }
 
     fn create_dir(&self, path: &RelPath) -> Result<(), FsError> {
         self.control.step("create", path.as_str())?;
-        self.memory.create_dir(path)
+        self.disk.create_dir(path)
     }
 
     fn sync_dir(&self, path: &RelPath) -> Result<(), FsError> {
         self.control.small_step("sync", path.as_str())?;
-        self.memory.sync_dir(path)
+        self.disk.sync_dir(path)
     }
 
     fn rename(&self, from: &RelPath, to: &RelPath) -> Result<(), FsError> {
         self.control.small_step("rename", from.as_str())?;
-        self.memory.rename(from, to)
+        self.disk.rename(from, to)
     }
 
     fn remove(&self, path: &RelPath) -> Result<(), FsError> {
         self.control.small_step("remove", path.as_str())?;
-        self.memory.remove(path)
+        self.disk.remove(path)
     }
 
     fn list_dir(&self, path: &RelPath) -> Result<Vec<DirEntry>, FsError> {
         self.control.alive("list", path.as_str())?;
-        self.memory.list_dir(path)
+        self.disk.list_dir(path)
     }
 
     fn metadata(&self, path: &RelPath) -> Result<Metadata, FsError> {
         self.control.alive("read", path.as_str())?;
-        self.memory.metadata(path)
+        self.disk.metadata(path)
     }
 
     fn link_metadata(&self, path: &RelPath) -> Result<Metadata, FsError> {
-        self.metadata(path)
+        self.control.alive("read", path.as_str())?;
+        self.disk.link_metadata(path)
     }
 
     fn metadata_outside(&self, path: &Path) -> Result<Metadata, FsError> {
         self.control.alive("read", &path.to_string_lossy())?;
-        self.memory.metadata_outside(path)
+        self.disk.metadata_outside(path)
     }
 
     fn remove_dir(&self, path: &RelPath) -> Result<(), FsError> {
         self.control.small_step("remove", path.as_str())?;
-        self.memory.remove_dir(path)
+        self.disk.remove_dir(path)
     }
 
     fn sync_file_system(&self) -> Result<(), FsError> {
         self.control.small_step("sync", ".")?;
-        self.memory.sync_file_system()
+        self.disk.sync_file_system()
     }
 
     fn set_mode(&self, path: &RelPath, mode: u32) -> Result<(), FsError> {
         self.control.small_step("change the mode of", path.as_str())?;
-        self.memory.set_mode(path, mode)
+        self.disk.set_mode(path, mode)
     }
 
     fn lock(&self, path: &RelPath, holder: &str, timeout: Duration) -> Result<Lock, FsError> {
         self.control.alive("lock", path.as_str())?;
-        self.memory.lock(path, holder, timeout)
+        self.disk.lock(path, holder, timeout)
     }
 }
 

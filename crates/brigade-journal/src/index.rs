@@ -93,8 +93,12 @@ pub(crate) fn id_key(id: &str) -> [u8; ID_BYTES] {
     key
 }
 
-/// Hashes the first and last bytes of a range and some in between.
-fn sample(data: &dyn ReadFile, covered: u64) -> Result<u64, FsError> {
+/// Hashes the first and last bytes of the covered part of a file and some in between, so that a cache can be bound to
+/// a file that is only appended to.
+///
+/// # Errors
+/// Fails on a disk error.
+pub fn sample(data: &dyn ReadFile, covered: u64) -> Result<u64, FsError> {
     const PIECE: u64 = 64;
     let mut state = covered;
     let pieces = 16;

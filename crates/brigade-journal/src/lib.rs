@@ -77,6 +77,7 @@ pub use entry::{
     StatusRule, Words, hash, look_at,
 };
 pub use error::JournalError;
+pub use index::sample;
 pub use layout::Layout;
 pub use ledger::{
     Appended, Ledger, LedgerEnd, LedgerEntry, LedgerLine, NewEntry, find_prefix_if_whole, newest, whole,

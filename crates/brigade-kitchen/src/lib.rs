@@ -23,6 +23,7 @@ pub mod adapter;
 pub mod approval;
 mod command;
 pub mod config;
+pub mod health;
 pub mod life;
 pub mod map;
 mod names;

@@ -10,11 +10,13 @@ mod decision;
 mod fold;
 mod next;
 mod record;
+mod saved;
 mod select;
 
 use std::collections::BTreeMap;
 
 use brigade_core::{Fingerprint, Json, RunId, Timestamp};
+use serde::{Deserialize, Serialize};
 
 pub use budget::{Budget, Limits, Spent, TierSpent, budget};
 pub use decision::{Answer, AnswerFault, AnsweredBy, Decision, DecisionId, DecisionKind, InvalidDecisionId};
@@ -29,7 +31,7 @@ use crate::signal::Signal;
 pub const MAX_HISTORY: usize = 1000;
 
 /// What the journal of a PRD says.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Life {
     /// The number of the last record.
     pub seq: u64,
@@ -60,7 +62,7 @@ pub struct Life {
 }
 
 /// An approval.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Approval {
     /// The execution fingerprint.
     pub fingerprint: Fingerprint,
@@ -71,11 +73,12 @@ pub struct Approval {
 }
 
 /// A service.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ServiceLife {
     /// Its id.
     pub id: String,
     /// Who it is.
+    #[serde(with = "saved::text")]
     pub process: Json,
     /// When it began.
     pub started_at: Timestamp,
@@ -88,16 +91,17 @@ pub struct ServiceLife {
 }
 
 /// A decision with its answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decided {
     /// The question.
     pub decision: Decision,
     /// The answer.
+    #[serde(with = "saved::text")]
     pub answer: Option<Answer>,
 }
 
 /// Where a task stands.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum Stage {
     /// No attempt runs, and one may begin.
     #[default]
@@ -107,6 +111,7 @@ pub enum Stage {
         /// The run.
         run: RunId,
         /// Who it is.
+        #[serde(with = "saved::text")]
         process: Json,
         /// When it began.
         since: Timestamp,
@@ -120,7 +125,7 @@ pub enum Stage {
 }
 
 /// What was found out about a claim.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Checking {
     /// The attempt's run.
     pub run: RunId,
@@ -165,7 +170,7 @@ impl Checking {
 }
 
 /// Why the last attempt did not count. It is what the next one is told.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Feedback {
     /// The attempt gave no signal that counts.
     Attempt(String),
@@ -211,7 +216,7 @@ impl Feedback {
 }
 
 /// The run of an attempt.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttemptRun {
     /// The number of the attempt, over all tiers.
     pub number: u64,
@@ -226,7 +231,7 @@ pub struct AttemptRun {
 }
 
 /// What the journal says about a task.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TaskLife {
     /// Where it stands.
     pub stage: Stage,
@@ -300,7 +305,7 @@ impl TaskLife {
 }
 
 /// What happened, for projections: the newest entries of each list.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct History {
     /// The first and the last time a service began.
     pub started_at: Option<Timestamp>,
@@ -323,11 +328,12 @@ pub struct History {
     /// Decisions about failures that no person made.
     pub walkaway_decisions: Vec<WalkawayEvent>,
     /// The state of another program, as it was taken over.
+    #[serde(with = "saved::text")]
     pub adopted: Option<Json>,
 }
 
 /// Something that happened to a task, in the words of the state file.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskEvent {
     /// The task.
     pub task: TaskId,
@@ -340,7 +346,7 @@ pub struct TaskEvent {
     /// How long it took.
     pub seconds: Option<f64>,
     /// The class of the failure.
-    pub category: Option<&'static str>,
+    pub category: Option<String>,
     /// The failure, in a sentence.
     pub summary: Option<String>,
     /// How the worker went about it.
@@ -348,7 +354,7 @@ pub struct TaskEvent {
 }
 
 /// A review of the PRD.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PhaseEvent {
     /// How many tasks were done.
     pub completed: u64,
@@ -363,7 +369,7 @@ pub struct PhaseEvent {
 }
 
 /// A decision about scope.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ScopeEvent {
     /// The task.
     pub task: TaskId,
@@ -380,7 +386,7 @@ pub struct ScopeEvent {
 }
 
 /// A decision about a failure that no person made.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WalkawayEvent {
     /// The task.
     pub task: TaskId,

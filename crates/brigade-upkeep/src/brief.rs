@@ -95,6 +95,7 @@ pub fn brief(
         top_call_issue: top(&[Area::Call]),
         top_run_issue: top(&[Area::Run]),
         top_checkpoint_issue: top(&[Area::Checkpoint]),
+        top_kitchen_issue: top(&[Area::Kitchen]),
         issue_count: issues.len(),
         runtimes_down: survey.runtime_facts().iter().filter(is_down).map(|facts| facts.id.clone()).collect(),
         inbox: inbox_counts(&inbox),

@@ -3,6 +3,7 @@
 use brigade_core::codes::ErrorCode;
 use brigade_core::{ErrorKind, Explained, Hint};
 use brigade_fs::FsError;
+use brigade_policy::Failure;
 use brigade_queue::QueueError;
 use brigade_runtime::RuntimeError;
 use thiserror::Error;
@@ -20,12 +21,21 @@ pub enum UpkeepError {
     /// The runtime supervisor failed.
     #[error(transparent)]
     Runtime(#[from] RuntimeError),
+    /// The kitchen could not be read.
+    #[error(transparent)]
+    Kitchen(Box<Failure>),
     /// A process may not be stopped; the text says why.
     #[error("{0}")]
     LeftAlone(String),
     /// The files of an ended runtime could not be removed.
     #[error("runtime {0} could not be cleaned up")]
     NotCleared(String),
+}
+
+impl From<Failure> for UpkeepError {
+    fn from(failure: Failure) -> UpkeepError {
+        UpkeepError::Kitchen(Box::new(failure))
+    }
 }
 
 impl UpkeepError {
@@ -35,14 +45,17 @@ impl UpkeepError {
             UpkeepError::Fs(error) => Some(error),
             UpkeepError::Queue(error) => Some(error),
             UpkeepError::Runtime(error) => Some(error),
-            UpkeepError::LeftAlone(_) | UpkeepError::NotCleared(_) => None,
+            UpkeepError::Kitchen(_) | UpkeepError::LeftAlone(_) | UpkeepError::NotCleared(_) => None,
         }
     }
 }
 
 impl Explained for UpkeepError {
     fn kind(&self) -> ErrorKind {
-        self.inner().map_or(ErrorKind::Refused, Explained::kind)
+        match self {
+            UpkeepError::Kitchen(failure) => failure.kind(),
+            error => error.inner().map_or(ErrorKind::Refused, Explained::kind),
+        }
     }
 
     fn code(&self) -> Option<ErrorCode> {
@@ -50,7 +63,10 @@ impl Explained for UpkeepError {
     }
 
     fn hints(&self) -> Vec<Hint> {
-        self.inner().map(Explained::hints).unwrap_or_default()
+        match self {
+            UpkeepError::Kitchen(failure) => failure.hints().to_vec(),
+            error => error.inner().map(Explained::hints).unwrap_or_default(),
+        }
     }
 
     fn is_about_request(&self) -> bool {

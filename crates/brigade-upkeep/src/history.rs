@@ -251,7 +251,8 @@ fn unreadable_inbox(site: &Site<'_>) -> Result<Option<BrokenFile>, UpkeepError> 
 /// Finds the files of lines that were set aside.
 fn quarantines(site: &Site<'_>) -> Result<Vec<Quarantine>, UpkeepError> {
     let mut found = Vec::new();
-    for folder in QUARANTINES.map(rel) {
+    let kitchen = site.kitchen.folders_of_lines()?;
+    for folder in QUARANTINES.map(rel).into_iter().chain(kitchen) {
         for entry in site.fs().list_dir(&folder).unwrap_or_default() {
             if !entry.name.contains(".quarantine-") {
                 continue;

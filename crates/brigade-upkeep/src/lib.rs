@@ -7,6 +7,7 @@
 //! ```
 //! use brigade_call::Caller;
 //! use brigade_core::SystemClock;
+//! use brigade_crew::Kitchen;
 //! use brigade_exec::HostEnvironment;
 //! use brigade_facts::{Config, Digests, Host, read_catalog, read_policy};
 //! use brigade_fs::{FileMode, Fs, MemoryFs};
@@ -25,7 +26,10 @@
 //! let queue = Queue::new(Arc::new(MemoryStore::new()), Arc::new(ThisHost::new(fs.clone())));
 //! let caller = Caller::CommandLine;
 //! let timeout = std::time::Duration::from_secs(1);
-//! let site = Site { host, config: &config, queue, journal: None, caller: &caller, cancel: None, timeout };
+//! let clock = Arc::new(SystemClock);
+//! let kitchen = Kitchen { fs: fs.clone(), clock, environment: &environment, lock_timeout: timeout };
+//! let site =
+//!     Site { host, config: &config, queue, journal: None, caller: &caller, cancel: None, timeout, kitchen };
 //! let issues = Survey::read(&site, &Parts { tools: true, ..Parts::none() })?.diagnose(&site);
 //! assert!(issues.iter().any(|issue| issue.kind.code() == "missing_manifest"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())

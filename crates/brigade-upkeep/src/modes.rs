@@ -6,7 +6,10 @@ use brigade_fs::{DirEntry, FileKind, Fs, RelPath};
 use crate::rel;
 
 /// The directories of the state. Configuration files in them are not secret, so they are skipped.
-const STATE: [&str; 2] = [".brigade/tools", ".brigade/work"];
+const STATE: [&str; 3] = [".brigade/tools", ".brigade/work", ".brigade/kitchen"];
+
+/// The default directory of worktrees: files of the user, with modes of their own.
+const WORKTREES: &str = ".brigade/kitchen/worktrees";
 
 /// The mode bits of group and others.
 const OTHERS: u32 = 0o077;
@@ -51,7 +54,8 @@ fn wide_in(fs: &dyn Fs, folder: &RelPath, which: Which, found: &mut Vec<Wide>) {
         let is_state = |entry: &&DirEntry| {
             entry.kind == kind && (kind == FileKind::Directory || !entry.name.ends_with(".toml"))
         };
-        entries.iter().filter(is_state).filter_map(|entry| folder.join(&entry.name).ok()).collect()
+        let paths = entries.iter().filter(is_state).filter_map(|entry| folder.join(&entry.name).ok());
+        paths.filter(|path| path.as_str() != WORKTREES).collect()
     };
     let is_wide = |path: &RelPath| fs.link_metadata(path).is_ok_and(|metadata| metadata.mode & OTHERS != 0);
     for path in paths_of(FileKind::Directory).into_iter().filter(is_wide) {

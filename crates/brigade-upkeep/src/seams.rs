@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use brigade_call::{Caller, Paths};
 use brigade_core::{Clock, ErrorKind, NeutralWords, Spell, SystemClock, Timestamp};
+use brigade_crew::Kitchen;
 use brigade_exec::HostEnvironment;
 use brigade_facts::{Config, Digests, Host, Memory, SourceFiles};
 use brigade_fs::Fs;
@@ -99,6 +100,17 @@ impl Seams {
             caller: &self.caller,
             cancel: self.cancel.as_ref(),
             timeout: self.timeout,
+            kitchen: self.kitchen(),
+        }
+    }
+
+    /// Returns the kitchen of the workspace.
+    pub fn kitchen(&self) -> Kitchen<'_> {
+        Kitchen {
+            fs: self.fs.clone(),
+            clock: self.clock.clone(),
+            environment: &self.environment,
+            lock_timeout: self.timeout,
         }
     }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use brigade_call::Caller;
 use brigade_core::Timestamp;
+use brigade_crew::Kitchen;
 use brigade_facts::{Config, Host};
 use brigade_fs::Fs;
 use brigade_process::CancelToken;
@@ -25,6 +26,8 @@ pub struct Site<'a> {
     pub cancel: Option<&'a CancelToken>,
     /// How long a writer waits for a lock.
     pub timeout: Duration,
+    /// The kitchen of the workspace.
+    pub kitchen: Kitchen<'a>,
 }
 
 impl<'a> Site<'a> {

@@ -4,11 +4,13 @@ use brigade_apply::find_orphans;
 use brigade_call::{CALLS, RUNS};
 use brigade_catalog::{Reads, Tool};
 use brigade_core::{ConfigIssue, Place, Timestamp};
+use brigade_crew::ReceiptCheck;
 use brigade_doctor::{
     CallState, CheckpointState, ClientState, ConfigFile, Issue, OfferedBy, PinState, PolicyFacts,
     RunnerState, Snapshot, ToolIssues, diagnose,
 };
 use brigade_facts::{CATALOG, Config, Host, Places, SummaryFacts, policy_tracked, read_agents};
+use brigade_kitchen::health::KitchenHealth;
 use brigade_mcp::{OfferedNames, PinStore};
 use brigade_projection::Orphan;
 use brigade_runtime::{Checks, RuntimeFacts};
@@ -46,6 +48,8 @@ pub struct Parts {
     pub modes: bool,
     /// The files of clients that were connected.
     pub clients: bool,
+    /// The kitchen.
+    pub kitchen: bool,
 }
 
 /// Whether to check the chain of receipts, which reads every receipt in full.
@@ -70,6 +74,7 @@ impl Parts {
             ledger: Ledger::Check,
             modes: true,
             clients: true,
+            kitchen: true,
         }
     }
 
@@ -85,6 +90,7 @@ impl Parts {
             ledger: Ledger::Trust,
             modes: false,
             clients: false,
+            kitchen: false,
         }
     }
 }
@@ -109,6 +115,7 @@ pub struct Survey<'c> {
     wide_modes: Vec<String>,
     left_locks: Vec<String>,
     clients: Vec<ClientState>,
+    kitchen: Option<KitchenHealth>,
     gateway: Vec<ConfigIssue>,
     policy_tracked: Option<Place>,
     offered: Vec<OfferedBy>,
@@ -167,6 +174,11 @@ impl<'c> Survey<'c> {
         } else {
             Vec::new()
         };
+        let receipts = match parts.ledger {
+            Ledger::Check => ReceiptCheck::All,
+            Ledger::Trust => ReceiptCheck::Nothing,
+        };
+        let kitchen = if parts.kitchen { site.kitchen.health(receipts)? } else { None };
         let rules = config.policy.auto_approve();
         let policy_tracked = rules.first().filter(|_| policy_tracked(&host)).map(|rule| rule.place.clone());
         let agents = read_agents(fs);
@@ -189,6 +201,7 @@ impl<'c> Survey<'c> {
             wide_modes,
             left_locks,
             clients,
+            kitchen,
         })
     }
 
@@ -240,6 +253,7 @@ impl<'c> Survey<'c> {
             wide_modes: self.wide_modes.clone(),
             left_locks: self.left_locks.clone(),
             clients: self.clients.clone(),
+            kitchen: self.kitchen.as_ref(),
         })
     }
 

@@ -47,13 +47,7 @@ pub struct Kitchen {
 
 impl Kitchen {
     fn hands(&self) -> brigade_crew::Kitchen<'_> {
-        let env = &self.room.env;
-        brigade_crew::Kitchen {
-            fs: self.room.fs.clone(),
-            clock: env.clock.clone(),
-            environment: &env.environment,
-            lock_timeout: env.lock_timeout,
-        }
+        self.room.kitchen()
     }
 
     fn search(&self, prd: Option<&Path>) -> Result<PrdSearch, Error> {

@@ -33,6 +33,8 @@ mod kill_anywhere;
 mod kitchen_common;
 mod kitchen_demo;
 mod kitchen_docs;
+mod kitchen_doctor;
+mod kitchen_endings;
 mod kitchen_faults;
 mod kitchen_live;
 mod kitchen_plan;

@@ -204,3 +204,76 @@ fn a_line_that_is_being_written_is_read_when_it_is_complete() {
     assert!(journal.refresh().unwrap());
     assert_eq!((tasks(journal.life()), journal.faults()), (vec!["a", "b"], &[][..]));
 }
+
+/// Appends many records, so that the journal is a long one.
+fn long(journal: &mut PrdJournal, from: usize) {
+    let reason = "x".repeat(400);
+    let ended = |number: usize| Record::TaskEnded {
+        task: format!("t-{number}").parse().unwrap(),
+        outcome: brigade_kitchen::life::TaskOutcome::Failed,
+        reason: Some(reason.clone()),
+        stuck: false,
+    };
+    journal.append_all((from..from + 1_000).map(ended).collect()).unwrap();
+}
+
+#[test]
+fn a_long_journal_is_read_from_where_it_was_read_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let disks: [Arc<dyn Fs>; 2] =
+        [Arc::new(brigade_fs::DiskFs::open(folder.path()).unwrap()), Arc::new(MemoryFs::new())];
+    for fs in disks {
+        let files = PrdFiles::of(&name());
+        let mut journal = open(&fs);
+        journal.append(record("a")).unwrap();
+        // A short one needs no cache.
+        assert_eq!(PrdJournal::read(&*fs, &name()).unwrap().life, *journal.life());
+        assert!(!fs.exists(&files.journal_cache()).unwrap());
+        long(&mut journal, 0);
+        assert_eq!(PrdJournal::read(&*fs, &name()).unwrap().life, *journal.life());
+        let cache = fs.read(&files.journal_cache(), 1 << 30).unwrap();
+        journal.append(record("b")).unwrap();
+        let read = PrdJournal::read(&*fs, &name()).unwrap();
+        assert_eq!((&read.life, read.faults), (journal.life(), vec![]));
+        assert_eq!(fs.read(&files.journal_cache(), 1 << 30).unwrap(), cache, "the end is short");
+        long(&mut journal, 1_000);
+        let read = PrdJournal::read(&*fs, &name()).unwrap();
+        assert_eq!(read.life, *journal.life());
+        let longer = fs.read(&files.journal_cache(), 1 << 30).unwrap();
+        assert_ne!(longer, cache);
+        // A cache of another time, of other bytes, or of another file is not taken.
+        for (bytes, what) in [
+            (longer[..longer.len() / 2].to_vec(), "torn"),
+            (Vec::new(), "empty"),
+            (
+                longer.iter().enumerate().map(|(at, byte)| byte ^ u8::from(at == longer.len() - 9)).collect(),
+                "flipped",
+            ),
+        ] {
+            fs.write_atomic(&files.journal_cache(), &bytes, FileMode::Private).unwrap();
+            assert_eq!(PrdJournal::read(&*fs, &name()).unwrap().life, *journal.life(), "{what}");
+            assert_eq!(fs.read(&files.journal_cache(), 1 << 30).unwrap(), longer, "{what}");
+        }
+        let text = text_of(&*fs);
+        let shorter: String = text.lines().take(1_500).map(|line| format!("{line}\n")).collect();
+        fs.write_atomic(&files.journal(), shorter.as_bytes(), FileMode::Private).unwrap();
+        assert_eq!(PrdJournal::read(&*fs, &name()).unwrap().life, *open(&fs).life());
+    }
+}
+
+fn text_of(fs: &dyn Fs) -> String {
+    String::from_utf8(fs.read(&PrdFiles::of(&name()).journal(), 1 << 30).unwrap()).unwrap()
+}
+
+#[test]
+fn a_damaged_long_journal_is_read_whole_each_time() {
+    let fs: Arc<dyn Fs> = Arc::new(MemoryFs::new());
+    let files = PrdFiles::of(&name());
+    long(&mut open(&fs), 0);
+    let text = text_of(&*fs) + "no record\n";
+    fs.write_atomic(&files.journal(), text.as_bytes(), FileMode::Private).unwrap();
+    for _ in 0..2 {
+        assert_eq!(PrdJournal::read(&*fs, &name()).unwrap().faults.len(), 1);
+        assert!(!fs.exists(&files.journal_cache()).unwrap());
+    }
+}

@@ -21,6 +21,7 @@ use brigade_process::{CancelToken, random_bytes};
 
 use super::job::{CheckStep, Hold, Shift, Told, Work};
 use super::menu::{Menu, Stamps};
+use super::outside::Said;
 use super::report::next_steps;
 use super::{Follower, ServeError, ServiceOptions};
 use crate::journal::PrdJournal;
@@ -53,8 +54,7 @@ pub(super) struct Busy {
     pub(super) watch: Arc<Watch>,
     pub(super) what: What,
     pub(super) tier: Tier,
-    pub(super) slow_said: bool,
-    pub(super) stall_said: bool,
+    pub(super) said: Said,
 }
 
 #[derive(Clone, Debug)]
@@ -457,7 +457,7 @@ impl<'e> Floor<'e> {
         let keeps = is_worker && !self.settings.quiet_workers && self.follower.shows_output();
         let watch = Arc::new(if keeps { Watch::keeping_output()? } else { Watch::new()? });
         let (shift, sender, followed) = (self.shift(), self.sender.clone(), watch.clone());
-        self.busy.insert(about, Busy { watch, what, tier, slow_said: false, stall_said: false });
+        self.busy.insert(about, Busy { watch, what, tier, said: Said::default() });
         scope.spawn(move || {
             let (hold, told) = job(&shift, &followed);
             // The loop outlives its jobs.

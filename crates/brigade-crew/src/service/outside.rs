@@ -4,6 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use brigade_core::Json;
+use brigade_kitchen::config::{Settings, Stall};
 use brigade_kitchen::service::{Outcome, ServiceReport};
 use brigade_kitchen::show::{Event, EventLine, slow};
 use brigade_kitchen::{TaskId, Tier};
@@ -19,6 +20,34 @@ use crate::workplace::PlaceError;
 /// How many notifications may be on their way at once.
 const MOST_NOTIFICATIONS: usize = 8;
 
+/// What was said about an attempt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Said {
+    slow: bool,
+    stalled: bool,
+}
+
+/// What there is to say about an attempt now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Noticed {
+    /// It is slow: after how many minutes it counts as that. Said once.
+    slow: Option<u64>,
+    /// It has been silent for too long. Said again only after it printed something.
+    stalled: bool,
+    /// It ends for that.
+    ends: bool,
+}
+
+fn notice(settings: &Settings, tier: Tier, elapsed: Duration, silent: Duration, said: &mut Said) -> Noticed {
+    let slow = settings.slow_after(tier).filter(|minutes| !said.slow && minutes * 60 <= elapsed.as_secs());
+    said.slow |= slow.is_some();
+    let threshold = settings.output_stall_threshold;
+    let is_silent = 0 < threshold && threshold <= silent.as_secs();
+    let stalled = is_silent && !said.stalled;
+    said.stalled = is_silent;
+    Noticed { slow, stalled, ends: is_silent && settings.stall == Stall::Kill }
+}
+
 impl Floor<'_> {
     /// Looks at what runs: who is slow, who is silent, what people see.
     pub(super) fn tick(&mut self) {
@@ -26,26 +55,18 @@ impl Floor<'_> {
         for (about, busy) in &mut self.busy {
             let (About::Task(at), What::Attempt) = (about, &busy.what) else { continue };
             let task = &self.menu.prd.tasks[*at].id;
-            let elapsed = busy.watch.elapsed().as_secs();
-            if let Some(minutes) = self.settings.slow_after(busy.tier)
-                && !busy.slow_said
-                && minutes * 60 <= elapsed
-            {
-                busy.slow_said = true;
+            let (elapsed, silent) = (busy.watch.elapsed(), busy.watch.silent());
+            let noticed = notice(&self.settings, busy.tier, elapsed, silent, &mut busy.said);
+            if let Some(minutes) = noticed.slow {
+                let elapsed = elapsed.as_secs();
                 let event = Event::TaskSlow { task: task.clone(), elapsed, expected: minutes * 60 };
                 said.push((event, Some(slow(&self.menu.name, task, busy.tier, elapsed / 60, minutes))));
             }
-            let (threshold, silent) = (self.settings.output_stall_threshold, busy.watch.silent().as_secs());
-            if 0 < threshold && threshold <= silent {
-                if !busy.stall_said {
-                    busy.stall_said = true;
-                    said.push((Event::OutputStall { task: task.clone(), silent }, None));
-                }
-                if self.settings.stall == brigade_kitchen::config::Stall::Kill {
-                    busy.watch.end_as_stalled();
-                }
-            } else {
-                busy.stall_said = false;
+            if noticed.stalled {
+                said.push((Event::OutputStall { task: task.clone(), silent: silent.as_secs() }, None));
+            }
+            if noticed.ends {
+                busy.watch.end_as_stalled();
             }
         }
         self.show();
@@ -198,5 +219,46 @@ impl Floor<'_> {
             }
         }
         (report.merged, report.pushed) = (merged, pushed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_slow_is_said_once_and_what_is_silent_each_time() {
+        let settings = Settings { output_stall_threshold: 300, ..Settings::default() };
+        let mut said = Said::default();
+        let mut check = |tier, minutes: u64, silent, expect: (Option<u64>, bool)| {
+            let (elapsed, silent) = (Duration::from_secs(minutes * 60), Duration::from_secs(silent));
+            let noticed = notice(&settings, tier, elapsed, silent, &mut said);
+            assert_eq!((noticed.slow, noticed.stalled), expect, "{tier} after {minutes} minutes");
+            assert!(!noticed.ends);
+        };
+        check(Tier::Line, 9, 299, (None, false));
+        check(Tier::Line, 10, 300, (Some(10), true));
+        check(Tier::Line, 11, 400, (None, false));
+        check(Tier::Line, 12, 0, (None, false));
+        check(Tier::Line, 20, 301, (None, true));
+        let after = |tier, minutes: u64, settings: &Settings| {
+            let elapsed = Duration::from_secs(minutes * 60);
+            notice(settings, tier, elapsed, Duration::ZERO, &mut Said::default()).slow
+        };
+        assert_eq!([Tier::Sous, Tier::Executive].map(|tier| after(tier, 19, &settings)), [None, None]);
+        assert_eq!(
+            [Tier::Sous, Tier::Executive].map(|tier| after(tier, 20, &settings)),
+            [Some(20), Some(20)]
+        );
+        let never = Settings {
+            task_timeout_warning_junior: 0,
+            output_stall_threshold: 0,
+            stall: Stall::Kill,
+            ..Settings::default()
+        };
+        let long = Duration::from_secs(1 << 30);
+        assert_eq!(notice(&never, Tier::Line, long, long, &mut Said::default()), Noticed::default());
+        let ends = Settings { stall: Stall::Kill, ..Settings::default() };
+        assert!(notice(&ends, Tier::Line, long, long, &mut Said::default()).ends);
     }
 }

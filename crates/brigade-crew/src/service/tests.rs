@@ -7,6 +7,7 @@
 
 mod attacks;
 mod branch;
+mod disk;
 mod killed;
 
 use std::fs;

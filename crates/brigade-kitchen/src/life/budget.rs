@@ -11,14 +11,14 @@ use crate::names::Tier;
 const WARN_AT: f64 = 0.8;
 
 /// What attempts used, by tier.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spent {
     /// By tier.
     pub by_tier: BTreeMap<Tier, TierSpent>,
 }
 
 /// What the attempts of a tier used.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TierSpent {
     /// Starts of its worker, reviews and decisions included.
     pub attempts: u64,

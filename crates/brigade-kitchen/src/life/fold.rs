@@ -494,7 +494,7 @@ impl Life {
             tier: life.tier.unwrap_or(Tier::Line),
             at,
             seconds,
-            category: life.feedback.as_ref().filter(|_| is_failure).map(Feedback::class),
+            category: life.feedback.as_ref().filter(|_| is_failure).map(|last| last.class().to_owned()),
             summary: life.last_error.clone().filter(|_| is_failure),
             approach: life.approaches.last().cloned().filter(|_| is_failure),
             status,

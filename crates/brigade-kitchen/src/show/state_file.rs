@@ -68,7 +68,7 @@ impl StateFile {
                 ("status", Json::from(event.status.as_str())),
                 ("timestamp", time(event.at)),
                 ("duration", Json::from(event.seconds.map(|seconds| seconds.max(0.0) as u64))),
-                ("errorCategory", Json::from(event.category)),
+                ("errorCategory", Json::from(event.category.clone())),
                 ("errorSummary", Json::from(event.summary.clone())),
                 ("approach", Json::from(event.approach.clone())),
             ])

@@ -107,6 +107,9 @@ pub struct BriefReport {
     /// The most important issue of a checkpoint.
     #[serde(serialize_with = "sorted::serialize")]
     pub top_checkpoint_issue: Option<IssueReport>,
+    /// The most important issue of the kitchen.
+    #[serde(default, serialize_with = "sorted::serialize")]
+    pub top_kitchen_issue: Option<IssueReport>,
     /// Number of all issues.
     pub issue_count: usize,
     /// Enabled runtimes that are not running.

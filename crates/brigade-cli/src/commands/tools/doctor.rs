@@ -8,7 +8,7 @@ use clap::Args;
 use crate::output::Output;
 use crate::session::Session;
 
-/// Check tools, projections, runtimes, policy, calls and runs
+/// Check tools, projections, runtimes, policy, calls, runs and the kitchen
 ///
 /// Exits with 0 even if there are issues, unless the catalog is invalid. Use --strict to exit with 1.
 #[derive(Args, Debug)]

@@ -131,6 +131,7 @@ impl View for BriefReport {
             ("calls", &self.top_call_issue),
             ("runs", &self.top_run_issue),
             ("checkpoints", &self.top_checkpoint_issue),
+            ("kitchen", &self.top_kitchen_issue),
         ];
         let mut table =
             Table::new([("top issues", Fit::Whole), ("severity", Fit::Whole), ("issue", Fit::Cut)]);
@@ -210,6 +211,7 @@ mod tests {
             "top_call_issue": issue("call_stale_approved"),
             "top_run_issue": issue("run_replay_blocked"),
             "top_checkpoint_issue": issue("checkpoint_rejected"),
+            "top_kitchen_issue": issue("kitchen_approval_stale"),
             "issue_count": 10_000,
             "runtimes_down": runtimes,
             "inbox": counts,

@@ -137,6 +137,9 @@ proptest! {
         let mut book = four();
         run(&mut book, &chances, kill_at);
         prop_assert_eq!(&book.again(), &book.life);
+        let bytes = book.life.to_bytes().unwrap();
+        prop_assert_eq!(&Life::from_bytes(&bytes).unwrap(), &book.life);
+        prop_assert_eq!(Life::from_bytes(&bytes[..bytes.len() - 1]), None);
         // Numbers have no gaps.
         prop_assert!(book.lines.iter().enumerate().all(|(at, line)| line.seq == at as u64 + 1));
     }

@@ -1,0 +1,186 @@
+//! One `check` on the kinds, subjects and next steps of what is found.
+
+use brigade_core::Severity;
+use brigade_kitchen::Tier;
+use brigade_kitchen::health::JournalDamage;
+use brigade_kitchen::life::{Answer, AnsweredBy, Decision, DecisionKind, Life, Record};
+use brigade_kitchen::prd::{Lints, read};
+use brigade_kitchen::service::Outcome;
+use brigade_policy::Blocker;
+
+use super::*;
+use crate::{diagnose, source_item_key};
+
+const PRD: &[u8] = br#"{"featureName": "F", "tasks": [
+    {"id": "a", "title": "A", "passes": true}, {"id": "b", "title": "B", "dependsOn": ["a"]}]}"#;
+
+fn at(hours: i64) -> Timestamp {
+    Timestamp::from_unix_micros(hours * 3_600_000_000)
+}
+
+fn life(records: &[Record]) -> Life {
+    let mut life = Life::default();
+    for record in records {
+        life.apply(at(1), record);
+    }
+    life
+}
+
+fn prd(records: &[Record], is_served: bool) -> PrdHealth {
+    let life = life(records);
+    let mut health = PrdHealth::of(
+        "prd-x".parse().unwrap(),
+        ".brigade/kitchen/prd-x/journal.jsonl".into(),
+        &life,
+        is_served,
+    );
+    health.path = Some("brigade/tasks/prd-x.json".to_owned());
+    health.with_file(&read("prd-x.json", PRD, Lints::ALL).valid().unwrap(), &life);
+    health
+}
+
+fn approved() -> Record {
+    Record::Approved {
+        fingerprint: brigade_core::Fingerprint::of_bytes(b"x"),
+        items: [("task.a".to_owned(), "1".to_owned())].into(),
+        passed: vec!["a".parse().unwrap()],
+        by: None,
+    }
+}
+
+fn started() -> Record {
+    let (service, process) = ("s".to_owned(), brigade_core::Json::Null);
+    Record::ServiceStarted { service, process, walkaway: false, branch: None, total: 2 }
+}
+
+fn failed() -> Record {
+    let (task, reason) = ("b".parse().unwrap(), Some("3 attempts without success".to_owned()));
+    Record::TaskEnded { task, outcome: TaskOutcome::Failed, reason, stuck: false }
+}
+
+fn asked() -> Record {
+    Record::DecisionAsked {
+        decision: Decision {
+            id: "d-0123456789ab".parse().unwrap(),
+            about: DecisionKind::Failure,
+            task: Some("b".parse().unwrap()),
+            context: "it failed".to_owned(),
+            created_at: at(1),
+        },
+    }
+}
+
+/// Checks what is found, as `kind subject → step`, at this hour.
+#[track_caller]
+fn check(kitchen: &KitchenHealth, hour: i64, expect: &[&str]) {
+    let snapshot = Snapshot { kitchen: Some(kitchen), ..Snapshot::new(at(hour)) };
+    let issues = diagnose(snapshot);
+    let mark = |issue: &Issue| {
+        assert!(!issue.detail.ends_with('.') && !issue.detail.is_empty(), "{issue:?}");
+        format!("{} {} → {}", issue.kind.code(), issue.subject, issue.next_step().name())
+    };
+    assert_eq!(issues.iter().map(mark).collect::<Vec<_>>(), expect, "{issues:#?}");
+    let keys: std::collections::BTreeSet<String> = issues.iter().map(source_item_key).collect();
+    assert_eq!(keys.len(), issues.len());
+}
+
+fn of(prd: PrdHealth) -> KitchenHealth {
+    KitchenHealth { prds: vec![prd], ledger: "ledger.jsonl".to_owned(), ..KitchenHealth::default() }
+}
+
+#[test]
+fn a_kitchen_in_order_has_no_issues() {
+    check(&KitchenHealth::default(), 1, &[]);
+    check(&of(prd(&[], false)), 1, &[]);
+    check(&of(prd(&[approved(), started()], true)), 1, &[]);
+    let ended = Record::ServiceEnded { service: "s".to_owned(), outcome: Outcome::Complete, reason: None };
+    check(&of(prd(&[approved(), started(), ended], false)), 1, &[]);
+}
+
+#[test]
+fn configuration_policy_and_programs_are_named() {
+    let issue = |severity, field: &str| ConfigIssue {
+        severity,
+        place: Place::at(".brigade/kitchen.toml", 3, 1),
+        entry: None,
+        field: Some(field.to_owned()),
+        message: "expected a number".to_owned(),
+        hint: None,
+    };
+    let kitchen = KitchenHealth {
+        config: vec![issue(Severity::Error, "tier.line.command"), issue(Severity::Info, "modules")],
+        refusals: vec![Blocker::new("worker_refused", "line tier: the policy does not list `x`")],
+        missing: vec![(Tier::Line, "x".to_owned()), (Tier::Sous, "y".to_owned())],
+        receipts: vec![("run-1".to_owned(), "the receipt was changed".to_owned())],
+        ..KitchenHealth::default()
+    };
+    let expect = [
+        "kitchen_config tier.line.command → edit",
+        "kitchen_config_warning modules → edit",
+        "kitchen_refused line tier: the policy does not list `x` → list-workers",
+        "kitchen_worker_missing line → list-workers",
+        "kitchen_worker_missing sous → list-workers",
+        "kitchen_receipts_broken run-1 → verify-kitchen-receipts",
+    ];
+    check(&kitchen, 1, &expect);
+}
+
+#[test]
+fn a_killed_service_and_failed_tasks_are_named_unless_somebody_serves() {
+    let records = [approved(), started(), failed()];
+    let expect = ["kitchen_interrupted  → resume-prd", "kitchen_task_failed b → retry-prd"];
+    check(&of(prd(&records, false)), 1, &expect);
+    check(&of(prd(&records, true)), 1, &[]);
+    // Without the file, there is nothing to resume.
+    let gone = PrdHealth { path: None, ..prd(&records, false) };
+    check(&of(gone), 1, &["kitchen_interrupted  → read-file", "kitchen_task_failed b → read-file"]);
+}
+
+#[test]
+fn a_decision_is_an_issue_after_three_days() {
+    let records = [approved(), failed(), asked()];
+    check(&of(prd(&records, false)), 73, &[]);
+    check(&of(prd(&records, false)), 74, &["kitchen_decision_stale d-0123456789ab → answer-decision"]);
+    let answer = Answer {
+        choice: "abort".to_owned(),
+        by: AnsweredBy::Person,
+        reason: None,
+        guidance: None,
+        is_clear: true,
+    };
+    let answered = Record::DecisionAnswered { id: "d-0123456789ab".parse().unwrap(), answer };
+    let [approved, failed, asked] = records;
+    check(&of(prd(&[approved, failed, asked, answered], false)), 74, &["kitchen_task_failed b → retry-prd"]);
+}
+
+#[test]
+fn files_that_are_not_what_they_were_are_named() {
+    let mut found = prd(&[approved()], false);
+    found.changed = (1..8).map(|number| format!("task.t-{number}")).collect();
+    found.left = vec!["a".parse().unwrap()];
+    found.damage = vec![
+        JournalDamage { line: Some(3), problem: "not a record".to_owned(), is_loss: false },
+        JournalDamage { line: Some(4), problem: "not a record".to_owned(), is_loss: false },
+        JournalDamage { line: Some(9), problem: "the records 7 to 8 are missing".to_owned(), is_loss: true },
+    ];
+    found.newer = 1;
+    let expect = [
+        "kitchen_approval_stale  → approve-prd",
+        "kitchen_worktree_left  → clean-kitchen",
+        "kitchen_journal_damaged  → read-file",
+        "kitchen_journal_lost  → read-file",
+        "kitchen_journal_newer  → read-file",
+    ];
+    check(&of(found), 1, &expect);
+    // What the file says counts for nothing until it is approved again.
+    let not_passed = Record::Approved {
+        fingerprint: brigade_core::Fingerprint::of_bytes(b"x"),
+        items: [].into(),
+        passed: vec![],
+        by: None,
+    };
+    check(&of(prd(&[not_passed], false)), 1, &["kitchen_marked  → approve-prd"]);
+    let faults = read("prd-x.json", b"{\"tasks\": []}", Lints::ALL).valid().unwrap_err();
+    let broken = PrdHealth { faults, ..prd(&[], false) };
+    check(&of(broken), 1, &["kitchen_prd_invalid  → validate-prd"]);
+}

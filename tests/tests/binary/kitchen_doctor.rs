@@ -1,0 +1,119 @@
+//! What `tools doctor` says about a kitchen.
+
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that cannot go on fails")]
+
+use serde_json::{Value, json};
+
+use crate::kitchen_common::{Crew, JOURNAL, PRD, done, task};
+
+/// Returns the issues of the kitchen: the type, and the next command.
+#[track_caller]
+fn issues(crew: &Crew) -> Vec<(String, String)> {
+    let report = crew.site.brigade.run(["tools", "doctor", "--only", "kitchen", "--json"]).json();
+    let rows = report["issues"].as_array().unwrap_or_else(|| panic!("{report:#}"));
+    let text = |row: &Value, name: &str| row[name].as_str().unwrap_or_else(|| panic!("{row:#}")).to_owned();
+    rows.iter().map(|row| (text(row, "issue_type"), text(row, "fix"))).collect()
+}
+
+#[track_caller]
+fn check(crew: &Crew, expect: &[(&str, &str)]) {
+    let found = issues(crew);
+    let found: Vec<(&str, &str)> = found.iter().map(|(kind, next)| (kind.as_str(), next.as_str())).collect();
+    assert_eq!(found, expect);
+}
+
+#[test]
+fn a_kitchen_in_order_has_no_issues_and_a_workspace_without_one_neither() {
+    let crew = Crew::new(&[task("a", &[])], "", done());
+    check(&crew, &[]);
+    crew.serve(0);
+    check(&crew, &[]);
+    let site = brigade_tests::Site::empty();
+    let report = site.brigade.run(["tools", "doctor", "--only", "kitchen", "--json"]).json();
+    assert_eq!(report["issues"], json!([]), "{report:#}");
+}
+
+#[test]
+fn faults_of_files_are_named_with_the_command_that_helps() {
+    let crew = Crew::new(&[task("a", &[]), task("b", &["a"])], "max_parallel = 1000", done());
+    crew.site.document(["service", PRD, "--only", "a"]).expect(1);
+    crew.approve();
+    crew.site.document(["service", PRD, "--only", "a"]).expect(0);
+    check(&crew, &[("kitchen_config_warning", "${EDITOR:-vi} +2 .brigade/kitchen.toml")]);
+    // What was approved is not what is there.
+    crew.site.workspace.write(PRD, crew.site.workspace.read_text(PRD).replace("Write b", "Write all of b"));
+    let approve = format!("brigade kitchen approve {PRD}");
+    crew.configure("");
+    check(&crew, &[("kitchen_approval_stale", &approve)]);
+    // Somebody says that a task is done, and takes a line out of the journal.
+    let prd = crew.site.workspace.read_text(PRD).replace("\"passes\": false", "\"passes\": true");
+    crew.site.workspace.write(PRD, prd.replace("Write all of b", "Write b"));
+    let journal = crew.site.workspace.read_text(JOURNAL);
+    let lines: Vec<&str> = journal.lines().collect();
+    let less = [&lines[..2], &lines[3..]].concat().join("\n") + "\nno record\n";
+    crew.site.workspace.write(JOURNAL, less);
+    let read = format!("cat {JOURNAL}");
+    check(
+        &crew,
+        &[("kitchen_marked", &approve), ("kitchen_journal_damaged", &read), ("kitchen_journal_lost", &read)],
+    );
+    // The next writer sets the line aside; what is lost stays lost.
+    crew.approve();
+    let found = issues(&crew);
+    assert_eq!(found, [("kitchen_journal_lost".to_owned(), read)]);
+    let report = crew.site.brigade.run(["tools", "doctor", "--json"]).json();
+    assert!(report["issues"].to_string().contains("journal.quarantine-1.jsonl"), "{report:#}");
+}
+
+#[test]
+fn a_killed_service_a_failed_task_and_a_broken_receipt_are_named() {
+    let crew = Crew::new(&[task("a", &[])], "max_iterations = 1", json!([{"print": "nothing"}]));
+    crew.serve(30);
+    // The decision waits, and its task is no issue of its own.
+    check(&crew, &[]);
+    let id = crew.site.document(["kitchen", "decisions"]).expect(0)["decisions"][0]["id"].clone();
+    crew.site.document(["kitchen", "answer", id.as_str().unwrap(), "abort"]).expect(0);
+    let retry = format!("brigade kitchen resume {PRD} retry --all");
+    check(&crew, &[("kitchen_task_failed", &retry)]);
+    // As a service leaves it that was killed.
+    let journal = crew.site.workspace.read_text(JOURNAL);
+    let lines: Vec<&str> = journal.lines().collect();
+    let ended = lines.iter().position(|line| line.contains("\"service_ended\"")).unwrap();
+    crew.site.workspace.write(JOURNAL, lines[..ended].join("\n") + "\n");
+    let receipt = crew
+        .site
+        .workspace
+        .files(".brigade/kitchen/runs")
+        .into_iter()
+        .find(|(path, _)| path.ends_with(".json"))
+        .unwrap();
+    crew.site.workspace.write(&receipt.0, String::from_utf8(receipt.1).unwrap() + " ");
+    let resume = format!("brigade kitchen resume {PRD}");
+    check(
+        &crew,
+        &[("kitchen_interrupted", &resume), ("kitchen_receipts_broken", "brigade kitchen receipts verify")],
+    );
+    let brief = crew.site.document(["work", "brief"]).expect(0);
+    assert_eq!(brief["top_kitchen_issue"]["issue_type"], "kitchen_receipts_broken", "{brief:#}");
+}
+
+#[test]
+fn programs_and_prds_that_cannot_be_used_are_named() {
+    let crew = Crew::new(&[task("a", &[])], "", done());
+    crew.site.workspace.write(
+        ".brigade/kitchen.toml",
+        "[tier.line]\ncommand = \"no-such-program-of-ours x\"\n[tier.sous]\ncommand = \"sh a\"\n\
+         [tier.executive]\ncommand = \"sh a\"\n",
+    );
+    crew.site.workspace.write("brigade/tasks/prd-broken.json", "{\"featureName\": \"x\"");
+    check(
+        &crew,
+        &[
+            ("kitchen_worker_missing", "brigade kitchen workers"),
+            ("kitchen_prd_invalid", "brigade kitchen validate brigade/tasks/prd-broken.json"),
+        ],
+    );
+    crew.site.workspace.write(".brigade/kitchen.toml", "[tier.line]\ncommand = 5\n");
+    let found = issues(&crew);
+    assert_eq!(found[0].0, "kitchen_config", "{found:?}");
+}
