@@ -120,12 +120,13 @@ pub(crate) fn closed(
             continue;
         }
         match matching_files(fs, pattern).map_err(|error| format!("not started: {error}"))? {
-            Matching::All(files) => opened.extend(files.iter().map(|file| fs.root().join(file))),
+            // Links open nothing elsewhere.
+            Matching::All(files) | Matching::LeadsOut { files, .. } => {
+                opened.extend(files.iter().map(|file| fs.root().join(file)));
+            }
             Matching::TooMuch { files, .. } => {
                 return Err(format!("not started: `{pattern}` in data matches more than {files} files"));
             }
-            // Links open nothing elsewhere.
-            Matching::LeadsOut(_) => {}
         }
     }
     let mut notes = Vec::new();

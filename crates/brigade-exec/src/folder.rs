@@ -171,8 +171,13 @@ pub enum Matching {
         /// How many bytes they have.
         bytes: u64,
     },
-    /// It matches this link, which leads out of the workspace.
-    LeadsOut(RelPath),
+    /// It matches a link that leads out of the workspace, or such a link is on its way.
+    LeadsOut {
+        /// The first such link.
+        link: RelPath,
+        /// The regular files of the workspace that it matches. Sorted.
+        files: Vec<String>,
+    },
 }
 
 /// Checks that a pattern of an entry stays below the workspace, and away from `.brigade` and `.git`.
@@ -211,10 +216,15 @@ pub fn matching_files(fs: &dyn Fs, pattern: &str) -> Result<Matching, FsError> {
     let Ok(base) = base.join("/").parse::<RelPath>() else { return Ok(Matching::All(Vec::new())) };
     let mut found = Vec::new();
     let (mut bytes, mut seen) = (0u64, 0usize);
+    let mut leading = None;
     let mut folders = vec![base];
     while let Some(folder) = folders.pop() {
         let entries = match fs.list_dir(&folder) {
             Err(error) if error.is_not_found() || error.kind == FsErrorKind::NotADirectory => continue,
+            Err(error) if error.kind == FsErrorKind::Outside => {
+                leading.get_or_insert(folder);
+                continue;
+            }
             entries => entries?,
         };
         for entry in entries {
@@ -234,7 +244,7 @@ pub fn matching_files(fs: &dyn Fs, pattern: &str) -> Result<Matching, FsError> {
                         bytes += length;
                         found.push(name);
                     }
-                    Linked::File(..) | Linked::FolderElsewhere => return Ok(Matching::LeadsOut(path)),
+                    Linked::File(..) | Linked::FolderElsewhere => drop(leading.get_or_insert(path)),
                     Linked::Folder(_) | Linked::Nothing => {}
                 },
                 FileKind::File | FileKind::Link | FileKind::Other => {}
@@ -246,7 +256,10 @@ pub fn matching_files(fs: &dyn Fs, pattern: &str) -> Result<Matching, FsError> {
         }
     }
     found.sort();
-    Ok(Matching::All(found))
+    Ok(match leading {
+        None => Matching::All(found),
+        Some(link) => Matching::LeadsOut { link, files: found },
+    })
 }
 
 #[cfg(test)]
@@ -298,5 +311,23 @@ mod tests {
             let expect = expect.iter().map(|path| (*path).to_owned()).collect();
             assert_eq!(matching_files(&fs, pattern).unwrap(), Matching::All(expect), "{pattern}");
         }
+    }
+
+    #[test]
+    #[allow(clippy::disallowed_methods, reason = "the test makes the links")]
+    fn a_link_that_leads_out_hides_no_other_file() {
+        let (root, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        std::fs::create_dir(root.path().join("lib")).unwrap();
+        std::fs::write(root.path().join("lib/a.py"), "1").unwrap();
+        std::os::unix::fs::symlink(elsewhere.path(), root.path().join("lib/out")).unwrap();
+        let fs = brigade_fs::DiskFs::open(root.path()).unwrap();
+        let matching = |pattern| matching_files(&fs, pattern).unwrap();
+        let leads_out = |files: &[&str]| Matching::LeadsOut {
+            link: "lib/out".parse().unwrap(),
+            files: files.iter().map(|file| (*file).to_owned()).collect(),
+        };
+        assert_eq!(matching("lib/**"), leads_out(&["lib/a.py"]));
+        assert_eq!(matching("lib/out/*.py"), leads_out(&[]));
+        assert_eq!(matching("lib/*.py"), Matching::All(vec!["lib/a.py".to_owned()]));
     }
 }

@@ -162,7 +162,7 @@ impl NamedFiles {
                     continue;
                 }
                 match matching_files(fs, pattern)? {
-                    Matching::All(_) | Matching::LeadsOut(_) if field == "data" => {}
+                    Matching::All(_) | Matching::LeadsOut { .. } if field == "data" => {}
                     Matching::TooMuch { files, bytes } if field == "data" => self.refused.push((
                         field_name,
                         format!(
@@ -186,10 +186,10 @@ impl NamedFiles {
                             bytes >> 20
                         ),
                     )),
-                    Matching::LeadsOut(link) => self.refused.push((
+                    Matching::LeadsOut { link, .. } => self.refused.push((
                         field_name,
                         format!(
-                            "the pattern `{shown}` matches `{}`, a link that leads out of the workspace",
+                            "the pattern `{shown}` leads through `{}`, a link out of the workspace",
                             escape_terminal(link.as_str())
                         ),
                     )),
