@@ -539,7 +539,13 @@ pub(super) const ROWS: &[Row] = &[
     .versioned(),
     // Programs with options that run something.
     other(&["bsdtar"]).hooks(&[hook(Value::Command, "", &["--use-compress-program"])]),
-    other(&["emacs"]).hooks(&[hook(Value::Code, "", &["--eval", "-eval", "--execute", "-execute"])]),
+    other(&["emacs"]).hooks(&[
+        hook(Value::Code, "", &["--eval", "-eval", "--execute", "-execute"]),
+        hook(Value::File, "l", &["--load", "-load", "--script", "-script"]),
+    ]),
+    other(&["ex", "gvim", "nvim", "vi", "view", "vim", "vimdiff"]).hooks(&[hook(Value::File, "SUsu", &[])]),
+    other(&["psql"]).hooks(&[hook(Value::File, "f", &["--file"])]),
+    other(&["sqlite3"]).hooks(&[hook(Value::File, "", &["--init", "-init"])]),
     other(&["gtar", "tar"]).hooks(TAR_HOOKS),
     other(&["nc", "netcat"]).hooks(&[hook(Value::ShellText, "e", &[])]),
     other(&["ncat"]).hooks(&[hook(Value::ShellText, "ec", &["--exec", "--sh-exec"])]),
