@@ -26,7 +26,27 @@ pub struct Context<'a> {
     pub touched: Vec<Touched>,
 }
 
-impl Context<'_> {
+impl<'a> Context<'a> {
+    /// Creates what a function gets, outside of a session and with the usual limits.
+    pub fn new(
+        fs: &'a dyn Fs,
+        caller: &'a str,
+        clock: &'a dyn Clock,
+        redactor: &'a Redactor,
+        stores: &'a Stores,
+    ) -> Context<'a> {
+        Context {
+            fs,
+            caller,
+            session: None,
+            clock,
+            redactor,
+            stores,
+            volumes: Limits::default(),
+            touched: Vec::new(),
+        }
+    }
+
     /// Returns the name of the agent that calls. Absent at the command line.
     pub fn agent(&self) -> Option<&str> {
         self.caller.strip_prefix("agent:")

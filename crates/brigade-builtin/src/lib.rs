@@ -10,8 +10,15 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod ask;
 mod context;
+mod memory;
+mod report;
 mod run;
+mod script;
+mod stored;
+mod todo;
+mod volume;
 
 pub use context::{Context, Failure, Output, Touched};
 pub use run::{Function, arguments, function, run};

@@ -6,6 +6,7 @@ use super::*;
 pub(super) const ROWS: &[Definition] = &[
     Definition {
         id: "memory.add",
+        is_built: true,
         title: "Remember",
         description: "Remembers a fact, convention, pattern, decision, gotcha or preference. Secrets are \
             never kept.",
@@ -22,6 +23,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "memory.pin",
+        is_built: true,
         title: "Pin a memory",
         description: "Keeps a memory among the first, or lets it go again.",
         input: "id!:string pinned:boolean=true",
@@ -33,6 +35,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "memory.search",
+        is_built: true,
         title: "Search the memory",
         description: "Finds what was remembered, by words.",
         input: "query!:string scope?:string(project,agent,mission) scopeOwnerId?:string \
@@ -47,6 +50,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "memory.update_core",
+        is_built: true,
         title: "Update the core memory",
         description: "Replaces parts of what this agent always knows of the project.",
         input: "projectSummary?:string criticalConventions?:[string] userPreferences?:[string] \

@@ -6,6 +6,7 @@ use super::*;
 pub(super) const ROWS: &[Definition] = &[
     Definition {
         id: "script.delete",
+        is_built: true,
         title: "Delete a script",
         description: "Deletes a saved script. Its name is free again.",
         input: "id!:string",
@@ -20,6 +21,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "script.get",
+        is_built: true,
         title: "Show a script",
         description: "Shows a saved script with all its versions.",
         input: "id!:string",
@@ -35,6 +37,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "script.list",
+        is_built: true,
         title: "List scripts",
         description: "Lists saved scripts.",
         input: "tag?:string q?:string",
@@ -49,6 +52,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "script.save",
+        is_built: true,
         title: "Save a script",
         description: "Saves the code of a script. It runs nowhere until a person promotes it.",
         input: "name!:string code!:string description?:string tags?:[string] \
@@ -65,6 +69,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "script.update",
+        is_built: true,
         title: "Update a script",
         description: "Saves a new version of a script.",
         input: "id!:string name!:string code!:string description?:string tags?:[string] \

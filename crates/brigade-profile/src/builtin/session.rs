@@ -61,6 +61,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "todo.read",
+        is_built: true,
         title: "Read the to-do list",
         description: "Returns the to-do list of this session.",
         output: "count:integer todos:[id:string content:string \
@@ -77,6 +78,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "todo.write",
+        is_built: true,
         title: "Write the to-do list",
         description: "Replaces the to-do list of this session.",
         input: "todos!:[id?:string content?:string description?:string activeForm?:string text?:string \
@@ -117,6 +119,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "report.completion",
+        is_built: true,
         title: "Report the end of the work",
         description: "Reports how the work ended, with what it left.",
         input: "status!:string(completed,partial,blocked) summary!:string artifacts?:[type?:string \

@@ -6,6 +6,7 @@ use super::*;
 pub(super) const ROWS: &[Definition] = &[
     Definition {
         id: "volume.create",
+        is_built: true,
         title: "Create a volume",
         description: "Creates a folder of this agent with a limit of bytes.",
         input: "label!:string size_limit_bytes!:integer(1..)",
@@ -20,6 +21,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "volume.delete",
+        is_built: true,
         title: "Delete a volume",
         description: "Deletes a volume with everything in it.",
         input: "volume_id!:string",
@@ -34,6 +36,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "volume.list",
+        is_built: true,
         title: "List volumes",
         description: "Lists the volumes of this agent.",
         output: "volumes:[volume_id:string label:string size_limit_bytes:integer used_bytes:integer \
@@ -47,6 +50,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "volume.quota",
+        is_built: true,
         title: "Show the limits of volumes",
         description: "Shows how much volumes may hold, and how much they do.",
         output: "total_bytes_allowed:integer total_bytes_used:integer volume_count:integer \
@@ -60,6 +64,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "file.delete",
+        is_built: true,
         title: "Delete a file of a volume",
         description: "Deletes a file of a volume, or a directory with `recursive`.",
         input: "volume_id!:string path!:string recursive:boolean=false",
@@ -74,6 +79,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "file.list",
+        is_built: true,
         title: "List files of a volume",
         description: "Lists the entries of a directory of a volume.",
         input: "volume_id!:string path!:string",
@@ -87,6 +93,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "file.mkdir",
+        is_built: true,
         title: "Create a directory of a volume",
         description: "Creates a directory of a volume.",
         input: "volume_id!:string path!:string",
@@ -100,6 +107,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "file.read",
+        is_built: true,
         title: "Read a file of a volume",
         description: "Reads a file of a volume.",
         input: "volume_id!:string path!:string encoding:string(auto,utf8,base64)=\"auto\"",
@@ -114,6 +122,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "file.write",
+        is_built: true,
         title: "Write a file of a volume",
         description: "Writes a whole file of a volume, within its limit.",
         input: "volume_id!:string path!:string content!:string encoding:string(utf8,base64)=\"utf8\"",

@@ -1,0 +1,176 @@
+//! How the work ended: `report.completion`.
+
+use brigade_core::{Fingerprint, Json};
+use brigade_fs::{FileKind, RelPath, fingerprint};
+use serde::Deserialize;
+
+use crate::context::{Context, Failure, Output, Touched};
+use crate::run::{Function, arguments};
+use crate::stored::texts;
+
+/// The tools of this family.
+pub(crate) const TOOLS: &[(&str, Function)] = &[("report.completion", completion)];
+
+/// The most artifacts of a report.
+const MAX_ARTIFACTS: usize = 100;
+
+/// The longest summary, in characters.
+const MAX_SUMMARY: usize = 8_000;
+
+/// The largest file that is hashed.
+const MAX_FILE: u64 = 1 << 30;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ReportArgs {
+    status: String,
+    summary: String,
+    #[serde(default)]
+    artifacts: Vec<Artifact>,
+    blocker_description: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Artifact {
+    reference: String,
+}
+
+/// What a reference leads to.
+enum Reference {
+    /// A file, with its hash.
+    File(String, Fingerprint),
+    /// Something of this workspace, such as a run, a directory.
+    There,
+    /// A page of the web, which is not fetched.
+    Page,
+    /// Nothing.
+    Missing,
+}
+
+fn completion(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let args: ReportArgs = arguments(input)?;
+    let invalid = |message: String| Failure::new("invalid_arguments", message);
+    if args.summary.trim().is_empty() || MAX_SUMMARY < args.summary.chars().count() {
+        return Err(invalid(format!("`summary` has 1 to {MAX_SUMMARY} characters")));
+    }
+    if MAX_ARTIFACTS < args.artifacts.len() {
+        return Err(invalid(format!("there are at most {MAX_ARTIFACTS} artifacts")));
+    }
+    let blocker = args.blocker_description.as_deref().map(str::trim).filter(|text| !text.is_empty());
+    if args.status == "blocked" && blocker.is_none() {
+        return Err(Failure::new(
+            "blocker_needed",
+            "a report of status `blocked` needs `blockerDescription`",
+        ));
+    }
+    let mut missing = Vec::new();
+    for artifact in &args.artifacts {
+        match look(context, &artifact.reference)? {
+            Reference::File(path, hash) => {
+                context.touched.push(Touched { path, before: Some(hash), after: Some(hash) });
+            }
+            Reference::There | Reference::Page => {}
+            Reference::Missing => missing.push(artifact.reference.clone()),
+        }
+    }
+    let id = Fingerprint::builder("brigade.report.v1")
+        .text("caller", context.caller)
+        .text("session", context.session.unwrap_or_default())
+        .text("at", context.clock.now().to_string().as_str())
+        .json("report", input)
+        .finish();
+    let id = format!("report-{}", &id.to_hex()[..16]);
+    Ok(Output::new([
+        ("report_id", Json::from(id)),
+        ("status", Json::from(args.status)),
+        ("missing_references", texts(&missing)),
+    ]))
+}
+
+/// Finds what a reference leads to. Nothing is read of the directories of git and Brigade, except that a run is there.
+fn look(context: &Context<'_>, reference: &str) -> Result<Reference, Failure> {
+    let reference = reference.trim();
+    if ["https://", "http://"].iter().any(|scheme| reference.starts_with(scheme)) {
+        return Ok(Reference::Page);
+    }
+    if reference.starts_with("run-") && !reference.contains(['/', '\\']) {
+        let path: Result<RelPath, _> = format!(".brigade/tools/runs/{reference}.json").parse();
+        let is_there = path.is_ok_and(|path| context.fs.exists(&path).unwrap_or(false));
+        return Ok(if is_there { Reference::There } else { Reference::Missing });
+    }
+    let root = context.fs.root().to_str().unwrap_or_default();
+    let inside = reference
+        .strip_prefix("/workspace/")
+        .or_else(|| reference.strip_prefix(root).and_then(|rest| rest.strip_prefix('/')))
+        .unwrap_or(reference);
+    let Ok(path) = inside.parse::<RelPath>() else { return Ok(Reference::Missing) };
+    let first = path.as_str().split('/').next().unwrap_or_default();
+    if path.is_root() || matches!(first, ".git" | ".brigade") {
+        return Ok(Reference::Missing);
+    }
+    match context.fs.metadata(&path) {
+        Ok(found) if found.kind == FileKind::File && found.len <= MAX_FILE => {}
+        Ok(found) if matches!(found.kind, FileKind::File | FileKind::Directory) => {
+            return Ok(Reference::There);
+        }
+        Ok(_) | Err(_) => return Ok(Reference::Missing),
+    }
+    let file = context.fs.open(&path).map_err(|error| Failure::new("unreadable", error.to_string()))?;
+    let hash = fingerprint(&*file).map_err(|error| Failure::new("unreadable", error.to_string()))?;
+    Ok(Reference::File(path.to_string(), hash))
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_fs::{FileMode, Fs as _};
+
+    use super::*;
+    use crate::run::run;
+    use crate::stored::testing::{Bench, text};
+
+    #[test]
+    fn references_are_looked_up_and_files_are_hashed() {
+        let bench = Bench::new();
+        let write = |path: &str| {
+            let path: RelPath = path.parse().unwrap();
+            bench.fs.create_dir_all(&path.parent()).unwrap();
+            bench.fs.write_atomic(&path, b"done\n", FileMode::Private).unwrap();
+        };
+        for path in ["out/result.txt", ".brigade/tools/runs/run-1.json", ".git/config"] {
+            write(path);
+        }
+        let args = r#"{"status": "partial", "summary": "Most of it", "artifacts": [
+            {"reference": "out/result.txt"}, {"reference": "/workspace/out/result.txt"}, {"reference": "out"},
+            {"reference": "run-1"}, {"reference": "https://example.org/x"},
+            {"reference": "none.txt"}, {"reference": "../outside"}, {"reference": "run-2"}, {"reference": ".git/config"}]}"#;
+        let args = Json::parse(args).unwrap();
+        let (output, touched) = bench.with("agent:ada", |context| {
+            let row = brigade_profile::builtin::definition("report.completion").unwrap();
+            (run(row, &args, context).unwrap(), context.touched.clone())
+        });
+        let missing = ["none.txt", "../outside", "run-2", ".git/config"].map(str::to_owned);
+        assert_eq!(output.structured.get("missing_references"), Some(&texts(&missing)));
+        assert!(text(&output.structured, "report_id").starts_with("report-"));
+        let hash = Some(Fingerprint::of_bytes(b"done\n"));
+        let file = Touched { path: "out/result.txt".to_owned(), before: hash, after: hash };
+        assert_eq!(touched, [file.clone(), file]);
+    }
+
+    #[test]
+    fn a_blocked_report_says_what_blocks() {
+        let bench = Bench::new();
+        let code = |args: &str| {
+            bench.call_as("agent:ada", "report.completion", args).err().map(|failure| failure.code)
+        };
+        assert_eq!(code(r#"{"status": "blocked", "summary": "No way"}"#), Some("blocker_needed"));
+        assert_eq!(
+            code(r#"{"status": "blocked", "summary": "No way", "blockerDescription": " "}"#),
+            Some("blocker_needed")
+        );
+        assert_eq!(
+            code(r#"{"status": "blocked", "summary": "No way", "blockerDescription": "A wall"}"#),
+            None
+        );
+        assert_eq!(code(r#"{"status": "completed", "summary": " "}"#), Some("invalid_arguments"));
+    }
+}

@@ -1,0 +1,123 @@
+//! What the families on the store have in common.
+
+use std::sync::Arc;
+
+use brigade_core::{Json, Timestamp};
+use brigade_store::{Store, StoreError};
+
+use crate::context::{Context, Failure};
+
+/// Whose rows a person's are. No agent can have this name.
+pub(crate) const PERSON: &str = "a person";
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Failure {
+        Failure::new(error.code_word(), error.to_string())
+    }
+}
+
+impl Context<'_> {
+    /// Opens the store for changing it.
+    pub(crate) fn store(&self) -> Result<Arc<Store>, Failure> {
+        Ok(self.stores.writing(self.fs)?)
+    }
+
+    /// Opens the store for reading it; `None` if nothing was stored yet.
+    pub(crate) fn stored(&self) -> Result<Option<Arc<Store>>, Failure> {
+        Ok(self.stores.reading(self.fs)?)
+    }
+
+    /// Returns whose rows the caller makes.
+    pub(crate) fn owner(&self) -> String {
+        self.agent().unwrap_or(PERSON).to_owned()
+    }
+}
+
+/// Writes a time.
+pub(crate) fn at(time: Timestamp) -> Json {
+    Json::from(time.to_string())
+}
+
+/// Writes a list of texts.
+pub(crate) fn texts(texts: &[String]) -> Json {
+    Json::from(texts.iter().map(|text| Json::from(text.as_str())).collect::<Vec<_>>())
+}
+
+/// Writes a text that may be absent.
+pub(crate) fn or_null(text: Option<&str>) -> Json {
+    text.map_or(Json::Null, Json::from)
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    //! A workspace in a temporary directory, and a caller.
+
+    use std::time::Duration;
+
+    use brigade_core::{Clock, Json, Timestamp};
+    use brigade_fs::DiskFs;
+    use brigade_profile::builtin::definition;
+    use brigade_redact::Redactor;
+    use brigade_store::Stores;
+    use brigade_store::volumes::Limits;
+
+    use crate::context::{Context, Failure, Output};
+    use crate::run::run;
+
+    pub(crate) struct Still;
+
+    impl Clock for Still {
+        fn now(&self) -> Timestamp {
+            Timestamp::from_unix_micros(1_700_000_000_000_000)
+        }
+    }
+
+    pub(crate) struct Bench {
+        pub(crate) folder: tempfile::TempDir,
+        pub(crate) fs: DiskFs,
+        pub(crate) stores: Stores,
+        pub(crate) redactor: Redactor,
+        pub(crate) limits: Limits,
+    }
+
+    impl Bench {
+        pub(crate) fn new() -> Bench {
+            let folder = tempfile::tempdir().unwrap();
+            let fs = DiskFs::open(folder.path()).unwrap();
+            let stores = Stores::new(Duration::from_secs(5));
+            Bench { folder, fs, stores, redactor: Redactor::new(&[]), limits: Limits::default() }
+        }
+
+        pub(crate) fn with<T>(&self, caller: &str, act: impl FnOnce(&mut Context<'_>) -> T) -> T {
+            let mut context = Context {
+                session: Some("session-1"),
+                volumes: self.limits,
+                ..Context::new(&self.fs, caller, &Still, &self.redactor, &self.stores)
+            };
+            act(&mut context)
+        }
+
+        /// Calls a tool as `agent:ada`, or as who is said.
+        #[track_caller]
+        pub(crate) fn call_as(&self, caller: &str, tool: &str, args: &str) -> Result<Output, Failure> {
+            let args = Json::parse(args).unwrap();
+            self.with(caller, |context| run(definition(tool).unwrap(), &args, context))
+        }
+
+        #[track_caller]
+        pub(crate) fn call(&self, tool: &str, args: &str) -> Json {
+            self.call_as("agent:ada", tool, args).unwrap().structured
+        }
+
+        #[track_caller]
+        pub(crate) fn code(&self, caller: &str, tool: &str, args: &str) -> &'static str {
+            self.call_as(caller, tool, args).unwrap_err().code
+        }
+    }
+
+    /// Returns a member as text.
+    #[track_caller]
+    pub(crate) fn text<'a>(json: &'a Json, name: &str) -> &'a str {
+        json.get(name).and_then(Json::as_str).unwrap()
+    }
+}

@@ -1,0 +1,111 @@
+//! The list of work of a session: `todo.*`.
+
+use brigade_core::Json;
+use brigade_store::todos::{Todo, TodoStatus};
+use serde::Deserialize;
+
+use crate::context::{Context, Failure, Output};
+use crate::run::{Function, arguments};
+
+/// The tools of this family.
+pub(crate) const TOOLS: &[(&str, Function)] = &[("todo.read", read), ("todo.write", write)];
+
+#[derive(Deserialize)]
+struct WriteArgs {
+    todos: Vec<Given>,
+}
+
+/// An entry as clients write it: each has its own word for the text.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Given {
+    id: Option<String>,
+    content: Option<String>,
+    description: Option<String>,
+    active_form: Option<String>,
+    text: Option<String>,
+    status: String,
+}
+
+fn session<'a>(context: &Context<'a>) -> Result<&'a str, Failure> {
+    context.session.ok_or_else(|| Failure::new("no_session", "there is a list only in a session of an agent"))
+}
+
+fn rows(todos: &[Todo]) -> Json {
+    let row = |todo: &Todo| {
+        Json::object([
+            ("id", Json::from(todo.id.as_str())),
+            ("content", Json::from(todo.content.as_str())),
+            ("status", Json::from(todo.status.as_str())),
+        ])
+    };
+    Json::from(todos.iter().map(row).collect::<Vec<_>>())
+}
+
+fn write(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let session = session(context)?;
+    let WriteArgs { todos } = arguments(input)?;
+    let invalid = |message: String| Failure::new("invalid_arguments", message);
+    let mut list = Vec::with_capacity(todos.len());
+    for (index, given) in todos.into_iter().enumerate() {
+        let number = index + 1;
+        let texts = [given.content, given.description, given.active_form, given.text];
+        let content = texts.into_iter().flatten().find(|text| !text.trim().is_empty());
+        let content = content.ok_or_else(|| invalid(format!("entry {number} has no `content`")))?;
+        let status = TodoStatus::of(&given.status).ok_or_else(|| {
+            invalid(format!("entry {number} has an unknown status; there are {}", TodoStatus::EXPECTED))
+        })?;
+        let id = given.id.filter(|id| !id.is_empty()).unwrap_or_else(|| number.to_string());
+        list.push(Todo { id, content: context.redactor.redact_str(&content), status });
+    }
+    context.store()?.write_todos(session, &list, context.clock.now())?;
+    Ok(Output::new([
+        ("updated", Json::from(true)),
+        ("count", Json::from(list.len())),
+        ("todos", rows(&list)),
+    ]))
+}
+
+fn read(_input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let session = session(context)?;
+    let list = match context.stored()? {
+        Some(store) => store.read_todos(session)?,
+        None => Vec::new(),
+    };
+    Ok(Output::new([("count", Json::from(list.len())), ("todos", rows(&list))]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stored::testing::{Bench, text};
+
+    #[test]
+    fn the_list_of_a_session_is_replaced() {
+        let bench = Bench::new();
+        assert_eq!(bench.call("todo.read", "{}").get("count"), Some(&Json::from(0)));
+        let list = r#"{"todos": [{"content": "Cook", "status": "in_progress"},
+            {"id": "b", "activeForm": "Serving; password: hunter2EXAMPLE", "status": "pending"}]}"#;
+        let written = bench.call("todo.write", list);
+        assert_eq!(written.get("count"), Some(&Json::from(2)));
+        let read = bench.call("todo.read", "{}");
+        assert_eq!(read.get("todos"), written.get("todos"));
+        let todos = read.get("todos").unwrap().as_array().unwrap();
+        assert_eq!((text(&todos[0], "id"), text(&todos[1], "id")), ("1", "b"));
+        assert!(!text(&todos[1], "content").contains("hunter2EXAMPLE"));
+        for (args, code) in [
+            (r#"{"todos": [{"content": "x", "status": "later"}]}"#, "invalid_arguments"),
+            (r#"{"todos": [{"status": "pending"}]}"#, "invalid_arguments"),
+            (
+                r#"{"todos": [{"id": "a", "text": "x", "status": "pending"}, {"id": "a", "text": "y", "status": "pending"}]}"#,
+                "duplicate_id",
+            ),
+        ] {
+            assert_eq!(bench.code("agent:ada", "todo.write", args), code, "{args}");
+        }
+        // What is refused changes nothing.
+        assert_eq!(bench.call("todo.read", "{}").get("count"), Some(&Json::from(2)));
+        bench.call("todo.write", r#"{"todos": []}"#);
+        assert_eq!(bench.call("todo.read", "{}").get("count"), Some(&Json::from(0)));
+    }
+}

@@ -1,0 +1,281 @@
+//! Volumes and the files in them: `volume.*` and `file.*`.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use brigade_core::Json;
+use brigade_fs::FileKind;
+use brigade_store::volumes::{Volume, VolumeFiles};
+use serde::Deserialize;
+use std::time::Duration;
+
+use crate::context::{Context, Failure, Output};
+use crate::run::{Function, arguments};
+use crate::stored::at;
+
+/// The tools of this family.
+pub(crate) const TOOLS: &[(&str, Function)] = &[
+    ("file.delete", delete_file),
+    ("file.list", list_files),
+    ("file.mkdir", make_folder),
+    ("file.read", read_file),
+    ("file.write", write_file),
+    ("volume.create", create),
+    ("volume.delete", delete),
+    ("volume.list", list),
+    ("volume.quota", quota),
+];
+
+/// How long a writer waits for another one of the same volume.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+#[derive(Deserialize)]
+struct CreateArgs {
+    label: String,
+    size_limit_bytes: u64,
+}
+
+#[derive(Deserialize)]
+struct IdArgs {
+    volume_id: String,
+}
+
+#[derive(Deserialize)]
+struct PathArgs {
+    volume_id: String,
+    path: String,
+    #[serde(default)]
+    recursive: bool,
+}
+
+#[derive(Deserialize)]
+struct ReadArgs {
+    volume_id: String,
+    path: String,
+    encoding: String,
+}
+
+#[derive(Deserialize)]
+struct WriteArgs {
+    volume_id: String,
+    path: String,
+    content: String,
+    encoding: String,
+}
+
+fn not_found() -> Failure {
+    Failure::new("not_found", "there is no such volume")
+}
+
+/// What is done with the files of a volume.
+#[derive(Clone, Copy)]
+enum Wish {
+    Read,
+    Change,
+}
+
+/// Opens the files of a volume of the caller. A person opens those of everybody.
+fn files(context: &Context<'_>, id: &str, wish: Wish) -> Result<VolumeFiles, Failure> {
+    let volume = context.stored()?.ok_or_else(not_found)?.volume(context.agent(), id)?;
+    open(context, &volume, wish)
+}
+
+fn open(context: &Context<'_>, volume: &Volume, wish: Wish) -> Result<VolumeFiles, Failure> {
+    let patience = match wish {
+        Wish::Read => None,
+        Wish::Change => Some(PATIENCE),
+    };
+    Ok(VolumeFiles::open(context.fs, volume, &context.volumes, patience)?)
+}
+
+fn row(context: &Context<'_>, volume: &Volume) -> Result<Json, Failure> {
+    let used = open(context, volume, Wish::Read)?.used()?;
+    Ok(Json::object([
+        ("volume_id", Json::from(volume.id.as_str())),
+        ("label", Json::from(volume.label.as_str())),
+        ("size_limit_bytes", Json::from(volume.size_limit_bytes)),
+        ("used_bytes", Json::from(used)),
+        ("created_at", at(volume.created_at)),
+    ]))
+}
+
+fn create(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let CreateArgs { label, size_limit_bytes } = arguments(input)?;
+    let (owner, now) = (context.owner(), context.clock.now());
+    let store = context.store()?;
+    let volume = store.create_volume(context.fs, &owner, &label, size_limit_bytes, &context.volumes, now)?;
+    Ok(Output { structured: row(context, &volume)?, text: None })
+}
+
+fn list(_input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let volumes = match context.stored()? {
+        Some(store) => store.volumes(context.agent())?,
+        None => Vec::new(),
+    };
+    let rows: Result<Vec<Json>, Failure> = volumes.iter().map(|volume| row(context, volume)).collect();
+    let rows = rows?;
+    Ok(Output::new([("total", Json::from(rows.len())), ("volumes", Json::from(rows))]))
+}
+
+fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let IdArgs { volume_id } = arguments(input)?;
+    let volume = context.store()?.delete_volume(context.fs, context.agent(), &volume_id)?;
+    Ok(Output::new([("volume_id", Json::from(volume.id)), ("deleted", Json::from(true))]))
+}
+
+fn quota(_input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let volumes = match context.stored()? {
+        Some(store) => store.volumes(Some(&context.owner()))?,
+        None => Vec::new(),
+    };
+    let mut used = 0u64;
+    for volume in &volumes {
+        used = used.saturating_add(open(context, volume, Wish::Read)?.used()?);
+    }
+    let limits = context.volumes;
+    Ok(Output::new([
+        ("total_bytes_allowed", Json::from(limits.max_bytes)),
+        ("total_bytes_used", Json::from(used)),
+        ("volume_count", Json::from(volumes.len())),
+        ("max_volumes", Json::from(limits.max_count)),
+        ("max_file_size_bytes", Json::from(limits.max_file_bytes)),
+    ]))
+}
+
+fn list_files(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let PathArgs { volume_id, path, .. } = arguments(input)?;
+    let entries = files(context, &volume_id, Wish::Read)?.list(&path)?;
+    let rows = entries.iter().map(|entry| {
+        let kind = match entry.kind {
+            FileKind::File => "file",
+            FileKind::Directory => "directory",
+            FileKind::Link => "symlink",
+            FileKind::Other => "other",
+        };
+        Json::object([
+            ("name", Json::from(entry.name.as_str())),
+            ("file_type", Json::from(kind)),
+            ("size_bytes", Json::from(entry.bytes)),
+        ])
+    });
+    let rows = Json::from(rows.collect::<Vec<_>>());
+    Ok(Output::new([("volume_id", Json::from(volume_id)), ("path", Json::from(path)), ("entries", rows)]))
+}
+
+fn read_file(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let ReadArgs { volume_id, path, encoding } = arguments(input)?;
+    let bytes = files(context, &volume_id, Wish::Read)?.read(&path)?;
+    let size = bytes.len();
+    let (content, encoding) = match (encoding.as_str(), String::from_utf8(bytes)) {
+        ("base64", Ok(text)) => (STANDARD.encode(text), "base64"),
+        ("utf8", Err(_)) => {
+            return Err(Failure::new("not_utf8", "the file is not UTF-8; read it as base64"));
+        }
+        (_, Ok(text)) => (text, "utf8"),
+        (_, Err(error)) => (STANDARD.encode(error.as_bytes()), "base64"),
+    };
+    Ok(Output::new([
+        ("volume_id", Json::from(volume_id)),
+        ("path", Json::from(path)),
+        ("content", Json::from(content)),
+        ("encoding", Json::from(encoding)),
+        ("size_bytes", Json::from(size)),
+    ]))
+}
+
+fn write_file(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let WriteArgs { volume_id, path, content, encoding } = arguments(input)?;
+    let bytes = match encoding.as_str() {
+        "base64" => STANDARD
+            .decode(&content)
+            .map_err(|_| Failure::new("invalid_arguments", "`content` is not base64"))?,
+        _ => content.into_bytes(),
+    };
+    files(context, &volume_id, Wish::Change)?.write(&path, &bytes)?;
+    Ok(Output::new([
+        ("volume_id", Json::from(volume_id)),
+        ("path", Json::from(path)),
+        ("bytes_written", Json::from(bytes.len())),
+    ]))
+}
+
+fn delete_file(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let PathArgs { volume_id, path, recursive } = arguments(input)?;
+    files(context, &volume_id, Wish::Change)?.delete(&path, recursive)?;
+    Ok(Output::new([
+        ("volume_id", Json::from(volume_id)),
+        ("path", Json::from(path)),
+        ("deleted", Json::from(true)),
+    ]))
+}
+
+fn make_folder(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let PathArgs { volume_id, path, .. } = arguments(input)?;
+    files(context, &volume_id, Wish::Change)?.make_folder(&path)?;
+    Ok(Output::new([("volume_id", Json::from(volume_id)), ("path", Json::from(path))]))
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_store::volumes::Limits;
+
+    use super::*;
+    use crate::stored::testing::{Bench, text};
+
+    #[test]
+    fn files_of_a_volume_are_written_read_and_deleted_within_its_limit() {
+        let bench = Bench {
+            limits: Limits { max_bytes: 50, max_file_bytes: 40, ..Limits::default() },
+            ..Bench::new()
+        };
+        assert_eq!(bench.call("volume.list", "{}").get("total"), Some(&Json::from(0)));
+        let made = bench.call("volume.create", r#"{"label": "data", "size_limit_bytes": 50}"#);
+        let id = text(&made, "volume_id").to_owned();
+        let args = |rest: &str| format!(r#"{{"volume_id": "{id}", {rest}}}"#);
+        let write = args(r#""path": "a/b.txt", "content": "hello""#);
+        assert_eq!(bench.call("file.write", &write).get("bytes_written"), Some(&Json::from(5)));
+        let read = bench.call("file.read", &args(r#""path": "a/b.txt""#));
+        assert_eq!((text(&read, "content"), text(&read, "encoding")), ("hello", "utf8"));
+        bench.call("file.write", &args(r#""path": "bin", "content": "/wA=", "encoding": "base64""#));
+        let read = bench.call("file.read", &args(r#""path": "bin""#));
+        assert_eq!((text(&read, "content"), text(&read, "encoding")), ("/wA=", "base64"));
+        assert_eq!(
+            bench.code("agent:ada", "file.read", &args(r#""path": "bin", "encoding": "utf8""#)),
+            "not_utf8"
+        );
+        let quota = bench.call("volume.quota", "{}");
+        assert_eq!(quota.get("total_bytes_used"), Some(&Json::from(7)));
+        let long = args(&format!(r#""path": "x", "content": "{}""#, "x".repeat(41)));
+        assert_eq!(bench.code("agent:ada", "file.write", &long), "file_too_large");
+        assert_eq!(
+            bench.code("agent:ada", "volume.create", r#"{"label": "more", "size_limit_bytes": 1}"#),
+            "quota_exceeded"
+        );
+        bench.call("file.mkdir", &args(r#""path": "c""#));
+        let names: Vec<String> = bench
+            .call("file.list", &args(r#""path": """#))
+            .get("entries")
+            .unwrap()
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|entry| text(entry, "name").to_owned())
+            .collect();
+        assert_eq!(names, ["a", "bin", "c"]);
+        bench.call("file.delete", &args(r#""path": "a", "recursive": true"#));
+        // Whoever does not own it learns nothing of it.
+        for (tool, rest) in [
+            ("file.read", r#""path": "bin""#),
+            ("file.write", r#""path": "bin", "content": """#),
+            ("file.list", r#""path": """#),
+            ("file.delete", r#""path": "bin""#),
+        ] {
+            assert_eq!(bench.code("agent:bob", tool, &args(rest)), "not_found", "{tool}");
+        }
+        assert_eq!(
+            bench.code("agent:bob", "volume.delete", &format!(r#"{{"volume_id": "{id}"}}"#)),
+            "not_found"
+        );
+        bench.call("volume.delete", &format!(r#"{{"volume_id": "{id}"}}"#));
+        assert_eq!(bench.code("agent:ada", "file.read", &args(r#""path": "bin""#)), "not_found");
+    }
+}
