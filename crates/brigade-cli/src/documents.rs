@@ -80,10 +80,12 @@ fn rewritten<T: serde::Serialize + serde::de::DeserializeOwned>(json: &Json) -> 
 }
 
 macro_rules! documents {
-    ($($report:ident $(or $form:ident)*,)*) => {
+    ($($(#[$only:meta])? $report:ident $(or $form:ident)*,)*) => {
         /// Returns every document.
         pub fn all() -> Vec<Document> {
-            vec![$(Document { id: $report::SCHEMA, forms: vec![form!($report), $(form!($form)),*] },)*]
+            let mut all = Vec::new();
+            $($(#[$only])? all.push(Document { id: $report::SCHEMA, forms: vec![form!($report), $(form!($form)),*] });)*
+            all
         }
     };
 }
@@ -149,6 +151,10 @@ documents! {
     KitchenMapReport,
     KitchenPlanReport,
     LedgerReport,
+    #[cfg(feature = "builtin")]
+    MemoryListReport,
+    #[cfg(feature = "builtin")]
+    MemoryReport,
     ObserveReport,
     PackArchiveReport,
     PackBuildReport,
@@ -199,6 +205,9 @@ documents! {
     ValidationReport,
     VersionReport,
     WorkersReport,
+    WorkAnswerReport,
+    #[cfg(feature = "builtin")]
+    WorkTurnReport,
 }
 
 /// The JSON Schemas of the documents.

@@ -43,6 +43,9 @@ fn outside(command: &Command) -> Outside {
         | Command::Summary(_) => O::Works,
         Command::Work(command) => match &command.0 {
             Work::Brief(_) => O::WorksEmpty,
+            Work::Answer(_) => O::Fails,
+            #[cfg(feature = "builtin")]
+            Work::Memory(_) | Work::Turn(_) => O::Fails,
             Work::Inbox(command) => match &command.0 {
                 Inbox::List(_) => O::WorksEmpty,
                 _ => O::FailsAsText,

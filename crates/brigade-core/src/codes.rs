@@ -59,6 +59,8 @@ codes! {
     TASK_MISSING = "task_missing": "The PRD has no task with this id.";
     TASK_UNREADY = "task_unready": "The task depends on tasks that are not done.";
     DECISION_MISSING = "decision_missing": "No decision with this id waits for an answer.";
+    WAITING_MISSING = "waiting_missing": "Nothing with this id waits for a person.";
+    MEMORY_MISSING = "memory_missing": "No memory has this id or prefix.";
     PLAN_MISSING = "plan_missing": "No plan with this id waits for answers.";
     SERVER_TOOL_MISSING = "server_tool_missing": "The MCP server lists no tool of this name.";
     NOTHING_APPROVED = "nothing_approved": "No approved call is ready to run.";

@@ -209,6 +209,14 @@ next_steps! {
     ListDecisions = "list-decisions";
     /// Answer a decision of the kitchen.
     AnswerDecision(String) = "answer-decision";
+    /// Show what waits for a person.
+    ShowBrief = "show-brief";
+    /// Answer what waits for a person with one of its choices.
+    AnswerByChoice(String) = "answer-by-choice";
+    /// Answer what waits for a person with a text.
+    AnswerByText(String) = "answer-by-text";
+    /// List the memories of agents.
+    ListMemories = "list-memories";
     /// Check the receipts of the kitchen.
     VerifyKitchenReceipts = "verify-kitchen-receipts";
     /// Remove the worktrees of a PRD whose work is in the branch.
@@ -260,6 +268,8 @@ impl NextStep {
             | N::ResumePrd(text)
             | N::RetryPrd(text)
             | N::AnswerDecision(text)
+            | N::AnswerByChoice(text)
+            | N::AnswerByText(text)
             | N::CleanKitchen(text)
             | N::AbandonWork { prd: text, .. }
             | N::ContinuePlan(text)
@@ -305,6 +315,8 @@ impl NextStep {
             | N::InitKitchen
             | N::ListWorkers
             | N::ListDecisions
+            | N::ShowBrief
+            | N::ListMemories
             | N::VerifyKitchenReceipts
             | N::ListInbox
             | N::ListPendingRows => None,

@@ -13,17 +13,21 @@ use brigade_runtime::Checks;
 
 use crate::closeouts::closeouts;
 use crate::history::FoundCall;
-use crate::report::BriefReport;
+use crate::report::{BriefReport, WaitingRow};
 use crate::seams::Seams;
 use crate::shown::top_issue_of;
 use crate::survey::{Parts, Survey};
+use crate::waiting::waiting_rows;
 use crate::work::inbox_counts;
 use crate::{gather, load, rel};
+
+/// The most rows of what waits.
+const MAX_WAITING: usize = 200;
 
 /// Summarizes pending decisions, with those of the kitchen that wait, the oldest first. Changes and starts nothing, and
 /// runs no health command.
 ///
-/// A workspace that has a kitchen needs no catalog.
+/// A workspace that has a kitchen needs no catalog. `questions` are those of agents that wait.
 ///
 /// # Errors
 /// Returns file errors.
@@ -31,6 +35,7 @@ pub fn brief(
     seams: &Seams,
     kitchen_decisions: Vec<DecisionRow>,
     has_kitchen: bool,
+    questions: Vec<WaitingRow>,
 ) -> Result<BriefReport, Failure> {
     let config = gather::config(seams)?;
     let site = seams.site(&config);
@@ -77,6 +82,16 @@ pub fn brief(
         next = NextStep::AnswerDecision(oldest.id.to_string());
         next_reason = "the kitchen waits for a decision".to_owned();
     }
+    if let Some(oldest) = questions.first() {
+        next = match oldest.choices.is_empty() {
+            true => NextStep::AnswerByText(oldest.id.clone()),
+            false => NextStep::AnswerByChoice(oldest.id.clone()),
+        };
+        next_reason = "an agent waits for an answer".to_owned();
+    }
+    let checkpoints = pending_checkpoints.iter().map(|found| &found.stored.checkpoint);
+    let mut waiting = waiting_rows(seams, checkpoints, &kitchen_decisions, questions)?;
+    waiting.truncate(MAX_WAITING);
     Ok(BriefReport {
         schema: BriefReport::SCHEMA,
         target: seams.target(),
@@ -100,6 +115,7 @@ pub fn brief(
         runtimes_down: survey.runtime_facts().iter().filter(is_down).map(|facts| facts.id.clone()).collect(),
         inbox: inbox_counts(&inbox),
         kitchen_decisions,
+        waiting,
         next_command: seams.spelled(next),
         next_reason,
     })

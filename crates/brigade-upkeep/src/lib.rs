@@ -77,6 +77,7 @@ pub mod state;
 mod survey;
 mod temporary;
 pub mod upstreams;
+mod waiting;
 mod words;
 pub mod work;
 
@@ -110,6 +111,7 @@ pub use site::Site;
 pub use starters::add_default_tools;
 pub use survey::{Ledger, Parts, Survey};
 pub use temporary::left_temporary;
+pub use waiting::waiting;
 pub use words::ShownWords;
 
 /// Parses a path constant.

@@ -13,9 +13,11 @@ impl Doctor {
     /// # Errors
     /// Returns file errors.
     pub fn brief(&self) -> Result<BriefReport, Error> {
-        let kitchen = Workspace { room: self.room.clone() }.kitchen();
+        let workspace = Workspace { room: self.room.clone() };
+        let kitchen = workspace.kitchen();
         let decisions = kitchen.decisions(None, WhichDecisions::Waiting)?.decisions;
         let is_there = kitchen.is_there()?;
-        Ok(brigade_upkeep::brief(&self.room, decisions, is_there)?)
+        let questions = workspace.work().questions()?;
+        Ok(brigade_upkeep::brief(&self.room, decisions, is_there, questions)?)
     }
 }

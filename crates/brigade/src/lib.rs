@@ -50,6 +50,8 @@ mod kitchens;
 mod late;
 mod live;
 mod logs;
+#[cfg(feature = "builtin")]
+mod memories;
 mod observe;
 mod offers;
 mod packs;
@@ -68,6 +70,7 @@ mod sample;
 mod setup;
 mod state;
 mod watching;
+mod work;
 mod workspace;
 
 /// The words of the kitchen: PRDs, tasks, tiers, statuses, approvals.
@@ -144,6 +147,8 @@ pub use brigade_projection::{Header as ProjectionHeader, ProjectionSummary, Summ
 pub use brigade_redact as redact;
 pub use brigade_runtime::{LogStream, StartProgress};
 pub use brigade_schema as schema;
+#[cfg(feature = "builtin")]
+pub use brigade_store as store;
 
 pub use agent_calls::{AgentCall, AgentCalls, Asked, Counted, Limit, Output, Spent};
 pub use agents::Agents;
@@ -163,6 +168,8 @@ pub use import_mcp::ImportMcpRequest;
 pub use inbox::{InboxFilter, InboxStep};
 pub use kitchens::{Kitchen, KitchenLogReach, PlanOptions};
 pub use logs::LogReach;
+#[cfg(feature = "builtin")]
+pub use memories::{Memories, MemoryFilter, MemoryListReport, MemoryReport, WorkTurnReport};
 pub use observe::Declare;
 pub use offers::Listed;
 pub use projections::{ApplyRequest, Selection, SyncRequest};
@@ -177,4 +184,5 @@ pub use running::RunTarget;
 pub use sample::NewFile;
 pub use setup::{Existing, Ignore};
 pub use state::Exported;
+pub use work::{Work, WorkAnswer};
 pub use workspace::Workspace;

@@ -45,7 +45,8 @@ pub use brigade_upkeep::{
     ApplyReport, BriefReport, CallSection, CheckpointSection, CloseoutReport, CompactReport, DamageReport,
     DefaultConflict, DefaultSource, Defaults, DefaultsReport, HarnessListReport, HarnessReport, ImportReport,
     InboxItemReport, InboxReport, ParityReport, ParitySection, PolicySection, ProjectionPlanReport,
-    Quarantine, RunSection, RuntimeSection, StateReport, SyncPlanReport, UpstreamStart,
+    Quarantine, RunSection, RuntimeSection, StateReport, SyncPlanReport, UpstreamStart, WaitingRow,
+    WorkAnswerReport,
 };
 pub use calls::*;
 pub use checkpoints::*;

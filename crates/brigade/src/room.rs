@@ -23,6 +23,9 @@ pub(crate) struct Room {
     seams: Seams,
     pub(crate) env: Env,
     memory: Arc<Memory>,
+    /// What built-in tools remember.
+    #[cfg(feature = "builtin")]
+    pub(crate) stores: Arc<brigade_store::Stores>,
     pub(crate) late: Arc<LateWrites>,
 }
 
@@ -43,7 +46,14 @@ impl Room {
         let files_of_calls = Arc::new(files_of_calls.with_late(late.files().clone()));
         let memory = Arc::default();
         let seams = seams(fs, &env, &memory, Arc::default(), files_of_calls);
-        Room { seams, env, memory, late }
+        Room {
+            #[cfg(feature = "builtin")]
+            stores: Arc::new(brigade_store::Stores::new(env.lock_timeout)),
+            seams,
+            env,
+            memory,
+            late,
+        }
     }
 
     /// Returns the same workspace with another environment. Files and caches are shared.
@@ -51,7 +61,14 @@ impl Room {
         let Seams { fs, digests, files_of_calls, .. } = &self.seams;
         let (env, memory) = (change(self.env.clone()), self.memory.clone());
         let seams = seams(fs.clone(), &env, &memory, digests.clone(), files_of_calls.clone());
-        Room { seams, env, memory, late: self.late.clone() }
+        Room {
+            seams,
+            env,
+            memory,
+            #[cfg(feature = "builtin")]
+            stores: self.stores.clone(),
+            late: self.late.clone(),
+        }
     }
 
     /// Returns what writes the records of a call with these effects, if they may be synced late.

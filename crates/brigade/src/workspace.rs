@@ -18,6 +18,8 @@ use crate::error::{Error, ErrorKind};
 use crate::history::Runs;
 use crate::inbox::Inbox;
 use crate::kitchens::Kitchen;
+#[cfg(feature = "builtin")]
+use crate::memories::Memories;
 use crate::packs::Packs;
 use crate::parity::Parity;
 use crate::pins::Pins;
@@ -28,6 +30,7 @@ use crate::room::{Room, rel};
 use crate::runtimes::Runtimes;
 use crate::sample::{NewFile, make_folder, write_files};
 use crate::state::State;
+use crate::work::Work;
 use brigade_core::codes;
 use brigade_upkeep::{meant, near_path};
 
@@ -242,6 +245,17 @@ impl Workspace {
     /// Returns the operations on pins.
     pub fn pins(&self) -> Pins {
         Pins { room: self.room.clone() }
+    }
+
+    /// Returns the operations on what waits for a person.
+    pub fn work(&self) -> Work {
+        Work { room: self.room.clone() }
+    }
+
+    /// Returns the operations on the memories of agents.
+    #[cfg(feature = "builtin")]
+    pub fn memories(&self) -> Memories {
+        Memories { room: self.room.clone() }
     }
 
     /// Returns the operations on the inbox.

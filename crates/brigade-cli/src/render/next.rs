@@ -235,6 +235,10 @@ fn command(step: &NextStep) -> String {
         N::ListDecisions => "kitchen decisions".to_owned(),
         N::ContinuePlan(id) => of("plan --continue", id, "--answer 1=TEXT"),
         N::AnswerDecision(id) => of("kitchen answer", id, "CHOICE"),
+        N::ShowBrief => "work brief".to_owned(),
+        N::AnswerByChoice(id) => of("work answer", id, "--choice CHOICE"),
+        N::AnswerByText(id) => of("work answer", id, "--text TEXT"),
+        N::ListMemories => "work memory list".to_owned(),
         N::VerifyKitchenReceipts => "kitchen receipts verify".to_owned(),
         N::CleanKitchen(path) => of("kitchen clean", path, ""),
         N::AbandonWork { prd, task } => of("kitchen clean", prd, &format!("--abandon={}", quote(task))),
@@ -319,7 +323,9 @@ mod tests {
     fn steps() -> Vec<NextStep> {
         use NextStep as N;
         let id = || "some-id".to_owned();
-        let with_name: [fn(String) -> N; 35] = [
+        let with_name: [fn(String) -> N; 37] = [
+            N::AnswerByChoice,
+            N::AnswerByText,
             N::ValidatePrd,
             N::ApprovePrd,
             N::ApproveWorkersAs,

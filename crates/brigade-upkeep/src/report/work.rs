@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use brigade_call::Call;
-use brigade_core::Hint;
 use brigade_core::json::sorted;
+use brigade_core::text::short;
+use brigade_core::{Hint, NextStep, Timestamp};
 use brigade_core::{Report, SchemaId, Unfilled};
 use brigade_doctor::{InboxItem, IssueReport};
 use brigade_kitchen::show::DecisionRow;
@@ -119,10 +120,111 @@ pub struct BriefReport {
     /// Decisions of the kitchen that wait, the oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kitchen_decisions: Vec<DecisionRow>,
+    /// What waits for a person, the oldest first, at most 200: approvals, checkpoints, decisions, questions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waiting: Vec<WaitingRow>,
     /// The next command to type.
     pub next_command: Hint,
     /// Why this command is next.
     pub next_reason: String,
+}
+
+/// Something that waits for a person, wherever it is stored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct WaitingRow {
+    /// Its id, which `work answer` takes.
+    pub id: String,
+    /// What it is: `approval`, `plan`, `checkpoint`, `decision` or `question`.
+    pub kind: String,
+    /// Who asks: `agent:NAME`, `command-line`, a tool, or a PRD of the kitchen.
+    pub who: String,
+    /// What is asked, without secrets.
+    pub text: String,
+    /// The answers to choose from; empty if it is answered by a text.
+    pub choices: Vec<String>,
+    /// When it was asked.
+    pub created_at: Option<Timestamp>,
+    /// The command that shows or answers it.
+    pub next: Hint,
+}
+
+impl WaitingRow {
+    /// The word of a call that waits for an approval.
+    pub const APPROVAL: &str = "approval";
+    /// The word of a plan of an agent.
+    pub const PLAN: &str = "plan";
+    /// The word of a checkpoint of a run.
+    pub const CHECKPOINT: &str = "checkpoint";
+    /// The word of a decision of the kitchen.
+    pub const DECISION: &str = "decision";
+    /// The word of a question of an agent.
+    pub const QUESTION: &str = "question";
+
+    /// Creates the row of a question of an agent.
+    pub fn question(
+        id: String,
+        agent: &str,
+        text: &str,
+        choices: Vec<String>,
+        created_at: Timestamp,
+    ) -> WaitingRow {
+        let next = match choices.is_empty() {
+            true => NextStep::AnswerByText(id.clone()),
+            false => NextStep::AnswerByChoice(id.clone()),
+        };
+        WaitingRow {
+            id,
+            kind: WaitingRow::QUESTION.to_owned(),
+            who: format!("agent:{agent}"),
+            text: short(text, WaitingRow::TEXT),
+            choices,
+            created_at: Some(created_at),
+            next: next.into(),
+        }
+    }
+
+    /// How many characters of the text a row has.
+    pub(crate) const TEXT: usize = 300;
+}
+
+/// `work answer`: what was answered, and how.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct WorkAnswerReport {
+    /// The schema id.
+    #[serde(deserialize_with = "WorkAnswerReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The id of what was answered.
+    pub id: String,
+    /// What it was, as in the brief.
+    pub kind: String,
+    /// What the answer did: `approved`, `rejected`, `answered` or `declined`.
+    pub outcome: String,
+    /// The next command to try.
+    pub next_command: Hint,
+}
+
+impl Report for WorkAnswerReport {
+    const SCHEMA: &'static str = "brigade.work-answer.v1";
+}
+
+impl WorkAnswerReport {
+    /// Says what an answer did.
+    pub fn new(target: String, row: &WaitingRow, outcome: &str, next_command: Hint) -> WorkAnswerReport {
+        WorkAnswerReport {
+            schema: WorkAnswerReport::SCHEMA,
+            target,
+            id: row.id.clone(),
+            kind: row.kind.clone(),
+            outcome: outcome.to_owned(),
+            next_command,
+        }
+    }
 }
 
 impl Report for BriefReport {

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use brigade::{BriefReport, InboxItem, InboxItemReport, InboxReport};
+use brigade::{BriefReport, InboxItem, InboxItemReport, InboxReport, WorkAnswerReport};
+#[cfg(feature = "builtin")]
+use brigade::{MemoryListReport, MemoryReport, WorkTurnReport};
 
 use super::doctor::{FOLDED, IssueLine, UNWRITTEN, issue_line};
 use crate::render::page::Page;
@@ -89,6 +91,73 @@ impl View for InboxItemReport {
     }
 }
 
+impl View for WorkAnswerReport {
+    fn show(&self, page: &mut Page) {
+        page.data.line(Text::new(Tone::Accent, &self.id).then(Tone::Plain, &format!(": {}", self.outcome)));
+        let command = self.next_command.to_string();
+        page.next(&command);
+    }
+}
+
+#[cfg(feature = "builtin")]
+impl View for WorkTurnReport {
+    fn show(&self, page: &mut Page) {
+        page.data.line(format!("turn {} of {}: memory {}", self.turn, self.agent, self.memory));
+    }
+}
+
+#[cfg(feature = "builtin")]
+impl View for MemoryListReport {
+    fn show(&self, page: &mut Page) {
+        if self.memories.is_empty() {
+            page.data.line("no memories");
+            return;
+        }
+        let mut table = Table::new([
+            ("memory", Fit::Whole),
+            ("scope", Fit::Whole),
+            ("tier", Fit::Whole),
+            ("author", Fit::Whole),
+            ("updated", Fit::Whole),
+            ("content", Fit::Cut),
+        ]);
+        for memory in &self.memories {
+            let owner = if memory.owner.is_empty() { "" } else { " " };
+            table.row([
+                Text::new(Tone::Accent, &memory.id),
+                Text::from(format!("{}{owner}{}", memory.scope, memory.owner)),
+                Text::from(if memory.pinned { "pinned".to_owned() } else { memory.tier.to_string() }),
+                Text::from(memory.author.as_str()),
+                Text::from(when::distance(memory.updated_at, page.now)),
+                Text::from(brigade::core::text::short(&memory.content, 200)),
+            ]);
+        }
+        page.data.table(table);
+        page.next("brigade work memory show MEMORY");
+    }
+}
+
+#[cfg(feature = "builtin")]
+impl View for MemoryReport {
+    fn show(&self, page: &mut Page) {
+        let (memory, now) = (&self.memory, page.now);
+        let sheet = &mut page.data;
+        let removed = if self.removed { " (removed)" } else { "" };
+        sheet.field("memory", Text::new(Tone::Accent, &memory.id).then(Tone::Plain, removed));
+        sheet.field("scope", memory.scope.as_str());
+        sheet.field_if("owner", Some(memory.owner.as_str()).filter(|owner| !owner.is_empty()));
+        sheet.field("author", memory.author.as_str());
+        sheet.field("category", memory.category.as_str());
+        sheet.field("importance", memory.importance.as_str());
+        sheet.field("tier", format!("{} ({})", memory.tier, memory.status));
+        sheet.field("pinned", if memory.pinned { "yes" } else { "no" });
+        sheet.field("found", format!("{} times", memory.uses));
+        sheet.field("created", when::moment(&memory.created_at.to_string(), now));
+        sheet.field("updated", when::moment(&memory.updated_at.to_string(), now));
+        sheet.field("content", memory.content.as_str());
+    }
+}
+
 impl View for BriefReport {
     /// Fits one screen: at most 22 lines, each cut to the width of the terminal, except for the next command.
     fn show(&self, page: &mut Page) {
@@ -120,6 +189,14 @@ impl View for BriefReport {
             sheet.short_field(
                 "kitchen decisions",
                 format!("{count} (oldest: {}: {})", oldest.id, oldest.context),
+            );
+        }
+        let asks = |row: &&brigade::WaitingRow| row.kind == brigade::WaitingRow::QUESTION;
+        if let Some(oldest) = self.waiting.iter().find(asks) {
+            let count = self.waiting.iter().filter(asks).count();
+            sheet.short_field(
+                "questions of agents",
+                format!("{count} (oldest: {} of {}: {})", oldest.id, oldest.who, oldest.text),
             );
         }
         sheet.short_field("issues", self.issue_count.to_string());

@@ -1,0 +1,21 @@
+//! `brigade work memory pin`
+
+use brigade::{Error, MemoryReport};
+use clap::Args;
+
+use crate::session::Session;
+
+/// Pin a memory, so that it never goes to make room
+#[derive(Args, Debug)]
+pub(crate) struct PinArgs {
+    /// Id of the memory, or a unique prefix
+    memory: String,
+
+    /// Take the pin off
+    #[arg(long)]
+    off: bool,
+}
+
+pub(crate) fn run(session: &Session<'_>, arguments: &PinArgs) -> Result<MemoryReport, Error> {
+    session.workspace()?.memories().pin(&arguments.memory, !arguments.off)
+}

@@ -1,0 +1,95 @@
+//! Examples are understood, and work in the sample workspace.
+
+use std::ffi::OsString;
+
+use brigade::command::Argv;
+use brigade::{Env, Exit, Workspace};
+use clap::CommandFactory as _;
+use clap::Parser as _;
+
+use super::*;
+use crate::arguments::Arguments;
+use crate::{Streams, Surroundings};
+
+/// Returns the words of an example, up to where the shell takes over.
+fn words(line: &str) -> Vec<String> {
+    let words = Argv::parse(line).unwrap().words().to_vec();
+    words.into_iter().take_while(|word| word != "<" && word != ">").collect()
+}
+
+#[test]
+fn every_command_has_examples_and_each_is_one_of_that_command() {
+    fn walk(command: &Command, group: &str, seen: &mut usize) {
+        let name = command.get_name();
+        if command.has_subcommands() {
+            command.get_subcommands().for_each(|inner| walk(inner, name, seen));
+            return;
+        }
+        let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let listed = TABLE.iter().find(|(of, leaf, _)| *of == group && *leaf == name);
+        let Some((_, _, examples)) = listed else { panic!("no examples of {group} {name}") };
+        assert_eq!(help, section(examples), "{group} {name}");
+        assert!((1..=3).contains(&examples.len()), "{group} {name}");
+        assert!(words(examples[0].0).iter().any(|word| word == name), "{group} {name}");
+        *seen += 1;
+    }
+    let mut command = Arguments::command();
+    command.build();
+    let mut seen = 0;
+    walk(&command, "", &mut seen);
+    assert_eq!(seen, TABLE.len());
+}
+
+#[test]
+fn each_example_is_understood_and_fits_on_a_line() {
+    for (_, _, examples) in TABLE {
+        for (line, _) in *examples {
+            if let Err(error) = Arguments::try_parse_from(words(line)) {
+                panic!("{line}\n{error}");
+            }
+        }
+        assert!(section(examples).lines().all(|line| line.len() <= 100), "{}", section(examples));
+    }
+}
+
+#[test]
+fn examples_without_ids_work_in_the_sample_workspace() {
+    let folder = tempfile::tempdir().unwrap();
+    let workspace = folder.path().join("sample");
+    let mut files = crate::commands::sample_files();
+    files.push(brigade::NewFile::new("args.json", r#"{"paths": ["README.md"]}"#));
+    let github = r#"{"mcpServers": {"github": {"command": "npx", "args": ["-y", "server-github"]}}}"#;
+    files.push(brigade::NewFile::new(".cursor/mcp.json", github));
+    files.push(brigade::NewFile::new("tools-registry.yaml", "tools:\n  - id: fmt\n    name: fmt\n"));
+    let server = r#"{"name": "io.example/weather", "version": "1.0.0", "packages": [{"registryType": "npm",
+        "identifier": "weather", "version": "1.0.0", "transport": {"type": "stdio"}}]}"#;
+    files.push(brigade::NewFile::new("server.json", server));
+    files.push(brigade::NewFile::new("brigade/brigade.config", "MAX_PARALLEL=2\n"));
+    Workspace::with_files(&workspace, &files, Env::of_process()).unwrap();
+    let surroundings = Surroundings::of_test(workspace);
+    let is_id = |word: &str| 2 < word.len() && word.bytes().all(|byte| byte.is_ascii_uppercase());
+    // What starts processes, writes outside of the workspace, or continues until it is stopped.
+    let is_kept_out = |line: &str| {
+        ["runtime start", "runtime restart", "--follow", "--live", "keys", "demo", "--target", "~", "<"]
+            .iter()
+            .any(|word| line.contains(word))
+    };
+    let mut ran = 0;
+    for (line, _) in TABLE.iter().flat_map(|(_, _, examples)| *examples) {
+        let words = words(line);
+        if is_kept_out(line) || words.iter().any(|word| is_id(word.split('.').next().unwrap_or(word))) {
+            continue;
+        }
+        let (mut output, mut error) = (Vec::new(), Vec::new());
+        let streams = Streams { input: &mut std::io::empty(), output: &mut output, error: &mut error };
+        let exit = crate::run(words.into_iter().map(OsString::from).collect(), &surroundings, streams);
+        let exists = line.ends_with(" init") && exit == Exit::Usage;
+        assert!(
+            exists || matches!(exit, Exit::Done | Exit::Refused),
+            "{line}\n{}",
+            String::from_utf8_lossy(&error)
+        );
+        ran += 1;
+    }
+    assert!(40 < ran, "{ran}");
+}

@@ -1,0 +1,183 @@
+//! The memories of agents, for people.
+
+use std::sync::Arc;
+
+use brigade_core::{AgentName, NextStep, Report, SchemaId, codes};
+use brigade_store::StoreError;
+use brigade_store::memory::{Memory, Owners, Scope};
+use serde::{Deserialize, Serialize};
+
+use crate::agents;
+use crate::error::{Error, ErrorKind};
+use crate::room::Room;
+use crate::work::Work;
+
+/// Operations on the memories of all agents.
+#[derive(Clone)]
+pub struct Memories {
+    pub(crate) room: Arc<Room>,
+}
+
+/// `work memory list` and `export`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct MemoryListReport {
+    /// The schema id.
+    #[serde(deserialize_with = "MemoryListReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// How many there are.
+    pub count: usize,
+    /// The memories: the pinned first, then the newest.
+    pub memories: Vec<Memory>,
+}
+
+impl Report for MemoryListReport {
+    const SCHEMA: &'static str = "brigade.memory-list.v1";
+}
+
+/// `work memory show`, `pin` and `remove`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct MemoryReport {
+    /// The schema id.
+    #[serde(deserialize_with = "MemoryReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// Whether it is removed now.
+    pub removed: bool,
+    /// The memory.
+    pub memory: Memory,
+}
+
+impl Report for MemoryReport {
+    const SCHEMA: &'static str = "brigade.memory.v1";
+}
+
+/// Which memories are listed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MemoryFilter {
+    /// Those of a scope.
+    pub scope: Option<Scope>,
+    /// Those that an agent sees.
+    pub agent: Option<String>,
+}
+
+impl Memories {
+    fn report(&self, memory: Memory, removed: bool) -> MemoryReport {
+        MemoryReport { schema: MemoryReport::SCHEMA, target: self.room.target(), removed, memory }
+    }
+
+    /// Lists memories.
+    ///
+    /// # Errors
+    /// Returns file errors.
+    pub fn list(&self, filter: &MemoryFilter) -> Result<MemoryListReport, Error> {
+        let owners = filter.agent.as_deref().map_or(Owners::Everybody, Owners::Seen);
+        let memories = match self.room.stores.reading(&*self.room.fs)? {
+            Some(store) => store.memories(filter.scope, &owners)?,
+            None => Vec::new(),
+        };
+        Ok(MemoryListReport {
+            schema: MemoryListReport::SCHEMA,
+            target: self.room.target(),
+            count: memories.len(),
+            memories,
+        })
+    }
+
+    /// Shows a memory by its id or the only id that begins so.
+    ///
+    /// # Errors
+    /// Fails if there is none, or on a file error.
+    pub fn show(&self, id: &str) -> Result<MemoryReport, Error> {
+        let memory = match self.room.stores.reading(&*self.room.fs)? {
+            Some(store) => store.memory(id, &Owners::Everybody).map_err(explained)?,
+            None => return Err(missing()),
+        };
+        Ok(self.report(memory, false))
+    }
+
+    /// Pins a memory, or takes the pin off. Does not inside of a run.
+    ///
+    /// # Errors
+    /// As [`Memories::show`].
+    pub fn pin(&self, id: &str, pinned: bool) -> Result<MemoryReport, Error> {
+        self.room.decides()?;
+        let id = self.show(id)?.memory.id;
+        let store = self.room.stores.writing(&*self.room.fs)?;
+        let memory = store.pin_memory(&id, pinned, &Owners::Everybody, self.room.now()).map_err(explained)?;
+        Ok(self.report(memory, false))
+    }
+
+    /// Removes a memory. Does not inside of a run.
+    ///
+    /// # Errors
+    /// As [`Memories::show`].
+    pub fn remove(&self, id: &str) -> Result<MemoryReport, Error> {
+        self.room.decides()?;
+        let id = self.show(id)?.memory.id;
+        let store = self.room.stores.writing(&*self.room.fs)?;
+        Ok(self.report(store.remove_memory(&id, &Owners::Everybody).map_err(explained)?, true))
+    }
+}
+
+fn missing() -> Error {
+    let error = Error::new(ErrorKind::NotFound, "there is no memory with this id");
+    error.coded(codes::MEMORY_MISSING).hint(NextStep::ListMemories)
+}
+
+fn explained(error: StoreError) -> Error {
+    match error.code_word() {
+        "not_found" => missing(),
+        "ambiguous" => Error::new(ErrorKind::Ambiguous, error.to_string()).hint(NextStep::ListMemories),
+        _ => error.into(),
+    }
+}
+
+/// `work turn`: a turn of an agent began.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct WorkTurnReport {
+    /// The schema id.
+    #[serde(deserialize_with = "WorkTurnReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The agent.
+    pub agent: String,
+    /// The number of the turn, from 1.
+    pub turn: i64,
+    /// Whether the memory is to be searched before anything is changed: `none`, `soft` or `required`.
+    pub memory: String,
+}
+
+impl Report for WorkTurnReport {
+    const SCHEMA: &'static str = "brigade.work-turn.v1";
+}
+
+impl Work {
+    /// Begins a turn of an agent. Its text decides whether the memory is to be searched first. Does not inside of a run.
+    ///
+    /// # Errors
+    /// Fails if gateway.toml has no such agent, or on a file error.
+    pub fn begin_turn(&self, agent: &AgentName, text: &str) -> Result<WorkTurnReport, Error> {
+        self.room.decides()?;
+        let agents = agents::config(&self.room)?;
+        agents::find(&agents.gateway, agent.as_str())?;
+        let store = self.room.stores.writing(&*self.room.fs)?;
+        let turn = store.begin_turn(agent.as_str(), text, self.room.now())?;
+        Ok(WorkTurnReport {
+            schema: WorkTurnReport::SCHEMA,
+            target: self.room.target(),
+            agent: agent.to_string(),
+            turn: turn.number,
+            memory: turn.class.as_str().to_owned(),
+        })
+    }
+}

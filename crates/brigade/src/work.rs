@@ -1,0 +1,252 @@
+//! What waits for a person, and answers to it. Each answer does what the command of its owner does.
+
+use std::sync::Arc;
+
+use brigade_core::{Hint, IdPrefix, NextStep, codes};
+use brigade_crew::{AnswerRequest, WhichDecisions};
+use brigade_policy::Failure;
+use brigade_upkeep::{WaitingRow, WorkAnswerReport};
+
+use crate::calls::Calls;
+use crate::checkpoints::Checkpoints;
+use crate::error::{Error, ErrorKind};
+use crate::kitchens::Kitchen;
+use crate::room::Room;
+
+/// Why a call is rejected when a person gives no reason.
+const DECLINED: &str = "declined";
+
+/// Operations on what waits for a person.
+#[derive(Clone)]
+pub struct Work {
+    pub(crate) room: Arc<Room>,
+}
+
+/// An answer of a person.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WorkAnswer {
+    /// Choices; with several questions as `ID=VALUE`.
+    pub choices: Vec<String>,
+    /// A text: the answer, or the reason of a rejection.
+    pub text: Option<String>,
+    /// Whether the person does not answer, or rejects.
+    pub is_declined: bool,
+}
+
+impl Work {
+    fn kitchen(&self) -> Kitchen {
+        Kitchen { room: self.room.clone() }
+    }
+
+    /// Lists what waits, the oldest first: approvals, checkpoints, decisions of the kitchen, questions of agents.
+    ///
+    /// # Errors
+    /// Returns file errors.
+    pub fn waiting(&self) -> Result<Vec<WaitingRow>, Error> {
+        let decisions = self.kitchen().decisions(None, WhichDecisions::Waiting)?.decisions;
+        Ok(brigade_upkeep::waiting(&self.room, &decisions, self.questions()?)?)
+    }
+
+    /// Answers what an id or its only prefix means. Does not inside of a run.
+    ///
+    /// # Errors
+    /// Fails if nothing with this id waits, if the answer does not fit, and as the command of the owner does.
+    pub fn answer(&self, id: &IdPrefix, answer: &WorkAnswer) -> Result<WorkAnswerReport, Error> {
+        self.room.decides()?;
+        let row = self.find(id)?;
+        let (outcome, next) = match row.kind.as_str() {
+            WaitingRow::APPROVAL | WaitingRow::PLAN => self.review(&row, answer)?,
+            WaitingRow::CHECKPOINT => self.checkpoint(&row, answer)?,
+            WaitingRow::DECISION => self.decision(&row, answer)?,
+            _ => self.question(&row, answer)?,
+        };
+        let next = self.room.spelled(next);
+        Ok(WorkAnswerReport::new(self.room.target(), &row, outcome, next))
+    }
+
+    fn find(&self, id: &IdPrefix) -> Result<WaitingRow, Error> {
+        let typed = id.as_str();
+        let mut found = self.waiting()?;
+        found.retain(|row| !typed.is_empty() && row.id.starts_with(typed));
+        if let Some(exact) = found.iter().position(|row| row.id == typed) {
+            return Ok(found.swap_remove(exact));
+        }
+        match found.len() {
+            1 => Ok(found.swap_remove(0)),
+            0 => {
+                self.gone(typed)?;
+                let shown = brigade_core::text::escape_terminal(typed);
+                let error = Error::new(ErrorKind::NotFound, format!("nothing with the id `{shown}` waits"));
+                Err(error.coded(codes::WAITING_MISSING).hint(NextStep::ShowBrief))
+            }
+            _ => {
+                let ids = found.into_iter().map(|row| row.id).collect();
+                Err(Failure::ambiguous("answer", typed, ids).into())
+            }
+        }
+    }
+
+    fn review(&self, row: &WaitingRow, answer: &WorkAnswer) -> Result<(&'static str, Hint), Error> {
+        let calls = Calls { room: self.room.clone() };
+        let next = row.id.parse::<brigade_core::CallId>().map(NextStep::ShowCall);
+        let next = Hint::from(next.unwrap_or(NextStep::ShowBrief));
+        if matches!(decided(answer, row)?.as_str(), "approve") {
+            calls.approve(row.id.as_str())?;
+            return Ok(("approved", next));
+        }
+        calls.reject(row.id.as_str(), answer.text.as_deref().unwrap_or(DECLINED))?;
+        Ok(("rejected", next))
+    }
+
+    fn checkpoint(&self, row: &WaitingRow, answer: &WorkAnswer) -> Result<(&'static str, Hint), Error> {
+        let checkpoints = Checkpoints { room: self.room.clone() };
+        let id = IdPrefix::new(&row.id);
+        if answer.is_declined {
+            checkpoints.reject(&id, answer.text.as_deref().unwrap_or(DECLINED))?;
+            return Ok(("rejected", NextStep::ShowBrief.into()));
+        }
+        checkpoints.approve(&id, &one(answer, row)?)?;
+        let next = row.id.parse::<brigade_core::CheckpointId>().map(NextStep::Resume);
+        Ok(("answered", next.unwrap_or(NextStep::ShowBrief).into()))
+    }
+
+    fn decision(&self, row: &WaitingRow, answer: &WorkAnswer) -> Result<(&'static str, Hint), Error> {
+        if answer.is_declined {
+            return Err(misfit(row, "a decision of the kitchen cannot be declined"));
+        }
+        let request = AnswerRequest {
+            id: row.id.clone(),
+            choice: one(answer, row)?,
+            reason: answer.text.clone().filter(|_| !answer.choices.is_empty()),
+            guidance: None,
+        };
+        let report = self.kitchen().answer(&request)?;
+        Ok(("answered", report.next_command))
+    }
+}
+
+/// Reads what a person says to a call.
+fn decided(answer: &WorkAnswer, row: &WaitingRow) -> Result<String, Error> {
+    if answer.is_declined {
+        return Ok("reject".to_owned());
+    }
+    match answer.choices.as_slice() {
+        [choice] if row.choices.contains(choice) => Ok(choice.clone()),
+        _ => Err(misfit(row, "a call is approved or rejected")),
+    }
+}
+
+/// Returns the only choice, or the text.
+fn one(answer: &WorkAnswer, row: &WaitingRow) -> Result<String, Error> {
+    match (answer.choices.as_slice(), &answer.text) {
+        ([choice], _) => Ok(choice.clone()),
+        ([], Some(text)) => Ok(text.clone()),
+        _ => Err(misfit(row, "this needs one answer")),
+    }
+}
+
+fn misfit(row: &WaitingRow, message: &str) -> Error {
+    let error = Error::new(ErrorKind::Usage, message.to_owned());
+    match row.choices.is_empty() {
+        true => error.hint("answer with --text TEXT"),
+        false => error.hint(format!("answer with --choice and one of: {}", row.choices.join(", "))),
+    }
+}
+
+#[cfg(not(feature = "builtin"))]
+impl Work {
+    pub(crate) fn questions(&self) -> Result<Vec<WaitingRow>, Error> {
+        Ok(Vec::new())
+    }
+
+    fn gone(&self, _: &str) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn question(&self, row: &WaitingRow, _: &WorkAnswer) -> Result<(&'static str, Hint), Error> {
+        Err(misfit(row, "this cannot be answered here"))
+    }
+}
+
+#[cfg(feature = "builtin")]
+mod questions {
+    //! Questions of agents, which are in the store.
+
+    use brigade_core::{Hint, NextStep, codes};
+    use brigade_redact::Redactor;
+    use brigade_store::StoreError;
+    use brigade_store::questions::{Answer, Decision, Given, Question, QuestionStatus};
+    use brigade_upkeep::{WaitingRow, gather};
+
+    use super::{Work, WorkAnswer};
+    use crate::error::{Error, ErrorKind};
+
+    impl Work {
+        pub(crate) fn questions(&self) -> Result<Vec<WaitingRow>, Error> {
+            match self.room.stores.reading(&*self.room.fs)? {
+                Some(store) => Ok(store.waiting_questions()?.iter().map(row).collect()),
+                None => Ok(Vec::new()),
+            }
+        }
+
+        /// Says why a question no longer waits.
+        pub(super) fn gone(&self, id: &str) -> Result<(), Error> {
+            let Some(store) = self.room.stores.reading(&*self.room.fs)? else { return Ok(()) };
+            let message = match store.question(id).map(|question| question.status) {
+                Ok(QuestionStatus::Gone) => format!("the agent that asked `{id}` no longer waits"),
+                Ok(QuestionStatus::Answered | QuestionStatus::Delivered) => {
+                    format!("`{id}` was answered already")
+                }
+                Ok(QuestionStatus::Waiting) | Err(StoreError::Refused(_)) => return Ok(()),
+                Err(error) => return Err(error.into()),
+            };
+            let error = Error::new(ErrorKind::Refused, message).coded(codes::WRONG_STATE);
+            Err(error.hint(NextStep::ShowBrief))
+        }
+
+        pub(super) fn question(
+            &self,
+            row: &WaitingRow,
+            answer: &WorkAnswer,
+        ) -> Result<(&'static str, Hint), Error> {
+            let store = self.room.stores.writing(&*self.room.fs)?;
+            let given = Given { choices: answer.choices.clone(), text: answer.text.clone() };
+            let question = store.question(&row.id)?;
+            let (outcome, given) = match answer.is_declined {
+                true => ("declined", Ok(Answer { text: given.text, ..Answer::declined(Decision::Decline) })),
+                false => ("answered", question.asked.answer(&given)),
+            };
+            let given = given.map_err(|error| Error::new(ErrorKind::Usage, error.to_string()))?;
+            let redactor = Redactor::new(&gather::secrets(&self.room));
+            store.answer_question(&row.id, &given, "person", &redactor, self.room.now())?;
+            Ok((outcome, NextStep::ShowBrief.into()))
+        }
+    }
+
+    /// Writes a question as a row. Several questions are told by their ids.
+    fn row(question: &Question) -> WaitingRow {
+        let asked = &question.asked;
+        let heads = [&asked.title, &asked.body].into_iter().flatten().cloned();
+        let (texts, choices): (Vec<String>, Vec<String>) = match asked.questions.as_slice() {
+            [one] => {
+                let labels = one.options.iter().map(|option| option.value().to_owned());
+                (vec![one.question.clone()], labels.collect())
+            }
+            several => {
+                let texts = several.iter().map(|one| format!("{}: {}", one.id, one.question));
+                let labels = several.iter().flat_map(|one| {
+                    one.options.iter().map(move |option| format!("{}={}", one.id, option.value()))
+                });
+                (texts.collect(), labels.collect())
+            }
+        };
+        let text: Vec<String> = heads.chain(texts).collect();
+        WaitingRow::question(
+            question.id.clone(),
+            &question.agent,
+            &text.join(" — "),
+            choices,
+            question.created_at,
+        )
+    }
+}
