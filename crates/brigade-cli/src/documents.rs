@@ -83,9 +83,9 @@ macro_rules! documents {
     ($($(#[$only:meta])? $report:ident $(or $form:ident)*,)*) => {
         /// Returns every document.
         pub fn all() -> Vec<Document> {
-            let mut all = Vec::new();
-            $($(#[$only])? all.push(Document { id: $report::SCHEMA, forms: vec![form!($report), $(form!($form)),*] });)*
-            all
+            Vec::from([
+                $($(#[$only])? Document { id: $report::SCHEMA, forms: vec![form!($report), $(form!($form)),*] },)*
+            ])
         }
     };
 }

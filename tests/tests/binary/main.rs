@@ -88,4 +88,5 @@ mod slips;
 mod state_damage;
 mod switching;
 mod work_inbox;
+mod work_waiting;
 mod workspace_init;

@@ -1,5 +1,7 @@
 //! Memories in a store.
 
+#![allow(clippy::disallowed_methods, reason = "a test looks at the bytes of the file")]
+
 use std::time::Duration;
 
 use brigade_fs::DiskFs;
