@@ -13,7 +13,9 @@ const CHUNK: usize = 256 * 1024;
 /// Fails on a disk error.
 pub fn fingerprint(file: &dyn ReadFile) -> Result<Fingerprint, FsError> {
     let mut stream = FingerprintStream::new();
-    let mut buffer = vec![0; CHUNK];
+    // One byte more, so that the end of a short file is seen with its first part.
+    let length = usize::try_from(file.len()?).unwrap_or(CHUNK);
+    let mut buffer = vec![0; length.saturating_add(1).min(CHUNK)];
     let mut offset = 0;
     loop {
         match file.read_at(offset, &mut buffer)? {

@@ -44,9 +44,16 @@ impl Lock {
             Err(TryLockError::WouldBlock) => wait(file, path, timeout)?,
         };
         // The text is only informative; the kernel owns the lock. Errors here do not matter.
-        let _ = file.set_len(0).and_then(|()| file.write_all_at(holder.as_bytes(), 0));
+        let _ = name_holder(&file, holder);
         Ok(Lock::new(HeldFile(file)))
     }
+}
+
+/// Writes the holder into the file. Cutting it waits for the disk, so that is done only when the length differs.
+fn name_holder(file: &File, holder: &str) -> std::io::Result<()> {
+    file.write_all_at(holder.as_bytes(), 0)?;
+    let length = holder.len() as u64;
+    if file.metadata()?.len() == length { Ok(()) } else { file.set_len(length) }
 }
 
 /// A locked file.
