@@ -14,7 +14,7 @@ use std::path::Path;
 use brigade_catalog::{Family, Tool};
 use brigade_command::{Argv, code_of_arguments};
 use brigade_core::text::escape_terminal;
-use brigade_core::{Fingerprint, Hint, Json, NextStep, Number, Object, Place, closest};
+use brigade_core::{ConfigIssue, Fingerprint, Hint, Json, NextStep, Number, Object, Place, closest};
 use brigade_policy::{Blocker, CallKind, Decision, PolicyDecision, Reads, SandboxMode};
 use brigade_projection::ProjectionSummary;
 use brigade_redact::{MARK, Redactor, SecretValue, looks_secret_value};
@@ -285,12 +285,17 @@ fn call_fingerprint(
         .finish()
 }
 
+/// Returns an error of an entry as a reason against its calls.
+pub fn entry_blocker(issue: &ConfigIssue) -> Blocker {
+    let mut blocker = Blocker::new("invalid_entry", issue.to_string()).at(issue.place.clone());
+    blocker.field.clone_from(&issue.field);
+    blocker.hint.clone_from(&issue.hint);
+    blocker
+}
+
 fn entry_blockers(facts: &PlanFacts<'_>, blockers: &mut Vec<Blocker>) {
     for issue in &facts.entry_errors {
-        let mut blocker = Blocker::new("invalid_entry", issue.to_string()).at(issue.place.clone());
-        blocker.field.clone_from(&issue.field);
-        blocker.hint.clone_from(&issue.hint);
-        blockers.push(blocker);
+        blockers.push(entry_blocker(issue));
     }
     let auth_label = facts.tool.auth_label.as_deref();
     if auth_label.is_some_and(|label| brigade_policy::shown_label(label) != label) {

@@ -65,7 +65,7 @@ pub use host::{Host, bound_values};
 pub use lines::SourceFiles;
 pub use memory::Memory;
 pub use places::{Places, Spot};
-pub use plan::{PlanInput, StartInput};
+pub use plan::{PlanInput, StartInput, errors_of_tool};
 pub use presence::PresenceReader;
 pub use report::{
     ArgumentDescription, Contract, ContractHealth, DescribedTool, McpSummary, Origin, ToolLine, ToolSummary,

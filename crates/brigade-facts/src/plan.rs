@@ -142,7 +142,7 @@ impl<'c> FactReader<'_, 'c> {
             tool,
             installs: None,
             root: self.host.fs.root().to_owned(),
-            entry_errors: errors_of(&config.catalog, tool),
+            entry_errors: errors_of_tool(&config.catalog, tool),
             misspelt: misspelt_of(&config.catalog, tool),
             args: Ok(Json::Null),
             input_schema: (*read.files.input_schema).clone(),
@@ -298,7 +298,7 @@ fn output_fact(read: &ToolFacts<'_>) -> FileFact {
 }
 
 /// Returns the errors that make a tool unusable.
-pub(crate) fn errors_of<'c>(catalog: &'c Catalog, tool: &Tool) -> Vec<&'c ConfigIssue> {
+pub fn errors_of_tool<'c>(catalog: &'c Catalog, tool: &Tool) -> Vec<&'c ConfigIssue> {
     if !tool.is_broken {
         return Vec::new();
     }

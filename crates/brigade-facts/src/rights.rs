@@ -22,7 +22,7 @@ use brigade_projection::summarise;
 use crate::config::{Config, read_config};
 use crate::files::{Found, compile_schema};
 use crate::host::Host;
-use crate::plan::{errors_of, misspelt_of, newer_schema};
+use crate::plan::{errors_of_tool, misspelt_of, newer_schema};
 use crate::tool::FactReader;
 
 /// The gateway's file.
@@ -436,7 +436,7 @@ impl<'h, 'c> Looker<'h, 'c> {
             tool,
             installs: None,
             root: host.fs.root().to_owned(),
-            entry_errors: errors_of(&self.config.catalog, tool),
+            entry_errors: errors_of_tool(&self.config.catalog, tool),
             misspelt: misspelt_of(&self.config.catalog, tool),
             args: Ok(Json::Null),
             input_schema,

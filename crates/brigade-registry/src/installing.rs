@@ -3,12 +3,12 @@
 //! An installation is a call like any other: planned, queued, approved, verified and run by the same functions. What it
 //! runs is the [script](Tool::installation) that the entry of the tool describes.
 
-use brigade_call::{Blocked, CALLS, Call, CallStatus, InstallRun, Plan};
+use brigade_call::{Blocked, CALLS, Call, CallStatus, InstallRun, Plan, entry_blocker};
 use brigade_catalog::{Presence, Tool, ToolState};
 use brigade_command::{Argv, risk};
 use brigade_core::{NextStep, Report as _};
 use brigade_exec::Finished;
-use brigade_facts::{Config, FactReader};
+use brigade_facts::{Config, FactReader, errors_of_tool};
 use brigade_policy::{Blocker, BlockerDetail, CallKind, Failure};
 use brigade_queue::OnDuplicate;
 use brigade_upkeep::{Seams, gather, load};
@@ -146,6 +146,11 @@ fn store(seams: &Seams, plans: &[&Plan]) -> Result<Vec<(Call, bool)>, Failure> {
 
 /// Plans the installation of a tool.
 fn plan_row(seams: &Seams, config: &Config, tool: &Tool, request: &InstallRequest) -> Result<Row, Failure> {
+    if tool.is_broken && tool.installable().is_none() {
+        // What its table says is not known.
+        let errors = errors_of_tool(&config.catalog, tool).into_iter().map(entry_blocker).collect();
+        return Ok(blocked(seams, tool, "blocked", errors));
+    }
     let command = match choose(seams, config, tool, request.with.as_deref()) {
         Ok(command) => command,
         Err(blocker) => return Ok(blocked(seams, tool, &blocker.code.clone(), vec![*blocker])),

@@ -314,3 +314,15 @@ fn a_plan_of_a_tool_that_is_missing_names_its_installation() {
     site.json(["call", "queue", "yq", "--include-blocked"]).expect(0);
     assert_eq!(site.json(["call", "list"]).expect(0)["calls"][0]["kind"], "run");
 }
+
+#[test]
+fn a_broken_entry_is_the_reason_and_not_what_it_lacks() {
+    let site = site(ONE);
+    let broken = "[[tool]]\nid = \"z\"\neffects = [\"local-read\"\n";
+    site.workspace.write(".brigade/tools.toml", broken);
+    let row = site.json(["install", "z"]).expect(1)["blocked"][0].clone();
+    let why = &row["blocker_details"][0];
+    assert_eq!((&why["code"], &why["line"]), (&json!("invalid_entry"), &json!(3)), "{row:#}");
+    let checked = site.json(["check", "z"]).expect(1);
+    assert_eq!(checked["tools"][0]["reasons"][0]["code"], "invalid_entry", "{checked:#}");
+}

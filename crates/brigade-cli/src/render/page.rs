@@ -143,8 +143,9 @@ impl Sheet {
 }
 
 fn write_fields(fields: &[Field], look: Look, out: &mut String) {
-    let keys: Vec<Text> =
-        fields.iter().map(|field| Text::new(Tone::Faint, &format!("{}:", field.key))).collect();
+    // A field without a key goes on with the one before.
+    let label = |key: &str| if key.is_empty() { String::new() } else { format!("{key}:") };
+    let keys: Vec<Text> = fields.iter().map(|field| Text::new(Tone::Faint, &label(&field.key))).collect();
     let widest = keys.iter().map(Text::width).max().unwrap_or(0);
     for (key, field) in keys.iter().zip(fields) {
         key.write(look.colour, out);
