@@ -2,6 +2,8 @@
 
 use brigade_core::{Clock, Fingerprint, Json};
 use brigade_fs::Fs;
+use brigade_process::CancelToken;
+use brigade_profile::builtin::Guards;
 use brigade_redact::Redactor;
 use brigade_store::Stores;
 use brigade_store::volumes::Limits;
@@ -22,6 +24,12 @@ pub struct Context<'a> {
     pub stores: &'a Stores,
     /// How much volumes may hold.
     pub volumes: Limits,
+    /// Which paths stay closed.
+    pub guards: Guards,
+    /// The largest text of a result, in bytes. What is more is read on.
+    pub max_bytes: u64,
+    /// Cancels the call.
+    pub cancel: Option<&'a CancelToken>,
     /// What the call has read and changed so far, for its receipt.
     pub touched: Vec<Touched>,
 }
@@ -43,6 +51,9 @@ impl<'a> Context<'a> {
             redactor,
             stores,
             volumes: Limits::default(),
+            guards: Guards::default(),
+            max_bytes: 32 << 10,
+            cancel: None,
             touched: Vec::new(),
         }
     }

@@ -12,6 +12,7 @@
 
 pub mod ask;
 mod context;
+mod files;
 mod memory;
 mod report;
 mod run;

@@ -165,6 +165,7 @@ impl Case {
             policy: decision.to_document(&policy, &tool.env_labels),
             decision,
             bound_values: self.bound_values.clone(),
+            builtin: None,
             caller: self.caller.clone(),
         })
     }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use brigade_catalog::Tool;
 use brigade_core::{ConfigIssue, Fingerprint, Json, JsonError};
 use brigade_policy::{Blocker, Decision, PolicyDecision};
+use brigade_profile::builtin::{Fact, Guards};
 use brigade_projection::ProjectionSummary;
 use brigade_redact::SecretValue;
 use brigade_schema::{Schema, SchemaProblem};
@@ -62,8 +63,19 @@ pub struct PlanFacts<'f> {
     pub policy: PolicyDecision,
     /// The bound values of the tool's labels, which no argument may contain.
     pub bound_values: Vec<SecretValue>,
+    /// What a tool that is part of Brigade needs to know. Absent for every other tool.
+    pub builtin: Option<BuiltinFacts>,
     /// Who asks.
     pub caller: Caller,
+}
+
+/// What is known for calls of a tool that is part of Brigade.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BuiltinFacts {
+    /// What the tool needs and does not find here.
+    pub missing: Vec<Fact>,
+    /// Which paths stay closed.
+    pub guards: Guards,
 }
 
 /// Why there are no arguments to plan with.

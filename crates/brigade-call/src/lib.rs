@@ -61,21 +61,21 @@ pub use checkpoint::{Checkpoint, CheckpointChoice, CheckpointRefusal, Checkpoint
 pub use code::{BoundBy, BoundCode, BoundFile, CodeFacts, CodeNote, StartedCommand};
 pub use contract::{ContractFiles, ContractLabels, approval_required, contract_fingerprint};
 pub use facts::{
-    ArgsProblem, DirectoryFact, FileFact, PinFact, PlanFacts, ProgramFact, ProjectionFacts, RuntimeFact,
-    SchemaFact, ServerFact,
+    ArgsProblem, BuiltinFacts, DirectoryFact, FileFact, PinFact, PlanFacts, ProgramFact, ProjectionFacts,
+    RuntimeFact, SchemaFact, ServerFact,
 };
 pub use inputs::{RunInput, RunInputs, group_inputs, paths_of_words};
 pub use next::Blocked;
 pub use plan::{
-    MissingTool, Plan, PlanSummary, SHORTEST_BOUND, entry_blocker, meant_in_schema, plan, plan_missing,
-    standing_blockers, typed_value, unset_for_mcp,
+    MissingTool, NOT_AVAILABLE, Plan, PlanSummary, SHORTEST_BOUND, entry_blocker, meant_in_schema, plan,
+    plan_missing, standing_blockers, typed_value, unset_for_mcp,
 };
 pub use preview::{ArgumentChange, Difference, Preview};
 pub use receipt::{
     InstallRun, LogWriter, McpPinState, McpRequestId, NotAReceipt, ObservedAddress, ObservedCounts,
     ObservedDenial, ObservedFile, ObservedState, OutputCompaction, Receipt, RunObserved, RunOutput,
     RunProcess, RunReview, RunSummary, RuntimeHealth, RuntimeIssueRecord, RuntimeMetadata, RuntimeStatus,
-    SandboxUsed, Statement, StreamOutput, Subject,
+    SandboxUsed, Statement, StreamOutput, Subject, TouchedFile,
 };
 pub use record::{ADOPTED_STATUS, NotACall, RECORD_VERSION, RecordVersion, STORED_BLOCKER};
 pub use report::{BatchLine, BatchRow, PassedOver};

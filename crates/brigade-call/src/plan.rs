@@ -1,5 +1,6 @@
 //! The plan of a call: rendered arguments and all blockers.
 
+mod builtin;
 mod install;
 mod mcp;
 mod missing;
@@ -31,6 +32,7 @@ use crate::inputs::paths_of_words;
 use crate::start::{self, Objection, StartProgram};
 use crate::template::{Template, render_all};
 
+pub use builtin::NOT_AVAILABLE;
 pub use mcp::unset_for_mcp;
 pub use typed::{meant_in_schema, typed_value};
 
@@ -62,6 +64,7 @@ pub struct Plan {
     waiting_pin: Option<Fingerprint>,
     call_fingerprint: Fingerprint,
     is_executable: bool,
+    is_built_in: bool,
     env_labels: Vec<String>,
     data: Vec<String>,
     directory: Option<String>,
@@ -127,6 +130,7 @@ pub fn plan(facts: PlanFacts<'_>) -> Plan {
     let secret_texts = secret::secret_texts(facts.tool, &mut blockers);
     blockers.extend(program_blocker(&facts, argv.as_ref()));
     path_blockers(&facts, &mut blockers);
+    builtin::blockers(&facts, args, &mut blockers);
     blockers.extend(facts.projections.blockers.iter().cloned());
     blockers.extend(facts.decision.blockers.iter().cloned());
     slips::settle(&facts, &mut blockers);
@@ -167,6 +171,7 @@ pub fn standing_blockers(facts: &PlanFacts<'_>) -> Vec<Blocker> {
     secret::secret_texts(facts.tool, &mut blockers);
     blockers.extend(program_blocker(facts, argv.as_ref()));
     path_blockers(facts, &mut blockers);
+    builtin::blockers(facts, None, &mut blockers);
     blockers.extend(facts.decision.blockers.iter().cloned());
     slips::settle(facts, &mut blockers);
     blockers
@@ -257,6 +262,7 @@ fn finish(
         waiting_pin,
         call_fingerprint,
         is_executable: tool.is_executable(),
+        is_built_in: tool.is_built_in(),
         env_labels: tool.env_labels.clone(),
         data: tool.data.clone(),
         directory: tool.cwd.clone(),
@@ -542,6 +548,9 @@ fn command_blockers(
     rendered: &BTreeMap<String, String>,
     blockers: &mut Vec<Blocker>,
 ) -> Option<Argv> {
+    if facts.tool.is_built_in() {
+        return None;
+    }
     let place_of = |field: &str| facts.tool.place_of(field);
     let mut argv = match start::split(facts.tool.command.as_deref()) {
         Ok(argv) => argv,
@@ -593,7 +602,11 @@ fn command_blockers(
 fn opening_blockers(facts: &PlanFacts<'_>, rendered: &BTreeMap<String, String>, blockers: &mut Vec<Blocker>) {
     let sandbox = &facts.decision.sandbox;
     let is_sent = facts.tool.family == Some(Family::Mcp);
-    if is_sent || sandbox.mode == SandboxMode::Off || sandbox.reads != Reads::Closed {
+    if is_sent
+        || facts.tool.is_built_in()
+        || sandbox.mode == SandboxMode::Off
+        || sandbox.reads != Reads::Closed
+    {
         return;
     }
     let directory = facts.real_directory.as_deref().or(facts.tool.cwd.as_deref()).unwrap_or_default();

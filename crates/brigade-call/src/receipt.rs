@@ -178,6 +178,18 @@ pub struct Receipt {
     /// `false` until the next writer records the receipt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recorded: Option<bool>,
+    /// `builtin`, if Brigade itself did what was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub executor: Option<String>,
+    /// The version of Brigade that did it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub executor_version: Option<String>,
+    /// The files that it read or changed, with their sha256 before and after.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub touched: Option<Vec<TouchedFile>>,
+    /// The code of the result, if it did not do what was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_code: Option<String>,
     /// The revision of the protocol that an MCP server spoke.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mcp_protocol_version: Option<String>,
@@ -334,6 +346,18 @@ impl ContractLabels {
             ..ContractLabels::default()
         }
     }
+}
+
+/// A file that a built-in tool read or changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct TouchedFile {
+    /// The path, relative to the workspace.
+    pub path: String,
+    /// The sha256 of its bytes before; `null` if there was no file.
+    pub before: Option<Fingerprint>,
+    /// The sha256 of its bytes after; `null` if there is no file.
+    pub after: Option<Fingerprint>,
 }
 
 /// A JSON value that is not a receipt.

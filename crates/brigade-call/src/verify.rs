@@ -30,7 +30,7 @@ pub enum Purpose<'a> {
 pub struct VerifiedCall {
     call: Call,
     plan: Plan,
-    argv: Argv,
+    argv: Option<Argv>,
     resume: Option<Resume>,
     runtime: Option<RuntimeStatus>,
 }
@@ -126,7 +126,7 @@ pub fn verify(
         }
     };
     match plan.argv().cloned() {
-        Some(argv) if blockers.is_empty() => {
+        argv if blockers.is_empty() && (argv.is_some() || plan.is_built_in()) => {
             let resume = match purpose {
                 Purpose::Run => None,
                 Purpose::Resume(checkpoints) => checkpoints.split_first().map(|(checkpoint, others)| {
@@ -339,9 +339,9 @@ impl VerifiedCall {
         &self.call.id
     }
 
-    /// Returns the words of the command line, program first.
-    pub fn argv(&self) -> &Argv {
-        &self.argv
+    /// Returns the words of the command line, program first. Empty if no program is started.
+    pub fn argv(&self) -> &[String] {
+        self.argv.as_ref().map_or(&[], Argv::words)
     }
 
     /// Returns what the policy decided.

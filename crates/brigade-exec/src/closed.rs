@@ -58,7 +58,7 @@ impl<'a> Opening<'a> {
             program: program.map(|program| (program.path.as_str(), program.sha256)),
             data: call.plan().data(),
             words: words.filter(|_| call.plan().family() != crate::execute::MCP).collect(),
-            command: call.argv().words(),
+            command: call.argv(),
             script: opened.is_script().then(|| opened.path()),
         }
     }

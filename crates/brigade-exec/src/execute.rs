@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use brigade_call::{CallStatus, Checkpoint, Receipt, RunObserved, SandboxUsed, VerifiedCall};
 use brigade_core::text::escape_terminal;
@@ -18,6 +19,7 @@ use crate::confinement::{self, RunFolders};
 use crate::dropped::{Dropped, Owner, list_dropped, read_dropped};
 use crate::environment::{HostEnvironment, child_environment};
 use crate::folder::file_fingerprint;
+use crate::inside::{Acted, Inside, InsideLimits};
 use crate::kept::StartedFrom;
 use crate::observed::{Watch, observed};
 use crate::output::{Channel, Output, Summary};
@@ -37,7 +39,8 @@ pub struct Execution<'a> {
     /// When the call was claimed.
     pub started_at: Timestamp,
     /// The program, open since its bytes were compared with the approval.
-    pub program: &'a OpenedProgram,
+    /// None for a tool that is part of Brigade.
+    pub program: Option<&'a OpenedProgram>,
     /// The workspace root.
     pub fs: &'a dyn Fs,
     /// The working directory of the program.
@@ -112,6 +115,8 @@ pub enum Way<'a> {
     Talk(&'a mut dyn Peer),
     /// The program runs already. It is asked, and goes on.
     Kept(KeptWay<'a>),
+    /// There is no program: Brigade does what is asked.
+    Inside(&'a mut dyn Inside),
 }
 
 /// A program that runs already.
@@ -130,6 +135,7 @@ impl Way<'_> {
             Way::Wait => None,
             Way::Talk(peer) => Some(peer.receipt_keys(redactor)),
             Way::Kept(kept) => Some(kept.peer.receipt_keys(redactor)),
+            Way::Inside(inside) => Some(inside.receipt_keys(redactor)),
         }
     }
 }
@@ -152,7 +158,7 @@ pub fn execute(execution: &Execution<'_>, logs: Logs, mut way: Way<'_>) -> Finis
     };
     let mut failures: Vec<String> = Vec::new();
     progress.inspect(|progress| progress.started());
-    let Started { outcome, spoken, sandbox, observed, left, problem } =
+    let Started { outcome, spoken, acted, sandbox, observed, left, problem } =
         start(execution, &mut output, &mut way, &redactor).unwrap_or_else(Started::not);
     progress.inspect(|progress| progress.ended());
     failures.extend(problem);
@@ -201,7 +207,11 @@ pub fn execute(execution: &Execution<'_>, logs: Logs, mut way: Way<'_>) -> Finis
     warnings.extend(denied_reads(execution, sandbox.as_ref(), observed.as_ref()));
     // Names of dropped files come from the program and may have any content.
     let failure = (!failures.is_empty()).then(|| redactor.redact_str(&failures.join("; ")));
-    let status = status(outcome.as_ref(), spoken, failure.as_deref(), &checkpoints);
+    let status = match acted {
+        Some(_) if failure.is_none() => CallStatus::Completed,
+        Some(_) => CallStatus::Failed,
+        None => status(outcome.as_ref(), spoken, failure.as_deref(), &checkpoints),
+    };
     let checkpoints = if status == CallStatus::Waiting { checkpoints } else { Vec::new() };
     tracing::debug!(
         status = status.as_str(),
@@ -216,6 +226,7 @@ pub fn execute(execution: &Execution<'_>, logs: Logs, mut way: Way<'_>) -> Finis
         started_at: execution.started_at,
         completed_at,
         outcome: outcome.as_ref(),
+        acted,
         failure: failure.as_deref(),
         warnings: &warnings,
         stdout: &stdout,
@@ -270,6 +281,8 @@ struct Started {
     outcome: Option<Outcome>,
     /// Whether the program answered its peer; `None` without a peer.
     spoken: Option<Answered>,
+    /// How long Brigade itself took; `None` if a program did it.
+    acted: Option<Duration>,
     sandbox: Option<SandboxUsed>,
     observed: Option<RunObserved>,
     /// The temporary directory, if it could not be removed.
@@ -290,6 +303,7 @@ impl Started {
         Started {
             outcome: None,
             spoken: None,
+            acted: None,
             sandbox: None,
             observed: None,
             left: None,
@@ -308,7 +322,13 @@ fn start<'e>(
     if let Way::Kept(kept) = way {
         return Ok(ask(execution, output, kept, redactor));
     }
+    if let Way::Inside(inside) = way {
+        return act(execution, output, *inside, redactor);
+    }
     let decision = execution.call.decision();
+    let Some(program) = execution.program else {
+        return Err("not started: the program was not opened".to_owned());
+    };
     let temporary =
         PrivateFolder::create().map_err(|error| format!("no private temporary folder: {error}"))?;
     let checkpoints = execution.fs.root().join(execution.checkpoint_dir.as_path());
@@ -322,17 +342,17 @@ fn start<'e>(
         work: None,
         closed: &[],
     };
-    let closed = closed(execution.fs, &Opening::of(execution.call, execution.program), execution.directory)?;
+    let closed = closed(execution.fs, &Opening::of(execution.call, program), execution.directory)?;
     let is_closed = closed.is_some();
     let confinement = confinement::confine(decision, &folders, closed);
-    let mut spec = Spec::new(execution.program.program().clone(), execution.directory);
-    let path = execution.program.path();
+    let mut spec = Spec::new(program.program().clone(), execution.directory);
+    let path = program.path();
     let inside = path.strip_prefix(execution.fs.root()).ok().and_then(Path::to_str);
     if is_closed && inside.is_some_and(|path| leads_out(execution.fs, path).is_none()) {
         // What is at this path in the run's own view are the approved bytes.
         spec.program = Program::at(path);
     }
-    spec.argv = execution.call.argv().words().iter().map(Into::into).collect();
+    spec.argv = execution.call.argv().iter().map(Into::into).collect();
     spec.environment = child_environment(
         execution.environment,
         execution.call,
@@ -356,7 +376,7 @@ fn start<'e>(
         Way::Wait if execution.call.plan().family() == MCP => {
             return Err("not started: nothing here speaks to MCP servers".to_owned());
         }
-        Way::Wait | Way::Kept(_) => None,
+        Way::Wait | Way::Kept(_) | Way::Inside(_) => None,
     };
     let (outcome, spoken, problem) = match peer {
         Some(peer) => {
@@ -382,7 +402,35 @@ fn start<'e>(
     let observation = outcome.as_ref().and_then(|outcome| outcome.observation.as_ref());
     let observed = observed(execution.watch, observation, redactor);
     let left = temporary.remove();
-    Ok(Started { outcome, spoken, sandbox: Some(sandbox), observed, left, problem })
+    Ok(Started { outcome, spoken, acted: None, sandbox: Some(sandbox), observed, left, problem })
+}
+
+/// Does what a tool of Brigade does.
+fn act(
+    execution: &Execution<'_>,
+    output: &mut Output<'_>,
+    inside: &mut dyn Inside,
+    redactor: &Redactor,
+) -> Result<Started, String> {
+    if !execution.call.plan().is_built_in() {
+        return Err("not started: the call is one of a program".to_owned());
+    }
+    let limits = InsideLimits {
+        timeout: execution.call.decision().effective_timeout.duration(),
+        cancel: execution.cancel.clone(),
+    };
+    let Acted { output: printed, problem, duration } = inside.act(&limits, redactor);
+    let unwritten = output.write(Stream::Stdout, &printed).err();
+    let unwritten = unwritten.map(|error| format!("the log could not be written: {error}"));
+    Ok(Started {
+        outcome: None,
+        spoken: None,
+        acted: Some(duration),
+        sandbox: None,
+        observed: None,
+        left: None,
+        problem: problem.or(unwritten),
+    })
 }
 
 /// Asks a program that runs already.
@@ -405,6 +453,7 @@ fn ask<'e>(
     Started {
         outcome,
         spoken: Some(answered),
+        acted: None,
         sandbox: Some((kept.sandbox)()),
         // The record of the start has it.
         observed: None,
@@ -455,7 +504,8 @@ impl Sink for Checking<'_, '_> {
 fn check_again(execution: &Execution<'_>) -> Result<(), String> {
     let binding = execution.call.binding();
     let program = binding.program.as_ref().map(|program| program.sha256);
-    if program != Some(execution.program.fingerprint()) || !execution.program.is_unchanged() {
+    let opened = execution.program.filter(|opened| opened.is_unchanged());
+    if program.is_none() || program != opened.map(OpenedProgram::fingerprint) {
         return Err("not started: program bytes changed since the call was approved".to_owned());
     }
     for (path, approved) in &binding.files {

@@ -25,6 +25,7 @@ mod dropped;
 mod environment;
 mod execute;
 mod folder;
+mod inside;
 mod kept;
 mod log;
 mod observed;
@@ -44,6 +45,7 @@ pub use execute::{Execution, Finished, KeptWay, Logs, Progress, Way, execute};
 pub use folder::{
     FolderFiles, Matching, check_pattern, file_fingerprint, folder_files, matching_files, plain_folder,
 };
+pub use inside::{Acted, Inside, InsideLimits};
 pub use kept::{Keep, KeptEnd, KeptRun, Prepared, StartedFrom, prepare};
 pub use log::{LOG_SHOWN, follow_log, log_end, log_text, pass_log};
 pub use observed::Watch;

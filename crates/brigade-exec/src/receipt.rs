@@ -43,6 +43,8 @@ pub(crate) struct ReceiptParts<'a> {
     pub(crate) started_at: Timestamp,
     pub(crate) completed_at: Timestamp,
     pub(crate) outcome: Option<&'a Outcome>,
+    /// How long Brigade itself took, if no program did it.
+    pub(crate) acted: Option<Duration>,
     pub(crate) failure: Option<&'a str>,
     /// Warnings. A receipt without warnings does not have the member.
     pub(crate) warnings: &'a [String],
@@ -64,8 +66,8 @@ pub(crate) fn receipt(parts: ReceiptParts<'_>) -> Receipt {
     let plan = parts.call.plan();
     let binding = parts.call.binding();
     let outcome = parts.outcome;
-    let argv = parts.redactor.redact_argv(parts.call.argv().words());
-    let duration = outcome.map_or(Duration::ZERO, |outcome| outcome.duration);
+    let argv = parts.redactor.redact_argv(parts.call.argv());
+    let duration = outcome.map(|outcome| outcome.duration).or(parts.acted).unwrap_or_default();
     let receipt = Receipt {
         caller: Some(call.caller.as_record()),
         started_at: Some(parts.started_at),

@@ -2,11 +2,13 @@
 
 use std::sync::OnceLock;
 
+use brigade_call::{BuiltinFacts, Caller};
 use brigade_catalog::{Catalog, Level, NoTool, Reads, Tool};
 use brigade_core::{ConfigIssue, Hint, Json, Place, Severity};
 use brigade_fs::{FileKind, Fs, FsError, FsErrorKind};
 use brigade_policy::{ErrorLine, PolicyState};
-use brigade_profile::Offer;
+use brigade_profile::builtin::{Fact, Guards};
+use brigade_profile::{GatewayConfig, Offer, builtin};
 use brigade_projection::Claims;
 
 use crate::host::Host;
@@ -29,6 +31,8 @@ pub struct Config {
     pub policy: PolicyState,
     /// Which tool projects to which path.
     pub claims: Claims,
+    /// The gateway's settings, once they were asked for.
+    gateway: OnceLock<Option<GatewayConfig>>,
     /// What gateway.toml offers of MCP servers, once it was asked for.
     offers: OnceLock<Vec<Offer>>,
 }
@@ -37,24 +41,78 @@ impl Config {
     /// Puts together what was read.
     pub fn new(host: &Host<'_>, catalog: Catalog, policy: PolicyState) -> Config {
         let claims = Claims::of(&host.root(), catalog.tools());
-        Config { catalog, policy, claims, offers: OnceLock::new() }
+        Config { catalog, policy, claims, gateway: OnceLock::new(), offers: OnceLock::new() }
     }
 
     /// Returns what gateway.toml offers of MCP servers. The file is read at the first time, and nothing in it counts
     /// while it has an error.
     pub fn offers(&self, host: &Host<'_>) -> &[Offer] {
-        self.offers.get_or_init(|| match read_agents(host.fs) {
-            Ok(agents) => Offer::all(&self.catalog, &agents.gateway),
-            Err(_) => Vec::new(),
-        })
+        let all = |gateway: &GatewayConfig| Offer::all(&self.catalog, gateway);
+        self.offers.get_or_init(|| self.gateway(host).map(all).unwrap_or_default())
     }
 
-    /// Finds the entry that a call with these arguments uses: an enabled tool of the catalog, or what Brigade makes of
-    /// gateway.toml for `resource.read` and `prompt.get`, which entries of the catalog never replace.
+    /// Returns the gateway's settings. The file is read at the first time. `None` while it has an error.
+    pub fn gateway(&self, host: &Host<'_>) -> Option<&GatewayConfig> {
+        let read = || read_agents(host.fs).ok().map(|agents| agents.gateway);
+        self.gateway.get_or_init(read).as_ref()
+    }
+
+    /// Returns which paths built-in tools leave closed.
+    pub fn guards(&self, host: &Host<'_>) -> Guards {
+        let protected = self.gateway(host).map(|gateway| gateway.builtin.protected.clone());
+        let policy = self.policy.policy();
+        Guards {
+            protected: protected.unwrap_or_default(),
+            readable: policy
+                .map(|policy| policy.readable_secrets.values().cloned().collect())
+                .unwrap_or_default(),
+        }
+    }
+
+    /// Reads what calls of a tool that is part of Brigade need to know. `None` for every other tool.
+    pub(crate) fn builtin(&self, host: &Host<'_>, tool: &Tool, caller: &Caller) -> Option<BuiltinFacts> {
+        if !tool.is_built_in() {
+            return None;
+        }
+        let row = builtin::definition(tool.id.as_str())?;
+        let needs = std::iter::once(Fact::Built).chain(row.needs.iter().copied());
+        let missing = needs.filter(|fact| !self.holds(host, row, *fact, caller)).collect();
+        Some(BuiltinFacts { missing, guards: self.guards(host) })
+    }
+
+    fn holds(&self, host: &Host<'_>, row: &builtin::Definition, fact: Fact, caller: &Caller) -> bool {
+        match fact {
+            Fact::Built => row.is_built,
+            Fact::Repository => {
+                let git = ".git".parse().expect("paths in the program stay inside the workspace");
+                host.fs.exists(&git).unwrap_or(false)
+            }
+            Fact::Identity => {
+                let agent = caller.agent().and_then(|name| self.gateway(host)?.agent(name));
+                agent.is_some_and(|agent| agent.has_identity)
+            }
+            Fact::Session => caller.agent().is_some(),
+            Fact::SearchProvider
+            | Fact::WebDomains
+            | Fact::Forge
+            | Fact::Screenshot
+            | Fact::Worker
+            | Fact::WebFramework
+            | Fact::TestSuites
+            | Fact::Fleet => false,
+        }
+    }
+
+    /// Finds the entry that a call with these arguments uses: a tool of Brigade, an enabled tool of the catalog, or
+    /// what Brigade makes of gateway.toml for `resource.read` and `prompt.get`, which entries of the catalog never
+    /// replace.
     ///
     /// # Errors
     /// Returns why there is none.
     pub fn entry(&self, host: &Host<'_>, id: &str, args: &Json) -> Result<&Tool, NoTool> {
+        if let Some(entry) = builtin::entry(id.trim()) {
+            return Ok(entry);
+        }
         let Some(reads) = Reads::of_tool_id(id.trim()) else { return self.catalog.find(id) };
         let offer = self.offers(host).iter().find(|offer| offer.reads == reads && offer.covers(args));
         offer.map(|offer| &offer.entry).ok_or(NoTool::NotOffered { reads })

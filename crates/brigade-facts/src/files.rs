@@ -8,6 +8,7 @@ use brigade_command::{Argv, find_program};
 use brigade_core::{Dialect, Fingerprint, Json, JsonError};
 use brigade_exec::OpenedProgram;
 use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, Location, Metadata, RelPath};
+use brigade_profile::builtin::{Definition, definition};
 use brigade_projection::{PathRefusal, SourceFacts, TargetFacts};
 use brigade_schema::Schema;
 
@@ -163,10 +164,23 @@ impl ToolReader<'_> {
 
     /// Reads the schema of the arguments. An entry that Brigade made has one in the program.
     pub fn input_schema(&self) -> Found {
-        match self.tool.reads {
-            Some(reads) => Found::Bytes(reads.input_schema().as_bytes().to_vec()),
-            None => self.document(self.tool.input_schema_path.as_deref()),
+        match (self.tool.reads, self.row()) {
+            (Some(reads), _) => Found::Bytes(reads.input_schema().as_bytes().to_vec()),
+            (None, Some(row)) => Found::Bytes(row.input_schema().to_compact().into_bytes()),
+            (None, None) => self.document(self.tool.input_schema_path.as_deref()),
         }
+    }
+
+    /// Reads the schema of the result. A tool of Brigade has one in the program.
+    pub fn output_schema(&self) -> Found {
+        match self.row() {
+            Some(row) => Found::Bytes(row.output_schema().to_compact().into_bytes()),
+            None => self.document(self.tool.output_schema_path.as_deref()),
+        }
+    }
+
+    fn row(&self) -> Option<&'static Definition> {
+        if self.tool.is_built_in() { definition(self.tool.id.as_str()) } else { None }
     }
 
     /// Reads and compiles the schema of the arguments.

@@ -71,8 +71,8 @@ pub use report::{
     ArgumentDescription, Contract, ContractHealth, DescribedTool, McpSummary, Origin, ToolLine, ToolSummary,
 };
 pub use rights::{
-    AgentConfig, AgentOffer, AgentTool, AgentTools, Callable, GATEWAY, PROFILES, Sight, agent_tools, look,
-    read_agents, read_profiles,
+    AgentConfig, AgentOffer, AgentTool, AgentTools, Callable, GATEWAY, OwnName, PROFILES, Sight, agent_tools,
+    look, read_agents, read_profiles,
 };
 pub use seen::is_program;
 pub use sources::{Sources, plan_projections, refuse_shared};

@@ -158,6 +158,7 @@ fn without_tool(facts: &PlanFacts<'_>) -> Option<PlanFacts<'static>> {
         decision: facts.decision,
         policy: facts.policy,
         bound_values: facts.bound_values,
+        builtin: None,
         caller: facts.caller,
     })
 }

@@ -69,6 +69,9 @@ impl<'c> FactReader<'_, 'c> {
         let reader = self.reader(tool);
         let (directory, fact) = (read.directory.clone(), read.files.directory);
         let Command { opened, program, files } = match (tool.is_executable(), fact) {
+            _ if tool.is_built_in() => {
+                Command { opened: None, program: ProgramFact::NotExecuted, files: NamedFiles::default() }
+            }
             (true, DirectoryFact::Present) => {
                 let (opened, program) = reader.program(&directory);
                 Command { opened, program, files: named_files(&reader, &directory)? }
@@ -108,6 +111,7 @@ impl<'c> FactReader<'_, 'c> {
         let tool = read.tool;
         let reader = self.reader(tool);
         let (program, files) = match (tool.is_executable(), read.files.directory) {
+            _ if tool.is_built_in() => (ProgramFact::NotExecuted, NamedFiles::default()),
             (true, DirectoryFact::Present) => {
                 (read.files.program.clone(), named_files(&reader, &read.directory)?)
             }
@@ -115,7 +119,7 @@ impl<'c> FactReader<'_, 'c> {
             (false, _) => (ProgramFact::NotExecuted, NamedFiles::default()),
         };
         // A summary knows what its schema is, and a plan binds its bytes.
-        let output = reader.document(tool.output_schema_path.as_deref()).fact();
+        let output = reader.output_schema().fact();
         self.plan_facts(&reader, read, &CallFacts::of(tool), output, (program, files), caller)
     }
 
@@ -161,6 +165,7 @@ impl<'c> FactReader<'_, 'c> {
             bound_values: bound_values(self.host.environment, &config.policy),
             pin,
             server,
+            builtin: config.builtin(&self.host, tool, &caller),
             caller,
         })
     }

@@ -5,17 +5,19 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use brigade_call::{
-    Caller, CodeFacts, DirectoryFact, FileFact, PinFact, PlanFacts, ProgramFact, ProjectionFacts, SchemaFact,
-    standing_blockers,
+    Caller, CodeFacts, DirectoryFact, FileFact, NOT_AVAILABLE, PinFact, PlanFacts, ProgramFact,
+    ProjectionFacts, SchemaFact, standing_blockers,
 };
 use brigade_catalog::{Family, Reads, Tool};
 use brigade_core::parallel::in_parts;
 use brigade_core::{ConfigIssue, Json, Place, Severity};
 use brigade_fs::{Fs, FsError};
-use brigade_policy::{Blocker, CallFacts, Gate, PolicyDecision, RiskLevel, decide};
+use brigade_policy::{Blocker, CallFacts, Gate, Policy, PolicyDecision, RiskLevel, decide};
+use brigade_profile::builtin::{Alias, BuiltinName};
 use brigade_profile::{
-    Agent, AgentToolRow, CostedTool, Facts, GatewayConfig, Hidden, ListedTool, ListingCosts, NameClashes,
-    NameStyle, Offer, Profiles, Rights, Shown, ToolTraits, gate, listed_name, listing_costs, visible,
+    AccessLevel, Agent, AgentToolRow, ArgumentKinds, CostedTool, Facts, GatewayConfig, Hidden, ListedTool,
+    ListingCosts, NameClashes, NameStyle, Offer, PlanMemoryWrite, Profiles, Rights, Shown, Source,
+    ToolTraits, builtin, gate, listed_name, listing_costs, visible,
 };
 use brigade_projection::summarise;
 
@@ -58,7 +60,13 @@ pub fn read_agents(fs: &dyn Fs) -> Result<AgentConfig, Vec<ConfigIssue>> {
     let gateway =
         bytes_of(fs, GATEWAY).and_then(|bytes| GatewayConfig::parse(GATEWAY, bytes.as_deref(), known));
     match (profiles, gateway) {
-        (Ok(profiles), Ok(gateway)) => Ok(AgentConfig { profiles, gateway }),
+        (Ok(profiles), Ok(gateway)) => {
+            let profiles = match gateway.builtin.plan_memory_write {
+                PlanMemoryWrite::Allow => profiles.with_memory_in_plans(),
+                PlanMemoryWrite::Deny => profiles,
+            };
+            Ok(AgentConfig { profiles, gateway })
+        }
         // Without its profiles, the other file cannot be judged.
         (Err(issues), _) | (Ok(_), Err(issues)) => Err(issues),
     }
@@ -94,6 +102,8 @@ pub struct AgentTools {
     tools: Vec<AgentTool>,
     by_name: HashMap<String, usize>,
     offers: Vec<AgentOffer>,
+    /// Built-in tools that the agent would be shown if they did not need what is not here, with the reasons.
+    absent: Vec<(&'static str, Vec<Blocker>)>,
     /// The entries of `resource.read` and `prompt.get`, which stand for all offers that they read.
     readers: Vec<Tool>,
 }
@@ -107,6 +117,33 @@ pub struct AgentOffer {
     pub gate: Gate,
     /// The risk.
     pub risk: RiskLevel,
+}
+
+/// What a name means that is not listed.
+#[derive(Clone, Debug)]
+pub enum OwnName<'n> {
+    /// A visible tool, or one of the gateway.
+    Listed {
+        /// Its id.
+        id: &'static str,
+        /// The name that was used, if it has other arguments.
+        alias: Option<&'static Alias>,
+    },
+    /// A tool that is not here.
+    Absent {
+        /// Its id.
+        id: &'n str,
+        /// What it needs, and what would make that hold.
+        why: String,
+    },
+}
+
+/// Says what a tool needs, and what would make it hold.
+fn reason_in_words(reason: &Blocker) -> String {
+    match &reason.hint {
+        Some(hint) => format!("{}: {hint}", reason.message),
+        None => reason.message.clone(),
+    }
 }
 
 /// What an agent would call.
@@ -129,7 +166,7 @@ pub struct AgentTool {
     pub gate: Gate,
     /// The risk.
     pub risk: RiskLevel,
-    /// The position in the catalog, or behind it in the readers.
+    /// The position in the catalog, behind it in the built-in tools, or behind these in the readers.
     at: usize,
     input_schema: Arc<[u8]>,
     output_schema: Option<Arc<[u8]>>,
@@ -169,8 +206,9 @@ impl AgentTools {
 
     /// Returns the entry of a visible tool.
     pub fn entry(&self, tool: &AgentTool) -> &Tool {
-        let catalog = self.config.catalog.tools();
-        catalog.get(tool.at).unwrap_or_else(|| &self.readers[tool.at - catalog.len()])
+        let (catalog, own) = (self.config.catalog.tools(), builtin::entries());
+        let behind = |at: usize| own.get(at).unwrap_or_else(|| &self.readers[at - own.len()]);
+        catalog.get(tool.at).unwrap_or_else(|| behind(tool.at - catalog.len()))
     }
 
     /// Returns the resources and prompts of MCP servers that the agent may read.
@@ -249,6 +287,55 @@ impl AgentTools {
         })
     }
 
+    /// Returns what a name means that is not listed: another name of a visible tool, or of one that is not here.
+    /// Exactly these names mean something; nothing is guessed.
+    pub fn own_name<'n>(&self, name: &'n str) -> Option<OwnName<'n>> {
+        let is_offered = |policy: &Policy| policy.allowed_families.find(&Family::Builtin).is_some();
+        match builtin::own_name(name)? {
+            BuiltinName::Control(id) => Some(OwnName::Listed { id, alias: None }),
+            BuiltinName::Never(never) => {
+                let traits = ToolTraits { tiers: std::slice::from_ref(&never.tier), ..self.own_traits(name) };
+                let is_told =
+                    self.config.policy.policy().is_some_and(is_offered) && self.rights.shows(&traits);
+                is_told.then(|| OwnName::Absent { id: name, why: never.why.to_owned() })
+            }
+            BuiltinName::Tool(row, alias) => {
+                let entry = builtin::entry(row.id)?;
+                if let Some(tier) = alias.and_then(|alias| alias.tier.as_ref()) {
+                    // Not every role knows every name.
+                    let traits = ToolTraits { tiers: std::slice::from_ref(tier), ..ToolTraits::of(entry) };
+                    self.rights.shows(&traits).then_some(())?;
+                }
+                if self.find(row.id).is_some_and(|tool| self.entry(tool).id.as_str() == row.id) {
+                    return Some(OwnName::Listed { id: row.id, alias });
+                }
+                let (id, reasons) = self.absent.iter().find(|(id, _)| *id == row.id)?;
+                let why: Vec<String> = reasons.iter().map(reason_in_words).collect();
+                Some(OwnName::Absent { id, why: why.join("; ") })
+            }
+        }
+    }
+
+    /// Returns the traits of a name that Brigade knows and that calls nothing.
+    fn own_traits<'n>(&self, name: &'n str) -> ToolTraits<'n> {
+        ToolTraits {
+            id: name,
+            source: Source::Builtin,
+            effects: &[],
+            risk: RiskLevel::Low,
+            access: AccessLevel::User,
+            tiers: &[],
+            modes: &[],
+            is_judged: false,
+            arguments: ArgumentKinds::default(),
+        }
+    }
+
+    /// Returns the built-in tools that the agent would be shown if they did not need what is not here.
+    pub fn absent(&self) -> impl Iterator<Item = (&'static str, &[Blocker])> {
+        self.absent.iter().map(|(id, reasons)| (*id, &reasons[..]))
+    }
+
     /// Returns the visible name that is most like an unknown one.
     pub fn near(&self, name: &str) -> Option<&str> {
         brigade_core::closest(name, self.tools.iter().map(|tool| tool.name.as_str()))
@@ -269,21 +356,32 @@ pub fn agent_tools(
 ) -> Result<AgentTools, FsError> {
     let policy_tracked = !config.policy.auto_approve().is_empty() && crate::tracked::policy_tracked(&host);
     let mut tools: Vec<AgentTool> = Vec::new();
+    let mut absent = Vec::new();
     let offers: Vec<AgentOffer>;
     {
-        let looker = Looker::new(host, &config, &rights, names);
+        let caller = Caller::Agent(agent.name.to_string());
+        let looker = Looker::new(host, &config, &rights, names, caller);
         let entries = config.catalog.tools();
         let part = |range: std::ops::Range<usize>| {
             range.filter_map(|at| looker.shown(at, &entries[at])).collect::<Vec<_>>()
         };
         in_parts(entries.len(), part, |mut part| tools.append(&mut part));
+        for (at, tool) in builtin::entries().iter().enumerate() {
+            match looker.shown(entries.len() + at, tool) {
+                Some(shown) => tools.push(shown),
+                None => absent.extend(looker.absent(tool).map(|reasons| (tool.id.as_str(), reasons))),
+            }
+        }
         offers = config.offers(&host).iter().filter_map(|offer| looker.offered(offer)).collect();
     }
     let mut readers = Vec::new();
     for reads in Reads::ALL {
-        if let Some((reader, tool)) =
-            reader_of(reads, &offers, names, config.catalog.tools().len() + readers.len())
-        {
+        if let Some((reader, tool)) = reader_of(
+            reads,
+            &offers,
+            names,
+            config.catalog.tools().len() + builtin::entries().len() + readers.len(),
+        ) {
             readers.push(reader);
             tools.push(tool);
         }
@@ -298,6 +396,7 @@ pub fn agent_tools(
         tools: Vec::new(),
         by_name: HashMap::new(),
         offers,
+        absent,
         readers,
     };
     tools.sort_by(|a, b| shown.entry(a).id.cmp(&shown.entry(b).id));
@@ -336,8 +435,9 @@ fn reader_of(reads: Reads, offers: &[AgentOffer], names: NameStyle, at: usize) -
 }
 
 /// Looks whether an agent sees one tool, and says why not.
-pub fn look(host: Host<'_>, config: &Config, rights: &Rights, names: NameStyle, tool: &Tool) -> Sight {
-    let looker = Looker::new(host, config, rights, names);
+pub fn look(host: Host<'_>, config: &Config, agent: &Agent, rights: &Rights, tool: &Tool) -> Sight {
+    let caller = Caller::Agent(agent.name.to_string());
+    let looker = Looker::new(host, config, rights, NameStyle::Dotted, caller);
     let against = looker.against(tool).0;
     let traits = ToolTraits::of(tool);
     Sight {
@@ -353,6 +453,7 @@ struct Looker<'h, 'c> {
     config: &'c Config,
     rights: &'c Rights,
     names: NameStyle,
+    caller: Caller,
     clashes: NameClashes,
     programs: Mutex<HashMap<(String, PathBuf), bool>>,
 }
@@ -364,11 +465,17 @@ struct Schemas {
 }
 
 impl<'h, 'c> Looker<'h, 'c> {
-    fn new(host: Host<'h>, config: &'c Config, rights: &'c Rights, names: NameStyle) -> Looker<'h, 'c> {
+    fn new(
+        host: Host<'h>,
+        config: &'c Config,
+        rights: &'c Rights,
+        names: NameStyle,
+        caller: Caller,
+    ) -> Looker<'h, 'c> {
         let enabled = config.catalog.tools().iter().filter(|tool| tool.enabled);
         let clashes = NameClashes::of(enabled.map(|tool| tool.id.as_str()), names);
         let facts = FactReader::new(host, config);
-        Looker { facts, config, rights, names, clashes, programs: Mutex::default() }
+        Looker { facts, config, rights, names, caller, clashes, programs: Mutex::default() }
     }
 
     /// Returns the tool if the agent sees it.
@@ -390,6 +497,14 @@ impl<'h, 'c> Looker<'h, 'c> {
             input_schema: bytes(schemas.input)?,
             output_schema: bytes(schemas.output),
         })
+    }
+
+    /// Returns what a built-in tool needs and does not find here, if nothing else keeps it from the agent.
+    fn absent(&self, tool: &Tool) -> Option<Vec<Blocker>> {
+        self.visible(tool, &[]).ok()?;
+        let (against, _) = self.against(tool);
+        let is_absence = |blocker: &Blocker| blocker.code == NOT_AVAILABLE;
+        against.iter().all(is_absence).then_some(against)
     }
 
     /// Returns an offer if the agent sees it.
@@ -417,7 +532,7 @@ impl<'h, 'c> Looker<'h, 'c> {
         let reader = self.facts.reader(tool);
         let (directory, directory_fact) = reader.directory();
         let input = reader.input_schema();
-        let output = reader.document(tool.output_schema_path.as_deref());
+        let output = reader.output_schema();
         let input_schema = match &input {
             Found::Bytes(bytes) => compile_schema(bytes),
             found => SchemaFact::File(found.fact()),
@@ -426,7 +541,11 @@ impl<'h, 'c> Looker<'h, 'c> {
             if reader.leads_out(path.as_deref()) { FileFact::Outside } else { FileFact::NotNamed }
         };
         let program = match (tool.is_executable(), directory_fact) {
-            (true, DirectoryFact::Present) if !self.finds_program(tool, &directory) => ProgramFact::NotFound,
+            (true, DirectoryFact::Present)
+                if !tool.is_built_in() && !self.finds_program(tool, &directory) =>
+            {
+                ProgramFact::NotFound
+            }
             _ => ProgramFact::NotExecuted,
         };
         let mut decision = decide(&self.config.policy, &CallFacts::of(tool), &|name: &str| host.is_set(name));
@@ -459,6 +578,7 @@ impl<'h, 'c> Looker<'h, 'c> {
             decision,
             policy: PolicyDecision::default(),
             bound_values: Vec::new(),
+            builtin: self.config.builtin(host, tool, &self.caller),
             caller: Caller::CommandLine,
         };
         (standing_blockers(&facts), Schemas { input, output })

@@ -101,7 +101,7 @@ impl<'h, 'c> FactReader<'h, 'c> {
         let reader = self.reader(tool);
         let (directory, directory_fact) = reader.directory();
         let source = reader.source();
-        let output = reader.document(tool.output_schema_path.as_deref());
+        let output = reader.output_schema();
         let entry = ToolFiles {
             source: source.fact(),
             examples: reader.document(tool.examples_path.as_deref()).fact(),

@@ -20,6 +20,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "this crate is the seam to the disk")]
 
+mod beneath;
 mod disk;
 mod error;
 mod faulty;
@@ -36,6 +37,7 @@ mod seen;
 mod traced;
 mod tree;
 
+pub use beneath::{Folder, Look, OpenFile};
 pub use disk::DiskFs;
 pub use error::{FsError, FsErrorKind};
 pub use faulty::{Crash, Fault, FaultyFs};

@@ -281,9 +281,33 @@ pub(crate) fn of_run(
     answer
 }
 
+/// Returns the result of a built-in tool whose calls are answered at once.
+pub(crate) fn own_answer(tool: &str, done: brigade::AtOnce) -> Answer {
+    let failed = done.code.is_some();
+    let about = About::of_tool(tool, if failed { "failed" } else { "completed" });
+    let about = match &done.code {
+        Some(code) => about.coded(code),
+        None => about,
+    };
+    let Ok(Value::Object(mut own)) = serde_json::to_value(&done.result) else { return Answer::default() };
+    let content = own.remove("content").and_then(|content| content.as_array().cloned()).unwrap_or_default();
+    let meta = own.remove("_meta").and_then(|meta| meta.as_object().cloned()).unwrap_or_default();
+    let structured = own.remove("structuredContent");
+    Answer { about, content, structured, is_error: failed, meta, ..Answer::default() }
+}
+
 fn not_completed(status: &CallStatus, about: About, receipt: &Receipt, streams: Streams) -> Answer {
     let kind = receipt.mcp_error_kind.as_deref();
     let failure = receipt.failure.as_deref();
+    // Brigade itself says why it did not do what was asked.
+    if let Some(code) = &receipt.error_code
+        && let Some(Value::Object(mut own)) = streams.answer
+    {
+        let content =
+            own.remove("content").and_then(|content| content.as_array().cloned()).unwrap_or_default();
+        let meta = own.remove("_meta").and_then(|meta| meta.as_object().cloned()).unwrap_or_default();
+        return Answer { about: about.coded(code), content, is_error: true, meta, ..Answer::default() };
+    }
     let is_unseen = *status == CallStatus::Interrupted && receipt.process.is_none();
     let (code, said) = match (status, kind) {
         (CallStatus::TimedOut, Some(_)) => {

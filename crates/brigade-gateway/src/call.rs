@@ -14,7 +14,7 @@ use brigade::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::answer::{About, Answer, Streams, of_run};
+use crate::answer::{About, Answer, Streams, of_run, own_answer};
 use crate::gateway::Gateway;
 use crate::upstream;
 use crate::upstream::{ClientOfCall, ClientSide, Line, Said};
@@ -105,6 +105,43 @@ impl Gateway {
             CallStatus::Approved => answer(self.run(asker, &call.id, tool).await),
             CallStatus::Pending => Asked::Pending(call, unknown),
             _ => answer(self.as_it_stands(asker, &call, unknown.as_ref())),
+        }
+    }
+
+    /// Does what a built-in tool does whose calls nobody approves.
+    pub(crate) async fn at_once(
+        self: &Arc<Self>,
+        asker: &Asker,
+        session: &str,
+        tool: &Shown,
+        args: Json,
+    ) -> Answer {
+        let token = match CancelToken::new() {
+            Ok(token) => token,
+            Err(error) => {
+                return Answer::failed(About::of_tool(&tool.id, "refused").coded("busy"), error.to_string());
+            }
+        };
+        let workspace = workspace_of(&self.workspace, &asker.agent, Some(token.clone()));
+        let view = self.view(&asker.agent).await;
+        let (id, session) = (tool.id.clone(), session.to_owned());
+        let done = blocking(move || {
+            let shown =
+                view.shown.as_ref().ok_or_else(|| Error::new(ErrorKind::Refused, "nothing can be called"))?;
+            workspace.agent_calls().at_once(shown, &id, &args, &session)
+        });
+        tokio::pin!(done);
+        let done = loop {
+            tokio::select! {
+                done = &mut done => break done,
+                () = asker.cancelled.cancelled(), if !token.is_cancelled() => token.cancel(),
+                () = self.stop.cancelled(), if !token.is_cancelled() => token.cancel(),
+            }
+        };
+        match done {
+            Ok(done) => own_answer(&tool.id, done),
+            Err(error) if error.kind() == ErrorKind::Environment => broken(&tool.id, &error),
+            Err(error) => Answer::refused(&tool.id, &error),
         }
     }
 
@@ -316,13 +353,16 @@ impl Gateway {
         let answered = call.answer.as_ref().and_then(|answer| serde_json::to_value(answer).ok());
         let streams = match answered {
             Some(answer) => Streams { answer: Some(answer), ..Streams::default() },
-            None => self.streams(&asker.agent, &receipt.id, call.call.family == "mcp").await,
+            None => {
+                let has_answer = call.call.family == "mcp" || receipt.executor.is_some();
+                self.streams(&asker.agent, &receipt.id, has_answer).await
+            }
         };
         let has_schema = tool.output_schema.is_some();
         of_run(&call, receipt, streams, &|value| tool.output_faults(value), has_schema)
     }
 
-    async fn streams(&self, agent: &str, run: &str, is_mcp: bool) -> Streams {
+    async fn streams(&self, agent: &str, run: &str, has_answer: bool) -> Streams {
         let Ok(run) = run.parse::<RunId>() else { return Streams::default() };
         let workspace = workspace_of(&self.workspace, agent, None);
         blocking(move || {
@@ -331,7 +371,7 @@ impl Gateway {
                 let output = calls.output(&run, stream, 0, usize::MAX).ok().flatten();
                 output.map(|output| output.content).unwrap_or_default()
             };
-            if is_mcp {
+            if has_answer {
                 let answer =
                     calls.answer(&run).ok().flatten().and_then(|json| serde_json::to_value(json).ok());
                 return Streams { answer, ..Streams::default() };

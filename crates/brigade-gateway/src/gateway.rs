@@ -229,6 +229,11 @@ impl Gateway {
         self.view(agent).await.by_id(id).cloned()
     }
 
+    /// Names this gateway among all of the workspace.
+    pub(crate) fn name(&self) -> String {
+        format!("gateway-{}", std::process::id())
+    }
+
     /// Returns the limits of an agent over time.
     pub(crate) fn limits(&self, agent: &str) -> Vec<Limit> {
         let config = self.config();

@@ -3,10 +3,11 @@
 #![expect(deprecated, reason = "older revisions have logging levels")]
 
 use std::borrow::Cow;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use brigade::Reads;
 use brigade::core::{Fingerprint, Json};
+use brigade::{OwnName, Reads};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ClientCapabilities, CustomRequest, CustomResult, DiscoverResult,
     ErrorCode, GetPromptRequestParams, GetPromptResponse, InitializeRequestParams, InitializeResult,
@@ -19,7 +20,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::answer::Answer;
+use crate::answer::{About, Answer};
 use crate::call::{Asked, Asker};
 use crate::confirm::{Question, Reply};
 use crate::gateway::Gateway;
@@ -30,7 +31,7 @@ use crate::offers::Whose;
 use crate::own;
 use crate::reading::Read;
 use crate::upstream::{ClientSide, Line, Running, fingerprint};
-use crate::view::{Kind, Lists, Shown};
+use crate::view::{Kind, Lists, Shown, View};
 
 /// The revisions that are spoken.
 const REVISIONS: [ProtocolVersion; 5] = [
@@ -47,6 +48,8 @@ pub(crate) struct Session {
     gateway: Arc<Gateway>,
     /// The agent, where the connection is one agent's. Over HTTP each request says whose it is.
     agent: Option<Arc<str>>,
+    /// Names it among all sessions of the workspace.
+    name: Arc<str>,
     /// The lowest level of log messages that it wants.
     level: Arc<Mutex<Option<LoggingLevel>>>,
     /// What it was to be shown at its handshake.
@@ -55,7 +58,17 @@ pub(crate) struct Session {
 
 impl Session {
     pub(crate) fn new(gateway: Arc<Gateway>, agent: Option<Arc<str>>) -> Session {
-        Session { gateway, agent, level: Arc::default(), known: Arc::default() }
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let name = format!("{}-{}", gateway.name(), NEXT.fetch_add(1, Ordering::Relaxed));
+        Session { gateway, agent, name: name.into(), level: Arc::default(), known: Arc::default() }
+    }
+
+    /// Names the session: of a client that began it with a handshake its own, else that of its agent here.
+    fn name_of(&self, asker: &Asker) -> String {
+        match asker.client.is_late {
+            false => self.name.to_string(),
+            true => format!("{}-{}", self.gateway.name(), asker.agent),
+        }
     }
 
     fn agent(&self, extensions: &rmcp::model::Extensions) -> Result<Arc<str>, ErrorData> {
@@ -186,7 +199,10 @@ impl Session {
     ) -> Result<Outcome, ErrorData> {
         let view = self.gateway.view(&asker.agent).await;
         let (mut name, mut arguments) = (name, arguments);
-        let mut tool = view.by_name(name).ok_or_else(|| unknown(&view, name))?;
+        let mut tool = match meant(&view, name, &mut arguments) {
+            Ok(tool) => tool,
+            Err(meant) => return meant.outcome(),
+        };
         let inner;
         if let Kind::Control(control) = &tool.kind {
             let members = match arguments.to_serde() {
@@ -204,10 +220,17 @@ impl Session {
             inner = called;
             name = inner.as_str();
             arguments = arguments.get("arguments").cloned().unwrap_or_else(|| Json::object::<&str>([]));
-            tool = view.by_name(name).ok_or_else(|| unknown(&view, name))?;
+            tool = match meant(&view, name, &mut arguments) {
+                Ok(tool) => tool,
+                Err(meant) => return meant.outcome(),
+            };
             if matches!(tool.kind, Kind::Control(_)) {
                 return Err(ErrorData::invalid_params("`tools.call` calls no tool of the gateway", None));
             }
+        }
+        if tool.is_at_once() {
+            let answer = self.gateway.at_once(&asker, &self.name_of(&asker), tool, arguments).await;
+            return Ok(Outcome::Answer(Box::new(answer)));
         }
         let (state, replies) = (back.state.as_deref(), back.replies.as_ref());
         let asked = Asking { tool, arguments: &arguments, state, replies };
@@ -507,7 +530,53 @@ fn has(declared: Option<&ClientCapabilities>, wanted: &ClientCapabilities) -> bo
     members(wanted).keys().all(|name| declared.contains_key(name))
 }
 
-fn unknown(view: &crate::view::View, name: &str) -> ErrorData {
+/// Why a name calls nothing.
+enum NotMeant {
+    /// It is unknown.
+    Unknown(ErrorData),
+    /// It is known, and this is said about it.
+    Said(Box<Answer>),
+}
+
+impl NotMeant {
+    fn outcome(self) -> Result<Outcome, ErrorData> {
+        match self {
+            NotMeant::Unknown(error) => Err(error),
+            NotMeant::Said(answer) => Ok(Outcome::Answer(answer)),
+        }
+    }
+}
+
+/// Finds the tool that a name means: the listed name, then another name of a built-in tool, whose arguments get the
+/// names that the tool has for them.
+fn meant<'v>(view: &'v View, name: &str, arguments: &mut Json) -> Result<&'v Shown, NotMeant> {
+    if let Some(tool) = view.by_name(name) {
+        return Ok(tool);
+    }
+    let unknown = || NotMeant::Unknown(unknown(view, name));
+    let own = view.shown.as_ref().and_then(|shown| shown.own_name(name)).ok_or_else(unknown)?;
+    match own {
+        OwnName::Listed { id, alias } => {
+            let tool = view.by_id(id).ok_or_else(unknown)?;
+            if let (Some(alias), Json::Object(given)) = (alias, &*arguments) {
+                *arguments = Json::Object(alias.arguments_of(given.clone()).map_err(|problem| {
+                    let about = About::of_tool(id, "refused").coded("invalid_arguments");
+                    NotMeant::Said(Box::new(Answer::failed(
+                        about,
+                        format!("the arguments do not fit: {problem}"),
+                    )))
+                })?);
+            }
+            Ok(tool)
+        }
+        OwnName::Absent { id, why } => {
+            let about = About::of_tool(id, "refused").coded("not_available_here");
+            Err(NotMeant::Said(Box::new(Answer::failed(about, format!("not available here: {why}")))))
+        }
+    }
+}
+
+fn unknown(view: &View, name: &str) -> ErrorData {
     let near = view.near(name);
     let data = (!near.is_empty()).then(|| json!({"did_you_mean": near}));
     ErrorData::invalid_params("there is no such tool", data)

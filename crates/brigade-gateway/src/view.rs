@@ -116,6 +116,13 @@ impl Shown {
         }
     }
 
+    /// Returns whether its calls are answered at once: they are neither queued nor written down.
+    pub(crate) fn is_at_once(&self) -> bool {
+        self.kind == Kind::Catalog
+            && self.family == "builtin"
+            && brigade::profile::builtin::definition(&self.id).is_some_and(|row| !row.is_queued())
+    }
+
     /// Returns whether calls of the tool write in the workspace.
     pub(crate) fn writes(&self) -> bool {
         self.effects.iter().any(|effect| effect == "local-write")

@@ -112,6 +112,7 @@ fn run(faults: &str, tool_name: &str, args: &str, policy: &str, pin: Option<&Pin
         policy: decision.to_document(&policy, &tool.env_labels),
         decision,
         bound_values: Vec::new(),
+        builtin: None,
         caller: Caller::CommandLine,
     });
     let now = Timestamp::from_unix_micros(0);
@@ -130,7 +131,7 @@ fn run(faults: &str, tool_name: &str, args: &str, policy: &str, pin: Option<&Pin
         call: &call,
         run_id: &"run-1".parse().unwrap(),
         started_at: now,
-        program: &program,
+        program: Some(&program),
         fs: &fs,
         directory: workspace.path(),
         environment: &environment,

@@ -343,6 +343,9 @@ pub struct Policy {
     pub install_sandbox: Option<SandboxRules>,
     /// `[paths] outside`: directories outside the workspace that tools' paths may use.
     pub outside_paths: Rule<String>,
+    /// `[paths] readable_secrets`: patterns of files that built-in tools may read although they look like they hold
+    /// keys.
+    pub readable_secrets: Rule<String>,
     /// `[environment] pass`: variables that runs get in addition to the default ones.
     pub pass: Rule<Label>,
     /// `[commands] inline_code`: whether commands may hold code for an interpreter.

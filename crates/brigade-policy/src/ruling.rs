@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use brigade_catalog::{ApprovalMode, misspelt_effect, same_label};
+use brigade_catalog::{ApprovalMode, Family, misspelt_effect, same_label};
 use brigade_command::Argv;
 use brigade_command::risk::{self, Risk};
 use brigade_core::{Hint, NextStep, Place};
@@ -11,6 +11,9 @@ use brigade_redact::{MARK, looks_secret_value};
 use crate::document::Located;
 use crate::label::{LabelProblem, check_label};
 use crate::{Blocker, CallFacts, CallKind, Environment, INSTALL_EFFECT, InlineCode, Policy, Rule};
+
+/// The effect of what stays in a session.
+const SESSION_EFFECT: &str = "session";
 
 /// The subject of a ruling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,6 +120,10 @@ impl Judge<'_> {
             self.bindings(policy);
         } else {
             self.installation();
+            if self.facts.family == Some(Family::Builtin) {
+                // Without a policy, no list names the family.
+                self.family(&Policy::default());
+            }
         }
         self.labels();
     }
@@ -184,12 +191,18 @@ impl Judge<'_> {
         let message = format!("family `{name}` is not in allowed_families of {}", self.file);
         let refusal = Refusal::new("policy_family", "family", message);
         let list = ("allowed_families", &policy.allowed_families);
+        if family == Family::Builtin {
+            // Tools of Brigade are only there where the policy names them.
+            let what = ("policy_family", "family");
+            return self.closed_list(Topic::Family, name, list, self.facts.family.as_ref(), what);
+        }
         self.allow_list(Topic::Family, name, list, self.facts.family.as_ref(), refusal);
     }
 
     /// Applies the rules about where a tool comes from and what it is good for. Absent rules say nothing.
     fn registry(&mut self, policy: &Policy) {
-        let Some(tool) = self.facts.registered else { return };
+        // Tools of Brigade have no level and no source.
+        let Some(tool) = self.facts.registered.filter(|tool| !tool.is_built_in()) else { return };
         if policy.allowed_levels.place.is_some() {
             let level = tool.origin.level;
             let list = ("allowed_levels", &policy.allowed_levels);
@@ -261,6 +274,10 @@ impl Judge<'_> {
                 continue;
             }
             let name = shown(effect);
+            if effect == SESSION_EFFECT && self.facts.family == Some(Family::Builtin) {
+                self.allow(Topic::Effect, name, "it stays in the session".to_owned(), None);
+                continue;
+            }
             let message = format!("effect `{name}` is not in allowed_effects of {}", self.file);
             let refusal = Refusal {
                 meant: self.meant_effect(effect, &policy.allowed_effects),

@@ -11,6 +11,7 @@ mod fs;
 mod git;
 mod memory;
 mod names;
+mod path;
 mod schema;
 mod script;
 mod session;
@@ -23,12 +24,14 @@ mod workflow;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
+use brigade_catalog::{ApprovalMode, Tool};
 use brigade_core::{Json, words};
 
 use crate::traits::{AccessLevel, ArgumentKinds, Mode, Tier};
 
 pub use fact::Fact;
 pub use names::{Alias, AliasProblem, BuiltinName, NEVER, Never, is_alias, own_name};
+pub use path::{Guards, PathProblem, PathUse, relative};
 
 /// One built-in tool.
 ///
@@ -161,6 +164,29 @@ pub fn definitions() -> &'static [&'static Definition] {
 pub fn definition(id: &str) -> Option<&'static Definition> {
     let all = definitions();
     all.binary_search_by(|definition| definition.id.cmp(id)).ok().map(|at| all[at])
+}
+
+/// Returns the entries of all built-in tools, by id: what plans, lists and records know of a tool.
+pub fn entries() -> &'static [Tool] {
+    static ENTRIES: OnceLock<Vec<Tool>> = OnceLock::new();
+    ENTRIES.get_or_init(|| {
+        let of = |row: &&Definition| {
+            let approval = match row.approval {
+                Approval::Always => ApprovalMode::Always,
+                Approval::None | Approval::Rule | Approval::Ask | Approval::OfNamedTool => {
+                    ApprovalMode::OnRequest
+                }
+            };
+            Tool::built_in(row.id, row.title, row.description, row.effects, approval)
+        };
+        definitions().iter().filter(|row| !row.is_control).map(of).collect()
+    })
+}
+
+/// Returns the entry of a built-in tool. The gateway answers control tools, so they have none.
+pub fn entry(id: &str) -> Option<&'static Tool> {
+    let all = entries();
+    all.binary_search_by(|tool| tool.id.as_str().cmp(id)).ok().map(|at| &all[at])
 }
 
 /// The schemas of a tool.

@@ -55,6 +55,31 @@ words! {
     }
 }
 
+words! {
+    /// Whether an agent that only plans may remember things.
+    PlanMemoryWrite {
+        /// It may not.
+        Deny = "deny",
+        /// It may.
+        Allow = "allow",
+    }
+}
+
+/// `[builtin]`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BuiltinSettings {
+    /// Whether `permission.plan` shows tools that write to the memory.
+    pub plan_memory_write: PlanMemoryWrite,
+    /// Patterns of files that built-in tools neither read nor write.
+    pub protected: Vec<String>,
+}
+
+impl Default for BuiltinSettings {
+    fn default() -> BuiltinSettings {
+        BuiltinSettings { plan_memory_write: PlanMemoryWrite::Deny, protected: Vec::new() }
+    }
+}
+
 /// A valid gateway.toml.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GatewayConfig {
@@ -78,6 +103,8 @@ pub struct GatewayConfig {
     pub agents: Vec<Agent>,
     /// Upstream servers with settings of their own, in file order.
     pub upstreams: Vec<Upstream>,
+    /// The settings of built-in tools.
+    pub builtin: BuiltinSettings,
 }
 
 /// `[http]`
@@ -104,6 +131,8 @@ pub struct Agent {
     pub confirm: Confirm,
     /// The highest risk that `confirm` approves.
     pub confirm_risk: RiskLevel,
+    /// Whether it has a core memory.
+    pub has_identity: bool,
     /// Its limits.
     pub limits: AgentLimits,
 }
@@ -118,6 +147,7 @@ impl Agent {
             profiles: Vec::new(),
             confirm: Confirm::None,
             confirm_risk: RiskLevel::Low,
+            has_identity: false,
             limits: AgentLimits::default(),
         }
     }
@@ -208,6 +238,7 @@ impl GatewayConfig {
             http: Http::default(),
             agents: Vec::new(),
             upstreams: Vec::new(),
+            builtin: BuiltinSettings::default(),
         }
     }
 

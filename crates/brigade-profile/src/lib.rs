@@ -49,7 +49,8 @@ pub use cost::{
     listing_costs,
 };
 pub use gateway::{
-    Agent, AgentLimits, Confirm, GatewayConfig, Http, Listing, Share, SyncTime, Token, Upstream,
+    Agent, AgentLimits, BuiltinSettings, Confirm, GatewayConfig, Http, Listing, PlanMemoryWrite, Share,
+    SyncTime, Token, Upstream,
 };
 pub use limits::Outside;
 pub use listed::{Annotations, ListedMeta, ListedTool, Shown, ToolMark};

@@ -4,6 +4,7 @@ use brigade_command::Argv;
 use brigade_core::{Glob, Json, Place};
 use thiserror::Error;
 
+use crate::builtin::relative;
 use crate::profiles::Constrain;
 use crate::slot::ProfileName;
 use crate::traits::ToolTraits;
@@ -36,7 +37,7 @@ pub(crate) fn check(
 ) -> Result<(), (String, &'static str)> {
     let kinds = &tool.arguments;
     if let Some(allowed) = &constrain.paths {
-        let is_inside = |path: &str| beneath(path, root).is_some_and(|path| is_in(allowed, &path));
+        let is_inside = |path: &str| relative(path, root).is_some_and(|path| is_in(allowed, &path));
         every(args, kinds.paths, is_inside).map_err(|argument| (argument, "constrain.paths"))?;
     }
     if let Some(allowed) = &constrain.commands {
@@ -73,35 +74,10 @@ fn every(args: &Json, names: &[&str], is_inside: impl Fn(&str) -> bool) -> Resul
     Ok(())
 }
 
-/// Returns a path relative to the workspace, without `.` and `..`. `None` if it leads out.
-fn beneath(path: &str, root: &str) -> Option<String> {
-    let path = match path.strip_prefix('/') {
-        None => path,
-        Some(_) => path.strip_prefix(root.trim_end_matches('/'))?.strip_prefix('/').or_else(|| {
-            // The workspace itself.
-            (path == root.trim_end_matches('/')).then_some("")
-        })?,
-    };
-    if path.starts_with('~') {
-        return None;
-    }
-    let mut names: Vec<&str> = Vec::new();
-    for name in path.split('/') {
-        match name {
-            "" | "." => {}
-            ".." => {
-                names.pop()?;
-            }
-            name => names.push(name),
-        }
-    }
-    Some(names.join("/"))
-}
-
 /// Returns whether a path is one of these, matches one, or lies in one.
 fn is_in(allowed: &[String], path: &str) -> bool {
     allowed.iter().any(|pattern| {
-        let Some(pattern) = beneath(pattern, "/") else { return false };
+        let Some(pattern) = relative(pattern, "/") else { return false };
         pattern.is_empty()
             || Glob::new(&pattern).matches(path)
             || Glob::new(&format!("{pattern}/**")).matches(path)
@@ -142,7 +118,7 @@ mod tests {
 
     #[track_caller]
     fn check_path(path: &str, expect: Option<&str>) {
-        assert_eq!(beneath(path, "/work/space").as_deref(), expect, "{path}");
+        assert_eq!(relative(path, "/work/space").as_deref(), expect, "{path}");
     }
 
     #[test]

@@ -170,6 +170,19 @@ impl Profiles {
         if issues.is_empty() { Ok(profiles) } else { Err(issues) }
     }
 
+    /// Lets agents that only plan write to the memory.
+    #[must_use]
+    pub fn with_memory_in_plans(mut self) -> Profiles {
+        const PLAN: &str = "permission.plan";
+        if let Some(profile) = PLAN.parse().ok().and_then(|name: ProfileName| self.by_name.get_mut(&name)) {
+            let text = "effect:<=local-read,remote-read,session,memory-write";
+            let matcher = Matcher::parse(text).expect("matchers in the program are valid");
+            let place = profile.place.clone();
+            Arc::make_mut(profile).show = Some(vec![Located { value: matcher, place }]);
+        }
+        self
+    }
+
     /// Returns all profiles, by slot and name.
     pub fn all(&self) -> impl Iterator<Item = &Arc<Profile>> {
         self.by_name.values()

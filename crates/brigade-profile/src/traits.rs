@@ -4,6 +4,8 @@ use brigade_catalog::{Family, Level, Tool};
 use brigade_core::words;
 use brigade_policy::{RiskLevel, risk_of};
 
+use crate::builtin::{Judge, definition};
+
 words! {
     /// Whose tool it is. Each level includes those before it.
     AccessLevel {
@@ -108,8 +110,23 @@ pub struct ToolTraits<'a> {
 }
 
 impl<'a> ToolTraits<'a> {
-    /// Returns the traits of a catalog entry: access of a user, every role, and no mode that selects tools.
+    /// Returns the traits of an entry. One of the catalog has the access of a user, every role, and no mode that
+    /// selects tools; one that is part of Brigade has those of its row.
     pub fn of(tool: &'a Tool) -> ToolTraits<'a> {
+        let row = if tool.is_built_in() { definition(tool.id.as_str()) } else { None };
+        if let Some(row) = row {
+            return ToolTraits {
+                id: row.id,
+                source: Source::Builtin,
+                effects: &tool.effects,
+                risk: risk_of(None, &tool.effects),
+                access: row.access,
+                tiers: row.tiers,
+                modes: row.modes,
+                is_judged: row.judge == Judge::Run,
+                arguments: row.arguments,
+            };
+        }
         ToolTraits {
             id: tool.id.as_str(),
             source: match tool.reads {

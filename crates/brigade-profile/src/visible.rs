@@ -4,9 +4,14 @@ use brigade_catalog::{ApprovalMode, Tool};
 use brigade_policy::{Blocker, Gate, Standing};
 use thiserror::Error;
 
+use crate::builtin::{Approval, definition};
 use crate::names::{NameClashes, is_reserved};
 use crate::rights::Rights;
+use crate::slot::Slot;
 use crate::traits::{Source, ToolTraits};
+
+/// The permission that leaves to rules what others ask a person about.
+const FULL_AUTO: &str = "permission.full-auto";
 
 /// What decides whether a tool is visible, besides the agent.
 #[derive(Clone, Copy, Debug)]
@@ -92,8 +97,18 @@ pub fn visible(rights: &Rights, facts: &Facts<'_>) -> Result<Gate, Vec<Hidden>> 
 pub fn gate(rights: &Rights, tool: &ToolTraits<'_>, approval_mode: Option<ApprovalMode>) -> Gate {
     match approval_mode {
         Some(ApprovalMode::Always) => Gate::Ask,
+        _ if tool.source == Source::Builtin && asks(rights, tool) => Gate::Ask,
         Some(ApprovalMode::Never | ApprovalMode::OnRequest) | None => rights.gate(tool),
     }
+}
+
+/// Returns whether a built-in tool asks a person for each call, in all permissions but those that leave it to rules.
+fn asks(rights: &Rights, tool: &ToolTraits<'_>) -> bool {
+    let asks = definition(tool.id).is_some_and(|row| row.approval == Approval::Ask);
+    asks && rights
+        .profiles()
+        .iter()
+        .any(|profile| profile.name.slot() == Slot::Permission && profile.name.as_str() != FULL_AUTO)
 }
 
 /// Returns the reasons that an entry itself gives against its calls: it is broken, or its family does not run.

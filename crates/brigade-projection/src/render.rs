@@ -141,7 +141,9 @@ pub(crate) fn content(tool: &Tool, source: &SourceText) -> Result<String, Unrend
         Family::Skill | Family::SlashCommand | Family::Superpower => with_final_newline(source.text()),
         Family::Script => reference::script(tool, source),
         Family::Mcp => reference::mcp(tool),
-        Family::Openapi | Family::Graphql | Family::Custom => reference::other(tool, family, source),
+        Family::Openapi | Family::Graphql | Family::Custom | Family::Builtin => {
+            reference::other(tool, family, source)
+        }
     })
 }
 
@@ -234,9 +236,12 @@ pub(crate) fn lossiness(
     };
     let of_family = match family {
         Family::Skill | Family::SlashCommand | Family::Superpower => Lossiness::Native,
-        Family::Script | Family::Mcp | Family::Openapi | Family::Graphql | Family::Custom => {
-            Lossiness::ReferenceOnly
-        }
+        Family::Script
+        | Family::Mcp
+        | Family::Openapi
+        | Family::Graphql
+        | Family::Custom
+        | Family::Builtin => Lossiness::ReferenceOnly,
     };
     // The table's row for the family counts, where the path has several.
     let row = harness.places.iter().find(|row| row.path == place.path && row.families.contains(&family));

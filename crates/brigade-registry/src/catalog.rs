@@ -52,7 +52,9 @@ pub fn lines_of(seams: &Seams, filter: &ListFilter) -> Result<ToolLinesReport, F
     let wants_discovered = filter.level == Some(Level::Discovered);
     let (discovered, discovered_at) = if wants_discovered { Some(discovered(seams)?) } else { None }.unzip();
     let discovered_at = discovered_at.flatten();
-    let lines = places.into_iter().map(|place| ToolLine::of(&config.catalog.tools()[place])).collect();
+    let own = filter.built_in().map(ToolLine::of);
+    let lines =
+        places.into_iter().map(|place| ToolLine::of(&config.catalog.tools()[place])).chain(own).collect();
     Ok(ToolLinesReport {
         tools: lines,
         next: NextStep::ListTools,

@@ -59,6 +59,12 @@ impl ListFilter {
             && has_any(&self.capabilities, tool.all_capabilities())
     }
 
+    /// Returns the tools of Brigade that fit. They are named only where somebody asks for their family.
+    pub fn built_in(&self) -> impl Iterator<Item = &'static Tool> {
+        let is_asked_for = self.families.contains(&Family::Builtin);
+        load::built_in().filter(move |tool| is_asked_for && self.takes(tool))
+    }
+
     /// Returns the positions of the enabled tools that fit.
     ///
     /// # Errors

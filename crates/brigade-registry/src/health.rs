@@ -1,10 +1,10 @@
 //! The catalog with its health.
 
-use brigade_catalog::{Catalog, Level};
+use brigade_catalog::{Catalog, Level, Tool};
 use brigade_core::Report as _;
 use brigade_core::json::Rows;
 use brigade_doctor::{DoctorRequest, Issue, IssueReport, Quieted, quiet};
-use brigade_facts::{CATALOG, SummaryFacts, ToolSummary};
+use brigade_facts::{CATALOG, Depth, FactReader, SummaryFacts, ToolSummary};
 use brigade_policy::Failure;
 use brigade_runtime::Checks;
 use brigade_upkeep::{
@@ -82,7 +82,12 @@ fn catalog_report(
     let (valid, errors) = (config.catalog.is_valid(), load::errors_of(&config.catalog));
     let diagnosis = load::diagnosis(seams, &errors);
     let facts = survey.summaries;
-    let tools = tool_rows(seams, config.catalog, facts, wanted);
+    let own = {
+        let reader = FactReader::new(seams.host(), &config);
+        let read = |tool: &'static Tool| (tool, reader.read(tool, Depth::Summary).summary());
+        filter.built_in().map(read).collect()
+    };
+    let tools = tool_rows(seams, config.catalog, facts, wanted, own);
     Ok(CatalogReport {
         schema: CatalogReport::SCHEMA,
         target: seams.target(),
@@ -120,6 +125,7 @@ fn tool_rows(
     catalog: Catalog,
     facts: Vec<SummaryFacts>,
     wanted: Option<Vec<usize>>,
+    own: Vec<(&'static Tool, SummaryFacts)>,
 ) -> Rows<ToolSummary> {
     let absolute = seams.absolute_paths();
     let tools = catalog.tools().iter().enumerate().filter(|(_, tool)| tool.enabled);
@@ -128,8 +134,11 @@ fn tool_rows(
         // Both are in the order of the catalog.
         rows.retain(|(place, _)| wanted.binary_search(place).is_ok());
     }
-    Rows::new(rows.len(), move |index| {
-        let (place, facts) = &rows[index];
-        ToolSummary::of(&catalog.tools()[*place], facts, &absolute)
+    Rows::new(rows.len() + own.len(), move |index| match rows.get(index) {
+        Some((place, facts)) => ToolSummary::of(&catalog.tools()[*place], facts, &absolute),
+        None => {
+            let (tool, facts) = &own[index - rows.len()];
+            ToolSummary::of(tool, facts, &absolute)
+        }
     })
 }

@@ -10,6 +10,7 @@ use brigade_facts::{
     unreadable,
 };
 use brigade_policy::{Diagnosis, ErrorLine, Failure, PolicyState};
+use brigade_profile::builtin;
 use brigade_redact::Redactor;
 
 use crate::runtimes::RUNTIMES;
@@ -93,8 +94,18 @@ pub fn enabled(catalog: &Catalog) -> Vec<&Tool> {
     catalog.tools().iter().filter(|tool| tool.enabled).collect()
 }
 
-/// Finds a tool in order to show it, by its id, an alias or `<source>:<id>`. It may be disabled.
+/// Returns the tools that are part of Brigade and built. Lists name them only where somebody asks for their family.
+pub fn built_in() -> impl Iterator<Item = &'static Tool> {
+    let is_built = |tool: &&Tool| builtin::definition(tool.id.as_str()).is_some_and(|row| row.is_built);
+    builtin::entries().iter().filter(is_built)
+}
+
+/// Finds a tool in order to show it: one of Brigade by its id, or one of the catalog by its id, an alias or
+/// `<source>:<id>`. It may be disabled.
 pub fn any_tool<'c>(catalog: &'c Catalog, name: &str) -> Result<&'c Tool, Failure> {
+    if let Some(tool) = builtin::entry(name.trim()) {
+        return Ok(tool);
+    }
     match catalog.named(name) {
         Some(tool) => Ok(tool),
         None => named_tool(catalog, name),
@@ -111,6 +122,9 @@ pub fn any_tools<'c>(catalog: &'c Catalog, names: &[String]) -> Result<Vec<&'c T
 
 /// Finds an enabled tool that somebody named: by its id, an alias or `<source>:<id>`.
 pub fn named_tool<'c>(catalog: &'c Catalog, name: &str) -> Result<&'c Tool, Failure> {
+    if let Some(tool) = builtin::entry(name.trim()) {
+        return Ok(tool);
+    }
     Ok(catalog.find_named(name)?)
 }
 

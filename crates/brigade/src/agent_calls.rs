@@ -8,17 +8,19 @@ use std::time::Duration;
 
 use brigade_call::{ApprovedBy, Call, CallStatus, Plan, Receipt};
 use brigade_catalog::Reads;
-use brigade_core::{CallId, IdPrefix, Json, RunId, Timestamp, codes};
+use brigade_core::{CallId, Dialect, IdPrefix, Json, RunId, Timestamp, codes};
 use brigade_exec::log_text;
 use brigade_facts::{AgentOffer, AgentTools, FactReader};
-use brigade_mcp::answer_in_log;
+use brigade_mcp::{answer_in_log, shown_result};
 use brigade_policy::{Asked as RuleAsked, Blocker, Failure, covering};
+use brigade_profile::builtin::definition;
 use brigade_profile::{AgentLimits, Outside, ToolTraits};
 use brigade_queue::{Calls as Which, OnDuplicate, Review, StoredCall, View};
 use brigade_redact::Redactor;
 use brigade_runtime::LogStream;
 use brigade_schema::Schema;
 
+use crate::acting::{self, AtOnce, BUILTIN};
 use crate::calls;
 use crate::checkpoints::Checkpoints;
 use crate::error::{Error, ErrorKind};
@@ -170,6 +172,39 @@ impl AgentCalls {
         self.check_context(shown, tool, &args)?;
         let limits = Limit::all(&shown.agent.limits);
         self.ask_under(tool, args, &limits, &|plan, view| self.rule(shown, plan, view))
+    }
+
+    /// Does what a built-in tool does whose calls nobody approves. It is neither queued nor written down.
+    ///
+    /// # Errors
+    /// Returns every reason if the arguments do not fit or lead out of the agent's context, and file errors.
+    pub fn at_once(
+        &self,
+        shown: &AgentTools,
+        tool: &str,
+        args: &Json,
+        session: &str,
+    ) -> Result<AtOnce, Error> {
+        let refused = |reasons: Vec<Blocker>| {
+            Err(Error::new(ErrorKind::Refused, "the arguments do not fit").because(reasons))
+        };
+        let Some(row) =
+            definition(tool).filter(|row| !row.is_queued() && shown.callable(tool, args).is_some())
+        else {
+            return Err(Error::new(ErrorKind::NotFound, "there is no such tool"));
+        };
+        let schema = Schema::compile_root(&row.input_schema().to_serde()).ok();
+        let violations = schema.iter().flat_map(|schema| schema.violations(&args.to_serde()));
+        let reason = |violation: brigade_schema::Violation| {
+            Blocker::new("invalid_args", violation.to_string()).field(violation.path.to_string())
+        };
+        let reasons: Vec<Blocker> = violations.map(reason).collect();
+        if !reasons.is_empty() {
+            return refused(reasons);
+        }
+        self.check_context(shown, tool, args)?;
+        let config = gather::config(&self.room)?;
+        Ok(acting::at_once(&self.room, &config, tool, args, session))
     }
 
     /// Refuses a call outside of what the agent's profiles limit the tool to.
@@ -443,19 +478,28 @@ impl AgentCalls {
         }))
     }
 
-    /// Returns what the MCP server answered in a run of the agent, with its text masked and its bytes as they are.
-    /// `None` if the agent has no such run, or the server did not answer.
+    /// Returns what the MCP server or Brigade itself answered in a run of the agent, with its text masked and its bytes
+    /// as they are. `None` if the agent has no such run, or the server did not answer.
     ///
     /// # Errors
     /// Returns file errors.
     pub fn answer(&self, run: &RunId) -> Result<Option<Json>, Error> {
-        let Some(request) = self.receipt(run)?.and_then(|receipt| receipt.mcp_request_id) else {
+        let Some(receipt) = self.receipt(run)? else { return Ok(None) };
+        let is_own = receipt.executor.as_deref() == Some(BUILTIN);
+        let request = receipt.mcp_request_id;
+        if request.is_none() && !is_own {
             return Ok(None);
-        };
+        }
         let meant = self.room.queue().read()?.the_run(&IdPrefix::new(run.as_str()))?;
         let (_, file) = meant.open_log(&*self.room.fs, LogStream::Stdout.as_str())?;
         let log = file.read_range(0, usize::try_from(file.len()?).unwrap_or(usize::MAX))?;
-        Ok(answer_in_log(&log, &request, &Redactor::new(&gather::secrets(&self.room))))
+        let redactor = Redactor::new(&gather::secrets(&self.room));
+        Ok(match request {
+            Some(request) => answer_in_log(&log, &request, &redactor),
+            None => Json::parse_bytes(&log, Dialect::Strict)
+                .ok()
+                .and_then(|result| shown_result(&result, &redactor)),
+        })
     }
 
     /// Sums up what the agent asked for in the last stretch of time.

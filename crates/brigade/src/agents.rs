@@ -222,7 +222,7 @@ impl Agents {
         let agents = self::config(&self.room)?;
         let agent = find(&agents.gateway, agent)?;
         let rights = Rights::of(&agents.profiles, agent, &[])?;
-        let sight = look(self.room.host(), &config, &rights, NameStyle::Dotted, tool);
+        let sight = look(self.room.host(), &config, agent, &rights, tool);
         let verdict = rights.judge(&ToolTraits::of(tool));
         Ok(ProfileExplainReport {
             schema: ProfileExplainReport::SCHEMA,
@@ -249,7 +249,7 @@ pub(crate) fn approval(
     let agent = find(&agents.gateway, agent)?;
     let rights = Rights::of(&agents.profiles, agent, &[])?;
     let host = room.host();
-    let sight = look(host, config, &rights, NameStyle::Dotted, tool);
+    let sight = look(host, config, agent, &rights, tool);
     let asked = Asked {
         tool_id: tool.id.as_str(),
         effects: &tool.effects,

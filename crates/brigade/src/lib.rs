@@ -29,6 +29,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod acting;
 mod agent_calls;
 mod agents;
 mod args;
@@ -123,7 +124,7 @@ pub use brigade_crew::{
 pub use brigade_crew::{Doing, Follow, Follower, Printed, RunningRow, Scene, Unfollowed, Watched};
 pub use brigade_doctor::{Area, Closeout, InboxItem, InboxMetadata, IssueType, Remedy, Verdict};
 pub use brigade_exec::Progress;
-pub use brigade_facts::{AgentConfig, AgentOffer, AgentTool, AgentTools, Callable, SourceFiles};
+pub use brigade_facts::{AgentConfig, AgentOffer, AgentTool, AgentTools, Callable, OwnName, SourceFiles};
 pub use brigade_fs::{Fs, MemoryFs, Seen};
 pub use brigade_kitchen::approval::{ApprovalReport, ValidationReport, WorkersReport};
 pub use brigade_kitchen::map::KitchenMapReport;
@@ -150,6 +151,7 @@ pub use brigade_schema as schema;
 #[cfg(feature = "builtin")]
 pub use brigade_store as store;
 
+pub use acting::AtOnce;
 pub use agent_calls::{AgentCall, AgentCalls, Asked, Counted, Limit, Output, Spent};
 pub use agents::Agents;
 pub use args::ArgsSource;

@@ -12,11 +12,13 @@ use brigade_exec::{Drops, Execution, KeptWay, RunFiles, RunPaths, Watch, Way, ex
 use brigade_fs::Fs;
 use brigade_mcp::{
     Exchange, KeptCall, ListedTool, Listener, McpProgress, Named, NoPin, PinRule, Requester, ToolCall,
+    shown_result,
 };
 use brigade_policy::CallKind;
 use brigade_queue::{Kept, StoredCall, this_runner, unrecorded};
 use brigade_redact::Redactor;
 
+use crate::acting::Acting;
 use crate::calls;
 use crate::calls::Calls;
 use crate::error::{Error, ErrorKind};
@@ -214,9 +216,12 @@ fn attempt(room: &Room, ready: Ready) -> Result<Attempt, Error> {
         }
     };
     let (kept, _hold) = kept.unzip();
-    let Some(program) = planned.program else {
-        unreachable!("a verified call has its program open");
-    };
+    let mut acting = Acting::of(room, &config, &call);
+    let program = planned.program;
+    debug_assert!(
+        program.is_some() != acting.is_some(),
+        "a verified call has its program open, or is built in"
+    );
     let by_rule =
         call.call().approval.as_ref().is_some_and(|approval| matches!(approval.by, ApprovedBy::Rule { .. }));
     let late = room.late_for(&call.call().contract.effects).filter(|_| by_rule && call.resume().is_none());
@@ -231,7 +236,7 @@ fn attempt(room: &Room, ready: Ready) -> Result<Attempt, Error> {
     let queue = room.queue();
     let claim = Claim { run_id: run_id.clone(), runner: Some(this_runner()?) };
     let (logs, dropped) = {
-        let drops = if kept.is_some() { Drops::None } else { Drops::Taken };
+        let drops = if kept.is_some() || acting.is_some() { Drops::None } else { Drops::Taken };
         let mut files = RunFiles::create(fs, &run_id, &paths, drops)?;
         let mut locked =
             if late.is_some() { queue.lock_late(started_at)? } else { queue.lock(started_at)? };
@@ -290,7 +295,8 @@ fn attempt(room: &Room, ready: Ready) -> Result<Attempt, Error> {
             Speaker::Kept(KeptCall::new(&kept.server, tool_call, &kept.id, requester), kept)
         }
     };
-    let watch = if kept.is_some() { Watch::Nothing } else { watching::watch(room, &call) };
+    let watch =
+        if kept.is_some() || acting.is_some() { Watch::Nothing } else { watching::watch(room, &call) };
     let sandbox = || kept.as_ref().map(|kept| kept.sandbox()).unwrap_or_default();
     let installing = Installing::begin(room, &config, call.call());
     let finished = execute(
@@ -298,7 +304,7 @@ fn attempt(room: &Room, ready: Ready) -> Result<Attempt, Error> {
             call: &call,
             run_id: &run_id,
             started_at,
-            program: &program,
+            program: program.as_ref(),
             fs: &*room.fs,
             directory: &planned.directory,
             environment: &room.env.environment,
@@ -312,7 +318,10 @@ fn attempt(room: &Room, ready: Ready) -> Result<Attempt, Error> {
             speller: &*room.env.speller,
         },
         logs,
-        server.way(&sandbox),
+        match &mut acting {
+            Some(acting) => Way::Inside(acting),
+            None => server.way(&sandbox),
+        },
     );
     let finished = match installing {
         Some(installing) => installing.judge(room, &config, finished),
@@ -323,7 +332,8 @@ fn attempt(room: &Room, ready: Ready) -> Result<Attempt, Error> {
     tracing::debug!(run = %run_id, status = finished.status.as_str(), "the run is over");
     // The run is recorded even if storing the pin fails.
     let said = mcp.as_ref().zip(server.exchange());
-    let answer = server.exchange().and_then(|exchange| exchange.result.clone());
+    let own = acting.as_ref().and_then(|acting| shown_result(acting.result()?, &Redactor::new(&secrets)));
+    let answer = own.or_else(|| server.exchange().and_then(|exchange| exchange.result.clone()));
     let kept = said.map_or(Ok(None), |(mcp, exchange)| {
         pins::pin_store(room).keep(mcp, pinned.as_ref(), exchange, finished.completed_at)
     });

@@ -158,6 +158,11 @@ impl Plan {
         self.is_executable
     }
 
+    /// Returns whether the tool is part of Brigade, so that no program is started.
+    pub fn is_built_in(&self) -> bool {
+        self.is_built_in
+    }
+
     /// Returns which files an approval binds and by what, and what it does not bind.
     pub fn code(&self) -> &BoundCode {
         &self.code

@@ -84,7 +84,7 @@ fn what_was_approved_runs() {
     let (case, call) = (Case::new(), Case::new().approved());
     let verified = verify(call.clone(), case.plan(), RuntimeFact::NotNeeded, Purpose::Run, after(9)).unwrap();
     assert_eq!(verified.call(), &call);
-    assert_eq!(verified.argv().words(), ["sh", "bin/greet.sh", "Ada"]);
+    assert_eq!(verified.argv(), ["sh", "bin/greet.sh", "Ada"]);
     assert_eq!(verified.binding(), &call.approval.unwrap().binding);
     assert_eq!(verified.env_labels(), ["GREETING"]);
     assert_eq!((verified.directory(), verified.runtime(), verified.resume()), (None, None, None));

@@ -55,7 +55,7 @@ impl Tool {
             Family::Skill | Family::SlashCommand | Family::Superpower => Some(ToolSource::Skill),
             Family::Mcp => Some(ToolSource::Mcp),
             Family::Script => Some(ToolSource::Script),
-            Family::Openapi | Family::Graphql | Family::Custom => None,
+            Family::Openapi | Family::Graphql | Family::Custom | Family::Builtin => None,
         })
     }
 
@@ -87,7 +87,7 @@ impl Tool {
             Family::Mcp => kind == ToolSource::Mcp,
             Family::Script => matches!(kind, ToolSource::Script | ToolSource::Cli),
             Family::Custom => kind == ToolSource::Harness,
-            Family::Openapi | Family::Graphql => false,
+            Family::Openapi | Family::Graphql | Family::Builtin => false,
         };
         !suited
     }

@@ -21,6 +21,15 @@ words! {
         Script = "script",
         /// Anything else that has a command.
         Custom = "custom",
+        /// A tool that is part of Brigade. No entry of a file has this family.
+        Builtin = "builtin",
+    }
+}
+
+impl Family {
+    /// The families that entries of files may have.
+    pub fn of_entries() -> impl Iterator<Item = Family> {
+        Family::ALL.iter().copied().filter(|family| *family != Family::Builtin)
     }
 }
 

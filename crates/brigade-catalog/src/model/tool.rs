@@ -316,8 +316,32 @@ impl Tool {
         }
     }
 
-    /// Returns whether calls of this family can run: scripts and MCP tools.
+    /// Returns the entry of a tool that is part of Brigade.
+    pub fn built_in(
+        id: &str,
+        name: &str,
+        description: &str,
+        effects: &[&str],
+        approval: ApprovalMode,
+    ) -> Tool {
+        let origin = Origin::new(Level::Project, Place::file("built-in tools"));
+        Tool {
+            name: name.to_owned(),
+            family: Some(Family::Builtin),
+            description: Some(description.to_owned()),
+            effects: effects.iter().map(|effect| (*effect).to_owned()).collect(),
+            approval_mode: Some(approval),
+            ..Tool::bare(id.parse().expect("ids in the program are valid"), origin)
+        }
+    }
+
+    /// Returns whether calls of this family can run: scripts, MCP tools and tools of Brigade.
     pub fn is_executable(&self) -> bool {
-        matches!(self.family, Some(Family::Script | Family::Mcp))
+        matches!(self.family, Some(Family::Script | Family::Mcp | Family::Builtin))
+    }
+
+    /// Returns whether the tool is part of Brigade, so that no program is started for its calls.
+    pub fn is_built_in(&self) -> bool {
+        self.family == Some(Family::Builtin)
     }
 }

@@ -97,7 +97,7 @@ impl Slot<'_> {
     /// Returns the words that the slot accepts, if there are only some.
     pub(super) fn words(&self) -> Vec<&'static str> {
         match self {
-            Slot::Family(_) => Family::ALL.iter().map(|word| word.as_str()).collect(),
+            Slot::Family(_) => Family::of_entries().map(Family::as_str).collect(),
             Slot::ApprovalMode(_) => ApprovalMode::ALL.iter().map(|word| word.as_str()).collect(),
             Slot::RiskClass(_) => RiskClass::ALL.iter().map(|word| word.as_str()).collect(),
             Slot::Availability(_) => Availability::ALL.iter().map(|word| word.as_str()).collect(),
@@ -116,7 +116,10 @@ impl Slot<'_> {
             Slot::Id(slot) => *slot = text.parse().map_err(|_| "expected text without control characters")?,
             Slot::Required(slot) => text.clone_into(slot),
             Slot::Text(slot) => *slot = Some(text.to_owned()),
-            Slot::Family(slot) => *slot = Some(text.parse().map_err(|_| expected)?),
+            Slot::Family(slot) => {
+                let family = Family::of_entries().find(|family| family.as_str() == text);
+                *slot = Some(family.ok_or(expected)?);
+            }
             Slot::ApprovalMode(slot) if text.is_empty() => *slot = None,
             Slot::ApprovalMode(slot) => *slot = Some(text.parse().map_err(|_| expected)?),
             Slot::RiskClass(slot) if text.is_empty() => *slot = None,

@@ -34,7 +34,7 @@ impl Registrations {
     pub fn of_definition(definition: &Definition<'_>, level: Level, id: Option<&str>) -> Registrations {
         let mut found = Registrations::default();
         let Definition { entry, origin, .. } = definition;
-        let family = entry.family.parse::<Family>().ok();
+        let family = Family::of_entries().find(|family| family.as_str() == entry.family);
         let (Some(family), Ok(source)) = (family, entry.source.parse::<ToolSource>()) else {
             let error =
                 RegisterError::new("field_invalid", "nothing can be made of a definition of this kind");

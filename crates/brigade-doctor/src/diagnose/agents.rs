@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use brigade_catalog::{Family, Tool};
 use brigade_core::{ConfigIssue, Place, closest};
+use brigade_profile::builtin::is_alias;
 use brigade_profile::{NameClashes, NameStyle, is_reserved};
 
 use super::config;
@@ -52,6 +53,13 @@ fn names(tools: &[&Tool], found: &mut Vec<Issue>) {
     for tool in tools.iter().filter(|tool| is_reserved(tool.id.as_str())) {
         let detail = "a tool of Brigade has this id, so agents are not shown the entry";
         found.push(Issue::of_tool(IssueType::ReservedToolId, tool, "id", detail).evidence("reserved"));
+    }
+    for tool in tools {
+        for alias in tool.aliases.iter().filter(|alias| is_reserved(alias) || is_alias(alias)) {
+            let detail = "a tool of Brigade has this name, so agents call that with it";
+            found
+                .push(Issue::of_tool(IssueType::AliasTaken, tool, "aliases", detail).subject(alias.as_str()));
+        }
     }
     let mut told: BTreeSet<&str> = BTreeSet::new();
     for style in NameStyle::ALL {

@@ -72,7 +72,9 @@ pub(super) fn contract(tool: &Tool, catalog: &Catalog, files: Option<&ToolFiles>
     let callable = match tool.family {
         _ if is_of_harness => false,
         Some(Family::Script | Family::Custom | Family::Mcp | Family::Openapi | Family::Graphql) => true,
-        Some(Family::Skill | Family::SlashCommand | Family::Superpower) | None => has_command,
+        Some(Family::Skill | Family::SlashCommand | Family::Superpower | Family::Builtin) | None => {
+            has_command
+        }
     };
     if callable && !tool.has_contract() {
         say(IssueType::MissingContract, "id", "the tool can be called and has no contract");

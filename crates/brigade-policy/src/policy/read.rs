@@ -100,7 +100,11 @@ fn top(reader: &mut Reader<'_>, table: &DeTable<'_>, policy: &mut Policy) {
                             policy.outside_paths =
                                 Rule { place, items: paths(reader, "paths.outside", value) };
                         }
-                        _ => reader.unknown_member(key, "paths.", &["outside"], TOP),
+                        "readable_secrets" => {
+                            let place = reader.place(&key.span());
+                            policy.readable_secrets = texts(reader, "paths.readable_secrets", place, value);
+                        }
+                        _ => reader.unknown_member(key, "paths.", &["outside", "readable_secrets"], TOP),
                     }
                 }
             }

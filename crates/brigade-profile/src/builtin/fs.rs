@@ -6,6 +6,7 @@ use super::*;
 pub(super) const ROWS: &[Definition] = &[
     Definition {
         id: "fs.create_dir",
+        is_built: true,
         title: "Create a directory",
         description: "Creates a directory of the workspace, with its parents.",
         input: "path!:string",
@@ -19,6 +20,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "fs.delete",
+        is_built: true,
         title: "Delete a file",
         description: "Deletes a file or link of the workspace, or a directory with `recursive`.",
         input: "path!:string recursive:boolean=false expected_sha256?:string",
@@ -33,6 +35,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "fs.edit",
+        is_built: true,
         title: "Edit a file",
         description: "Replaces a text that occurs exactly once in a file of the workspace. Both texts are \
             literal.",
@@ -53,6 +56,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "fs.glob",
+        is_built: true,
         title: "Find files",
         description: "Finds files of the workspace by a pattern. `*` stops at `/`, `**` does not. What \
             .gitignore names is left out.",
@@ -69,6 +73,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "fs.grep",
+        is_built: true,
         title: "Search in files",
         description: "Finds lines of files of the workspace that a regular expression matches. What \
             .gitignore names and binary files are left out.",
@@ -95,6 +100,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "fs.list",
+        is_built: true,
         title: "List a directory",
         description: "Lists the entries of a directory of the workspace.",
         input: "path!:string offset:integer(0..)=0 limit:integer(1..10000)=1000",
@@ -110,6 +116,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "fs.multi_edit",
+        is_built: true,
         title: "Edit a file in several places",
         description: "Makes several edits of one file, each on the result of the one before: all of them, or \
             none.",
@@ -125,6 +132,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "fs.read",
+        is_built: true,
         title: "Read a file",
         description: "Reads lines of a text file of the workspace. A binary file is only described.",
         input: "path!:string offset:integer(0..)=0 limit:integer(1..)=2000",
@@ -140,6 +148,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "fs.write",
+        is_built: true,
         title: "Write a file",
         description: "Writes a whole file of the workspace, and makes its directories.",
         input: "path!:string content!:string expected_sha256?:string",

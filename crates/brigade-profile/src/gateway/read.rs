@@ -6,14 +6,27 @@ use brigade_core::{AgentName, ConfigIssue, Fingerprint, Glob, Place, Severity};
 use brigade_policy::document::{Reader, Value};
 use brigade_policy::{Located, RiskLevel};
 
-use super::{Agent, AgentLimits, Confirm, GatewayConfig, Http, Listing, Share, SyncTime, Upstream};
+use super::{
+    Agent, AgentLimits, BuiltinSettings, Confirm, GatewayConfig, Http, Listing, PlanMemoryWrite, Share,
+    SyncTime, Upstream,
+};
 use crate::profiles::Profiles;
 use crate::slot::{ProfileName, Slot};
 
-const TOP: &[&str] =
-    &["list", "page_size", "max_result_bytes", "max_request_bytes", "sync", "http", "agent", "upstream"];
+const TOP: &[&str] = &[
+    "list",
+    "page_size",
+    "max_result_bytes",
+    "max_request_bytes",
+    "sync",
+    "http",
+    "agent",
+    "upstream",
+    "builtin",
+];
 const HTTP: &[&str] = &["allowed_origins", "public"];
-const AGENT: &[&str] = &["name", "token_sha256", "profiles", "confirm", "confirm_risk", "limits"];
+const AGENT: &[&str] = &["name", "token_sha256", "profiles", "confirm", "confirm_risk", "identity", "limits"];
+const BUILTIN: &[&str] = &["plan_memory_write", "protected"];
 const LIMITS: &[&str] =
     &["calls_per_minute", "calls_per_hour", "seconds_per_hour", "output_per_hour", "concurrent"];
 const UPSTREAM: &[&str] = &["id", "keep", "share", "resources", "prompts", "effects", "sampling"];
@@ -41,6 +54,7 @@ pub(super) fn config(file: &str, text: &str, profiles: &Profiles) -> Result<Gate
             "sync" => set(&mut config.sync, reader.word(name, value, SyncTime::ALL, SyncTime::as_str)),
             "http" => config.http = http(&mut reader, value),
             "agent" => config.agents = agents(&mut reader, value, profiles),
+            "builtin" => config.builtin = builtin(&mut reader, value),
             "upstream" => config.upstreams = upstreams(&mut reader, value),
             _ => reader.unknown_member(key, "", TOP, TOP),
         }
@@ -79,6 +93,25 @@ fn http(reader: &mut Reader<'_>, value: &Value<'_>) -> Http {
         }
     }
     http
+}
+
+fn builtin(reader: &mut Reader<'_>, value: &Value<'_>) -> BuiltinSettings {
+    let mut settings = BuiltinSettings::default();
+    for (key, value) in reader.table("builtin", value).into_iter().flatten() {
+        let field = format!("builtin.{}", key.get_ref());
+        match key.get_ref().as_ref() {
+            "plan_memory_write" => {
+                let word = reader.word(&field, value, PlanMemoryWrite::ALL, PlanMemoryWrite::as_str);
+                set(&mut settings.plan_memory_write, word);
+            }
+            "protected" => {
+                let patterns = reader.strings(&field, value);
+                settings.protected = patterns.into_iter().map(|pattern| pattern.value).collect();
+            }
+            _ => reader.unknown_member(key, "builtin.", BUILTIN, TOP),
+        }
+    }
+    settings
 }
 
 /// Returns whether a text is scheme, host and perhaps port, as browsers write it.
@@ -122,6 +155,7 @@ fn agents(reader: &mut Reader<'_>, value: &Value<'_>, profiles: &Profiles) -> Ve
                     let risk = reader.word(&field, value, RiskLevel::ALL, RiskLevel::as_str);
                     set(&mut agent.confirm_risk, risk);
                 }
+                "identity" => set(&mut agent.has_identity, reader.truth(&field, value)),
                 "limits" => agent.limits = limits(reader, &field, value),
                 _ => reader.unknown_member(key, &prefix, AGENT, TOP),
             }

@@ -249,7 +249,7 @@ fn a_path_that_a_person_chose_and_no_harness_reads_is_distinguished_from_what_in
 proptest! {
     #[test]
     fn every_rendering_reads_back(
-        family in prop::sample::select(Family::ALL.to_vec()),
+        family in prop::sample::select(Family::of_entries().collect::<Vec<_>>()),
         source in prop::sample::select(vec!["", "---\n", "---\nname: x\n---\n", "#!/bin/sh\n", "a\r\nb", "# coding: x\n"]),
         more in any::<String>(),
         description in any::<String>(),

@@ -1,0 +1,307 @@
+//! Writing, editing and deleting files.
+
+use brigade_core::{Fingerprint, Json};
+use brigade_fs::{FileKind, Folder, Look, RelPath};
+use brigade_profile::builtin::{PathProblem, PathUse};
+use memchr::memmem;
+use serde::Deserialize;
+
+use super::place::{Place, check_seen, failed, place, root};
+use crate::context::{Context, Failure, Output};
+use crate::run::arguments;
+
+/// The largest file that is edited.
+const LARGEST: u64 = 64 << 20;
+
+/// The most entries of a directory that is deleted.
+const MOST: usize = 10_000;
+
+fn ok(shown: &str) -> Vec<(&'static str, Json)> {
+    vec![("status", Json::from("success")), ("path", Json::from(shown))]
+}
+
+#[derive(Deserialize)]
+struct WriteArgs {
+    path: String,
+    content: String,
+    expected_sha256: Option<String>,
+}
+
+/// `fs.write`
+pub(super) fn write(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let args: WriteArgs = arguments(input)?;
+    let place = named(context, &args.path)?;
+    let folder =
+        root(context)?.make_beneath(&place.path.parent()).map_err(|error| failed(&place.shown, &error))?;
+    let old = place.old(&folder)?;
+    let before = old.map(|_| sha256_of(&place, &folder)).transpose()?;
+    check_seen(&place.shown, args.expected_sha256.as_deref(), before)?;
+    store(context, &place, &folder, old.as_ref(), before, args.content.as_bytes())?;
+    let mut members = ok(&place.shown);
+    members.push(("bytes_written", Json::from(args.content.len())));
+    Ok(Output::new(members))
+}
+
+/// Finds where a path leads that names a file to change, which the root is not.
+fn named(context: &Context<'_>, path: &str) -> Result<Place, Failure> {
+    let place = place(context, path, PathUse::Change)?;
+    if place.path.is_root() {
+        return Err(Failure::new("not_a_file", "the path is the workspace itself"));
+    }
+    Ok(place)
+}
+
+fn sha256_of(place: &Place, folder: &Folder) -> Result<Fingerprint, Failure> {
+    let opened = folder.open(place.path.name()).and_then(|mut file| file.sha256());
+    opened.map_err(|error| failed(&place.shown, &error))
+}
+
+/// Replaces a file in one step, unless it changed since it was looked at.
+fn store(
+    context: &mut Context<'_>,
+    place: &Place,
+    folder: &Folder,
+    old: Option<&Look>,
+    before: Option<Fingerprint>,
+    bytes: &[u8],
+) -> Result<(), Failure> {
+    context.check_cancelled()?;
+    folder.replace(place.path.name(), bytes, old).map_err(|error| failed(&place.shown, &error))?;
+    context.touch(&place.path, before, Some(Fingerprint::of_bytes(bytes)));
+    Ok(())
+}
+
+#[derive(Deserialize)]
+struct PathArgs {
+    path: String,
+}
+
+/// `fs.create_dir`
+pub(super) fn create_dir(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let args: PathArgs = arguments(input)?;
+    let place = place(context, &args.path, PathUse::Change)?;
+    root(context)?.make_beneath(&place.path).map_err(|error| failed(&place.shown, &error))?;
+    Ok(Output::new(ok(&place.shown)))
+}
+
+#[derive(Clone, Deserialize)]
+struct Edit {
+    target_content: String,
+    replacement_content: String,
+    #[serde(default)]
+    replace_all: bool,
+}
+
+impl Edit {
+    /// Replaces the target in `bytes`. Returns how often.
+    fn apply(&self, bytes: &mut Vec<u8>) -> Result<usize, Failure> {
+        let target = self.target_content.as_bytes();
+        if target.is_empty() {
+            return Err(Failure::new("empty_target", "the text to replace is empty"));
+        }
+        let places: Vec<usize> = memmem::find_iter(bytes, target).collect();
+        match places.len() {
+            0 => return Err(Failure::new("target_not_found", "the text to replace does not occur")),
+            1 => {}
+            _ if self.replace_all => {}
+            count => {
+                let message =
+                    format!("the text to replace occurs {count} times; give more of what is around it");
+                let count = [("count", Json::from(count))];
+                return Err(Failure::new("target_not_unique", message).data(count));
+            }
+        }
+        let mut edited = Vec::with_capacity(bytes.len());
+        let mut from = 0;
+        for place in &places {
+            edited.extend_from_slice(&bytes[from..*place]);
+            edited.extend_from_slice(self.replacement_content.as_bytes());
+            from = place + target.len();
+        }
+        edited.extend_from_slice(&bytes[from..]);
+        *bytes = edited;
+        Ok(places.len())
+    }
+}
+
+/// A file that is being edited.
+struct Editing {
+    place: Place,
+    folder: Folder,
+    old: Look,
+    before: Fingerprint,
+    bytes: Vec<u8>,
+}
+
+impl Editing {
+    fn begin(context: &Context<'_>, path: &str, expected: Option<&str>) -> Result<Editing, Failure> {
+        let place = named(context, path)?;
+        let folder = place.folder(context)?;
+        let missing = || Failure::new("not_found", format!("`{}` does not exist", place.shown));
+        place.old(&folder)?.ok_or_else(missing)?;
+        let mut file = folder.open(place.path.name()).map_err(|error| failed(&place.shown, &error))?;
+        let old = file.look;
+        let bytes = file.rest(LARGEST).map_err(|error| failed(&place.shown, &error))?;
+        let before = Fingerprint::of_bytes(&bytes);
+        check_seen(&place.shown, expected, Some(before))?;
+        Ok(Editing { place, folder, old, before, bytes })
+    }
+
+    fn end(self, context: &mut Context<'_>) -> Result<String, Failure> {
+        let Editing { place, folder, old, before, bytes } = self;
+        store(context, &place, &folder, Some(&old), Some(before), &bytes)?;
+        Ok(place.shown)
+    }
+}
+
+#[derive(Deserialize)]
+struct EditArgs {
+    path: String,
+    #[serde(flatten)]
+    edit: Edit,
+    expected_sha256: Option<String>,
+}
+
+/// `fs.edit`
+pub(super) fn edit(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let EditArgs { path, edit, expected_sha256 } = arguments(input)?;
+    let mut editing = Editing::begin(context, &path, expected_sha256.as_deref())?;
+    let count = edit.apply(&mut editing.bytes)?;
+    let mut members = ok(&editing.end(context)?);
+    let times = if count == 1 { "once".to_owned() } else { format!("{count} times") };
+    members.push(("message", Json::from(format!("replaced {times}"))));
+    members.push(("replacements", Json::from(count)));
+    Ok(Output::new(members))
+}
+
+#[derive(Deserialize)]
+struct MultiEditArgs {
+    path: String,
+    edits: Vec<Edit>,
+    expected_sha256: Option<String>,
+}
+
+/// `fs.multi_edit`
+pub(super) fn multi_edit(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let MultiEditArgs { path, edits, expected_sha256 } = arguments(input)?;
+    let mut editing = Editing::begin(context, &path, expected_sha256.as_deref())?;
+    if edits.is_empty() {
+        return Err(Failure::new("empty_target", "there are no edits"));
+    }
+    for (at, edit) in edits.iter().enumerate() {
+        edit.apply(&mut editing.bytes).map_err(|failure| {
+            let message = format!("edit {}: {}; nothing was changed", at + 1, failure.message);
+            let count = failure.data.as_ref().and_then(|data| data.get("count")).cloned();
+            let edit = [("edit", Json::from(at + 1)), ("count", count.unwrap_or_default())];
+            Failure::new(failure.code, message).data(edit)
+        })?;
+    }
+    let mut members = ok(&editing.end(context)?);
+    members.push(("applied", Json::from(edits.len())));
+    Ok(Output::new(members))
+}
+
+#[derive(Deserialize)]
+struct DeleteArgs {
+    path: String,
+    recursive: bool,
+    expected_sha256: Option<String>,
+}
+
+/// `fs.delete`
+pub(super) fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let args: DeleteArgs = arguments(input)?;
+    let place = named(context, &args.path)?;
+    let folder = place.folder(context)?;
+    let name = place.path.name();
+    let error = |error| failed(&place.shown, &error);
+    let look = place.look(&folder)?;
+    let look = look.ok_or_else(|| Failure::new("not_found", format!("`{}` does not exist", place.shown)))?;
+    match look.kind {
+        FileKind::Directory if args.expected_sha256.is_some() => {
+            return Err(Failure::new(
+                "not_a_file",
+                format!("`{}` is a directory, which has no sha256", place.shown),
+            ));
+        }
+        FileKind::Directory if !args.recursive => {
+            let message = format!("`{}` is a directory, which goes only with `recursive`", place.shown);
+            return Err(Failure::new("is_a_directory", message));
+        }
+        FileKind::Directory => {
+            let inside = folder.folder(name).map_err(error)?;
+            let mut found = 0;
+            look_through(context, &inside, &place.shown, &mut found)?;
+            context.check_cancelled()?;
+            empty(context, &inside, &place.shown)?;
+            folder.remove_folder(name).map_err(error)?;
+        }
+        FileKind::File => {
+            let before = sha256_of(&place, &folder)?;
+            check_seen(&place.shown, args.expected_sha256.as_deref(), Some(before))?;
+            context.check_cancelled()?;
+            folder.remove(name).map_err(error)?;
+            context.touch(&place.path, Some(before), None);
+        }
+        FileKind::Link | FileKind::Other => {
+            folder.remove(name).map_err(error)?;
+            context.touch(&place.path, None, None);
+        }
+    }
+    Ok(Output::new(ok(&place.shown)))
+}
+
+fn beneath(folder: &Folder, name: &std::ffi::OsStr) -> Result<RelPath, Failure> {
+    let odd = || Failure::new("file_error", "a name in the directory is not UTF-8, so a person removes it");
+    let name = name.to_str().ok_or_else(odd)?;
+    folder.path().join(name).map_err(|_| odd())
+}
+
+/// Refuses a directory that holds what stays closed, before anything of it is removed.
+fn look_through(
+    context: &Context<'_>,
+    folder: &Folder,
+    shown: &str,
+    found: &mut usize,
+) -> Result<(), Failure> {
+    for (name, kind) in folder.entries().map_err(|error| failed(shown, &error))? {
+        *found += 1;
+        if MOST < *found {
+            return Err(Failure::new("too_many_files", format!("`{shown}` holds more than {MOST} entries")));
+        }
+        let path = beneath(folder, &name)?;
+        if !context.guards.allows(path.as_str(), PathUse::Change) {
+            return Err(PathProblem::Protected.into());
+        }
+        if kind == FileKind::Directory {
+            let inside = folder.folder(path.name()).map_err(|error| failed(shown, &error))?;
+            look_through(context, &inside, shown, found)?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes everything in a directory. Links are removed, not followed.
+fn empty(context: &mut Context<'_>, folder: &Folder, shown: &str) -> Result<(), Failure> {
+    let error = |error| failed(shown, &error);
+    for (name, kind) in folder.entries().map_err(error)? {
+        let path = beneath(folder, &name)?;
+        match kind {
+            FileKind::Directory => {
+                let inside = folder.folder(path.name()).map_err(error)?;
+                empty(context, &inside, shown)?;
+                folder.remove_folder(path.name()).map_err(error)?;
+            }
+            FileKind::File => {
+                let before = folder.open(path.name()).and_then(|mut file| file.sha256()).map_err(error)?;
+                folder.remove(path.name()).map_err(error)?;
+                context.touch(&path, Some(before), None);
+            }
+            FileKind::Link | FileKind::Other => {
+                folder.remove(path.name()).map_err(error)?;
+                context.touch(&path, None, None);
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,153 @@
+//! Walking a directory without what .gitignore names.
+
+use std::path::Path;
+
+use brigade_core::Json;
+use brigade_fs::{FileKind, Folder, FsErrorKind, RelPath};
+use brigade_profile::builtin::PathUse;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+use super::place::root;
+use crate::context::{Context, Failure};
+
+/// The largest .gitignore that is read.
+const LARGEST: u64 = 1 << 20;
+
+/// The deepest directory that is walked.
+const DEEPEST: usize = 200;
+
+/// What a walk could not read.
+pub(super) struct Unread {
+    path: String,
+    reason: String,
+}
+
+impl Unread {
+    pub(super) fn new(path: &str, reason: &FsErrorKind) -> Unread {
+        Unread { path: path.to_owned(), reason: reason.to_string() }
+    }
+
+    /// Writes what a walk could not read, if there is something.
+    pub(super) fn members(unread: &[Unread]) -> Option<(&'static str, Json)> {
+        let row = |row: &Unread| {
+            Json::object([
+                ("path", Json::from(row.path.as_str())),
+                ("reason", Json::from(row.reason.as_str())),
+            ])
+        };
+        let rows: Vec<Json> = unread.iter().take(100).map(row).collect();
+        (!rows.is_empty()).then(|| ("unread", Json::from(rows)))
+    }
+}
+
+/// Walks the files beneath a directory, in order of their paths.
+pub(super) struct Walk<'a, 'c> {
+    context: &'a Context<'c>,
+    /// The .gitignore files of the directories above, from the root down.
+    ignored: Vec<Gitignore>,
+    /// What could not be read.
+    pub(super) unread: Vec<Unread>,
+}
+
+/// Gets each file, with the directory that holds it, and may note that it cannot be read.
+pub(super) type Visit<'v> = dyn FnMut(&mut Vec<Unread>, &Folder, &RelPath) -> Result<Go, Failure> + 'v;
+
+/// Whether a walk goes on.
+pub(super) enum Go {
+    On,
+    End,
+}
+
+impl<'a, 'c> Walk<'a, 'c> {
+    /// Reads the .gitignore files above a directory.
+    pub(super) fn new(context: &'a Context<'c>, start: &RelPath) -> Result<Walk<'a, 'c>, Failure> {
+        let mut walk = Walk { context, ignored: Vec::new(), unread: Vec::new() };
+        let mut here = root(context)?;
+        for name in start.as_str().split('/').filter(|name| !name.is_empty()) {
+            let ignored = walk.gitignore(&here);
+            walk.ignored.push(ignored);
+            match here.folder(name) {
+                Ok(inside) => here = inside,
+                // It is a file, or gone, which is said when it is opened.
+                Err(_) => break,
+            }
+        }
+        Ok(walk)
+    }
+
+    fn gitignore(&mut self, folder: &Folder) -> Gitignore {
+        let mut builder = GitignoreBuilder::new(folder.path().as_path());
+        let opened = folder.open(".gitignore").and_then(|mut file| file.rest(LARGEST));
+        match opened {
+            Ok(bytes) => {
+                for line in String::from_utf8_lossy(&bytes).lines() {
+                    // A line that is no pattern names nothing.
+                    let _ = builder.add_line(None, line);
+                }
+            }
+            Err(error) if error.is_not_found() => {}
+            Err(error) => {
+                let path =
+                    folder.path().join(".gitignore").map_or_else(|_| String::new(), |path| path.to_string());
+                self.unread.push(Unread::new(&path, &error.kind));
+            }
+        }
+        builder.build().unwrap_or_else(|_| Gitignore::empty())
+    }
+
+    fn is_ignored(&self, path: &RelPath, kind: FileKind) -> bool {
+        for gitignore in self.ignored.iter().rev() {
+            let found = gitignore.matched(Path::new(path.as_str()), kind == FileKind::Directory);
+            if !found.is_none() {
+                return found.is_ignore();
+            }
+        }
+        false
+    }
+
+    /// Calls `visit` with each file beneath a directory: neither ignored nor closed, and no link.
+    pub(super) fn files(&mut self, folder: &Folder, visit: &mut Visit<'_>) -> Result<Go, Failure> {
+        self.context.check_cancelled()?;
+        let entries = match folder.entries() {
+            Ok(entries) => entries,
+            Err(error) => {
+                self.unread.push(Unread::new(&folder.path().to_string(), &error.kind));
+                return Ok(Go::On);
+            }
+        };
+        let own = self.gitignore(folder);
+        self.ignored.push(own);
+        let mut go = Go::On;
+        for (name, kind) in entries {
+            let Some(path) = name.to_str().and_then(|name| folder.path().join(name).ok()) else {
+                let path = folder.path().as_path().join(&name);
+                let kind = FsErrorKind::Other {
+                    kind: std::io::ErrorKind::InvalidData,
+                    text: "its name is not UTF-8".to_owned(),
+                };
+                self.unread.push(Unread::new(&path.to_string_lossy(), &kind));
+                continue;
+            };
+            let usage = if kind == FileKind::Directory { PathUse::Search } else { PathUse::Read };
+            if !self.context.guards.allows(path.as_str(), usage) || self.is_ignored(&path, kind) {
+                continue;
+            }
+            go = match kind {
+                FileKind::File => visit(&mut self.unread, folder, &path)?,
+                FileKind::Directory if self.ignored.len() < DEEPEST => match folder.folder(path.name()) {
+                    Ok(inside) => self.files(&inside, visit)?,
+                    Err(error) => {
+                        self.unread.push(Unread::new(path.as_str(), &error.kind));
+                        Go::On
+                    }
+                },
+                FileKind::Directory | FileKind::Link | FileKind::Other => Go::On,
+            };
+            if matches!(go, Go::End) {
+                break;
+            }
+        }
+        self.ignored.pop();
+        Ok(go)
+    }
+}

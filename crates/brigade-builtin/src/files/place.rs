@@ -1,0 +1,131 @@
+//! Where a path of an argument leads.
+
+use brigade_core::{Fingerprint, Json};
+use brigade_fs::{FileKind, Folder, FsError, FsErrorKind, Location, Look, RelPath};
+use brigade_profile::builtin::{PathProblem, PathUse};
+
+use crate::context::{Context, Failure, Touched};
+
+/// A path that was looked at: open for this use, and without links.
+pub(super) struct Place {
+    /// The path without links.
+    pub(super) path: RelPath,
+    /// The path as it was meant, for results.
+    pub(super) shown: String,
+}
+
+impl From<PathProblem> for Failure {
+    fn from(problem: PathProblem) -> Failure {
+        Failure::new(problem.code(), problem.to_string())
+    }
+}
+
+/// Says why a file could not be used.
+pub(super) fn failed(shown: &str, error: &FsError) -> Failure {
+    let (code, message) = match &error.kind {
+        FsErrorKind::NotFound => ("not_found", format!("`{shown}` does not exist")),
+        FsErrorKind::Outside => ("path_outside", format!("`{shown}` leads out of the workspace")),
+        FsErrorKind::NotAFile => ("not_a_file", format!("`{shown}` is no regular file")),
+        FsErrorKind::NotADirectory => ("not_a_directory", format!("a part of `{shown}` is no directory")),
+        FsErrorKind::DanglingLink => ("not_found", format!("`{shown}` is a link to nothing")),
+        FsErrorKind::TooLarge { limit } => {
+            return Failure::new("file_too_large", format!("`{shown}` is larger than {limit} bytes"))
+                .data([("limit_bytes", Json::from(*limit))]);
+        }
+        FsErrorKind::Exists => ("changed_since_read", format!("`{shown}` changed in the middle of the call")),
+        FsErrorKind::Permission => ("permission_denied", format!("permission denied for `{shown}`")),
+        FsErrorKind::NoSpace => ("disk_full", "the disk is full".to_owned()),
+        kind => ("file_error", format!("`{shown}`: {kind}")),
+    };
+    Failure::new(code, message)
+}
+
+/// Finds where a path leads. Links on the way are followed here, once; the last part is followed if it is to be read.
+pub(super) fn place(context: &Context<'_>, path: &str, usage: PathUse) -> Result<Place, Failure> {
+    let root = context.fs.root().display().to_string();
+    let shown = context.guards.check(path, &root, usage)?;
+    let (folder, name) = match (usage, shown.rsplit_once('/')) {
+        (PathUse::Change, Some((folder, name))) => (folder, Some(name)),
+        (PathUse::Change, None) => ("", Some(shown.as_str())),
+        (PathUse::Read | PathUse::Search, _) => (shown.as_str(), None),
+    };
+    let real = match context.fs.resolve(if folder.is_empty() { "." } else { folder }, None) {
+        Ok(Location::Inside(real)) => real,
+        Ok(Location::Outside(_)) => return Err(PathProblem::Outside.into()),
+        Err(error) => return Err(failed(&shown, &error)),
+    };
+    let path = match name.filter(|name| !name.is_empty()) {
+        Some(name) => real.join(name).map_err(|_| PathProblem::Outside)?,
+        None => real,
+    };
+    if !context.guards.allows(path.as_str(), usage) {
+        return Err(PathProblem::Protected.into());
+    }
+    let shown = if shown.is_empty() { ".".to_owned() } else { shown };
+    Ok(Place { path, shown })
+}
+
+impl Place {
+    /// Opens the directory that holds it.
+    pub(super) fn folder(&self, context: &Context<'_>) -> Result<Folder, Failure> {
+        let root = root(context)?;
+        root.beneath(&self.path.parent()).map_err(|error| failed(&self.shown, &error))
+    }
+
+    /// Looks at it. `None` if it does not exist.
+    pub(super) fn look(&self, folder: &Folder) -> Result<Option<Look>, Failure> {
+        match folder.look(self.path.name()) {
+            Ok(look) => Ok(Some(look)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(failed(&self.shown, &error)),
+        }
+    }
+
+    /// Looks at the file that is about to be changed. `None` if it does not exist. A link is refused.
+    pub(super) fn old(&self, folder: &Folder) -> Result<Option<Look>, Failure> {
+        let look = self.look(folder)?;
+        match look.map(|look| look.kind) {
+            None | Some(FileKind::File) => Ok(look),
+            Some(FileKind::Link) => Err(Failure::new("is_a_link", format!("`{}` is a link", self.shown))),
+            Some(FileKind::Directory | FileKind::Other) => {
+                Err(Failure::new("not_a_file", format!("`{}` is no regular file", self.shown)))
+            }
+        }
+    }
+}
+
+/// Opens the root of the workspace.
+pub(super) fn root(context: &Context<'_>) -> Result<Folder, Failure> {
+    Folder::root(context.fs.root()).map_err(|error| failed(".", &error))
+}
+
+/// Compares a file with what the caller has seen of it.
+pub(super) fn check_seen(
+    shown: &str,
+    expected: Option<&str>,
+    actual: Option<Fingerprint>,
+) -> Result<(), Failure> {
+    let actual = actual.map(Fingerprint::to_hex);
+    match expected {
+        Some(expected) if Some(expected.to_ascii_lowercase()) != actual => {
+            let message = format!("`{shown}` is not what was read; read it again");
+            Err(Failure::new("changed_since_read", message).data([("sha256", Json::from(actual))]))
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Context<'_> {
+    /// Notes what became of a file, for the receipt.
+    pub(super) fn touch(&mut self, path: &RelPath, before: Option<Fingerprint>, after: Option<Fingerprint>) {
+        self.touched.push(Touched { path: path.to_string(), before, after });
+    }
+
+    /// Returns why the call ends early, if somebody wants that.
+    pub(super) fn check_cancelled(&self) -> Result<(), Failure> {
+        match self.cancel {
+            Some(cancel) if cancel.is_cancelled() => Err(Failure::new("cancelled", "the call was cancelled")),
+            _ => Ok(()),
+        }
+    }
+}

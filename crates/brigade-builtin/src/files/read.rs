@@ -1,0 +1,158 @@
+//! Reading files and directories.
+
+use brigade_core::{FingerprintStream, Json};
+use brigade_fs::FileKind;
+use brigade_profile::builtin::PathUse;
+use serde::Deserialize;
+
+use super::place::{failed, place, root};
+use crate::context::{Context, Failure, Output};
+use crate::run::arguments;
+
+/// The beginning of a file that tells whether it is binary.
+const HEAD: usize = 8 << 10;
+
+#[derive(Deserialize)]
+struct ReadArgs {
+    path: String,
+    offset: u64,
+    limit: u64,
+}
+
+/// Collects lines of a file that is read in pieces.
+struct Lines {
+    /// Lines that are still to be passed over.
+    before: u64,
+    /// Lines that are still wanted.
+    left: u64,
+    /// Bytes that still fit.
+    room: usize,
+    /// Whole lines that were taken.
+    taken: u64,
+    text: Vec<u8>,
+    is_cut: bool,
+    at_line_start: bool,
+}
+
+impl Lines {
+    fn take(&mut self, piece: &[u8]) {
+        for part in piece.split_inclusive(|byte| *byte == b'\n') {
+            let ends = part.last() == Some(&b'\n');
+            if 0 < self.before {
+                self.before -= u64::from(ends);
+                continue;
+            }
+            if self.left == 0 || self.is_cut {
+                self.is_cut = true;
+                return;
+            }
+            if self.room < part.len() {
+                // A line that alone does not fit is cut; another one begins the next piece.
+                if self.text.is_empty() || !self.at_line_start {
+                    self.text.extend_from_slice(&part[..self.room]);
+                    self.taken += 1;
+                }
+                (self.room, self.is_cut) = (0, true);
+                return;
+            }
+            self.text.extend_from_slice(part);
+            self.room -= part.len();
+            self.at_line_start = ends;
+            self.taken += u64::from(ends);
+            self.left -= u64::from(ends);
+        }
+    }
+}
+
+/// `fs.read`
+pub(super) fn read(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let args: ReadArgs = arguments(input)?;
+    let place = place(context, &args.path, PathUse::Read)?;
+    let error = |error| failed(&place.shown, &error);
+    let folder = place.folder(context)?;
+    let mut file = folder.open(place.path.name()).map_err(error)?;
+    let mut sha256 = FingerprintStream::new();
+    let mut lines = Lines {
+        before: args.offset,
+        left: args.limit,
+        room: usize::try_from(context.max_bytes).unwrap_or(usize::MAX),
+        taken: 0,
+        text: Vec::new(),
+        is_cut: false,
+        at_line_start: true,
+    };
+    let (mut size, mut is_binary) = (0_u64, false);
+    file.each(|piece| {
+        sha256.update(piece);
+        let head = HEAD.saturating_sub(usize::try_from(size).unwrap_or(usize::MAX)).min(piece.len());
+        is_binary |= memchr::memchr(0, &piece[..head]).is_some();
+        size += piece.len() as u64;
+        if !is_binary {
+            lines.take(piece);
+        }
+        true
+    })
+    .map_err(error)?;
+    let sha256 = sha256.finish();
+    context.touch(&place.path, Some(sha256), Some(sha256));
+    let mut text = std::mem::take(&mut lines.text);
+    if lines.is_cut
+        && let Err(error) = std::str::from_utf8(&text)
+        && error.error_len().is_none()
+    {
+        // The cut was in the middle of a character.
+        text.truncate(error.valid_up_to());
+    }
+    let text = if is_binary { None } else { String::from_utf8(text).ok() };
+    let is_truncated = text.is_some() && lines.is_cut;
+    let mut members = vec![
+        ("status", Json::from("success")),
+        ("path", Json::from(place.shown.as_str())),
+        ("size_bytes", Json::from(size)),
+        ("is_binary", Json::from(text.is_none())),
+        ("truncated", Json::from(is_truncated)),
+        ("sha256", Json::from(sha256.to_hex())),
+    ];
+    if is_truncated {
+        members.push(("next_offset", Json::from(args.offset + lines.taken.max(1))));
+    }
+    Ok(match text {
+        None => Output::new(members).text(format!("`{}` is binary, with {size} bytes", place.shown)),
+        Some(text) => {
+            members.push(("content", Json::from(text.as_str())));
+            Output::new(members).text(text)
+        }
+    })
+}
+
+#[derive(Deserialize)]
+struct ListArgs {
+    path: String,
+    offset: usize,
+    limit: usize,
+}
+
+/// `fs.list`
+pub(super) fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let args: ListArgs = arguments(input)?;
+    let place = place(context, &args.path, PathUse::Search)?;
+    let folder = root(context)?.beneath(&place.path).map_err(|error| failed(&place.shown, &error))?;
+    let entries = folder.entries().map_err(|error| failed(&place.shown, &error))?;
+    let total = entries.len();
+    let row = |(name, kind): &(std::ffi::OsString, FileKind)| {
+        let kind = match kind {
+            FileKind::File => "file",
+            FileKind::Directory => "directory",
+            FileKind::Link => "symlink",
+            FileKind::Other => "other",
+        };
+        Json::object([("name", Json::from(name.to_string_lossy().as_ref())), ("file_type", Json::from(kind))])
+    };
+    let rows: Vec<Json> = entries.iter().skip(args.offset).take(args.limit).map(row).collect();
+    Ok(Output::new([
+        ("status", Json::from("success")),
+        ("path", Json::from(place.shown)),
+        ("entries", Json::from(rows)),
+        ("total", Json::from(total)),
+    ]))
+}

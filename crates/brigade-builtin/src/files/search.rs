@@ -1,0 +1,281 @@
+//! Searching in files and for files.
+
+use std::io;
+
+use brigade_core::{Fingerprint, Json};
+use brigade_fs::{FileKind, Folder, FsErrorKind, OpenFile, RelPath};
+use brigade_profile::builtin::PathUse;
+use globset::{GlobBuilder, GlobMatcher};
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_searcher::{
+    BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkMatch,
+};
+use serde::Deserialize;
+
+use super::ignored::{Go, Unread, Walk};
+use super::place::{Place, failed, place, root};
+use crate::context::{Context, Failure, Output};
+use crate::run::arguments;
+
+/// The longest line of a result, in bytes.
+const LONGEST_LINE: usize = 2000;
+
+#[derive(Deserialize)]
+struct GrepArgs {
+    pattern: String,
+    path: String,
+    glob: Option<String>,
+    context: usize,
+    limit: usize,
+}
+
+/// A line that the pattern matches.
+struct Found {
+    path: String,
+    line: u64,
+    content: String,
+    before: Vec<String>,
+    after: Vec<String>,
+}
+
+/// Collects the matching lines of one file.
+struct Collect<'f> {
+    path: &'f str,
+    found: &'f mut Vec<Found>,
+    limit: usize,
+    /// Lines before the next match.
+    before: Vec<String>,
+    /// Whether there is more than fits.
+    is_full: bool,
+}
+
+fn line_of(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let text = text.trim_end_matches(['\n', '\r']);
+    if text.len() <= LONGEST_LINE {
+        return text.to_owned();
+    }
+    let end = (0..=LONGEST_LINE).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
+    format!("{}…", &text[..end])
+}
+
+impl Sink for Collect<'_> {
+    type Error = io::Error;
+
+    fn matched(&mut self, _: &Searcher, matched: &SinkMatch<'_>) -> Result<bool, io::Error> {
+        if self.limit <= self.found.len() {
+            self.is_full = true;
+            return Ok(false);
+        }
+        self.found.push(Found {
+            path: self.path.to_owned(),
+            line: matched.line_number().unwrap_or_default(),
+            content: line_of(matched.bytes()),
+            before: std::mem::take(&mut self.before),
+            after: Vec::new(),
+        });
+        Ok(true)
+    }
+
+    fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> Result<bool, io::Error> {
+        let line = line_of(context.bytes());
+        match (context.kind(), self.found.last_mut()) {
+            (SinkContextKind::After, Some(last)) => last.after.push(line),
+            _ => self.before.push(line),
+        }
+        Ok(true)
+    }
+
+    fn context_break(&mut self, _: &Searcher) -> Result<bool, io::Error> {
+        self.before.clear();
+        Ok(true)
+    }
+}
+
+fn pattern(text: &str) -> Result<RegexMatcher, Failure> {
+    // Neither a backtrace nor a large automaton: the time is linear in the text.
+    let built = RegexMatcherBuilder::new().line_terminator(Some(b'\n')).size_limit(10 << 20).build(text);
+    built.map_err(|_| {
+        Failure::new("invalid_pattern", "the pattern is no regular expression of one line, or too large")
+    })
+}
+
+fn glob_of(text: &str) -> Result<GlobMatcher, Failure> {
+    let built = GlobBuilder::new(text).literal_separator(true).build();
+    let built = built.map_err(|_| Failure::new("invalid_pattern", "the pattern is no glob"))?;
+    Ok(built.compile_matcher())
+}
+
+/// Returns a path relative to where the search began.
+fn below<'p>(path: &'p RelPath, start: &RelPath) -> &'p str {
+    let rest = path.as_str().strip_prefix(start.as_str()).unwrap_or(path.as_str());
+    rest.trim_start_matches('/')
+}
+
+/// A search in files.
+struct Search {
+    searcher: Searcher,
+    matcher: RegexMatcher,
+    limit: usize,
+    found: Vec<Found>,
+    /// The files with matches.
+    files: Vec<(RelPath, Fingerprint)>,
+    is_full: bool,
+}
+
+impl Search {
+    fn file(&mut self, path: &RelPath, mut file: OpenFile) -> Result<(), FsErrorKind> {
+        let first = self.found.len();
+        let mut collect = Collect {
+            path: path.as_str(),
+            found: &mut self.found,
+            limit: self.limit,
+            before: Vec::new(),
+            is_full: false,
+        };
+        let searched = self.searcher.search_file(&self.matcher, file.file(), &mut collect);
+        self.is_full |= collect.is_full;
+        searched.map_err(|error| FsErrorKind::from(&error))?;
+        if first < self.found.len() {
+            use std::io::{Seek, SeekFrom};
+            let mut handle = file.file();
+            handle.seek(SeekFrom::Start(0)).map_err(|error| FsErrorKind::from(&error))?;
+            self.files.push((path.clone(), file.sha256().map_err(|error| error.kind)?));
+        }
+        Ok(())
+    }
+}
+
+/// What a search begins with.
+enum Start {
+    File(Folder),
+    Folder(Folder),
+}
+
+fn start(context: &Context<'_>, place: &Place) -> Result<Start, Failure> {
+    let error = |error| failed(&place.shown, &error);
+    if place.path.is_root() {
+        return Ok(Start::Folder(root(context)?));
+    }
+    let folder = place.folder(context)?;
+    match folder.look(place.path.name()).map_err(error)?.kind {
+        FileKind::Directory => Ok(Start::Folder(folder.folder(place.path.name()).map_err(error)?)),
+        _ => Ok(Start::File(folder)),
+    }
+}
+
+/// `fs.grep`
+pub(super) fn grep(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let args: GrepArgs = arguments(input)?;
+    let place = place(context, &args.path, PathUse::Search)?;
+    let wanted = args.glob.as_deref().map(glob_of).transpose()?;
+    let searcher = SearcherBuilder::new()
+        .line_number(true)
+        .before_context(args.context)
+        .after_context(args.context)
+        .binary_detection(BinaryDetection::quit(0))
+        .build();
+    let mut search = Search {
+        searcher,
+        matcher: pattern(&args.pattern)?,
+        limit: args.limit,
+        found: Vec::new(),
+        files: Vec::new(),
+        is_full: false,
+    };
+    let mut walk = Walk::new(context, &place.path)?;
+    match start(context, &place)? {
+        Start::File(folder) => {
+            // The file itself is named, so it must be open for reading.
+            let named = super::place::place(context, &args.path, PathUse::Read)?;
+            let file = folder.open(named.path.name()).map_err(|error| failed(&place.shown, &error))?;
+            if let Err(kind) = search.file(&named.path, file) {
+                walk.unread.push(Unread::new(&place.shown, &kind));
+            }
+        }
+        Start::Folder(folder) => {
+            walk.files(&folder, &mut |unread, folder, path| {
+                let name = below(path, &place.path);
+                // A glob without a slash is one of names, as for other programs that search.
+                let is_wanted = wanted.as_ref().is_none_or(|wanted| {
+                    wanted.is_match(name)
+                        || (!wanted.glob().glob().contains('/') && wanted.is_match(path.name()))
+                });
+                if is_wanted {
+                    let opened = folder.open(path.name()).map_err(|error| error.kind);
+                    if let Err(kind) = opened.and_then(|file| search.file(path, file)) {
+                        unread.push(Unread::new(path.as_str(), &kind));
+                    }
+                }
+                Ok(if search.is_full { Go::End } else { Go::On })
+            })?;
+        }
+    }
+    let unread = std::mem::take(&mut walk.unread);
+    for (path, sha256) in &search.files {
+        context.touch(path, Some(*sha256), Some(*sha256));
+    }
+    let text: Vec<String> =
+        search.found.iter().map(|found| format!("{}:{}:{}", found.path, found.line, found.content)).collect();
+    let rows: Vec<Json> = search.found.iter().map(row).collect();
+    let mut members = vec![
+        ("status", Json::from("success")),
+        ("count", Json::from(rows.len())),
+        ("matches", Json::from(rows)),
+        ("truncated", Json::from(search.is_full)),
+    ];
+    members.extend(Unread::members(&unread));
+    Ok(Output::new(members).text(text.join("\n")))
+}
+
+fn row(found: &Found) -> Json {
+    let lines =
+        |lines: &[String]| Json::from(lines.iter().map(|line| Json::from(line.as_str())).collect::<Vec<_>>());
+    let mut members = vec![
+        ("path", Json::from(found.path.as_str())),
+        ("line", Json::from(found.line)),
+        ("content", Json::from(found.content.as_str())),
+    ];
+    if !found.before.is_empty() {
+        members.push(("before", lines(&found.before)));
+    }
+    if !found.after.is_empty() {
+        members.push(("after", lines(&found.after)));
+    }
+    Json::object(members)
+}
+
+#[derive(Deserialize)]
+struct GlobArgs {
+    pattern: String,
+    path: String,
+    limit: usize,
+}
+
+/// `fs.glob`
+pub(super) fn glob(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let args: GlobArgs = arguments(input)?;
+    let place = place(context, &args.path, PathUse::Search)?;
+    let wanted = glob_of(args.pattern.trim_start_matches("./"))?;
+    let folder = root(context)?.beneath(&place.path).map_err(|error| failed(&place.shown, &error))?;
+    let mut walk = Walk::new(context, &place.path)?;
+    let mut found: Vec<String> = Vec::new();
+    walk.files(&folder, &mut |_, _, path| {
+        if wanted.is_match(below(path, &place.path)) {
+            found.push(path.to_string());
+        }
+        Ok(Go::On)
+    })?;
+    found.sort_unstable();
+    let is_full = args.limit < found.len();
+    found.truncate(args.limit);
+    let rows: Vec<Json> = found.iter().map(|path| Json::from(path.as_str())).collect();
+    let mut members = vec![
+        ("status", Json::from("success")),
+        ("count", Json::from(rows.len())),
+        ("matches", Json::from(rows)),
+        ("truncated", Json::from(is_full)),
+    ];
+    members.extend(Unread::members(&walk.unread));
+    Ok(Output::new(members).text(found.join("\n")))
+}

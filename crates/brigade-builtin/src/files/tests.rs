@@ -1,0 +1,373 @@
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "tests may panic, and use the disk directly"
+)]
+
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use brigade_core::{Fingerprint, Json, SystemClock};
+use brigade_fs::DiskFs;
+use brigade_profile::builtin::{Guards, definition};
+use brigade_redact::Redactor;
+use brigade_store::Stores;
+
+use crate::context::{Context, Failure, Output, Touched};
+use crate::run::run;
+
+struct Work {
+    folder: tempfile::TempDir,
+    fs: DiskFs,
+    readable: Vec<String>,
+    max_bytes: u64,
+}
+
+impl Work {
+    fn new() -> Work {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("work");
+        std::fs::create_dir(&root).unwrap();
+        let fs = DiskFs::open(&root).unwrap();
+        Work { folder, fs, readable: Vec::new(), max_bytes: 1 << 20 }
+    }
+
+    fn at(&self, path: &str) -> std::path::PathBuf {
+        self.folder.path().join("work").join(path)
+    }
+
+    fn put(&self, path: &str, bytes: &[u8]) {
+        std::fs::create_dir_all(self.at(path).parent().unwrap()).unwrap();
+        std::fs::write(self.at(path), bytes).unwrap();
+    }
+
+    fn get(&self, path: &str) -> Vec<u8> {
+        std::fs::read(self.at(path)).unwrap()
+    }
+
+    fn call_touching(&self, id: &str, args: &str) -> (Result<Output, Failure>, Vec<Touched>) {
+        let mut context = Context {
+            fs: &self.fs,
+            caller: "agent:a",
+            session: None,
+            clock: &SystemClock,
+            redactor: &Redactor::new(&[]),
+            stores: &Stores::new(Duration::from_secs(1)),
+            volumes: Default::default(),
+            guards: Guards { protected: Vec::new(), readable: self.readable.clone() },
+            max_bytes: self.max_bytes,
+            cancel: None,
+            touched: Vec::new(),
+        };
+        let result = run(definition(id).unwrap(), &Json::parse(args).unwrap(), &mut context);
+        (result, context.touched)
+    }
+
+    fn call(&self, id: &str, args: &str) -> Result<Output, Failure> {
+        self.call_touching(id, args).0
+    }
+
+    #[track_caller]
+    fn ok(&self, id: &str, args: &str) -> Json {
+        self.call(id, args).unwrap_or_else(|failure| panic!("{id} {args}: {failure:?}")).structured
+    }
+
+    #[track_caller]
+    fn refused(&self, id: &str, args: &str, code: &str) {
+        match self.call(id, args) {
+            Ok(output) => panic!("{id} {args}: {output:?}"),
+            Err(failure) => assert_eq!(failure.code, code, "{id} {args}: {failure:?}"),
+        }
+    }
+}
+
+fn text<'j>(json: &'j Json, name: &str) -> &'j str {
+    json.get(name).and_then(Json::as_str).unwrap()
+}
+
+fn flag(json: &Json, name: &str) -> bool {
+    json.get(name).and_then(Json::as_bool).unwrap()
+}
+
+#[test]
+fn a_file_is_read_in_pieces_of_lines() {
+    let mut work = Work::new();
+    work.put("a.txt", b"one\r\ntwo\nthree");
+    let all = work.ok("fs.read", r#"{"path": "/workspace/a.txt"}"#);
+    assert_eq!((text(&all, "content"), flag(&all, "truncated")), ("one\r\ntwo\nthree", false));
+    assert_eq!(text(&all, "sha256"), Fingerprint::of_bytes(b"one\r\ntwo\nthree").to_hex());
+    let part = work.ok("fs.read", r#"{"path": "a.txt", "offset": 1, "limit": 1}"#);
+    assert_eq!((text(&part, "content"), flag(&part, "truncated")), ("two\n", true));
+    assert_eq!(part.get("next_offset").unwrap().to_compact(), "2");
+    let rest = work.ok("fs.read", r#"{"path": "a.txt", "offset": 2}"#);
+    assert_eq!((text(&rest, "content"), flag(&rest, "truncated")), ("three", false));
+    // What is too long goes on by its offset, at the beginning of a line.
+    work.max_bytes = 7;
+    let first = work.ok("fs.read", r#"{"path": "a.txt"}"#);
+    assert_eq!((text(&first, "content"), flag(&first, "truncated")), ("one\r\n", true));
+    assert_eq!(first.get("next_offset").unwrap().to_compact(), "1");
+    work.put("long.txt", "äöüäöüäöü\nend\n".as_bytes());
+    let cut = work.ok("fs.read", r#"{"path": "long.txt"}"#);
+    assert_eq!(text(&cut, "content"), "äöü");
+    assert_eq!(cut.get("next_offset").unwrap().to_compact(), "1");
+}
+
+#[test]
+fn binary_files_are_described_and_what_is_no_file_is_refused() {
+    let work = Work::new();
+    work.put("b", b"\x7fELF\0\0");
+    work.put("latin", b"caf\xe9\n");
+    for path in ["b", "latin"] {
+        let read = work.ok("fs.read", &format!(r#"{{"path": "{path}"}}"#));
+        assert!(flag(&read, "is_binary") && read.get("content").is_none(), "{path}");
+    }
+    std::fs::create_dir(work.at("folder")).unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(work.at("socket")).unwrap();
+    for path in ["folder", "socket"] {
+        work.refused("fs.read", &format!(r#"{{"path": "{path}"}}"#), "not_a_file");
+    }
+    work.refused("fs.read", r#"{"path": "none"}"#, "not_found");
+}
+
+#[test]
+fn no_path_leads_out_and_none_to_keys() {
+    let mut work = Work::new();
+    std::fs::write(work.folder.path().join("secret"), "s").unwrap();
+    work.put("in.txt", b"inside");
+    work.put(".env", b"KEY=1");
+    work.put(".git/config", b"[core]");
+    symlink("../secret", work.at("out")).unwrap();
+    symlink("..", work.at("up")).unwrap();
+    symlink(".git/config", work.at("config")).unwrap();
+    symlink(".env", work.at("settings")).unwrap();
+    symlink("in.txt", work.at("link")).unwrap();
+    for path in ["../secret", "out", "up/secret", "/etc/passwd", "a/../../secret"] {
+        work.refused("fs.read", &format!(r#"{{"path": "{path}"}}"#), "path_outside");
+        work.refused("fs.list", &format!(r#"{{"path": "{path}"}}"#), "path_outside");
+        work.refused("fs.grep", &format!(r#"{{"pattern": "s", "path": "{path}"}}"#), "path_outside");
+    }
+    for path in [".env", ".git/config", "config", "settings"] {
+        work.refused("fs.read", &format!(r#"{{"path": "{path}"}}"#), "protected_path");
+        work.refused("fs.grep", &format!(r#"{{"pattern": "K", "path": "{path}"}}"#), "protected_path");
+    }
+    assert_eq!(text(&work.ok("fs.read", r#"{"path": "link"}"#), "content"), "inside");
+    for (path, code) in [("up/new", "path_outside"), (".git/x", "protected_path"), (".env", "protected_path")]
+    {
+        work.refused("fs.write", &format!(r#"{{"path": "{path}", "content": "x"}}"#), code);
+        work.refused("fs.delete", &format!(r#"{{"path": "{path}"}}"#), code);
+    }
+    // A link is replaced by nobody, wherever it leads.
+    for path in ["out", "link"] {
+        work.refused("fs.write", &format!(r#"{{"path": "{path}", "content": "x"}}"#), "is_a_link");
+    }
+    assert_eq!(std::fs::read(work.folder.path().join("secret")).unwrap(), b"s");
+    work.readable = vec![".env".to_owned()];
+    assert_eq!(text(&work.ok("fs.read", r#"{"path": ".env"}"#), "content"), "KEY=1");
+    work.refused("fs.write", r#"{"path": ".env", "content": "x"}"#, "protected_path");
+}
+
+#[test]
+fn a_directory_that_becomes_a_link_in_the_middle_leads_nowhere() {
+    let work = Work::new();
+    let outside = work.folder.path().join("outside");
+    std::fs::create_dir(&outside).unwrap();
+    std::fs::write(outside.join("f"), "secret").unwrap();
+    work.put("d/f", b"inside");
+    let (place, hidden) = (work.at("d"), work.at("d-away"));
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                std::fs::rename(&place, &hidden).unwrap();
+                if symlink(&outside, &place).is_ok() {
+                    std::fs::remove_file(&place).unwrap();
+                }
+                // A write makes the directory anew meanwhile.
+                while std::fs::rename(&hidden, &place).is_err() {
+                    let _ = std::fs::remove_dir_all(&place);
+                }
+            }
+        });
+        for at in 0..300 {
+            if let Ok(read) = work.call("fs.read", r#"{"path": "d/f"}"#) {
+                assert_ne!(text(&read.structured, "content"), "secret");
+            }
+            let _ = work.call("fs.write", &format!(r#"{{"path": "d/new", "content": "{at}"}}"#));
+            let _ = work.call(
+                "fs.edit",
+                r#"{"path": "d/f", "target_content": "secret", "replacement_content": "x"}"#,
+            );
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(std::fs::read(outside.join("f")).unwrap(), b"secret");
+    assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 1, "nothing was written outside");
+}
+
+#[test]
+fn writing_makes_directories_and_keeps_what_a_second_name_outside_holds() {
+    let work = Work::new();
+    let outside = work.folder.path().join("outside");
+    std::fs::write(&outside, "one").unwrap();
+    std::fs::hard_link(&outside, work.at("hard")).unwrap();
+    let (result, touched) = work.call_touching("fs.write", r#"{"path": "hard", "content": "two"}"#);
+    assert_eq!(result.unwrap().structured.get("bytes_written").unwrap().to_compact(), "3");
+    let hash = |text: &[u8]| Some(Fingerprint::of_bytes(text));
+    let expect = Touched { path: "hard".to_owned(), before: hash(b"one"), after: hash(b"two") };
+    assert_eq!(touched, [expect]);
+    assert_eq!((std::fs::read(&outside).unwrap(), work.get("hard")), (b"one".to_vec(), b"two".to_vec()));
+    work.ok("fs.write", r#"{"path": "a/b/c.txt", "content": ""}"#);
+    assert_eq!(work.get("a/b/c.txt"), b"");
+    work.refused("fs.write", r#"{"path": "a/b", "content": ""}"#, "not_a_file");
+    work.refused("fs.write", r#"{"path": "hard/x", "content": ""}"#, "not_a_directory");
+    work.refused("fs.write", r#"{"path": ".", "content": ""}"#, "not_a_file");
+    work.ok("fs.create_dir", r#"{"path": "x/y"}"#);
+    assert!(work.at("x/y").is_dir());
+}
+
+#[test]
+fn the_second_of_two_writers_sees_that_the_file_changed() {
+    let work = Work::new();
+    work.put("shared", b"v1");
+    let seen = Fingerprint::of_bytes(b"v1").to_hex();
+    let write = |content: &str| {
+        format!(r#"{{"path": "shared", "content": "{content}", "expected_sha256": "{seen}"}}"#)
+    };
+    work.ok("fs.write", &write("v2"));
+    work.refused("fs.write", &write("v3"), "changed_since_read");
+    let edit = format!(
+        r#"{{"path": "shared", "target_content": "v", "replacement_content": "w", "expected_sha256": "{seen}"}}"#
+    );
+    work.refused("fs.edit", &edit, "changed_since_read");
+    work.refused(
+        "fs.delete",
+        &format!(r#"{{"path": "shared", "expected_sha256": "{seen}"}}"#),
+        "changed_since_read",
+    );
+    assert_eq!(work.get("shared"), b"v2");
+}
+
+#[test]
+fn an_edit_is_literal_and_leaves_the_rest_as_it_is() {
+    let work = Work::new();
+    // A byte order mark, both kinds of line ends, and bytes that are no UTF-8.
+    work.put("f", b"\xef\xbb\xbfone\r\ntwo\n\xff\xfe end");
+    let edit = |target: &str, replacement: &str| {
+        let text = |text: &str| Json::from(text).to_compact();
+        format!(
+            r#"{{"path": "f", "target_content": {}, "replacement_content": {}}}"#,
+            text(target),
+            text(replacement)
+        )
+    };
+    work.ok("fs.edit", &edit("two", "$& $1 \\0"));
+    assert_eq!(work.get("f"), b"\xef\xbb\xbfone\r\n$& $1 \\0\n\xff\xfe end");
+    work.ok("fs.edit", &edit("$& $1 \\0\n", ""));
+    assert_eq!(work.get("f"), b"\xef\xbb\xbfone\r\n\xff\xfe end", "a shorter text leaves nothing behind");
+    work.refused("fs.edit", &edit("TWO", "x"), "target_not_found");
+    work.refused("fs.edit", &edit("", "x"), "empty_target");
+    work.put("f", b"aXaXa");
+    let failure = work.call("fs.edit", &edit("a", "b")).unwrap_err();
+    assert_eq!(
+        (failure.code, failure.data.unwrap().to_compact()),
+        ("target_not_unique", r#"{"count":3}"#.to_owned())
+    );
+    let all = r#"{"path": "f", "target_content": "a", "replacement_content": "aa", "replace_all": true}"#;
+    assert_eq!(work.ok("fs.edit", all).get("replacements").unwrap().to_compact(), "3");
+    assert_eq!(work.get("f"), b"aaXaaXaa");
+}
+
+#[test]
+fn several_edits_are_made_in_order_or_none_is() {
+    let work = Work::new();
+    work.put("f", b"one two");
+    let edits = |last: &str| {
+        format!(
+            r#"{{"path": "f", "edits": [
+                {{"target_content": "one", "replacement_content": "three"}},
+                {{"target_content": "three two", "replacement_content": "four"}},
+                {{"target_content": "{last}", "replacement_content": "five"}}]}}"#
+        )
+    };
+    work.refused("fs.multi_edit", &edits("one"), "target_not_found");
+    assert_eq!(work.get("f"), b"one two");
+    assert_eq!(work.ok("fs.multi_edit", &edits("four")).get("applied").unwrap().to_compact(), "3");
+    assert_eq!(work.get("f"), b"five");
+}
+
+#[test]
+fn a_directory_goes_only_as_a_whole_and_without_what_is_protected() {
+    let work = Work::new();
+    std::fs::write(work.folder.path().join("outside"), "o").unwrap();
+    work.put("d/sub/f", b"f");
+    symlink("../../outside", work.at("d/link")).unwrap();
+    work.refused("fs.delete", r#"{"path": "d"}"#, "is_a_directory");
+    work.put("d/sub/.env", b"K");
+    work.refused("fs.delete", r#"{"path": "d", "recursive": true}"#, "protected_path");
+    assert!(work.at("d/sub/f").exists(), "nothing went");
+    std::fs::remove_file(work.at("d/sub/.env")).unwrap();
+    let (result, touched) = work.call_touching("fs.delete", r#"{"path": "d", "recursive": true}"#);
+    result.unwrap();
+    assert!(!work.at("d").exists() && work.folder.path().join("outside").exists());
+    let file = touched.iter().find(|touched| touched.path == "d/sub/f").unwrap();
+    assert_eq!((file.before, file.after), (Some(Fingerprint::of_bytes(b"f")), None));
+    work.refused("fs.delete", r#"{"path": ".", "recursive": true}"#, "not_a_file");
+    work.refused("fs.delete", r#"{"path": "none"}"#, "not_found");
+}
+
+#[test]
+fn searching_leaves_out_what_git_ignores_and_what_is_closed() {
+    let work = Work::new();
+    work.put(".gitignore", b"target/\n*.log\n!keep.log\n");
+    work.put("src/main.rs", b"fn main() {}\n// needle one\nlet x;\n// needle two\n");
+    work.put("src/.gitignore", b"generated.rs\n");
+    work.put("src/generated.rs", b"needle\n");
+    work.put("target/out.rs", b"needle\n");
+    work.put("a.log", b"needle\n");
+    work.put("keep.log", b"needle kept\n");
+    work.put(".env", b"needle\n");
+    work.put(".git/HEAD", b"needle\n");
+    work.put("binary", b"needle\0needle\n");
+    symlink("src", work.at("linked")).unwrap();
+    let lines = |args: &str| work.call("fs.grep", args).unwrap().text.unwrap();
+    assert_eq!(
+        lines(r#"{"pattern": "needle", "path": "."}"#),
+        "keep.log:1:needle kept\nsrc/main.rs:2:// needle one\nsrc/main.rs:4:// needle two"
+    );
+    assert_eq!(lines(r#"{"pattern": "needle$", "path": "."}"#), "");
+    assert_eq!(
+        lines(r#"{"pattern": "n.*two", "path": "src", "glob": "*.rs"}"#),
+        "src/main.rs:4:// needle two"
+    );
+    assert_eq!(lines(r#"{"pattern": "needle", "path": "src/main.rs"}"#).lines().count(), 2);
+    let capped = work.ok("fs.grep", r#"{"pattern": "needle", "path": ".", "limit": 1, "context": 1}"#);
+    assert!(flag(&capped, "truncated") && capped.get("count").unwrap().to_compact() == "1");
+    work.refused("fs.grep", r#"{"pattern": "(", "path": "."}"#, "invalid_pattern");
+    let files = |args: &str| work.call("fs.glob", args).unwrap().text.unwrap();
+    assert_eq!(files(r#"{"pattern": "*.rs", "path": "."}"#), "");
+    assert_eq!(files(r#"{"pattern": "**/*.rs", "path": "."}"#), "src/main.rs");
+    assert_eq!(files(r#"{"pattern": "*.rs", "path": "src"}"#), "src/main.rs");
+    assert_eq!(
+        files(r#"{"pattern": "**/*", "path": "."}"#),
+        ".gitignore\nbinary\nkeep.log\nsrc/.gitignore\nsrc/main.rs"
+    );
+}
+
+#[test]
+fn names_that_are_no_utf8_are_listed_and_said_to_be_unread() {
+    use std::os::unix::ffi::OsStrExt;
+    let work = Work::new();
+    work.put("a", b"x\n");
+    let odd = work.at("").join(Path::new(std::ffi::OsStr::from_bytes(b"caf\xe9")));
+    if std::fs::write(&odd, "x\n").is_err() {
+        // Some file systems have no such names.
+        return;
+    }
+    let listed = work.ok("fs.list", r#"{"path": "."}"#);
+    assert_eq!(listed.get("total").unwrap().to_compact(), "2");
+    let found = work.ok("fs.grep", r#"{"pattern": "x", "path": "."}"#);
+    assert_eq!(found.get("count").unwrap().to_compact(), "1");
+    assert_eq!(found.get("unread").and_then(Json::as_array).unwrap().len(), 1);
+}

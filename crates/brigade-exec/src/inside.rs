@@ -1,0 +1,36 @@
+//! Calls of tools that are part of Brigade: no program is started for them.
+
+use std::time::Duration;
+
+use brigade_core::Object;
+use brigade_process::CancelToken;
+use brigade_redact::Redactor;
+
+/// Does what a call asks for, within this process.
+pub trait Inside {
+    /// Does it. Returns what the log of standard output keeps, raw, and why it failed if it did.
+    fn act(&mut self, limits: &InsideLimits, redactor: &Redactor) -> Acted;
+
+    /// Returns the extra members of the receipt of such a run.
+    fn receipt_keys(&self, redactor: &Redactor) -> Object;
+}
+
+/// The limits of a call within this process.
+#[derive(Clone, Debug)]
+pub struct InsideLimits {
+    /// How long it may take.
+    pub timeout: Duration,
+    /// Cancels it.
+    pub cancel: Option<CancelToken>,
+}
+
+/// What came of acting.
+#[derive(Clone, Debug, Default)]
+pub struct Acted {
+    /// What the log keeps.
+    pub output: Vec<u8>,
+    /// Why it failed, without secrets. `None` if it did what was asked.
+    pub problem: Option<String>,
+    /// How long it took.
+    pub duration: Duration,
+}

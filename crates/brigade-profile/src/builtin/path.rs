@@ -1,0 +1,213 @@
+//! Which paths built-in tools may use, as far as the text of a path tells.
+
+use brigade_core::Glob;
+use thiserror::Error;
+
+use super::Definition;
+
+/// The name under which agents in containers know the workspace.
+const WORKSPACE: &str = "/workspace";
+
+/// Directories that no built-in tool opens: of git, and of Brigade.
+const CLOSED: &[&str] = &[".git", ".brigade"];
+
+/// Files that look like they hold keys.
+const KEYS: &[&str] = &[".env*", "*.pem", "id_*", "*.key", ".netrc"];
+
+/// Which paths stay closed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Guards {
+    /// More patterns of files that look like they hold keys: `protected` of gateway.toml.
+    pub protected: Vec<String>,
+    /// Patterns of such files that may be read: `readable_secrets` of policy.toml.
+    pub readable: Vec<String>,
+}
+
+/// What a tool does with a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathUse {
+    /// It reads the file.
+    Read,
+    /// It changes the file.
+    Change,
+    /// It lists or searches what is beneath.
+    Search,
+}
+
+/// Why a path is refused. Does not name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum PathProblem {
+    /// It leads out.
+    #[error("the path leads out of the workspace")]
+    Outside,
+    /// It belongs to git or Brigade, or looks like it holds keys.
+    #[error("the path is protected: it belongs to git or Brigade, or looks like it holds keys")]
+    Protected,
+}
+
+impl PathProblem {
+    /// Returns the code of the refusal.
+    pub fn code(self) -> &'static str {
+        match self {
+            PathProblem::Outside => "path_outside",
+            PathProblem::Protected => "protected_path",
+        }
+    }
+
+    /// Returns what to do instead.
+    pub fn hint(self) -> &'static str {
+        match self {
+            PathProblem::Outside => "name a path relative to the workspace, without a way out of it",
+            PathProblem::Protected => {
+                "a person may name it under `readable_secrets` in [paths] of .brigade/tools/policy.toml"
+            }
+        }
+    }
+}
+
+impl PathUse {
+    /// Returns what a tool does with its paths.
+    pub fn of(row: &Definition) -> PathUse {
+        match row.id {
+            "fs.list" | "fs.grep" | "fs.glob" => PathUse::Search,
+            _ if row.effects == ["local-read"] => PathUse::Read,
+            _ if row.id.starts_with("proof.") => PathUse::Read,
+            _ => PathUse::Change,
+        }
+    }
+}
+
+/// Returns a path relative to the workspace, without `.` and `..`. `None` if it leads out.
+///
+/// Besides relative paths, absolute ones in the workspace and those in `/workspace` are known.
+pub fn relative(path: &str, root: &str) -> Option<String> {
+    let root = root.trim_end_matches('/');
+    let below = |start: &str| match path.strip_prefix(start) {
+        Some("") => Some(""),
+        Some(rest) => rest.strip_prefix('/'),
+        None => None,
+    };
+    let path = match path.starts_with('/') {
+        false => path,
+        true => below(root).or_else(|| below(WORKSPACE))?,
+    };
+    if path.starts_with('~') || path.contains('\0') {
+        return None;
+    }
+    let mut names: Vec<&str> = Vec::new();
+    for name in path.split('/') {
+        match name {
+            "" | "." => {}
+            ".." => {
+                names.pop()?;
+            }
+            name => names.push(name),
+        }
+    }
+    Some(names.join("/"))
+}
+
+impl Guards {
+    /// Returns the path relative to the workspace.
+    ///
+    /// # Errors
+    /// If it leads out or stays closed, as far as its text tells. Whoever opens it checks where its links lead.
+    pub fn check(&self, path: &str, root: &str, usage: PathUse) -> Result<String, PathProblem> {
+        let path = relative(path, root).ok_or(PathProblem::Outside)?;
+        if self.allows(&path, usage) { Ok(path) } else { Err(PathProblem::Protected) }
+    }
+
+    /// Returns whether a path relative to the workspace is open.
+    pub fn allows(&self, path: &str, usage: PathUse) -> bool {
+        let is_closed = |name: &str| CLOSED.iter().any(|closed| name.eq_ignore_ascii_case(closed));
+        if path.split('/').any(is_closed) {
+            return false;
+        }
+        match usage {
+            // What is found beneath is looked at by its own name.
+            PathUse::Search => true,
+            PathUse::Change => !self.looks_secret(path),
+            PathUse::Read => !self.looks_secret(path) || matches(&self.readable, path),
+        }
+    }
+
+    /// Returns whether a file looks like it holds keys.
+    fn looks_secret(&self, path: &str) -> bool {
+        let name = path.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
+        KEYS.iter().any(|key| Glob::new(key).matches(&name)) || matches(&self.protected, path)
+    }
+}
+
+/// Returns whether a pattern matches the path, its name, or a directory above it.
+fn matches(patterns: &[String], path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    patterns.iter().any(|pattern| {
+        let pattern = pattern.trim_start_matches("./").trim_end_matches('/');
+        Glob::new(pattern).matches(path)
+            || (!pattern.contains('/') && Glob::new(pattern).matches(name))
+            || Glob::new(&format!("{pattern}/**")).matches(path)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(path: &str, usage: PathUse, expect: Result<&str, PathProblem>) {
+        let guards = Guards {
+            protected: vec!["secrets/**".to_owned(), "*.kdbx".to_owned()],
+            readable: vec!["config/.env.example".to_owned()],
+        };
+        assert_eq!(guards.check(path, "/home/me/work", usage), expect.map(str::to_owned), "{path}");
+    }
+
+    #[test]
+    fn paths_are_beneath_the_workspace() {
+        use PathUse::Read;
+        check("src/main.rs", Read, Ok("src/main.rs"));
+        check("./src//./main.rs", Read, Ok("src/main.rs"));
+        check("/workspace/src/a", Read, Ok("src/a"));
+        check("/workspace", Read, Ok(""));
+        check("/home/me/work/a", Read, Ok("a"));
+        check("a/../b", Read, Ok("b"));
+        check(".", Read, Ok(""));
+        check("..", Read, Err(PathProblem::Outside));
+        check("a/../../b", Read, Err(PathProblem::Outside));
+        check("/workspace/../etc/passwd", Read, Err(PathProblem::Outside));
+        check("/home/me/work2/a", Read, Err(PathProblem::Outside));
+        check("/workspaces/a", Read, Err(PathProblem::Outside));
+        check("/etc/passwd", Read, Err(PathProblem::Outside));
+        check("~/.ssh/config", Read, Err(PathProblem::Outside));
+        check("a\0b", Read, Err(PathProblem::Outside));
+    }
+
+    #[test]
+    fn what_belongs_to_git_and_brigade_and_what_holds_keys_is_closed() {
+        use PathUse::{Change, Read, Search};
+        for path in [".git/config", "sub/.git", ".GIT/config", ".brigade/tools.toml", "a/.brigade/x"] {
+            for usage in [Read, Change, Search] {
+                check(path, usage, Err(PathProblem::Protected));
+            }
+        }
+        for path in [
+            ".env",
+            "app/.env.local",
+            "tls/server.pem",
+            "ID_RSA",
+            "id_ed25519",
+            "a.key",
+            ".netrc",
+            "secrets/a",
+            "x.kdbx",
+        ] {
+            check(path, Read, Err(PathProblem::Protected));
+            check(path, Change, Err(PathProblem::Protected));
+        }
+        check("config/.env.example", Read, Ok("config/.env.example"));
+        check("config/.env.example", Change, Err(PathProblem::Protected));
+        check(".gitignore", Change, Ok(".gitignore"));
+        check("keys/readme.md", Read, Ok("keys/readme.md"));
+        check("environment.rs", Read, Ok("environment.rs"));
+    }
+}

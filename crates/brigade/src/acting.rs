@@ -1,0 +1,215 @@
+//! Calls of built-in tools: a verified call is handed to the function of its row.
+
+use brigade_call::{Caller, TouchedFile, VerifiedCall};
+use brigade_core::json::to_json;
+use brigade_core::text::short;
+use brigade_core::{Json, Object};
+use brigade_exec::{Acted, Inside, InsideLimits};
+use brigade_facts::Config;
+use brigade_mcp::shown_result;
+use brigade_process::CancelToken;
+use brigade_redact::Redactor;
+
+use crate::room::Room;
+use brigade_upkeep::gather;
+
+/// The word of receipts for what Brigade itself did.
+pub(crate) const BUILTIN: &str = "builtin";
+
+/// Characters of the result that a receipt shows.
+const SUMMARY: usize = 500;
+
+/// What a call of a built-in tool needs, and what came of it.
+pub(crate) struct Acting<'a> {
+    room: &'a Room,
+    config: &'a Config,
+    call: &'a VerifiedCall,
+    done: Option<Done>,
+}
+
+/// What a built-in tool did.
+struct Done {
+    /// The result as MCP has it, raw.
+    document: Json,
+    /// Code and message, raw, if it did not do what was asked.
+    failure: Option<(&'static str, String)>,
+    touched: Vec<TouchedFile>,
+}
+
+impl<'a> Acting<'a> {
+    /// Returns what acts for a call, if its tool is part of Brigade.
+    pub(crate) fn of(room: &'a Room, config: &'a Config, call: &'a VerifiedCall) -> Option<Acting<'a>> {
+        call.plan().is_built_in().then_some(Acting { room, config, call, done: None })
+    }
+
+    /// Returns the result as MCP has it, raw.
+    pub(crate) fn result(&self) -> Option<&Json> {
+        self.done.as_ref().map(|done| &done.document)
+    }
+}
+
+/// One use of a built-in tool.
+struct Use<'a> {
+    room: &'a Room,
+    config: &'a Config,
+    id: &'a str,
+    args: &'a Json,
+    caller: &'a Caller,
+    session: Option<&'a str>,
+    cancel: Option<&'a CancelToken>,
+    redactor: &'a Redactor,
+}
+
+impl Use<'_> {
+    #[cfg(feature = "builtin")]
+    fn run(&self) -> Done {
+        use brigade_builtin::{Context, Failure, run};
+        use brigade_profile::builtin::definition;
+
+        let redactor = self.redactor;
+        let host = self.room.host();
+        let gateway = self.config.gateway(&host);
+        let caller = self.caller.as_record();
+        let mut context = Context {
+            fs: &*self.room.fs,
+            caller: &caller,
+            session: self.session,
+            clock: &*self.room.env.clock,
+            redactor,
+            stores: &self.room.stores,
+            volumes: Default::default(),
+            guards: self.config.guards(&host),
+            max_bytes: gateway.map_or(32 << 10, |gateway| gateway.max_result_bytes),
+            cancel: self.cancel,
+            touched: Vec::new(),
+        };
+        let result = match definition(self.id) {
+            Some(row) => run(row, self.args, &mut context),
+            None => Err(Failure::new("not_available_here", format!("`{}` is not there any more", self.id))),
+        };
+        let touched = context.touched.iter().map(|touched| TouchedFile {
+            path: redactor.redact_str(&touched.path),
+            before: touched.before,
+            after: touched.after,
+        });
+        let touched = touched.collect();
+        match result {
+            Ok(output) => {
+                let text = output.text.unwrap_or_else(|| output.structured.to_compact());
+                Done { document: document(&text, Some(output.structured), None), failure: None, touched }
+            }
+            Err(failure) => Done {
+                document: document(
+                    &format!("{}: {}", failure.code, failure.message),
+                    None,
+                    Some((failure.code, failure.data)),
+                ),
+                failure: Some((failure.code, failure.message)),
+                touched,
+            },
+        }
+    }
+
+    #[cfg(not(feature = "builtin"))]
+    fn run(&self) -> Done {
+        let _ = (
+            self.room,
+            self.config,
+            self.id,
+            self.args,
+            self.caller,
+            self.session,
+            self.cancel,
+            self.redactor,
+        );
+        let (code, message) = ("not_available_here", "this build has no built-in tools");
+        let document = document(&format!("{code}: {message}"), None, Some((code, None)));
+        Done { document, failure: Some((code, message.to_owned())), touched: Vec::new() }
+    }
+}
+
+/// What a built-in tool did whose calls nobody approves.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct AtOnce {
+    /// The result as MCP has it, with its text masked.
+    pub result: Json,
+    /// The code, if it did not do what was asked.
+    pub code: Option<String>,
+}
+
+/// Does what a built-in tool does for the caller of the environment, in a session. No call is queued.
+pub(crate) fn at_once(room: &Room, config: &Config, id: &str, args: &Json, session: &str) -> AtOnce {
+    let redactor = Redactor::new(&gather::bound_secrets(room, &config.policy));
+    let done = Use {
+        room,
+        config,
+        id,
+        args,
+        caller: &room.env.caller,
+        session: Some(session),
+        cancel: room.env.cancel.as_ref(),
+        redactor: &redactor,
+    }
+    .run();
+    let result = shown_result(&done.document, &redactor).unwrap_or_default();
+    AtOnce { result, code: done.failure.map(|(code, _)| code.to_owned()) }
+}
+
+/// Writes a result as MCP has it.
+fn document(text: &str, structured: Option<Json>, error: Option<(&str, Option<Json>)>) -> Json {
+    let block = Json::object([("type", Json::from("text")), ("text", Json::from(text))]);
+    let mut members = Object::new();
+    members.insert("content".to_owned(), Json::from(vec![block]));
+    if let Some(structured) = structured {
+        members.insert("structuredContent".to_owned(), structured);
+    }
+    if let Some((code, data)) = error {
+        let error = Json::object([("code", Json::from(code)), ("data", data.unwrap_or_default())]);
+        members.insert("isError".to_owned(), Json::from(true));
+        members.insert("_meta".to_owned(), Json::object([("brigade/error", error)]));
+    }
+    Json::Object(members)
+}
+
+impl Inside for Acting<'_> {
+    fn act(&mut self, limits: &InsideLimits, redactor: &Redactor) -> Acted {
+        let started = self.room.now();
+        let call = self.call.call();
+        let done = Use {
+            room: self.room,
+            config: self.config,
+            id: &call.tool_id,
+            args: self.call.plan().args(),
+            caller: &call.caller,
+            session: None,
+            cancel: limits.cancel.as_ref(),
+            redactor,
+        }
+        .run();
+        let duration = self.room.now().since(started);
+        let mut output = done.document.to_compact().into_bytes();
+        output.push(b'\n');
+        let said = |(code, message): &(&str, String)| redactor.redact_str(&format!("{code}: {message}"));
+        let problem = done.failure.as_ref().map(said);
+        self.done = Some(done);
+        Acted { output, problem, duration }
+    }
+
+    fn receipt_keys(&self, redactor: &Redactor) -> Object {
+        let mut keys = Object::new();
+        keys.insert("executor".to_owned(), Json::from(BUILTIN));
+        keys.insert("executor_version".to_owned(), Json::from(env!("CARGO_PKG_VERSION")));
+        let Some(done) = &self.done else { return keys };
+        let text = |document: &Json| {
+            let block = document.get("content")?.as_array()?.first()?;
+            Some(short(&redactor.redact_str(block.get("text")?.as_str()?), SUMMARY))
+        };
+        keys.insert("touched".to_owned(), to_json(&done.touched).unwrap_or_default());
+        keys.insert("stdout_summary".to_owned(), Json::from(text(&done.document).unwrap_or_default()));
+        if let Some((code, _)) = &done.failure {
+            keys.insert("error_code".to_owned(), Json::from(*code));
+        }
+        keys
+    }
+}

@@ -1,0 +1,293 @@
+//! Tools that are part of Brigade, at the command line and over MCP.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot read an answer fails")]
+
+use std::collections::BTreeSet;
+
+use brigade::profile::builtin::{Approval, Definition, definitions};
+use brigade::profile::{AccessLevel, Mode};
+use brigade_tests::Site;
+use serde_json::{Value, json};
+
+use crate::serve_common::{Client, GATEWAY, POLICY, about, assert_stands, id_of, stands, text};
+
+/// A policy that offers built-in tools and lets a rule answer for files.
+const RULES: &str = r#"allowed_families = ["builtin"]
+allowed_effects = ["local-read", "local-write", "local-delete", "state-write", "memory-write", "process-control", "process-exec", "remote-read", "remote-mutation"]
+
+[[auto_approve]]
+name = "files"
+tools = ["fs.*"]
+effects = ["local-read", "local-write", "local-delete"]
+"#;
+
+fn site() -> Site {
+    let site = Site::empty();
+    site.workspace.write(POLICY, RULES);
+    site.workspace.write(".brigade/tools.toml", "");
+    site.workspace.write("a.txt", "one\ntwo\n");
+    site
+}
+
+fn receipt(site: &Site, call: &str) -> Value {
+    let shown = site.json(["call", "show", call]).expect(0);
+    let run = shown["call"]["run_id"].as_str().map(str::to_owned);
+    let run = run.or_else(|| shown["call"]["receipt_path"].as_str().map(|path| path.to_owned()));
+    let run = run.unwrap_or_else(|| panic!("no run: {shown:#}"));
+    let name = run.rsplit('/').next().unwrap().trim_end_matches(".json").to_owned();
+    let text = site.workspace.read_text(format!(".brigade/tools/runs/{name}.json"));
+    serde_json::from_str(&text).unwrap()
+}
+
+#[test]
+fn a_call_at_the_command_line_goes_the_way_of_every_call() {
+    let site = site();
+    let args = r#"{"path": "new/b.txt", "content": "three\n"}"#;
+    let queued = site.json(["call", "queue", "fs.write", "--args", args]).expect(0);
+    let id = queued["call"]["id"].as_str().unwrap().to_owned();
+    assert!(!site.workspace.exists("new/b.txt"));
+    site.json(["call", "run", &id]).expect(1);
+    site.json(["call", "approve", &id]).expect(0);
+    let run = site.json(["call", "run", &id]).expect(0);
+    assert_eq!(site.workspace.read_text("new/b.txt"), "three\n");
+    let receipt = &run["receipt"];
+    assert_eq!((&receipt["executor"], &receipt["family"]), (&json!("builtin"), &json!("builtin")));
+    assert_eq!(receipt["executor_version"], json!(env!("CARGO_PKG_VERSION")));
+    assert_eq!((&receipt["argv"], &receipt["effects"]), (&json!([]), &json!(["local-write"])));
+    let touched = &receipt["touched"][0];
+    assert_eq!((&touched["path"], &touched["before"]), (&json!("new/b.txt"), &Value::Null));
+    assert_eq!(touched["after"].as_str().map(str::len), Some(64));
+    // Asked for again, it waits for a person again.
+    let run_id = receipt["id"].as_str().unwrap();
+    let replay = site.json(["run", "replay", run_id]).expect(0);
+    assert_eq!(replay["call"]["status"], "pending");
+    // A failure has a code, and is no success.
+    let args = r#"{"path": "a.txt", "target_content": "none", "replacement_content": "$&"}"#;
+    let queued = site.json(["call", "queue", "fs.edit", "--args", args]).expect(0);
+    let id = queued["call"]["id"].as_str().unwrap();
+    site.json(["call", "approve", id]).expect(0);
+    let run = site.json(["call", "run", id]).expect(1);
+    assert_eq!(
+        (&run["receipt"]["status"], &run["receipt"]["error_code"]),
+        (&json!("failed"), &json!("target_not_found"))
+    );
+    assert_eq!(site.workspace.read_text("a.txt"), "one\ntwo\n");
+    site.json(["audit", "verify"]);
+}
+
+#[track_caller]
+fn check_plan(site: &Site, tool: &str, args: &str, code: &str) {
+    let plan = site.json(["call", "plan", tool, "--args", args]).expect(1);
+    let codes: Vec<&str> =
+        plan["blocker_details"].as_array().unwrap().iter().filter_map(|row| row["code"].as_str()).collect();
+    assert!(codes.contains(&code), "{tool} {args}: {codes:?}");
+}
+
+#[test]
+fn what_can_be_judged_is_judged_at_the_plan() {
+    let site = site();
+    site.workspace.write(".env", "KEY=1\n");
+    check_plan(&site, "fs.read", r#"{"path": "../x"}"#, "path_outside");
+    check_plan(&site, "fs.read", r#"{"path": "/etc/passwd"}"#, "path_outside");
+    check_plan(&site, "fs.read", r#"{"path": ".env"}"#, "protected_path");
+    check_plan(&site, "fs.write", r#"{"path": ".git/hooks/x", "content": ""}"#, "protected_path");
+    check_plan(&site, "fs.list", r#"{"path": ".brigade"}"#, "protected_path");
+    check_plan(&site, "fs.read", r#"{"path": "a.txt", "force": true}"#, "invalid_args");
+    check_plan(&site, "git.push", r#"{"binding_id": "workspace"}"#, "not_available_here");
+    check_plan(&site, "session.init", "{}", "not_available_here");
+    site.workspace.write(GATEWAY, "[[agent]]\nname = \"local\"\n[builtin]\nprotected = [\"private/**\"]\n");
+    check_plan(&site, "fs.read", r#"{"path": "private/a"}"#, "protected_path");
+    let secrets = format!("{RULES}[paths]\nreadable_secrets = [\".env\"]\n");
+    site.workspace.write(POLICY, secrets);
+    site.json(["call", "plan", "fs.read", "--args", r#"{"path": ".env"}"#]).expect(0);
+    // Without the family in the policy, there is nothing.
+    for policy in
+        [RULES.replace("\"builtin\"", "\"script\""), RULES.replace("allowed_families", "allowed_runtimes")]
+    {
+        site.workspace.write(POLICY, policy);
+        check_plan(&site, "fs.read", r#"{"path": "a.txt"}"#, "policy_family");
+    }
+}
+
+#[test]
+fn lists_name_built_in_tools_only_where_they_are_asked_for() {
+    let site = site();
+    let ids = |words: &[&str]| -> Vec<String> {
+        let listed = site.json(words.iter().copied()).expect(0);
+        let rows = listed["tools"].as_array().unwrap().clone();
+        rows.iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect()
+    };
+    assert!(ids(&["list"]).is_empty());
+    let own = ids(&["list", "--family", "builtin"]);
+    assert!(own.contains(&"fs.read".to_owned()) && !own.contains(&"git.push".to_owned()), "{own:?}");
+    let shown = ids(&["list", "--as", "local"]);
+    assert!(shown.contains(&"fs.read".to_owned()), "{shown:?}");
+    let shown = site.json(["show", "fs.read"]).expect(0);
+    assert_eq!(shown["tool"]["id"], "fs.read");
+}
+
+fn client(site: &Site, profiles: &[&str]) -> Client {
+    let mut words = Vec::new();
+    for profile in profiles {
+        words.extend(["--profile", profile]);
+    }
+    let mut client = Client::start(site, &words);
+    client.hello("2025-11-25", json!({}));
+    client
+}
+
+/// Returns the names that a client lists.
+fn listed(client: &mut Client) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    let mut cursor = None;
+    loop {
+        let params = cursor.take().map_or_else(|| json!({}), |cursor: Value| json!({"cursor": cursor}));
+        let page = client.ask("tools/list", params)["result"].clone();
+        names.extend(
+            page["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap().to_owned()),
+        );
+        match page.get("nextCursor") {
+            Some(next) if !next.is_null() => cursor = Some(next.clone()),
+            _ => return names,
+        }
+    }
+}
+
+/// Returns whether an answer is one of a tool that the caller has.
+fn is_known(answer: &Value) -> bool {
+    answer["error"].is_null() && about(&answer["result"])["code"] != "not_available_here"
+}
+
+/// Returns whether the columns of a row show it.
+fn is_meant(row: &Definition, mode: Mode, access: AccessLevel, permission: &str) -> bool {
+    let only_reads = |effect: &&str| ["local-read", "remote-read", "session"].contains(effect);
+    let is_of_permission = match (permission, row.id) {
+        (_, "session.exit_plan") => permission == "permission.plan",
+        ("permission.plan", _) => row.effects.iter().all(only_reads),
+        _ => true,
+    };
+    row.is_built
+        && !row.is_control
+        && row.needs.is_empty()
+        && (mode == Mode::Operator || row.modes.contains(&mode))
+        && row.access <= access
+        && is_of_permission
+}
+
+#[test]
+fn every_name_is_callable_exactly_where_it_is_listed() {
+    let site = site();
+    let everybody = "[[agent]]\nname = \"local\"\nprofiles = [\"access.operator\"]\n";
+    site.workspace.write(GATEWAY, everybody);
+    for mode in Mode::ALL {
+        for access in AccessLevel::ALL {
+            for permission in ["permission.plan", "permission.edit", "permission.full-auto"] {
+                let profiles = [format!("mode.{}", mode.as_str()), format!("access.{}", access.as_str())];
+                // What is laid over the agent's own profiles only narrows, so this one is the agent's own.
+                let own = format!(
+                    "[[agent]]\nname = \"local\"\nprofiles = [\"access.operator\", \"{permission}\"]\n"
+                );
+                site.workspace.write(GATEWAY, own);
+                let mut client = client(&site, &[&profiles[0], &profiles[1]]);
+                let names = listed(&mut client);
+                let asked: Vec<(&Definition, &str, u64)> = definitions()
+                    .iter()
+                    .flat_map(|row| {
+                        let aliases = row.aliases.iter().filter(|alias| alias.tier.is_none());
+                        std::iter::once(row.id)
+                            .chain(aliases.map(|alias| alias.name))
+                            .map(move |name| (*row, name))
+                    })
+                    .map(|(row, name)| (row, name, client.send_call(name, json!({"unheard": true}))))
+                    .collect();
+                for (row, name, id) in asked {
+                    let answer = client.answer(id);
+                    let context = format!("{name} {profiles:?} {permission}");
+                    assert_eq!(is_known(&answer), names.contains(row.id), "{context}: {answer}");
+                    if !row.is_control {
+                        let is_meant = is_meant(row, *mode, *access, permission);
+                        assert_eq!(names.contains(row.id), is_meant, "{context}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn an_alias_calls_the_listed_tool_with_its_own_names_of_arguments() {
+    let site = site();
+    let mut client = client(&site, &[]);
+    for name in ["readFile", "read_file", "mcp__brigade__fs.read", "aegis.fs.read"] {
+        let read = client.call(name, json!({"path": "a.txt", "limit": 1}));
+        assert_eq!((text(&read).as_str(), &about(&read)["tool"]), ("one\n", &json!("fs.read")), "{name}");
+        assert_eq!(read["structuredContent"]["content"], "one\n");
+    }
+    let edited = client.call("editFile", json!({"path": "a.txt", "old_string": "two", "new_string": "$&"}));
+    assert_stands(&edited, "completed", "");
+    assert_eq!(site.workspace.read_text("a.txt"), "one\n$&\n");
+    assert_eq!(receipt(&site, &id_of(&edited))["tool_id"], "fs.edit");
+    let found = client.call("tools.call", json!({"name": "grep", "arguments": {"pattern": "one"}}));
+    assert_eq!(text(&found), "a.txt:1:one");
+    let twice = client.call(
+        "editFile",
+        json!({"path": "a.txt", "old_string": "a", "target_content": "b", "new_string": ""}),
+    );
+    assert_eq!(stands(&twice).1, "invalid_arguments");
+    let failed = client.call("fs.read", json!({"path": "none"}));
+    assert_stands(&failed, "failed", "not_found");
+    assert_eq!(failed["isError"], true);
+    for name in ["READFILE", "fs_read", "read", "zaru.unheard"] {
+        let id = client.send_call(name, json!({}));
+        assert_eq!(client.answer(id)["error"]["code"], -32602, "{name}");
+    }
+}
+
+#[test]
+fn what_is_not_here_is_said_to_those_who_would_be_shown_it_and_is_unknown_to_others() {
+    let site = site();
+    let mut anybody = client(&site, &[]);
+    for (name, word) in [
+        ("git.push", "built"),
+        ("spawnChat", "built"),
+        ("createTerminal", "cmd.run"),
+        ("issue.close", "issues"),
+    ] {
+        let refused = anybody.call(name, json!({}));
+        assert_stands(&refused, "refused", "not_available_here");
+        assert!(text(&refused).contains(word), "{name}: {}", text(&refused));
+    }
+    let mut chat = client(&site, &["role.chat"]);
+    for name in ["spawnChat", "createTerminal", "issue.close", "task.execute", "spawn_worker", "fs.raed"] {
+        let id = chat.send_call(name, json!({}));
+        assert_eq!(chat.answer(id)["error"]["code"], -32602, "{name}");
+    }
+    let mut other = RULES.replace("\"builtin\"", "\"script\"");
+    other.push('\n');
+    site.workspace.write(POLICY, other);
+    let mut without = client(&site, &[]);
+    for name in ["fs.read", "readFile", "git.push", "createTerminal"] {
+        let id = without.send_call(name, json!({"path": "a.txt"}));
+        assert_eq!(without.answer(id)["error"]["code"], -32602, "{name}");
+    }
+}
+
+#[test]
+fn a_tool_that_asks_waits_for_a_person_whatever_a_rule_says() {
+    let site = site();
+    let mut client = client(&site, &[]);
+    let row = definitions().iter().find(|row| row.id == "fs.delete").unwrap();
+    assert_eq!(row.approval, Approval::Ask);
+    let asked = client.call("fs.delete", json!({"path": "a.txt"}));
+    assert_stands(&asked, "pending", "approval_pending");
+    site.json(["call", "approve", &id_of(&asked)]).expect(0);
+    let done = client.call("call.wait", json!({"call_id": id_of(&asked)}));
+    assert_stands(&done, "completed", "");
+    assert!(!site.workspace.exists("a.txt"));
+    // In this permission, the rule answers.
+    site.workspace.write("b.txt", "b");
+    site.workspace.write(GATEWAY, "[[agent]]\nname = \"local\"\nprofiles = [\"permission.full-auto\"]\n");
+    let mut free = Client::of(&site, "local");
+    assert_stands(&free.call("fs.delete", json!({"path": "b.txt"})), "completed", "");
+    assert!(!site.workspace.exists("b.txt"));
+}
