@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: Arguments, surroundings: &Surroundings, streams: &m
         Command::Tools(command) => tools::run(&command.0, &session, &mut output),
         Command::Work(command) => work::run(&command.0, &session, &mut output),
         Command::Kitchen(command) => kitchen::run(&command.0, &session, &mut output),
-        Command::Plan(arguments) => output.finish(kitchen::plan::run(&session, &arguments.0)),
+        Command::Plan(arguments) => kitchen::plan::run(&session, &arguments.0, &mut output),
         Command::Map(arguments) => output.finish(kitchen::map::run(&session, &arguments.0)),
         Command::Service(arguments) => kitchen::service::run(&session, &arguments.0, &mut output),
         Command::Ticket(arguments) => kitchen::ticket::run(&session, &arguments.0, &mut output),

@@ -1,7 +1,7 @@
 //! `init`: the files of a kitchen.
 
 use brigade_catalog::edit::{self, EditError};
-use brigade_catalog::starter::{SKILLS, StarterTools, skills};
+use brigade_catalog::starter::{IgnoreChange, SKILLS, StarterTools, merge_ignore, skills};
 use brigade_catalog::{Catalog, Level};
 use brigade_core::{ConfigIssue, ErrorKind, Exit, Hint, NextStep, Report, SchemaId, Severity, Spell, codes};
 use brigade_facts::CATALOG;
@@ -137,7 +137,7 @@ impl Kitchen<'_> {
             imported = Some(name.to_owned());
         }
         // What could fail comes before the first write.
-        let ignore = if request.keep_ignore { None } else { self.ignore_lines()? };
+        let ignore = if request.keep_ignore { None } else { self.ignore_lines(request.skills)? };
         let catalog = if request.skills { Some(self.catalog_with_skills()?) } else { None };
         self.create_shared_dir(TASKS)?;
         self.fs.create_dir_all(&path.parent())?;
@@ -256,8 +256,9 @@ impl Kitchen<'_> {
         self.fs.set_mode(&path, 0o755)
     }
 
-    /// Returns the new `.gitignore` if lines are missing, and whether it is new.
-    fn ignore_lines(&self) -> Result<Option<(Vec<u8>, &'static str)>, FsError> {
+    /// Returns the new `.gitignore` if lines are missing, and whether it is new. With a catalog, it has the lines of
+    /// the tools, too.
+    fn ignore_lines(&self, with_tools: bool) -> Result<Option<(Vec<u8>, &'static str)>, FsError> {
         let (mut bytes, word) = match self.fs.read(&rel(GITIGNORE), CONFIG_LIMIT) {
             Ok(bytes) => (bytes, "updated"),
             Err(error) if error.is_not_found() => (Vec::new(), "created"),
@@ -271,21 +272,32 @@ impl Kitchen<'_> {
         // The whole directory is ignored, as it was with the shell program.
         let covers = |line: &&&str| line.starts_with("/brigade/") && has("/brigade/") || has(line);
         let missing: Vec<&str> = IGNORED.iter().filter(|line| !covers(line)).copied().collect();
-        if missing.is_empty() {
-            return Ok(None);
+        let has_own = missing.is_empty();
+        if !has_own {
+            add_lines(&mut bytes, &missing);
         }
-        let is_windows = bytes.windows(2).any(|pair| pair == b"\r\n");
-        let end: &[u8] = if is_windows { b"\r\n" } else { b"\n" };
-        if !bytes.is_empty() {
-            if !bytes.ends_with(b"\n") {
-                bytes.extend_from_slice(end);
+        let text = if with_tools { std::str::from_utf8(&bytes).ok() } else { None };
+        match text.map(|text| merge_ignore(Some(text))) {
+            Some(IgnoreChange::Created(text) | IgnoreChange::Updated(text)) => {
+                Ok(Some((text.into_bytes(), word)))
             }
+            Some(IgnoreChange::Skipped) | None => Ok((!has_own).then_some((bytes, word))),
+        }
+    }
+}
+
+/// Adds lines to the end of an ignore file, after an empty one.
+fn add_lines(bytes: &mut Vec<u8>, missing: &[&str]) {
+    let is_windows = bytes.windows(2).any(|pair| pair == b"\r\n");
+    let end: &[u8] = if is_windows { b"\r\n" } else { b"\n" };
+    if !bytes.is_empty() {
+        if !bytes.ends_with(b"\n") {
             bytes.extend_from_slice(end);
         }
-        for line in std::iter::once("# What the kitchen of Brigade writes").chain(missing) {
-            bytes.extend_from_slice(line.as_bytes());
-            bytes.extend_from_slice(end);
-        }
-        Ok(Some((bytes, word)))
+        bytes.extend_from_slice(end);
+    }
+    for line in std::iter::once(&"# What the kitchen of Brigade writes").chain(missing) {
+        bytes.extend_from_slice(line.as_bytes());
+        bytes.extend_from_slice(end);
     }
 }

@@ -18,6 +18,13 @@ use crate::paths::PrdFiles;
 /// The longest text of a holder.
 const MAX_HOLDER: u64 = 1_000;
 
+/// How long a process that is gone may still hold its lock through what it was about to start.
+const LEFT_BY_THE_DEAD: Duration = Duration::from_secs(5);
+
+fn is_dead(holder: &str) -> bool {
+    holder.trim().parse::<ProcessIdentity>().is_ok_and(|process| !process.is_alive())
+}
+
 /// Who serves a PRD.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
@@ -59,7 +66,7 @@ pub struct ServiceLock {
 }
 
 impl ServiceLock {
-    /// Takes the lock of a PRD. Never waits.
+    /// Takes the lock of a PRD. Never waits for a process that is alive.
     ///
     /// # Errors
     /// Fails if another process has it, or on a disk error.
@@ -67,7 +74,15 @@ impl ServiceLock {
         let files = PrdFiles::of(name);
         let process = ProcessIdentity::current().map_err(ServiceLockError::Identity)?;
         fs.create_dir_all(files.folder())?;
-        match fs.lock(&files.service_lock(), &process.to_string(), Duration::ZERO) {
+        let lock = |timeout| fs.lock(&files.service_lock(), &process.to_string(), timeout);
+        let locked = match lock(Duration::ZERO) {
+            Err(FsError { kind: FsErrorKind::Locked { holder, .. }, .. }) if is_dead(&holder) => {
+                // What it was just about to start still has its files open, for a moment.
+                lock(LEFT_BY_THE_DEAD)
+            }
+            locked => locked,
+        };
+        match locked {
             Ok(lock) => Ok(ServiceLock { fs, files, process, _lock: lock }),
             Err(FsError { kind: FsErrorKind::Locked { holder, .. }, .. }) => {
                 Err(ServiceLockError::Held(Holder { process: holder.parse().ok() }))

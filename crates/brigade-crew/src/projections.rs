@@ -1,7 +1,7 @@
 //! What is written after the journal, for people and other programs: the state file, the files of supervisors, the
 //! activity log, `passes` in the PRD, learnings and backlog. Each can be deleted and is written again.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use brigade_core::json::to_json;
@@ -42,8 +42,8 @@ pub(crate) struct Projections {
     redactor: Redactor,
     offset: i32,
     learnings_max: usize,
-    /// Files that could not be written, each said once.
-    failed: Vec<String>,
+    /// Files that could not be written, with the first reason of each.
+    failed: BTreeMap<String, String>,
     /// Files that lines were appended to.
     appended: HashSet<RelPath>,
 }
@@ -123,7 +123,7 @@ impl Projections {
             redactor,
             offset,
             learnings_max,
-            failed: Vec::new(),
+            failed: BTreeMap::new(),
             appended: HashSet::new(),
         }
     }
@@ -131,11 +131,16 @@ impl Projections {
     fn written(&mut self, path: &RelPath, written: Result<(), FsError>) {
         if let Err(error) = written {
             let text = path.to_string();
-            if !self.failed.contains(&text) {
+            if !self.failed.contains_key(&text) {
                 tracing::warn!(file = %path, %error, "a file for people and other programs is not written");
-                self.failed.push(text);
+                self.failed.insert(text, error.kind.to_string());
             }
         }
+    }
+
+    /// Lists the files that were not written, or not wholly.
+    pub(crate) fn issues(&self) -> impl Iterator<Item = String> {
+        self.failed.iter().map(|(path, why)| format!("`{path}` was not written: {why}"))
     }
 
     fn replace(&mut self, path: &RelPath, bytes: &[u8]) {

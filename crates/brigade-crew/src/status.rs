@@ -8,13 +8,14 @@ use brigade_fs::{FileMode, Location, Metadata, RelPath};
 use brigade_kitchen::Tier;
 use brigade_kitchen::life::Stage;
 use brigade_kitchen::show::{
-    Brief, KitchenCostReport, SUMMARY_HEAD, StatusReport, SummaryReport, brief, cost, status, summary,
+    Brief, KitchenCostReport, SUMMARY_HEAD, StatusReport, SummaryReport, View, brief, cost, status, summary,
 };
 use brigade_policy::Failure;
 use brigade_process::CancelToken;
 
 use crate::gather::{PrdSearch, Standing};
 use crate::kitchen::Kitchen;
+use crate::lock::ServiceLock;
 use crate::paths::PrdFiles;
 use crate::receipts::Receipts;
 use crate::run_log::is_part;
@@ -78,7 +79,24 @@ impl Kitchen<'_> {
     /// # Errors
     /// Fails if there is no such PRD, it has errors, or on a disk error.
     pub fn brief(&self, search: &PrdSearch) -> Result<Brief, Failure> {
-        Ok(brief(&self.standing(&search.to_show())?.view(self.now())))
+        let configuration = self.configuration()?;
+        let found = self.prd(&search.to_show(), configuration.config.settings.lints())?;
+        let (path, name) = (found.path.clone(), found.name.clone());
+        let prd = found.valid()?;
+        let life = self.life_of(&path, &name, &prd)?.life;
+        // The rest of a standing, such as the fingerprint, is in no brief.
+        Ok(brief(&View {
+            prd: &prd,
+            name: &name,
+            path: path.as_str(),
+            life: &life,
+            settings: &configuration.config.for_prd(&prd),
+            workplace: brigade_kitchen::life::Workplace::InPlace,
+            fingerprint: None,
+            running: ServiceLock::holder(&*self.fs, &name)?.is_some(),
+            limits: brigade_kitchen::life::Limits::default(),
+            now: self.now(),
+        }))
     }
 
     /// Calls `show` with where a PRD stands, at once, whenever it changed, and at least every

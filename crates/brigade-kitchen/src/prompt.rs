@@ -244,8 +244,8 @@ pub fn decide(context: &Context<'_>, failed: &Task, life: &TaskLife, dependents:
     task(&mut writer, context, failed);
     writer.section("The failure");
     writer.line(&format!(
-        "{} attempts were started, and it was decided {} times to try again. {dependents} tasks depend on it and can \
-         never begin if it is skipped.",
+        "Attempts so far: {}. Decisions so far to try again: {}. Tasks that depend on it, and can never begin if it is \
+         skipped: {dependents}.",
         life.attempts, life.retries
     ));
     writer.quoted("the last error", life.last_error.as_deref().unwrap_or("none was recorded"));

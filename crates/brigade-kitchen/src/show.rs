@@ -9,7 +9,7 @@ mod status;
 mod summary;
 
 pub use activity::{
-    activity_done, activity_escalated, activity_failed, activity_working, duration, slow, worker_log,
+    activity_done, activity_escalated, activity_failed, activity_working, counted, duration, slow, worker_log,
 };
 pub use cost::{KitchenCostReport, TaskCost, TierCost, cost, tier_costs};
 pub use events::{Event, EventLine, events};

@@ -89,7 +89,7 @@ pub mod kitchen {
     };
     pub use brigade_kitchen::prd::{Fault, FaultCode};
     pub use brigade_kitchen::service::{Outcome, PlannedTask, Ticket};
-    pub use brigade_kitchen::show::{Brief, DecisionRow, Marker, TaskRow, TaskStatus, duration};
+    pub use brigade_kitchen::show::{Brief, DecisionRow, Marker, TaskRow, TaskStatus, counted, duration};
     pub use brigade_kitchen::signal::Signal;
     pub use brigade_kitchen::{PrdName, TaskId, Tier};
 }

@@ -15,7 +15,7 @@ fn a_prd_that_is_broken_meanwhile_is_said_and_set_later() {
     let report = crew.serve(0);
     assert_eq!(report["outcome"], "complete");
     let issue = report["issues"][0].as_str().unwrap_or_else(|| panic!("{report:#}"));
-    assert!(issue.contains("`passes`") && issue.contains("has 1 errors"), "{issue}");
+    assert!(issue.contains("`passes`") && issue.contains("has 1 error now"), "{issue}");
     // The journal knows, and says so when the file is back.
     crew.site.workspace.write(PRD, before);
     let status = crew.status();
@@ -90,5 +90,73 @@ fn names_of_folders_of_the_kitchen_name_no_prd() {
         crew.site.workspace.write(&path, crew.site.workspace.read(PRD));
         let refused = crew.site.document(["validate", &path]).expect(1);
         assert!(refused["error"].as_str().unwrap().contains(&format!("`{name}`")), "{refused:#}");
+    }
+}
+
+#[test]
+fn folders_and_other_bytes_where_files_are_written_stop_nothing() {
+    let config = "supervisor_status_file = \"brigade/status.json\"\nsupervisor_events_file = \"brigade/events.jsonl\"\n\
+        activity_log = \"brigade/activity.log\"\nworker_log_dir = \"brigade/logs\"\nsupervisor_cmd_file = \"brigade/command.json\"";
+    let steps = json!([{"learning": "new"}, {"backlog": "later"}, {"write": "{task}.txt", "text": "x"}, {"tag": "COMPLETE"}]);
+    let crew = Crew::new(&[task("a", &[]), task("b", &["a"])], config, steps);
+    let workspace = &crew.site.workspace;
+    for folder in [
+        "status.json",
+        "events.jsonl",
+        "activity.log",
+        "tasks/prd-crew.state.json",
+        "tasks/brigade-backlog.md",
+    ] {
+        workspace.write(&format!("brigade/{folder}/inside"), "x");
+    }
+    std::fs::write(workspace.path().join("brigade/tasks/brigade-learnings.md"), b"- old\n\xff\xfe\0- \n")
+        .unwrap();
+    // A file where the logs should be.
+    workspace.write("brigade/logs", "mine");
+    let report = crew.serve(0);
+    assert_eq!(report["done"], 2, "{report:#}");
+    let issues = report["issues"].to_string();
+    for name in ["status.json", "events.jsonl", "activity.log", "prd-crew.state.json", "brigade-backlog.md"] {
+        assert!(issues.contains(name), "{name}: {report:#}");
+        let inside = workspace
+            .files("brigade")
+            .into_iter()
+            .any(|(path, _)| path.contains(name) && path.ends_with("inside"));
+        assert!(inside, "{name} was removed");
+    }
+    assert_eq!(workspace.read_text("brigade/logs"), "mine");
+    assert_eq!(crew.status()["completed_tasks"], 2);
+}
+
+#[test]
+fn a_worker_that_cannot_be_started_is_named_before_anything_starts() {
+    let crew = Crew::new(&[task("a", &[])], "", done());
+    let workspace = &crew.site.workspace;
+    workspace.write("plain.txt", "no program");
+    let config = "review_enabled = true\n[tier.line]\ncommand = \"./plain.txt\"\n[tier.sous]\ncommand = \"no-such-program-1\"\n\
+        [tier.executive]\ncommand = \"no-such-program-2\"\n";
+    workspace.write(".brigade/kitchen.toml", config);
+    crew.approve();
+    let refused = crew.site.document(["service", PRD]).expect(1);
+    let error = refused["error"].as_str().unwrap();
+    for name in ["plain.txt", "no-such-program-1", "no-such-program-2"] {
+        assert!(error.contains(name), "{error}");
+    }
+    assert_eq!(crew.starts("work", "a"), 0);
+    assert_eq!(crew.status()["tasks"][0]["attempts"], 0);
+}
+
+#[test]
+fn a_review_that_repeats_its_prompt_or_cannot_run_is_none() {
+    // Neither a verdict nor a reason is taken from an echo, and no review counts as one that passed.
+    for steps in [json!(["echo_prompt"]), json!([{"exit": 3}]), json!([{"review": "unclear"}])] {
+        let scenario = json!({"rules": [{"role": "review", "do": steps}, {"role": "work", "do": done()}], "default": []});
+        let crew = Crew::new(&[task("a", &[])], "review_enabled = true\nmax_iterations = 1", scenario);
+        let report = crew.serve(30);
+        assert_eq!(report["done"], 0, "{steps}: {report:#}");
+        assert!(
+            crew.site.workspace.git(["branch", "--list", "brigade/crew"]).is_empty()
+                || !crew.site.workspace.git(["ls-tree", "--name-only", "brigade/crew"]).contains("a.txt")
+        );
     }
 }

@@ -267,6 +267,34 @@ fn questions_of_the_executive_wait_for_their_answers() {
 }
 
 #[test]
+fn questions_are_asked_on_a_terminal() {
+    let service = brigade_tests::kitchen::Service::new(
+        "",
+        &[],
+        &json!([
+        {"role": "plan", "call": 1, "do": [{"questions": ["Which files?", "Which colour?"]}]},
+        {"role": "plan", "do": [{"plan": "good"}]}]),
+    );
+    let tiers = service.site.document(["kitchen", "workers"]).expect(0);
+    let fingerprint = tiers["fingerprint"].as_str().unwrap();
+    service.site.document(["kitchen", "approve", "--workers", "--fingerprint", fingerprint]).expect(0);
+    let steps = json!([{"see": "1. Which files?"}, {"type": "All text\r"}, {"see": "2. Which colour?"},
+        {"type": "\r"}, "end"]);
+    let seen = service.on_terminal(&steps, &["plan", "Count", "words"]);
+    assert_eq!(seen.code, 0, "{}", seen.screen);
+    assert!(service.site.workspace.exists("brigade/tasks/prd-planned.json"), "{}", seen.screen);
+    let prompt = service.prompt("plan", "none", 2);
+    assert!(prompt.contains("Which files?\nAll text\n"), "{prompt}");
+    assert!(prompt.contains("(no answer: decide it yourself"), "{prompt}");
+    // Who ends the input answers later.
+    service.scenario(&json!([{"role": "plan", "do": [{"questions": ["Which files?"]}]}]));
+    let steps = json!([{"see": "1. Which files?"}, {"type": "\u{4}"}, "end"]);
+    let seen = service.on_terminal(&steps, &["plan", "Count", "lines"]);
+    assert_eq!(seen.code, 30, "{}", seen.screen);
+    assert!(seen.screen.contains("--continue"), "{}", seen.screen);
+}
+
+#[test]
 fn an_invalid_plan_is_told_once_and_then_refused_with_all_that_is_wrong() {
     let rules = r#"{"role": "plan", "call": 1, "do": [{"plan": "cyclic"}]}, {"role": "plan", "call": 2, "do": [{"plan": "good"}]},
         {"role": "plan", "call": [3, 4], "do": [{"plan": "broken"}]}, {"role": "plan", "call": [5, 6], "do": ["echo_prompt"]},
@@ -424,6 +452,11 @@ fn skills_are_entries_of_the_catalog_that_are_projected() {
     let ids = ["brigade-generate-prd", "brigade-convert-prd-to-json", "brigade-update-prd"];
     let all = |entry: &str, source: &str| ids.map(|id| (id.to_owned(), entry.to_owned(), source.to_owned()));
     assert_eq!(rows(&report), all("added", "added"));
+    // What a catalog needs is ignored, too.
+    let ignored = site.workspace.read_text(".gitignore");
+    for line in [".brigade/tools.toml", ".brigade/tools/", ".brigade/work/", "/.brigade/kitchen/"] {
+        assert!(ignored.lines().any(|own| own == line), "{line}\n{ignored}");
+    }
     let catalog = site.workspace.read_text(".brigade/tools.toml");
     let text = site.workspace.read_text("tools/brigade-update-prd.md");
     site.document(["tools", "apply", "--all"]).expect(0);

@@ -37,6 +37,7 @@ mod kitchen_docs;
 mod kitchen_doctor;
 mod kitchen_endings;
 mod kitchen_faults;
+mod kitchen_keys;
 mod kitchen_live;
 mod kitchen_plan;
 mod kitchen_records;

@@ -54,7 +54,7 @@ pub(crate) enum Kitchen {
 pub(crate) fn run(command: &Kitchen, session: &Session<'_>, output: &mut Output<'_, '_>) -> Exit {
     match command {
         Kitchen::Init(arguments) => output.finish(init::run(session, arguments)),
-        Kitchen::Plan(arguments) => output.finish(plan::run(session, arguments)),
+        Kitchen::Plan(arguments) => plan::run(session, arguments, output),
         Kitchen::Map(arguments) => output.finish(map::run(session, arguments)),
         Kitchen::Validate(arguments) => output.finish(validate::run(session, arguments)),
         Kitchen::Approve(arguments) => approve::run(session, arguments, output),

@@ -2,7 +2,7 @@
 
 use brigade::kitchen::{
     AnsweredBy, CommandResult, How, Life, Line, PrdName, Record, ReviewResult, Signal, TaskId, TaskOutcome,
-    duration,
+    counted, duration,
 };
 use brigade::{Doing, RunningRow, Scene};
 
@@ -86,7 +86,7 @@ pub(crate) fn happened(prd: &PrdName, line: &Line, life: &Life) -> Option<Text> 
         |reason: &Option<String>| reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
     Some(match &line.record {
         Record::ServiceStarted { total, .. } => {
-            about.prd(OPEN, Tone::Faint, &format!("a service begins with {total} tasks"))
+            about.prd(OPEN, Tone::Faint, &format!("a service begins with {}", counted(*total, "task")))
         }
         Record::AttemptStarted { task, tier, attempt, .. } => {
             about.task(RUNS, Tone::Accent, task, &format!("{}, attempt {attempt}", tier.title()))

@@ -11,12 +11,21 @@ use brigade_kitchen::show::View;
 use brigade_policy::Failure;
 
 use super::{Configuration, Crew, PrdSearch};
-use crate::journal::{JournalFault, PrdJournal};
+use crate::journal::{JournalFault, PrdJournal, Recorded};
 use crate::kitchen::{Kitchen, rel};
 use crate::lock::{Holder, ServiceLock};
 
 /// The largest state file that is read.
 const STATE_LIMIT: u64 = 64 << 20;
+
+/// What is known of a PRD besides its file.
+pub(crate) struct Known {
+    pub(crate) life: Life,
+    exists: bool,
+    faults: Vec<JournalFault>,
+    foreign_state: Option<Json>,
+    state_problem: Option<String>,
+}
 
 /// Where a PRD stands.
 pub struct Standing {
@@ -89,16 +98,8 @@ impl Kitchen<'_> {
         let (path, name, taken) = (found.path.clone(), found.name.clone(), found.taken);
         let prd = found.valid()?;
         let crew = self.crew(&configuration, Some(&prd));
-        let recorded = PrdJournal::read(&*self.fs, &name)?;
-        let mut life = recorded.life;
-        let (mut foreign_state, mut state_problem) = (None, None);
-        if !recorded.exists {
-            match self.foreign_state(&path, &name)? {
-                Ok(state) => foreign_state = state,
-                Err(problem) => state_problem = Some(problem),
-            }
-            life = Life::before_approval(&prd, foreign_state.clone(), self.now());
-        }
+        let Known { life, exists, faults, foreign_state, state_problem } =
+            self.life_of(&path, &name, &prd)?;
         let workplace = self.workplace_of(&crew, &prd)?;
         let fingerprint = crew.ready().map(|ready| ready.execution(&prd).fingerprint());
         let holder = ServiceLock::holder(&*self.fs, &name)?;
@@ -110,14 +111,28 @@ impl Kitchen<'_> {
             prd,
             crew,
             life,
-            has_journal: recorded.exists,
-            faults: recorded.faults,
+            has_journal: exists,
+            faults,
             state_problem,
             foreign_state,
             holder,
             workplace,
             fingerprint,
         })
+    }
+
+    /// Returns what happened: what the journal says, or without one what the files say.
+    pub(crate) fn life_of(&self, path: &RelPath, name: &PrdName, prd: &ValidPrd) -> Result<Known, Failure> {
+        let Recorded { mut life, faults, exists } = PrdJournal::read(&*self.fs, name)?;
+        let (mut foreign_state, mut state_problem) = (None, None);
+        if !exists {
+            match self.foreign_state(path, name)? {
+                Ok(state) => foreign_state = state,
+                Err(problem) => state_problem = Some(problem),
+            }
+            life = Life::before_approval(prd, foreign_state.clone(), self.now());
+        }
+        Ok(Known { life, exists, faults, foreign_state, state_problem })
     }
 
     /// Reads the state file beside a PRD. Says what is wrong with one that cannot be used.

@@ -16,6 +16,7 @@ use brigade_kitchen::life::{
 use brigade_kitchen::prd::Task;
 use brigade_kitchen::service::Outcome;
 use brigade_kitchen::show::Event;
+use brigade_kitchen::show::counted;
 use brigade_kitchen::signal::{Decided, Scoped};
 use brigade_process::CancelToken;
 use serde::Deserialize;
@@ -112,7 +113,9 @@ impl<'e> Floor<'e> {
         self.withdraw_questions();
         let skips = self.journal.life().skips_in_a_row;
         if self.settings.walkaway_mode && self.settings.walkaway_max_skips <= skips {
-            self.pause(format!("{skips} tasks in a row were skipped without a person"), true);
+            let were = if skips == 1 { "was" } else { "were" };
+            let tasks = counted(skips, "task");
+            self.pause(format!("{tasks} in a row {were} skipped without a person"), true);
         }
         if self.stop.is_some() {
             return Ok(());

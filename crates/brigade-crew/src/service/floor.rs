@@ -1,6 +1,8 @@
 //! A running service: what it knows, and its loop.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -11,8 +13,8 @@ use brigade_core::json::to_json;
 use brigade_core::{Fingerprint, Json};
 use brigade_kitchen::config::Settings;
 use brigade_kitchen::life::{
-    Answer, DecisionId, Life, Limits, Record, RunSet, Spent, Stage, TaskLife, Workplace as Mode, next,
-    progress, select,
+    Answer, DecisionId, Life, Limits, Progress, Record, RunSet, Spent, Stage, TaskLife, Workplace as Mode,
+    next, progress, select,
 };
 use brigade_kitchen::service::{Outcome, ServiceReport};
 use brigade_kitchen::show::{Event, EventLine, View, worker_log};
@@ -80,6 +82,14 @@ pub(super) struct Stop {
     pub(super) checks_go_on: bool,
 }
 
+/// How far a service was after a record.
+struct KnownProgress {
+    seq: u64,
+    settings: Arc<Settings>,
+    menu: Arc<Menu>,
+    progress: Rc<Progress>,
+}
+
 /// A running service.
 pub(super) struct Floor<'e> {
     pub(super) kitchen: &'e Kitchen<'e>,
@@ -123,6 +133,7 @@ pub(super) struct Floor<'e> {
     pub(super) lost_approval: bool,
     /// Whether a second request to end was passed on.
     hurried: bool,
+    known_progress: RefCell<Option<KnownProgress>>,
     pub(super) sender: Sender<Message>,
     pub(super) receiver: Option<Receiver<Message>>,
 }
@@ -178,6 +189,7 @@ impl<'e> Floor<'e> {
             lane: None,
             lost_approval: false,
             hurried: false,
+            known_progress: RefCell::new(None),
             command_looked: None,
             stop: None,
             passed: HashSet::new(),
@@ -314,8 +326,22 @@ impl<'e> Floor<'e> {
         self.menu.prd.tasks.iter().all(|task| self.journal.life().is_done(&task.id))
     }
 
-    pub(super) fn progress(&self) -> brigade_kitchen::life::Progress {
-        progress(&self.menu.prd, self.journal.life(), &self.settings, &self.set, self.mode)
+    /// Returns how far the service is. What is asked again before the next record is known.
+    pub(super) fn progress(&self) -> Rc<Progress> {
+        let seq = self.journal.life().seq;
+        let mut known = self.known_progress.borrow_mut();
+        if let Some(known) = &*known
+            && known.seq == seq
+            && Arc::ptr_eq(&known.settings, &self.settings)
+            && Arc::ptr_eq(&known.menu, &self.menu)
+        {
+            return known.progress.clone();
+        }
+        let life = self.journal.life();
+        let progress = Rc::new(progress(&self.menu.prd, life, &self.settings, &self.set, self.mode));
+        let (settings, menu) = (self.settings.clone(), self.menu.clone());
+        *known = Some(KnownProgress { seq, settings, menu, progress: progress.clone() });
+        progress
     }
 
     /// Appends records, and then writes what follows from them.
@@ -342,6 +368,18 @@ impl<'e> Floor<'e> {
         let events = projections.after(&view, lines);
         for line in lines {
             self.follower.recorded(&menu.name, line, journal.life());
+        }
+        // Without such a record, no task is done that was not done before.
+        let may_be_due = lines.is_empty()
+            || lines.iter().any(|line| {
+                matches!(
+                    line.record,
+                    Record::TaskEnded { .. } | Record::Approved { .. } | Record::ServiceStarted { .. }
+                )
+            });
+        if !may_be_due {
+            events.into_iter().for_each(|event| self.notify(event));
+            return;
         }
         // Our own change of the PRD is no reason to read it again; that of somebody else before it is one.
         if let Some((before, after)) = projections.passes(&menu.prd, journal.life(), &mut self.passed)

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use brigade_core::{ErrorKind, Fingerprint, codes};
 use brigade_fs::RelPath;
 use brigade_kitchen::config::Settings;
-use brigade_kitchen::life::{Life, RunSet, is_reviewed};
+use brigade_kitchen::life::{Life, RunSet, is_reviewed, tiers_ahead};
 use brigade_kitchen::prd::ValidPrd;
 use brigade_kitchen::prompt::role_file;
 use brigade_kitchen::{PrdName, Tier, route};
@@ -130,7 +130,7 @@ impl Menu {
         }
     }
 
-    /// Lists the tiers that a run set needs and whose programs are not there.
+    /// Lists the tiers that a run set needs, also those that tasks may be handed to, and whose programs are not there.
     pub(crate) fn missing(&self, set: &RunSet, life: &Life, settings: &Settings) -> Vec<(Tier, String)> {
         let open =
             self.prd.tasks.iter().enumerate().filter(|(at, task)| set.has(*at) && !life.is_done(&task.id));
@@ -138,8 +138,12 @@ impl Menu {
         for (_, task) in open {
             let own = life.tasks.get(&task.id).and_then(|own| own.tier);
             let tier = own.unwrap_or_else(|| route(task).tier);
-            needed.push(tier);
+            needed.extend(tiers_ahead(tier, settings));
             needed.extend(is_reviewed(tier, settings).then_some(Tier::Executive));
+        }
+        let asks_executive = settings.walkaway_mode || settings.phase_review_enabled;
+        if asks_executive && !needed.is_empty() {
+            needed.push(Tier::Executive);
         }
         needed.sort();
         needed.dedup();

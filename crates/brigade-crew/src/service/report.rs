@@ -6,7 +6,7 @@ use brigade_kitchen::TaskId;
 use brigade_kitchen::life::{Progress, TaskOutcome};
 use brigade_kitchen::prd::Lints;
 use brigade_kitchen::service::{Outcome, ServiceReport};
-use brigade_kitchen::show::decision_row;
+use brigade_kitchen::show::{counted, decision_row};
 
 use super::floor::Floor;
 use crate::gather::PrdSearch;
@@ -17,6 +17,7 @@ impl Floor<'_> {
         let settings = &self.settings;
         let outside = crate::projections::outside(&*self.host.fs, settings).into_iter();
         let mut found: Vec<String> = outside.map(|(key, problem)| format!("`{key}`: {problem}")).collect();
+        found.extend(self.projections.issues());
         found.extend(self.without_passes());
         found
     }
@@ -39,7 +40,7 @@ impl Floor<'_> {
                 }
                 match found.reading.errors.len() {
                     0 => "the file was changed meanwhile".to_owned(),
-                    count => format!("the file has {count} errors now"),
+                    count => format!("the file has {} now", counted(count as u64, "error")),
                 }
             }
         };

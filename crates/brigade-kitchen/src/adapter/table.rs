@@ -72,11 +72,12 @@ fn rows() -> Vec<Adapter> {
             tokens: Some((source("json:usage.input_tokens"), source("json:usage.output_tokens"))),
             write_paths: words(&["~/.claude", "~/.claude.json"]),
             env_labels: words(&["ANTHROPIC_API_KEY"]),
-            checked: Some("2.0"),
+            checked: Some("2.1.330"),
             ..adapter("claude")
         },
         Adapter {
-            args: words(&["exec", "--json", "-o", "{answer_file}", "-"]),
+            // In place, there may be no repository.
+            args: words(&["exec", "--json", "--skip-git-repo-check", "-o", "{answer_file}", "-"]),
             narrow: words(&["--sandbox", "workspace-write"]),
             skip: words(&["--dangerously-bypass-approvals-and-sandbox"]),
             answer: Source::File,
@@ -86,7 +87,7 @@ fn rows() -> Vec<Adapter> {
             )),
             write_paths: words(&["~/.codex"]),
             env_labels: words(&["OPENAI_API_KEY", "CODEX_API_KEY"]),
-            checked: Some("0.60"),
+            checked: Some("0.169.0"),
             ..adapter("codex")
         },
         Adapter {
@@ -100,7 +101,7 @@ fn rows() -> Vec<Adapter> {
                 source("jsonl:step_finish:part.tokens.output"),
             )),
             write_paths: words(&["~/.config/opencode", "~/.local/share/opencode", "~/.cache/opencode"]),
-            checked: Some("1.0"),
+            checked: Some("1.18.33"),
             ..adapter("opencode")
         },
         Adapter {
@@ -114,7 +115,7 @@ fn rows() -> Vec<Adapter> {
             )),
             write_paths: words(&["~/.gemini"]),
             env_labels: words(&["GEMINI_API_KEY"]),
-            checked: Some("0.15"),
+            checked: Some("0.61.0"),
             ..adapter("gemini")
         },
         Adapter {
@@ -130,7 +131,7 @@ fn rows() -> Vec<Adapter> {
             ]),
             write_paths: words(&["~/.aider"]),
             env_labels: words(&["OPENAI_API_KEY", "ANTHROPIC_API_KEY"]),
-            checked: Some("0.86"),
+            checked: Some("0.86.2"),
             ..adapter("aider")
         },
         Adapter {

@@ -134,8 +134,16 @@ fn arguments_are_added_unless_they_are_there() {
         Skip,
         "claude --print --output-format=json --permission-mode plan",
     );
-    check("codex --model x", Narrow, "codex exec --model x --sandbox workspace-write --json -o A -");
-    check("codex exec --json -", Narrow, "codex exec --json --sandbox workspace-write -o A -");
+    check(
+        "codex --model x",
+        Narrow,
+        "codex exec --model x --sandbox workspace-write --json --skip-git-repo-check -o A -",
+    );
+    check(
+        "codex exec --json -",
+        Narrow,
+        "codex exec --json --sandbox workspace-write --skip-git-repo-check -o A -",
+    );
     check("opencode --model a/b", Narrow, "opencode run --model a/b --format json --attach http://s");
     check("opencode run", Skip, "opencode run --auto --format json --attach http://s");
     check("gemini", Skip, "gemini --approval-mode yolo --output-format json");

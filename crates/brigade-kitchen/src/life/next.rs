@@ -167,6 +167,18 @@ fn may_escalate(from: Tier, settings: &Settings) -> bool {
     settings.escalation_enabled && (from == Tier::Line || settings.escalation_to_exec)
 }
 
+/// Lists the tiers that a task of this tier may come to, itself included.
+pub fn tiers_ahead(tier: Tier, settings: &Settings) -> Vec<Tier> {
+    let mut tiers = vec![tier];
+    while let Some(last) = tiers.last().copied()
+        && may_escalate(last, settings)
+        && let Some(above) = last.above()
+    {
+        tiers.push(above);
+    }
+    tiers
+}
+
 /// Returns why a task should go to a higher tier.
 fn escalation(tier: Tier, own: &TaskLife, settings: &Settings) -> Option<String> {
     if let Some(reason) = &own.asks_for_more {

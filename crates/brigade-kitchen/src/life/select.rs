@@ -103,8 +103,8 @@ pub struct Begin {
 /// Chooses the tasks whose attempts begin now, in the order of the file.
 ///
 /// A task begins when everything that it depends on is done, when there is room in its tier and in all, when its tier
-/// does not wait for a provider, and when no other task of the same exclusive name is on its way. In place, one task is
-/// on its way at a time.
+/// does not wait for a provider, and when no other task of the same exclusive name is on its way. In place, and where
+/// one attempt may run at once, one task is on its way at a time: the next one stands on its work.
 pub fn select(
     prd: &ValidPrd,
     life: &Life,
@@ -116,8 +116,9 @@ pub fn select(
     let mut all = 0;
     let mut by_tier = [0_u64; 3];
     let mut exclusive: Vec<&str> = Vec::new();
-    let mut on_the_way = 0;
-    for task in &prd.tasks {
+    let mut on_the_way = 0_u64;
+    // A claim of a task that is not served is checked by a later service, and holds up none of this one.
+    for (_, task) in prd.tasks.iter().enumerate().filter(|(at, _)| set.has(*at)) {
         let Some(own) = life.tasks.get(&task.id) else { continue };
         let is_running = matches!(own.stage, Stage::Attempting { .. });
         if is_running {
@@ -125,7 +126,9 @@ pub fn select(
             by_tier[own.tier.unwrap_or(Tier::Line) as usize] += 1;
         }
         if is_running || matches!(own.stage, Stage::Checking(_)) {
-            on_the_way += 1;
+            // One that waits for somebody holds up no other, except in place.
+            let waits = workplace == Workplace::Worktrees && life.decision_of(&task.id).is_some();
+            on_the_way += u64::from(!waits);
             exclusive.extend(task.exclusive.as_deref());
         }
     }
@@ -135,7 +138,7 @@ pub fn select(
     };
     let mut chosen = Vec::new();
     for (at, task) in prd.tasks.iter().enumerate() {
-        if most <= all || (workplace == Workplace::InPlace && 0 < on_the_way) {
+        if most <= all || (most == 1 && 0 < on_the_way) {
             break;
         }
         if !set.has(at) || !is_ready(prd, life, at) {

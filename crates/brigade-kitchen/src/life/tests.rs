@@ -637,3 +637,34 @@ fn a_saved_life_is_that_of_its_layout() {
     assert_eq!(Fingerprint::of_bytes(&bytes).short(), "ab88c29fd63e318c");
     assert_eq!(Life::from_bytes(&[&[99], &bytes[1..]].concat()), None);
 }
+
+#[test]
+fn one_after_the_other_the_next_task_waits_for_the_branch_and_not_for_a_person() {
+    let manual = ",\"manualVerification\":[\"look at it\"]";
+    let claims = |place| {
+        let mut book = Book::new(prd(&[("a", manual), ("b", ""), ("c", "")]));
+        (book.place, book.settings.max_parallel) = (place, 1);
+        book.settings.manual_verification_enabled = true;
+        let run = book.begin("a");
+        book.end("a", &run, &Ending::Said { signal: Signal::Complete, by: By::Tag }, true);
+        (book, run)
+    };
+    let chosen = |book: &Book, set: &RunSet| {
+        let begins = select(&book.prd, &book.life, &book.settings, set, book.place, book.now());
+        begins.iter().map(|begin| begin.task).collect::<Vec<_>>()
+    };
+    for (place, while_it_waits) in [(Workplace::Worktrees, vec![1]), (Workplace::InPlace, vec![])] {
+        let (mut book, run) = claims(place);
+        let all = RunSet::all(&book.prd);
+        assert_eq!(chosen(&book, &all), [0; 0], "{place:?}");
+        // A service of other tasks does not wait for it.
+        let others = RunSet::of(&book.prd, &[], &["a".to_owned()], None, None).unwrap();
+        assert_eq!(chosen(&book, &others), [1], "{place:?}");
+        book.write(Record::Todo { task: id("a"), run, found: vec![] });
+        book.ask("a");
+        assert_eq!(chosen(&book, &all), while_it_waits, "{place:?}");
+    }
+    let (mut book, _) = claims(Workplace::Worktrees);
+    book.settings.max_parallel = 2;
+    assert_eq!(chosen(&book, &RunSet::all(&book.prd)), [1, 2]);
+}

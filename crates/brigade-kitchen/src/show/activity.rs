@@ -8,6 +8,12 @@ use crate::names::{PrdName, TaskId, Tier};
 /// The longest reason in a line.
 const MAX_REASON: usize = 200;
 
+/// Returns a number with what it counts, such as `1 start` and `2 starts`.
+pub fn counted(count: u64, what: &str) -> String {
+    let s = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{s}")
+}
+
 /// Writes seconds as people do: `45s`, `3m 45s`, `1h 2m`.
 ///
 /// ```

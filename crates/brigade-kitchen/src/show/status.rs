@@ -656,7 +656,9 @@ fn issues(view: &View<'_>) -> Vec<String> {
         }
     }
     if 0 < view.life.newer {
-        found.push(format!("{} records are of a newer version of Brigade", view.life.newer));
+        let are = if view.life.newer == 1 { "is" } else { "are" };
+        let records = super::counted(view.life.newer, "record");
+        found.push(format!("{records} {are} of a newer version of Brigade"));
     }
     found
 }

@@ -6,7 +6,7 @@ use brigade_core::{Exit, Report, SchemaId};
 use serde::{Deserialize, Serialize};
 
 use super::status::{StatusReport, TaskRow, TaskStatus};
-use super::{duration, tier_costs};
+use super::{counted, duration, tier_costs};
 use crate::approval::Taken;
 use crate::config::Settings;
 use crate::life::{AnsweredBy, Life, ReviewResult};
@@ -88,8 +88,10 @@ pub fn summary(status: &StatusReport, life: &Life, settings: &Settings) -> Strin
     let budget = &status.budget;
     let _ = writeln!(
         text,
-        "* Workers: {} starts, {:.1} minutes, ${:.2}",
-        budget.attempts, budget.minutes, budget.cost_usd
+        "* Workers: {}, {:.1} minutes, ${:.2}",
+        counted(budget.attempts, "start"),
+        budget.minutes,
+        budget.cost_usd
     );
     tasks(&mut text, status);
     left_out(&mut text, status);

@@ -1,10 +1,12 @@
 //! `brigade kitchen plan`
 
+use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 
-use brigade::{Error, KitchenPlanReport, PlanOptions, PlanWish};
+use brigade::{Exit, KitchenPlanReport, PlanOptions, PlanWish};
 use clap::Args;
 
+use crate::output::Output;
 use crate::session::Session;
 
 /// Let the executive plan a feature as a PRD
@@ -41,14 +43,47 @@ fn numbered(text: &str) -> Result<(usize, String), &'static str> {
     if answer.trim().is_empty() { Err(EXPECTED) } else { Ok((number, answer.trim().to_owned())) }
 }
 
-pub(crate) fn run(session: &Session<'_>, arguments: &PlanArgs) -> Result<KitchenPlanReport, Error> {
+pub(crate) fn run(session: &Session<'_>, arguments: &PlanArgs, output: &mut Output<'_, '_>) -> Exit {
     let PlanArgs { text, out, no_map, id, answer } = arguments;
-    let wish = match id {
+    let mut wish = match id {
         Some(id) => PlanWish::Continue { id: id.clone(), answers: answer.clone() },
         None => PlanWish::New(text.join(" ")),
     };
     let options = PlanOptions { out: out.as_deref(), without_map: *no_map };
-    session.workspace_to_run()?.kitchen().plan(wish, &options)
+    let surroundings = session.surroundings;
+    let may_ask = surroundings.typed && surroundings.error.is_some() && !output.is_json();
+    loop {
+        let planned =
+            session.workspace_to_run().and_then(|workspace| workspace.kitchen().plan(wish, &options));
+        let Ok(report) = &planned else { return output.finish(planned) };
+        let Some(id) = report.continue_id.clone().filter(|_| may_ask && !report.questions.is_empty()) else {
+            return output.finish(planned);
+        };
+        // Who ends the input answers later.
+        let Some(answers) = ask(report, output) else { return output.finish(planned) };
+        wish = PlanWish::Continue { id, answers };
+    }
+}
+
+/// Asks the questions of the executive one by one; `None` if the input ends. An empty answer is none.
+fn ask(report: &KitchenPlanReport, output: &mut Output<'_, '_>) -> Option<Vec<(usize, String)>> {
+    let mut answers = Vec::new();
+    output.note("the executive has questions; without an answer, it decides itself");
+    for question in &report.questions {
+        let mut page = output.new_page();
+        page.notes.line(format!("{}. {}", question.number, question.text));
+        output.aside(&page.notes);
+        let mut answer = String::new();
+        let read = BufReader::new(output.input()).read_line(&mut answer).ok()?;
+        if read == 0 {
+            return None;
+        }
+        let answer = answer.trim();
+        if !answer.is_empty() {
+            answers.push((usize::try_from(question.number).ok()?, answer.to_owned()));
+        }
+    }
+    Some(answers)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ mod status;
 
 use brigade::command::Argv;
 use brigade::core::{NextStep, Severity};
-use brigade::kitchen::{ChangeKind, CommandRow, Fault as PrdFault, Taken, Tier, Written};
+use brigade::kitchen::{ChangeKind, CommandRow, Fault as PrdFault, Taken, Tier, Written, counted};
 use brigade::{
     AnswerReport, ApprovalReport, DecisionsReport, ErrorLine, Fault, KitchenInitReport, ServiceReport,
     SummaryReport, ValidationReport, WorkersReport,
@@ -329,7 +329,7 @@ fn served(report: &ServiceReport, page: &mut Page) {
         page.data.field_if(name, Some(ids.join(", ")));
     }
     if 0 < report.attempts {
-        let workers = format!("{} starts, ${:.2}", report.attempts, report.cost_usd);
+        let workers = format!("{}, ${:.2}", counted(report.attempts, "start"), report.cost_usd);
         page.data.field("workers", workers);
     }
     if let Some(tasks) = report.tasks.as_ref().filter(|tasks| !tasks.is_empty()) {

@@ -1,7 +1,7 @@
 //! Where the tasks of a PRD stand, and what they cost.
 
 use brigade::kitchen::{
-    AnsweredBy, DecisionKind, DecisionRow, Marker, Outcome, TaskRow, TaskStatus, duration,
+    AnsweredBy, DecisionKind, DecisionRow, Marker, Outcome, TaskRow, TaskStatus, counted, duration,
 };
 use brigade::{KitchenCostReport, StatusReport};
 
@@ -43,7 +43,12 @@ pub(crate) fn show_status(report: &StatusReport, escalations: Escalations, page:
     if 0 < budget.attempts {
         page.data.field(
             "workers",
-            format!("{} starts, {:.1} minutes, ${:.2}", budget.attempts, budget.minutes, budget.cost_usd),
+            format!(
+                "{}, {:.1} minutes, ${:.2}",
+                counted(budget.attempts, "start"),
+                budget.minutes,
+                budget.cost_usd
+            ),
         );
     }
     page.data.gap();
@@ -156,7 +161,10 @@ pub(crate) fn task_lines(report: &StatusReport, room: usize) -> Vec<Text> {
     };
     let mut lines: Vec<Text> = kept.iter().map(line).collect();
     if !is_all {
-        lines.push(Text::new(Tone::Faint, &format!("  and {} more tasks", report.tasks.len() - kept.len())));
+        lines.push(Text::new(
+            Tone::Faint,
+            &format!("  and {}", counted((report.tasks.len() - kept.len()) as u64, "more task")),
+        ));
     }
     lines
 }
