@@ -1,6 +1,7 @@
 //! What is written after the journal, for people and other programs: the state file, the files of supervisors, the
 //! activity log, `passes` in the PRD, learnings and backlog. Each can be deleted and is written again.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
@@ -129,12 +130,11 @@ impl Projections {
     }
 
     fn written(&mut self, path: &RelPath, written: Result<(), FsError>) {
-        if let Err(error) = written {
-            let text = path.to_string();
-            if !self.failed.contains_key(&text) {
-                tracing::warn!(file = %path, %error, "a file for people and other programs is not written");
-                self.failed.insert(text, error.kind.to_string());
-            }
+        if let Err(error) = written
+            && let Entry::Vacant(first) = self.failed.entry(path.to_string())
+        {
+            tracing::warn!(file = %path, %error, "a file for people and other programs is not written");
+            first.insert(error.kind.to_string());
         }
     }
 

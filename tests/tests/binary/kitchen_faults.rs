@@ -107,7 +107,7 @@ fn folders_and_other_bytes_where_files_are_written_stop_nothing() {
         "tasks/prd-crew.state.json",
         "tasks/brigade-backlog.md",
     ] {
-        workspace.write(&format!("brigade/{folder}/inside"), "x");
+        workspace.write(format!("brigade/{folder}/inside"), "x");
     }
     std::fs::write(workspace.path().join("brigade/tasks/brigade-learnings.md"), b"- old\n\xff\xfe\0- \n")
         .unwrap();

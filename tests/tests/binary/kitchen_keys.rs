@@ -31,7 +31,7 @@ fn learnings_and_findings_have_their_files_and_their_number() {
     let settings = "learnings_file = \"notes.md\"\nbacklog_file = \"later.md\"\nlearnings_max = 1\nlearnings_archive = false";
     let service = Service::new(settings, &tasks, &rules);
     service.serve(0, &[]);
-    let read = |name: &str| service.site.workspace.read_text(&format!("brigade/tasks/{name}"));
+    let read = |name: &str| service.site.workspace.read_text(format!("brigade/tasks/{name}"));
     assert_eq!(read("notes.md"), "# Learnings\n\n- two\n");
     assert_eq!(read("later.md"), "# Backlog\n\n- b\n");
     assert!(!service.site.workspace.exists("brigade/tasks/archive"));
@@ -168,7 +168,7 @@ fn files_are_given_to_worktrees_and_their_setup_may_take_so_long() {
     workspace.write("cache/x", "cached\n");
     service.serve(0, &[]);
     let tree = ".brigade/kitchen/trees/prd-add-auth/US-001";
-    assert!(workspace.exists(&format!("{tree}/local.env")));
+    assert!(workspace.exists(format!("{tree}/local.env")));
     assert!(fs::symlink_metadata(workspace.path().join(tree).join("cache")).unwrap().is_symlink());
     let of_branch = |name: &str| workspace.git(["show", &format!("feature/auth:{name}")]);
     assert_eq!((of_branch("cached.txt"), of_branch("seen.txt")), ("cached\n".to_owned(), "A=1\n".to_owned()));
