@@ -1,5 +1,7 @@
 //! What a function gets, and what it returns.
 
+use std::ffi::OsStr;
+
 use brigade_core::{Clock, Fingerprint, Json};
 use brigade_fs::Fs;
 use brigade_process::CancelToken;
@@ -28,6 +30,8 @@ pub struct Context<'a> {
     pub guards: Guards,
     /// The largest text of a result, in bytes. What is more is read on.
     pub max_bytes: u64,
+    /// `PATH`, for tools that look for programs. Absent: none is found.
+    pub path: Option<&'a OsStr>,
     /// Cancels the call.
     pub cancel: Option<&'a CancelToken>,
     /// What the call has read and changed so far, for its receipt.
@@ -53,6 +57,7 @@ impl<'a> Context<'a> {
             volumes: Limits::default(),
             guards: Guards::default(),
             max_bytes: 32 << 10,
+            path: None,
             cancel: None,
             touched: Vec::new(),
         }

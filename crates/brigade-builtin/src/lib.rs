@@ -18,6 +18,7 @@ mod report;
 mod run;
 mod script;
 mod stored;
+mod system;
 mod todo;
 mod volume;
 

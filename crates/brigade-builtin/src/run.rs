@@ -7,14 +7,21 @@ use brigade_schema::Schema;
 use serde::de::DeserializeOwned;
 
 use crate::context::{Context, Failure, Output};
-use crate::{files, memory, report, script, todo, volume};
+use crate::{files, memory, report, script, system, todo, volume};
 
 /// What a built-in tool does.
 pub type Function = fn(&Json, &mut Context<'_>) -> Result<Output, Failure>;
 
 /// The functions, by family.
-const FAMILIES: &[&[(&str, Function)]] =
-    &[files::FUNCTIONS, memory::TOOLS, report::TOOLS, script::TOOLS, todo::TOOLS, volume::TOOLS];
+const FAMILIES: &[&[(&str, Function)]] = &[
+    files::FUNCTIONS,
+    memory::TOOLS,
+    report::TOOLS,
+    script::TOOLS,
+    system::TOOLS,
+    todo::TOOLS,
+    volume::TOOLS,
+];
 
 /// Returns what the tool of an id does. `None` if it is not built, or the gateway answers its calls.
 pub fn function(id: &str) -> Option<Function> {

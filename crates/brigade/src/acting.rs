@@ -80,6 +80,7 @@ impl Use<'_> {
             volumes: Default::default(),
             guards: self.config.guards(&host),
             max_bytes: gateway.map_or(32 << 10, |gateway| gateway.max_result_bytes),
+            path: self.room.env.environment.get("PATH"),
             cancel: self.cancel,
             touched: Vec::new(),
         };

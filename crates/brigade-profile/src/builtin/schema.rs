@@ -47,6 +47,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "system.info",
+        is_built: true,
         title: "Show the system",
         description: "Shows the version of Brigade, and what this machine can do.",
         output: "version:string status:string(healthy,unhealthy) capabilities:[name:string \
@@ -61,6 +62,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "runtime.list",
+        is_built: true,
         title: "List language runtimes",
         description: "Lists the language runtimes that are on PATH.",
         input: "language?:string",
