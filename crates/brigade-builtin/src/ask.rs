@@ -107,10 +107,7 @@ pub fn answered(question: &Question) -> Option<Output> {
 
 /// Says that a person has not answered in time. The same question asked again waits for the same answer.
 pub fn unanswered(question: &Question) -> Failure {
-    let message = format!(
-        "question {} waits for a person, who answers with `brigade work answer {}`; ask the same again to wait on",
-        question.id, question.id
-    );
+    let message = format!("question {} waits for a person; ask the same again to wait on", question.id);
     Failure::new("answer_pending", message).data([("question_id", Json::from(question.id.as_str()))])
 }
 

@@ -220,6 +220,8 @@ impl AgentCalls {
             let reason = Blocker::new(Outside::CODE, outside.to_string()).at(outside.place.clone());
             return refused(reason.field(field));
         }
+        #[cfg(feature = "builtin")]
+        self.check_memory(shown, &callable.entry.effects)?;
         let minute = Duration::from_secs(60);
         for (profile, most) in shown.rights.rates(&traits) {
             let is_of_tool = |call: &Call| call.caller == self.room.env.caller && call.tool_id == tool;

@@ -53,6 +53,8 @@ mod live;
 mod logs;
 #[cfg(feature = "builtin")]
 mod memories;
+#[cfg(feature = "builtin")]
+mod memory_guard;
 mod observe;
 mod offers;
 mod packs;

@@ -162,7 +162,8 @@ impl Report for WorkTurnReport {
 }
 
 impl Work {
-    /// Begins a turn of an agent. Its text decides whether the memory is to be searched first. Does not inside of a run.
+    /// Begins a turn of an agent. Its text decides whether the memory is to be searched first. Does not inside of a
+    /// run.
     ///
     /// # Errors
     /// Fails if gateway.toml has no such agent, or on a file error.

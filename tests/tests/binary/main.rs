@@ -81,6 +81,7 @@ mod serve_calls;
 mod serve_common;
 mod serve_decisions;
 mod serve_http;
+mod serve_memory_guard;
 mod serve_reads;
 mod serve_rights;
 mod serve_stdio;

@@ -35,6 +35,13 @@ const HALF_LIFE_DAYS: f64 = 30.0;
 /// How much of the score depends on being new.
 const NEWNESS: f64 = 0.2;
 
+/// Words that nearly every text has. They are searched for only if there are no others.
+const COMMON: &[&str] = &[
+    "a", "an", "and", "are", "as", "at", "be", "by", "do", "does", "for", "from", "how", "i", "in", "is",
+    "it", "of", "on", "or", "that", "the", "this", "to", "was", "we", "what", "when", "where", "which",
+    "who", "why", "with",
+];
+
 /// Returns whether a text has nothing to search for.
 pub fn blank(text: &str) -> bool {
     !text.chars().any(char::is_alphanumeric)
@@ -48,6 +55,9 @@ fn pattern(text: &str) -> String {
         if words.len() < MAX_WORDS && !words.contains(&word) {
             words.push(word);
         }
+    }
+    if words.iter().any(|word| !COMMON.contains(&word.as_str())) {
+        words.retain(|word| !COMMON.contains(&word.as_str()));
     }
     let quoted: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
     quoted.join(" OR ")
@@ -130,9 +140,11 @@ mod tests {
 
     #[test]
     fn words_of_a_query_are_no_operators() {
-        check("deploy OR NOT x*", "\"deploy\" OR \"or\" OR \"not\" OR \"x\"");
-        check("content:\"a b\" NEAR(c)", "\"content\" OR \"a\" OR \"b\" OR \"near\" OR \"c\"");
+        check("deploy OR NOT x*", "\"deploy\" OR \"not\" OR \"x\"");
+        check("content:\"a b\" NEAR(c)", "\"content\" OR \"b\" OR \"near\" OR \"c\"");
         check("Größe größe", "\"größe\"");
         check(" \"*-^ ", "");
+        check("what is the port", "\"port\"");
+        check("to be or", "\"to\" OR \"be\" OR \"or\"");
     }
 }

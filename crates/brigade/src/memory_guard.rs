@@ -1,0 +1,36 @@
+//! `guard.memory`: an agent looks into its memory before it changes something.
+
+use brigade_facts::AgentTools;
+use brigade_policy::Blocker;
+
+use crate::agent_calls::AgentCalls;
+use crate::error::{Error, ErrorKind};
+
+/// The profile that asks for it.
+const GUARD: &str = "guard.memory";
+
+/// Effects of calls that wait for a search.
+const CHANGES: &[&str] = &["local-write", "local-delete", "process-exec"];
+
+/// The code of a refused call.
+const CODE: &str = "memory_search_first";
+
+impl AgentCalls {
+    /// Refuses a call that changes something while the turn of the agent needs a search of its memory. Without turns,
+    /// or without the profile, it refuses nothing.
+    pub(crate) fn check_memory(&self, shown: &AgentTools, effects: &[String]) -> Result<(), Error> {
+        let has_guard = shown.rights.profiles().iter().any(|profile| profile.name.as_str() == GUARD);
+        if !has_guard || !effects.iter().any(|effect| CHANGES.contains(&effect.as_str())) {
+            return Ok(());
+        }
+        let Some(agent) = self.room.env.caller.agent() else { return Ok(()) };
+        let Some(store) = self.room.stores.reading(&*self.room.fs)? else { return Ok(()) };
+        let Some(turn) = store.turn(agent)?.filter(|turn| turn.needs_search()) else { return Ok(()) };
+        let why = format!(
+            "turn {} asks for a change, so `memory.search` comes first; then the same call again",
+            turn.number
+        );
+        let error = Error::new(ErrorKind::Refused, "the memory was not searched in this turn");
+        Err(error.because([Blocker::new(CODE, why)]))
+    }
+}

@@ -1,0 +1,35 @@
+//! `guard.memory`: a turn that asks for a change needs a search of the memory first.
+
+use serde_json::json;
+
+use crate::serve_common::{Client, POLICY, add, agents, assert_stands, runs, site, text};
+
+#[test]
+fn a_turn_that_asks_for_a_change_lets_nothing_be_changed_before_a_search() {
+    let site = site();
+    let script = "echo x >> \"$(basename \"$0\").ran\"\nprintf 'said %s' \"$1\"\n";
+    add(&site, "changes", "effects = [\"local-write\"]\n", script);
+    site.workspace.replace(
+        POLICY,
+        "\"read-*\"]\neffects = [\"local-read\"]",
+        "\"read-*\", \"changes\"]\neffects = [\"local-read\", \"local-write\"]",
+    );
+    agents(&site, "profiles = [\"guard.memory\"]\n");
+    let mut client = Client::of(&site, "local");
+    let turn = |words: &str| {
+        site.brigade.clone().input(words).run(["work", "turn", "--as", "local"]).assert_code(0);
+    };
+    let mut call = |tool: &str, words: &str| client.call(tool, json!({"text": words}));
+    // Without turns the guard does nothing.
+    assert_eq!(text(&call("changes", "one")), "said one");
+    turn("Fix the login");
+    assert_stands(&call("changes", "two"), "refused", "memory_search_first");
+    assert_eq!(text(&call("at-once", "reads go on")), "said reads go on");
+    turn("How does the login work?");
+    assert_eq!(text(&call("changes", "three")), "said three");
+    turn("Remember what we decided, and do it");
+    assert_stands(&call("changes", "four"), "refused", "memory_search_first");
+    // Another agent has turns of its own.
+    assert_eq!(text(&Client::of(&site, "ann").call("changes", json!({"text": "five"}))), "said five");
+    assert_eq!(runs(&site, "changes"), 3);
+}
