@@ -197,7 +197,7 @@ mod tests {
         let empty = bench.call("memory.search", r#"{"query": "port"}"#);
         assert_eq!(empty, Json::parse(r#"{"count": 0, "memories": []}"#).unwrap());
         // Searching makes no file.
-        assert!(!bench.folder.path().join(".brigade").try_exists().unwrap());
+        assert!(!brigade_fs::Fs::exists(&bench.fs, &".brigade".parse().unwrap()).unwrap());
         let added = bench.call("memory.add", r#"{"content": "The port is 8080", "category": "fact"}"#);
         assert_eq!((text(&added, "durability"), added.get("saved")), ("candidate", Some(&Json::from(true))));
         let found = bench.call("memory.search", r#"{"query": "which port?"}"#);
