@@ -1,13 +1,23 @@
-//! Questions for a person: `ask.user`. Whoever calls waits for the answer; these functions read what is asked and write
-//! what was answered.
+//! Questions for a person: `ask.user`. The call waits for the answer, which comes by another process.
+
+use std::time::Duration;
 
 use brigade_core::{Json, Object};
 use brigade_store::questions::{Asked, AskedOption, AskedQuestion, Question};
 use serde::Deserialize;
 
 use crate::context::{Context, Failure, Output};
-use crate::run::arguments;
+use crate::run::{Function, arguments};
 use crate::stored::{or_null, texts};
+
+/// The tools of this family.
+pub(crate) const TOOLS: &[(&str, Function)] = &[("ask.user", user)];
+
+/// How long a call waits for the answer.
+const LONGEST: Duration = Duration::from_secs(600);
+
+/// How often it looks for one.
+const LOOK: Duration = Duration::from_millis(200);
 
 #[derive(Deserialize)]
 struct AskArgs {
@@ -40,7 +50,7 @@ struct GivenQuestion {
 ///
 /// # Errors
 /// Returns `secret_by_question` if a secret is asked for, and `invalid_arguments` if nothing is asked.
-pub fn asked(input: &Json) -> Result<Asked, Failure> {
+fn asked(input: &Json) -> Result<Asked, Failure> {
     let args: AskArgs = arguments(input)?;
     if args.questions.iter().any(|question| question.is_secret) {
         let message = "secrets are never asked for; a tool gets a secret by a label of its entry (`env_bindings`), whose \
@@ -80,15 +90,36 @@ pub fn asked(input: &Json) -> Result<Asked, Failure> {
 ///
 /// # Errors
 /// As [`asked`]. Also fails on a disk error.
-pub fn ask(input: &Json, context: &Context<'_>) -> Result<Question, Failure> {
+fn ask(input: &Json, context: &Context<'_>) -> Result<Question, Failure> {
     let asked = asked(input)?;
     let agent = context.agent().ok_or_else(|| Failure::new("no_session", "only an agent asks"))?;
     let session = context.session.unwrap_or_default();
     Ok(context.store()?.ask(agent, session, &asked, context.redactor, context.clock.now())?)
 }
 
+/// Asks, and waits. A call that is cancelled takes its question back, because nobody waits for the answer any more.
+fn user(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let mut question = ask(input, context)?;
+    let agent = question.agent.clone();
+    let started = context.clock.now();
+    loop {
+        question = context.store()?.take_answer(&agent, &question.id)?;
+        if let Some(output) = answered(&question) {
+            return Ok(output);
+        }
+        if LONGEST <= context.clock.now().since(started) {
+            return Err(unanswered(&question));
+        }
+        let Some(cancel) = context.cancel else { return Err(unanswered(&question)) };
+        if cancel.wait(LOOK) {
+            context.store()?.withdraw_question(&question.id)?;
+            return Err(Failure::new("cancelled", "the call was cancelled, so the question was taken back"));
+        }
+    }
+}
+
 /// Writes the answer of a person; `None` while there is none.
-pub fn answered(question: &Question) -> Option<Output> {
+fn answered(question: &Question) -> Option<Output> {
     let answer = question.answer.as_ref()?;
     let first = match question.asked.questions.as_slice() {
         [one] => answer.answers.get(&one.id).map(|values| values.join(", ")),
@@ -106,7 +137,7 @@ pub fn answered(question: &Question) -> Option<Output> {
 }
 
 /// Says that a person has not answered in time. The same question asked again waits for the same answer.
-pub fn unanswered(question: &Question) -> Failure {
+fn unanswered(question: &Question) -> Failure {
     let message = format!("question {} waits for a person; ask the same again to wait on", question.id);
     Failure::new("answer_pending", message).data([("question_id", Json::from(question.id.as_str()))])
 }

@@ -10,7 +10,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-pub mod ask;
+mod ask;
 mod context;
 mod files;
 mod memory;

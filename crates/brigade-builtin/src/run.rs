@@ -7,13 +7,14 @@ use brigade_schema::Schema;
 use serde::de::DeserializeOwned;
 
 use crate::context::{Context, Failure, Output};
-use crate::{files, memory, report, script, system, todo, volume};
+use crate::{ask, files, memory, report, script, system, todo, volume};
 
 /// What a built-in tool does.
 pub type Function = fn(&Json, &mut Context<'_>) -> Result<Output, Failure>;
 
 /// The functions, by family.
 const FAMILIES: &[&[(&str, Function)]] = &[
+    ask::TOOLS,
     files::FUNCTIONS,
     memory::TOOLS,
     report::TOOLS,

@@ -73,7 +73,7 @@ pub(crate) mod testing {
     }
 
     pub(crate) struct Bench {
-        pub(crate) folder: tempfile::TempDir,
+        _folder: tempfile::TempDir,
         pub(crate) fs: DiskFs,
         pub(crate) stores: Stores,
         pub(crate) redactor: Redactor,
@@ -85,7 +85,7 @@ pub(crate) mod testing {
             let folder = tempfile::tempdir().unwrap();
             let fs = DiskFs::open(folder.path()).unwrap();
             let stores = Stores::new(Duration::from_secs(5));
-            Bench { folder, fs, stores, redactor: Redactor::new(&[]), limits: Limits::default() }
+            Bench { _folder: folder, fs, stores, redactor: Redactor::new(&[]), limits: Limits::default() }
         }
 
         pub(crate) fn with<T>(&self, caller: &str, act: impl FnOnce(&mut Context<'_>) -> T) -> T {

@@ -99,6 +99,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "ask.user",
+        is_built: true,
         title: "Ask the user",
         description: "Asks a person, and waits up to 10 minutes for the answer. Secrets are never asked for.",
         input: "question?:string questions?:[id?:string header?:string question!:string \
