@@ -73,7 +73,7 @@ pub(crate) mod testing {
     }
 
     pub(crate) struct Bench {
-        _folder: tempfile::TempDir,
+        pub(crate) _folder: tempfile::TempDir,
         pub(crate) fs: DiskFs,
         pub(crate) stores: Stores,
         pub(crate) redactor: Redactor,
