@@ -65,6 +65,23 @@ words! {
     }
 }
 
+/// `[volumes]`: what each agent may store in volumes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VolumeLimits {
+    /// The number of its volumes.
+    pub max_count: u64,
+    /// The sum of their limits, in bytes.
+    pub max_bytes: u64,
+    /// The largest file, in bytes.
+    pub max_file_bytes: u64,
+}
+
+impl Default for VolumeLimits {
+    fn default() -> VolumeLimits {
+        VolumeLimits { max_count: 16, max_bytes: 1 << 30, max_file_bytes: 16 << 20 }
+    }
+}
+
 /// `[builtin]`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuiltinSettings {
@@ -105,6 +122,8 @@ pub struct GatewayConfig {
     pub upstreams: Vec<Upstream>,
     /// The settings of built-in tools.
     pub builtin: BuiltinSettings,
+    /// What each agent may store in volumes.
+    pub volumes: VolumeLimits,
 }
 
 /// `[http]`
@@ -239,6 +258,7 @@ impl GatewayConfig {
             agents: Vec::new(),
             upstreams: Vec::new(),
             builtin: BuiltinSettings::default(),
+            volumes: VolumeLimits::default(),
         }
     }
 

@@ -65,6 +65,7 @@ impl Use<'_> {
     fn run(&self) -> Done {
         use brigade_builtin::{Context, Failure, run};
         use brigade_profile::builtin::definition;
+        use brigade_store::volumes::Limits;
 
         let redactor = self.redactor;
         let host = self.room.host();
@@ -77,7 +78,11 @@ impl Use<'_> {
             clock: &*self.room.env.clock,
             redactor,
             stores: &self.room.stores,
-            volumes: Default::default(),
+            volumes: gateway.map(|gateway| gateway.volumes).map_or_else(Limits::default, |volumes| Limits {
+                max_count: volumes.max_count,
+                max_bytes: volumes.max_bytes,
+                max_file_bytes: volumes.max_file_bytes,
+            }),
             guards: self.config.guards(&host),
             max_bytes: gateway.map_or(32 << 10, |gateway| gateway.max_result_bytes),
             path: self.room.env.environment.get("PATH"),

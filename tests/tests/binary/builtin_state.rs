@@ -85,6 +85,8 @@ fn agents_remember_over_mcp_and_what_another_wrote_is_data() {
 #[test]
 fn scripts_volumes_and_lists_belong_to_who_made_them() {
     let site = site();
+    let limits = "[volumes]\nmax_count = 1\nmax_file_bytes = \"1KiB\"\n\n[[agent]]\nname = \"local\"\n\n[[agent]]\nname = \"ann\"\n";
+    site.workspace.write(GATEWAY, limits);
     let mut client = Client::of(&site, "local");
     let mut other = Client::of(&site, "ann");
     let script =
@@ -95,6 +97,8 @@ fn scripts_volumes_and_lists_belong_to_who_made_them() {
     assert!(text(&taken).contains("name_taken"), "{taken:#}");
     let volume = done(&mut client, "volume.create", json!({"label": "data", "size_limit_bytes": 10}));
     let id = volume["volume_id"].as_str().unwrap();
+    let more = client.call("volume.create", json!({"label": "more", "size_limit_bytes": 10}));
+    assert!(text(&more).contains("too_many"), "{more:#}");
     done(&mut client, "file.write", json!({"volume_id": id, "path": "a/b", "content": "0123456789"}));
     assert_eq!(site.workspace.read_text(format!(".brigade/volumes/{id}/a/b")), "0123456789");
     let full = client.call("file.write", json!({"volume_id": id, "path": "c", "content": "x"}));

@@ -8,7 +8,7 @@ use brigade_policy::{Located, RiskLevel};
 
 use super::{
     Agent, AgentLimits, BuiltinSettings, Confirm, GatewayConfig, Http, Listing, PlanMemoryWrite, Share,
-    SyncTime, Upstream,
+    SyncTime, Upstream, VolumeLimits,
 };
 use crate::profiles::Profiles;
 use crate::slot::{ProfileName, Slot};
@@ -23,7 +23,9 @@ const TOP: &[&str] = &[
     "agent",
     "upstream",
     "builtin",
+    "volumes",
 ];
+const VOLUMES: &[&str] = &["max_count", "max_bytes", "max_file_bytes"];
 const HTTP: &[&str] = &["allowed_origins", "public"];
 const AGENT: &[&str] = &["name", "token_sha256", "profiles", "confirm", "confirm_risk", "identity", "limits"];
 const BUILTIN: &[&str] = &["plan_memory_write", "protected"];
@@ -55,6 +57,7 @@ pub(super) fn config(file: &str, text: &str, profiles: &Profiles) -> Result<Gate
             "http" => config.http = http(&mut reader, value),
             "agent" => config.agents = agents(&mut reader, value, profiles),
             "builtin" => config.builtin = builtin(&mut reader, value),
+            "volumes" => config.volumes = volumes(&mut reader, value),
             "upstream" => config.upstreams = upstreams(&mut reader, value),
             _ => reader.unknown_member(key, "", TOP, TOP),
         }
@@ -112,6 +115,20 @@ fn builtin(reader: &mut Reader<'_>, value: &Value<'_>) -> BuiltinSettings {
         }
     }
     settings
+}
+
+fn volumes(reader: &mut Reader<'_>, value: &Value<'_>) -> VolumeLimits {
+    let mut limits = VolumeLimits::default();
+    for (key, value) in reader.table("volumes", value).into_iter().flatten() {
+        let field = format!("volumes.{}", key.get_ref());
+        match key.get_ref().as_ref() {
+            "max_count" => set(&mut limits.max_count, reader.count(&field, value)),
+            "max_bytes" => set(&mut limits.max_bytes, reader.size(&field, value)),
+            "max_file_bytes" => set(&mut limits.max_file_bytes, reader.size(&field, value)),
+            _ => reader.unknown_member(key, "volumes.", VOLUMES, TOP),
+        }
+    }
+    limits
 }
 
 /// Returns whether a text is scheme, host and perhaps port, as browsers write it.
