@@ -98,9 +98,12 @@ impl Answer {
             None => "invalid_arguments".to_owned(),
         };
         let mut lines = vec![format!("refused: {error}")];
+        // Faults of values begin with their path.
+        let is_said =
+            |path: &str, message: &str| message.strip_prefix(path).is_some_and(|rest| rest.starts_with(':'));
         lines.extend(faults.iter().map(|fault| match &fault.path {
-            Some(path) => format!("- {path}: {}", fault.message),
-            None => format!("- {}", fault.message),
+            Some(path) if !is_said(path, &fault.message) => format!("- {path}: {}", fault.message),
+            Some(_) | None => format!("- {}", fault.message),
         }));
         let about = About { faults, ..About::of_tool(tool, "refused").coded(&code) };
         Answer::failed(about, lines.join("\n"))
