@@ -8,6 +8,8 @@ use crate::{ConfigFile, Issue, IssueType, Snapshot};
 pub(super) fn catalog(snapshot: &Snapshot<'_>, found: &mut Vec<Issue>) {
     match &snapshot.catalog {
         None => {}
+        // A kitchen needs no tools.
+        Some(ConfigFile::Missing { .. }) if snapshot.kitchen.is_some() => {}
         Some(ConfigFile::Missing { file }) => {
             found.push(missing(IssueType::Config, file, NextStep::Init));
         }

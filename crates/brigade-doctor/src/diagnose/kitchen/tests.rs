@@ -98,6 +98,15 @@ fn a_kitchen_in_order_has_no_issues() {
 }
 
 #[test]
+fn a_kitchen_needs_no_tools() {
+    let kitchen = KitchenHealth::default();
+    let catalog = Some(crate::ConfigFile::Missing { file: "tools.toml" });
+    let missing = |kitchen| diagnose(Snapshot { catalog: catalog.clone(), kitchen, ..Snapshot::new(at(1)) });
+    assert_eq!(missing(None).len(), 1);
+    assert_eq!(missing(Some(&kitchen)), []);
+}
+
+#[test]
 fn configuration_policy_and_programs_are_named() {
     let issue = |severity, field: &str| ConfigIssue {
         severity,
