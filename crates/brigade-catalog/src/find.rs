@@ -5,7 +5,7 @@
 
 use std::cmp::{Ordering, Reverse};
 
-use crate::model::{Tool, ToolSource, label_key};
+use crate::model::{Family, Tool, ToolSource, label_key};
 use crate::presence::{Presence, RunsIn, ToolState};
 
 /// What is looked for. A list that is empty asks for nothing.
@@ -17,6 +17,8 @@ pub struct FindQuery {
     pub categories: Vec<String>,
     /// Sources, of which a tool has one.
     pub sources: Vec<ToolSource>,
+    /// Families, of which a tool has one.
+    pub families: Vec<Family>,
     /// Whether a tool needs one of the capabilities or all of them.
     pub quantity: Quantity,
     /// Whether only tools are wanted that are there.
@@ -81,6 +83,10 @@ pub fn candidates<'c>(
         }
         let source = tool.source();
         if !query.sources.is_empty() && !source.is_some_and(|source| query.sources.contains(&source)) {
+            return None;
+        }
+        let has_family = || tool.family.is_some_and(|family| query.families.contains(&family));
+        if !query.families.is_empty() && !has_family() {
             return None;
         }
         if harness_tools == HarnessTools::LeftOut && source == Some(ToolSource::Harness) {

@@ -44,5 +44,5 @@ pub use model::{
     label_key, same_label,
 };
 pub use presence::{Answer, Need, Observed, PathTest, Presence, Reason, RunsIn, ToolState, needs, presence};
-pub use search::{Match, MatchKind, SearchText};
+pub use search::{Match, MatchKind, SearchText, search};
 pub use secrets::{SecretText, TextPurpose};

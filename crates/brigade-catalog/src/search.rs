@@ -99,32 +99,31 @@ impl Catalog {
     ///
     /// Case is ignored. An empty text finds nothing.
     pub fn search(&self, text: &str) -> Vec<Match<'_>> {
-        let text = SearchText::new(text);
-        let compare = |tool: &'_ Tool| {
-            let family = tool.family.map_or("", |family| family.as_str());
-            let description = tool.description.as_deref().unwrap_or("");
-            // The same texts, in the same order and joined by one space, as those that v0.30 searches.
-            let first = [tool.id.as_str(), &tool.name, family, description];
-            let lists = [&tool.aliases, &tool.categories, &tool.capabilities, &tool.capability];
-            let more = lists.into_iter().flatten().chain(&tool.domain).map(String::as_str);
-            let is_name = tool.aliases.iter().any(|alias| text.is(alias)) || text.is(tool.id.as_str());
-            if is_name {
-                Some((MatchKind::Exact, 1.0))
-            } else {
-                text.compare([], first.into_iter().chain(more))
-            }
-        };
-        let mut found: Vec<Match<'_>> = self
-            .tools()
-            .iter()
-            .filter_map(|tool| compare(tool).map(|(kind, score)| Match { tool, kind, score }))
-            .collect();
-        // Stable, so equals stay in file order.
-        found.sort_by(|a, b| b.score.total_cmp(&a.score));
-        found
+        search(self.tools(), text)
     }
 }
 
+/// Returns those of the tools that match a text, as [`Catalog::search`] does.
+pub fn search<'c>(tools: impl IntoIterator<Item = &'c Tool>, text: &str) -> Vec<Match<'c>> {
+    let text = SearchText::new(text);
+    let compare = |tool: &'c Tool| {
+        let family = tool.family.map_or("", |family| family.as_str());
+        let description = tool.description.as_deref().unwrap_or("");
+        // The same texts, in the same order and joined by one space, as those that v0.30 searches.
+        let first = [tool.id.as_str(), &tool.name, family, description];
+        let lists = [&tool.aliases, &tool.categories, &tool.capabilities, &tool.capability];
+        let more = lists.into_iter().flatten().chain(&tool.domain).map(String::as_str);
+        let is_name = tool.aliases.iter().any(|alias| text.is(alias)) || text.is(tool.id.as_str());
+        if is_name { Some((MatchKind::Exact, 1.0)) } else { text.compare([], first.into_iter().chain(more)) }
+    };
+    let mut found: Vec<Match<'c>> = tools
+        .into_iter()
+        .filter_map(|tool| compare(tool).map(|(kind, score)| Match { tool, kind, score }))
+        .collect();
+    // Stable, so equals stay in file order.
+    found.sort_by(|a, b| b.score.total_cmp(&a.score));
+    found
+}
 impl SearchText {
     /// Returns whether the text is exactly this name, ignoring case.
     fn is(&self, name: &str) -> bool {

@@ -15,6 +15,8 @@ pub struct DoctorRequest {
     pub only: Vec<String>,
     /// Only issues of this tool or runtime.
     pub tool: Option<String>,
+    /// Whether to list the built-in tools that need what is not here.
+    pub explain_missing: bool,
 }
 
 impl DoctorRequest {

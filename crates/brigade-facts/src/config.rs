@@ -80,6 +80,18 @@ impl Config {
         Some(BuiltinFacts { missing, guards: self.guards(host) })
     }
 
+    /// Returns the built-in tools that need what is not here, and what that is. What depends on a session is left out.
+    pub fn missing_facts(&self, host: &Host<'_>) -> Vec<(&'static builtin::Definition, Vec<Fact>)> {
+        let person = Caller::CommandLine;
+        let of = |row: &'static builtin::Definition| {
+            let needs = std::iter::once(Fact::Built).chain(row.needs.iter().copied());
+            let needs = needs.filter(|fact| *fact != Fact::Session);
+            let missing: Vec<Fact> = needs.filter(|fact| !self.holds(host, row, *fact, &person)).collect();
+            (!missing.is_empty()).then_some((row, missing))
+        };
+        builtin::definitions().iter().copied().filter_map(of).collect()
+    }
+
     fn holds(&self, host: &Host<'_>, row: &builtin::Definition, fact: Fact, caller: &Caller) -> bool {
         match fact {
             Fact::Built => row.is_built,

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use brigade_catalog::{ApprovalMode, Level, Tool};
+use brigade_catalog::{ApprovalMode, Tool};
 use brigade_core::json::{Mismatch, from_json, present, sorted, to_json};
 use brigade_core::{Fingerprint, Json, Object};
 use brigade_doctor::IssueReport;
@@ -279,12 +279,7 @@ impl ToolSummary {
 impl Origin {
     fn of(tool: &Tool) -> Origin {
         Origin {
-            level: match tool.origin.level {
-                Level::Project => "project",
-                Level::User => "user",
-                Level::Discovered => "discovered",
-            }
-            .into(),
+            level: tool.level_name().into(),
             file: tool.origin.place.file.clone(),
             line: tool.origin.place.line,
         }

@@ -36,6 +36,12 @@ pub struct ListFilter {
     pub available: bool,
 }
 
+/// Returns the tools of Brigade, which are named only where somebody asks for their family.
+fn built_in<'t>(families: &[Family]) -> impl Iterator<Item = &'t Tool> + use<'t> {
+    let is_asked_for = families.contains(&Family::Builtin);
+    load::built_in().filter(move |_| is_asked_for).map(|tool| -> &'t Tool { tool })
+}
+
 impl ListFilter {
     /// Returns whether it leaves nothing out.
     pub fn is_empty(&self) -> bool {
@@ -59,10 +65,9 @@ impl ListFilter {
             && has_any(&self.capabilities, tool.all_capabilities())
     }
 
-    /// Returns the tools of Brigade that fit. They are named only where somebody asks for their family.
+    /// Returns the tools of Brigade that fit.
     pub fn built_in(&self) -> impl Iterator<Item = &'static Tool> {
-        let is_asked_for = self.families.contains(&Family::Builtin);
-        load::built_in().filter(move |tool| is_asked_for && self.takes(tool))
+        built_in(&self.families).filter(|tool| self.takes(tool))
     }
 
     /// Returns the positions of the enabled tools that fit.
@@ -114,9 +119,12 @@ pub fn show(seams: &Seams, id: &str) -> Result<ShowReport, Failure> {
 ///
 /// # Errors
 /// Returns file errors.
-pub fn search(seams: &Seams, query: &str) -> Result<SearchReport, Failure> {
+pub fn search(seams: &Seams, query: &str, families: &[Family]) -> Result<SearchReport, Failure> {
     let config = gather::config(seams)?;
-    let mut found = config.catalog.search(query);
+    let is_of_family =
+        |tool: &&Tool| families.is_empty() || tool.family.is_some_and(|family| families.contains(&family));
+    let tools = config.catalog.tools().iter().chain(built_in(families)).filter(is_of_family);
+    let mut found = brigade_catalog::search(tools, query);
     found.retain(|found| found.tool.enabled);
     let tools: Vec<&Tool> = found.iter().map(|found| found.tool).collect();
     let matches: Vec<SearchMatch> = FactReader::new(seams.host(), &config)
@@ -128,7 +136,7 @@ pub fn search(seams: &Seams, query: &str) -> Result<SearchReport, Failure> {
     let text = SearchText::new(query);
     let (suggestions, discovered_at) = suggestions(seams, |entry| {
         let names = [entry.id.as_str(), entry.name.as_str()];
-        text.compare(names, entry.description.as_deref()).is_some()
+        families.is_empty() && text.compare(names, entry.description.as_deref()).is_some()
     });
     Ok(SearchReport {
         schema: SearchReport::SCHEMA,
@@ -149,15 +157,16 @@ pub fn search(seams: &Seams, query: &str) -> Result<SearchReport, Failure> {
 /// # Errors
 /// Returns [`ErrorKind::Usage`] if the query asks for no capability, category or source, and file errors.
 pub fn find(seams: &Seams, query: &FindQuery) -> Result<FindReport, Failure> {
-    if query.capabilities.is_empty() && query.categories.is_empty() && query.sources.is_empty() {
+    let is_of_a_kind = !query.sources.is_empty() || !query.families.is_empty();
+    if query.capabilities.is_empty() && query.categories.is_empty() && !is_of_a_kind {
         let error = Failure::new(ErrorKind::Usage, "nothing to look for is given");
-        return Err(error.hint("give a capability, a category or a source"));
+        return Err(error.hint("give a capability, a category, a source or a family"));
     }
     let config = gather::config(seams)?;
-    let tools = config.catalog.tools();
+    let tools: Vec<&Tool> = config.catalog.tools().iter().chain(built_in(&query.families)).collect();
     let harness_tools =
         if config.catalog.offers_harness_tools() { HarnessTools::Offered } else { HarnessTools::LeftOut };
-    let fitting = candidates(tools, query, harness_tools);
+    let fitting = candidates(tools.iter().copied(), query, harness_tools);
     let of_candidates: Vec<&Tool> = fitting.iter().map(|candidate| candidate.tool).collect();
     let states = presences(seams, &config, &of_candidates)?;
     let found = rank(fitting.into_iter().zip(states).collect(), query);
@@ -175,7 +184,10 @@ pub fn find(seams: &Seams, query: &FindQuery) -> Result<FindReport, Failure> {
         let is_of_source =
             query.sources.is_empty() || query.sources.iter().any(|source| source.as_str() == entry.source);
         let is_offered = harness_tools == HarnessTools::Offered || entry.source != "harness";
-        is_of_source && is_offered && (asked.is_empty() || asked.iter().any(fits))
+        query.families.is_empty()
+            && is_of_source
+            && is_offered
+            && (asked.is_empty() || asked.iter().any(fits))
     });
     Ok(FindReport {
         schema: FindReport::SCHEMA,
@@ -186,7 +198,7 @@ pub fn find(seams: &Seams, query: &FindQuery) -> Result<FindReport, Failure> {
         suggestion_count: suggestions.len(),
         suggestions,
         discovered_at,
-        gaps: gaps(tools, query),
+        gaps: gaps(tools.iter().copied(), query),
         notes: notes(&config.catalog),
     })
 }

@@ -13,7 +13,7 @@ use brigade_upkeep::{
 };
 
 use crate::finding::{ListFilter, discovered};
-use crate::report::CatalogReport;
+use crate::report::{CatalogReport, MissingBuiltin};
 
 /// Lists the catalog with its health, and counts of calls, runs, checkpoints and runtimes. Runs no health command, and
 /// checks neither the chain of receipts nor the files of clients; [`diagnosed`] does.
@@ -82,6 +82,10 @@ fn catalog_report(
     let (valid, errors) = (config.catalog.is_valid(), load::errors_of(&config.catalog));
     let diagnosis = load::diagnosis(seams, &errors);
     let facts = survey.summaries;
+    let missing_tools = request.explain_missing.then(|| {
+        let missing = config.missing_facts(&seams.host());
+        missing.iter().map(|(row, facts)| MissingBuiltin::of(row, facts)).collect()
+    });
     let own = {
         let reader = FactReader::new(seams.host(), &config);
         let read = |tool: &'static Tool| (tool, reader.read(tool, Depth::Summary).summary());
@@ -90,6 +94,7 @@ fn catalog_report(
     let tools = tool_rows(seams, config.catalog, facts, wanted, own);
     Ok(CatalogReport {
         schema: CatalogReport::SCHEMA,
+        missing_tools,
         target: seams.target(),
         config_path: seams.absolute(CATALOG),
         valid,

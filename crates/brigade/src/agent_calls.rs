@@ -13,7 +13,7 @@ use brigade_exec::log_text;
 use brigade_facts::{AgentOffer, AgentTools, FactReader};
 use brigade_mcp::{answer_in_log, shown_result};
 use brigade_policy::{Asked as RuleAsked, Blocker, Failure, covering};
-use brigade_profile::builtin::definition;
+use brigade_profile::builtin::{PathProblem, definition, relative};
 use brigade_profile::{AgentLimits, Outside, ToolTraits};
 use brigade_queue::{Calls as Which, OnDuplicate, Review, StoredCall, View};
 use brigade_redact::Redactor;
@@ -160,6 +160,13 @@ pub struct Spent {
     pub oldest: Duration,
 }
 
+/// Returns the reason against an argument of a built-in tool that is a path out of the workspace.
+fn leads_out(tool: &str, argument: &str, args: &Json, root: &str) -> Option<Blocker> {
+    definition(tool).filter(|row| row.arguments.paths.contains(&argument))?;
+    let path = args.get(argument)?.as_str()?;
+    relative(path, root).is_none().then(|| PathProblem::Outside.blocker(argument))
+}
+
 impl AgentCalls {
     /// Plans and queues a call, unless an equal one of the same agent waits. A rule of the policy may approve it at
     /// once. `shown` is what the agent is shown, which decides whether a rule may. No rule approves a call whose equal
@@ -216,6 +223,10 @@ impl AgentCalls {
                 .because([reason]))
         };
         if let Err(outside) = shown.rights.check_call(&traits, args, &self.room.target()) {
+            // A path that no profile could open is the tool's own reason.
+            if let Some(reason) = leads_out(tool, &outside.argument, args, &self.room.target()) {
+                return Err(Error::new(ErrorKind::Refused, "the call is blocked").because([reason]));
+            }
             let field = format!("args.{}", outside.argument);
             let reason = Blocker::new(Outside::CODE, outside.to_string()).at(outside.place.clone());
             return refused(reason.field(field));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use brigade_catalog::FindQuery;
+use brigade_catalog::{Family, FindQuery};
 use brigade_registry::NoContract;
 pub use brigade_registry::{
     InstallRequest, ListFilter, RegisterRequest, RegisterSource, RunChecks, WhatToCheck, WhatToInstall,
@@ -70,12 +70,12 @@ impl Tools {
     }
 
     /// Finds enabled tools by a text: in id, name, family, description, aliases, categories and capabilities. Words may
-    /// stand apart and in any order.
+    /// stand apart and in any order. With `families`, only tools of these.
     ///
     /// # Errors
     /// Returns file errors.
-    pub fn search(&self, query: &str) -> Result<SearchReport, Error> {
-        Ok(brigade_registry::search(&self.room, query)?)
+    pub fn search(&self, query: &str, families: &[Family]) -> Result<SearchReport, Error> {
+        Ok(brigade_registry::search(&self.room, query, families)?)
     }
 
     /// Finds enabled tools by what they are good for, and says which of them can be called, and why not. Starts

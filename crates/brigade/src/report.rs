@@ -36,10 +36,10 @@ pub use brigade_projection::{
 pub use brigade_registry::{
     BlockedInstall, CatalogReport, CheckCounts, CheckReport, CheckedTool, ContractsReport, CostRow,
     DescribeReport, DiscoveryReport, FindMatch, FindQueryRow, FindReport, InstallReport, InstallRow,
-    PackArchiveReport, PackBuildReport, PackImportReport, PackListReport, PackShowReport, QueuedInstall,
-    RegisterErrorRow, RegisterNoteRow, RegisterReport, RegisteredTool, RegistrySyncReport, SearchMatch,
-    SearchReport, ShadowedRow, ShowReport, ShownTool, SkippedInstall, SourceDetailRow, StateReason,
-    StatsReport, Suggestion, ToolLinesReport, ToolStats, VersionRow,
+    MissingBuiltin, MissingFact, PackArchiveReport, PackBuildReport, PackImportReport, PackListReport,
+    PackShowReport, QueuedInstall, RegisterErrorRow, RegisterNoteRow, RegisterReport, RegisteredTool,
+    RegistrySyncReport, SearchMatch, SearchReport, ShadowedRow, ShowReport, ShownTool, SkippedInstall,
+    SourceDetailRow, StateReason, StatsReport, Suggestion, ToolLinesReport, ToolStats, VersionRow,
 };
 pub use brigade_upkeep::{
     ApplyReport, BriefReport, CallSection, CheckpointSection, CloseoutReport, CompactReport, DamageReport,

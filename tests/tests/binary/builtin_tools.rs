@@ -291,3 +291,48 @@ fn a_tool_that_asks_waits_for_a_person_whatever_a_rule_says() {
     assert_stands(&free.call("fs.delete", json!({"path": "b.txt"})), "completed", "");
     assert!(!site.workspace.exists("b.txt"));
 }
+
+#[test]
+fn a_way_out_is_the_reason_of_the_tool_for_every_agent() {
+    let site = site();
+    let mut client = client(&site, &[]);
+    for path in ["../x", "/etc/passwd", "a/../../x", "~/x"] {
+        assert_stands(&client.call("fs.read", json!({"path": path})), "refused", "path_outside");
+    }
+}
+
+#[test]
+fn built_in_tools_are_found_by_their_family_alone() {
+    let site = site();
+    let shown = site.json(["show", "fs.read"]).expect(0)["tool"].clone();
+    for key in ["family", "level", "source"] {
+        assert_eq!(shown[key], "builtin", "{key}");
+    }
+    assert_eq!((&shown["origin"]["level"], &shown["state"]), (&json!("builtin"), &json!("available")));
+    let ids = |document: Value, id: &str| -> Vec<String> {
+        let rows = document["matches"].as_array().unwrap().iter();
+        rows.map(|row| row[id].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(ids(site.json(["search", "multi edit"]).expect(0), "id"), [""; 0]);
+    let searched = ids(site.json(["search", "multi edit", "--family", "builtin"]).expect(0), "id");
+    assert!(searched.contains(&"fs.multi_edit".to_owned()), "{searched:?}");
+    let found = ids(site.json(["find", "--family", "builtin"]).expect(0), "id");
+    assert!(found.contains(&"fs.read".to_owned()), "{found:?}");
+}
+
+#[test]
+fn the_doctor_explains_what_is_missing_when_asked() {
+    let site = site();
+    assert_eq!(site.json(["doctor"]).expect(0).get("missing_tools"), None);
+    let report = site.json(["doctor", "--explain-missing"]).expect(0);
+    let missing = report["missing_tools"].as_array().unwrap();
+    let of = |id: &str| missing.iter().find(|row| row["tool_id"] == id);
+    assert!(of("fs.read").is_none(), "{report:#}");
+    let not_built = definitions().iter().filter(|row| !row.is_built);
+    for row in not_built {
+        let facts = of(row.id).unwrap()["facts"].as_array().unwrap();
+        assert!(facts.iter().any(|fact| fact["fact"] == "built"), "{}", row.id);
+    }
+    let said = site.brigade.run(["tools", "doctor", "--explain-missing"]).stdout_text();
+    assert!(said.contains("worker.cli: name a worker as `[[worker]]`"), "{said}");
+}

@@ -25,9 +25,7 @@ pub(super) fn blockers(facts: &PlanFacts<'_>, args: Option<&Json>, blockers: &mu
     for name in row.arguments.paths {
         let Some(path) = args.and_then(|args| args.get(name)).and_then(Json::as_str) else { continue };
         if let Err(problem) = known.guards.check(path, &root, PathUse::of(row)) {
-            let field = format!("$.{name}");
-            let blocker = Blocker::new(problem.code(), format!("{field}: {problem}")).field(field);
-            blockers.push(blocker.hint(problem.hint()));
+            blockers.push(problem.blocker(name));
         }
     }
 }

@@ -59,6 +59,16 @@ impl Tool {
         })
     }
 
+    /// Returns the name of where the tool comes from: that of its [`source`](Tool::source), or `builtin`.
+    pub fn source_name(&self) -> Option<&'static str> {
+        if self.is_built_in() { Some("builtin") } else { self.source().map(ToolSource::as_str) }
+    }
+
+    /// Returns the name of the entry's level, or `builtin` for a tool that is part of Brigade.
+    pub fn level_name(&self) -> &'static str {
+        if self.is_built_in() { "builtin" } else { self.origin.level.as_str() }
+    }
+
     /// Returns the name of the MCP server, of the entry's own field or of `[tool.source]`.
     pub fn server(&self) -> Option<&str> {
         let detail = self.source.as_ref().and_then(|source| source.server.as_deref());

@@ -1,6 +1,7 @@
 //! Which paths built-in tools may use, as far as the text of a path tells.
 
 use brigade_core::Glob;
+use brigade_policy::Blocker;
 use thiserror::Error;
 
 use super::Definition;
@@ -52,6 +53,12 @@ impl PathProblem {
             PathProblem::Outside => "path_outside",
             PathProblem::Protected => "protected_path",
         }
+    }
+
+    /// Returns the reason against a call with such a path in this argument.
+    pub fn blocker(self, argument: &str) -> Blocker {
+        let field = format!("$.{argument}");
+        Blocker::new(self.code(), format!("{field}: {self}")).field(field).hint(self.hint())
     }
 
     /// Returns what to do instead.

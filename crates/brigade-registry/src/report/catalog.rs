@@ -9,6 +9,7 @@ use brigade_doctor::IssueReport;
 use brigade_facts::{ArgumentDescription, ContractHealth, DescribedTool, ToolLine, ToolSummary};
 use brigade_mcp::LiveReport;
 use brigade_policy::{Diagnosis, ErrorLine};
+use brigade_profile::builtin::{Definition, Fact};
 use brigade_upkeep::{
     CallSection, CheckpointSection, ParitySection, PolicySection, RunSection, RuntimeSection,
 };
@@ -74,12 +75,46 @@ pub struct CatalogReport {
     /// The state of the policy.
     #[serde(serialize_with = "sorted::serialize")]
     pub policy: PolicySection,
+    /// The built-in tools that need what is not here, if they were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing_tools: Option<Vec<MissingBuiltin>>,
     /// Whether issues fail the command (`--strict`); not in the document.
     #[serde(skip)]
     pub strict: bool,
     /// Where and why the command failed, and what to do.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub diagnosis: Option<Diagnosis>,
+}
+
+/// A built-in tool that needs what is not here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct MissingBuiltin {
+    /// The id.
+    pub tool_id: String,
+    /// What is missing.
+    pub facts: Vec<MissingFact>,
+}
+
+/// Something that a built-in tool needs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct MissingFact {
+    /// Its name, such as `worker.cli`.
+    pub fact: String,
+    /// What would make it hold.
+    pub help: String,
+}
+
+impl MissingBuiltin {
+    /// Returns the row of a tool.
+    pub(crate) fn of(row: &Definition, facts: &[Fact]) -> MissingBuiltin {
+        let fact =
+            |fact: &Fact| MissingFact { fact: fact.as_str().to_owned(), help: fact.remedy().to_owned() };
+        MissingBuiltin { tool_id: row.id.to_owned(), facts: facts.iter().map(fact).collect() }
+    }
 }
 
 impl Report for CatalogReport {

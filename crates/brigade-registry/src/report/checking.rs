@@ -53,8 +53,8 @@ impl CheckedTool {
         let tool = &*tool.without_secrets();
         CheckedTool {
             id: tool.id.as_str().to_owned(),
-            level: tool.origin.level.as_str().to_owned(),
-            source: tool.source().map(|source| source.as_str().to_owned()),
+            level: tool.level_name().to_owned(),
+            source: tool.source_name().map(str::to_owned),
             availability: tool.availability.map(|availability| availability.as_str().to_owned()),
             state: presence.state.as_str().to_owned(),
             reasons: StateReason::all_of(presence),

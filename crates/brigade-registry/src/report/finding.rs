@@ -175,8 +175,8 @@ impl ShownTool {
         let tool = &*tool.without_secrets();
         ShownTool {
             summary,
-            level: tool.origin.level.as_str().to_owned(),
-            source: tool.source().map(|source| source.as_str().to_owned()),
+            level: tool.level_name().to_owned(),
+            source: tool.source_name().map(str::to_owned),
             source_detail: tool.source.as_deref().map(|source| SourceDetailRow {
                 kind: source.kind.map(|kind| kind.as_str().to_owned()),
                 provider: source.provider.clone(),
@@ -246,7 +246,7 @@ impl ShadowedRow {
     /// Describes a hidden entry.
     pub fn of(tool: &Tool) -> ShadowedRow {
         ShadowedRow {
-            level: tool.origin.level.as_str().to_owned(),
+            level: tool.level_name().to_owned(),
             file: tool.origin.place.file.clone(),
             line: tool.origin.place.line,
         }
@@ -264,6 +264,9 @@ pub struct FindQueryRow {
     pub categories: Vec<String>,
     /// The sources.
     pub sources: Vec<String>,
+    /// The families, if some were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub families: Vec<String>,
     /// Whether a tool needs one of the capabilities or all: `any` or `all`.
     pub r#match: String,
     /// Whether only tools are wanted that are there.
@@ -280,6 +283,7 @@ impl From<&FindQuery> for FindQueryRow {
             capabilities: query.capabilities.clone(),
             categories: query.categories.clone(),
             sources: query.sources.iter().map(|source| source.as_str().to_owned()).collect(),
+            families: query.families.iter().map(|family| family.as_str().to_owned()).collect(),
             r#match: query.quantity.as_str().to_owned(),
             available: query.available,
             prefer_source: query.prefer_source.map(|source| source.as_str().to_owned()),
@@ -338,8 +342,8 @@ impl FindMatch {
             id: tool.id.to_string(),
             name: tool.name.clone(),
             family: tool.family.map(|family| family.as_str().to_owned()),
-            source: tool.source().map(|source| source.as_str().to_owned()),
-            level: tool.origin.level.as_str().to_owned(),
+            source: tool.source_name().map(str::to_owned),
+            level: tool.level_name().to_owned(),
             description: tool.description.clone().unwrap_or_default(),
             categories: texts(tool.all_categories()),
             capabilities: texts(tool.all_capabilities()),

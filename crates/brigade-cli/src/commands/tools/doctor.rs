@@ -25,12 +25,16 @@ pub(crate) struct DoctorArgs {
     #[arg(long, value_name = "ID")]
     tool: Option<String>,
 
+    /// List the built-in tools that need what is not here, and what would make it hold
+    #[arg(long)]
+    explain_missing: bool,
+
     /// Write the issues as SARIF to this file, or to standard output without a file
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     sarif: Option<PathBuf>,
 
     /// Fix what needs no decision: file modes, stale files, unreadable lines
-    #[arg(long, conflicts_with_all = ["strict", "only", "tool", "sarif"])]
+    #[arg(long, conflicts_with_all = ["strict", "only", "tool", "sarif", "explain_missing"])]
     fix: bool,
 
     /// Show what --fix would do, without writing
@@ -47,6 +51,7 @@ pub(crate) fn run(session: &Session<'_>, arguments: &DoctorArgs, output: &mut Ou
         strict: arguments.strict,
         only: arguments.only.clone(),
         tool: arguments.tool.clone(),
+        explain_missing: arguments.explain_missing,
     };
     let report = workspace.and_then(|workspace| workspace.doctor().check(&request));
     match (report, &arguments.sarif) {

@@ -1,6 +1,6 @@
 //! `brigade tools find`
 
-use brigade::{Error, FindQuery, FindReport, Quantity, ToolSource};
+use brigade::{Error, Family, FindQuery, FindReport, Quantity, ToolSource};
 use clap::{ArgGroup, Args, ValueEnum};
 
 use crate::arguments::count;
@@ -22,6 +22,9 @@ pub(crate) struct FindArgs {
     /// A source: script, cli, mcp, skill or harness; several mean any of them
     #[arg(long, value_name = "SOURCE", group = "wanted")]
     source: Vec<ToolSource>,
+    /// A family, such as script or builtin; several mean any of them
+    #[arg(long, value_name = "FAMILY", group = "wanted")]
+    family: Vec<Family>,
     /// Only tools that are there
     #[arg(long)]
     available: bool,
@@ -49,6 +52,7 @@ pub(crate) fn run(session: &Session<'_>, arguments: &FindArgs) -> Result<FindRep
         capabilities: arguments.capability.clone(),
         categories: arguments.category.clone(),
         sources: arguments.source.clone(),
+        families: arguments.family.clone(),
         quantity: match arguments.matching {
             Matching::Any => Quantity::Any,
             Matching::All => Quantity::All,

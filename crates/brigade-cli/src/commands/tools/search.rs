@@ -1,6 +1,6 @@
 //! `brigade tools search`
 
-use brigade::{Error, SearchReport};
+use brigade::{Error, Family, SearchReport};
 use clap::Args;
 
 use crate::session::Session;
@@ -13,8 +13,12 @@ use crate::session::Session;
 pub(crate) struct SearchArgs {
     /// Text to search for, ignoring case
     query: String,
+
+    /// Only tools of this family; can be repeated
+    #[arg(long)]
+    family: Vec<Family>,
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &SearchArgs) -> Result<SearchReport, Error> {
-    session.workspace()?.catalog().search(&arguments.query)
+    session.workspace()?.catalog().search(&arguments.query, &arguments.family)
 }

@@ -1,13 +1,13 @@
 //! Issues, and what was fixed.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, Write};
 
 use brigade::core::json;
 use brigade::core::{Hint, Place, Severity};
 use brigade::{
-    CatalogReport, ErrorLine, Fault, Fix, FixReport, ImportReport, IssueReport, PolicyHealthReport, Rows,
-    RuntimeIssueRecord,
+    CatalogReport, ErrorLine, Fault, Fix, FixReport, ImportReport, IssueReport, MissingBuiltin, MissingFact,
+    PolicyHealthReport, Rows, RuntimeIssueRecord,
 };
 
 use super::catalog::config_errors;
@@ -51,6 +51,7 @@ impl View for CatalogReport {
         };
         sheet.field("issues", count);
         show_issues(&issues, page);
+        show_missing(self.missing_tools.as_deref().unwrap_or_default(), page);
     }
 
     fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -119,6 +120,21 @@ impl<'a> From<&'a RuntimeIssueRecord> for IssueLine<'a> {
             line: issue.line,
             column: None,
         }
+    }
+}
+
+/// Lists what built-in tools need and do not find, with the tools that wait for it.
+fn show_missing(tools: &[MissingBuiltin], page: &mut Page) {
+    let mut by_fact: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
+    for tool in tools {
+        for MissingFact { fact, help, .. } in &tool.facts {
+            by_fact.entry((fact, help)).or_default().push(&tool.tool_id);
+        }
+    }
+    for ((fact, help), tools) in by_fact {
+        page.data.gap();
+        page.data.line(Text::new(Tone::Strong, fact).then(Tone::Plain, &format!(": {help}")));
+        page.data.indented(2, Text::new(Tone::Faint, &tools.join(", ")));
     }
 }
 
