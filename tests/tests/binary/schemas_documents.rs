@@ -230,6 +230,17 @@ fn a_whole_way_names_every_schema() {
     site.workspace.write(".brigade/tools/runtimes.toml", server);
     site.workspace.replace(".brigade/tools/policy.toml", r#"["script"]"#, r#"["script", "mcp"]"#);
     json("tools import mcp voice --dry-run");
+    let policy = "allowed_families = [\"builtin\"]\nallowed_effects = [\"memory-write\"]\n";
+    site.workspace.write(".brigade/tools/policy.toml", policy);
+    let memory = r#"{"content":"Tests-run-with-cargo-test.","category":"convention","importance":"high"}"#;
+    let asked = json(&format!("tools call queue memory.add --args {memory}"));
+    let call = asked["call"]["id"].as_str().unwrap();
+    json(&format!("work answer {call} --choice approve"));
+    assert_eq!(json(&format!("tools call run {call}"))["receipt"]["status"], "completed");
+    let memories = json("work memory list");
+    json(&format!("work memory show {}", memories["memories"][0]["id"].as_str().unwrap()));
+    let turn = site.brigade.clone().input("Where do we stand?");
+    schemas.check(&turn.run(["work", "turn", "--as", "local", "--json"]));
     json("demo");
     json("completions bash");
     json("--version");
