@@ -454,12 +454,12 @@ issue_types! {
             "`passes` is true in the file, but the journal does not know that the task is done. It counts after the PRD is approved again.",
             Remedy::Object(NextStep::ApprovePrd);
         KitchenJournalDamaged = "kitchen_journal_damaged", Warning, "A journal of the kitchen has lines that are no records",
-            "The next service or answer moves them to a quarantine file. Nothing is lost.", Remedy::Object(NextStep::ReadFile);
+            "The next service or answer moves them to a quarantine file. Nothing is lost.", Remedy::ReadFile;
         KitchenJournalLost = "kitchen_journal_lost", Error, "Records of a journal of the kitchen are missing",
             "Somebody took lines out of the journal. What they said is not known; compare the file with a backup, and the branch with what `status` shows.",
-            Remedy::Object(NextStep::ReadFile);
+            Remedy::ReadFile;
         KitchenJournalNewer = "kitchen_journal_newer", Warning, "A journal of the kitchen was written by a newer version",
-            "This version reads it and changes nothing in it. Use the newer version for this PRD.", Remedy::Object(NextStep::ReadFile);
+            "This version reads it and changes nothing in it. Use the newer version for this PRD.", Remedy::ReadFile;
         KitchenReceiptsBroken = "kitchen_receipts_broken", Error, "The chain of the kitchen's receipts is broken",
             "A receipt or its entry was changed, removed, reordered, added or cut off.", Remedy::Step(NextStep::VerifyKitchenReceipts);
         KitchenWorktreeLeft = "kitchen_worktree_left", Info, "The worktree of a task that is done is still there",

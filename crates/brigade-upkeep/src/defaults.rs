@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use brigade_catalog::edit::{self, merge};
 use brigade_catalog::{Catalog, Level, Tool, ToolId, starter};
 use brigade_core::json::from_json;
-use brigade_core::{Json, codes};
+use brigade_core::{ConfigIssue, Json, Severity, codes};
 use brigade_facts::{CATALOG, CONFIG_LIMIT, DOCUMENT_LIMIT, errors_of, parse_json};
 use brigade_policy::{ErrorLine, Failure};
 use serde::{Deserialize, Serialize};
@@ -159,6 +159,12 @@ impl Setup<'_> {
             return Ok(done);
         };
         let catalog = Catalog::parse(CATALOG, Level::Project, before.as_bytes());
+        // A fault of another entry is none of theirs; one of the file as a whole is.
+        let is_of_file = |issue: &ConfigIssue| issue.severity == Severity::Error && issue.entry.is_none();
+        if catalog.issues().iter().any(is_of_file) {
+            done.errors = errors_of(&catalog);
+            return Ok(done);
+        }
         let tools = match request.existing {
             Existing::Keep => starter::tools_beside(&catalog),
             Existing::Overwrite => starter::tools(),
@@ -172,7 +178,6 @@ impl Setup<'_> {
                 return Ok(done);
             }
         };
-        // A fault of another entry is none of theirs, unless they could not be read behind it.
         let after = Catalog::parse(CATALOG, Level::Project, merged.text.as_bytes());
         let is_usable = |tool: &Tool| after.tool(tool.id.as_str()).is_some_and(|read| !read.is_broken);
         if !tools.iter().all(is_usable) {

@@ -129,12 +129,7 @@ fn a_catalog_that_cannot_be_edited_is_left() {
 
 #[test]
 fn an_invalid_catalog_is_left_as_it_is_and_its_error_is_said() {
-    for (text, place) in [
-        ("[[tool\n", ":1:7:"),
-        ("broken = [\n", ":1:11:"),
-        ("{\"tool\":1}\n", ":1:1:"),
-        ("[[tool]]\nid = \"a\"\nname = \"A\"\nfamily = \"nonsense\"\n", ":4:"),
-    ] {
+    for (text, place) in [("[[tool\n", ":1:7:"), ("broken = [\n", ":1:11:"), ("{\"tool\":1}\n", ":1:1:")] {
         let (folder, workspace) = sample(Some(text));
         let report = workspace.catalog().defaults(REQUEST).unwrap();
         assert_eq!((report.valid, report.exit(), report.added.len()), (false, Exit::Refused, 0), "{text}");
@@ -142,4 +137,16 @@ fn an_invalid_catalog_is_left_as_it_is_and_its_error_is_said() {
         assert_eq!(catalog(&folder), text);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "{text}");
     }
+}
+
+#[test]
+fn a_broken_entry_of_another_tool_does_not_matter() {
+    let broken = "[[tool]]\nid = \"a\"\nname = \"A\"\nfamily = \"nonsense\"\n";
+    let (folder, workspace) = sample(Some(broken));
+    let report = workspace.catalog().defaults(REQUEST).unwrap();
+    assert_eq!(
+        (report.valid, report.exit(), report.added.len(), report.errors.len()),
+        (true, Exit::Done, 4, 0)
+    );
+    assert!(catalog(&folder).starts_with(broken));
 }
