@@ -2,13 +2,13 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use brigade_core::Json;
+use brigade_core::{Fingerprint, Json};
 use brigade_fs::FileKind;
-use brigade_store::volumes::{Volume, VolumeFiles};
+use brigade_store::volumes::{Volume, VolumeEntry, VolumeFiles};
 use serde::Deserialize;
 use std::time::Duration;
 
-use crate::context::{Context, Failure, Output};
+use crate::context::{Context, Failure, Output, Touched};
 use crate::run::{Function, arguments};
 use crate::stored::at;
 
@@ -87,6 +87,37 @@ fn open(context: &Context<'_>, volume: &Volume, wish: Wish) -> Result<VolumeFile
     Ok(VolumeFiles::open(context.fs, volume, &context.volumes, patience)?)
 }
 
+/// The most files of a volume whose hashes a receipt holds.
+const MOST: usize = 10_000;
+
+/// Adds the hashes of a file, or of all files below a directory.
+fn hashes(files: &VolumeFiles, path: &str, found: &mut Vec<(String, Fingerprint)>) {
+    if MOST <= found.len() {
+        return;
+    }
+    if let Ok(bytes) = files.read(path) {
+        found.push((path.to_owned(), Fingerprint::of_bytes(&bytes)));
+        return;
+    }
+    let is_real = |entry: &VolumeEntry| matches!(entry.kind, FileKind::File | FileKind::Directory);
+    for entry in files.list(path).unwrap_or_default().into_iter().filter(is_real) {
+        let below = if path.is_empty() { entry.name } else { format!("{path}/{}", entry.name) };
+        hashes(files, &below, found);
+    }
+}
+
+/// Notes what became of a file of a volume, for the receipt.
+fn touch(
+    context: &mut Context<'_>,
+    volume: &str,
+    path: &str,
+    before: Option<Fingerprint>,
+    after: Option<Fingerprint>,
+) {
+    let path = format!(".brigade/volumes/{volume}/{}", path.trim_matches('/'));
+    context.touched.push(Touched { path, before, after });
+}
+
 fn row(context: &Context<'_>, volume: &Volume) -> Result<Json, Failure> {
     let used = open(context, volume, Wish::Read)?.used()?;
     Ok(Json::object([
@@ -118,7 +149,14 @@ fn list(_input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
 
 fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let IdArgs { volume_id } = arguments(input)?;
+    let mut gone = Vec::new();
+    if let Ok(files) = files(context, &volume_id, Wish::Read) {
+        hashes(&files, "", &mut gone);
+    }
     let volume = context.store()?.delete_volume(context.fs, context.agent(), &volume_id)?;
+    for (path, before) in gone {
+        touch(context, &volume.id, &path, Some(before), None);
+    }
     Ok(Output::new([("volume_id", Json::from(volume.id)), ("deleted", Json::from(true))]))
 }
 
@@ -164,6 +202,8 @@ fn list_files(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure
 fn read_file(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let ReadArgs { volume_id, path, encoding } = arguments(input)?;
     let bytes = files(context, &volume_id, Wish::Read)?.read(&path)?;
+    let hash = Some(Fingerprint::of_bytes(&bytes));
+    touch(context, &volume_id, &path, hash, hash);
     let size = bytes.len();
     let (content, encoding) = match (encoding.as_str(), String::from_utf8(bytes)) {
         ("base64", Ok(text)) => (STANDARD.encode(text), "base64"),
@@ -190,7 +230,10 @@ fn write_file(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure
             .map_err(|_| Failure::new("invalid_arguments", "`content` is not base64"))?,
         _ => content.into_bytes(),
     };
-    files(context, &volume_id, Wish::Change)?.write(&path, &bytes)?;
+    let files = files(context, &volume_id, Wish::Change)?;
+    let before = files.read(&path).ok().map(|before| Fingerprint::of_bytes(&before));
+    files.write(&path, &bytes)?;
+    touch(context, &volume_id, &path, before, Some(Fingerprint::of_bytes(&bytes)));
     Ok(Output::new([
         ("volume_id", Json::from(volume_id)),
         ("path", Json::from(path)),
@@ -200,7 +243,13 @@ fn write_file(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure
 
 fn delete_file(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let PathArgs { volume_id, path, recursive } = arguments(input)?;
-    files(context, &volume_id, Wish::Change)?.delete(&path, recursive)?;
+    let files = files(context, &volume_id, Wish::Change)?;
+    let mut gone = Vec::new();
+    hashes(&files, &path, &mut gone);
+    files.delete(&path, recursive)?;
+    for (path, before) in gone {
+        touch(context, &volume_id, &path, Some(before), None);
+    }
     Ok(Output::new([
         ("volume_id", Json::from(volume_id)),
         ("path", Json::from(path)),

@@ -73,6 +73,8 @@ pub struct Definition {
     pub stage: u8,
     /// Whether it is built.
     pub is_built: bool,
+    /// Whether its calls are queued, run and receipted like others, although nobody approves them.
+    pub is_recorded: bool,
     /// Whether it is a control tool of the gateway, which has its schema.
     pub is_control: bool,
     /// Which of its arguments a context limits.
@@ -128,6 +130,7 @@ const ROW: Definition = Definition {
     needs: &[],
     stage: 1,
     is_built: false,
+    is_recorded: false,
     is_control: false,
     arguments: NO_ARGUMENTS,
 };
@@ -229,7 +232,7 @@ impl Definition {
 
     /// Returns whether calls of it are planned, queued and written down. The others are answered by the gateway.
     pub fn is_queued(&self) -> bool {
-        self.approval != Approval::None
+        self.is_recorded || self.approval != Approval::None
     }
 }
 

@@ -13,7 +13,7 @@ use brigade_exec::log_text;
 use brigade_facts::{AgentOffer, AgentTools, FactReader};
 use brigade_mcp::{answer_in_log, shown_result};
 use brigade_policy::{Asked as RuleAsked, Blocker, Failure, covering};
-use brigade_profile::builtin::{PathProblem, definition, relative};
+use brigade_profile::builtin::{Approval, Definition, PathProblem, definition, relative};
 use brigade_profile::{AgentLimits, Outside, ToolTraits};
 use brigade_queue::{Calls as Which, OnDuplicate, Review, StoredCall, View};
 use brigade_redact::Redactor;
@@ -160,6 +160,20 @@ pub struct Spent {
     pub oldest: Duration,
 }
 
+/// Checks arguments against the schema of a built-in tool.
+fn check_arguments(row: &Definition, args: &Json) -> Result<(), Error> {
+    let schema = Schema::compile_root(&row.input_schema().to_serde()).ok();
+    let violations = schema.iter().flat_map(|schema| schema.violations(&args.to_serde()));
+    let reason = |violation: brigade_schema::Violation| {
+        Blocker::new("invalid_args", violation.to_string()).field(violation.path.to_string())
+    };
+    let reasons: Vec<Blocker> = violations.map(reason).collect();
+    if reasons.is_empty() {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::Refused, "the arguments do not fit").because(reasons))
+}
+
 /// Returns the reason against an argument of a built-in tool that is a path out of the workspace.
 fn leads_out(tool: &str, argument: &str, args: &Json, root: &str) -> Option<Blocker> {
     definition(tool).filter(|row| row.arguments.paths.contains(&argument))?;
@@ -176,6 +190,9 @@ impl AgentCalls {
     /// Returns [`Refusal::Queue`] with every reason if the call is refused, and file errors.
     pub fn ask(&self, shown: &AgentTools, tool: &str, args: Json) -> Result<Asked, Error> {
         check_offer(shown, tool, &args)?;
+        if let Some(row) = definition(tool) {
+            check_arguments(row, &args)?;
+        }
         self.check_context(shown, tool, &args)?;
         let limits = Limit::all(&shown.agent.limits);
         self.ask_under(tool, args, &limits, &|plan, view| self.rule(shown, plan, view))
@@ -192,23 +209,12 @@ impl AgentCalls {
         args: &Json,
         session: &str,
     ) -> Result<AtOnce, Error> {
-        let refused = |reasons: Vec<Blocker>| {
-            Err(Error::new(ErrorKind::Refused, "the arguments do not fit").because(reasons))
-        };
         let Some(row) =
             definition(tool).filter(|row| !row.is_queued() && shown.callable(tool, args).is_some())
         else {
             return Err(Error::new(ErrorKind::NotFound, "there is no such tool"));
         };
-        let schema = Schema::compile_root(&row.input_schema().to_serde()).ok();
-        let violations = schema.iter().flat_map(|schema| schema.violations(&args.to_serde()));
-        let reason = |violation: brigade_schema::Violation| {
-            Blocker::new("invalid_args", violation.to_string()).field(violation.path.to_string())
-        };
-        let reasons: Vec<Blocker> = violations.map(reason).collect();
-        if !reasons.is_empty() {
-            return refused(reasons);
-        }
+        check_arguments(row, args)?;
         self.check_context(shown, tool, args)?;
         let config = gather::config(&self.room)?;
         Ok(acting::at_once(&self.room, &config, tool, args, session))
@@ -249,6 +255,12 @@ impl AgentCalls {
     fn rule(&self, shown: &AgentTools, plan: &Plan, view: &View<'_>) -> Option<ApprovedBy> {
         let tool = shown.callable(plan.tool_id(), plan.args())?;
         let entry = tool.entry;
+        let needs_nobody = |row: &Definition| row.approval == Approval::None;
+        if definition(plan.tool_id()).is_some_and(needs_nobody) {
+            // Its row stands for the rule.
+            let (rule, file) = (Approval::None.as_str().to_owned(), entry.origin.place.file.clone());
+            return Some(ApprovedBy::Rule { rule, file, line: 0 });
+        }
         let hour = Duration::from_secs(3600);
         let asked = RuleAsked {
             tool_id: plan.tool_id(),

@@ -336,3 +336,61 @@ fn the_doctor_explains_what_is_missing_when_asked() {
     let said = site.brigade.run(["tools", "doctor", "--explain-missing"]).stdout_text();
     assert!(said.contains("worker.cli: name a worker as `[[worker]]`"), "{said}");
 }
+
+#[test]
+fn what_becomes_of_files_in_volumes_is_on_the_receipt() {
+    let site = site();
+    let rules = RULES.replace("[\"fs.*\"]", "[\"volume.*\", \"file.*\"]").replace(
+        "effects = [\"local-read\", \"local-write\", \"local-delete\"]\n",
+        "effects = [\"local-read\", \"local-write\", \"local-delete\", \"state-write\"]\n",
+    );
+    site.workspace.write(POLICY, rules);
+    site.workspace.write(GATEWAY, "[[agent]]\nname = \"local\"\nprofiles = [\"permission.full-auto\"]\n");
+    let mut client = Client::of(&site, "local");
+    let made = client.call("volume.create", json!({"label": "data", "size_limit_bytes": 1000}));
+    let id = made["structuredContent"]["volume_id"].as_str().unwrap_or_else(|| panic!("{made:#}")).to_owned();
+    let mut touched = |tool: &str, more: Value| {
+        let mut args = json!({"volume_id": id});
+        args.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let done = client.call(tool, args);
+        assert_stands(&done, "completed", "");
+        let run = done["_meta"]["brigade/call"]["run_id"].as_str().unwrap();
+        site.json(["run", "show", run]).expect(0)["run"]["touched"].clone()
+    };
+    let path = format!(".brigade/volumes/{id}/a/b");
+    let written = touched("file.write", json!({"path": "a/b", "content": "one"}));
+    assert_eq!((&written[0]["path"], &written[0]["before"]), (&json!(path), &json!(null)), "{written:#}");
+    let hash = written[0]["after"].clone();
+    let read = touched("file.read", json!({"path": "a/b"}));
+    assert_eq!((&read[0]["before"], &read[0]["after"]), (&hash, &hash));
+    let deleted = touched("file.delete", json!({"path": "a", "recursive": true}));
+    assert_eq!(deleted, json!([{"path": path, "before": hash, "after": null}]));
+}
+
+#[test]
+fn a_report_runs_at_once_and_has_a_receipt() {
+    let site = site();
+    let mut client = client(&site, &[]);
+    let report = client.call(
+        "reportCompletion",
+        json!({"status": "completed", "summary": "Done.", "artifacts": [{"reference": "a.txt"}, {"reference": "no"}]}),
+    );
+    assert_stands(&report, "completed", "");
+    assert_eq!(report["structuredContent"]["missing_references"], json!(["no"]));
+    let run = report["_meta"]["brigade/call"]["run_id"].as_str().unwrap();
+    let receipt = site.json(["run", "show", run]).expect(0)["run"].clone();
+    assert_eq!(receipt["touched"][0]["path"], "a.txt", "{receipt:#}");
+    assert!(receipt["stdout_summary"].as_str().unwrap().contains("report-"), "{receipt:#}");
+    assert_eq!(site.json(["run", "verify"]).expect(0)["valid"], true);
+    let blocked = client.call("report.completion", json!({"status": "blocked", "summary": "No."}));
+    assert_eq!(stands(&blocked).1, "blocker_needed", "{blocked:#}");
+}
+
+#[test]
+fn arguments_are_compared_with_the_schema_before_anything_else() {
+    let site = site();
+    let mut client = client(&site, &[]);
+    for args in [json!({"path": 5}), json!({"path": null}), json!({"path": "../x", "pth": 1})] {
+        assert_stands(&client.call("fs.read", args), "refused", "invalid_arguments");
+    }
+}

@@ -1,7 +1,9 @@
 //! Writing, editing and deleting files.
 
+use std::time::Duration;
+
 use brigade_core::{Fingerprint, Json};
-use brigade_fs::{FileKind, Folder, Look, RelPath};
+use brigade_fs::{FileKind, Folder, FsErrorKind, Lock, Look, RelPath};
 use brigade_profile::builtin::{PathProblem, PathUse};
 use memchr::memmem;
 use serde::Deserialize;
@@ -15,6 +17,27 @@ const LARGEST: u64 = 64 << 20;
 
 /// The most entries of a directory that is deleted.
 const MOST: usize = 10_000;
+
+/// The lock of those who change files of the workspace.
+const LOCK: &str = ".brigade/tools/files.lock";
+
+/// How long one waits for another.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Waits until nobody else changes files, so that what is replaced is what was read.
+fn alone(context: &Context<'_>) -> Result<Lock, Failure> {
+    let path: RelPath = LOCK.parse().expect("paths in the program stay inside the workspace");
+    let holder = format!("process {}", std::process::id());
+    let lock = || context.fs.lock(&path, &holder, PATIENCE);
+    let locked = match lock() {
+        Err(error) if error.is_not_found() => context.fs.create_dir_all(&path.parent()).and_then(|()| lock()),
+        locked => locked,
+    };
+    locked.map_err(|error| match error.kind {
+        FsErrorKind::Locked { .. } => Failure::new("busy", "another call changes files; try again"),
+        _ => failed(LOCK, &error),
+    })
+}
 
 fn ok(shown: &str) -> Vec<(&'static str, Json)> {
     vec![("status", Json::from("success")), ("path", Json::from(shown))]
@@ -31,6 +54,7 @@ struct WriteArgs {
 pub(super) fn write(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let args: WriteArgs = arguments(input)?;
     let place = named(context, &args.path)?;
+    let _alone = alone(context)?;
     let folder =
         root(context)?.make_beneath(&place.path.parent()).map_err(|error| failed(&place.shown, &error))?;
     let old = place.old(&folder)?;
@@ -100,7 +124,13 @@ impl Edit {
             return Err(Failure::new("empty_target", "the text to replace is empty"));
         }
         let places: Vec<usize> = memmem::find_iter(bytes, target).collect();
-        match places.len() {
+        // Where it overlaps itself, it stands at more than one place.
+        let overlaps = |first: &usize| memmem::find(&bytes[first + 1..], target).is_some();
+        let count = match places.as_slice() {
+            [only] if overlaps(only) => 2,
+            places => places.len(),
+        };
+        match count {
             0 => return Err(Failure::new("target_not_found", "the text to replace does not occur")),
             1 => {}
             _ if self.replace_all => {}
@@ -131,11 +161,13 @@ struct Editing {
     old: Look,
     before: Fingerprint,
     bytes: Vec<u8>,
+    _alone: Lock,
 }
 
 impl Editing {
     fn begin(context: &Context<'_>, path: &str, expected: Option<&str>) -> Result<Editing, Failure> {
         let place = named(context, path)?;
+        let alone = alone(context)?;
         let folder = place.folder(context)?;
         let missing = || Failure::new("not_found", format!("`{}` does not exist", place.shown));
         place.old(&folder)?.ok_or_else(missing)?;
@@ -144,11 +176,11 @@ impl Editing {
         let bytes = file.rest(LARGEST).map_err(|error| failed(&place.shown, &error))?;
         let before = Fingerprint::of_bytes(&bytes);
         check_seen(&place.shown, expected, Some(before))?;
-        Ok(Editing { place, folder, old, before, bytes })
+        Ok(Editing { place, folder, old, before, bytes, _alone: alone })
     }
 
     fn end(self, context: &mut Context<'_>) -> Result<String, Failure> {
-        let Editing { place, folder, old, before, bytes } = self;
+        let Editing { place, folder, old, before, bytes, _alone } = self;
         store(context, &place, &folder, Some(&old), Some(before), &bytes)?;
         Ok(place.shown)
     }
@@ -212,6 +244,7 @@ struct DeleteArgs {
 pub(super) fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let args: DeleteArgs = arguments(input)?;
     let place = named(context, &args.path)?;
+    let _alone = alone(context)?;
     let folder = place.folder(context)?;
     let name = place.path.name();
     let error = |error| failed(&place.shown, &error);

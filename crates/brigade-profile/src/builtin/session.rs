@@ -121,6 +121,7 @@ pub(super) const ROWS: &[Definition] = &[
     Definition {
         id: "report.completion",
         is_built: true,
+        is_recorded: true,
         title: "Report the end of the work",
         description: "Reports how the work ended, with what it left.",
         input: "status!:string(completed,partial,blocked) summary!:string artifacts?:[type?:string \
