@@ -372,3 +372,30 @@ fn names_that_are_no_utf8_are_listed_and_said_to_be_unread() {
     assert_eq!(found.get("count").unwrap().to_compact(), "1");
     assert_eq!(found.get("unread").and_then(Json::as_array).unwrap().len(), 1);
 }
+
+#[test]
+fn edits_at_the_same_time_lose_nothing() {
+    let work = Work::new();
+    let words: Vec<String> = (0..8).map(|number| format!("<{number}>")).collect();
+    for _ in 0..20 {
+        work.put("shared.txt", words.concat().as_bytes());
+        let work = &work;
+        std::thread::scope(|scope| {
+            for word in &words {
+                let args = format!(
+                    r#"{{"path": "shared.txt", "target_content": "{word}", "replacement_content": "done "}}"#
+                );
+                scope.spawn(move || work.ok("fs.edit", &args));
+            }
+        });
+        assert_eq!(work.get("shared.txt"), "done ".repeat(words.len()).as_bytes());
+    }
+}
+
+#[test]
+fn a_target_that_overlaps_itself_is_not_unique() {
+    let work = Work::new();
+    work.put("a.txt", b"aaa");
+    let edit = r#"{"path": "a.txt", "target_content": "aa", "replacement_content": "b"}"#;
+    assert_eq!(work.call("fs.edit", edit).unwrap_err().code, "target_not_unique");
+}
