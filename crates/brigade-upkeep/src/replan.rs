@@ -121,7 +121,7 @@ impl<'a, 'c> Replanner<'a, 'c> {
         if !self.facts.contains_key(&key) {
             let facts = match self.read.get(tool_id) {
                 Some(read) => self.reader.deepen(read, caller.clone())?,
-                None => match self.config.catalog.find(tool_id) {
+                None => match self.config.entry(&self.reader.host(), tool_id, args) {
                     Ok(tool) => self.reader.plan(tool, caller.clone())?.facts,
                     Err(error) => return Err(NoPlan::NoTool(error.to_string())),
                 },

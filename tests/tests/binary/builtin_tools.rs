@@ -394,3 +394,12 @@ fn arguments_are_compared_with_the_schema_before_anything_else() {
         assert_stands(&client.call("fs.read", args), "refused", "invalid_arguments");
     }
 }
+
+#[test]
+fn the_doctor_knows_runs_of_built_in_tools() {
+    let site = site();
+    let mut client = client(&site, &[]);
+    assert_stands(&client.call("fs.read", json!({"path": "a.txt"})), "completed", "");
+    let issues = site.json(["doctor", "--only", "run_replay_blocked"]).expect(0)["issues"].clone();
+    assert_eq!(issues, json!([]));
+}
