@@ -75,21 +75,24 @@ impl Config {
             return None;
         }
         let row = builtin::definition(tool.id.as_str())?;
-        let needs = std::iter::once(Fact::Built).chain(row.needs.iter().copied());
-        let missing = needs.filter(|fact| !self.holds(host, row, *fact, caller)).collect();
-        Some(BuiltinFacts { missing, guards: self.guards(host) })
+        Some(BuiltinFacts { missing: self.missing(host, row, caller), guards: self.guards(host) })
     }
 
     /// Returns the built-in tools that need what is not here, and what that is. What depends on a session is left out.
     pub fn missing_facts(&self, host: &Host<'_>) -> Vec<(&'static builtin::Definition, Vec<Fact>)> {
         let person = Caller::CommandLine;
         let of = |row: &'static builtin::Definition| {
-            let needs = std::iter::once(Fact::Built).chain(row.needs.iter().copied());
-            let needs = needs.filter(|fact| *fact != Fact::Session);
-            let missing: Vec<Fact> = needs.filter(|fact| !self.holds(host, row, *fact, &person)).collect();
+            let mut missing = self.missing(host, row, &person);
+            missing.retain(|fact| *fact != Fact::Session);
             (!missing.is_empty()).then_some((row, missing))
         };
         builtin::definitions().iter().copied().filter_map(of).collect()
+    }
+
+    /// Returns what a built-in tool needs and does not find here.
+    fn missing(&self, host: &Host<'_>, row: &builtin::Definition, caller: &Caller) -> Vec<Fact> {
+        let needs = std::iter::once(Fact::Built).chain(row.needs.iter().copied());
+        needs.filter(|fact| !self.holds(host, row, *fact, caller)).collect()
     }
 
     fn holds(&self, host: &Host<'_>, row: &builtin::Definition, fact: Fact, caller: &Caller) -> bool {

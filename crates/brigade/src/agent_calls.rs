@@ -12,7 +12,7 @@ use brigade_core::{CallId, Dialect, IdPrefix, Json, RunId, Timestamp, codes};
 use brigade_exec::log_text;
 use brigade_facts::{AgentOffer, AgentTools, FactReader};
 use brigade_mcp::{answer_in_log, shown_result};
-use brigade_policy::{Asked as RuleAsked, Blocker, Failure, covering};
+use brigade_policy::{Asked as RuleAsked, Blocker, Failure, Gate, covering};
 use brigade_profile::builtin::{Approval, Definition, PathProblem, definition, relative};
 use brigade_profile::{AgentLimits, Outside, ToolTraits};
 use brigade_queue::{Calls as Which, OnDuplicate, Review, StoredCall, View};
@@ -256,8 +256,8 @@ impl AgentCalls {
         let tool = shown.callable(plan.tool_id(), plan.args())?;
         let entry = tool.entry;
         let needs_nobody = |row: &Definition| row.approval == Approval::None;
-        if definition(plan.tool_id()).is_some_and(needs_nobody) {
-            // Its row stands for the rule.
+        if tool.gate == Gate::Allow && definition(plan.tool_id()).is_some_and(needs_nobody) {
+            // Its row stands for the rule. A profile that asks is stricter.
             let (rule, file) = (Approval::None.as_str().to_owned(), entry.origin.place.file.clone());
             return Some(ApprovedBy::Rule { rule, file, line: 0 });
         }
