@@ -22,6 +22,7 @@ const FLOORS: &[Floor] = &[
         "brigade-projection",
         "brigade-policy",
         "brigade-catalog",
+        "brigade-manifest",
         "brigade-schema",
         "brigade-discovery",
     ]),

@@ -32,6 +32,8 @@ pub struct Context<'a> {
     pub max_bytes: u64,
     /// `PATH`, for tools that look for programs. Absent: none is found.
     pub path: Option<&'a OsStr>,
+    /// The names of the tools that are not part of Brigade.
+    pub tools: Vec<String>,
     /// Cancels the call.
     pub cancel: Option<&'a CancelToken>,
     /// What the call has read and changed so far, for its receipt.
@@ -58,6 +60,7 @@ impl<'a> Context<'a> {
             guards: Guards::default(),
             max_bytes: 32 << 10,
             path: None,
+            tools: Vec::new(),
             cancel: None,
             touched: Vec::new(),
         }

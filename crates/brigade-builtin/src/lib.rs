@@ -10,12 +10,14 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod agent;
 mod ask;
 mod context;
 mod files;
 mod memory;
 mod report;
 mod run;
+mod schema;
 mod script;
 mod stored;
 mod system;

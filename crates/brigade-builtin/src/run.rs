@@ -7,17 +7,19 @@ use brigade_schema::Schema;
 use serde::de::DeserializeOwned;
 
 use crate::context::{Context, Failure, Output};
-use crate::{ask, files, memory, report, script, system, todo, volume};
+use crate::{agent, ask, files, memory, report, schema, script, system, todo, volume};
 
 /// What a built-in tool does.
 pub type Function = fn(&Json, &mut Context<'_>) -> Result<Output, Failure>;
 
 /// The functions, by family.
 const FAMILIES: &[&[(&str, Function)]] = &[
+    agent::TOOLS,
     ask::TOOLS,
     files::FUNCTIONS,
     memory::TOOLS,
     report::TOOLS,
+    schema::TOOLS,
     script::TOOLS,
     system::TOOLS,
     todo::TOOLS,

@@ -162,10 +162,10 @@ fn value(text: &str) -> Result<Json, RegisterError> {
         return match Json::parse_bytes(text.as_bytes(), Dialect::Strict) {
             Ok(value) => Ok(value),
             // A map of YAML may begin like that, too.
-            Err(error) => brigade_discovery::yaml_value(text).map_err(|_| invalid(error)),
+            Err(error) => brigade_core::yaml::yaml_value(text).map_err(|_| invalid(error)),
         };
     }
-    brigade_discovery::yaml_value(text).map_err(|at| RegisterError {
+    brigade_core::yaml::yaml_value(text).map_err(|at| RegisterError {
         line: Some(at.line),
         column: Some(at.column),
         ..RegisterError::new("file_invalid", "the file is not YAML")

@@ -1,6 +1,7 @@
 //! Adding, changing and removing the entry in the bytes of a file.
 
 use brigade_core::codes::{self, ErrorCode};
+use brigade_core::yaml::At;
 use brigade_core::{ErrorKind, Explained, Json, JsonErrorKind};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -53,15 +54,6 @@ pub struct Taken {
     pub text: Option<String>,
     /// The bytes of the entry in the old text.
     pub entry_at: Range<usize>,
-}
-
-/// A place in a text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct At {
-    /// The line, from 1.
-    pub line: usize,
-    /// The column in characters, from 1.
-    pub column: usize,
 }
 
 /// Why a file is not edited. The text of the file is never quoted.

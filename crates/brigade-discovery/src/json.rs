@@ -3,10 +3,11 @@
 use std::ops::Range;
 
 use brigade_core::json::{PlacedMember, PlacedObject};
+use brigade_core::yaml::At;
 use brigade_core::{Dialect, Json, JsonError};
 
 use crate::client::{Client, Format};
-use crate::edit::{At, Put, Refused, Traces, at, is_blank, is_own, line_end};
+use crate::edit::{Put, Refused, Traces, at, is_blank, is_own, line_end};
 use crate::entry::{Entry, NAME};
 
 const DIALECT: Dialect = Dialect::WithComments;

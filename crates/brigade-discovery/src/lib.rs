@@ -61,11 +61,11 @@ mod toml;
 mod urls;
 mod values;
 mod variables;
-mod yaml;
 
+pub use brigade_core::yaml::At;
 pub use client::{Client, Files, Format, Grade, Platform, Scope, Transport, client, clients};
 pub use connected::{Connected, ConnectedEntry, NotRead};
-pub use edit::{At, Put, Refused, Taken, Traces, put, take};
+pub use edit::{Put, Refused, Taken, Traces, put, take};
 pub use entry::{Connection, Entry, NAME, TOKEN_VARIABLE, holds, token_variable};
 pub use found::{DiscoveredEntry, DiscoveryIssue, EntryOrigin, FileState, HarnessFiles, IssueCode};
 pub use harness::{Config, Extent, Harness, Holds, Place, Shelf, Syntax, harness, harnesses};
@@ -79,4 +79,3 @@ pub use skill::{COMMAND_LIMIT, SkillFile, read_command, read_skill};
 pub use switches::{SwitchFile, SwitchedOff, read_switches};
 pub use toml::{json_of, to_toml};
 pub use values::ValueKind;
-pub use yaml::yaml_value;

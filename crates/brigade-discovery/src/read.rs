@@ -4,19 +4,19 @@ use std::collections::HashMap;
 
 use brigade_core::json::{PlacedMember, PlacedObject};
 use brigade_core::text::escape_terminal;
+use brigade_core::yaml::{self, At, Node, Value, YamlError};
 use brigade_core::{Dialect, Json, JsonErrorKind, Object};
 use brigade_redact::Redactor;
 use toml_edit::Document;
 
 use crate::client::Format;
-use crate::edit::{At, Refused, at, decode, is_blank};
+use crate::edit::{Refused, at, decode, is_blank};
 use crate::found::{DiscoveredEntry, DiscoveryIssue, EntryOrigin, IssueCode, plain_id};
 use crate::harness::{Config, Extent, Harness, Syntax};
 use crate::json::holds_servers;
 use crate::launch::Launch;
 use crate::spelling::read_server;
 use crate::toml::json_of;
-use crate::yaml::{self, Node, Value, YamlError};
 
 /// The most entries of a file.
 pub const MOST_ENTRIES: usize = 2_000;
@@ -376,22 +376,7 @@ fn of_toml(source: &Source<'_>, config: &Config, text: &str) -> Result<Servers, 
 
 impl From<YamlError> for Broken {
     fn from(error: YamlError) -> Broken {
-        let (at, message) = match error {
-            YamlError::Invalid(at) => (at, "not valid YAML"),
-            YamlError::TooDeep(at) => (at, "nested too deep"),
-            YamlError::TooLong(at) => (at, "the line is too long"),
-            YamlError::TooMany(at) => (at, "too many values"),
-            YamlError::Alias(at) => (at, "an alias of nothing, or of what it is in"),
-        };
-        Broken(at, message.to_owned())
-    }
-}
-
-impl YamlError {
-    /// Returns where a text cannot be read, and why.
-    pub(crate) fn told(self) -> (At, String) {
-        let Broken(at, message) = self.into();
-        (at, message)
+        Broken(error.at(), error.to_string())
     }
 }
 

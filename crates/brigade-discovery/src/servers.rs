@@ -1,9 +1,10 @@
 //! Reading the servers of a client's file.
 
 use brigade_core::Json;
+use brigade_core::yaml::At;
 
 use crate::client::{Client, Format};
-use crate::edit::{At, Refused, decode};
+use crate::edit::{Refused, decode};
 use crate::{entry, json, toml};
 
 /// A server in a client's file.

@@ -1,15 +1,15 @@
 //! Reading skills and commands: front matter, and what their bodies would run.
 
 use brigade_core::text::escape_terminal;
+use brigade_core::yaml::{self, At};
 use brigade_core::{Fingerprint, Json};
 use brigade_redact::{Redactor, looks_secret_value};
 use toml_edit::Document;
 
-use crate::edit::{At, at, decode};
+use crate::edit::{at, decode};
 use crate::found::{DiscoveredEntry, DiscoveryIssue, IssueCode, plain_id};
 use crate::read::{LONGEST_NAME, Reading, Source};
 use crate::toml::json_of;
-use crate::yaml;
 
 /// How many bytes of a skill or command are read at most.
 pub const COMMAND_LIMIT: u64 = 1 << 20;
@@ -143,7 +143,7 @@ fn front_matter(file: &SkillFile<'_>, front: Option<&str>, reading: &mut Reading
             _ => (node.at, "the front matter is not a map".to_owned()),
         },
         Ok(None) => return Json::Null,
-        Err(error) => error.told(),
+        Err(error) => (error.at(), error.to_string()),
     };
     // The first line of the front matter is the second one of the file.
     let at = At { line: at.line + 1, ..at };

@@ -3,10 +3,11 @@
 use std::collections::HashSet;
 
 use brigade_core::json::PlacedObject;
+use brigade_core::yaml::At;
 use brigade_core::{Dialect, Json};
 
 use crate::client::Files;
-use crate::edit::{At, decode, is_blank};
+use crate::edit::{decode, is_blank};
 use crate::found::{DiscoveryIssue, IssueCode};
 use crate::harness::Extent;
 use crate::read::{MOST_ENTRIES, Reading, Source};

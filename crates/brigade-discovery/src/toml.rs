@@ -2,11 +2,12 @@
 
 use std::ops::Range;
 
+use brigade_core::yaml::At;
 use brigade_core::{Json, Object};
 use toml_edit::{Array, Document, InlineTable, Item, Key, Table, TableLike, Value};
 
 use crate::client::Client;
-use crate::edit::{At, Put, Refused, Traces, at, is_blank, is_own, line_end};
+use crate::edit::{Put, Refused, Traces, at, is_blank, is_own, line_end};
 use crate::entry::{Entry, NAME};
 
 type Parsed<'a> = Document<&'a str>;

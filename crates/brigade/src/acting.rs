@@ -61,6 +61,17 @@ struct Use<'a> {
 }
 
 impl Use<'_> {
+    /// Returns the names of the tools of the catalog, for the tool that compares a manifest with them.
+    #[cfg(feature = "builtin")]
+    fn tools(&self) -> Vec<String> {
+        match self.id {
+            "agent.create" | "agent.update" => {
+                self.config.catalog.tools().iter().map(|tool| tool.id.to_string()).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
     #[cfg(feature = "builtin")]
     fn run(&self) -> Done {
         use brigade_builtin::{Context, Failure, run};
@@ -86,6 +97,7 @@ impl Use<'_> {
             guards: self.config.guards(&host),
             max_bytes: gateway.map_or(32 << 10, |gateway| gateway.max_result_bytes),
             path: self.room.env.environment.get("PATH"),
+            tools: self.tools(),
             cancel: self.cancel,
             touched: Vec::new(),
         };

@@ -8,6 +8,7 @@ mod agents;
 mod attack_commands;
 mod attack_grants;
 mod attack_leftovers;
+mod builtin_agents;
 mod builtin_state;
 mod builtin_tools;
 mod call_checkpoints;

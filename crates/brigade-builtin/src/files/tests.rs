@@ -58,6 +58,7 @@ impl Work {
             volumes: Default::default(),
             guards: Guards { protected: Vec::new(), readable: self.readable.clone() },
             max_bytes: self.max_bytes,
+            tools: Vec::new(),
             path: None,
             cancel: None,
             touched: Vec::new(),

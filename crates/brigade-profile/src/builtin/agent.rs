@@ -6,10 +6,12 @@ use super::*;
 pub(super) const ROWS: &[Definition] = &[
     Definition {
         id: "agent.create",
+        is_built: true,
         title: "Create an agent",
         description: "Adds an agent from its manifest.",
         input: "manifest_yaml!:string force:boolean=false",
-        output: "agent_id:string deployed:boolean name:string version:string",
+        output: "agent_id:string deployed:boolean name:string version:string \
+            warnings:[line:integer column:integer path:string message:string]",
         effects: &["state-write"],
         access: AccessLevel::System,
         tiers: &[Tier::Platform, Tier::Control],
@@ -22,6 +24,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "agent.delete",
+        is_built: true,
         title: "Delete an agent",
         description: "Deletes an agent. Its records stay.",
         input: "agent_id!:string",
@@ -37,6 +40,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "agent.export",
+        is_built: true,
         title: "Export an agent",
         description: "Returns the manifest of an agent as it was given.",
         input: "name!:string",
@@ -65,6 +69,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "agent.list",
+        is_built: true,
         title: "List agents",
         description: "Lists the agents of this workspace.",
         output: "agents:[id:string name:string version:string status:string description:?string \
@@ -79,6 +84,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "agent.logs",
+        is_built: true,
         title: "Show events of an agent",
         description: "Lists what happened to an agent and its runs.",
         input: "agent_id!:string limit:integer=50 offset:integer=0",
@@ -93,6 +99,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "agent.search",
+        is_built: true,
         title: "Search agents",
         description: "Finds agents by words.",
         input: "query!:string tenant_id?:string limit:integer=10 min_score:number=0.3 labels?:object \
@@ -108,10 +115,12 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "agent.update",
+        is_built: true,
         title: "Update an agent",
         description: "Replaces the manifest of an agent. Its earlier versions stay.",
         input: "manifest_yaml!:string force:boolean=false",
-        output: "agent_id:string deployed:boolean name:string version:string",
+        output: "agent_id:string deployed:boolean name:string version:string \
+            warnings:[line:integer column:integer path:string message:string]",
         effects: &["state-write"],
         access: AccessLevel::System,
         tiers: &[Tier::Platform, Tier::Control],

@@ -6,8 +6,9 @@ use super::*;
 pub(super) const ROWS: &[Definition] = &[
     Definition {
         id: "schema.get",
+        is_built: true,
         title: "Show a schema",
-        description: "Returns the JSON Schema of a kind of manifest or of a document.",
+        description: "Returns the JSON Schema of manifests: `agent/manifest/v1` or `workflow/manifest/v1`.",
         input: "key!:string",
         output: "*",
         effects: &["local-read"],
@@ -19,10 +20,12 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "schema.validate",
+        is_built: true,
         title: "Validate a manifest",
         description: "Checks a manifest against the schema of its kind, and names every fault with its line.",
         input: "kind!:string manifest_yaml!:string",
-        output: "valid:boolean errors:[line:?integer column:?integer path:string message:string]",
+        output: "valid:boolean errors:[line:?integer column:?integer path:string message:string] \
+            warnings:[line:integer column:integer path:string message:string]",
         effects: &["local-read"],
         tiers: &[Tier::Platform],
         modes: &[Mode::Architect, Mode::Operator],

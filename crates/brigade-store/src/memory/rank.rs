@@ -47,8 +47,8 @@ pub fn blank(text: &str) -> bool {
     !text.chars().any(char::is_alphanumeric)
 }
 
-/// Writes the words for the full-text search, each as a string, so that none is an operator.
-fn pattern(text: &str) -> String {
+/// Returns the words of a query, each as a string of the full-text search, so that none is an operator.
+pub(crate) fn search_words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
         let word = word.to_lowercase();
@@ -59,8 +59,12 @@ fn pattern(text: &str) -> String {
     if words.iter().any(|word| !COMMON.contains(&word.as_str())) {
         words.retain(|word| !COMMON.contains(&word.as_str()));
     }
-    let quoted: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
-    quoted.join(" OR ")
+    words.iter().map(|word| format!("\"{word}\"")).collect()
+}
+
+/// Writes the words for the full-text search, which finds what has one of them.
+fn pattern(text: &str) -> String {
+    search_words(text).join(" OR ")
 }
 
 pub(super) fn search(

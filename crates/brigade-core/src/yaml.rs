@@ -5,10 +5,10 @@
 
 use std::collections::HashMap;
 
-use brigade_core::{Json, Object};
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle};
+use thiserror::Error;
 
-use crate::edit::At;
+use crate::json::{Json, Object};
 
 /// The deepest nesting that is read.
 const DEPTH: usize = 64;
@@ -19,46 +19,86 @@ const VALUES: usize = 100_000;
 /// The longest line. The parser looks ahead to the end of a line.
 const LINE: usize = 64 << 10;
 
-/// Why a text is not read.
+/// A place in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum YamlError {
+pub struct At {
+    /// The line, from 1.
+    pub line: usize,
+    /// The column in characters, from 1.
+    pub column: usize,
+}
+
+/// Why a text is not read, and where. The text is never quoted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum YamlError {
+    /// It is no YAML.
+    #[error("not valid YAML")]
     Invalid(At),
+    /// It is nested deeper than 64 levels.
+    #[error("nested too deep")]
     TooDeep(At),
+    /// A line has more than 64 KiB.
+    #[error("the line is too long")]
     TooLong(At),
+    /// It has more than 100,000 values, with those that aliases repeat.
+    #[error("too many values")]
     TooMany(At),
+    /// An alias names nothing, or what it is in.
+    #[error("an alias of nothing, or of what it is in")]
     Alias(At),
+}
+
+impl YamlError {
+    /// Returns where.
+    pub fn at(self) -> At {
+        match self {
+            YamlError::Invalid(at)
+            | YamlError::TooDeep(at)
+            | YamlError::TooLong(at)
+            | YamlError::TooMany(at)
+            | YamlError::Alias(at) => at,
+        }
+    }
 }
 
 /// A value and where it begins.
 #[derive(Clone, Debug)]
-pub(crate) struct Node {
-    pub(crate) at: At,
-    pub(crate) value: Value,
+pub struct Node {
+    /// Where.
+    pub at: At,
+    /// The value.
+    pub value: Value,
 }
 
+/// A value.
 #[derive(Clone, Debug)]
-pub(crate) enum Value {
+pub enum Value {
+    /// A text, number or truth, or nothing.
     Scalar(Json),
+    /// A list.
     List(Vec<Node>),
+    /// A map. A key may stand twice.
     Map(Vec<(Key, Node)>),
 }
 
 /// A key and where it stands.
 #[derive(Clone, Debug)]
-pub(crate) struct Key {
-    pub(crate) text: String,
-    pub(crate) at: At,
+pub struct Key {
+    /// Its text; `?` for a list or map.
+    pub text: String,
+    /// Where.
+    pub at: At,
 }
 
 impl Node {
     /// Returns the value of the last member with a key.
-    pub(crate) fn get(&self, key: &str) -> Option<&Node> {
+    pub fn get(&self, key: &str) -> Option<&Node> {
         let Value::Map(members) = &self.value else { return None };
         members.iter().rev().find(|(member, _)| member.text == key).map(|(_, value)| value)
     }
 
     /// Converts to a value without places. Of equal keys the last one counts.
-    pub(crate) fn to_json(&self) -> Json {
+    pub fn to_json(&self) -> Json {
         match &self.value {
             Value::Scalar(json) => json.clone(),
             Value::List(items) => Json::Array(items.iter().map(Node::to_json).collect()),
@@ -87,7 +127,10 @@ struct Open {
 }
 
 /// Reads the first document of a text; `None` if it is empty.
-pub(crate) fn parse(text: &str) -> Result<Option<Node>, YamlError> {
+///
+/// # Errors
+/// Fails if the text is no YAML, or over a limit.
+pub fn parse(text: &str) -> Result<Option<Node>, YamlError> {
     let text = text.trim_start_matches('\u{feff}');
     if let Some(line) = text.lines().position(|line| LINE < line.len()) {
         return Err(YamlError::TooLong(At { line: line + 1, column: 1 }));
@@ -152,16 +195,7 @@ pub(crate) fn parse(text: &str) -> Result<Option<Node>, YamlError> {
 /// # Errors
 /// Returns where the text is no YAML, or is over a limit.
 pub fn yaml_value(text: &str) -> Result<Json, At> {
-    match parse(text) {
-        Ok(node) => Ok(node.map_or(Json::Null, |node| node.to_json())),
-        Err(
-            YamlError::Invalid(at)
-            | YamlError::TooDeep(at)
-            | YamlError::TooLong(at)
-            | YamlError::TooMany(at)
-            | YamlError::Alias(at),
-        ) => Err(at),
-    }
+    parse(text).map(|node| node.map_or(Json::Null, |node| node.to_json())).map_err(YamlError::at)
 }
 
 fn place(marker: &Marker) -> At {

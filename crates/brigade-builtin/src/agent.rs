@@ -1,0 +1,339 @@
+//! Agents: `agent.*`. An agent is a manifest; the workspace shares them.
+
+use std::collections::BTreeMap;
+
+use brigade_core::Json;
+use brigade_manifest::{Agent, Isolation, Manifest, Read, ToolRef, read};
+use brigade_profile::builtin::own_name;
+use brigade_store::events::StoredEvent;
+use brigade_store::manifests::{Deployed, ManifestQuery, NewManifest};
+use serde::Deserialize;
+
+use crate::context::{Context, Failure, Output};
+use crate::run::{Function, arguments};
+use crate::schema::faults;
+use crate::stored::{at, or_null};
+
+/// The tools of this family.
+pub(crate) const TOOLS: &[(&str, Function)] = &[
+    ("agent.create", create),
+    ("agent.delete", delete),
+    ("agent.export", export),
+    ("agent.list", list),
+    ("agent.logs", logs),
+    ("agent.search", search),
+    ("agent.update", update),
+];
+
+/// The kind in the store.
+pub(crate) const KIND: &str = "agent";
+
+/// The most events of one answer.
+const MOST_EVENTS: i64 = 200;
+
+/// The most rows that a search gives.
+const MOST_FOUND: i64 = 100;
+
+#[derive(Deserialize)]
+struct DeployArgs {
+    manifest_yaml: String,
+    force: bool,
+}
+
+#[derive(Deserialize)]
+struct IdArgs {
+    agent_id: String,
+}
+
+#[derive(Deserialize)]
+struct NameArgs {
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct LogsArgs {
+    agent_id: String,
+    limit: i64,
+    offset: i64,
+}
+
+#[derive(Deserialize)]
+struct SearchArgs {
+    query: String,
+    tenant_id: Option<String>,
+    limit: i64,
+    min_score: f64,
+    labels: Option<BTreeMap<String, Json>>,
+    status: Option<String>,
+}
+
+/// Refuses a tenant that is not this workspace.
+///
+/// # Errors
+/// Returns `argument_refused`.
+pub(crate) fn local_tenant(tenant: Option<&str>) -> Result<(), Failure> {
+    match tenant {
+        None | Some("local") => Ok(()),
+        Some(_) => Err(Failure::new("argument_refused", "`tenant_id` is `local` or absent here")),
+    }
+}
+
+/// Returns a manifest without faults.
+///
+/// # Errors
+/// Returns `invalid_manifest` with every fault.
+pub(crate) fn without_faults<M: Manifest>(text: &str) -> Result<Read<M>, Failure> {
+    let read = read::<M>(text);
+    if read.manifest.is_some() {
+        return Ok(read);
+    }
+    let said: Vec<String> = read.faults.iter().map(ToString::to_string).collect();
+    let message = format!("the manifest has {} faults: {}", read.faults.len(), said.join("; "));
+    Err(Failure::new("invalid_manifest", message)
+        .data([("errors", faults(&read.faults)), ("warnings", faults(&read.warnings))]))
+}
+
+/// Refuses what this machine cannot give, and tools that nobody has.
+fn check(agent: &Agent, context: &Context<'_>) -> Result<(), Failure> {
+    if let Some(isolation @ (Isolation::Docker | Isolation::Firecracker)) = agent.spec.runtime.isolation {
+        let message = format!(
+            "spec.runtime.isolation is `{}`, and nothing here runs containers or virtual machines (runner.container); \
+             tasks run as processes in the sandbox: `inherit` or `process`",
+            isolation.as_str()
+        );
+        return Err(Failure::new("not_available_here", message));
+    }
+    let is_known = |name: &str| own_name(name).is_some() || context.tools.contains(&name.to_owned());
+    let tools = agent.spec.tools.iter().flatten();
+    // A dispatcher of commands is `cmd.run`; its name is its own.
+    let is_command = |tool: &ToolRef| match tool {
+        ToolRef::Name(_) => false,
+        ToolRef::Detailed(tool) => tool.executor.as_deref() == Some("builtin:cmd"),
+    };
+    let unknown = tools.enumerate().filter(|(_, tool)| !is_command(tool) && !is_known(tool.name()));
+    let unknown: Vec<String> = unknown.map(|(index, _)| format!("spec.tools[{}]", index + 1)).collect();
+    if unknown.is_empty() {
+        return Ok(());
+    }
+    let message = format!("{}: there is no such tool", unknown.join(", "));
+    Err(Failure::new("unknown_tool", message).data([("paths", crate::stored::texts(&unknown))]))
+}
+
+fn deploy(
+    input: &Json,
+    context: &mut Context<'_>,
+    store: impl FnOnce(&Context<'_>, &NewManifest<'_>) -> Result<Deployed, Failure>,
+) -> Result<Output, Failure> {
+    let DeployArgs { manifest_yaml, force } = arguments(input)?;
+    let read = without_faults::<Agent>(&manifest_yaml)?;
+    let warnings = faults(&read.warnings);
+    let Some(agent) = read.manifest else {
+        return Err(Failure::new("invalid_manifest", "the manifest has faults"));
+    };
+    check(&agent, context)?;
+    let (metadata, author) = (&agent.metadata, context.owner());
+    let (version, labels) = (metadata.version(), metadata.labels.clone().unwrap_or_default());
+    let new = NewManifest {
+        kind: KIND,
+        name: metadata.name.as_str(),
+        version: version.as_str(),
+        description: metadata.description.as_deref(),
+        labels: &labels,
+        text: &manifest_yaml,
+        author: &author,
+        force,
+    };
+    let deployed = store(context, &new)?;
+    Ok(Output::new([
+        ("agent_id", Json::from(deployed.id)),
+        ("deployed", Json::from(true)),
+        ("name", Json::from(deployed.name)),
+        ("version", Json::from(deployed.version)),
+        ("warnings", warnings),
+    ]))
+}
+
+fn create(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    deploy(input, context, |context, new| Ok(context.store()?.deploy_manifest(new, context.clock.now())?))
+}
+
+fn update(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    deploy(input, context, |context, new| Ok(context.store()?.update_manifest(new, context.clock.now())?))
+}
+
+fn labels(labels: &BTreeMap<String, String>) -> Json {
+    Json::object(labels.iter().map(|(key, value)| (key.as_str(), Json::from(value.as_str()))))
+}
+
+fn list(_: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let agents = match context.stored()? {
+        Some(store) => store.manifests(KIND)?,
+        None => Vec::new(),
+    };
+    let row = |agent: &Deployed| {
+        Json::object([
+            ("id", Json::from(agent.id.as_str())),
+            ("name", Json::from(agent.name.as_str())),
+            ("version", Json::from(agent.version.as_str())),
+            ("status", Json::from(agent.status.as_str())),
+            ("description", or_null(agent.description.as_deref())),
+            ("labels", labels(&agent.labels)),
+        ])
+    };
+    Ok(Output::new([("agents", Json::from(agents.iter().map(row).collect::<Vec<_>>()))]))
+}
+
+fn not_found() -> Failure {
+    Failure::new("not_found", "there is no such agent")
+}
+
+fn export(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let NameArgs { name } = arguments(input)?;
+    let (agent, revision) = context.stored()?.ok_or_else(not_found)?.manifest(KIND, &name, None)?;
+    Ok(Output::new([
+        ("manifest_yaml", Json::from(revision.text.as_str())),
+        ("id", Json::from(agent.id)),
+        ("name", Json::from(agent.name)),
+        ("version", Json::from(revision.version)),
+    ])
+    .text(revision.text))
+}
+
+fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let IdArgs { agent_id } = arguments(input)?;
+    let agent = context.store()?.delete_manifest(KIND, &agent_id, &context.owner(), context.clock.now())?;
+    Ok(Output::new([("agent_id", Json::from(agent.id)), ("deleted", Json::from(true))]))
+}
+
+/// Reads how much of a list is wanted.
+///
+/// # Errors
+/// Returns `invalid_arguments` for numbers below what they count from.
+pub(crate) fn page(limit: i64, most: i64, offset: i64) -> Result<(usize, usize), Failure> {
+    match (usize::try_from(limit.min(most)), usize::try_from(offset)) {
+        (Ok(limit), Ok(offset)) if 0 < limit => Ok((limit, offset)),
+        _ => Err(Failure::new("invalid_arguments", "`limit` is at least 1, and `offset` at least 0")),
+    }
+}
+
+/// Writes an event.
+pub(crate) fn event(event: &StoredEvent) -> Json {
+    Json::object([
+        ("event_type", Json::from(event.event_type.as_str())),
+        ("payload", event.payload.clone()),
+        ("recorded_at", at(event.recorded_at)),
+    ])
+}
+
+fn logs(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let LogsArgs { agent_id, limit, offset } = arguments(input)?;
+    let (limit, offset) = page(limit, MOST_EVENTS, offset)?;
+    let store = context.stored()?.ok_or_else(not_found)?;
+    // A deleted agent is found by its id alone, as long as its events are there.
+    let id = match store.manifest(KIND, &agent_id, None) {
+        Ok((agent, _)) => agent.id,
+        Err(error) if error.code_word() == "not_found" => agent_id,
+        Err(error) => return Err(error.into()),
+    };
+    let (events, total) = store.manifest_events(&id, limit, offset)?;
+    if total == 0 {
+        return Err(not_found());
+    }
+    Ok(Output::new([
+        ("agent_id", Json::from(id)),
+        ("events", Json::from(events.iter().map(event).collect::<Vec<_>>())),
+        ("total", Json::from(total)),
+        ("limit", Json::from(limit)),
+        ("offset", Json::from(offset)),
+    ]))
+}
+
+fn search(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let args: SearchArgs = arguments(input)?;
+    local_tenant(args.tenant_id.as_deref())?;
+    let (limit, _) = page(args.limit, MOST_FOUND, 0)?;
+    if args.status.as_deref().is_some_and(|status| !["active", "paused", "failed"].contains(&status)) {
+        return Err(Failure::new("invalid_arguments", "`status` is one of active, paused and failed"));
+    }
+    let mut wanted = BTreeMap::new();
+    for (key, value) in args.labels.unwrap_or_default() {
+        let Some(value) = value.as_str() else {
+            return Err(Failure::new("invalid_arguments", "the values of `labels` are texts"));
+        };
+        wanted.insert(key, value.to_owned());
+    }
+    let query =
+        ManifestQuery { kind: KIND, text: &args.query, labels: &wanted, status: args.status.as_deref() };
+    let mut found = match context.stored()? {
+        Some(store) => store.search_manifests(&query)?,
+        None => Vec::new(),
+    };
+    found.retain(|one| args.min_score <= one.score);
+    let total = found.len();
+    found.truncate(limit);
+    let rows = found.iter().map(|one| {
+        let agent = &one.manifest;
+        Json::object([
+            ("id", Json::from(agent.id.as_str())),
+            ("name", Json::from(agent.name.as_str())),
+            ("version", Json::from(agent.version.as_str())),
+            ("description", or_null(agent.description.as_deref())),
+            ("labels", labels(&agent.labels)),
+            ("score", Json::parse(&format!("{:.3}", one.score)).unwrap_or_default()),
+        ])
+    });
+    Ok(Output::new([
+        ("query", Json::from(args.query.as_str())),
+        ("results", Json::from(rows.collect::<Vec<_>>())),
+        ("total", Json::from(total)),
+    ]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stored::testing::{Bench, text};
+
+    const GREETER: &str = "# Greets.\napiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: {name: greeter, \
+                           description: Greets people}\nspec: {runtime: {image: a/b}, tools: [readFile]}\n";
+
+    fn deploy(manifest: &str) -> String {
+        Json::object([("manifest_yaml", Json::from(manifest))]).to_compact()
+    }
+
+    #[test]
+    fn an_agent_is_deployed_found_and_exported_as_it_was_given() {
+        let bench = Bench::new();
+        assert_eq!(bench.call("agent.list", "{}").get("agents").unwrap().to_compact(), "[]");
+        let created = bench.call("agent.create", &deploy(GREETER));
+        assert_eq!((text(&created, "name"), text(&created, "version")), ("greeter", "1.0.0"));
+        assert_eq!(created.get("warnings").unwrap().as_array().unwrap().len(), 1);
+        let exported = bench.call("agent.export", r#"{"name": "greeter"}"#);
+        assert_eq!(text(&exported, "manifest_yaml"), GREETER);
+        let newer = GREETER.replace("{name: greeter,", "{name: greeter, version: 1.1.0,");
+        assert_eq!(bench.code("agent:bob", "agent.create", &deploy(&newer)), "name_taken");
+        assert_eq!(text(&bench.call("agent.update", &deploy(&newer)), "version"), "1.1.0");
+        assert_eq!(bench.code("agent:bob", "agent.update", &deploy(&newer)), "version_taken");
+        let found = bench.call("agent.search", r#"{"query": "who greets people"}"#);
+        assert_eq!(found.get("total"), Some(&Json::from(1)));
+        let tenant = r#"{"query": "x", "tenant_id": "other"}"#;
+        assert_eq!(bench.code("agent:ada", "agent.search", tenant), "argument_refused");
+        let id = format!(r#"{{"agent_id": "{}"}}"#, text(&created, "agent_id"));
+        bench.call("agent.delete", &id);
+        assert_eq!(bench.code("agent:ada", "agent.export", r#"{"name": "greeter"}"#), "not_found");
+        let logs = bench.call("agent.logs", &id);
+        assert_eq!(logs.get("total"), Some(&Json::from(3)));
+        assert_eq!(bench.code("agent:ada", "agent.logs", r#"{"agent_id": "x"}"#), "not_found");
+    }
+
+    #[test]
+    fn what_cannot_be_deployed_is_refused() {
+        let bench = Bench::new();
+        let code = |from: &str, to: &str| {
+            bench.code("agent:ada", "agent.create", &deploy(&GREETER.replace(from, to)))
+        };
+        assert_eq!(code("kind: Agent", "kind: Cook"), "invalid_manifest");
+        assert_eq!(code("readFile", "readFiles"), "unknown_tool");
+        assert_eq!(code("image: a/b", "image: a/b, isolation: docker"), "not_available_here");
+    }
+}

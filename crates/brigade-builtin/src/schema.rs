@@ -1,0 +1,99 @@
+//! Schemas of manifests: `schema.get` and `schema.validate`.
+
+use brigade_core::Json;
+use brigade_manifest::{Agent, Fault, Kind, Manifest, Workflow, read, schema_of};
+use serde::Deserialize;
+
+use crate::context::{Context, Failure, Output};
+use crate::run::{Function, arguments};
+
+/// The tools of this family.
+pub(crate) const TOOLS: &[(&str, Function)] = &[("schema.get", get), ("schema.validate", validate)];
+
+#[derive(Deserialize)]
+struct GetArgs {
+    key: String,
+}
+
+#[derive(Deserialize)]
+struct ValidateArgs {
+    kind: String,
+    manifest_yaml: String,
+}
+
+/// `schema.get`
+fn get(input: &Json, _: &mut Context<'_>) -> Result<Output, Failure> {
+    let GetArgs { key } = arguments(input)?;
+    let Some(kind) = Kind::ALL.iter().find(|kind| kind.schema_key() == key) else {
+        let known: Vec<String> = Kind::ALL.iter().map(|kind| format!("`{}`", kind.schema_key())).collect();
+        return Err(Failure::new("unknown_key", format!("the keys are {}", known.join(" and "))));
+    };
+    Ok(Output { structured: schema_of(*kind), text: None })
+}
+
+/// `schema.validate`
+fn validate(input: &Json, _: &mut Context<'_>) -> Result<Output, Failure> {
+    let ValidateArgs { kind, manifest_yaml } = arguments(input)?;
+    match Kind::of(&kind) {
+        Some(Kind::Agent) => Ok(validated::<Agent>(&manifest_yaml)),
+        Some(Kind::Workflow) => Ok(validated::<Workflow>(&manifest_yaml)),
+        None => Err(Failure::new("unknown_kind", format!("the kinds are {}", Kind::EXPECTED))),
+    }
+}
+
+/// Says what is wrong with a manifest.
+pub(crate) fn validated<M: Manifest>(text: &str) -> Output {
+    let read = read::<M>(text);
+    let valid = read.manifest.is_some();
+    let said: Vec<String> = read
+        .faults
+        .iter()
+        .map(|fault| format!("{fault}\n"))
+        .chain(read.warnings.iter().map(|warning| format!("warning: {warning}\n")))
+        .collect();
+    Output::new([
+        ("valid", Json::from(valid)),
+        ("errors", faults(&read.faults)),
+        ("warnings", faults(&read.warnings)),
+    ])
+    .text(format!("{}\n{}", if valid { "valid" } else { "not valid" }, said.concat()).trim_end())
+}
+
+/// Writes faults.
+pub(crate) fn faults(faults: &[Fault]) -> Json {
+    let row = |fault: &Fault| {
+        Json::object([
+            ("line", Json::from(fault.at.line)),
+            ("column", Json::from(fault.at.column)),
+            ("path", Json::from(fault.path.as_str())),
+            ("message", Json::from(fault.message.as_str())),
+        ])
+    };
+    Json::from(faults.iter().map(row).collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stored::testing::{Bench, text};
+
+    #[test]
+    fn schemas_and_faults_come_from_the_same_types() {
+        let bench = Bench::new();
+        let schema = bench.call("schema.get", r#"{"key": "agent/manifest/v1"}"#);
+        assert_eq!(text(&schema, "title"), "Agent");
+        assert_eq!(bench.code("agent:ada", "schema.get", r#"{"key": "x"}"#), "unknown_key");
+        let check = |manifest: &str| {
+            let args = Json::object([("kind", Json::from("agent")), ("manifest_yaml", Json::from(manifest))]);
+            bench.call("schema.validate", &args.to_compact())
+        };
+        let manifest =
+            "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: {name: a}\nspec: {runtime: {image: a/b}}\n";
+        assert_eq!(check(manifest).get("valid"), Some(&Json::from(true)));
+        let found = check(&manifest.replace("name: a", "nam: a"));
+        let fault = &found.get("errors").unwrap().as_array().unwrap()[0];
+        assert_eq!((fault.get("line"), text(fault, "path")), (Some(&Json::from(3)), "metadata.name"));
+        let kind = r#"{"kind": "task", "manifest_yaml": ""}"#;
+        assert_eq!(bench.code("agent:ada", "schema.validate", kind), "unknown_kind");
+    }
+}

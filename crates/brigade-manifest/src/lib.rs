@@ -1,0 +1,48 @@
+//! Manifests of agents and workflows, as types.
+//!
+//! Owns what a manifest may hold: [`Agent`] and [`Workflow`], read from YAML with every fault and its place, written as
+//! JSON (which is YAML), and described by JSON Schemas that come from the same tables as the readers. Knows nothing
+//! about disks, stores, workers or rights: what a manifest asks for is decided by others.
+//!
+//! ```
+//! use brigade_manifest::{Agent, read};
+//!
+//! let text = "
+//! apiVersion: 100monkeys.ai/v1
+//! kind: Agent
+//! metadata: {name: greeter, version: 1.0.0}
+//! spec:
+//!   runtime: {language: python, version: '3.11'}
+//!   tools: [fs.read]
+//!   colour: blue
+//! ";
+//! let read = read::<Agent>(text);
+//! let agent = read.manifest.expect("it has no fault");
+//! assert_eq!(agent.metadata.name.as_str(), "greeter");
+//! assert_eq!(read.warnings[0].to_string(), "line 8, column 3: spec.colour: is not known, and does nothing");
+//! ```
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+#[macro_use]
+mod member;
+
+mod agent;
+mod common;
+mod fault;
+mod manifest;
+mod value;
+mod workflow;
+
+pub use agent::{
+    Agent, AgentSpec, Capability, DetailedTool, Dispatcher, Execution, ExecutionMode, Filesystem, Isolation,
+    Network, Resources, Runtime, Security, Stream, Task, ToolRef, Validator, ValidatorKind,
+};
+pub use common::{API_VERSION, Metadata};
+pub use fault::Fault;
+pub use manifest::{Kind, Manifest, Read, read, schema_of};
+pub use value::{Name, SchemaText, Span, Version};
+pub use workflow::{
+    Condition, Consensus, ParallelAgent, State, StateKind, Strategy, Transition, Workflow, WorkflowSpec,
+};

@@ -1,0 +1,177 @@
+//! A manifest as a whole.
+
+use brigade_core::yaml::{At, parse};
+use brigade_core::{Json, words};
+
+use crate::agent::Agent;
+use crate::common::{API_VERSION, Metadata};
+use crate::fault::Fault;
+use crate::member::{Member, Reader, find, is_null, needed, object, with};
+use crate::workflow::Workflow;
+
+words! {
+    /// What a manifest describes.
+    Kind {
+        /// An agent.
+        Agent = "agent",
+        /// A workflow.
+        Workflow = "workflow",
+    }
+}
+
+impl Kind {
+    /// Returns the word after `kind:` in a manifest.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Kind::Agent => "Agent",
+            Kind::Workflow => "Workflow",
+        }
+    }
+
+    /// Returns the key of its schema.
+    pub const fn schema_key(self) -> &'static str {
+        match self {
+            Kind::Agent => "agent/manifest/v1",
+            Kind::Workflow => "workflow/manifest/v1",
+        }
+    }
+}
+
+/// Returns the JSON Schema of a kind.
+pub fn schema_of(kind: Kind) -> Json {
+    match kind {
+        Kind::Agent => schema::<Agent>(),
+        Kind::Workflow => schema::<Workflow>(),
+    }
+}
+
+/// A kind of manifest.
+pub trait Manifest: Sized {
+    /// Which.
+    const KIND: Kind;
+
+    /// What `spec` holds.
+    type Spec: Member;
+
+    /// Puts the parts together.
+    fn of(metadata: Metadata, spec: Self::Spec) -> Self;
+
+    /// Returns the parts.
+    fn parts(&self) -> (&Metadata, &Self::Spec);
+
+    /// Finds what single members cannot say.
+    fn check(&self, root: &Root<'_>, reader: &mut Reader);
+
+    /// Writes it as JSON, which is YAML.
+    fn to_json(&self) -> Json {
+        let (metadata, spec) = self.parts();
+        Json::object([
+            ("apiVersion", Json::from(API_VERSION)),
+            ("kind", Json::from(Self::KIND.word())),
+            ("metadata", metadata.to_json()),
+            ("spec", spec.to_json()),
+        ])
+    }
+}
+
+/// The text of a manifest, to name places in it.
+#[derive(Debug)]
+pub struct Root<'n>(pub(crate) &'n brigade_core::yaml::Node);
+
+impl Root<'_> {
+    /// Returns where a member stands that has a value.
+    pub(crate) fn find(&self, path: &[&str]) -> Option<At> {
+        let node = path.iter().try_fold(self.0, |node, key| node.get(key))?;
+        (!is_null(node)).then_some(node.at)
+    }
+
+    /// Returns where a member stands, or else the nearest one above it.
+    pub(crate) fn at(&self, path: &[&str]) -> At {
+        let mut node = self.0;
+        for key in path {
+            match node.get(key) {
+                Some(inner) => node = inner,
+                None => break,
+            }
+        }
+        node.at
+    }
+}
+
+/// What reading a manifest gives.
+#[derive(Clone, Debug)]
+pub struct Read<M> {
+    /// The manifest. `None` if it has a fault.
+    pub manifest: Option<M>,
+    /// What is wrong, in the order of the text.
+    pub faults: Vec<Fault>,
+    /// What does nothing, in the order of the text.
+    pub warnings: Vec<Fault>,
+}
+
+/// The longest manifest, in bytes.
+const LONGEST: usize = 256 << 10;
+
+/// Reads the first document of a text.
+pub fn read<M: Manifest>(text: &str) -> Read<M> {
+    let mut reader = Reader::default();
+    let manifest = root(text, &mut reader);
+    let Reader { mut faults, mut warnings } = reader;
+    let by_place = |fault: &Fault| (fault.at.line, fault.at.column);
+    faults.sort_by_key(by_place);
+    warnings.sort_by_key(by_place);
+    Read { manifest: manifest.filter(|_| faults.is_empty()), faults, warnings }
+}
+
+fn root<M: Manifest>(text: &str, reader: &mut Reader) -> Option<M> {
+    let start = At { line: 1, column: 1 };
+    if LONGEST < text.len() {
+        reader.fault(start, "", format!("a manifest has at most {} KiB", LONGEST >> 10));
+        return None;
+    }
+    let node = match parse(text) {
+        Ok(Some(node)) => node,
+        Ok(None) => {
+            reader.fault(start, "", "the manifest is empty");
+            return None;
+        }
+        Err(error) => {
+            reader.fault(error.at(), "", error.to_string());
+            return None;
+        }
+    };
+    let members = reader.map(&node, "")?;
+    reader.unknown(members, "", &["apiVersion", "kind", "metadata", "spec"]);
+    for (key, word) in [("apiVersion", API_VERSION), ("kind", M::KIND.word())] {
+        match find(members, key) {
+            None => reader.fault(node.at, key, "is missing"),
+            Some(value) => match reader.text(value, key) {
+                Some(text) if text != word => reader.fault(value.at, key, format!("expected `{word}`")),
+                Some(_) | None => {}
+            },
+        }
+    }
+    let metadata = needed(node.at, members, "", "metadata", reader);
+    let spec = needed(node.at, members, "", "spec", reader);
+    let manifest = M::of(metadata?, spec?);
+    manifest.check(&Root(&node), reader);
+    Some(manifest)
+}
+
+fn schema<M: Manifest>() -> Json {
+    let word = |word: &str| Json::object([("const", Json::from(word))]);
+    let schema = object(
+        match M::KIND {
+            Kind::Agent => "An agent: what it is told, and what it may use.",
+            Kind::Workflow => "A workflow: states, and how one leads to the next.",
+        },
+        vec![
+            ("apiVersion", "The version of the form.", true, word(API_VERSION)),
+            ("kind", "What it describes.", true, word(M::KIND.word())),
+            ("metadata", "What it is called.", true, Metadata::schema()),
+            ("spec", "What it is.", true, M::Spec::schema()),
+        ],
+    );
+    let schema = with(schema, "$schema", Json::from("https://json-schema.org/draft/2020-12/schema"));
+    with(schema, "title", Json::from(M::KIND.word()))
+}

@@ -1,0 +1,107 @@
+//! Whether the states of a workflow lead somewhere, and end.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use brigade_core::yaml::At;
+
+use crate::manifest::Root;
+use crate::member::{Reader, below};
+
+use super::{State, WorkflowSpec};
+
+/// Finds targets that do not exist, states that nothing leads to, and loops without a bound.
+pub(super) fn check(spec: &WorkflowSpec, root: &Root<'_>, reader: &mut Reader) {
+    let states = &spec.states;
+    let at = |name: &str| -> At { root.at(&["spec", "states", name]) };
+    let path = |name: &str| below("spec.states", name);
+    if !states.contains_key(&spec.initial_state) {
+        let at = root.at(&["spec", "initial_state"]);
+        reader.fault(at, "spec.initial_state", "names no state");
+        return;
+    }
+    let mut is_whole = true;
+    for (name, state) in states {
+        for (index, transition) in state.transitions.iter().enumerate() {
+            if !states.contains_key(&transition.target) {
+                is_whole = false;
+                let path = format!("{}.transitions[{}].target", path(name), index + 1);
+                reader.fault(root.at(&["spec", "states", name, "transitions"]), &path, "names no state");
+            }
+        }
+        for (key, count) in [("max_state_visits", state.max_state_visits)] {
+            if count.is_some_and(|count| count < 1) {
+                reader.fault(at(name), &below(&path(name), key), "expected a number from 1");
+            }
+        }
+    }
+    if spec.max_total_transitions.is_some_and(|count| count < 1) {
+        let at = root.at(&["spec", "max_total_transitions"]);
+        reader.fault(at, "spec.max_total_transitions", "expected a number from 1");
+    }
+    if !is_whole {
+        return;
+    }
+    let reached = reached(&spec.initial_state, states);
+    for name in states.keys().filter(|name| !reached.contains(name.as_str())) {
+        reader.fault(at(name), &path(name), "no state leads here");
+    }
+    if spec.max_total_transitions.is_none()
+        && let Some(ring) = unbounded(states)
+    {
+        let first = ring.first().copied().unwrap_or_default();
+        let shown: Vec<String> = ring.iter().chain(ring.first()).map(|name| below("", name)).collect();
+        let message = format!(
+            "the loop {} has a state without `max_state_visits`, and there is no `max_total_transitions`",
+            shown.join(" -> ")
+        );
+        reader.fault(at(first), &path(first), message);
+    }
+}
+
+fn reached<'s>(initial: &'s str, states: &'s BTreeMap<String, State>) -> BTreeSet<&'s str> {
+    let mut reached = BTreeSet::from([initial]);
+    let mut left = vec![initial];
+    while let Some(name) = left.pop() {
+        for transition in states.get(name).into_iter().flat_map(|state| &state.transitions) {
+            if reached.insert(&transition.target) {
+                left.push(&transition.target);
+            }
+        }
+    }
+    reached
+}
+
+/// Finds a loop on which a state may be visited without a bound. A state with a bound still lets the others of its loop
+/// be visited only as often, but each state on a loop must say so itself.
+fn unbounded(states: &BTreeMap<String, State>) -> Option<Vec<&str>> {
+    states
+        .iter()
+        .filter(|(_, state)| state.max_state_visits.is_none())
+        .find_map(|(name, _)| ring(name, states))
+}
+
+/// Returns a way from a state back to itself.
+fn ring<'s>(from: &'s str, states: &'s BTreeMap<String, State>) -> Option<Vec<&'s str>> {
+    let mut came: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut left = std::collections::VecDeque::from([from]);
+    while let Some(name) = left.pop_front() {
+        for transition in states.get(name).into_iter().flat_map(|state| &state.transitions) {
+            let target = transition.target.as_str();
+            if target == from {
+                let mut way = vec![name];
+                while let Some(before) =
+                    way.last().filter(|last| **last != from).and_then(|last| came.get(last))
+                {
+                    way.push(before);
+                }
+                way.reverse();
+                return Some(way);
+            }
+            if !came.contains_key(target) {
+                came.insert(target, name);
+                left.push_back(target);
+            }
+        }
+    }
+    None
+}

@@ -1,0 +1,344 @@
+//! Manifests that agents and people deploy, with all their revisions. The workspace shares them.
+
+mod search;
+
+use std::collections::BTreeMap;
+
+use brigade_core::Timestamp;
+use rusqlite::{OptionalExtension as _, Row, Transaction, params};
+
+use crate::error::StoreError;
+use crate::events::{About, add_event};
+use crate::store::{Store, new_id, time};
+
+pub use search::{ManifestQuery, ScoredManifest};
+
+/// The most manifests of one kind.
+const MOST: i64 = 2_000;
+
+/// A deployed manifest, without its text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deployed {
+    /// Its id.
+    pub id: String,
+    /// The kind, such as `agent`.
+    pub kind: String,
+    /// Its name. No other one of its kind has it.
+    pub name: String,
+    /// The version that was deployed last.
+    pub version: String,
+    /// How often it was written.
+    pub revision: i64,
+    /// What it is for.
+    pub description: Option<String>,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+    /// Its status: `active`.
+    pub status: String,
+    /// When it was deployed first.
+    pub created_at: Timestamp,
+    /// When it was deployed last.
+    pub updated_at: Timestamp,
+}
+
+/// A manifest to deploy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewManifest<'a> {
+    /// The kind, such as `agent`.
+    pub kind: &'a str,
+    /// Its name.
+    pub name: &'a str,
+    /// Its version.
+    pub version: &'a str,
+    /// What it is for.
+    pub description: Option<&'a str>,
+    /// Its labels.
+    pub labels: &'a BTreeMap<String, String>,
+    /// The text, as it was given.
+    pub text: &'a str,
+    /// Who deploys it.
+    pub author: &'a str,
+    /// Whether a version that is there may be written anew.
+    pub force: bool,
+}
+
+/// A revision of a manifest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Revision {
+    /// Its number, from 1.
+    pub revision: i64,
+    /// Its version.
+    pub version: String,
+    /// The text, as it was given.
+    pub text: String,
+    /// Who wrote it.
+    pub author: String,
+    /// When.
+    pub created_at: Timestamp,
+}
+
+pub(crate) const COLUMNS: &str = "m.id, m.kind, m.name, m.version, m.revision, m.description, m.labels, m.status, m.created_at, m.updated_at";
+
+pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<Deployed> {
+    let labels: String = row.get("labels")?;
+    Ok(Deployed {
+        id: row.get("id")?,
+        kind: row.get("kind")?,
+        name: row.get("name")?,
+        version: row.get("version")?,
+        revision: row.get("revision")?,
+        description: row.get("description")?,
+        labels: serde_json::from_str(&labels).unwrap_or_default(),
+        status: row.get("status")?,
+        created_at: time(row, "created_at")?,
+        updated_at: time(row, "updated_at")?,
+    })
+}
+
+/// Finds a manifest by its id or name.
+fn find(transaction: &Transaction<'_>, kind: &str, id: &str) -> Result<Option<Deployed>, StoreError> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM manifest m WHERE kind = ?1 AND (id = ?2 OR name = ?2) AND deleted_at IS NULL \
+         ORDER BY id = ?2 DESC LIMIT 1"
+    );
+    Ok(transaction.query_row(&sql, params![kind, id], read).optional()?)
+}
+
+fn found(transaction: &Transaction<'_>, kind: &str, id: &str) -> Result<Deployed, StoreError> {
+    find(transaction, kind, id)?
+        .ok_or_else(|| StoreError::refused("not_found", format!("there is no such {kind}")))
+}
+
+fn json(labels: &BTreeMap<String, String>) -> Result<String, StoreError> {
+    serde_json::to_string(labels).map_err(|error| StoreError::Database(error.to_string()))
+}
+
+/// Returns the labels as words to search for.
+fn words(labels: &BTreeMap<String, String>) -> String {
+    labels.iter().map(|(key, value)| format!("{key} {value}\n")).collect()
+}
+
+/// Writes a revision of a manifest that is there.
+fn write(
+    transaction: &Transaction<'_>,
+    id: &str,
+    revision: i64,
+    new: &NewManifest<'_>,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let at = now.unix_micros();
+    transaction.execute(
+        "INSERT INTO manifest_revision (manifest, revision, version, text, author, created_at) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        params![id, revision, new.version, new.text, new.author, at],
+    )?;
+    transaction.execute(
+        "UPDATE manifest SET version = ?2, revision = ?3, description = ?4, labels = ?5, author = ?6, updated_at = ?7 \
+         WHERE id = ?1",
+        params![id, new.version, revision, new.description, json(new.labels)?, new.author, at],
+    )?;
+    let row: i64 = transaction.query_row("SELECT row FROM manifest WHERE id = ?1", [id], |row| row.get(0))?;
+    transaction.execute("DELETE FROM manifest_text WHERE rowid = ?1", [row])?;
+    transaction.execute(
+        "INSERT INTO manifest_text (rowid, name, description, labels) VALUES (?1, ?2, ?3, ?4)",
+        params![row, new.name, new.description.unwrap_or_default(), words(new.labels)],
+    )?;
+    let event = if revision == 1 { "deployed" } else { "updated" };
+    let payload = [("version", new.version), ("by", new.author)];
+    add_event(transaction, &About::manifest(id), event, &payload, now)
+}
+
+/// Refuses a version that is there already.
+fn refuse_version(transaction: &Transaction<'_>, id: &str, version: &str) -> Result<(), StoreError> {
+    let taken: bool = transaction.query_row(
+        "SELECT EXISTS (SELECT 1 FROM manifest_revision WHERE manifest = ?1 AND version = ?2)",
+        [id, version],
+        |row| row.get(0),
+    )?;
+    let message = "this version was deployed already; give another one, or `force`";
+    if taken { Err(StoreError::refused("version_taken", message)) } else { Ok(()) }
+}
+
+impl Store {
+    /// Deploys a new manifest. With `force`, one of the same name gets a new revision.
+    ///
+    /// # Errors
+    /// Returns `name_taken` or `too_many`. Also fails on a disk error.
+    pub fn deploy_manifest(&self, new: &NewManifest<'_>, now: Timestamp) -> Result<Deployed, StoreError> {
+        self.change(|transaction| {
+            if let Some(old) = find(transaction, new.kind, new.name)? {
+                if !new.force {
+                    let message = format!("another {} has this name; update it, or give `force`", new.kind);
+                    return Err(StoreError::refused("name_taken", message));
+                }
+                write(transaction, &old.id, old.revision + 1, new, now)?;
+                return found(transaction, new.kind, &old.id);
+            }
+            let count: i64 = transaction.query_row(
+                "SELECT count(*) FROM manifest WHERE kind = ?1 AND deleted_at IS NULL",
+                [new.kind],
+                |row| row.get(0),
+            )?;
+            if MOST <= count {
+                return Err(StoreError::refused("too_many", format!("there are {count} already")));
+            }
+            let id = new_id(transaction, new.kind)?;
+            transaction.execute(
+                "INSERT INTO manifest (id, kind, name, version, revision, labels, status, author, created_at, updated_at) \
+                 VALUES (?1, ?2, ?3, ?4, 1, '{}', 'active', ?5, ?6, ?6)",
+                params![id, new.kind, new.name, new.version, new.author, now.unix_micros()],
+            )?;
+            write(transaction, &id, 1, new, now)?;
+            found(transaction, new.kind, &id)
+        })
+    }
+
+    /// Deploys another version of a manifest. Its earlier revisions stay.
+    ///
+    /// # Errors
+    /// Returns `not_found`, or `version_taken` if the version was deployed and `force` is not given. Also fails on a
+    /// disk error.
+    pub fn update_manifest(&self, new: &NewManifest<'_>, now: Timestamp) -> Result<Deployed, StoreError> {
+        self.change(|transaction| {
+            let sql = format!(
+                "SELECT {COLUMNS} FROM manifest m WHERE kind = ?1 AND name = ?2 AND deleted_at IS NULL"
+            );
+            let old = transaction.query_row(&sql, [new.kind, new.name], read).optional()?;
+            let missing = || StoreError::refused("not_found", format!("there is no such {}", new.kind));
+            let old = old.ok_or_else(missing)?;
+            if !new.force {
+                refuse_version(transaction, &old.id, new.version)?;
+            }
+            write(transaction, &old.id, old.revision + 1, new, now)?;
+            found(transaction, new.kind, &old.id)
+        })
+    }
+
+    /// Lists the manifests of a kind, by name.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn manifests(&self, kind: &str) -> Result<Vec<Deployed>, StoreError> {
+        self.look(|transaction| {
+            let sql = format!(
+                "SELECT {COLUMNS} FROM manifest m WHERE kind = ?1 AND deleted_at IS NULL ORDER BY name"
+            );
+            let mut statement = transaction.prepare(&sql)?;
+            Ok(statement.query_map([kind], read)?.collect::<Result<_, _>>()?)
+        })
+    }
+
+    /// Returns a manifest by id or name, with the revision that was deployed last: of all, or of a version.
+    ///
+    /// # Errors
+    /// Returns `not_found`. Also fails on a disk error.
+    pub fn manifest(
+        &self,
+        kind: &str,
+        id: &str,
+        version: Option<&str>,
+    ) -> Result<(Deployed, Revision), StoreError> {
+        self.look(|transaction| {
+            let deployed = found(transaction, kind, id)?;
+            let revision = transaction
+                .query_row(
+                    "SELECT revision, version, text, author, created_at FROM manifest_revision \
+                     WHERE manifest = ?1 AND (?2 IS NULL OR version = ?2) ORDER BY revision DESC LIMIT 1",
+                    params![deployed.id, version],
+                    |row| {
+                        Ok(Revision {
+                            revision: row.get("revision")?,
+                            version: row.get("version")?,
+                            text: row.get("text")?,
+                            author: row.get("author")?,
+                            created_at: time(row, "created_at")?,
+                        })
+                    },
+                )
+                .optional()?;
+            let missing = || StoreError::refused("not_found", format!("the {kind} has no such version"));
+            Ok((deployed, revision.ok_or_else(missing)?))
+        })
+    }
+
+    /// Deletes a manifest. Its revisions and events stay, and its name is free again.
+    ///
+    /// # Errors
+    /// Returns `not_found`. Also fails on a disk error.
+    pub fn delete_manifest(
+        &self,
+        kind: &str,
+        id: &str,
+        author: &str,
+        now: Timestamp,
+    ) -> Result<Deployed, StoreError> {
+        self.change(|transaction| {
+            let deployed = found(transaction, kind, id)?;
+            transaction.execute(
+                "DELETE FROM manifest_text WHERE rowid = (SELECT row FROM manifest WHERE id = ?1)",
+                [&deployed.id],
+            )?;
+            transaction.execute(
+                "UPDATE manifest SET deleted_at = ?2 WHERE id = ?1",
+                params![deployed.id, now.unix_micros()],
+            )?;
+            add_event(transaction, &About::manifest(&deployed.id), "deleted", &[("by", author)], now)?;
+            Ok(deployed)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use brigade_fs::DiskFs;
+
+    use super::*;
+
+    fn new<'a>(name: &'a str, version: &'a str, labels: &'a BTreeMap<String, String>) -> NewManifest<'a> {
+        NewManifest {
+            kind: "agent",
+            name,
+            version,
+            description: Some("Greets people"),
+            labels,
+            text: version,
+            author: "ada",
+            force: false,
+        }
+    }
+
+    fn code<T: std::fmt::Debug>(result: Result<T, StoreError>) -> &'static str {
+        result.unwrap_err().code_word()
+    }
+
+    #[test]
+    fn revisions_stay_and_a_deleted_name_is_free() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&DiskFs::open(folder.path()).unwrap(), Duration::ZERO).unwrap();
+        let (now, labels) = (Timestamp::from_unix_micros(0), BTreeMap::new());
+        let first = store.deploy_manifest(&new("greeter", "1.0.0", &labels), now).unwrap();
+        assert_eq!(code(store.deploy_manifest(&new("greeter", "2.0.0", &labels), now)), "name_taken");
+        assert_eq!(code(store.update_manifest(&new("greeter", "1.0.0", &labels), now)), "version_taken");
+        assert_eq!(code(store.update_manifest(&new("other", "1.0.0", &labels), now)), "not_found");
+        // An id is no name.
+        assert_eq!(code(store.update_manifest(&new(&first.id, "1.0.0", &labels), now)), "not_found");
+        let second = store.update_manifest(&new("greeter", "2.0.0", &labels), now).unwrap();
+        assert_eq!((second.id.as_str(), second.revision), (first.id.as_str(), 2));
+        let again = NewManifest { text: "anew", force: true, ..new("greeter", "1.0.0", &labels) };
+        assert_eq!(store.update_manifest(&again, now).unwrap().revision, 3);
+        let text = |version| store.manifest("agent", "greeter", version).unwrap().1.text;
+        assert_eq!(
+            (text(None), text(Some("1.0.0")), text(Some("2.0.0"))),
+            ("anew".into(), "anew".into(), "2.0.0".into())
+        );
+        assert_eq!(code(store.manifest("agent", "greeter", Some("3.0.0"))), "not_found");
+        assert_eq!(code(store.manifest("workflow", "greeter", None)), "not_found");
+        store.delete_manifest("agent", &first.id, "ada", now).unwrap();
+        assert_eq!(code(store.manifest("agent", "greeter", None)), "not_found");
+        assert_ne!(store.deploy_manifest(&new("greeter", "1.0.0", &labels), now).unwrap().id, first.id);
+        let (events, total) = store.manifest_events(&first.id, 2, 0).unwrap();
+        assert_eq!((events.len(), total, events[1].event_type.as_str()), (2, 4, "updated"));
+    }
+}
