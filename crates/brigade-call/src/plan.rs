@@ -64,6 +64,7 @@ pub struct Plan {
     waiting_pin: Option<Fingerprint>,
     call_fingerprint: Fingerprint,
     is_executable: bool,
+    acts_inside: bool,
     is_built_in: bool,
     env_labels: Vec<String>,
     data: Vec<String>,
@@ -262,6 +263,7 @@ fn finish(
         waiting_pin,
         call_fingerprint,
         is_executable: tool.is_executable(),
+        acts_inside: tool.acts_inside(),
         is_built_in: tool.is_built_in(),
         env_labels: tool.env_labels.clone(),
         data: tool.data.clone(),
@@ -548,7 +550,7 @@ fn command_blockers(
     rendered: &BTreeMap<String, String>,
     blockers: &mut Vec<Blocker>,
 ) -> Option<Argv> {
-    if facts.tool.is_built_in() {
+    if facts.tool.acts_inside() {
         return None;
     }
     let place_of = |field: &str| facts.tool.place_of(field);
@@ -581,8 +583,10 @@ fn command_blockers(
         let hint = "write what is long into a file, and pass its name";
         blockers.push(if is_sent { blocker } else { blocker.hint(hint) });
     }
+    // Nobody reviewed a command that a call names, so code for an interpreter in it is a risk, too.
+    let held = if facts.tool.is_built_in() { 0 } else { reviewed };
     let risks: Vec<Blocker> =
-        start::risks(&argv, reviewed).map(|objection| objection.blocker(place_of)).collect();
+        start::risks(&argv, held).map(|objection| objection.blocker(place_of)).collect();
     if pushed
         && risks.is_empty()
         && let Some(word) = code_of_arguments(&argv, reviewed)
@@ -603,7 +607,7 @@ fn opening_blockers(facts: &PlanFacts<'_>, rendered: &BTreeMap<String, String>, 
     let sandbox = &facts.decision.sandbox;
     let is_sent = facts.tool.family == Some(Family::Mcp);
     if is_sent
-        || facts.tool.is_built_in()
+        || facts.tool.acts_inside()
         || sandbox.mode == SandboxMode::Off
         || sandbox.reads != Reads::Closed
     {

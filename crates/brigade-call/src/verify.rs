@@ -126,7 +126,7 @@ pub fn verify(
         }
     };
     match plan.argv().cloned() {
-        argv if blockers.is_empty() && (argv.is_some() || plan.is_built_in()) => {
+        argv if blockers.is_empty() && (argv.is_some() || plan.acts_inside()) => {
             let resume = match purpose {
                 Purpose::Run => None,
                 Purpose::Resume(checkpoints) => checkpoints.split_first().map(|(checkpoint, others)| {

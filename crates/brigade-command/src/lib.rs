@@ -20,6 +20,7 @@ mod path;
 mod programs;
 mod reads;
 pub mod risk;
+mod shell_syntax;
 mod variables;
 
 pub use argv::Argv;
@@ -29,4 +30,5 @@ pub use reads::{
     Chain, Entry, Files, Kind, Link, NotBound, Reads, Seen, code_of_arguments, missing_script, never_bound,
     what_it_reads,
 };
+pub use shell_syntax::shell_syntax;
 pub use variables::is_dangerous_variable;

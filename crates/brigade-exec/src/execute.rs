@@ -210,7 +210,7 @@ pub fn execute(execution: &Execution<'_>, logs: Logs, mut way: Way<'_>) -> Finis
     let status = match acted {
         Some(_) if failure.is_none() => CallStatus::Completed,
         Some(_) => CallStatus::Failed,
-        None => status(outcome.as_ref(), spoken, failure.as_deref(), &checkpoints),
+        None => status(execution, outcome.as_ref(), spoken, failure.as_deref(), &checkpoints),
     };
     let checkpoints = if status == CallStatus::Waiting { checkpoints } else { Vec::new() };
     tracing::debug!(
@@ -412,7 +412,7 @@ fn act(
     inside: &mut dyn Inside,
     redactor: &Redactor,
 ) -> Result<Started, String> {
-    if !execution.call.plan().is_built_in() {
+    if !execution.call.plan().acts_inside() {
         return Err("not started: the call is one of a program".to_owned());
     }
     let limits = InsideLimits {
@@ -519,6 +519,7 @@ fn check_again(execution: &Execution<'_>) -> Result<(), String> {
 }
 
 fn status(
+    execution: &Execution<'_>,
     outcome: Option<&Outcome>,
     spoken: Option<Answered>,
     failure: Option<&str>,
@@ -527,7 +528,8 @@ fn status(
     // A program that answered has succeeded, independent of its exit.
     let succeeded = |outcome: &Outcome| match spoken {
         Some(answered) => answered == Answered::Yes,
-        None => outcome.exit.success(),
+        // How a command ended is what was asked for.
+        None => execution.call.plan().runs_command() || outcome.exit.success(),
     };
     match outcome {
         Some(outcome) if outcome.timed_out() => CallStatus::TimedOut,

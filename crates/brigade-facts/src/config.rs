@@ -12,7 +12,7 @@ use brigade_profile::{GatewayConfig, Offer, builtin};
 use brigade_projection::Claims;
 
 use crate::host::Host;
-use crate::rights::read_agents;
+use crate::rights::{AgentConfig, read_agents};
 
 /// The catalog's file.
 pub const CATALOG: &str = ".brigade/tools.toml";
@@ -31,8 +31,8 @@ pub struct Config {
     pub policy: PolicyState,
     /// Which tool projects to which path.
     pub claims: Claims,
-    /// The gateway's settings, once they were asked for.
-    gateway: OnceLock<Option<GatewayConfig>>,
+    /// Profiles and the gateway's settings, once they were asked for.
+    agents: OnceLock<Option<AgentConfig>>,
     /// What gateway.toml offers of MCP servers, once it was asked for.
     offers: OnceLock<Vec<Offer>>,
 }
@@ -41,7 +41,7 @@ impl Config {
     /// Puts together what was read.
     pub fn new(host: &Host<'_>, catalog: Catalog, policy: PolicyState) -> Config {
         let claims = Claims::of(&host.root(), catalog.tools());
-        Config { catalog, policy, claims, gateway: OnceLock::new(), offers: OnceLock::new() }
+        Config { catalog, policy, claims, agents: OnceLock::new(), offers: OnceLock::new() }
     }
 
     /// Returns what gateway.toml offers of MCP servers. The file is read at the first time, and nothing in it counts
@@ -53,8 +53,12 @@ impl Config {
 
     /// Returns the gateway's settings. The file is read at the first time. `None` while it has an error.
     pub fn gateway(&self, host: &Host<'_>) -> Option<&GatewayConfig> {
-        let read = || read_agents(host.fs).ok().map(|agents| agents.gateway);
-        self.gateway.get_or_init(read).as_ref()
+        self.agents(host).map(|agents| &agents.gateway)
+    }
+
+    /// Returns profiles and the gateway's settings, as [`Config::gateway`] does.
+    pub(crate) fn agents(&self, host: &Host<'_>) -> Option<&AgentConfig> {
+        self.agents.get_or_init(|| read_agents(host.fs).ok()).as_ref()
     }
 
     /// Returns which paths built-in tools leave closed.

@@ -36,6 +36,7 @@
 #![warn(missing_docs)]
 
 mod checks;
+mod command;
 mod config;
 mod digests;
 mod files;
@@ -56,6 +57,7 @@ mod tracked;
 mod user;
 
 pub use checks::{CHECKS, KeptCheck, KeptChecks, ToolProgram};
+pub use command::command_outside;
 pub use config::{
     CATALOG, CONFIG_LIMIT, Config, POLICY, errors_of, read_catalog, read_config, read_policy, unreadable,
 };

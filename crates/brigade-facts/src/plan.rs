@@ -69,7 +69,7 @@ impl<'c> FactReader<'_, 'c> {
         let reader = self.reader(tool);
         let (directory, fact) = (read.directory.clone(), read.files.directory);
         let Command { opened, program, files } = match (tool.is_executable(), fact) {
-            _ if tool.is_built_in() => {
+            _ if tool.acts_inside() => {
                 Command { opened: None, program: ProgramFact::NotExecuted, files: NamedFiles::default() }
             }
             (true, DirectoryFact::Present) => {
@@ -111,7 +111,7 @@ impl<'c> FactReader<'_, 'c> {
         let tool = read.tool;
         let reader = self.reader(tool);
         let (program, files) = match (tool.is_executable(), read.files.directory) {
-            _ if tool.is_built_in() => (ProgramFact::NotExecuted, NamedFiles::default()),
+            _ if tool.acts_inside() => (ProgramFact::NotExecuted, NamedFiles::default()),
             (true, DirectoryFact::Present) => {
                 (read.files.program.clone(), named_files(&reader, &read.directory)?)
             }
@@ -134,6 +134,11 @@ impl<'c> FactReader<'_, 'c> {
     ) -> Result<PlanFacts<'c>, FsError> {
         let (config, tool) = (self.config, read.tool);
         let mut decision = decide(&config.policy, asked, &|name: &str| self.host.is_set(name));
+        if tool.is_built_in() && !tool.acts_inside() {
+            // An agent wrote the command and nobody reviewed it, so it is confined as far as the system can also where
+            // the policy confines no call.
+            decision.sandbox.mode = decision.sandbox.mode.max(SandboxMode::BestEffort);
+        }
         // Calls of agents are made by servers that are kept.
         let server = caller.agent().and_then(|_| self.share(tool, &mut decision));
         files.open_in(&mut decision);
@@ -142,6 +147,7 @@ impl<'c> FactReader<'_, 'c> {
         decision.blockers.extend(untrusted);
         decision.blockers.extend(newer_schema(&config.catalog, tool));
         decision.blockers.extend(files.blockers(tool));
+        decision.blockers.extend(config.command_outside(&self.host, tool, &caller));
         Ok(PlanFacts {
             tool,
             installs: None,

@@ -1,5 +1,6 @@
 //! The results of calls as clients get them.
 
+use brigade::profile::builtin::COMMAND;
 use brigade::{AgentCall, Blocker, CallStatus, Error, Reads, Receipt};
 use rmcp::model::{CallToolResult, ClientCapabilities, ErrorCode, ErrorData};
 use serde::Serialize;
@@ -310,6 +311,20 @@ fn not_completed(status: &CallStatus, about: About, receipt: &Receipt, streams: 
             own.remove("content").and_then(|content| content.as_array().cloned()).unwrap_or_default();
         let meta = own.remove("_meta").and_then(|meta| meta.as_object().cloned()).unwrap_or_default();
         return Answer { about: about.coded(code), content, is_error: true, meta, ..Answer::default() };
+    }
+    // What a command printed before it was ended is shown, too.
+    let ended = match status {
+        CallStatus::TimedOut => Some("timed_out"),
+        CallStatus::Interrupted => Some("interrupted"),
+        _ => None,
+    };
+    if let Some(code) = ended.filter(|_| receipt.tool_id == COMMAND)
+        && let Some(Value::Object(mut own)) = streams.answer
+    {
+        let content =
+            own.remove("content").and_then(|content| content.as_array().cloned()).unwrap_or_default();
+        let structured = own.remove("structuredContent");
+        return Answer { about: about.coded(code), content, structured, is_error: true, ..Answer::default() };
     }
     let is_unseen = *status == CallStatus::Interrupted && receipt.process.is_none();
     let (code, said) = match (status, kind) {

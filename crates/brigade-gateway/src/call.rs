@@ -354,7 +354,8 @@ impl Gateway {
         let streams = match answered {
             Some(answer) => Streams { answer: Some(answer), ..Streams::default() },
             None => {
-                let has_answer = call.call.family == "mcp" || receipt.executor.is_some();
+                let has_answer =
+                    matches!(call.call.family.as_str(), "mcp" | "builtin") || receipt.executor.is_some();
                 self.streams(&asker.agent, &receipt.id, has_answer).await
             }
         };

@@ -29,6 +29,7 @@ use brigade_core::{Json, words};
 
 use crate::traits::{AccessLevel, ArgumentKinds, Mode, Tier};
 
+pub use cmd::{COMMAND, command_entry};
 pub use fact::Fact;
 pub use names::{Alias, AliasProblem, BuiltinName, NEVER, Never, is_alias, own_name};
 pub use path::{Guards, PathProblem, PathUse, relative};
@@ -109,8 +110,7 @@ words! {
     }
 }
 
-const NO_ARGUMENTS: ArgumentKinds<'static> =
-    ArgumentKinds { paths: &[], commands: &[], urls: &[], contents: &[] };
+const NO_ARGUMENTS: ArgumentKinds<'static> = ArgumentKinds { paths: &[], urls: &[], contents: &[] };
 
 /// A row with what most rows have.
 const ROW: Definition = Definition {

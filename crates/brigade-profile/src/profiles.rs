@@ -40,6 +40,8 @@ pub struct Constrain {
     pub paths: Option<Vec<String>>,
     /// First words of commands.
     pub commands: Option<Vec<String>>,
+    /// Effects that commands have besides reading the workspace: what profiles of the slot `context` grant.
+    pub effects: Option<Vec<String>>,
     /// Patterns of host names in URLs.
     pub domains: Option<Vec<String>>,
     /// The largest text that is written, in bytes.

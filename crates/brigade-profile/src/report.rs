@@ -116,6 +116,9 @@ pub struct ConstrainRow {
     /// First words of commands.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commands: Option<Vec<String>>,
+    /// Effects that commands have besides reading the workspace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effects: Option<Vec<String>>,
     /// Patterns of host names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub domains: Option<Vec<String>>,
@@ -139,6 +142,7 @@ impl ProfileRow {
             constrain: rule.constrain.clone().map(|limits| ConstrainRow {
                 paths: limits.paths,
                 commands: limits.commands,
+                effects: limits.effects,
                 domains: limits.domains,
                 max_bytes: limits.max_bytes,
                 calls_per_minute: limits.calls_per_minute,

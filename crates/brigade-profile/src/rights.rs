@@ -19,6 +19,8 @@ use crate::traits::{Source, ToolTraits};
 #[derive(Clone, Debug)]
 pub struct Rights {
     profiles: Vec<Arc<Profile>>,
+    /// How many of them are the agent's own. The others were laid over these.
+    own: usize,
 }
 
 /// A profile that does not exist.
@@ -94,7 +96,7 @@ impl Rights {
             }
         }
         own.sort_by_key(|profile| profile.name.slot());
-        let rights = Rights { profiles: own };
+        let rights = Rights { own: own.len(), profiles: own };
         overlays.iter().try_fold(rights, |rights, name| Ok(rights.with(profiles.find(name.trim())?)))
     }
 
@@ -159,6 +161,65 @@ impl Rights {
         Ok(self.gate(tool))
     }
 
+    /// Returns whether one of the agent's own profiles limits the commands of a tool. What is laid over these does not
+    /// count, because a person is asked about fewer calls where commands are limited.
+    pub fn limits_commands(&self, tool: &ToolTraits<'_>) -> bool {
+        let own = self.profiles[..self.own].iter();
+        own.filter_map(|profile| constrain(profile, tool)).any(|constrain| constrain.commands.is_some())
+    }
+
+    /// Checks the commands that a call of a tool starts, each as its words, against what the profiles allow. `is_same`
+    /// says whether the word that was typed for a program stands for the one that a profile allows.
+    ///
+    /// # Errors
+    /// Returns the first profile that does not allow one of them.
+    pub fn check_commands(
+        &self,
+        tool: &ToolTraits<'_>,
+        argument: &str,
+        commands: &[Vec<String>],
+        is_same: &dyn Fn(&str, &str) -> bool,
+    ) -> Result<(), Box<Outside>> {
+        for (profile, stand) in self.stands(tool) {
+            if let Stand::Rule(rule) = stand
+                && let Some(allowed) = rule.constrain.as_ref().and_then(|limits| limits.commands.as_ref())
+                && (commands.is_empty()
+                    || !commands.iter().all(|words| limits::begins(words, allowed, is_same)))
+            {
+                return Err(Box::new(Outside {
+                    profile: profile.name.clone(),
+                    place: rule.place.clone(),
+                    argument: argument.to_owned(),
+                    limit: "constrain.commands",
+                }));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the effects that commands of a tool have besides reading the workspace: those that every profile of the
+    /// slot `context` grants, and with which every profile would show the tool.
+    pub fn granted_effects(&self, tool: &ToolTraits<'_>) -> Vec<String> {
+        let mut granted: Option<Vec<String>> = None;
+        for profile in self.profiles.iter().filter(|profile| profile.name.slot() == Slot::Context) {
+            let effects =
+                constrain(profile, tool).and_then(|limits| limits.effects.clone()).unwrap_or_default();
+            granted = Some(match granted {
+                None => effects,
+                Some(before) => before.into_iter().filter(|effect| effects.contains(effect)).collect(),
+            });
+        }
+        let mut granted = granted.unwrap_or_default();
+        granted.sort();
+        granted.dedup();
+        granted.retain(|effect| {
+            let mut effects = tool.effects.to_vec();
+            effects.push(effect.clone());
+            self.shows(&ToolTraits { effects: &effects, ..*tool })
+        });
+        granted
+    }
+
     /// Returns how often a minute the profiles let the tool be called, each with the profile that says so.
     pub fn rates(&self, tool: &ToolTraits<'_>) -> impl Iterator<Item = (&ProfileName, u64)> {
         self.stands(tool).filter_map(|(profile, stand)| match stand {
@@ -170,6 +231,11 @@ impl Rights {
     fn stands(&self, tool: &ToolTraits<'_>) -> impl Iterator<Item = (&Profile, Stand<'_>)> {
         self.profiles.iter().map(|profile| (&**profile, profile.stand(tool)))
     }
+}
+
+/// Returns the limits that a profile sets for calls of a tool.
+fn constrain<'p>(profile: &'p Profile, tool: &ToolTraits<'_>) -> Option<&'p crate::profiles::Constrain> {
+    profile.rule(tool)?.constrain.as_ref()
 }
 
 fn opinion(profile: &Profile, stand: Stand<'_>) -> Opinion {

@@ -78,8 +78,6 @@ pub enum Source<'a> {
 pub struct ArgumentKinds<'a> {
     /// Arguments that are paths, or lists of paths.
     pub paths: &'a [&'a str],
-    /// Arguments that are command lines.
-    pub commands: &'a [&'a str],
     /// Arguments that are URLs.
     pub urls: &'a [&'a str],
     /// Arguments whose bytes are written.

@@ -4,7 +4,7 @@ use brigade_catalog::{ApprovalMode, Tool};
 use brigade_policy::{Blocker, Gate, Standing};
 use thiserror::Error;
 
-use crate::builtin::{Approval, definition};
+use crate::builtin::{Approval, COMMAND, definition};
 use crate::names::{NameClashes, is_reserved};
 use crate::rights::Rights;
 use crate::slot::Slot;
@@ -105,10 +105,14 @@ pub fn gate(rights: &Rights, tool: &ToolTraits<'_>, approval_mode: Option<Approv
 /// Returns whether a built-in tool asks a person for each call, in all permissions but those that leave it to rules.
 fn asks(rights: &Rights, tool: &ToolTraits<'_>) -> bool {
     let asks = definition(tool.id).is_some_and(|row| row.approval == Approval::Ask);
-    asks && rights
-        .profiles()
-        .iter()
-        .any(|profile| profile.name.slot() == Slot::Permission && profile.name.as_str() != FULL_AUTO)
+    // Nobody said which commands a rule may answer for.
+    let is_open = tool.id == COMMAND && !rights.limits_commands(tool);
+    is_open
+        || asks
+            && rights
+                .profiles()
+                .iter()
+                .any(|profile| profile.name.slot() == Slot::Permission && profile.name.as_str() != FULL_AUTO)
 }
 
 /// Returns the reasons that an entry itself gives against its calls: it is broken, or its family does not run.

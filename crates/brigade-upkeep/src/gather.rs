@@ -49,14 +49,23 @@ pub fn entry<'c>(seams: &Seams, config: &'c Config, tool_id: &str, args: &Json) 
     Ok(config.entry(&seams.host(), tool_id, args)?)
 }
 
-/// Plans a call of a tool with arguments.
+/// Plans a call of a tool with arguments. A command that the call names has, of the effects that its agent is granted,
+/// only those in `within`.
 pub fn plan_call(
     seams: &Seams,
     config: &Arc<Config>,
     tool: &Tool,
     args: Result<Json, ArgsProblem>,
     caller: Caller,
+    within: Option<&[String]>,
 ) -> Result<Planned, Failure> {
+    let host = seams.host();
+    let known = args.as_ref().ok();
+    let made = known.and_then(|args| config.command(&host, tool.id.as_str(), args, &caller, within));
+    if let Some(made) = made {
+        let input = FactReader::new(host, config).plan(&made, caller)?;
+        return planned(seams, input, args);
+    }
     let input = match &seams.memory {
         Some(memory) => memory.plan(seams.host(), config, tool, caller)?,
         None => FactReader::new(seams.host(), config).plan(tool, caller)?,
@@ -93,7 +102,7 @@ pub fn plan_again(
         }
         None => {
             let tool = entry(seams, config, asked.tool_id, &asked.args)?;
-            plan_call(seams, config, tool, Ok(asked.args.clone()), caller)
+            plan_call(seams, config, tool, Ok(asked.args.clone()), caller, asked.effects)
         }
     }
 }
@@ -106,6 +115,8 @@ pub struct Again<'a> {
     pub args: Json,
     /// The command of an installation.
     pub installs_with: Option<&'a str>,
+    /// The effects that the call was queued with. Absent for what is queued anew.
+    pub effects: Option<&'a [String]>,
 }
 
 impl<'a> Again<'a> {
@@ -113,14 +124,15 @@ impl<'a> Again<'a> {
     pub fn call(call: &'a Call) -> Again<'a> {
         let installs = call.kind() == CallKind::Install;
         let installs_with = installs.then(|| call.command.as_deref().unwrap_or_default());
-        Again { tool_id: &call.tool_id, args: call.args.clone(), installs_with }
+        let effects = Some(&call.contract.effects[..]);
+        Again { tool_id: &call.tool_id, args: call.args.clone(), installs_with, effects }
     }
 
     /// Returns what the call of a run asked for.
     pub fn run(receipt: &'a Receipt) -> Again<'a> {
         let command = receipt.command_label.as_deref().unwrap_or_default();
         let installs_with = receipt.is_installation().then_some(command);
-        Again { tool_id: receipt.tool_id(), args: receipt.asked_args(), installs_with }
+        Again { tool_id: receipt.tool_id(), args: receipt.asked_args(), installs_with, effects: None }
     }
 }
 
@@ -144,10 +156,13 @@ pub fn plan_request(
     config: &Arc<Config>,
     tool_id: &str,
     args: Result<Json, ArgsProblem>,
+    within: Option<&[String]>,
 ) -> Result<(Planned, Option<Failure>), Failure> {
     let meant = config.catalog.named(tool_id).map_or(tool_id, |tool| tool.id.as_str());
     let error = match entry(seams, config, meant, args.as_ref().unwrap_or(&Json::Null)) {
-        Ok(tool) => return Ok((plan_call(seams, config, tool, args, seams.caller.clone())?, None)),
+        Ok(tool) => {
+            return Ok((plan_call(seams, config, tool, args, seams.caller.clone(), within)?, None));
+        }
         Err(error) => error,
     };
     let reason =

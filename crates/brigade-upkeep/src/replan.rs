@@ -81,7 +81,7 @@ impl<'a, 'c> Replanner<'a, 'c> {
 
     /// Lists why these arguments cannot be queued again; empty if they can.
     pub(crate) fn replay_blockers(&mut self, tool_id: &str, args: &Json) -> Result<Vec<String>, FsError> {
-        let plan = match self.plan(tool_id, args, self.caller.clone()) {
+        let plan = match self.plan(tool_id, args, self.caller.clone(), None) {
             Ok(plan) => plan,
             Err(NoPlan::NoTool(why)) => return Ok(vec![why]),
             Err(NoPlan::Files(error)) => return Err(error),
@@ -91,7 +91,9 @@ impl<'a, 'c> Replanner<'a, 'c> {
 
     fn plan_call(&mut self, call: &Call) -> Result<Plan, NoPlan> {
         match call.kind() {
-            CallKind::Run => self.plan(&call.tool_id, &call.args, call.caller.clone()),
+            CallKind::Run => {
+                self.plan(&call.tool_id, &call.args, call.caller.clone(), Some(&call.contract.effects))
+            }
             CallKind::Install => self.plan_installation(call),
         }
     }
@@ -109,7 +111,17 @@ impl<'a, 'c> Replanner<'a, 'c> {
     }
 
     /// Plans a call with today's facts.
-    fn plan(&mut self, tool_id: &str, args: &Json, caller: Caller) -> Result<Plan, NoPlan> {
+    fn plan(
+        &mut self,
+        tool_id: &str,
+        args: &Json,
+        caller: Caller,
+        within: Option<&[String]>,
+    ) -> Result<Plan, NoPlan> {
+        if let Some(made) = self.config.command(&self.reader.host(), tool_id, args, &caller, within) {
+            let facts = FactReader::new(self.reader.host(), self.config).plan(&made, caller)?.facts;
+            return Ok(plan(PlanFacts { args: Ok(args.clone()), ..facts }));
+        }
         // Which server such a call reads from depends on its arguments.
         if Reads::of_tool_id(tool_id).is_some() {
             let tool = self.config.entry(&self.reader.host(), tool_id, args);

@@ -39,7 +39,7 @@ struct Done {
 impl<'a> Acting<'a> {
     /// Returns what acts for a call, if its tool is part of Brigade.
     pub(crate) fn of(room: &'a Room, config: &'a Config, call: &'a VerifiedCall) -> Option<Acting<'a>> {
-        call.plan().is_built_in().then_some(Acting { room, config, call, done: None })
+        call.plan().acts_inside().then_some(Acting { room, config, call, done: None })
     }
 
     /// Returns the result as MCP has it, raw.
@@ -175,7 +175,7 @@ pub(crate) fn at_once(room: &Room, config: &Config, id: &str, args: &Json, sessi
 }
 
 /// Writes a result as MCP has it.
-fn document(text: &str, structured: Option<Json>, error: Option<(&str, Option<Json>)>) -> Json {
+pub(crate) fn document(text: &str, structured: Option<Json>, error: Option<(&str, Option<Json>)>) -> Json {
     let block = Json::object([("type", Json::from("text")), ("text", Json::from(text))]);
     let mut members = Object::new();
     members.insert("content".to_owned(), Json::from(vec![block]));

@@ -10,10 +10,10 @@ use brigade_call::{ApprovedBy, Call, CallStatus, Plan, Receipt};
 use brigade_catalog::Reads;
 use brigade_core::{CallId, Dialect, IdPrefix, Json, RunId, Timestamp, codes};
 use brigade_exec::log_text;
-use brigade_facts::{AgentOffer, AgentTools, FactReader};
+use brigade_facts::{AgentOffer, AgentTools, FactReader, command_outside};
 use brigade_mcp::{answer_in_log, shown_result};
 use brigade_policy::{Asked as RuleAsked, Blocker, Failure, Gate, covering};
-use brigade_profile::builtin::{Approval, Definition, PathProblem, definition, relative};
+use brigade_profile::builtin::{Approval, COMMAND, Definition, PathProblem, definition, relative};
 use brigade_profile::{AgentLimits, Outside, ToolTraits};
 use brigade_queue::{Calls as Which, OnDuplicate, Review, StoredCall, View};
 use brigade_redact::Redactor;
@@ -23,6 +23,7 @@ use brigade_schema::Schema;
 use crate::acting::{self, AtOnce, BUILTIN};
 use crate::calls;
 use crate::checkpoints::Checkpoints;
+use crate::commanded;
 use crate::error::{Error, ErrorKind};
 use crate::late::LateWrites;
 use crate::refusal::Refusal;
@@ -195,7 +196,12 @@ impl AgentCalls {
         }
         self.check_context(shown, tool, &args)?;
         let limits = Limit::all(&shown.agent.limits);
-        self.ask_under(tool, args, &limits, &|plan, view| self.rule(shown, plan, view))
+        let granted = shown.callable(tool, &args).map(|callable| {
+            // A command does no more than the profiles of this session grant.
+            shown.rights.granted_effects(&ToolTraits::of(callable.entry))
+        });
+        let granted = granted.unwrap_or_default();
+        self.ask_under(tool, args, &limits, &granted, &|plan, view| self.rule(shown, plan, view))
     }
 
     /// Does what a built-in tool does whose calls nobody approves. It is neither queued nor written down.
@@ -236,6 +242,11 @@ impl AgentCalls {
             let field = format!("args.{}", outside.argument);
             let reason = Blocker::new(Outside::CODE, outside.to_string()).at(outside.place.clone());
             return refused(reason.field(field));
+        }
+        let host = self.room.host();
+        let made = shown.config.command(&host, tool, args, &self.room.env.caller, None);
+        if let Some(reason) = made.and_then(|made| command_outside(&host, &shown.rights, &made)) {
+            return refused(reason);
         }
         #[cfg(feature = "builtin")]
         self.check_memory(shown, &callable.entry.effects)?;
@@ -285,11 +296,12 @@ impl AgentCalls {
         tool: &str,
         args: Json,
         limits: &[Limit],
+        granted: &[String],
         covers: &Covers<'_>,
     ) -> Result<Asked, Error> {
         let room = &*self.room;
         let config = gather::config(room)?;
-        let (planned, missing) = gather::plan_request(room, &config, tool, Ok(args))?;
+        let (planned, missing) = gather::plan_request(room, &config, tool, Ok(args), Some(granted))?;
         let plan = &planned.plan;
         let blocked = || plan.not_to_be_queued(brigade_call::Blocked::Refuse);
         if let Some(error) = missing.or_else(|| blocked().map(|why| Failure::new(ErrorKind::Refused, why))) {
@@ -511,6 +523,11 @@ impl AgentCalls {
     pub fn answer(&self, run: &RunId) -> Result<Option<Json>, Error> {
         let Some(receipt) = self.receipt(run)? else { return Ok(None) };
         let is_own = receipt.executor.as_deref() == Some(BUILTIN);
+        if receipt.tool_id == COMMAND {
+            let config = gather::config(&self.room)?;
+            let redactor = Redactor::new(&gather::secrets(&self.room));
+            return Ok(commanded::result_of(&self.room, &config, &receipt, &redactor));
+        }
         let request = receipt.mcp_request_id;
         if request.is_none() && !is_own {
             return Ok(None);

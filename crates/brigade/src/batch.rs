@@ -16,6 +16,7 @@ use crate::report::{BatchReport, BatchRow, Report as _};
 use crate::request::Blocked;
 use crate::room::Room;
 use brigade_facts::Config;
+use brigade_profile::builtin::COMMAND;
 use brigade_upkeep::gather;
 use brigade_upkeep::load;
 
@@ -96,10 +97,10 @@ fn plan_line<'c>(
     line: &[u8],
 ) -> Result<Plan, Error> {
     let BatchLine { tool_id, args } = BatchLine::parse(line)?;
-    // Which server such a call reads from depends on its arguments.
-    if Reads::of_tool_id(&tool_id).is_some() {
+    // Which server such a call reads from, or what it runs, depends on its arguments.
+    if Reads::of_tool_id(&tool_id).is_some() || tool_id == COMMAND {
         let tool = gather::entry(room, config, &tool_id, &args)?;
-        return Ok(gather::plan_call(room, config, tool, Ok(args), room.env.caller.clone())?.plan);
+        return Ok(gather::plan_call(room, config, tool, Ok(args), room.env.caller.clone(), None)?.plan);
     }
     if !facts.contains_key(&tool_id) {
         let tool = load::named_tool(&config.catalog, &tool_id)?;

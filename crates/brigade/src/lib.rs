@@ -40,6 +40,7 @@ mod calls;
 mod catalog;
 mod checkpoints;
 mod clients;
+mod commanded;
 mod defaults;
 mod doctor;
 mod env;

@@ -21,6 +21,7 @@ use brigade_redact::Redactor;
 use crate::acting::Acting;
 use crate::calls;
 use crate::calls::Calls;
+use crate::commanded;
 use crate::error::{Error, ErrorKind};
 use crate::late::LateWrites;
 use crate::pins;
@@ -332,7 +333,11 @@ fn attempt(room: &Room, ready: Ready) -> Result<Attempt, Error> {
     tracing::debug!(run = %run_id, status = finished.status.as_str(), "the run is over");
     // The run is recorded even if storing the pin fails.
     let said = mcp.as_ref().zip(server.exchange());
-    let own = acting.as_ref().and_then(|acting| shown_result(acting.result()?, &Redactor::new(&secrets)));
+    let redactor = Redactor::new(&secrets);
+    let own = match &acting {
+        Some(acting) => acting.result().and_then(|result| shown_result(result, &redactor)),
+        None => commanded::result_of(room, &config, &finished.receipt, &redactor),
+    };
     let answer = own.or_else(|| server.exchange().and_then(|exchange| exchange.result.clone()));
     let kept = said.map_or(Ok(None), |(mcp, exchange)| {
         pins::pin_store(room).keep(mcp, pinned.as_ref(), exchange, finished.completed_at)

@@ -1,10 +1,17 @@
 //! What can be judged about a call of a built-in tool without acting.
 
+use brigade_command::shell_syntax;
 use brigade_core::Json;
-use brigade_policy::Blocker;
-use brigade_profile::builtin::{Fact, PathUse, definition};
+use brigade_policy::{Blocker, shown_label};
+use brigade_profile::builtin::{COMMAND, Fact, PathUse, definition};
 
 use crate::facts::PlanFacts;
+
+/// The code of a command that only a shell would understand.
+const SHELL_SYNTAX: &str = "shell_syntax";
+
+/// The code of a variable that a call gives a value to.
+const ENV_BY_POLICY: &str = "env_by_policy";
 
 /// The code of a tool that needs what is not here.
 pub const NOT_AVAILABLE: &str = "not_available_here";
@@ -21,11 +28,39 @@ pub(super) fn blockers(facts: &PlanFacts<'_>, args: Option<&Json>, blockers: &mu
         let message = format!("`{}` needs the fact `{}`, which does not hold here", row.id, fact.as_str());
         blockers.push(Blocker::new(NOT_AVAILABLE, message).hint(fact.remedy()));
     }
+    if let Some(args) = args.filter(|_| row.id == COMMAND) {
+        command_blockers(args, blockers);
+    }
     let root = facts.root.display().to_string();
     for name in row.arguments.paths {
         let Some(path) = args.and_then(|args| args.get(name)).and_then(Json::as_str) else { continue };
         if let Err(problem) = known.guards.check(path, &root, PathUse::of(row)) {
             blockers.push(problem.blocker(name));
+        }
+    }
+}
+
+/// Refuses what only a shell would understand, and values for variables, which the policy alone binds.
+fn command_blockers(args: &Json, blockers: &mut Vec<Blocker>) {
+    let command = args.get("command").and_then(Json::as_str).unwrap_or_default();
+    if let Some(found) = shell_syntax(command) {
+        let found = if found == "\n" { "a second line".to_owned() } else { format!("`{found}`") };
+        let message =
+            format!("$.command: {found} means something to a shell alone, and no shell reads the command");
+        blockers.push(Blocker::new(SHELL_SYNTAX, message).field("$.command").hint(
+            "quote what is plain text; put several steps into a script and make it a tool of the catalog",
+        ));
+    }
+    for (name, value) in args.get("env").and_then(Json::as_object).into_iter().flatten() {
+        if *value != Json::Bool(true) {
+            let field = format!("$.env.{}", shown_label(name));
+            let message =
+                format!("{field}: a call names variables with `true`, and the policy gives their values");
+            blockers.push(
+                Blocker::new(ENV_BY_POLICY, message)
+                    .field(field)
+                    .hint("bind the name under `env_bindings` in .brigade/tools/policy.toml"),
+            );
         }
     }
 }

@@ -86,6 +86,7 @@ pub fn plan_missing(missing: MissingTool) -> Plan {
         waiting_pin: None,
         code: BoundCode::default(),
         is_executable: false,
+        acts_inside: false,
         is_built_in: false,
         env_labels: Vec::new(),
         data: Vec::new(),

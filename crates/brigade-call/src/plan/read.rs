@@ -158,9 +158,14 @@ impl Plan {
         self.is_executable
     }
 
-    /// Returns whether the tool is part of Brigade, so that no program is started.
-    pub fn is_built_in(&self) -> bool {
-        self.is_built_in
+    /// Returns whether Brigade itself does what the call asks for, so that no program is started.
+    pub fn acts_inside(&self) -> bool {
+        self.acts_inside
+    }
+
+    /// Returns whether the call runs a command that it names, of which every exit code is a result.
+    pub fn runs_command(&self) -> bool {
+        self.is_built_in && !self.acts_inside
     }
 
     /// Returns which files an approval binds and by what, and what it does not bind.

@@ -340,8 +340,13 @@ impl Tool {
         matches!(self.family, Some(Family::Script | Family::Mcp | Family::Builtin))
     }
 
-    /// Returns whether the tool is part of Brigade, so that no program is started for its calls.
+    /// Returns whether the tool is part of Brigade.
     pub fn is_built_in(&self) -> bool {
         self.family == Some(Family::Builtin)
+    }
+
+    /// Returns whether Brigade itself does what calls ask for, so that no program is started for them.
+    pub fn acts_inside(&self) -> bool {
+        self.is_built_in() && self.command.is_none()
     }
 }

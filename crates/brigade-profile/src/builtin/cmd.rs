@@ -1,6 +1,54 @@
 //! Commands and test suites.
 
+use brigade_catalog::Seconds;
+use brigade_command::Argv;
+
 use super::*;
+
+/// The id of the tool that runs a command.
+pub const COMMAND: &str = "cmd.run";
+
+/// The most seconds that a command may take.
+pub const MOST_SECONDS: f64 = 600.0;
+
+/// Makes the entry of a call that runs a command: a tool whose command the arguments name. `None` for every other tool.
+///
+/// Everything that decides on tools then decides on the command: words and risks, program and files, sandbox and
+/// limits. `granted` are effects besides those of the row, and `most` is the longest time that the policy gives.
+pub fn command_entry(
+    id: &str,
+    args: &Json,
+    root: &str,
+    granted: &[String],
+    most: Option<Seconds>,
+) -> Option<Tool> {
+    let entry = entry(id.trim()).filter(|_| id.trim() == COMMAND)?;
+    let command = args.get("command").and_then(Json::as_str).unwrap_or_default();
+    let more = args.get("args").and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str);
+    // What is no command line is refused by what reads the command.
+    let whole = Argv::parse(command).ok().and_then(|mut argv| {
+        more.into_iter().try_for_each(|word| argv.push(word)).ok()?;
+        Some(argv.to_string())
+    });
+    let mut effects = entry.effects.clone();
+    effects.extend(granted.iter().cloned());
+    effects.sort();
+    effects.dedup();
+    let asked = args.get("timeout_seconds").and_then(|seconds| seconds.to_compact().parse::<f64>().ok());
+    let most = most.map_or(MOST_SECONDS, |most| most.get().min(MOST_SECONDS));
+    let timeout = asked.unwrap_or(most).clamp(1.0, MOST_SECONDS);
+    let cwd = args.get("cwd").and_then(Json::as_str).and_then(|path| relative(path, root));
+    let labels =
+        args.get("env").and_then(Json::as_object).into_iter().flatten().map(|(name, _)| name.clone());
+    Some(Tool {
+        command: Some(whole.unwrap_or_else(|| command.to_owned())),
+        cwd: cwd.filter(|path| !path.is_empty()),
+        timeout: Seconds::new(timeout).ok(),
+        env_labels: labels.collect(),
+        effects,
+        ..entry.clone()
+    })
+}
 
 /// Commands and test suites.
 pub(super) const ROWS: &[Definition] = &[
@@ -18,11 +66,17 @@ pub(super) const ROWS: &[Definition] = &[
         approval: Approval::Ask,
         judge: Judge::Run,
         stage: 3,
+        is_built: true,
+        said: &[
+            ("command", "Words in POSIX quotes. No shell reads them."),
+            ("args", "More words, each as it is."),
+            ("env", "Variables that the policy binds, each with `true`."),
+        ],
         aliases: &[
             Alias { name: "bash", arguments: &[("timeout", "timeout_seconds/1000")], ..ALIAS },
             Alias { name: "runCommand", ..ALIAS },
         ],
-        arguments: ArgumentKinds { commands: &["command"], paths: &["cwd"], ..NO_ARGUMENTS },
+        arguments: ArgumentKinds { paths: &["cwd"], ..NO_ARGUMENTS },
         ..ROW
     },
     Definition {

@@ -21,7 +21,7 @@ fn every_row_is_complete_and_its_schemas_are_sound() {
             assert!(properties.contains_key(*name), "{id} {name}");
         }
         let kinds = definition.arguments;
-        for name in [kinds.paths, kinds.commands, kinds.urls, kinds.contents].into_iter().flatten() {
+        for name in [kinds.paths, kinds.urls, kinds.contents].into_iter().flatten() {
             assert!(properties.contains_key(*name), "{id} {name}");
         }
         assert_eq!(definition.input_schema().get("additionalProperties"), Some(&Json::from(false)), "{id}");

@@ -14,7 +14,9 @@ use crate::slot::ProfileName;
 const TOP: &[&str] = &["profile"];
 const PROFILE: &[&str] = &["name", "show", "hide", "rule"];
 const RULE: &[&str] = &["match", "action", "constrain"];
-const CONSTRAIN: &[&str] = &["paths", "commands", "domains", "max_bytes", "calls_per_minute"];
+/// Effects that commands may be granted besides reading the workspace.
+const GRANTED: &[&str] = &["local-write", "network"];
+const CONSTRAIN: &[&str] = &["paths", "commands", "effects", "domains", "max_bytes", "calls_per_minute"];
 
 /// Reads the profiles of a text, and adds them to others, whose names are taken.
 pub(super) fn profiles(file: &str, text: &str, shipped: Option<&Profiles>) -> (Profiles, Vec<ConfigIssue>) {
@@ -152,6 +154,7 @@ fn constrain(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> Option<
         match key.get_ref().as_ref() {
             "paths" => limits.paths = texts(reader.strings(&field, value)),
             "commands" => limits.commands = texts(reader.strings(&field, value)),
+            "effects" => limits.effects = Some(effects(reader, &field, value)),
             "domains" => limits.domains = texts(reader.strings(&field, value)),
             "max_bytes" => limits.max_bytes = reader.size(&field, value).map(|size| size.value),
             "calls_per_minute" => {
@@ -161,4 +164,18 @@ fn constrain(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> Option<
         }
     }
     Some(limits)
+}
+
+/// Reads effects that commands may be granted.
+fn effects(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> Vec<String> {
+    let mut found = Vec::new();
+    for text in reader.strings(field, value) {
+        if GRANTED.contains(&text.value.as_str()) {
+            found.push(text.value);
+        } else {
+            let message = format!("commands are granted {} alone", GRANTED.join(", "));
+            reader.error_at(text.place, field, &message, None);
+        }
+    }
+    found
 }

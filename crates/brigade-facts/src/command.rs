@@ -1,0 +1,103 @@
+//! Calls that run a command which an agent names: the entry of such a call, and whether profiles allow the command.
+
+use std::path::{Path, PathBuf};
+
+use brigade_call::Caller;
+use brigade_catalog::Tool;
+use brigade_command::{Argv, Program, Role, find_program, risk};
+use brigade_core::Json;
+use brigade_fs::Location;
+use brigade_policy::Blocker;
+use brigade_profile::builtin::{COMMAND, command_entry, entry};
+use brigade_profile::{Outside, Rights, ToolTraits};
+
+use crate::config::Config;
+use crate::host::Host;
+use crate::seen::is_program;
+
+/// The argument that names the command.
+const ARGUMENT: &str = "command";
+
+impl Config {
+    /// Makes the entry of a call that runs a command. `None` for every other tool.
+    ///
+    /// Besides reading, the command may do what the context of the agent grants, and of that only what is in `within`.
+    pub fn command(
+        &self,
+        host: &Host<'_>,
+        id: &str,
+        args: &Json,
+        caller: &Caller,
+        within: Option<&[String]>,
+    ) -> Option<Tool> {
+        let row = entry(id.trim()).filter(|_| id.trim() == COMMAND)?;
+        let granted = self.rights(host, caller).map(|rights| rights.granted_effects(&ToolTraits::of(row)));
+        let mut granted = granted.unwrap_or_default();
+        granted.retain(|effect| within.is_none_or(|within| within.contains(effect)));
+        let most = self.policy.policy().and_then(|policy| policy.max_timeout.as_ref()).map(|most| most.value);
+        command_entry(id, args, &host.root(), &granted, most)
+    }
+
+    /// Returns the rights that the files give the agent that calls. `None` for everybody else.
+    fn rights(&self, host: &Host<'_>, caller: &Caller) -> Option<Rights> {
+        let agents = self.agents(host)?;
+        let agent = agents.gateway.agent(caller.agent()?)?;
+        Rights::of(&agents.profiles, agent, &[]).ok()
+    }
+
+    /// Returns why the profiles of the agent that calls do not allow the command of an entry that was made for it.
+    pub(crate) fn command_outside(&self, host: &Host<'_>, tool: &Tool, caller: &Caller) -> Option<Blocker> {
+        if !tool.is_built_in() || tool.command.is_none() || caller.agent().is_none() {
+            return None;
+        }
+        match self.rights(host, caller) {
+            Some(rights) => command_outside(host, &rights, tool),
+            None => Some(Blocker::new(Outside::CODE, "the agent is not in gateway.toml any more")),
+        }
+    }
+}
+
+/// Returns why profiles do not allow the command of an entry that was made for a call.
+///
+/// Compared are the programs that really run: what a word leads to over `PATH` and links, under the name that a profile
+/// allows, behind every launcher.
+pub fn command_outside(host: &Host<'_>, rights: &Rights, tool: &Tool) -> Option<Blocker> {
+    let command = tool.command.as_deref()?;
+    let directory = host.fs.root().join(tool.cwd.as_deref().unwrap_or_default());
+    let is_same = |typed: &str, allowed: &str| is_same(host, &directory, typed, allowed);
+    let commands = Argv::parse(command).map(|argv| started(&argv, &is_same)).unwrap_or_default();
+    let outside = rights.check_commands(&ToolTraits::of(tool), ARGUMENT, &commands, &is_same).err()?;
+    let reason = Blocker::new(Outside::CODE, outside.to_string()).at(outside.place.clone());
+    Some(reason.field(format!("$.{ARGUMENT}")))
+}
+
+/// Lists the commands that a command line starts, without launchers in front of them that only start what follows.
+fn started(argv: &Argv, is_same: &dyn Fn(&str, &str) -> bool) -> Vec<Vec<String>> {
+    let commands = risk::started_commands(argv);
+    let is_launcher = |at: usize| {
+        let (words, rest) = (&commands[at], &commands[at + 1..]);
+        let Some(known) = words.first().and_then(|word| Program::of(word)) else { return false };
+        matches!(known.role(), Role::Wrapper { .. } | Role::Launcher)
+            // A file of the workspace with the name of a launcher is a program of its own.
+            && is_same(&words[0], known.name)
+            && rest.iter().any(|inner| words.ends_with(inner))
+    };
+    let at = (0..commands.len()).filter(|at| !is_launcher(*at));
+    at.map(|at| commands[at].clone()).collect()
+}
+
+/// Returns whether a word that was typed for a program leads to the same file as one that a profile names, and under
+/// the same name: many programs do something else under another name.
+fn is_same(host: &Host<'_>, directory: &Path, typed: &str, allowed: &str) -> bool {
+    let name = |word: &str| word.rsplit('/').next().unwrap_or_default().to_owned();
+    let found = |word: &str, directory: &Path| -> Option<PathBuf> {
+        let is_there = |path: &Path| is_program(host.fs, path);
+        let path = find_program(word, directory, host.environment.get("PATH"), is_there)?;
+        match host.fs.resolve(path.to_str()?, None).ok()? {
+            Location::Inside(path) => Some(host.fs.root().join(path.as_path())),
+            Location::Outside(path) => Some(path),
+        }
+    };
+    name(typed) == name(allowed)
+        && found(typed, directory).is_some_and(|typed| found(allowed, host.fs.root()) == Some(typed))
+}

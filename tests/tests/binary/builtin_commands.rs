@@ -1,0 +1,316 @@
+//! `cmd.run`: a command that an agent names goes the way of every program.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot read an answer fails")]
+
+use std::os::unix::fs::symlink;
+
+use brigade_tests::{Site, processes_with, until};
+use serde_json::{Value, json};
+
+use crate::serve_common::{Client, GATEWAY, POLICY, about, assert_stands, id_of, signal, text};
+
+/// The file of profiles.
+const PROFILES: &str = ".brigade/tools/profiles.toml";
+
+/// A policy with a rule for commands, which holds only where a context names them.
+const RULES: &str = r#"allowed_families = ["builtin"]
+allowed_effects = ["local-read", "local-write", "process-exec", "network"]
+max_timeout = 60
+
+[env_bindings]
+GREETING = "CANARY"
+
+[[auto_approve]]
+name = "commands"
+tools = ["cmd.run"]
+effects = ["process-exec", "local-write", "network"]
+"#;
+
+/// A workspace whose agent `local` answers for itself, within a context with these limits.
+fn site(limits: &str) -> Site {
+    let site = Site::empty().env("CANARY", "canary-bound-4711-value");
+    site.workspace.write(POLICY, RULES);
+    site.workspace.write(".brigade/tools.toml", "");
+    site.workspace.write("a.txt", "one\ntwo\n");
+    let context = if limits.is_empty() { "" } else { ", \"context.commands\"" };
+    let agent = format!("[[agent]]\nname = \"local\"\nprofiles = [\"permission.full-auto\"{context}]\n");
+    site.workspace.write(GATEWAY, agent);
+    if !limits.is_empty() {
+        let profile = format!(
+            "[[profile]]\nname = \"context.commands\"\n[[profile.rule]]\nmatch = \"id:cmd.run\"\n\
+             action = \"allow\"\nconstrain = {{ {limits} }}\n"
+        );
+        site.workspace.write(PROFILES, profile);
+    }
+    site
+}
+
+#[test]
+fn a_person_is_asked_about_each_command_where_no_profile_names_them() {
+    let site = site("");
+    let mut client = Client::of(&site, "local");
+    for name in ["cmd.run", "bash", "runCommand"] {
+        let asked = client.call(name, json!({"command": "grep -c o a.txt"}));
+        assert_stands(&asked, "pending", "approval_pending");
+        assert_eq!(about(&asked)["tool"], "cmd.run");
+    }
+    let asked = client.call("bash", json!({"command": "grep -c o a.txt", "timeout": 4500}));
+    assert_stands(&asked, "pending", "approval_pending");
+    site.json(["call", "approve", &id_of(&asked)]).expect(0);
+    let done = client.call("call.wait", json!({"call_id": id_of(&asked)}));
+    assert_stands(&done, "completed", "");
+    let expect =
+        json!({"stdout": "2\n", "stderr": "", "exit_code": 0, "timed_out": false, "truncated": false});
+    assert_eq!(done["structuredContent"], expect, "{done:#}");
+    // The receipt is one of a program: bytes, words, sandbox, and the limit in seconds.
+    let run = about(&done)["run_id"].as_str().unwrap();
+    let receipt = site.json(["run", "show", run]).expect(0)["run"].clone();
+    assert_eq!(receipt["argv"], json!(["grep", "-c", "o", "a.txt"]), "{receipt:#}");
+    assert_eq!((&receipt["timeout"], &receipt["exit_code"]), (&json!(5.0), &json!(0)));
+    assert!(receipt["binding"]["program"]["sha256"].is_string());
+    // The policy confines nothing, and a command is confined all the same.
+    assert_eq!(receipt["sandbox"]["mode"], "best-effort", "{receipt:#}");
+    assert_eq!(
+        (&receipt["sandbox"]["network"], &receipt["effects"]),
+        (&json!(false), &json!(["process-exec"]))
+    );
+    assert_eq!(site.json(["run", "verify"]).expect(0)["valid"], true);
+}
+
+#[track_caller]
+fn check(client: &mut Client, command: &str, code: &str) {
+    let answer = client.call("cmd.run", json!({"command": command}));
+    let status = if code.is_empty() { "completed" } else { "refused" };
+    let (is, said) = crate::serve_common::stands(&answer);
+    assert_eq!((is.as_str(), said.as_str()), (status, code), "{command}: {answer:#}");
+}
+
+#[test]
+fn commands_of_a_context_run_at_once_and_others_are_refused() {
+    let site = site("commands = [\"cat\", \"git --version\", \"./tool.sh\", \"find\"]");
+    site.write_program("tool.sh", "#!/bin/sh\nread -r x < a.txt; echo got $x\n");
+    site.write_program("env", "#!/bin/sh\nexit 0\n");
+    site.workspace.write("bin/.keep", "");
+    let cat =
+        ["/usr/bin/cat", "/bin/cat"].into_iter().find(|path| std::path::Path::new(path).exists()).unwrap();
+    let link = |target: &str, name: &str| symlink(target, site.workspace.join(name)).unwrap();
+    link(cat, "bin/cat");
+    link(cat, "bin/dog");
+    link("/usr/bin/env", "bin/git");
+    let mut client = Client::of(&site, "local");
+    for command in [
+        "cat a.txt".to_owned(),
+        format!("{cat} a.txt"),
+        "bin/cat a.txt".to_owned(),
+        "env cat a.txt".to_owned(),
+        "timeout 5 env LC_ALL=C cat a.txt".to_owned(),
+        "git --version".to_owned(),
+        "./tool.sh".to_owned(),
+        "'cat' \"a.txt\"".to_owned(),
+    ] {
+        check(&mut client, &command, "");
+    }
+    for command in [
+        "ls",
+        // Another name of the same file, and the same name of another file.
+        "bin/dog a.txt",
+        "bin/git --version",
+        "git status",
+        "git -c a.b=c --version",
+        // Launchers are looked through, and a file with the name of one is none.
+        "env ls",
+        "timeout 5 ls",
+        "nice -n 5 env ls",
+        "./env cat a.txt",
+        "find . -exec ls {} +",
+        "env",
+        "nosuchprogram",
+    ] {
+        check(&mut client, command, "outside_context");
+    }
+}
+
+#[test]
+fn what_only_a_shell_understands_is_refused_with_the_way_to_do_it() {
+    let site = site("");
+    let mut client = Client::of(&site, "local");
+    for command in [
+        "cat a.txt | wc -l",
+        "cat a.txt; ls",
+        "ls && ls",
+        "cat < a.txt",
+        "echo $(id)",
+        "cat *.txt",
+        "cat $HOME/x",
+    ] {
+        let answer = client.call("cmd.run", json!({"command": command}));
+        assert_stands(&answer, "refused", "shell_syntax");
+        assert!(text(&answer).contains("no shell reads the command"), "{}", text(&answer));
+    }
+    // The rules for files hold for the directory, and a variable gets its value from the policy.
+    for (args, code) in [
+        (json!({"command": "ls", "cwd": "../.."}), "path_outside"),
+        (json!({"command": "ls", "cwd": ".brigade"}), "protected_path"),
+        (json!({"command": "ls", "env": {"LD_PRELOAD": true}}), "unsafe_env_label"),
+        (json!({"command": "ls", "env": {"GREETING": "mine"}}), "env_by_policy"),
+        (json!({"command": "ls", "timeout_seconds": 601}), "invalid_arguments"),
+        (json!({"command": "ls 'open"}), "invalid_command"),
+        (json!({"command": "nosuchprogram-4711"}), "program_not_found"),
+    ] {
+        let answer = client.call("cmd.run", args.clone());
+        assert_stands(&answer, "refused", code);
+    }
+}
+
+/// Every shape of the table in docs/security.md, and text for interpreters, which `[commands]` may allow elsewhere.
+const SHAPES: &[&str] = &[
+    "bash -lc ls",
+    "env -S 'sh -c ls'",
+    "script -c ls",
+    "tar --to-command=sh -xf a.tar",
+    "git -c core.sshCommand=ls fetch",
+    "git -c 'alias.x=!ls' x",
+    "make '--eval=x:;ls'",
+    "gdb -ex 'shell ls'",
+    "awk 'BEGIN { system(\"ls\") }'",
+    "xargs -a a.txt python3 -c %",
+    "find . -exec python3 -c {} ';'",
+    "sh -s",
+    "python3 -",
+    "bash",
+    "sudo ls",
+    "su",
+    "rm -rf build",
+    "rm -r --force build",
+    "find . -delete",
+    "git clean -fd",
+    "python3 -c 'print(1)'",
+    "node -e 1",
+    "perl -e 1",
+    "timeout 5 python3 -c 'print(1)'",
+];
+
+#[test]
+fn shapes_that_hide_what_runs_are_refused_whatever_the_policy_allows() {
+    let site = site("");
+    site.workspace.write(POLICY, format!("{RULES}\n[commands]\ninline_code = \"allow\"\n"));
+    let mut client = Client::of(&site, "local");
+    for command in SHAPES {
+        let answer = client.call("cmd.run", json!({"command": command}));
+        assert_stands(&answer, "refused", "high_risk_command");
+    }
+    // Words behind the command are read with it.
+    let answer = client.call("cmd.run", json!({"command": "python3", "args": ["-c", "print(1)"]}));
+    assert_stands(&answer, "refused", "high_risk_command");
+}
+
+#[test]
+fn how_a_command_ends_is_its_result() {
+    let site = site("commands = [\"./end.sh\", \"sleep\", \"printf\", \"printenv\"]");
+    site.write_program("end.sh", "#!/bin/sh\necho out; echo bad >&2; exit 3\n");
+    let mut client = Client::of(&site, "local");
+    let ended = client.call("cmd.run", json!({"command": "./end.sh"}));
+    assert_stands(&ended, "completed", "");
+    assert_ne!(ended["isError"], true);
+    let expect =
+        json!({"stdout": "out\n", "stderr": "bad\n", "exit_code": 3, "timed_out": false, "truncated": false});
+    assert_eq!(ended["structuredContent"], expect);
+    assert!(text(&ended).contains("[exit code 3]"));
+    let late = client.call("cmd.run", json!({"command": "sleep 600", "timeout_seconds": 1}));
+    assert_stands(&late, "timed-out", "timed_out");
+    assert_eq!(late["structuredContent"]["timed_out"], true, "{late:#}");
+    // Words of `args` are never split, and the output has a limit.
+    let words = client.call("cmd.run", json!({"command": "printf '[%s]'", "args": ["a b", "*", "$(x)"]}));
+    assert_eq!(words["structuredContent"]["stdout"], "[a b][*][$(x)]");
+    let cut = client.call("cmd.run", json!({"command": "printf abcdef", "max_output_bytes": 3}));
+    assert_eq!(
+        (&cut["structuredContent"]["stdout"], &cut["structuredContent"]["truncated"]),
+        (&json!("abc"), &json!(true))
+    );
+    // A value of the policy reaches the command, and is masked in what it prints.
+    let bound = client.call("cmd.run", json!({"command": "printenv GREETING", "env": {"GREETING": true}}));
+    assert_eq!(bound["structuredContent"]["exit_code"], 0, "{bound:#}");
+    assert!(!bound.to_string().contains("4711"), "{bound:#}");
+    let without = client.call("cmd.run", json!({"command": "printenv GREETING"}));
+    assert_eq!(without["structuredContent"]["exit_code"], 1);
+}
+
+/// A program that tries to write to the workspace, and to open a socket.
+const TRIES: &str = "#!/usr/bin/env python3\nimport socket, sys\n\
+    try:\n    open('made.txt', 'w').write('x'); print('wrote')\nexcept OSError: print('no write')\n\
+    try:\n    socket.socket(socket.AF_INET, socket.SOCK_STREAM); print('socket')\nexcept OSError: print('no socket')\n";
+
+#[test]
+fn a_command_writes_and_reaches_the_network_only_where_its_context_says_so() {
+    for (granted, expect) in [
+        ("", "no write\nno socket\n"),
+        (", effects = [\"local-write\"]", "wrote\nno socket\n"),
+        (", effects = [\"local-write\", \"network\"]", "wrote\nsocket\n"),
+    ] {
+        let site = site(&format!("commands = [\"./tries.py\"]{granted}"));
+        site.write_program("tries.py", TRIES);
+        let mut client = Client::of(&site, "local");
+        let done = client.call("cmd.run", json!({"command": "./tries.py"}));
+        assert_stands(&done, "completed", "");
+        assert_eq!(done["structuredContent"]["stdout"], expect, "{granted}: {done:#}");
+        assert_eq!(site.workspace.exists("made.txt"), expect.contains("wrote"));
+        // What is laid over the agent's own profiles takes away, and gives nothing.
+        let mut narrowed = Client::start(&site, &["--profile", "context.workspace"]);
+        narrowed.hello("2025-11-25", json!({}));
+        let done = narrowed.call("cmd.run", json!({"command": "./tries.py", "args": ["again"]}));
+        assert_eq!(done["structuredContent"]["stdout"], "no write\nno socket\n", "{granted}: {done:#}");
+    }
+    // The policy decides on what the context grants.
+    let site = site("commands = [\"cat\"], effects = [\"network\"]");
+    site.workspace.write(POLICY, RULES.replace(", \"network\"]\nmax", "]\nmax"));
+    let answer = Client::of(&site, "local").call("cmd.run", json!({"command": "cat a.txt"}));
+    assert_stands(&answer, "refused", "policy_effect_not_allowed");
+}
+
+#[test]
+fn a_command_ends_with_the_wish_for_it_and_with_the_gateway() {
+    let site = site("commands = [\"./long.sh\"]");
+    let script = "#!/bin/sh\ntrap '' TERM\nsh -c 'sleep 4000; true' \"$1\" &\nsleep 4000\n";
+    site.write_program("long.sh", script);
+    let mark = site.workspace.join("mark-4711").display().to_string();
+    let long =
+        |client: &mut Client| client.send_call("cmd.run", json!({"command": "./long.sh", "args": [mark]}));
+    let running = |site: &Site| -> Vec<Value> {
+        let listed = site.json(["call", "list", "--status", "running"]).expect(0);
+        listed["calls"].as_array().unwrap().clone()
+    };
+    let until = |what: &str, holds: &dyn Fn() -> bool| until(what, || holds().then_some(()));
+    let mut client = Client::of(&site, "local");
+    let id = long(&mut client);
+    until("it runs", &|| !running(&site).is_empty());
+    client.tell("notifications/cancelled", json!({"requestId": id}));
+    until("it was ended", &|| running(&site).is_empty());
+    assert_eq!(processes_with(&mark), [0_u32; 0]);
+    let mut second = Client::of(&site, "local");
+    long(&mut second);
+    until("it runs", &|| !running(&site).is_empty());
+    signal(second.pid(), "KILL");
+    until("nothing is left", &|| processes_with(&mark).is_empty());
+    until("it is recorded", &|| running(&site).is_empty());
+}
+
+#[test]
+fn the_command_line_queues_approves_and_runs_commands_too() {
+    let site = site("");
+    let args = r#"{"command": "cat a.txt"}"#;
+    let plan = site.json(["call", "plan", "cmd.run", "--args", args]).expect(0);
+    assert_eq!(plan["argv"], json!(["cat", "a.txt"]), "{plan:#}");
+    let queued = site.json(["call", "queue", "cmd.run", "--args", args]).expect(0);
+    let id = queued["call"]["id"].as_str().unwrap().to_owned();
+    site.json(["call", "approve", &id]).expect(0);
+    // The file that the command names is bound.
+    let run = site.json(["call", "run", &id]).expect(0);
+    assert_eq!(run["receipt"]["stdout_summary"], "one two", "{run:#}");
+    let queued = site.json(["call", "queue", "cmd.run", "--args", args]).expect(0);
+    let id = queued["call"]["id"].as_str().unwrap().to_owned();
+    site.json(["call", "approve", &id]).expect(0);
+    site.workspace.write("a.txt", "other\n");
+    let refused = site.json(["call", "run", &id]).expect(1);
+    assert_eq!(refused["blocker_details"][0]["code"], "changed_files", "{refused:#}");
+    assert_eq!(site.json(["doctor", "--only", "run_replay_blocked"]).expect(0)["issues"], json!([]));
+}
