@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use brigade_core::{Json, Object};
+use brigade_profile::LiveSession;
 use brigade_store::questions::{Asked, AskedOption, AskedQuestion, Question};
 use serde::Deserialize;
 
@@ -93,7 +94,7 @@ fn asked(input: &Json) -> Result<Asked, Failure> {
 fn ask(input: &Json, context: &Context<'_>) -> Result<Question, Failure> {
     let asked = asked(input)?;
     let agent = context.agent().ok_or_else(|| Failure::new("no_session", "only an agent asks"))?;
-    let session = context.session.unwrap_or_default();
+    let session = context.session.map_or("", LiveSession::id);
     Ok(context.store()?.ask(agent, session, &asked, context.redactor, context.clock.now())?)
 }
 

@@ -6,6 +6,7 @@ use brigade_core::{Clock, Fingerprint, Json};
 use brigade_fs::Fs;
 use brigade_process::CancelToken;
 use brigade_profile::builtin::Guards;
+use brigade_profile::{Agent, LiveSession, Profiles};
 use brigade_redact::Redactor;
 use brigade_store::Stores;
 use brigade_store::volumes::Limits;
@@ -16,8 +17,12 @@ pub struct Context<'a> {
     pub fs: &'a dyn Fs,
     /// Who calls, as records have it: `agent:NAME` or `command-line`.
     pub caller: &'a str,
-    /// The session of the caller. Absent at the command line.
-    pub session: Option<&'a str>,
+    /// The session of the caller. Absent at the command line, and where the session that asked is over.
+    pub session: Option<&'a LiveSession>,
+    /// The id of the call. Absent for a call that nobody approves.
+    pub call: Option<&'a str>,
+    /// The profiles, and what the agent itself has of them. Absent at the command line.
+    pub agent_profiles: Option<(&'a Profiles, &'a Agent)>,
     /// The clock.
     pub clock: &'a dyn Clock,
     /// Masks what is stored or shown.
@@ -53,6 +58,8 @@ impl<'a> Context<'a> {
             fs,
             caller,
             session: None,
+            call: None,
+            agent_profiles: None,
             clock,
             redactor,
             stores,

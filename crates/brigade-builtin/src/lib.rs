@@ -13,16 +13,19 @@
 mod agent;
 mod ask;
 mod context;
+mod docs;
 mod files;
 mod memory;
 mod report;
 mod run;
 mod schema;
 mod script;
+mod session;
 mod stored;
 mod system;
 mod todo;
 mod volume;
 
 pub use context::{Context, Failure, Output, Touched};
+pub use docs::page;
 pub use run::{Function, arguments, function, run};

@@ -2,6 +2,7 @@
 
 use brigade_core::{Fingerprint, Json};
 use brigade_fs::{FileKind, RelPath, fingerprint};
+use brigade_profile::LiveSession;
 use serde::Deserialize;
 
 use crate::context::{Context, Failure, Output, Touched};
@@ -75,7 +76,7 @@ fn completion(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure
     }
     let id = Fingerprint::builder("brigade.report.v1")
         .text("caller", context.caller)
-        .text("session", context.session.unwrap_or_default())
+        .text("session", context.session.map_or("", LiveSession::id))
         .text("at", context.clock.now().to_string().as_str())
         .json("report", input)
         .finish();

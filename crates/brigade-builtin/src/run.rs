@@ -7,7 +7,7 @@ use brigade_schema::Schema;
 use serde::de::DeserializeOwned;
 
 use crate::context::{Context, Failure, Output};
-use crate::{agent, ask, files, memory, report, schema, script, system, todo, volume};
+use crate::{agent, ask, docs, files, memory, report, schema, script, session, system, todo, volume};
 
 /// What a built-in tool does.
 pub type Function = fn(&Json, &mut Context<'_>) -> Result<Output, Failure>;
@@ -16,11 +16,13 @@ pub type Function = fn(&Json, &mut Context<'_>) -> Result<Output, Failure>;
 const FAMILIES: &[&[(&str, Function)]] = &[
     agent::TOOLS,
     ask::TOOLS,
+    docs::TOOLS,
     files::FUNCTIONS,
     memory::TOOLS,
     report::TOOLS,
     schema::TOOLS,
     script::TOOLS,
+    session::TOOLS,
     system::TOOLS,
     todo::TOOLS,
     volume::TOOLS,
@@ -91,5 +93,5 @@ mod tests {
     }
 
     /// Tools that start a program of their own, or whose calls the gateway answers by itself.
-    const ELSEWHERE: &[&str] = &["cmd.run"];
+    const ELSEWHERE: &[&str] = &["cmd.run", "session.init"];
 }

@@ -56,6 +56,7 @@ pub(crate) mod testing {
 
     use brigade_core::{Clock, Json, Timestamp};
     use brigade_fs::DiskFs;
+    use brigade_profile::LiveSession;
     use brigade_profile::builtin::definition;
     use brigade_redact::Redactor;
     use brigade_store::Stores;
@@ -78,6 +79,7 @@ pub(crate) mod testing {
         pub(crate) stores: Stores,
         pub(crate) redactor: Redactor,
         pub(crate) limits: Limits,
+        pub(crate) session: LiveSession,
     }
 
     impl Bench {
@@ -85,12 +87,19 @@ pub(crate) mod testing {
             let folder = tempfile::tempdir().unwrap();
             let fs = DiskFs::open(folder.path()).unwrap();
             let stores = Stores::new(Duration::from_secs(5));
-            Bench { _folder: folder, fs, stores, redactor: Redactor::new(&[]), limits: Limits::default() }
+            Bench {
+                _folder: folder,
+                fs,
+                stores,
+                redactor: Redactor::new(&[]),
+                limits: Limits::default(),
+                session: LiveSession::new("session-1"),
+            }
         }
 
         pub(crate) fn with<T>(&self, caller: &str, act: impl FnOnce(&mut Context<'_>) -> T) -> T {
             let mut context = Context {
-                session: Some("session-1"),
+                session: Some(&self.session),
                 volumes: self.limits,
                 ..Context::new(&self.fs, caller, &Still, &self.redactor, &self.stores)
             };

@@ -1,6 +1,7 @@
 //! The list of work of a session: `todo.*`.
 
 use brigade_core::Json;
+use brigade_profile::LiveSession;
 use brigade_store::todos::{Todo, TodoStatus};
 use serde::Deserialize;
 
@@ -28,7 +29,10 @@ struct Given {
 }
 
 fn session<'a>(context: &Context<'a>) -> Result<&'a str, Failure> {
-    context.session.ok_or_else(|| Failure::new("no_session", "there is a list only in a session of an agent"))
+    context
+        .session
+        .map(LiveSession::id)
+        .ok_or_else(|| Failure::new("no_session", "there is a list only in a session of an agent"))
 }
 
 fn rows(todos: &[Todo]) -> Json {

@@ -13,6 +13,7 @@
 //! | the server's listing of an MCP tool: as pinned, or with the changes that the approval showed | `pin` |
 //! | the effects of all entries that one kept server process serves, for a call of an agent | `server` |
 //! | who asked | `caller` |
+//! | the session that the call acts on, and the directory that its paths are relative to | `session` |
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -128,6 +129,9 @@ pub struct Binding {
     /// Who asked.
     #[cfg_attr(feature = "schemas", schemars(with = "String"))]
     pub caller: Caller,
+    /// The part of the caller's session that decides about the act. Absent if nothing of it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<Fingerprint>,
 }
 
 /// A bound input that has changed.
@@ -159,6 +163,8 @@ pub enum Change {
     Server,
     /// Who asks.
     Caller,
+    /// The session that the call acts on, or the directory that its paths are relative to.
+    Session,
     /// The approval's own record.
     Approval,
     /// Everything: the approval is one of v0.30, which bound nothing.
@@ -181,6 +187,7 @@ impl fmt::Display for Change {
             Change::Pin => "tool as its server lists it",
             Change::Server => "what the server's process may do",
             Change::Caller => "caller",
+            Change::Session => "session",
             Change::Approval => "approval record",
             Change::NothingBound => "Brigade v0.30 approved it, which bound nothing",
         })
@@ -203,6 +210,7 @@ impl Change {
             Change::Pin => "changed_pin",
             Change::Server => "changed_server",
             Change::Caller => "changed_caller",
+            Change::Session => "changed_session",
             Change::Approval | Change::NothingBound => "changed_approval",
         }
     }
@@ -236,6 +244,7 @@ impl Binding {
         differs(self.pin.is_some() && self.pin != now.pin, Change::Pin);
         differs(self.server != now.server, Change::Server);
         differs(self.caller != now.caller, Change::Caller);
+        differs(self.session != now.session, Change::Session);
         found
     }
 
@@ -260,6 +269,9 @@ impl Binding {
         }
         if self.server.is_some() {
             fingerprint = fingerprint.fingerprint("server", self.server);
+        }
+        if self.session.is_some() {
+            fingerprint = fingerprint.fingerprint("session", self.session);
         }
         fingerprint.finish()
     }
@@ -300,6 +312,7 @@ mod tests {
             pin: Some(mark("pin")),
             server: Some(mark("server")),
             caller: Caller::CommandLine,
+            session: Some(mark("session")),
         }
     }
 
@@ -333,6 +346,8 @@ mod tests {
         check(|binding| binding.server = Some(other), &[Change::Server]);
         check(|binding| binding.server = None, &[Change::Server]);
         check(|binding| binding.caller = Caller::Program("x".into()), &[Change::Caller]);
+        check(|binding| binding.session = Some(other), &[Change::Session]);
+        check(|binding| binding.session = None, &[Change::Session]);
     }
 
     #[test]
@@ -355,7 +370,7 @@ mod tests {
 
     #[test]
     fn a_binding_reads_back() {
-        let older = Binding { pin: None, directory: None, server: None, ..binding() };
+        let older = Binding { pin: None, directory: None, server: None, session: None, ..binding() };
         for binding in [binding(), older.clone()] {
             assert_eq!(from_json(&to_json(&binding).unwrap()), Ok(binding));
         }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::binding::{Binding, Caller};
 use crate::contract::ContractLabels;
+use crate::session::CallSession;
 use crate::status::{CallStatus, Step, WrongStep};
 
 /// A stored call with its history.
@@ -31,6 +32,8 @@ pub struct Call {
     pub withdrawn: bool,
     /// Who asked for it.
     pub caller: Caller,
+    /// The session that the agent asked in.
+    pub session: Option<CallSession>,
     /// The tool's id.
     pub tool_id: String,
     /// What the call does with it; absent in older records, whose calls [run](Call::kind) it.
@@ -572,6 +575,7 @@ mod tests {
             pin: None,
             server: None,
             caller: Caller::CommandLine,
+            session: None,
         }
     }
 

@@ -9,6 +9,7 @@ use brigade_projection::ProjectionSummary;
 use brigade_redact::SecretValue;
 use brigade_schema::Schema;
 
+use crate::session::CallSession;
 use crate::{
     ApprovedBy, ArgsProblem, Call, Caller, CodeFacts, DirectoryFact, FileFact, PinFact, Plan, PlanFacts,
     ProgramBinding, ProgramFact, ProjectionFacts, SchemaFact, plan,
@@ -45,6 +46,7 @@ pub(crate) struct Case {
     pub(crate) projections_mark: Fingerprint,
     pub(crate) bound_values: Vec<SecretValue>,
     pub(crate) caller: Caller,
+    pub(crate) session: Option<CallSession>,
 }
 
 /// Returns a fingerprint that differs for each text.
@@ -94,6 +96,7 @@ impl Case {
             projections_mark: mark("projections"),
             bound_values: vec![SecretValue::new(b"bound-EXAMPLE-4711")],
             caller: Caller::CommandLine,
+            session: None,
         }
     }
 
@@ -167,6 +170,7 @@ impl Case {
             bound_values: self.bound_values.clone(),
             builtin: None,
             caller: self.caller.clone(),
+            session: self.session.clone(),
         })
     }
 

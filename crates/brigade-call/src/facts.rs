@@ -14,6 +14,7 @@ use brigade_schema::{Schema, SchemaProblem};
 use crate::binding::{Caller, ProgramBinding};
 use crate::code::CodeFacts;
 use crate::receipt::RuntimeStatus;
+use crate::session::CallSession;
 
 /// Everything that determines a call and whether it may run.
 #[derive(Clone, Debug)]
@@ -67,6 +68,8 @@ pub struct PlanFacts<'f> {
     pub builtin: Option<BuiltinFacts>,
     /// Who asks.
     pub caller: Caller,
+    /// The session that an agent asks in.
+    pub session: Option<CallSession>,
 }
 
 /// What is known for calls of a tool that is part of Brigade.

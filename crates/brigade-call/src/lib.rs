@@ -36,6 +36,7 @@ mod queueing;
 mod receipt;
 mod record;
 mod report;
+mod session;
 mod shown;
 mod start;
 mod status;
@@ -79,6 +80,7 @@ pub use receipt::{
 };
 pub use record::{ADOPTED_STATUS, NotACall, RECORD_VERSION, RecordVersion, STORED_BLOCKER};
 pub use report::{BatchLine, BatchRow, PassedOver};
+pub use session::CallSession;
 pub use shown::{Paths, shown_policy, shown_projections};
 pub use start::{
     CrewStart, Objection, StartFacts, StartProgram, StartPurpose, VerifiedStart, no_home, plan_crew_start,

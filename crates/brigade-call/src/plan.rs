@@ -1,5 +1,6 @@
 //! The plan of a call: rendered arguments and all blockers.
 
+mod asked;
 mod builtin;
 mod install;
 mod mcp;
@@ -29,8 +30,10 @@ use crate::facts::{
     ArgsProblem, DirectoryFact, FileFact, PinFact, PlanFacts, ProgramFact, SchemaFact, ServerFact,
 };
 use crate::inputs::paths_of_words;
+use crate::session::CallSession;
 use crate::start::{self, Objection, StartProgram};
 use crate::template::{Template, render_all};
+use asked::{args_fingerprint, call_fingerprint};
 
 pub use builtin::NOT_AVAILABLE;
 pub use mcp::unset_for_mcp;
@@ -71,6 +74,7 @@ pub struct Plan {
     directory: Option<String>,
     code: BoundCode,
     server: Option<ServerFact>,
+    session: Option<CallSession>,
 }
 
 /// A plan as reports show it.
@@ -207,8 +211,9 @@ fn finish(
         None => tool.fingerprint.clone().unwrap_or_default(),
     };
     let args_fingerprint = args_fingerprint(&args, &arguments);
+    let session = facts.session.as_ref().and_then(|session| session.bound(tool.id.as_str()));
     let call_fingerprint =
-        call_fingerprint(tool.id.as_str(), &family, args_fingerprint, contract_fingerprint, &source);
+        call_fingerprint(tool.id.as_str(), &family, args_fingerprint, contract_fingerprint, &source, session);
     let redactor = Redactor::new(&facts.bound_values);
     let code = BoundCode::of(tool, &facts.code, &facts.files, &facts.decision, &redactor);
     let binding = Binding {
@@ -226,6 +231,7 @@ fn finish(
         pin: facts.pin.fingerprint(),
         server: facts.server.as_ref().map(ServerFact::fingerprint),
         caller: facts.caller,
+        session,
     };
     let waiting_pin = match facts.pin {
         PinFact::Changed(fingerprint) => Some(fingerprint),
@@ -270,27 +276,8 @@ fn finish(
         directory: tool.cwd.clone(),
         code,
         server: facts.server,
+        session: facts.session,
     }
-}
-
-fn args_fingerprint(args: &Json, arguments: &BTreeMap<String, String>) -> Fingerprint {
-    Fingerprint::builder("brigade.args.v1").json("args", args).table("arguments", arguments).finish()
-}
-
-fn call_fingerprint(
-    tool_id: &str,
-    family: &str,
-    args: Fingerprint,
-    contract: Fingerprint,
-    source: &str,
-) -> Fingerprint {
-    Fingerprint::builder("brigade.call.v1")
-        .text("tool_id", tool_id)
-        .text("family", family)
-        .fingerprint("args", args)
-        .fingerprint("contract", contract)
-        .text("source", source)
-        .finish()
 }
 
 /// Returns an error of an entry as a reason against its calls.

@@ -41,6 +41,7 @@ impl Plan {
             review_reason: None,
             withdrawn: false,
             caller: self.caller().clone(),
+            session: self.session().cloned(),
             tool_id: self.tool_id().to_owned(),
             stated_kind: Some(self.kind()),
             family: self.family().to_owned(),

@@ -27,6 +27,7 @@ use crate::binding::{Binding, Caller};
 use crate::call::{Approval, ApprovedBy, Approver, Call, Claim, Runner};
 use crate::checkpoint::{Checkpoint, CheckpointChoice};
 use crate::contract::ContractLabels;
+use crate::session::CallSession;
 use crate::status::CallStatus;
 
 /// The schema id of receipts.
@@ -59,6 +60,9 @@ pub struct Receipt {
     /// Who asked for the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caller: Option<String>,
+    /// The session that the agent asked in, and the profiles that decided there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<CallSession>,
     /// When the run started.
     #[serde(deserialize_with = "exact")]
     pub started_at: Option<Timestamp>,
@@ -267,6 +271,7 @@ impl Receipt {
         Receipt {
             tool_id: call.tool_id.clone(),
             family: call.family.clone(),
+            session: call.session.clone(),
             approval_fingerprint: call.stored_approval(),
             approval: Some(RunReview::of(call)),
             permissions: contract.permissions.clone(),
@@ -299,6 +304,7 @@ impl Call {
             review_reason: review.review_reason,
             withdrawn: false,
             caller: Caller::from_record(receipt.caller.as_deref()),
+            session: receipt.session.clone(),
             tool_id: receipt.tool_id.clone(),
             stated_kind: Some(kind),
             family: receipt.family.clone(),

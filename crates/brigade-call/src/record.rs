@@ -20,6 +20,7 @@ use crate::binding::{Binding, Caller};
 use crate::call::Approver;
 use crate::call::{Approval, ApprovedBy, Call, Claim, LedgerLink, ReceiptLink, ReplayOf, Runner};
 use crate::contract::ContractLabels;
+use crate::session::CallSession;
 use crate::status::CallStatus;
 
 /// The version of the records that [`Call::to_record`] writes.
@@ -65,6 +66,9 @@ struct CallRecord<'a> {
     /// Who asked for it.
     #[cfg_attr(feature = "schemas", schemars(with = "Option<String>"))]
     caller: Option<Cow<'a, Caller>>,
+    /// The session that the agent asked in, and the profiles that decided there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    session: Option<Cow<'a, CallSession>>,
     /// The tool's id.
     tool_id: Cow<'a, str>,
     /// What it does with the tool: `run` or `install`; absent in older records, whose calls run it.
@@ -206,6 +210,7 @@ impl Call {
             review_reason: self.review_reason.as_deref().map(Cow::Borrowed),
             withdrawn: self.withdrawn,
             caller: Some(Cow::Borrowed(&self.caller)),
+            session: self.session.as_ref().map(Cow::Borrowed),
             tool_id: Cow::Borrowed(&self.tool_id),
             kind: self.stated_kind,
             family: Cow::Borrowed(&self.family),
@@ -332,6 +337,7 @@ impl Call {
             review_reason: owned(record.review_reason),
             withdrawn: record.withdrawn,
             caller: record.caller.map_or(Caller::CommandLine, Cow::into_owned),
+            session: record.session.map(Cow::into_owned),
             tool_id: record.tool_id.into_owned(),
             stated_kind: record.kind,
             family: record.family.into_owned(),

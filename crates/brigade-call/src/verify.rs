@@ -308,6 +308,8 @@ fn bound_changes(call: &Call, plan: &Plan) -> Vec<Change> {
     };
     differs(call.command.as_deref() != plan.command(), Change::Contract);
     differs(call.caller != approval.binding.caller, Change::Caller);
+    let bound = call.session.as_ref().and_then(|session| session.bound(&call.tool_id));
+    differs(bound != approval.binding.session, Change::Session);
     let [contract, source] = call.fingerprints_differ(&approval.binding);
     differs(contract || call.contract != *plan.contract() || call.family != plan.family(), Change::Contract);
     differs(source, Change::Source);

@@ -31,7 +31,7 @@ pub struct Config {
     pub policy: PolicyState,
     /// Which tool projects to which path.
     pub claims: Claims,
-    /// Profiles and the gateway's settings, once they were asked for.
+    /// The profiles and the gateway's settings, once they were asked for.
     agents: OnceLock<Option<AgentConfig>>,
     /// What gateway.toml offers of MCP servers, once it was asked for.
     offers: OnceLock<Vec<Offer>>,
@@ -56,8 +56,9 @@ impl Config {
         self.agents(host).map(|agents| &agents.gateway)
     }
 
-    /// Returns profiles and the gateway's settings, as [`Config::gateway`] does.
-    pub(crate) fn agents(&self, host: &Host<'_>) -> Option<&AgentConfig> {
+    /// Returns the profiles and the gateway's settings. Their files are read at the first time. `None` while one has an
+    /// error.
+    pub fn agents(&self, host: &Host<'_>) -> Option<&AgentConfig> {
         self.agents.get_or_init(|| read_agents(host.fs).ok()).as_ref()
     }
 

@@ -160,5 +160,6 @@ fn without_tool(facts: &PlanFacts<'_>) -> Option<PlanFacts<'static>> {
         bound_values: facts.bound_values,
         builtin: None,
         caller: facts.caller,
+        session: None,
     })
 }

@@ -173,6 +173,7 @@ impl<'c> FactReader<'_, 'c> {
             server,
             builtin: config.builtin(&self.host, tool, &caller),
             caller,
+            session: None,
         })
     }
 

@@ -16,8 +16,8 @@ use brigade_policy::{Blocker, CallFacts, Gate, Policy, PolicyDecision, RiskLevel
 use brigade_profile::builtin::{Alias, BuiltinName};
 use brigade_profile::{
     AccessLevel, Agent, AgentToolRow, ArgumentKinds, CostedTool, Facts, GatewayConfig, Hidden, ListedTool,
-    ListingCosts, NameClashes, NameStyle, Offer, PlanMemoryWrite, Profiles, Rights, Shown, Source,
-    ToolTraits, builtin, gate, listed_name, listing_costs, visible,
+    ListingCosts, NameClashes, NameStyle, Offer, PlanMemoryWrite, Profile, Profiles, Rights, Shown, Slot,
+    Source, ToolTraits, builtin, gate, listed_name, listing_costs, visible,
 };
 use brigade_projection::summarise;
 
@@ -336,6 +336,19 @@ impl AgentTools {
         self.absent.iter().map(|(id, reasons)| (*id, &reasons[..]))
     }
 
+    /// Returns the profile of a mode by its name, with or without its slot.
+    pub fn mode(&self, name: &str) -> Option<&Arc<Profile>> {
+        let profiles = &self.agents.profiles;
+        let found = profiles.get(name).or_else(|| profiles.get(&format!("{}.{name}", Slot::Mode)));
+        found.filter(|profile| profile.name.slot() == Slot::Mode)
+    }
+
+    /// Returns the traits of every tool that there is, shown or not.
+    pub fn traits(&self) -> impl Iterator<Item = ToolTraits<'_>> {
+        let offers = self.offers.iter().map(|found| &found.offer.entry);
+        self.config.catalog.tools().iter().chain(builtin::entries()).chain(offers).map(ToolTraits::of)
+    }
+
     /// Returns the visible name that is most like an unknown one.
     pub fn near(&self, name: &str) -> Option<&str> {
         brigade_core::closest(name, self.tools.iter().map(|tool| tool.name.as_str()))
@@ -580,6 +593,7 @@ impl<'h, 'c> Looker<'h, 'c> {
             bound_values: Vec::new(),
             builtin: self.config.builtin(host, tool, &self.caller),
             caller: Caller::CommandLine,
+            session: None,
         };
         (standing_blockers(&facts), Schemas { input, output })
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use brigade::core::{CallId, Json, RunId};
-use brigade::profile::SyncTime;
+use brigade::profile::{LiveSession, SyncTime};
 use brigade::{
     AgentCall, ApprovedBy, Asked as FromAgent, Call, CallStatus, CancelToken, Env, Error, ErrorKind,
     Listener, LogStream, McpProgress, Workspace, codes,
@@ -15,7 +15,8 @@ use brigade::{
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::{About, Answer, Streams, of_run, own_answer};
-use crate::gateway::Gateway;
+use crate::gateway::{Gateway, Who};
+use crate::sessions;
 use crate::upstream;
 use crate::upstream::{ClientOfCall, ClientSide, Line, Said};
 use crate::view::Shown;
@@ -42,6 +43,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub(crate) struct Asker {
     pub(crate) agent: Arc<str>,
+    pub(crate) session: Arc<LiveSession>,
     /// The way to the client.
     pub(crate) line: Line,
     /// Cancelled when the client no longer wants the answer.
@@ -50,6 +52,16 @@ pub(crate) struct Asker {
 }
 
 impl Asker {
+    pub(crate) fn who(&self) -> Who {
+        Who { agent: self.agent.clone(), session: self.session.clone() }
+    }
+
+    /// Returns the workspace with the agent as its caller, in its session.
+    pub(crate) fn workspace(&self, workspace: &Workspace, cancel: Option<CancelToken>) -> Workspace {
+        let session = self.session.clone();
+        workspace_of(workspace, &self.agent, cancel).with_env(|env: Env| env.session(session))
+    }
+
     /// Tells the client how far a run is, unless it no longer listens.
     async fn tell(&self, told: McpProgress) {
         tokio::select! {
@@ -82,8 +94,8 @@ impl Gateway {
     /// Plans and queues a call, and runs it when it is approved already.
     pub(crate) async fn ask(self: &Arc<Self>, asker: &Asker, tool: &Shown, args: Json) -> Asked {
         let answer = |answer: Answer| Asked::Answer(Box::new(answer));
-        let workspace = self.recording(workspace_of(&self.workspace, &asker.agent, None));
-        let view = self.view(&asker.agent).await;
+        let workspace = self.recording(asker.workspace(&self.workspace, None));
+        let view = self.view(&asker.who()).await;
         let id = tool.id.clone();
         let asked = blocking(move || {
             let shown =
@@ -109,26 +121,20 @@ impl Gateway {
     }
 
     /// Does what a built-in tool does whose calls nobody approves.
-    pub(crate) async fn at_once(
-        self: &Arc<Self>,
-        asker: &Asker,
-        session: &str,
-        tool: &Shown,
-        args: Json,
-    ) -> Answer {
+    pub(crate) async fn at_once(self: &Arc<Self>, asker: &Asker, tool: &Shown, args: Json) -> Answer {
         let token = match CancelToken::new() {
             Ok(token) => token,
             Err(error) => {
                 return Answer::failed(About::of_tool(&tool.id, "refused").coded("busy"), error.to_string());
             }
         };
-        let workspace = workspace_of(&self.workspace, &asker.agent, Some(token.clone()));
-        let view = self.view(&asker.agent).await;
-        let (id, session) = (tool.id.clone(), session.to_owned());
+        let workspace = asker.workspace(&self.workspace, Some(token.clone()));
+        let view = self.view(&asker.who()).await;
+        let id = tool.id.clone();
         let done = blocking(move || {
             let shown =
                 view.shown.as_ref().ok_or_else(|| Error::new(ErrorKind::Refused, "nothing can be called"))?;
-            workspace.agent_calls().at_once(shown, &id, &args, &session)
+            workspace.agent_calls().at_once(shown, &id, &args)
         });
         tokio::pin!(done);
         let done = loop {
@@ -202,7 +208,7 @@ impl Gateway {
         let running = self.started(id, &token);
         let (tells, mut told) = tokio::sync::mpsc::channel(TOLD_AT_ONCE);
         let most = u64::try_from(self.concurrent(&asker.agent)).unwrap_or(u64::MAX);
-        let workspace = workspace_of(&self.workspace, &asker.agent, Some(token.clone()));
+        let workspace = asker.workspace(&self.workspace, Some(token.clone()));
         let workspace = self.recording(workspace.with_env(|env: Env| env.at_once(most)));
         // A client that reads slowly misses some of what a talkative server says.
         let listener = Listener::new(move |progress| drop(tells.try_send(progress)));
@@ -290,7 +296,12 @@ impl Gateway {
             }
         }
         match ended {
-            Ok(call) => self.result(asker, call, tool).await,
+            Ok(call) => {
+                if tool.id.starts_with("session.") {
+                    self.session_changed().await;
+                }
+                self.result(asker, call, tool).await
+            }
             Err(error) if error.kind() == ErrorKind::Environment => broken(&tool.id, &error),
             Err(error) => {
                 if let Some(answer) = self.ran_for_another(asker, id).await {
@@ -388,6 +399,7 @@ impl Gateway {
         let reason = call.review_reason.as_deref().unwrap_or_default();
         let id = &call.id;
         match call.status {
+            CallStatus::Pending if call.tool_id == sessions::MODE => sessions::requested(call),
             CallStatus::Pending => {
                 let before = unknown.map_or_else(String::new, |unknown| {
                     format!(" An equal call, {unknown}, was cut off, and it is not known what it did.")
@@ -447,7 +459,7 @@ impl Gateway {
                 Err(error) if error.kind() == ErrorKind::NotFound => return None,
                 Err(error) => return Some(broken("call.wait", &error)),
             };
-            let tool = self.shown_of(&asker.agent, &call.call.tool_id).await;
+            let tool = self.shown_of(&asker.who(), &call.call.tool_id).await;
             let runs_here = self.runs_here(id);
             match call.call.status {
                 CallStatus::Approved | CallStatus::ResumePending if !runs_here => match tool {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use brigade::core::CallId;
-use brigade::profile::{GatewayConfig, Listing, NameStyle};
+use brigade::profile::{GatewayConfig, Listing, LiveSession, NameStyle, SessionProfiles};
 use brigade::{AgentConfig, CancelToken, Limit, Reads, Seen, Upstreams, Workspace};
 use rmcp::model::RequestStateCodec;
 use rmcp::service::{SubscriptionContext, SubscriptionSendError};
@@ -50,7 +50,11 @@ pub(crate) struct Gateway {
     /// The last good profiles and agents.
     agents: RwLock<Arc<AgentConfig>>,
     running: Mutex<HashMap<CallId, CancelToken>>,
-    views: Mutex<HashMap<Arc<str>, Known>>,
+    views: Mutex<HashMap<(Arc<str>, SessionProfiles), Known>>,
+    /// The sessions of agents whose clients shake no hands.
+    sessions: Mutex<HashMap<Arc<str>, Arc<LiveSession>>>,
+    /// A part of the ids of all sessions here, which no other server has.
+    mark: String,
     /// Rises when listings are to be read anew, whatever the stamps say.
     generation: AtomicU64,
     listeners: Mutex<Vec<Listener>>,
@@ -60,9 +64,19 @@ pub(crate) struct Gateway {
     speaks: Notify,
 }
 
+/// Who speaks: an agent, in one of its sessions.
+#[derive(Clone)]
+pub(crate) struct Who {
+    pub(crate) agent: Arc<str>,
+    pub(crate) session: Arc<LiveSession>,
+}
+
+/// The most listings that are kept.
+const VIEWS: usize = 256;
+
 /// A client that hears when its listing changes.
 struct Listener {
-    agent: Arc<str>,
+    who: Who,
     peer: Peer<RoleServer>,
     /// The lists that it knows.
     known: Lists,
@@ -104,6 +118,7 @@ impl Gateway {
         terms: Terms,
         states: RequestStateCodec,
         upstreams: Upstreams,
+        mark: String,
         stop: CancellationToken,
     ) -> Gateway {
         upstreams.configure(&agents.gateway);
@@ -119,6 +134,8 @@ impl Gateway {
             agents: RwLock::new(Arc::new(agents)),
             running: Mutex::default(),
             views: Mutex::default(),
+            sessions: Mutex::default(),
+            mark,
             generation: AtomicU64::new(0),
             listeners: Mutex::default(),
             changed: Notify::new(),
@@ -201,37 +218,53 @@ impl Gateway {
     }
 
     /// Returns what the agent is shown now.
-    pub(crate) async fn view(self: &Arc<Self>, agent: &Arc<str>) -> Arc<View> {
-        let (gateway, agent) = (self.clone(), agent.clone());
-        blocking(move || gateway.view_now(&agent)).await
+    pub(crate) async fn view(self: &Arc<Self>, who: &Who) -> Arc<View> {
+        let (gateway, who) = (self.clone(), who.clone());
+        blocking(move || gateway.view_now(&who)).await
     }
 
-    fn view_now(&self, agent: &Arc<str>) -> Arc<View> {
+    fn view_now(&self, who: &Who) -> Arc<View> {
+        let key = (who.agent.clone(), who.session.profiles());
         let files = crate::watch::stamp(&self.workspace);
         let is_settled = crate::watch::is_settled(&files);
         let stamp = (self.generation.load(Ordering::SeqCst), files);
         let views = || self.views.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((of, view)) = views().get(agent)
+        if let Some((of, view)) = views().get(&key)
             && *of == stamp
         {
             return view.clone();
         }
-        let view = Arc::new(View::read(&self.workspace, self.agents(), agent, &self.terms));
+        let view = Arc::new(View::read(&self.workspace, self.agents(), &key.0, &key.1, &self.terms));
         // Files that changed just now may change again within what their times tell apart.
         if is_settled {
-            views().insert(agent.clone(), (stamp, view.clone()));
+            let mut views = views();
+            if VIEWS <= views.len() {
+                views.clear();
+            }
+            views.insert(key, (stamp, view.clone()));
         }
         view
     }
 
     /// Returns a tool that the agent may call, by its id.
-    pub(crate) async fn shown_of(self: &Arc<Self>, agent: &Arc<str>, id: &str) -> Option<Shown> {
-        self.view(agent).await.by_id(id).cloned()
+    pub(crate) async fn shown_of(self: &Arc<Self>, who: &Who, id: &str) -> Option<Shown> {
+        self.view(who).await.by_id(id).cloned()
     }
 
-    /// Names this gateway among all of the workspace.
-    pub(crate) fn name(&self) -> String {
-        format!("gateway-{}", std::process::id())
+    /// Begins a session, with an id that no other one has.
+    pub(crate) fn new_session(&self, name: &str) -> Arc<LiveSession> {
+        Arc::new(LiveSession::new(format!("session-{}-{name}", self.mark)))
+    }
+
+    /// Returns the session of all requests of an agent that come without a handshake.
+    pub(crate) fn session_of(&self, agent: &Arc<str>) -> Arc<LiveSession> {
+        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        sessions.entry(agent.clone()).or_insert_with(|| self.new_session(agent)).clone()
+    }
+
+    /// Returns an agent in the session of its requests without a handshake.
+    pub(crate) fn who(&self, agent: &Arc<str>) -> Who {
+        Who { agent: agent.clone(), session: self.session_of(agent) }
     }
 
     /// Returns the limits of an agent over time.
@@ -273,18 +306,13 @@ impl Gateway {
     }
 
     /// Remembers a client that is to hear of changes. `known` is what it was to be shown at its handshake.
-    pub(crate) async fn listen(
-        self: &Arc<Self>,
-        agent: Arc<str>,
-        peer: Peer<RoleServer>,
-        known: Option<Lists>,
-    ) {
-        let now = self.lists(&agent).await;
+    pub(crate) async fn listen(self: &Arc<Self>, who: Who, peer: Peer<RoleServer>, known: Option<Lists>) {
+        let now = self.lists(&who).await;
         let known = known.unwrap_or(now);
         {
             let mut listeners = self.listeners();
             listeners.retain(|listener| !listener.peer.is_transport_closed());
-            listeners.push(Listener { agent, peer, known });
+            listeners.push(Listener { who, peer, known });
         }
         if known != now {
             self.tell_listeners().await;
@@ -293,19 +321,20 @@ impl Gateway {
 
     /// Tells clients with a handshake whose listing changed.
     pub(crate) async fn tell_listeners(self: &Arc<Self>) {
-        let agents: BTreeSet<Arc<str>> = {
+        let all: Vec<Who> = {
             let mut listeners = self.listeners();
             listeners.retain(|listener| !listener.peer.is_transport_closed());
-            listeners.iter().map(|listener| listener.agent.clone()).collect()
+            listeners.iter().map(|listener| listener.who.clone()).collect()
         };
         let mut now = HashMap::new();
-        for agent in agents {
-            let lists = self.lists(&agent).await;
-            now.insert(agent, lists);
+        for who in all {
+            if !now.contains_key(who.session.id()) {
+                now.insert(who.session.id().to_owned(), self.lists(&who).await);
+            }
         }
         let mut told = Vec::new();
         for listener in self.listeners().iter_mut() {
-            if let Some(lists) = now.get(&listener.agent)
+            if let Some(lists) = now.get(listener.who.session.id())
                 && *lists != listener.known
             {
                 told.push((listener.peer.clone(), std::mem::replace(&mut listener.known, *lists), *lists));
@@ -328,8 +357,8 @@ impl Gateway {
     }
 
     /// Returns fingerprints of what the agent lists, with what servers were seen to change.
-    async fn lists(self: &Arc<Self>, agent: &Arc<str>) -> Lists {
-        self.lists_of(agent, &*self.view(agent).await)
+    async fn lists(self: &Arc<Self>, who: &Who) -> Lists {
+        self.lists_of(&who.agent, &*self.view(who).await)
     }
 
     /// Returns the same, of what the agent is shown now.
@@ -344,15 +373,15 @@ impl Gateway {
     }
 
     /// Tells a client without a handshake of changes, until it no longer wants to hear.
-    pub(crate) async fn subscribed(self: &Arc<Self>, agent: Arc<str>, context: &SubscriptionContext) {
-        let mut known = self.lists(&agent).await;
+    pub(crate) async fn subscribed(self: &Arc<Self>, who: Who, context: &SubscriptionContext) {
+        let mut known = self.lists(&who).await;
         loop {
             tokio::select! {
                 () = context.cancelled() => return,
                 () = self.stop.cancelled() => return,
                 () = self.changed.notified() => {}
             }
-            let before = std::mem::replace(&mut known, self.lists(&agent).await);
+            let before = std::mem::replace(&mut known, self.lists(&who).await);
             let sink = context.sink();
             let mut sent = Vec::new();
             if before.tools != known.tools {

@@ -36,6 +36,7 @@ mod own;
 mod reading;
 mod serve;
 mod session;
+mod sessions;
 mod stdio;
 mod turns;
 mod upstream;

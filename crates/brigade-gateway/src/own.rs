@@ -29,6 +29,8 @@ pub(crate) fn templates() -> Vec<Value> {
     let templates = json!([
         {"uriTemplate": "brigade://tool/{id}", "name": "tool", "title": "How a tool is called",
          "mimeType": "text/markdown"},
+        {"uriTemplate": "brigade://docs/{page}", "name": "docs", "title": "A page of the documentation",
+         "mimeType": "text/markdown"},
         {"uriTemplate": "brigade://run/{run}", "name": "run", "title": "The receipt of a run",
          "mimeType": "application/json"},
         {"uriTemplate": "brigade://run/{run}/stdout", "name": "stdout", "title": "Standard output of a run",
@@ -45,6 +47,12 @@ pub(crate) async fn read(gateway: &Arc<Gateway>, agent: &Arc<str>, view: &View, 
     if let Some(id) = rest.strip_prefix("tool/") {
         let tool = view.by_id(id)?;
         return Some(json!({"uri": uri, "mimeType": "text/markdown", "text": tool.page()}));
+    }
+    if rest.starts_with("docs/") {
+        // Whoever may search the documentation may read it.
+        view.by_id("session.docs")?;
+        let text = brigade::documentation(uri)?;
+        return Some(json!({"uri": uri, "mimeType": "text/markdown", "text": text}));
     }
     let run = rest.strip_prefix("run/")?;
     let (run, stream) = match run.split_once('/') {

@@ -115,13 +115,17 @@ pub fn serve(
     let runtime = runtime.map_err(|error| environment("the server cannot be started", &error))?;
     let mut key = vec![0; 32];
     random(&mut key).map_err(|error| environment("the system gives no random bytes", &error))?;
+    let mut mark = [0; 8];
+    random(&mut mark).map_err(|error| environment("the system gives no random bytes", &error))?;
+    let mark = format!("{:016x}", u64::from_le_bytes(mark));
     let states = RequestStateCodec::try_new(key).expect("32 bytes are long enough for a key");
     let terms = Terms { overlays: wanted.profiles, list: wanted.list, names: wanted.names };
     let ended = CancellationToken::new();
     let upstreams = Upstreams::new();
     let kept = upstreams.clone();
     let workspace = workspace.with_env(|env: Env| env.upstreams(kept));
-    let gateway = Arc::new(Gateway::new(workspace, agents, terms, states, upstreams.clone(), ended.clone()));
+    let gateway =
+        Arc::new(Gateway::new(workspace, agents, terms, states, upstreams.clone(), mark, ended.clone()));
     let agent: Arc<str> = agent.into();
     let result = runtime.block_on(async {
         let signal = signalled(stop.clone());
@@ -247,10 +251,10 @@ async fn listen(
     let shown = port.as_ref().and_then(|port| port.local_addr().ok());
     let tools = {
         let view = match &proof {
-            Proof::Connection(agent) => gateway.view(agent).await,
+            Proof::Connection(agent) => gateway.view(&gateway.who(agent)).await,
             Proof::Token => {
                 let first = gateway.config().agents.first().map(|agent| Arc::from(agent.name.as_str()));
-                gateway.view(&first.unwrap_or_else(|| agent.clone())).await
+                gateway.view(&gateway.who(&first.unwrap_or_else(|| agent.clone()))).await
             }
         };
         view.tools.len()

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use brigade::core::{Fingerprint, Json};
+use brigade::profile::LiveSession;
 use brigade::{OwnName, Reads};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ClientCapabilities, CustomRequest, CustomResult, DiscoverResult,
@@ -23,13 +24,14 @@ use tokio_util::sync::CancellationToken;
 use crate::answer::{About, Answer};
 use crate::call::{Asked, Asker};
 use crate::confirm::{Question, Reply};
-use crate::gateway::Gateway;
+use crate::gateway::{Gateway, Who};
 use crate::http::Identity;
 use crate::listing;
 use crate::message::RawArguments;
 use crate::offers::Whose;
 use crate::own;
 use crate::reading::Read;
+use crate::sessions;
 use crate::upstream::{ClientSide, Line, Running, fingerprint};
 use crate::view::{Kind, Lists, Shown, View};
 
@@ -48,8 +50,8 @@ pub(crate) struct Session {
     gateway: Arc<Gateway>,
     /// The agent, where the connection is one agent's. Over HTTP each request says whose it is.
     agent: Option<Arc<str>>,
-    /// Names it among all sessions of the workspace.
-    name: Arc<str>,
+    /// What it has of its own, if it began with a handshake.
+    own: Arc<LiveSession>,
     /// The lowest level of log messages that it wants.
     level: Arc<Mutex<Option<LoggingLevel>>>,
     /// What it was to be shown at its handshake.
@@ -59,16 +61,17 @@ pub(crate) struct Session {
 impl Session {
     pub(crate) fn new(gateway: Arc<Gateway>, agent: Option<Arc<str>>) -> Session {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        let name = format!("{}-{}", gateway.name(), NEXT.fetch_add(1, Ordering::Relaxed));
-        Session { gateway, agent, name: name.into(), level: Arc::default(), known: Arc::default() }
+        let own = gateway.new_session(&format!("+{}", NEXT.fetch_add(1, Ordering::Relaxed)));
+        Session { gateway, agent, own, level: Arc::default(), known: Arc::default() }
     }
 
-    /// Names the session: of a client that began it with a handshake its own, else that of its agent here.
-    fn name_of(&self, asker: &Asker) -> String {
-        match asker.client.is_late {
-            false => self.name.to_string(),
-            true => format!("{}-{}", self.gateway.name(), asker.agent),
-        }
+    /// Returns who speaks: of a client that began with a handshake its own session, else that of its agent here.
+    fn who(&self, context: &RequestContext<RoleServer>) -> Result<Who, ErrorData> {
+        let agent = self.agent(&context.extensions)?;
+        Ok(match is_late(context) {
+            true => self.gateway.who(&agent),
+            false => Who { agent, session: self.own.clone() },
+        })
     }
 
     fn agent(&self, extensions: &rmcp::model::Extensions) -> Result<Arc<str>, ErrorData> {
@@ -79,8 +82,10 @@ impl Session {
     }
 
     fn asker(&self, context: &RequestContext<RoleServer>) -> Result<Asker, ErrorData> {
+        let Who { agent, session } = self.who(context)?;
         Ok(Asker {
-            agent: self.agent(&context.extensions)?,
+            agent,
+            session,
             line: Line::new(context.peer.clone(), context.meta.get_progress_token()),
             cancelled: context.ct.clone(),
             client: ClientSide {
@@ -93,10 +98,6 @@ impl Session {
                 questions: None,
             },
         })
-    }
-
-    async fn instructions(&self, agent: &Arc<str>) -> String {
-        self.gateway.view(agent).await.instructions.clone()
     }
 
     /// Asks for a call, and for the word of the person in front of the client where that may decide.
@@ -142,7 +143,7 @@ impl Session {
         context: &RequestContext<RoleServer>,
     ) -> Result<Outcome, ErrorData> {
         let asker = self.asker(context)?;
-        let view = self.gateway.view(&asker.agent).await;
+        let view = self.gateway.view(&asker.who()).await;
         let tool = view.reader(read.reads, server).ok_or_else(|| read.unknown(is_late(context)))?;
         let arguments = Json::from(&Value::Object(read.call(server)));
         let of = fingerprint(&asker.agent, read.reads.method(), read.name, &arguments);
@@ -197,7 +198,7 @@ impl Session {
         context: RequestContext<RoleServer>,
         asker: Asker,
     ) -> Result<Outcome, ErrorData> {
-        let view = self.gateway.view(&asker.agent).await;
+        let view = self.gateway.view(&asker.who()).await;
         let (mut name, mut arguments) = (name, arguments);
         let mut tool = match meant(&view, name, &mut arguments) {
             Ok(tool) => tool,
@@ -228,8 +229,17 @@ impl Session {
                 return Err(ErrorData::invalid_params("`tools.call` calls no tool of the gateway", None));
             }
         }
-        if tool.is_at_once() {
-            let answer = self.gateway.at_once(&asker, &self.name_of(&asker), tool, arguments).await;
+        let answer = match tool.id.as_str() {
+            sessions::INIT => Some(Box::pin(self.gateway.begin(&asker, &arguments)).await),
+            sessions::MODE if back.state.is_none() => {
+                Box::pin(self.gateway.narrowed(&asker, &arguments)).await
+            }
+            _ if tool.is_at_once() => {
+                Some(Box::pin(self.gateway.at_once(&asker, tool, arguments.clone())).await)
+            }
+            _ => None,
+        };
+        if let Some(answer) = answer {
             return Ok(Outcome::Answer(Box::new(answer)));
         }
         let (state, replies) = (back.state.as_deref(), back.replies.as_ref());
@@ -324,7 +334,7 @@ impl ServerHandler for Session {
         context.peer.set_peer_info(request.clone());
         let agent = self.agent(&context.extensions)?;
         let mut result = self.negotiate_initialize(&request)?;
-        let view = self.gateway.view(&agent).await;
+        let view = self.gateway.view(&Who { agent: agent.clone(), session: self.own.clone() }).await;
         let lists = self.gateway.lists_of(&agent, &view);
         *self.known.lock().unwrap_or_else(PoisonError::into_inner) = Some(lists);
         result.instructions = Some(view.instructions.clone());
@@ -332,17 +342,18 @@ impl ServerHandler for Session {
     }
 
     async fn discover(&self, context: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
-        let agent = self.agent(&context.extensions)?;
+        let who = self.who(&context)?;
         let versions = self.supported_protocol_versions().into_owned();
         let mut result = DiscoverResult::from_server_info(versions, self.get_info());
-        result.instructions = Some(self.instructions(&agent).await);
+        result.instructions = Some(self.gateway.view(&who).await.instructions.clone());
         Ok(result)
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         if let Ok(agent) = self.agent(&context.extensions) {
             let known = *self.known.lock().unwrap_or_else(PoisonError::into_inner);
-            self.gateway.listen(agent, context.peer.clone(), known).await;
+            let who = Who { agent, session: self.own.clone() };
+            self.gateway.listen(who, context.peer.clone(), known).await;
         }
     }
 
@@ -351,8 +362,8 @@ impl ServerHandler for Session {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let agent = self.agent(&context.extensions)?;
-        let view = self.gateway.view(&agent).await;
+        let who = self.who(&context)?;
+        let (view, agent) = (self.gateway.view(&who).await, who.agent);
         let cursor = request.and_then(|request| request.cursor);
         let page = listing::page(&self.gateway, &agent, &view, cursor.as_deref())?;
         let mut result = ListToolsResult::with_all_items(page.tools);
@@ -386,8 +397,8 @@ impl ServerHandler for Session {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         one_page(request)?;
-        let agent = self.agent(&context.extensions)?;
-        let view = self.gateway.view(&agent).await;
+        let who = self.who(&context)?;
+        let (view, agent) = (self.gateway.view(&who).await, who.agent);
         let mut resources = own::resources(&view);
         resources.extend(self.gateway.resources(&agent, &view).await);
         typed(json!({"resources": resources}))
@@ -399,8 +410,8 @@ impl ServerHandler for Session {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         one_page(request)?;
-        let agent = self.agent(&context.extensions)?;
-        let view = self.gateway.view(&agent).await;
+        let who = self.who(&context)?;
+        let (view, agent) = (self.gateway.view(&who).await, who.agent);
         let mut templates = own::templates();
         templates.extend(self.gateway.templates(&agent, &view).await);
         typed(json!({"resourceTemplates": templates}))
@@ -411,8 +422,8 @@ impl ServerHandler for Session {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let agent = self.agent(&context.extensions)?;
-        let view = self.gateway.view(&agent).await;
+        let who = self.who(&context)?;
+        let (view, agent) = (self.gateway.view(&who).await, who.agent);
         if let Some(contents) = own::read(&self.gateway, &agent, &view, &request.uri).await {
             return Ok(ReadResourceResponse::Complete(typed(json!({"contents": [contents]}))?));
         }
@@ -436,8 +447,8 @@ impl ServerHandler for Session {
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         one_page(request)?;
-        let agent = self.agent(&context.extensions)?;
-        let view = self.gateway.view(&agent).await;
+        let who = self.who(&context)?;
+        let (view, agent) = (self.gateway.view(&who).await, who.agent);
         typed(json!({"prompts": self.gateway.prompts(&agent, &view).await}))
     }
 
@@ -446,8 +457,8 @@ impl ServerHandler for Session {
         request: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let agent = self.agent(&context.extensions)?;
-        let view = self.gateway.view(&agent).await;
+        let who = self.who(&context)?;
+        let (view, agent) = (self.gateway.view(&who).await, who.agent);
         let read = Read { reads: Reads::Prompt, name: &request.name, arguments: request.arguments.as_ref() };
         let returned =
             Back { state: request.request_state.clone(), replies: request.input_responses.clone() };
@@ -481,8 +492,8 @@ impl ServerHandler for Session {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let agent = self.agent(&context.request_context().extensions)?;
-        self.gateway.subscribed(agent, &context).await;
+        let who = self.who(context.request_context())?;
+        self.gateway.subscribed(who, &context).await;
         Ok(())
     }
 

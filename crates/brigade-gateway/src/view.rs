@@ -5,7 +5,7 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use brigade::profile::{ListedTool, Offer, ToolTraits, control_tools};
+use brigade::profile::{ListedTool, Offer, SessionProfiles, ToolTraits, control_tools};
 use brigade::schema::Schema;
 use brigade::{AgentConfig, AgentTools, Family, Gate, Reads, RiskLevel, Standing, Tool as Entry, Workspace};
 use rmcp::model::Tool;
@@ -205,8 +205,14 @@ impl Shown {
 
 impl View {
     /// Reads what an agent is shown now. What cannot be read shows nothing, and says why.
-    pub(crate) fn read(workspace: &Workspace, agents: Arc<AgentConfig>, agent: &str, terms: &Terms) -> View {
-        match workspace.agents().tools_with(agents, agent, &terms.overlays, terms.names) {
+    pub(crate) fn read(
+        workspace: &Workspace,
+        agents: Arc<AgentConfig>,
+        agent: &str,
+        session: &SessionProfiles,
+        terms: &Terms,
+    ) -> View {
+        match workspace.agents().tools_with(agents, agent, session, &terms.overlays, terms.names) {
             Ok(shown) => View::of(shown),
             Err(error) => View::empty(&format!("nothing can be called: {error}")),
         }

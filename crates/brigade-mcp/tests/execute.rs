@@ -114,6 +114,7 @@ fn run(faults: &str, tool_name: &str, args: &str, policy: &str, pin: Option<&Pin
         bound_values: Vec::new(),
         builtin: None,
         caller: Caller::CommandLine,
+        session: None,
     });
     let now = Timestamp::from_unix_micros(0);
     let queued = plan.to_call(now, None, |_| false);

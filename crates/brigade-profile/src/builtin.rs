@@ -93,6 +93,8 @@ words! {
         Ask = "ask",
         /// A person approves each call.
         Always = "always",
+        /// None for a call that narrows, which the gateway answers; a person approves each other one.
+        ToWiden = "none to narrow, always to widen",
         /// That of the tool that it names.
         OfNamedTool = "as the named tool",
     }
@@ -175,7 +177,7 @@ pub fn entries() -> &'static [Tool] {
     ENTRIES.get_or_init(|| {
         let of = |row: &&Definition| {
             let approval = match row.approval {
-                Approval::Always => ApprovalMode::Always,
+                Approval::Always | Approval::ToWiden => ApprovalMode::Always,
                 Approval::None | Approval::Rule | Approval::Ask | Approval::OfNamedTool => {
                     ApprovalMode::OnRequest
                 }

@@ -10,6 +10,7 @@ use thiserror::Error;
 use crate::gateway::Agent;
 use crate::limits::{self, Outside};
 use crate::profiles::{Action, Profile, Profiles, Stand};
+use crate::session::SessionProfiles;
 use crate::slot::{ProfileName, Slot};
 use crate::traits::{Source, ToolTraits};
 
@@ -18,9 +19,12 @@ use crate::traits::{Source, ToolTraits};
 /// All must show a tool, and the strictest opinion about its calls wins. So another profile only narrows.
 #[derive(Clone, Debug)]
 pub struct Rights {
+    /// The agent's or those that a person gave the session by slot, then what is laid over them.
     profiles: Vec<Arc<Profile>>,
-    /// How many of them are the agent's own. The others were laid over these.
+    /// How many of the first ones are the agent's own, or stand in their place. The others were laid over these.
     own: usize,
+    /// How many of the last ones nobody in a session changes.
+    fixed: usize,
 }
 
 /// A profile that does not exist.
@@ -86,18 +90,94 @@ impl Rights {
     /// # Errors
     /// Fails if a profile does not exist.
     pub fn of(profiles: &Profiles, agent: &Agent, overlays: &[String]) -> Result<Rights, UnknownProfile> {
-        let mut own: Vec<Arc<Profile>> = Vec::new();
-        for name in &agent.profiles {
-            own.push(profiles.find(name.value.as_str())?);
-        }
+        Rights::of_session(profiles, agent, &SessionProfiles::default(), overlays)
+    }
+
+    /// Returns the rights of a session of an agent, with profiles laid over those of all its sessions.
+    ///
+    /// # Errors
+    /// Fails if a profile does not exist.
+    pub fn of_session(
+        profiles: &Profiles,
+        agent: &Agent,
+        session: &SessionProfiles,
+        overlays: &[String],
+    ) -> Result<Rights, UnknownProfile> {
+        let mut own = own_profiles(profiles, agent)?;
         for slot in Slot::ALL {
-            if own.iter().all(|profile| profile.name.slot() != *slot) {
-                own.push(profiles.default_of(*slot).clone());
-            }
+            let names: Vec<&ProfileName> = names_of(&own, *slot).collect();
+            let Some(granted) = session.granted(*slot, &names) else { continue };
+            let granted = profiles.find(granted.as_str())?;
+            own.retain(|profile| profile.name.slot() != *slot);
+            own.push(granted);
         }
         own.sort_by_key(|profile| profile.name.slot());
-        let rights = Rights { own: own.len(), profiles: own };
-        overlays.iter().try_fold(rights, |rights, name| Ok(rights.with(profiles.find(name.trim())?)))
+        let mut rights = Rights { own: own.len(), profiles: own, fixed: 0 };
+        for name in session.laid() {
+            rights = rights.with(profiles.find(name.as_str())?);
+        }
+        let before = rights.profiles.len();
+        for name in overlays {
+            rights = rights.with(profiles.find(name.trim())?);
+        }
+        rights.fixed = rights.profiles.len() - before;
+        Ok(rights)
+    }
+
+    /// Returns the names of the profiles that an agent itself has in a slot.
+    ///
+    /// # Errors
+    /// Fails if a profile does not exist.
+    pub fn own_names(
+        profiles: &Profiles,
+        agent: &Agent,
+        slot: Slot,
+    ) -> Result<Vec<ProfileName>, UnknownProfile> {
+        Ok(names_of(&own_profiles(profiles, agent)?, slot).cloned().collect())
+    }
+
+    /// Returns the rights with this profile instead of all others of its slot that a person may replace.
+    #[must_use]
+    pub fn instead(&self, profile: Arc<Profile>) -> Rights {
+        let (own, laid) = self.profiles.split_at(self.own);
+        let (laid, fixed) = laid.split_at(laid.len() - self.fixed);
+        let is_other = |known: &&Arc<Profile>| known.name.slot() != profile.name.slot();
+        let mut profiles: Vec<Arc<Profile>> = own.iter().filter(is_other).cloned().collect();
+        let laid: Vec<Arc<Profile>> = laid.iter().filter(is_other).cloned().collect();
+        profiles.push(profile);
+        let own = profiles.len();
+        profiles.extend(laid);
+        profiles.extend(fixed.iter().cloned());
+        Rights { profiles, own, fixed: self.fixed }
+    }
+
+    /// Returns the name of the profile that was laid last in a slot: of several, each shows less than all before it.
+    pub fn last_of(&self, slot: Slot) -> Option<&ProfileName> {
+        names_of(&self.profiles, slot).last()
+    }
+
+    /// Returns the profile of a slot that nobody in a session changes and that hides one of these tools from what
+    /// `profile` shows.
+    pub fn fixed_against<'t>(
+        &self,
+        profile: &Profile,
+        tools: impl IntoIterator<Item = ToolTraits<'t>>,
+    ) -> Option<&ProfileName> {
+        let fixed = &self.profiles[self.profiles.len() - self.fixed..];
+        let fixed: Vec<_> = fixed.iter().filter(|known| known.name.slot() == profile.name.slot()).collect();
+        tools.into_iter().filter(|tool| profile.stand(tool).shows()).find_map(|tool| {
+            let hiding = fixed.iter().find(|known| !known.stand(&tool).shows())?;
+            Some(&hiding.name)
+        })
+    }
+
+    /// Returns whether these rights show none of the tools that the others do not show, and ask a person about each
+    /// that the others ask about.
+    pub fn is_within<'t>(&self, others: &Rights, tools: impl IntoIterator<Item = ToolTraits<'t>>) -> bool {
+        tools
+            .into_iter()
+            .filter(|tool| self.shows(tool))
+            .all(|tool| others.shows(&tool) && others.gate(&tool) <= self.gate(&tool))
     }
 
     /// Lays a profile over the others. It never shows more or asks less.
@@ -236,6 +316,24 @@ impl Rights {
 /// Returns the limits that a profile sets for calls of a tool.
 fn constrain<'p>(profile: &'p Profile, tool: &ToolTraits<'_>) -> Option<&'p crate::profiles::Constrain> {
     profile.rule(tool)?.constrain.as_ref()
+}
+
+/// Returns the profiles of an agent, one in each slot at least.
+fn own_profiles(profiles: &Profiles, agent: &Agent) -> Result<Vec<Arc<Profile>>, UnknownProfile> {
+    let mut own: Vec<Arc<Profile>> = Vec::new();
+    for name in &agent.profiles {
+        own.push(profiles.find(name.value.as_str())?);
+    }
+    for slot in Slot::ALL {
+        if own.iter().all(|profile| profile.name.slot() != *slot) {
+            own.push(profiles.default_of(*slot).clone());
+        }
+    }
+    Ok(own)
+}
+
+fn names_of(profiles: &[Arc<Profile>], slot: Slot) -> impl Iterator<Item = &ProfileName> {
+    profiles.iter().map(|profile| &profile.name).filter(move |name| name.slot() == slot)
 }
 
 fn opinion(profile: &Profile, stand: Stand<'_>) -> Opinion {

@@ -35,6 +35,7 @@ mod migrations;
 pub mod questions;
 pub mod scripts;
 mod store;
+pub mod texts;
 pub mod todos;
 pub mod turns;
 pub mod volumes;

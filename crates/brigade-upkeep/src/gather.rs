@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use brigade_call::{ArgsProblem, Call, Caller, MissingTool, Plan, PlanFacts, Receipt, plan_missing};
+use brigade_call::{
+    ArgsProblem, Call, CallSession, Caller, MissingTool, Plan, PlanFacts, Receipt, plan_missing,
+};
 use brigade_catalog::Tool;
 use brigade_core::{ErrorKind, Json, Object, codes};
 use brigade_exec::OpenedProgram;
@@ -58,19 +60,20 @@ pub fn plan_call(
     args: Result<Json, ArgsProblem>,
     caller: Caller,
     within: Option<&[String]>,
+    session: Option<CallSession>,
 ) -> Result<Planned, Failure> {
     let host = seams.host();
     let known = args.as_ref().ok();
     let made = known.and_then(|args| config.command(&host, tool.id.as_str(), args, &caller, within));
     if let Some(made) = made {
         let input = FactReader::new(host, config).plan(&made, caller)?;
-        return planned(seams, input, args);
+        return planned(seams, input, args, session);
     }
     let input = match &seams.memory {
         Some(memory) => memory.plan(seams.host(), config, tool, caller)?,
         None => FactReader::new(seams.host(), config).plan(tool, caller)?,
     };
-    planned(seams, input, args)
+    planned(seams, input, args, session)
 }
 
 /// Plans the installation of a tool with one of its commands.
@@ -84,7 +87,7 @@ pub fn plan_installation(
     let installation = entry.installation(command);
     let reader = FactReader::new(seams.host(), config);
     let input = reader.plan_installation(&installation, entry, caller)?;
-    planned(seams, input, Ok(Json::Object(Object::new())))
+    planned(seams, input, Ok(Json::Object(Object::new())), None)
 }
 
 /// Plans again what was asked for before.
@@ -102,7 +105,8 @@ pub fn plan_again(
         }
         None => {
             let tool = entry(seams, config, asked.tool_id, &asked.args)?;
-            plan_call(seams, config, tool, Ok(asked.args.clone()), caller, asked.effects)
+            let session = asked.session.clone();
+            plan_call(seams, config, tool, Ok(asked.args.clone()), caller, asked.effects, session)
         }
     }
 }
@@ -117,6 +121,8 @@ pub struct Again<'a> {
     pub installs_with: Option<&'a str>,
     /// The effects that the call was queued with. Absent for what is queued anew.
     pub effects: Option<&'a [String]>,
+    /// The session that it was asked in.
+    pub session: Option<CallSession>,
 }
 
 impl<'a> Again<'a> {
@@ -124,21 +130,27 @@ impl<'a> Again<'a> {
     pub fn call(call: &'a Call) -> Again<'a> {
         let installs = call.kind() == CallKind::Install;
         let installs_with = installs.then(|| call.command.as_deref().unwrap_or_default());
-        let effects = Some(&call.contract.effects[..]);
-        Again { tool_id: &call.tool_id, args: call.args.clone(), installs_with, effects }
+        let (effects, session) = (Some(&call.contract.effects[..]), call.session.clone());
+        Again { tool_id: &call.tool_id, args: call.args.clone(), installs_with, effects, session }
     }
 
-    /// Returns what the call of a run asked for.
+    /// Returns what the call of a run asked for, outside of its session.
     pub fn run(receipt: &'a Receipt) -> Again<'a> {
         let command = receipt.command_label.as_deref().unwrap_or_default();
         let installs_with = receipt.is_installation().then_some(command);
-        Again { tool_id: receipt.tool_id(), args: receipt.asked_args(), installs_with, effects: None }
+        let args = receipt.asked_args();
+        Again { tool_id: receipt.tool_id(), args, installs_with, effects: None, session: None }
     }
 }
 
-fn planned(seams: &Seams, input: PlanInput<'_>, args: Result<Json, ArgsProblem>) -> Result<Planned, Failure> {
+fn planned(
+    seams: &Seams,
+    input: PlanInput<'_>,
+    args: Result<Json, ArgsProblem>,
+    session: Option<CallSession>,
+) -> Result<Planned, Failure> {
     let PlanInput { facts, projections, program, directory } = input;
-    let plan = brigade_call::plan(PlanFacts { args, ..facts }).spelled(&seams.speller());
+    let plan = brigade_call::plan(PlanFacts { args, session, ..facts }).spelled(&seams.speller());
     tracing::debug!(
         tool = plan.tool_id(),
         directory = %directory.display(),
@@ -157,11 +169,13 @@ pub fn plan_request(
     tool_id: &str,
     args: Result<Json, ArgsProblem>,
     within: Option<&[String]>,
+    session: Option<CallSession>,
 ) -> Result<(Planned, Option<Failure>), Failure> {
     let meant = config.catalog.named(tool_id).map_or(tool_id, |tool| tool.id.as_str());
     let error = match entry(seams, config, meant, args.as_ref().unwrap_or(&Json::Null)) {
         Ok(tool) => {
-            return Ok((plan_call(seams, config, tool, args, seams.caller.clone(), within)?, None));
+            let caller = seams.caller.clone();
+            return Ok((plan_call(seams, config, tool, args, caller, within, session)?, None));
         }
         Err(error) => error,
     };

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use brigade_call::{Call, Caller, Change, Plan, PlanFacts, Purpose, RuntimeFact, plan, verify};
+use brigade_call::{Call, CallSession, Caller, Change, Plan, PlanFacts, Purpose, RuntimeFact, plan, verify};
 use brigade_catalog::Reads;
 use brigade_core::{Json, Timestamp};
 use brigade_facts::{Config, FactReader, ToolFacts};
@@ -81,7 +81,7 @@ impl<'a, 'c> Replanner<'a, 'c> {
 
     /// Lists why these arguments cannot be queued again; empty if they can.
     pub(crate) fn replay_blockers(&mut self, tool_id: &str, args: &Json) -> Result<Vec<String>, FsError> {
-        let plan = match self.plan(tool_id, args, self.caller.clone(), None) {
+        let plan = match self.plan(tool_id, args, self.caller.clone(), None, None) {
             Ok(plan) => plan,
             Err(NoPlan::NoTool(why)) => return Ok(vec![why]),
             Err(NoPlan::Files(error)) => return Err(error),
@@ -92,7 +92,8 @@ impl<'a, 'c> Replanner<'a, 'c> {
     fn plan_call(&mut self, call: &Call) -> Result<Plan, NoPlan> {
         match call.kind() {
             CallKind::Run => {
-                self.plan(&call.tool_id, &call.args, call.caller.clone(), Some(&call.contract.effects))
+                let (caller, session) = (call.caller.clone(), call.session.clone());
+                self.plan(&call.tool_id, &call.args, caller, Some(&call.contract.effects), session)
             }
             CallKind::Install => self.plan_installation(call),
         }
@@ -117,17 +118,18 @@ impl<'a, 'c> Replanner<'a, 'c> {
         args: &Json,
         caller: Caller,
         within: Option<&[String]>,
+        session: Option<CallSession>,
     ) -> Result<Plan, NoPlan> {
         if let Some(made) = self.config.command(&self.reader.host(), tool_id, args, &caller, within) {
             let facts = FactReader::new(self.reader.host(), self.config).plan(&made, caller)?.facts;
-            return Ok(plan(PlanFacts { args: Ok(args.clone()), ..facts }));
+            return Ok(plan(PlanFacts { args: Ok(args.clone()), session, ..facts }));
         }
         // Which server such a call reads from depends on its arguments.
         if Reads::of_tool_id(tool_id).is_some() {
             let tool = self.config.entry(&self.reader.host(), tool_id, args);
             let tool = tool.map_err(|error| NoPlan::NoTool(error.to_string()))?;
             let facts = self.reader.plan(tool, caller)?.facts;
-            return Ok(plan(PlanFacts { args: Ok(args.clone()), ..facts }));
+            return Ok(plan(PlanFacts { args: Ok(args.clone()), session, ..facts }));
         }
         let key = (tool_id.to_owned(), caller.agent().is_some());
         if !self.facts.contains_key(&key) {
@@ -141,7 +143,7 @@ impl<'a, 'c> Replanner<'a, 'c> {
             self.facts.insert(key.clone(), facts);
         }
         let facts = self.facts.get(&key).expect("the facts were put there above").clone();
-        Ok(plan(PlanFacts { args: Ok(args.clone()), caller, ..facts }))
+        Ok(plan(PlanFacts { args: Ok(args.clone()), caller, session, ..facts }))
     }
 }
 

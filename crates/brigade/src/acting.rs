@@ -8,6 +8,7 @@ use brigade_exec::{Acted, Inside, InsideLimits};
 use brigade_facts::Config;
 use brigade_mcp::shown_result;
 use brigade_process::CancelToken;
+use brigade_profile::LiveSession;
 use brigade_redact::Redactor;
 
 use crate::room::Room;
@@ -42,6 +43,12 @@ impl<'a> Acting<'a> {
         call.plan().acts_inside().then_some(Acting { room, config, call, done: None })
     }
 
+    /// Returns the session that the call was asked in, if that is the one of the environment.
+    fn session(&self) -> Option<&'a LiveSession> {
+        let asked_in = self.call.call().session.as_ref()?;
+        self.room.env.session.as_deref().filter(|session| session.id() == asked_in.id)
+    }
+
     /// Returns the result as MCP has it, raw.
     pub(crate) fn result(&self) -> Option<&Json> {
         self.done.as_ref().map(|done| &done.document)
@@ -55,7 +62,9 @@ struct Use<'a> {
     id: &'a str,
     args: &'a Json,
     caller: &'a Caller,
-    session: Option<&'a str>,
+    call: Option<&'a str>,
+    /// The session that the caller asked in, while it lasts.
+    session: Option<&'a LiveSession>,
     cancel: Option<&'a CancelToken>,
     redactor: &'a Redactor,
 }
@@ -80,12 +89,16 @@ impl Use<'_> {
 
         let redactor = self.redactor;
         let host = self.room.host();
-        let gateway = self.config.gateway(&host);
+        let agents = self.config.agents(&host);
+        let gateway = agents.map(|agents| &agents.gateway);
         let caller = self.caller.as_record();
         let mut context = Context {
             fs: &*self.room.fs,
             caller: &caller,
             session: self.session,
+            call: self.call,
+            agent_profiles: agents
+                .and_then(|agents| Some((&agents.profiles, agents.gateway.agent(self.caller.agent()?)?))),
             clock: &*self.room.env.clock,
             redactor,
             stores: &self.room.stores,
@@ -136,6 +149,7 @@ impl Use<'_> {
             self.id,
             self.args,
             self.caller,
+            self.call,
             self.session,
             self.cancel,
             self.redactor,
@@ -143,6 +157,18 @@ impl Use<'_> {
         let (code, message) = ("not_available_here", "this build has no built-in tools");
         let document = document(&format!("{code}: {message}"), None, Some((code, None)));
         Done { document, failure: Some((code, message.to_owned())), touched: Vec::new() }
+    }
+}
+
+/// Returns a page of the documentation, or the section that its URL names, as Markdown. `None` if there is none, or
+/// this build has no built-in tools.
+pub fn documentation(url: &str) -> Option<String> {
+    #[cfg(feature = "builtin")]
+    return brigade_builtin::page(url);
+    #[cfg(not(feature = "builtin"))]
+    {
+        let _ = url;
+        None
     }
 }
 
@@ -157,7 +183,7 @@ pub struct AtOnce {
 }
 
 /// Does what a built-in tool does for the caller of the environment, in a session. No call is queued.
-pub(crate) fn at_once(room: &Room, config: &Config, id: &str, args: &Json, session: &str) -> AtOnce {
+pub(crate) fn at_once(room: &Room, config: &Config, id: &str, args: &Json) -> AtOnce {
     let redactor = Redactor::new(&gather::bound_secrets(room, &config.policy));
     let done = Use {
         room,
@@ -165,7 +191,8 @@ pub(crate) fn at_once(room: &Room, config: &Config, id: &str, args: &Json, sessi
         id,
         args,
         caller: &room.env.caller,
-        session: Some(session),
+        call: None,
+        session: room.env.session.as_deref(),
         cancel: room.env.cancel.as_ref(),
         redactor: &redactor,
     }
@@ -200,7 +227,8 @@ impl Inside for Acting<'_> {
             id: &call.tool_id,
             args: self.call.plan().args(),
             caller: &call.caller,
-            session: None,
+            call: Some(call.id.as_str()),
+            session: self.session(),
             cancel: limits.cancel.as_ref(),
             redactor,
         }

@@ -6,15 +6,15 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use brigade_call::{ApprovedBy, Call, CallStatus, Plan, Receipt};
+use brigade_call::{ApprovedBy, Call, CallSession, CallStatus, Plan, Receipt};
 use brigade_catalog::Reads;
 use brigade_core::{CallId, Dialect, IdPrefix, Json, RunId, Timestamp, codes};
 use brigade_exec::log_text;
-use brigade_facts::{AgentOffer, AgentTools, FactReader, command_outside};
+use brigade_facts::{AgentOffer, AgentTools, FactReader};
 use brigade_mcp::{answer_in_log, shown_result};
 use brigade_policy::{Asked as RuleAsked, Blocker, Failure, Gate, covering};
-use brigade_profile::builtin::{Approval, COMMAND, Definition, PathProblem, definition, relative};
-use brigade_profile::{AgentLimits, Outside, ToolTraits};
+use brigade_profile::builtin::{Approval, COMMAND, Definition, definition};
+use brigade_profile::{AgentLimits, ToolTraits};
 use brigade_queue::{Calls as Which, OnDuplicate, Review, StoredCall, View};
 use brigade_redact::Redactor;
 use brigade_runtime::LogStream;
@@ -175,13 +175,6 @@ fn check_arguments(row: &Definition, args: &Json) -> Result<(), Error> {
     Err(Error::new(ErrorKind::Refused, "the arguments do not fit").because(reasons))
 }
 
-/// Returns the reason against an argument of a built-in tool that is a path out of the workspace.
-fn leads_out(tool: &str, argument: &str, args: &Json, root: &str) -> Option<Blocker> {
-    definition(tool).filter(|row| row.arguments.paths.contains(&argument))?;
-    let path = args.get(argument)?.as_str()?;
-    relative(path, root).is_none().then(|| PathProblem::Outside.blocker(argument))
-}
-
 impl AgentCalls {
     /// Plans and queues a call, unless an equal one of the same agent waits. A rule of the policy may approve it at
     /// once. `shown` is what the agent is shown, which decides whether a rule may. No rule approves a call whose equal
@@ -201,65 +194,39 @@ impl AgentCalls {
             shown.rights.granted_effects(&ToolTraits::of(callable.entry))
         });
         let granted = granted.unwrap_or_default();
-        self.ask_under(tool, args, &limits, &granted, &|plan, view| self.rule(shown, plan, view))
+        let session = self.session(shown);
+        self.ask_under(tool, args, session, &limits, &granted, &|plan, view| self.rule(shown, plan, view))
+    }
+
+    /// Returns the session that the agent asks in, as records have it.
+    fn session(&self, shown: &AgentTools) -> Option<CallSession> {
+        let session = self.room.env.session.as_ref()?;
+        let profiles = shown.rights.profiles().iter().map(|profile| profile.name.to_string()).collect();
+        Some(CallSession { id: session.id().to_owned(), profiles, root: session.root() })
+    }
+
+    /// Checks a call that the gateway answers by itself: its arguments, and what the agent's profiles limit it to.
+    ///
+    /// # Errors
+    /// Returns every reason against it, and file errors.
+    pub fn check(&self, shown: &AgentTools, tool: &str, args: &Json) -> Result<(), Error> {
+        let none = || Error::new(ErrorKind::NotFound, "there is no such tool");
+        let row = definition(tool).filter(|_| shown.callable(tool, args).is_some()).ok_or_else(none)?;
+        check_arguments(row, args)?;
+        self.check_context(shown, tool, args)
     }
 
     /// Does what a built-in tool does whose calls nobody approves. It is neither queued nor written down.
     ///
     /// # Errors
     /// Returns every reason if the arguments do not fit or lead out of the agent's context, and file errors.
-    pub fn at_once(
-        &self,
-        shown: &AgentTools,
-        tool: &str,
-        args: &Json,
-        session: &str,
-    ) -> Result<AtOnce, Error> {
-        let Some(row) =
-            definition(tool).filter(|row| !row.is_queued() && shown.callable(tool, args).is_some())
-        else {
+    pub fn at_once(&self, shown: &AgentTools, tool: &str, args: &Json) -> Result<AtOnce, Error> {
+        if definition(tool).is_some_and(Definition::is_queued) {
             return Err(Error::new(ErrorKind::NotFound, "there is no such tool"));
-        };
-        check_arguments(row, args)?;
-        self.check_context(shown, tool, args)?;
+        }
+        self.check(shown, tool, args)?;
         let config = gather::config(&self.room)?;
-        Ok(acting::at_once(&self.room, &config, tool, args, session))
-    }
-
-    /// Refuses a call outside of what the agent's profiles limit the tool to.
-    fn check_context(&self, shown: &AgentTools, tool: &str, args: &Json) -> Result<(), Error> {
-        let Some(callable) = shown.callable(tool, args) else { return Ok(()) };
-        let traits = ToolTraits::of(callable.entry);
-        let refused = |reason| {
-            Err(Error::new(ErrorKind::Refused, "the profiles of the agent do not allow the call")
-                .because([reason]))
-        };
-        if let Err(outside) = shown.rights.check_call(&traits, args, &self.room.target()) {
-            // A path that no profile could open is the tool's own reason.
-            if let Some(reason) = leads_out(tool, &outside.argument, args, &self.room.target()) {
-                return Err(Error::new(ErrorKind::Refused, "the call is blocked").because([reason]));
-            }
-            let field = format!("args.{}", outside.argument);
-            let reason = Blocker::new(Outside::CODE, outside.to_string()).at(outside.place.clone());
-            return refused(reason.field(field));
-        }
-        let host = self.room.host();
-        let made = shown.config.command(&host, tool, args, &self.room.env.caller, None);
-        if let Some(reason) = made.and_then(|made| command_outside(&host, &shown.rights, &made)) {
-            return refused(reason);
-        }
-        #[cfg(feature = "builtin")]
-        self.check_memory(shown, &callable.entry.effects)?;
-        let minute = Duration::from_secs(60);
-        for (profile, most) in shown.rights.rates(&traits) {
-            let is_of_tool = |call: &Call| call.caller == self.room.env.caller && call.tool_id == tool;
-            if most <= self.count(&self.room.queue().read()?, minute, &is_of_tool)? {
-                let why =
-                    format!("the profile {} allows {most} calls of the tool a minute", profile.as_str());
-                return refused(Blocker::new("rate_limited", why));
-            }
-        }
-        Ok(())
+        Ok(acting::at_once(&self.room, &config, tool, args))
     }
 
     /// Returns the rule that approves a planned call.
@@ -295,13 +262,14 @@ impl AgentCalls {
         &self,
         tool: &str,
         args: Json,
+        session: Option<CallSession>,
         limits: &[Limit],
         granted: &[String],
         covers: &Covers<'_>,
     ) -> Result<Asked, Error> {
         let room = &*self.room;
         let config = gather::config(room)?;
-        let (planned, missing) = gather::plan_request(room, &config, tool, Ok(args), Some(granted))?;
+        let (planned, missing) = gather::plan_request(room, &config, tool, Ok(args), Some(granted), session)?;
         let plan = &planned.plan;
         let blocked = || plan.not_to_be_queued(brigade_call::Blocked::Refuse);
         if let Some(error) = missing.or_else(|| blocked().map(|why| Failure::new(ErrorKind::Refused, why))) {
@@ -593,7 +561,12 @@ impl AgentCalls {
     }
 
     /// Counts calls that were asked for in the last stretch of time.
-    fn count(&self, view: &View<'_>, window: Duration, counts: &dyn Fn(&Call) -> bool) -> Result<u64, Error> {
+    pub(crate) fn count(
+        &self,
+        view: &View<'_>,
+        window: Duration,
+        counts: &dyn Fn(&Call) -> bool,
+    ) -> Result<u64, Error> {
         let since = before(self.room.now(), window);
         let mut counted = 0;
         view.for_each_newest(&Which::All, &mut |stored| {

@@ -11,7 +11,8 @@ use brigade_facts::{
 use brigade_policy::{Asked, Failure, RuleReport, Standing};
 use brigade_profile::gateway::{EditError, NewAgent, TOKEN_BYTES, add_agent, remove_agent, rotate_token};
 use brigade_profile::{
-    Agent, AgentRow, GatewayConfig, NameStyle, OpinionRow, ProfileRow, Profiles, Rights, Token, ToolTraits,
+    Agent, AgentRow, GatewayConfig, NameStyle, OpinionRow, ProfileRow, Profiles, Rights, SessionProfiles,
+    Token, ToolTraits,
 };
 
 use crate::error::{Error, ErrorKind};
@@ -46,7 +47,8 @@ impl Agents {
     /// # Errors
     /// Fails if there is no such agent or profile, a file has an error, or a file cannot be read.
     pub fn tools(&self, agent: &str, overlays: &[String], names: NameStyle) -> Result<AgentTools, Error> {
-        self.tools_with(Arc::new(config(&self.room)?), agent, overlays, names)
+        let session = SessionProfiles::default();
+        self.tools_with(Arc::new(config(&self.room)?), agent, &session, overlays, names)
     }
 
     /// Reads profiles.toml and gateway.toml.
@@ -57,7 +59,7 @@ impl Agents {
         config(&self.room)
     }
 
-    /// Reads what an agent is shown, with profiles and agents that were read before.
+    /// Reads what an agent is shown in a session, with profiles and agents that were read before.
     ///
     /// # Errors
     /// Fails if there is no such agent or profile, or a file cannot be read.
@@ -65,11 +67,12 @@ impl Agents {
         &self,
         agents: Arc<AgentConfig>,
         agent: &str,
+        session: &SessionProfiles,
         overlays: &[String],
         names: NameStyle,
     ) -> Result<AgentTools, Error> {
         let agent = find(&agents.gateway, agent)?.clone();
-        let rights = Rights::of(&agents.profiles, &agent, overlays)?;
+        let rights = Rights::of_session(&agents.profiles, &agent, session, overlays)?;
         let config = gather::config(&self.room)?;
         let host = self.room.host();
         Ok(agent_tools(host, config, agents, agent, rights, names)?)

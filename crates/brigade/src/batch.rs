@@ -100,7 +100,7 @@ fn plan_line<'c>(
     // Which server such a call reads from, or what it runs, depends on its arguments.
     if Reads::of_tool_id(&tool_id).is_some() || tool_id == COMMAND {
         let tool = gather::entry(room, config, &tool_id, &args)?;
-        return Ok(gather::plan_call(room, config, tool, Ok(args), room.env.caller.clone(), None)?.plan);
+        return Ok(gather::plan_call(room, config, tool, Ok(args), room.env.caller.clone(), None, None)?.plan);
     }
     if !facts.contains_key(&tool_id) {
         let tool = load::named_tool(&config.catalog, &tool_id)?;

@@ -65,7 +65,8 @@ impl Calls {
         let Request { tool, args, .. } = &request;
         let room = &*self.room;
         let config = gather::config(room)?;
-        let (planned, missing) = gather::plan_request(room, &config, tool, args::args(room, args), None)?;
+        let (planned, missing) =
+            gather::plan_request(room, &config, tool, args::args(room, args), None, None)?;
         let report = plan_report(room, &config, &planned)?;
         match missing {
             None => Ok(report),
@@ -83,7 +84,7 @@ impl Calls {
         let Request { tool, args, blocked } = &request;
         let config = gather::config(&self.room)?;
         let (planned, missing) =
-            gather::plan_request(&self.room, &config, tool, args::args(&self.room, args), None)?;
+            gather::plan_request(&self.room, &config, tool, args::args(&self.room, args), None, None)?;
         let plan = &planned.plan;
         let refused = || plan.not_to_be_queued(*blocked).map(|why| Failure::new(ErrorKind::Refused, why));
         if let Some(error) = missing.or_else(refused) {

@@ -11,6 +11,7 @@ use brigade_exec::{HostEnvironment, Progress};
 use brigade_fs::{DiskFs, Fs};
 use brigade_mcp::{Listener, Requester};
 use brigade_process::CancelToken;
+use brigade_profile::LiveSession;
 use brigade_queue::Store;
 
 use brigade_facts::is_program;
@@ -28,6 +29,7 @@ pub struct Env {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) environment: Arc<HostEnvironment>,
     pub(crate) caller: Caller,
+    pub(crate) session: Option<Arc<LiveSession>>,
     pub(crate) lock_timeout: Duration,
     pub(crate) cancel: Option<CancelToken>,
     pub(crate) progress: Option<Arc<dyn Progress>>,
@@ -48,6 +50,7 @@ impl Env {
             clock: Arc::new(SystemClock),
             environment: Arc::new(HostEnvironment::new(brigade_process::variables())),
             caller: Caller::CommandLine,
+            session: None,
             lock_timeout: DEFAULT_LOCK_TIMEOUT,
             cancel: None,
             progress: None,
@@ -64,6 +67,13 @@ impl Env {
     #[must_use]
     pub fn caller(mut self, caller: Caller) -> Env {
         self.caller = caller;
+        self
+    }
+
+    /// Sets the session that the agent calls in. Calls of tools that change a session change this one.
+    #[must_use]
+    pub fn session(mut self, session: Arc<LiveSession>) -> Env {
+        self.session = Some(session);
         self
     }
 

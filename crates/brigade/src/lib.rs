@@ -31,6 +31,7 @@
 
 mod acting;
 mod agent_calls;
+mod agent_context;
 mod agents;
 mod args;
 mod attest;
@@ -154,7 +155,7 @@ pub use brigade_schema as schema;
 #[cfg(feature = "builtin")]
 pub use brigade_store as store;
 
-pub use acting::AtOnce;
+pub use acting::{AtOnce, documentation};
 pub use agent_calls::{AgentCall, AgentCalls, Asked, Counted, Limit, Output, Spent};
 pub use agents::Agents;
 pub use args::ArgsSource;

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use brigade::profile::builtin::{Approval, Definition, definitions};
+use brigade::profile::builtin::{Approval, Definition, Fact, definitions};
 use brigade::profile::{AccessLevel, Mode};
 use brigade_tests::Site;
 use serde_json::{Value, json};
@@ -168,7 +168,7 @@ fn is_meant(row: &Definition, mode: Mode, access: AccessLevel, permission: &str)
     };
     row.is_built
         && !row.is_control
-        && row.needs.is_empty()
+        && row.needs.iter().all(|fact| *fact == Fact::Session)
         && (mode == Mode::Operator || row.modes.contains(&mode))
         && row.access <= access
         && is_of_permission

@@ -52,6 +52,8 @@ impl Work {
             fs: &self.fs,
             caller: "agent:a",
             session: None,
+            call: None,
+            agent_profiles: None,
             clock: &SystemClock,
             redactor: &Redactor::new(&[]),
             stores: &Stores::new(Duration::from_secs(1)),

@@ -56,10 +56,11 @@ pub fn plan_missing(missing: MissingTool) -> Plan {
         pin: None,
         server: None,
         caller,
+        session: None,
     };
     Plan {
         kind: brigade_policy::CallKind::Run,
-        call_fingerprint: call_fingerprint(&tool_id, "", binding.args, binding.contract, ""),
+        call_fingerprint: call_fingerprint(&tool_id, "", binding.args, binding.contract, "", None),
         summary: PlanSummary {
             tool_id: tool_id.clone(),
             family: None,
@@ -92,6 +93,7 @@ pub fn plan_missing(missing: MissingTool) -> Plan {
         data: Vec::new(),
         directory: None,
         server: None,
+        session: None,
     }
 }
 

@@ -13,6 +13,7 @@ use crate::binding::{Binding, Caller};
 use crate::code::BoundCode;
 use crate::contract::ContractLabels;
 use crate::facts::ServerFact;
+use crate::session::CallSession;
 
 impl Plan {
     /// Formats the next steps of its blockers.
@@ -146,6 +147,11 @@ impl Plan {
     /// Returns the caller.
     pub fn caller(&self) -> &Caller {
         &self.binding.caller
+    }
+
+    /// Returns the session that the agent asks in.
+    pub fn session(&self) -> Option<&CallSession> {
+        self.session.as_ref()
     }
 
     /// Returns whether an argument or the catalog entry seems to hold a secret. Such a plan must not be stored.

@@ -540,6 +540,7 @@ fn an_approved_call_says_what_changed() {
         pin: None,
         server: None,
         caller: Caller::from_record(None),
+        session: None,
     };
     let approval = Some(Approval { fingerprint: print(), binding, by: ApprovedBy::command_line() });
     let approved = [Call { approval, ..call("a", CallStatus::Approved) }];

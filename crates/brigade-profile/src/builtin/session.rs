@@ -6,6 +6,7 @@ use super::*;
 pub(super) const ROWS: &[Definition] = &[
     Definition {
         id: "session.docs",
+        is_built: true,
         title: "Search the documentation",
         description: "Finds sections of the documentation of Brigade by words.",
         input: "query!:string",
@@ -19,18 +20,21 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "session.exit_plan",
+        is_built: true,
         title: "Finish planning",
         description: "Shows a plan to a person. If the person accepts it, the session may edit.",
         input: "plan!:string",
         output: "decision:string call_id?:string",
         effects: &["session"],
         approval: Approval::Always,
+        needs: &[Fact::Session],
         stage: 1,
         aliases: &[Alias { name: "exitPlanMode", ..ALIAS }],
         ..ROW
     },
     Definition {
         id: "session.init",
+        is_built: true,
         title: "Begin a session",
         description: "Shows what this session may do: its profiles, tools and gates. `mode` may only narrow \
             them.",
@@ -40,12 +44,14 @@ pub(super) const ROWS: &[Definition] = &[
         effects: &["session"],
         modes: &[Mode::Chat, Mode::Agentic, Mode::Execute, Mode::Architect, Mode::Operator],
         approval: Approval::None,
+        needs: &[Fact::Session],
         stage: 1,
         aliases: &[Alias { name: "zaru.init", ..ALIAS }],
         ..ROW
     },
     Definition {
         id: "session.mode",
+        is_built: true,
         title: "Change the mode",
         description: "Changes the mode of this session: at once if it shows less, otherwise a person is \
             asked.",
@@ -54,7 +60,8 @@ pub(super) const ROWS: &[Definition] = &[
             call_id?:string",
         effects: &["session"],
         modes: &[Mode::Chat, Mode::Agentic, Mode::Execute, Mode::Architect, Mode::Operator],
-        approval: Approval::None,
+        approval: Approval::ToWiden,
+        needs: &[Fact::Session],
         stage: 1,
         aliases: &[Alias { name: "zaru.mode", ..ALIAS }],
         ..ROW

@@ -174,6 +174,34 @@ proptest! {
         }
     }
 
+    /// What a session lays over its agent's profiles shows nothing more and asks no less, and what a person gave it
+    /// changes one slot and lapses when the agent's own profile does.
+    #[test]
+    fn a_session_only_narrows_without_a_person(tool in any_tool(), (own, over) in any_profiles(), given in prop::sample::select(all_names())) {
+        let own: Vec<&str> = own.iter().map(String::as_str).collect();
+        let (profiles, traits) = (profiles(), ToolTraits::of(&tool));
+        let before = Rights::of(&profiles, &agent(&own), &[]).unwrap();
+        let mut session = SessionProfiles::default();
+        for name in &over {
+            session.narrow(name.parse().unwrap());
+            let now = Rights::of_session(&profiles, &agent(&own), &session, &[]).unwrap();
+            prop_assert!(now.is_within(&before, [traits]));
+        }
+        let given: ProfileName = given.parse().unwrap();
+        let names = Rights::own_names(&profiles, &agent(&own), given.slot()).unwrap();
+        let mut granted = SessionProfiles::default();
+        granted.grant(names, given.clone());
+        let now = Rights::of_session(&profiles, &agent(&own), &granted, &over).unwrap();
+        let mut others: Vec<&str> = own.iter().copied().filter(|name| !name.starts_with(given.slot().as_str())).collect();
+        others.push(given.as_str());
+        let meant = Rights::of(&profiles, &agent(&others), &over).unwrap();
+        prop_assert_eq!((now.shows(&traits), now.gate(&traits)), (meant.shows(&traits), meant.gate(&traits)));
+        // Another profile of the agent in this slot: what the person saw does not hold any more.
+        granted.grant(vec!["guard.other".parse().unwrap()], given);
+        let lapsed = Rights::of_session(&profiles, &agent(&own), &granted, &[]).unwrap();
+        prop_assert_eq!((lapsed.shows(&traits), lapsed.gate(&traits)), (before.shows(&traits), before.gate(&traits)));
+    }
+
     /// A deny in any slot hides the tool, whatever the others say, and the strictest opinion is the gate.
     #[test]
     fn a_deny_anywhere_wins(tool in any_tool(), (own, over) in any_profiles()) {

@@ -67,6 +67,7 @@ pub fn binding() -> Binding {
         pin: None,
         server: None,
         caller: Caller::CommandLine,
+        session: None,
     }
 }
 

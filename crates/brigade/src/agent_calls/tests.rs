@@ -42,7 +42,7 @@ fn rule(_: &Plan, _: &View<'_>) -> Option<ApprovedBy> {
 }
 
 fn ask(calls: &AgentCalls, args: Json, covers: &Covers<'_>) -> Call {
-    match calls.ask_under("say", args, &[], &[], covers).unwrap() {
+    match calls.ask_under("say", args, None, &[], &[], covers).unwrap() {
         Asked::Stored { call, .. } => *call,
         over => panic!("{over:?}"),
     }

@@ -1,0 +1,67 @@
+//! The session of an agent that a call was asked in.
+
+use brigade_core::Fingerprint;
+use serde::{Deserialize, Serialize};
+
+/// The tools that change the session which their calls were asked in.
+const CHANGES_SESSION: &str = "session.";
+
+/// The session of an agent that a call was asked in, as records have it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct CallSession {
+    /// Its id.
+    pub id: String,
+    /// The profiles by which the agent was shown the tool, in the order in which they are laid over each other.
+    #[serde(default)]
+    pub profiles: Vec<String>,
+    /// The directory in the workspace that paths of the call are relative to. Absent: the workspace itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<String>,
+}
+
+impl CallSession {
+    /// Returns what an approval binds of the session: what decides about the act. `None` if nothing of it does, so that
+    /// the agent may go on with the call in another session.
+    pub(crate) fn bound(&self, tool_id: &str) -> Option<Fingerprint> {
+        let id = tool_id.starts_with(CHANGES_SESSION).then_some(self.id.as_str());
+        (id.is_some() || self.root.is_some()).then(|| {
+            Fingerprint::builder("brigade.session.v1")
+                .text("id", id)
+                .text("root", self.root.as_deref())
+                .finish()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::binding::Change;
+    use crate::cases::Case;
+
+    #[test]
+    fn what_decides_about_the_act_is_bound() {
+        let session = |id: &str, root: Option<&str>| CallSession {
+            id: id.to_owned(),
+            profiles: vec!["mode.any".to_owned()],
+            root: root.map(str::to_owned),
+        };
+        assert_eq!(session("a", None).bound("fs.read"), None);
+        assert_ne!(session("a", None).bound("session.mode"), session("b", None).bound("session.mode"));
+        assert_eq!(session("a", Some("x")).bound("fs.read"), session("b", Some("x")).bound("fs.read"));
+        assert_ne!(session("a", Some("x")).bound("fs.read"), session("a", Some("y")).bound("fs.read"));
+    }
+
+    #[test]
+    fn a_call_that_would_act_elsewhere_is_another_one() {
+        let asked = |root: &str| {
+            let session = CallSession { root: Some(root.to_owned()), ..CallSession::default() };
+            Case { session: Some(session), ..Case::new() }
+        };
+        let (here, there) = (asked("lanes/a"), asked("lanes/b"));
+        assert!(!here.queued().asks_the_same_as(&there.queued()));
+        assert_eq!(here.plan().binding().changes(there.plan().binding()), [Change::Session]);
+        assert_eq!(here.queued().session, here.session);
+    }
+}

@@ -1,0 +1,188 @@
+//! `session.init` and `session.mode`: what a session may do, and how it narrows itself.
+//!
+//! Only what shows less happens here. What shows more is a call of `session.mode`, which a person approves.
+
+use std::sync::Arc;
+
+use brigade::AgentTools;
+use brigade::core::Json;
+use brigade::profile::{ProfileName, Slot};
+use serde_json::{Map, Value, json};
+
+use crate::answer::{About, Answer};
+use crate::call::{Asker, blocking};
+use crate::gateway::Gateway;
+use crate::view::{Kind, View};
+
+/// Shows what a session may do.
+pub(crate) const INIT: &str = "session.init";
+
+/// Changes its mode.
+pub(crate) const MODE: &str = "session.mode";
+
+/// What another mode would be for a session.
+enum Step {
+    /// The one that it has.
+    Same,
+    /// One that shows less.
+    Narrower(ProfileName),
+    /// One that shows more.
+    Wider,
+}
+
+fn refused(tool: &str, code: &str, message: impl Into<String>) -> Box<Answer> {
+    Box::new(Answer::failed(About::of_tool(tool, "refused").coded(code), message))
+}
+
+/// Compares a mode with what a session is shown now.
+fn step(tool: &str, shown: &AgentTools, name: &str) -> Result<Step, Box<Answer>> {
+    let Some(profile) = shown.mode(name) else {
+        let modes = shown.agents.profiles.all().map(|profile| &profile.name);
+        let modes: Vec<&str> =
+            modes.filter(|name| name.slot() == Slot::Mode).map(|name| short(name)).collect();
+        return Err(refused(
+            tool,
+            "unknown_mode",
+            format!("there is no such mode; there are {}", modes.join(", ")),
+        ));
+    };
+    if let Some(fixed) = shown.rights.fixed_against(profile, shown.traits()) {
+        let message = format!("the server was started with the profile {fixed}, which no session changes");
+        return Err(refused(tool, "mode_fixed", message));
+    }
+    if shown.rights.last_of(Slot::Mode) == Some(&profile.name) {
+        return Ok(Step::Same);
+    }
+    let instead = shown.rights.instead(profile.clone());
+    Ok(match instead.is_within(&shown.rights, shown.traits()) {
+        true => Step::Narrower(profile.name.clone()),
+        false => Step::Wider,
+    })
+}
+
+/// Returns a name without its slot.
+fn short(name: &ProfileName) -> &str {
+    name.as_str().split_once('.').map_or(name.as_str(), |(_, name)| name)
+}
+
+impl Gateway {
+    /// Checks a call that is answered here, and returns what decides about it.
+    async fn checked(
+        self: &Arc<Self>,
+        asker: &Asker,
+        tool: &'static str,
+        args: &Json,
+    ) -> Result<Arc<View>, Box<Answer>> {
+        let view = self.view(&asker.who()).await;
+        let (workspace, args, of_check) =
+            (asker.workspace(&self.workspace, None), args.clone(), view.clone());
+        let checked = blocking(move || {
+            let shown = of_check.shown.as_ref();
+            shown.map_or(Ok(()), |shown| workspace.agent_calls().check(shown, tool, &args))
+        });
+        checked.await.map_err(|error| Box::new(Answer::refused(tool, &error)))?;
+        Ok(view)
+    }
+
+    /// `session.init`: shows what the session may do, after narrowing it to a mode.
+    pub(crate) async fn begin(self: &Arc<Self>, asker: &Asker, args: &Json) -> Answer {
+        self.try_begin(asker, args).await.unwrap_or_else(|refused| *refused)
+    }
+
+    async fn try_begin(self: &Arc<Self>, asker: &Asker, args: &Json) -> Result<Answer, Box<Answer>> {
+        let view = self.checked(asker, INIT, args).await?;
+        let shown = view.shown.as_ref().ok_or_else(|| refused(INIT, "busy", "nothing can be called"))?;
+        let default = brigade::profile::builtin::definition(INIT)
+            .and_then(|row| row.input_schema().get("properties")?.get("mode")?.get("default")?.as_str());
+        let mode = args.get("mode").and_then(Json::as_str).or(default).unwrap_or_default();
+        match step(INIT, shown, mode)? {
+            Step::Same => {}
+            Step::Narrower(profile) => self.narrow(asker, profile).await,
+            Step::Wider => {
+                let message =
+                    "the mode shows more than this session does; `session.mode` asks a person for it";
+                return Err(refused(INIT, "mode_widens", message));
+            }
+        }
+        let view = self.view(&asker.who()).await;
+        let shown = view.shown.as_ref().ok_or_else(|| refused(INIT, "busy", "nothing can be called"))?;
+        let of = |slot| shown.rights.last_of(slot).map_or("", short);
+        let tools = || view.tools.iter().filter(|tool| tool.kind == Kind::Catalog);
+        let gates: Map<String, Value> =
+            tools().map(|tool| (tool.name.clone(), json!(tool.gate.as_str()))).collect();
+        let profiles: Vec<&str> =
+            shown.rights.profiles().iter().map(|profile| profile.name.as_str()).collect();
+        Ok(done(
+            INIT,
+            json!({
+                "mode": of(Slot::Mode),
+                "permission": of(Slot::Permission),
+                "access": of(Slot::Access),
+                "role": of(Slot::Role),
+                "system_prompt": view.instructions,
+                "available_tools": tools().map(|tool| tool.name.as_str()).collect::<Vec<_>>(),
+                "gates": gates,
+                "profiles": profiles,
+                "version": env!("CARGO_PKG_VERSION"),
+            }),
+        ))
+    }
+
+    /// `session.mode` to a mode that shows less: at once. `None` if a person has to agree.
+    pub(crate) async fn narrowed(self: &Arc<Self>, asker: &Asker, args: &Json) -> Option<Answer> {
+        self.try_narrowed(asker, args).await.unwrap_or_else(|refused| Some(*refused))
+    }
+
+    async fn try_narrowed(
+        self: &Arc<Self>,
+        asker: &Asker,
+        args: &Json,
+    ) -> Result<Option<Answer>, Box<Answer>> {
+        let view = self.checked(asker, MODE, args).await?;
+        let shown = view.shown.as_ref().ok_or_else(|| refused(MODE, "busy", "nothing can be called"))?;
+        match step(MODE, shown, text(args, "target_mode"))? {
+            Step::Same => {}
+            Step::Narrower(profile) => self.narrow(asker, profile).await,
+            Step::Wider => return Ok(None),
+        }
+        Ok(Some(done(MODE, switch("mode_switched", args))))
+    }
+
+    async fn narrow(self: &Arc<Self>, asker: &Asker, profile: ProfileName) {
+        asker.session.narrow(profile);
+        self.session_changed().await;
+    }
+
+    /// Tells clients whose session shows something else now.
+    pub(crate) async fn session_changed(self: &Arc<Self>) {
+        self.changed.notify_waiters();
+        self.tell_listeners().await;
+    }
+}
+
+fn text<'a>(args: &'a Json, name: &str) -> &'a str {
+    args.get(name).and_then(Json::as_str).unwrap_or_default()
+}
+
+fn switch(action: &str, args: &Json) -> Value {
+    json!({"action": action, "target_mode": text(args, "target_mode"), "reason": text(args, "reason")})
+}
+
+fn done(tool: &str, structured: Value) -> Answer {
+    let text = structured.to_string();
+    let about = About::of_tool(tool, "completed");
+    Answer { about, structured: Some(structured), ..Answer::default() }.text(text)
+}
+
+/// Says that a person was asked for another mode.
+pub(crate) fn requested(call: &brigade::Call) -> Answer {
+    let mut structured = switch("mode_switch_requested", &call.args);
+    structured["call_id"] = json!(call.id.to_string());
+    let text = format!(
+        "another mode needs a person's approval: `brigade tools call approve {id}`. Then `call.wait` with call_id \
+         `{id}` changes the mode of this session. Nothing has changed",
+        id = call.id
+    );
+    let about = About::of_call(call).coded("approval_pending");
+    Answer { about, structured: Some(structured), ..Answer::default() }.text(text)
+}

@@ -1,0 +1,101 @@
+//! What a session of an agent has of its own: profiles that narrow it, and profiles that a person gave it.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::slot::{ProfileName, Slot};
+
+/// The profiles of one session, besides those of its agent.
+///
+/// Narrowing lays a profile over the others, so it never shows more, whatever changes later. Only a person replaces
+/// one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SessionProfiles {
+    granted: BTreeMap<Slot, Granted>,
+    laid: Vec<ProfileName>,
+}
+
+/// A profile that a person gave a session in place of its agent's own.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Granted {
+    /// The agent's own when the person agreed.
+    pub(crate) instead_of: Vec<ProfileName>,
+    /// What the session has now.
+    pub(crate) profile: ProfileName,
+}
+
+impl SessionProfiles {
+    /// Lays a profile over the others.
+    pub fn narrow(&mut self, profile: ProfileName) {
+        self.laid.retain(|laid| *laid != profile);
+        self.laid.push(profile);
+    }
+
+    /// Puts a profile in the place of the agent's `own` of the same slot, and of what was laid over them, because a
+    /// person agreed. It holds as long as the agent's own stay the same.
+    pub fn grant(&mut self, own: Vec<ProfileName>, profile: ProfileName) {
+        self.laid.retain(|laid| laid.slot() != profile.slot());
+        self.granted.insert(profile.slot(), Granted { instead_of: own, profile });
+    }
+
+    /// Returns the profile that a person put in the place of these.
+    pub(crate) fn granted(&self, slot: Slot, own: &[&ProfileName]) -> Option<&ProfileName> {
+        let granted = self.granted.get(&slot)?;
+        granted.instead_of.iter().eq(own.iter().copied()).then_some(&granted.profile)
+    }
+
+    /// Returns the profiles that are laid over the others.
+    pub(crate) fn laid(&self) -> &[ProfileName] {
+        &self.laid
+    }
+}
+
+/// One session of an agent at a gateway, which all its requests share: a process over standard input and output, a
+/// client that shook hands, or all others of the agent.
+#[derive(Debug)]
+pub struct LiveSession {
+    id: String,
+    profiles: Mutex<SessionProfiles>,
+    root: Mutex<Option<String>>,
+}
+
+impl LiveSession {
+    /// Begins a session. No other one ever has the same id.
+    pub fn new(id: impl Into<String>) -> LiveSession {
+        LiveSession { id: id.into(), profiles: Mutex::default(), root: Mutex::default() }
+    }
+
+    /// Returns its id.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Returns the profiles that it has now.
+    pub fn profiles(&self) -> SessionProfiles {
+        self.lock().clone()
+    }
+
+    /// Lays a profile over the others.
+    pub fn narrow(&self, profile: ProfileName) {
+        self.lock().narrow(profile);
+    }
+
+    /// Puts a profile in the place of the agent's own, because a person agreed.
+    pub fn grant(&self, own: Vec<ProfileName>, profile: ProfileName) {
+        self.lock().grant(own, profile);
+    }
+
+    /// Makes a directory in the workspace the one that paths of its calls are relative to.
+    pub fn bind(&self, root: String) {
+        *self.root.lock().unwrap_or_else(PoisonError::into_inner) = Some(root);
+    }
+
+    /// Returns the directory in the workspace that paths of its calls are relative to. `None`: the workspace itself.
+    pub fn root(&self) -> Option<String> {
+        self.root.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, SessionProfiles> {
+        self.profiles.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,58 @@
+//! What the profiles of an agent limit its calls to: paths and the like, and how often a minute.
+
+use std::time::Duration;
+
+use brigade_call::Call;
+use brigade_core::Json;
+use brigade_facts::{AgentTools, command_outside};
+use brigade_policy::Blocker;
+use brigade_profile::builtin::{PathProblem, definition, relative};
+use brigade_profile::{Outside, ToolTraits};
+
+use crate::agent_calls::AgentCalls;
+use crate::error::{Error, ErrorKind};
+
+/// Returns the reason against an argument of a built-in tool that is a path out of the workspace.
+fn leads_out(tool: &str, argument: &str, args: &Json, root: &str) -> Option<Blocker> {
+    definition(tool).filter(|row| row.arguments.paths.contains(&argument))?;
+    let path = args.get(argument)?.as_str()?;
+    relative(path, root).is_none().then(|| PathProblem::Outside.blocker(argument))
+}
+
+impl AgentCalls {
+    /// Refuses a call outside of what the agent's profiles limit the tool to.
+    pub(crate) fn check_context(&self, shown: &AgentTools, tool: &str, args: &Json) -> Result<(), Error> {
+        let Some(callable) = shown.callable(tool, args) else { return Ok(()) };
+        let traits = ToolTraits::of(callable.entry);
+        let refused = |reason| {
+            Err(Error::new(ErrorKind::Refused, "the profiles of the agent do not allow the call")
+                .because([reason]))
+        };
+        if let Err(outside) = shown.rights.check_call(&traits, args, &self.room.target()) {
+            // A path that no profile could open is the tool's own reason.
+            if let Some(reason) = leads_out(tool, &outside.argument, args, &self.room.target()) {
+                return Err(Error::new(ErrorKind::Refused, "the call is blocked").because([reason]));
+            }
+            let field = format!("args.{}", outside.argument);
+            let reason = Blocker::new(Outside::CODE, outside.to_string()).at(outside.place.clone());
+            return refused(reason.field(field));
+        }
+        let host = self.room.host();
+        let made = shown.config.command(&host, tool, args, &self.room.env.caller, None);
+        if let Some(reason) = made.and_then(|made| command_outside(&host, &shown.rights, &made)) {
+            return refused(reason);
+        }
+        #[cfg(feature = "builtin")]
+        self.check_memory(shown, &callable.entry.effects)?;
+        let minute = Duration::from_secs(60);
+        for (profile, most) in shown.rights.rates(&traits) {
+            let is_of_tool = |call: &Call| call.caller == self.room.env.caller && call.tool_id == tool;
+            if most <= self.count(&self.room.queue().read()?, minute, &is_of_tool)? {
+                let why =
+                    format!("the profile {} allows {most} calls of the tool a minute", profile.as_str());
+                return refused(Blocker::new("rate_limited", why));
+            }
+        }
+        Ok(())
+    }
+}
