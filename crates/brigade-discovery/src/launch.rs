@@ -46,6 +46,9 @@ impl NotKept {
                 "it holds the value of a header, which is never copied; write a reference such as `${NAME}` there, or \
                  write the runtime by hand"
             }
+            NotKept::Value(ValueKind::Key) => {
+                "it holds a key, which is never copied; write the runtime by hand"
+            }
             NotKept::Value(ValueKind::Url) => {
                 "it holds the user, path or query of a URL, which are never copied; write the runtime by hand"
             }
@@ -65,7 +68,7 @@ impl Launch {
         let texts = words.iter().chain(&cwd);
         let mut launch = Launch {
             references: texts.flat_map(|text| references(text).found).collect(),
-            cwd,
+            cwd: cwd.map(|cwd| references(&cwd).bare),
             ..Launch::default()
         };
         for (at, (word, held)) in words.into_iter().zip(held).enumerate() {
@@ -83,7 +86,7 @@ impl Launch {
                 None => None,
             };
             launch.not_kept.extend(why.map(|why| (at, why)));
-            launch.words.push(if why.is_some() { MARK.to_owned() } else { word });
+            launch.words.push(if why.is_some() { MARK.to_owned() } else { references(&word).bare });
         }
         launch
     }

@@ -6,7 +6,7 @@ use brigade_redact::{MARK, Redactor, is_secret_field, looks_secret_value, secret
 use crate::entry::{NAME, is_ours};
 use crate::found::{DiscoveredEntry, IssueCode, plain_id};
 use crate::launch::Launch;
-use crate::urls::{has_secret_query, host_of};
+use crate::urls::{has_secret_query, host_of, is_unclear};
 use crate::values::{Held, values};
 use crate::variables::{References, references};
 
@@ -230,7 +230,7 @@ impl Reader<'_> {
         self.launch = Launch::new(words, held, self.text("cwd"), &self.literal_secrets);
         let url_host = url.and_then(|(key, url, _)| {
             self.note(references(url).found);
-            if looks_secret_value(url).is_some() || has_secret_query(url) {
+            if looks_secret_value(url).is_some() || has_secret_query(url) || is_unclear(url) {
                 self.literal_secrets.push(key.to_owned());
             }
             host_of(url)
@@ -242,8 +242,9 @@ impl Reader<'_> {
         let tools_allowed = if tools_allowed == ["*"] { Vec::new() } else { tools_allowed };
         let tools_denied = self.names(self.spelling.denied);
         let cwd = self.text("cwd").map(|cwd| {
-            self.note(references(&cwd).found);
-            self.redactor.redact_str(&cwd)
+            let found = references(&cwd);
+            self.note(found.found);
+            self.redactor.redact_str(&found.shown)
         });
         let description = self.text("description").map(|text| self.redactor.redact_str(&cut(&text)));
         let enabled = self.enabled();
@@ -408,7 +409,8 @@ impl Reader<'_> {
                 let value = &words[index][value];
                 is_secret(&words[index][name], value, &references(value))
             });
-            if is_masked || is_variable {
+            let is_held = held[index].as_ref().is_some_and(|held| held.is_literal && held.is_secret);
+            if is_masked || is_variable || is_held {
                 self.literal_secrets.push(format!("command[{index}]"));
             }
             self.note(found.found);
@@ -589,7 +591,7 @@ impl Reader<'_> {
 }
 
 /// Returns whether a value of the environment or of a header is a secret that stands there itself.
-fn is_secret(name: &str, value: &str, found: &References) -> bool {
+pub(crate) fn is_secret(name: &str, value: &str, found: &References) -> bool {
     let is_auth =
         ["authorization", "proxy-authorization", "cookie"].contains(&name.to_ascii_lowercase().as_str());
     let by_name = is_secret_field(name, value) || is_auth;

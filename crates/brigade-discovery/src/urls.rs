@@ -4,11 +4,75 @@ use brigade_redact::{MARK, is_secret_name};
 
 use crate::variables::references;
 
+/// A URL in a text: from behind its `://` on.
+struct Url<'u> {
+    user: &'u str,
+    host: &'u str,
+    /// The path, query and fragment, with the character that they begin with.
+    rest: &'u str,
+}
+
+/// Splits what follows `://`. `None` if a part of the credentials may look like the host, such as where a password
+/// holds an unescaped `/`, `?` or `#`.
+fn split(text: &str) -> Option<Url<'_>> {
+    let end = text.find(['/', '?', '#', '\\']).unwrap_or(text.len());
+    let (authority, rest) = text.split_at(end);
+    let (user, host) = authority.rsplit_once('@').unwrap_or(("", authority));
+    let has_more =
+        rest.contains('@') && (!user.is_empty() || !is_surely_host(host) || rest.starts_with(['#', '\\']));
+    (has_port(host) && !has_more).then_some(Url { user, host, rest })
+}
+
+/// Returns whether what follows the last colon of a host is a port, or a reference.
+fn has_port(host: &str) -> bool {
+    let port = host.rsplit(']').next().unwrap_or_default().rsplit_once(':').map_or("", |(_, port)| port);
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    is_number(port)
+        || host.contains(['$', '{', '<']) && !references(host).rest.bytes().any(|byte| byte == b'@')
+}
+
+/// Returns whether a text without `@` can hardly be a user or a password: a name with a domain, or this machine.
+fn is_surely_host(host: &str) -> bool {
+    let is_local = ["localhost", "127.0.0.1", "[::1]"].iter().any(|local| host.starts_with(local));
+    let labels = || host.split('.');
+    let is_label =
+        |label: &str| !label.is_empty() && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+    let is_domain = |label: &str| 2 <= label.len() && label.bytes().all(|b| b.is_ascii_alphabetic());
+    is_local || 2 <= labels().count() && labels().all(is_label) && labels().next_back().is_some_and(is_domain)
+}
+
+/// Returns whether the credentials of a URL cannot be told from its host.
+pub(crate) fn is_unclear(url: &str) -> bool {
+    url.split_once("://").is_some_and(|(_, rest)| rest.contains('@') && split(rest).is_none())
+}
+
+/// Returns where a text with spaces has credentials of a URL that a space, a quote or a missing scheme hides: all from
+/// there on may belong to them.
+pub(crate) fn hidden_credentials(word: &str) -> Option<usize> {
+    let without_scheme = word.match_indices("//").find(|(at, _)| {
+        let before = word[..*at].chars().next_back();
+        let rest = &word[at + 2..];
+        let user = rest.split('@').next().unwrap_or_default();
+        before.is_none_or(|before| "=\"', ".contains(before))
+            && user.len() < rest.len()
+            && user.contains(':')
+            && !user.starts_with(char::is_whitespace)
+    });
+    let split_up = word.match_indices("://").find(|(at, _)| {
+        let rest = &word[at + 3..];
+        let end =
+            rest.find(|c: char| "/?#\\;&|()<>\"'`".contains(c) || c.is_whitespace()).unwrap_or(rest.len());
+        let (authority, rest) = rest.split_at(end);
+        let is_cut = rest.starts_with(char::is_whitespace) && !is_surely_host(authority);
+        !authority.contains('@') && rest.contains('@') && (is_cut || !has_port(authority))
+    });
+    without_scheme.map(|(at, _)| at + 2).into_iter().chain(split_up.map(|(at, _)| at + 3)).min()
+}
+
 /// Returns the host of a URL in small letters, with the port if one is written; `None` if it is not a plain host.
 pub(crate) fn host_of(url: &str) -> Option<String> {
     let (_, rest) = url.trim().split_once("://")?;
-    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
-    let host = authority.rsplit('@').next().unwrap_or_default();
+    let host = split(rest)?.host;
     let is_plain = !host.is_empty()
         && host.len() <= 260
         && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_:[]".contains(&byte));
@@ -28,28 +92,29 @@ pub(crate) fn without_path(word: &str) -> String {
     let start =
         word[..at].rfind(|c: char| !c.is_ascii_alphanumeric() && !"+.-".contains(c)).map_or(0, |end| end + 1);
     let scheme = &word[start..at];
-    let rest = &word[at + 3..];
-    let authority = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    let host = rest[..authority].rsplit('@').next().unwrap_or_default();
     let before = &word[..at + 3];
-    if scheme == "file" || scheme.starts_with("git+") || scheme == "git" {
-        let path = rest[authority..].split(['?', '#']).next().unwrap_or_default();
+    let Some(Url { host, rest: path, .. }) = split(&word[at + 3..]) else { return format!("{before}{MARK}") };
+    if keeps_path(scheme) {
+        let path = path.split(['?', '#']).next().unwrap_or_default();
         return format!("{before}{host}{path}");
     }
-    let path = &rest[authority..];
     let has_more = !matches!(path, "" | "/");
     format!("{before}{host}{}", if has_more { format!("/{MARK}") } else { path.to_owned() })
 }
 
+/// Returns whether URLs of a scheme name packages and files.
+fn keeps_path(scheme: &str) -> bool {
+    scheme == "file" || scheme.starts_with("git+") || scheme == "git"
+}
+
 /// Returns what [`without_path`] cuts off: user, path and query of a URL in a word.
 pub(crate) fn rest_of_url(word: &str) -> String {
-    let Some((_, rest)) = word.split_once("://") else { return String::new() };
-    let authority = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    let user = rest[..authority].rsplit_once('@').map_or("", |(user, _)| user);
+    let Some((_, after)) = word.split_once("://") else { return String::new() };
+    let Some(Url { user, rest, .. }) = split(after) else { return after.to_owned() };
     let cut = if word.contains("git+") || word.contains("git://") || word.contains("file://") {
-        rest[authority..].find(['?', '#']).map_or("", |at| &rest[authority + at..])
+        rest.find(['?', '#']).map_or("", |at| &rest[at..])
     } else {
-        &rest[authority..]
+        rest
     };
     format!("{user}{cut}")
 }
@@ -58,15 +123,17 @@ pub(crate) fn rest_of_url(word: &str) -> String {
 /// type.
 pub(crate) fn may_hold_secret(word: &str) -> bool {
     let Some((_, rest)) = word.split_once("://") else { return false };
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let path = rest[authority.len()..].split(['?', '#']).next().unwrap_or_default();
+    if is_unclear(word) {
+        return references(rest).is_literal();
+    }
+    let Some(Url { user, rest: path, .. }) = split(rest) else { return false };
+    let path = path.split(['?', '#']).next().unwrap_or_default();
     let is_random = |step: &str| {
         24 <= step.len()
             && step.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
             && 4 <= step.bytes().filter(u8::is_ascii_digit).count()
             && step.bytes().any(|byte| byte.is_ascii_alphabetic())
     };
-    let user = authority.rsplit_once('@').map_or("", |(user, _)| user);
     (!user.is_empty() && references(user).is_literal())
         || has_secret_query(word)
         || path.split('/').any(is_random)
@@ -75,6 +142,46 @@ pub(crate) fn may_hold_secret(word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_part_of_a_password_is_never_the_host() {
+        for (url, host) in [
+            ("https://me:Zq12#x@h.example/mcp", None),
+            ("https://me:Zq12/x@h.example/mcp", None),
+            ("https://me:Zq12?x@h.example/mcp", None),
+            ("https://me:Zq12\\x@h.example/mcp", None),
+            ("https://me:12/x@h.example/mcp", None),
+            ("https://zq12/x@h.example/mcp", None),
+            ("https://a@zq12/x@h.example/mcp", None),
+            ("https://me:zq12", None),
+            ("https://me:p@h.example:80/mcp", Some("h.example:80")),
+            ("https://h.example/@scope/server/mcp", Some("h.example")),
+            ("http://localhost:3000/@scope/x", Some("localhost:3000")),
+            ("http://[::1]:80/x", Some("[::1]:80")),
+        ] {
+            assert_eq!(host_of(url).as_deref(), host, "{url}");
+            let is_shown = without_path(url).contains("12");
+            assert!(!is_shown, "{url}: {}", without_path(url));
+        }
+        assert_eq!(without_path("http://${HOST}:${PORT}/x"), "http://${HOST}:${PORT}/[redacted]");
+        assert_eq!(without_path("git+https://a:b#c@h/x"), "git+https://[redacted]");
+    }
+
+    #[test]
+    fn credentials_that_are_cut_apart_are_found() {
+        for (word, at) in [
+            ("postgres://u:pa ssX@h/x", Some(11)),
+            ("--db=postgres://u:12 34X@h/x", Some(16)),
+            ("//u:X@h/", Some(2)),
+            ("--db=//u:X@h/", Some(7)),
+            ("curl http://localhost:3000/x; npx @scope/pkg", None),
+            ("curl http://host:80/x && npx -y @scope/pkg@1", None),
+            ("npx https://h.example a@b.c", None),
+            ("node // @x", None),
+        ] {
+            assert_eq!(hidden_credentials(word), at, "{word}");
+        }
+    }
 
     #[test]
     fn urls_that_may_hold_secrets_are_recognized() {

@@ -7,7 +7,8 @@ use std::ops::Range;
 
 use brigade_redact::MARK;
 
-use crate::urls::{rest_of_url, without_path};
+use crate::spelling::{is_secret, is_variable};
+use crate::urls::{hidden_credentials, is_unclear, rest_of_url, without_path};
 use crate::variables::references;
 
 /// Programs and commands of shells that take `NAME=VALUE` before anything else, in any case of the name.
@@ -101,6 +102,24 @@ const VALUED: &[&str] = &[
 /// Short options of the same that take the next word.
 const SHORT_VALUED: &str = "evpwuhlmca";
 
+/// Words behind `--env` that name where something runs, and no variable.
+const ENVIRONMENTS: &[&str] = &[
+    "default",
+    "dev",
+    "development",
+    "live",
+    "local",
+    "preview",
+    "prod",
+    "production",
+    "qa",
+    "sandbox",
+    "stage",
+    "staging",
+    "test",
+    "testing",
+];
+
 /// How deep texts for shells are read in each other.
 const DEEPEST: usize = 8;
 
@@ -113,6 +132,8 @@ pub enum ValueKind {
     Header,
     /// A URL: its user, path or query.
     Url,
+    /// An option for a key.
+    Key,
 }
 
 /// A word with a value.
@@ -121,6 +142,8 @@ pub(crate) struct Held {
     pub(crate) kind: ValueKind,
     /// Whether the word says something itself, and does not only refer to a variable of the harness.
     pub(crate) is_literal: bool,
+    /// Whether the words before it show that it is a secret.
+    pub(crate) is_secret: bool,
     /// The word without literal values.
     pub(crate) shown: String,
     /// The name and the value of a variable that the word holds alone, as ranges of the word.
@@ -169,9 +192,13 @@ fn value_of(words: &[&str], at: usize, assigns: bool, depth: usize) -> Option<He
     {
         return Some(held);
     }
-    // `bwrap --setenv NAME VALUE`.
-    if at.checked_sub(2).is_some_and(|option| words[option] == "--setenv") && !before.contains('=') {
-        return Some(held(ValueKind::Variable, word, 0));
+    if let Some(kind) = kind_of_pair(words, at) {
+        let is_secret = is_secret(before, word, &references(word));
+        return Some(Held { is_secret, ..held(kind, word, 0) });
+    }
+    if let Some(from) = key(before, word) {
+        let held = held(ValueKind::Key, word, from);
+        return Some(Held { is_secret: held.is_literal, ..held });
     }
     if let Some(held) = attached_variable(word) {
         return Some(held);
@@ -192,13 +219,19 @@ fn value_of(words: &[&str], at: usize, assigns: bool, depth: usize) -> Option<He
     {
         return Some(held);
     }
+    if let Some(from) = hidden_credentials(word) {
+        let held = held(ValueKind::Url, word, from);
+        return Some(Held { is_secret: held.is_literal, ..held });
+    }
     if 0 < at + depth && word.contains(char::is_whitespace) {
         return text(word, 0, depth);
     }
-    let shown = without_path(word);
-    (shown != word).then(|| Held {
+    let base = references(word).shown;
+    let shown = without_path(&base);
+    (shown != base).then(|| Held {
         kind: ValueKind::Url,
         is_literal: references(&rest_of_url(word)).is_literal(),
+        is_secret: is_unclear(word),
         shown,
         variable: None,
     })
@@ -209,7 +242,68 @@ fn held(kind: ValueKind, word: &str, from: usize) -> Held {
     let found = references(&word[from..]);
     let is_literal = found.is_literal() || found.has_default;
     let shown = if is_literal { MARK.to_owned() } else { found.shown };
-    Held { kind, is_literal, shown: format!("{}{shown}", &word[..from]), variable: None }
+    let shown = format!("{}{shown}", &word[..from]);
+    Held { kind, is_literal, is_secret: false, shown, variable: None }
+}
+
+/// Returns what a word is the value of where its name is the word before: `--headers NAME VALUE`, `-e NAME VALUE`.
+fn kind_of_pair(words: &[&str], at: usize) -> Option<ValueKind> {
+    let option_at = at.checked_sub(2)?;
+    let (option, name) = (words[option_at], words[at - 1]);
+    if option == "--setenv" && !name.contains('=') {
+        return Some(ValueKind::Variable);
+    }
+    if words[at].starts_with('-') {
+        return None;
+    }
+    let is_header_name =
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
+    let is_home =
+        || option == "-H" && option_at.checked_sub(1).is_some_and(|at| base_name(words[at]) == "sudo");
+    if is_header_option(option) && is_header_name && !name.starts_with('-') && !is_home() {
+        return Some(ValueKind::Header);
+    }
+    let is_pair = is_variable_option(option)
+        && is_variable(name)
+        && !ENVIRONMENTS.contains(&name)
+        && !is_of_container(&words[..option_at]);
+    is_pair.then_some(ValueKind::Variable)
+}
+
+/// Returns whether an option behind these words is one of what runs a container: there a name stands alone, and the
+/// image may follow.
+fn is_of_container(words: &[&str]) -> bool {
+    let is_program = |word: &&str| {
+        let name = base_name(word);
+        CONTAINERS.contains(&name.as_str()) || name.ends_with("-compose")
+    };
+    let Some(program) = words.iter().rposition(is_program) else { return false };
+    let is_subcommand = |word: &&str| ["run", "create", "exec"].contains(word);
+    let Some(start) = words[program..].iter().position(is_subcommand) else { return false };
+    let mut rest = &words[program + start + 1..];
+    while let Some((option, after)) = rest.split_first() {
+        let Some(taken) = taken_by(option) else { return false };
+        // What follows an option that is not known may be its value.
+        let is_next = after.first().is_some_and(|next| !next.starts_with('-'));
+        rest = after;
+        if taken == Taken::Next || (taken == Taken::Unknown && is_next) {
+            rest = rest.get(1..).unwrap_or_default();
+        }
+    }
+    true
+}
+
+/// Returns where the value of `--key` begins in a word behind it, or in its own word. A file with a key is no secret.
+fn key(before: &str, word: &str) -> Option<usize> {
+    let from = match word.split_once('=') {
+        Some(("--key" | "-key", value)) => word.len() - value.len(),
+        _ if matches!(before, "--key" | "-key") && !word.starts_with('-') => 0,
+        _ => return None,
+    };
+    let value = &word[from..];
+    let is_file = ["./", "../", "~/"].iter().any(|start| value.starts_with(start))
+        || [".crt", ".json", ".key", ".p12", ".pem", ".pub"].iter().any(|end| value.ends_with(end));
+    (!value.is_empty() && !is_file).then_some(from)
 }
 
 /// Reads `NAME=VALUE` from a byte on. `is_loud` takes only names as variables usually have them.
@@ -316,6 +410,7 @@ fn text(word: &str, from: usize, depth: usize) -> Option<Held> {
     let mut at = from;
     let mut kind = None;
     let mut is_literal = false;
+    let mut is_secret = false;
     for (token, held) in tokens.iter().zip(read(&words, &starts, depth + 1)) {
         let Some(held) = held else { continue };
         shown.push_str(&word[at..from + token.range.start]);
@@ -323,13 +418,14 @@ fn text(word: &str, from: usize, depth: usize) -> Option<Held> {
         at = from + token.range.end;
         kind = kind.or(Some(held.kind));
         is_literal |= held.is_literal;
+        is_secret |= held.is_secret;
         if is_open && held.is_literal {
             at = word.len();
             break;
         }
     }
     shown.push_str(&word[at..]);
-    Some(Held { kind: kind?, is_literal, shown, variable: None })
+    Some(Held { kind: kind?, is_literal, is_secret, shown, variable: None })
 }
 
 fn plain_tokens(text: &str) -> Vec<Token> {
@@ -392,28 +488,47 @@ pub(crate) fn options_of_container(words: &[String]) -> Range<usize> {
     let start = subcommand + 1;
     let mut at = start;
     while let Some(option) = words.get(at).filter(|word| word.len() > 1 && word.starts_with('-')) {
-        let takes_next = if let Some((name, _)) = option.split_once('=').filter(|_| option.starts_with("--"))
-        {
-            if !FLAGS.contains(&name) && !VALUED.contains(&name) {
-                break;
-            }
-            false
-        } else if option.starts_with("--") {
-            if !FLAGS.contains(&option.as_str()) && !VALUED.contains(&option.as_str()) {
-                break;
-            }
-            VALUED.contains(&option.as_str())
-        } else {
-            let rest = option[1..].trim_start_matches(|c: char| BUNDLED.contains(c));
-            match rest.chars().next() {
-                None => false,
-                Some(letter) if SHORT_VALUED.contains(letter) => rest.len() == 1,
-                Some(_) => break,
-            }
+        let taken = match taken_by(option) {
+            Some(Taken::Nothing) => 0,
+            Some(Taken::Next) => 1,
+            Some(Taken::Unknown) | None => break,
         };
-        at += 1 + usize::from(takes_next);
+        at += 1 + taken;
     }
     start..at.min(words.len())
+}
+
+/// What an option of `docker run`, `create` or `exec` takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Taken {
+    Nothing,
+    /// The next word.
+    Next,
+    /// An option that is not known.
+    Unknown,
+}
+
+/// Returns what a word takes of those behind it; `None` if it is no option.
+fn taken_by(option: &str) -> Option<Taken> {
+    if option.len() < 2 || !option.starts_with('-') {
+        return None;
+    }
+    if option.starts_with("--") {
+        let (name, has_value) = option.split_once('=').map_or((option, false), |(name, _)| (name, true));
+        let is_valued = VALUED.contains(&name);
+        return Some(match (is_valued || FLAGS.contains(&name), is_valued && !has_value) {
+            (false, _) => Taken::Unknown,
+            (true, true) => Taken::Next,
+            (true, false) => Taken::Nothing,
+        });
+    }
+    let rest = option[1..].trim_start_matches(|c: char| BUNDLED.contains(c));
+    Some(match rest.chars().next() {
+        None => Taken::Nothing,
+        Some(letter) if SHORT_VALUED.contains(letter) && rest.len() == 1 => Taken::Next,
+        Some(letter) if SHORT_VALUED.contains(letter) => Taken::Nothing,
+        Some(_) => Taken::Unknown,
+    })
 }
 
 /// Returns the last part of a program's path, in small letters and without `.exe`.
@@ -478,6 +593,36 @@ mod tests {
     }
 
     #[test]
+    fn values_behind_their_names_are_found() {
+        check(
+            &["uvx", "mcp-proxy", "--headers", "X-Key", "v"],
+            &["uvx", "mcp-proxy", "--headers", "X-Key", "[redacted]"],
+        );
+        check(&["x", "-H", "authorization", "v", "u"], &["x", "-H", "authorization", "[redacted]", "u"]);
+        check(
+            &["uvx", "mcp-proxy", "-e", "MY_VAR", "v", "s"],
+            &["uvx", "mcp-proxy", "-e", "MY_VAR", "[redacted]", "s"],
+        );
+        check(&["x", "--env", "a", "v"], &["x", "--env", "a", "[redacted]"]);
+        check(&["sh", "-c", "x --headers A 'b c' d"], &["sh", "-c", "x --headers A [redacted] d"]);
+        check(
+            &["docker", "run", "-i", "-e", "T", "img", "-e", "A", "v"],
+            &["docker", "run", "-i", "-e", "T", "img", "-e", "A", "[redacted]"],
+        );
+        check(
+            &["npx", "-y", "@a/cli@latest", "run", "@a/b", "--key", "9f3c"],
+            &["npx", "-y", "@a/cli@latest", "run", "@a/b", "--key", "[redacted]"],
+        );
+        check(&["cmd", "/c", "npx", "--key=9f3c"], &["cmd", "/c", "npx", "--key=[redacted]"]);
+        check(&["x", "postgres://u:pa ssX@h/x"], &["x", "postgres://[redacted]"]);
+        check(&["x", "//u:X@h/"], &["x", "//[redacted]"]);
+        check(&["x", "postgresql://me:Zq#x@h/app"], &["x", "postgresql://[redacted]"]);
+        let found =
+            values(&words(&["x", "-e", "GITHUB_TOKEN", "v", "--key", "w", "-H", "Authorization", "y"]));
+        assert_eq!([3, 5, 8].map(|at| found[at].as_ref().unwrap().is_secret), [true; 3]);
+    }
+
+    #[test]
     fn values_of_headers_and_urls_are_found() {
         check(&["npx", "--header", "X-Org-Id: v w"], &["npx", "--header", "X-Org-Id: [redacted]"]);
         check(&["npx", "--header=X:v"], &["npx", "--header=X:[redacted]"]);
@@ -510,6 +655,11 @@ mod tests {
             &["node", "server.js", "mode=stdio", "--port=80", "--max-old-space-size=4096"],
             &["npx", "-y", "@x/y@1.0", "--registry", "https://h", "https://h/"],
             &["docker", "-H", "tcp://h:1", "run", "i"],
+            &["sudo", "docker", "run", "--rm", "-e", "T", "--strange", "-e", "U", "i", "a"],
+            &["docker", "compose", "-f", "x.yml", "run", "-e", "T", "i"],
+            &["npx", "wrangler", "--env", "production", "start"],
+            &["sudo", "-H", "npx", "x"],
+            &["npx", "--key", "./server.pem", "--key=a.key", "-e", "T", "--x"],
             &["uvx", "--from", "git+https://github.com/a/b", "x"],
             &["sh", "-c", "exec npx -y x"],
         ] {

@@ -2,7 +2,7 @@
 //!
 //! Nothing is expanded. A name is shown only if it is a plain one, since what stands around it may be a secret.
 
-use brigade_redact::{MARK, is_secret_name};
+use brigade_redact::MARK;
 
 /// Words before a colon that are kinds of references, and not names of variables.
 const KINDS: &[&str] = &["env", "file", "input", "config", "command", "secrets"];
@@ -14,8 +14,10 @@ pub(crate) struct References {
     pub(crate) found: Vec<String>,
     /// The text without them. Default values stay.
     pub(crate) rest: String,
-    /// The text, with default values of secret variables masked.
+    /// The text, with default values masked.
     pub(crate) shown: String,
+    /// The text without default values.
+    pub(crate) bare: String,
     /// Whether some reference has a default value.
     pub(crate) has_default: bool,
 }
@@ -42,15 +44,23 @@ pub(crate) fn references(text: &str) -> References {
         let before = &text[at..next];
         result.rest.push_str(before);
         result.shown.push_str(before);
+        result.bare.push_str(before);
         let rest = &text[next..];
         let length = match reference(rest, text[..next].chars().next_back()) {
             Some((reference, length)) => {
                 let whole = &rest[..length];
-                match reference.default {
-                    Some(default) if is_secret_name(&reference.name) && !default.is_empty() => {
-                        result.shown.push_str(&whole.replacen(default, MARK, 1));
+                match reference.default.filter(|default| !default.is_empty()) {
+                    Some(default) => {
+                        // It stands before the brace that closes.
+                        result.shown.push_str(&whole[..whole.len() - 1 - default.len()]);
+                        result.shown.push_str(MARK);
+                        result.shown.push('}');
+                        result.bare.push_str(&reference.shown);
                     }
-                    Some(_) | None => result.shown.push_str(whole),
+                    None => {
+                        result.shown.push_str(whole);
+                        result.bare.push_str(whole);
+                    }
                 }
                 result.rest.push_str(reference.default.unwrap_or_default());
                 result.has_default |= reference.default.is_some_and(|default| !default.is_empty());
@@ -60,6 +70,7 @@ pub(crate) fn references(text: &str) -> References {
             None => {
                 result.rest.push_str(&rest[..1]);
                 result.shown.push_str(&rest[..1]);
+                result.bare.push_str(&rest[..1]);
                 1
             }
         };
@@ -67,18 +78,18 @@ pub(crate) fn references(text: &str) -> References {
     }
     result.rest.push_str(&text[at..]);
     result.shown.push_str(&text[at..]);
+    result.bare.push_str(&text[at..]);
     result
 }
 
 struct Reference<'t> {
     shown: String,
-    name: String,
     default: Option<&'t str>,
 }
 
 /// Reads the reference that a text begins with, and its length.
 fn reference(text: &str, before: Option<char>) -> Option<(Reference<'_>, usize)> {
-    let plain = |shown: String| Reference { shown, name: String::new(), default: None };
+    let plain = |shown: String| Reference { shown, default: None };
     if let Some(inner) = text.strip_prefix("${{") {
         let end = inner.find("}}")?;
         let name = inner[..end].trim();
@@ -113,7 +124,7 @@ fn braced(inner: &str) -> Reference<'_> {
     let (word, rest) = inner.split_at(length);
     let is_name = word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     if !is_name {
-        return Reference { shown: "${…}".to_owned(), name: String::new(), default: Some(inner) };
+        return Reference { shown: "${…}".to_owned(), default: Some(inner) };
     }
     if KINDS.contains(&word)
         && let Some(name) = rest.strip_prefix(':')
@@ -122,11 +133,11 @@ fn braced(inner: &str) -> Reference<'_> {
         let (name, default) = name.split_once(":-").map_or((name, None), |(name, text)| (name, Some(text)));
         let shown =
             if is_path_like(name) { format!("${{{word}:{name}}}") } else { format!("${{{word}:…}}") };
-        return Reference { shown, name: name.to_owned(), default };
+        return Reference { shown, default };
     }
     let default = rest.trim_start_matches([':', '-', '=', '?', '+']);
     let default = (!rest.is_empty()).then_some(default);
-    Reference { shown: format!("${{{word}}}"), name: word.to_owned(), default }
+    Reference { shown: format!("${{{word}}}"), default }
 }
 
 /// Returns whether a text can be a name or a path, and not a sentence or a value with other characters.
@@ -188,7 +199,8 @@ mod tests {
         check("${env:a=b}", &["${env:…}"], "");
         check("${{ a; b }}", &["${{ … }}"], "");
         assert_eq!(references("--k=${API_KEY:-hunter2}").shown, "--k=${API_KEY:-[redacted]}");
-        assert_eq!(references("${PORT:-80}").shown, "${PORT:-80}");
+        assert_eq!(references("a ${A:-A} ${B}").shown, "a ${A:-[redacted]} ${B}");
+        assert_eq!(references("a ${A:-A} ${env:B:-x}/${C:-}").bare, "a ${A} ${env:B}/${C:-}");
     }
 
     #[test]

@@ -48,7 +48,11 @@ fn issue(state: &ClientState) -> Issue {
         ),
         ClientProblem::LiteralSecrets { id, keys, found_at } => (
             IssueType::ClientLiteralSecret,
-            format!("{file}: {id} has secrets ({}){}", keys.join(", "), as_of(*found_at)),
+            format!(
+                "{file}: {id} has secrets ({}); bind them through env_bindings of the policy{}",
+                keys.join(", "),
+                as_of(*found_at)
+            ),
             id.as_str(),
         ),
         ClientProblem::SourceChanged { tool_id, message, found_at, .. } => {

@@ -6,8 +6,7 @@ use brigade_catalog::register::source_changes;
 use brigade_catalog::{Catalog, Family, Runtimes};
 use brigade_command::{Argv, find_program};
 use brigade_discovery::{
-    Client, ConnectedEntry, DiscoveredEntry, EntryOrigin, IssueCode, NAME, Scope, Server, client, holds,
-    servers,
+    Client, ConnectedEntry, DiscoveredEntry, IssueCode, NAME, Scope, Server, client, holds, servers,
 };
 use brigade_doctor::{ClientProblem, ClientState};
 use brigade_facts::{is_program, read_agents};
@@ -99,10 +98,7 @@ fn remembered_states(
         let problem = if issue.code == IssueCode::DefinitionsDiffer.as_str() {
             ClientProblem::Differs { id, refs: issue.refs.clone(), found_at }
         } else if issue.code == IssueCode::LiteralSecret.as_str() {
-            let is_there = |origin: &EntryOrigin| {
-                origin.path == *path && origin.line == issue.line && origin.harness == *harness
-            };
-            let entry = found.entries.iter().find(|entry| entry.origins.iter().any(is_there));
+            let entry = found.entries.iter().find(|entry| entry.id == id);
             let keys = entry.map(|entry| entry.literal_secrets.clone()).unwrap_or_default();
             ClientProblem::LiteralSecrets { id, keys, found_at }
         } else {
