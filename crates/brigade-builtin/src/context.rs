@@ -11,6 +11,8 @@ use brigade_redact::Redactor;
 use brigade_store::Stores;
 use brigade_store::volumes::Limits;
 
+use crate::task::Tasks;
+
 /// Everything that a function may use.
 pub struct Context<'a> {
     /// The workspace. Paths are opened beneath its root.
@@ -39,6 +41,8 @@ pub struct Context<'a> {
     pub path: Option<&'a OsStr>,
     /// The names of the tools that are not part of Brigade.
     pub tools: Vec<String>,
+    /// Who runs tasks. Absent where nobody does.
+    pub tasks: Option<&'a dyn Tasks>,
     /// Cancels the call.
     pub cancel: Option<&'a CancelToken>,
     /// What the call has read and changed so far, for its receipt.
@@ -68,6 +72,7 @@ impl<'a> Context<'a> {
             max_bytes: 32 << 10,
             path: None,
             tools: Vec::new(),
+            tasks: None,
             cancel: None,
             touched: Vec::new(),
         }

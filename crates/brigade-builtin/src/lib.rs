@@ -23,9 +23,11 @@ mod script;
 mod session;
 mod stored;
 mod system;
+mod task;
 mod todo;
 mod volume;
 
 pub use context::{Context, Failure, Output, Touched};
 pub use docs::page;
 pub use run::{Function, arguments, function, run};
+pub use task::{TASKS, Tasks};

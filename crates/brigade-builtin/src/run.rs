@@ -7,7 +7,7 @@ use brigade_schema::Schema;
 use serde::de::DeserializeOwned;
 
 use crate::context::{Context, Failure, Output};
-use crate::{agent, ask, docs, files, memory, report, schema, script, session, system, todo, volume};
+use crate::{agent, ask, docs, files, memory, report, schema, script, session, system, task, todo, volume};
 
 /// What a built-in tool does.
 pub type Function = fn(&Json, &mut Context<'_>) -> Result<Output, Failure>;
@@ -24,6 +24,7 @@ const FAMILIES: &[&[(&str, Function)]] = &[
     script::TOOLS,
     session::TOOLS,
     system::TOOLS,
+    task::TOOLS,
     todo::TOOLS,
     volume::TOOLS,
 ];

@@ -64,6 +64,7 @@ pub(crate) mod testing {
 
     use crate::context::{Context, Failure, Output};
     use crate::run::run;
+    use crate::task::Tasks;
 
     pub(crate) struct Still;
 
@@ -98,7 +99,17 @@ pub(crate) mod testing {
         }
 
         pub(crate) fn with<T>(&self, caller: &str, act: impl FnOnce(&mut Context<'_>) -> T) -> T {
+            self.with_tasks(caller, None, act)
+        }
+
+        pub(crate) fn with_tasks<T>(
+            &self,
+            caller: &str,
+            tasks: Option<&dyn Tasks>,
+            act: impl FnOnce(&mut Context<'_>) -> T,
+        ) -> T {
             let mut context = Context {
+                tasks,
                 session: Some(&self.session),
                 volumes: self.limits,
                 ..Context::new(&self.fs, caller, &Still, &self.redactor, &self.stores)

@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use crate::context::{Context, Failure, Output};
 use crate::run::{Function, arguments};
+use crate::task::Tasks;
 
 /// What the tools of this family do.
 pub(crate) const TOOLS: &[(&str, Function)] = &[("runtime.list", runtimes), ("system.info", info)];
@@ -86,6 +87,7 @@ fn info(_: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let rows = [
         ("store", store.map(|()| None)),
         ("sandbox", sandbox(context)),
+        ("workers", workers(context)),
         ("git", git.map(Some).ok_or_else(|| "no program `git` is on PATH".to_owned())),
     ];
     let row = |(name, found): (&str, Result<Option<String>, String>)| {
@@ -104,6 +106,13 @@ fn info(_: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         ("status", Json::from(status)),
         ("capabilities", Json::from(rows)),
     ]))
+}
+
+/// Names the programs that do tasks.
+fn workers(context: &Context<'_>) -> Result<Option<String>, String> {
+    let workers = context.tasks.map(Tasks::workers).unwrap_or_default();
+    let none = || "gateway.toml names no `[[worker]]`".to_owned();
+    (!workers.is_empty()).then(|| Some(workers.join(", "))).ok_or_else(none)
 }
 
 /// Asks the kernel what it would enforce on a run that only reads the workspace.

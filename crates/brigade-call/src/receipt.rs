@@ -41,6 +41,12 @@ const SCHEMA: &str = "brigade.receipt.v1";
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
 pub struct Receipt {
+    /// What it is about: `attempt` for a try of a worker at a task; absent for the run of a call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// The task of an attempt, which its `call_id` repeats: no call has this id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub execution_id: Option<String>,
     /// The schema id of receipts; absent in those of 0.30.0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
@@ -266,6 +272,14 @@ pub struct Receipt {
 record!(Receipt);
 
 impl Receipt {
+    /// The kind of the receipt of an attempt.
+    pub const ATTEMPT: &'static str = "attempt";
+
+    /// Tells whether it is about an attempt of a worker, and not about a call.
+    pub fn is_attempt(&self) -> bool {
+        self.kind.as_deref() == Some(Receipt::ATTEMPT)
+    }
+
     /// Returns the receipt of a run with everything that it repeats from its call and the contract.
     pub fn of_call(call: &Call, contract: &ContractLabels, run: &RunId, status: &str) -> Receipt {
         Receipt {

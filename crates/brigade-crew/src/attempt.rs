@@ -21,7 +21,7 @@ use brigade_kitchen::{PrdName, TaskId, Tier};
 use brigade_policy::{CrewWork, CrewWorker, KitchenGrants, PolicyState};
 use brigade_process::{Input, PrivateFolder, random_bytes};
 
-use crate::receipts::{Receipts, RunEnd, RunKind};
+use crate::receipts::{RunEnd, RunKind};
 use crate::run::{Host, NotStarted, Order, Ran, Watch, run_order};
 
 /// How much of each half of an output is searched for the answer. A log has no more than its cap.
@@ -225,7 +225,7 @@ pub fn attempt(attempt: &Attempt<'_>, prompt: &dyn Fn(&str) -> String) -> Result
     let program = cook.command.program();
     let (adapter, write_paths, env_labels) =
         (cook.adapter.id.as_str(), cook.adapter.write_paths.as_slice(), cook.env_labels.as_slice());
-    let may_change = matches!(attempt.role, Role::Work);
+    let may_change = matches!(attempt.role, Role::Work | Role::Task);
     let work = CrewWork::Worker(CrewWorker {
         program,
         adapter,
@@ -271,7 +271,7 @@ pub fn attempt(attempt: &Attempt<'_>, prompt: &dyn Fn(&str) -> String) -> Result
         (_, None) => Exit::Signal(9),
     };
     let _one_at_a_time = READING.lock().unwrap_or_else(PoisonError::into_inner);
-    let (stdout, stderr) = Receipts::new(&*host.fs).logs(attempt.run);
+    let (stdout, stderr) = host.receipts.logs(attempt.run);
     let (stdout, stderr) = (both_ends(&*host.fs, &stdout), both_ends(&*host.fs, &stderr));
     let answer = read_regular(&private, &own(ANSWER), ANSWER_HALF);
     let answer_file = match &answer {

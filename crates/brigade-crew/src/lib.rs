@@ -57,7 +57,7 @@ pub use plan::{PlanRequest, PlanWish};
 pub use receipts::{
     KitchenReceipt, KitchenReceiptsReport, KitchenVerifyReport, ReceiptFinding, Receipts, RunEnd, RunKind,
 };
-pub use run::{Host, NotStarted, Watch};
+pub use run::{Host, KeepReceipts, NotStarted, Watch};
 pub use run_log::LogRow;
 pub use service::{
     BacklogSink, Doing, Follower, OpenPlace, PlaceOrder, Printed, RunningRow, Scene, ServeError,

@@ -42,8 +42,35 @@ pub struct Host {
     pub environment: HostEnvironment,
     /// Values to mask in addition to those of labels.
     pub secrets: Vec<SecretValue>,
+    /// Keeps the receipts of starts.
+    pub receipts: Arc<dyn KeepReceipts>,
     /// Known digests of programs.
     digests: Digests,
+}
+
+/// Keeps the receipts of starts, and says where their logs are.
+pub trait KeepReceipts: Send + Sync {
+    /// Returns where the logs of a run are: standard output and standard error.
+    fn logs(&self, run: &RunId) -> (RelPath, RelPath);
+
+    /// Stores a receipt, and chains it.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    fn store(&self, receipt: &KitchenReceipt, clock: &dyn Clock) -> Result<(), NotStarted>;
+}
+
+/// Keeps the receipts of the kitchen.
+struct InKitchen(Arc<dyn Fs>);
+
+impl KeepReceipts for InKitchen {
+    fn logs(&self, run: &RunId) -> (RelPath, RelPath) {
+        Receipts::new(&*self.0).logs(run)
+    }
+
+    fn store(&self, receipt: &KitchenReceipt, clock: &dyn Clock) -> Result<(), NotStarted> {
+        Ok(Receipts::new(&*self.0).store(receipt, clock)?)
+    }
 }
 
 /// The sha256 of programs that this process has read.
@@ -68,7 +95,14 @@ impl Host {
         environment: HostEnvironment,
         secrets: Vec<SecretValue>,
     ) -> Host {
-        Host { fs, clock, environment, secrets, digests: Digests::default() }
+        let receipts = Arc::new(InKitchen(fs.clone()));
+        Host { fs, clock, environment, secrets, receipts, digests: Digests::default() }
+    }
+
+    /// Keeps receipts elsewhere than those of the kitchen.
+    #[must_use]
+    pub fn keeping(self, receipts: Arc<dyn KeepReceipts>) -> Host {
+        Host { receipts, ..self }
     }
 
     /// Returns what masks texts: every secret of this host, and what looks like one.
@@ -389,13 +423,12 @@ pub(crate) fn run_order(order: Order<'_>) -> Result<Ran, NotStarted> {
         redactor.redact_argv(order.argv.words()).iter().map(|word| word.as_str().to_owned()).collect();
     receipt.program = found.as_ref().map(|path| path.display().to_string());
     receipt.directory = shown(order.directory, host.fs.root());
-    let receipts = Receipts::new(&*host.fs);
     let (start, program) = match (start, opened) {
         (Ok(start), Ok(Some(program))) => (start, program),
         (Ok(_), _) => return Err(NotStarted::Refused(Vec::new())),
         (Err(objections), _) => {
             receipt.problem = Some(NotStarted::Refused(objections.clone()).to_string());
-            receipts.store(&receipt, &*host.clock)?;
+            host.receipts.store(&receipt, &*host.clock)?;
             return Err(NotStarted::Refused(objections));
         }
     };
@@ -414,8 +447,13 @@ pub(crate) fn run_order(order: Order<'_>) -> Result<Ran, NotStarted> {
         input: order.input,
     };
     let secrets = started.secrets(&host.secrets);
-    let mut logs =
-        RunLogs::create(&host.fs, receipts.logs(order.run), order.named_log, order.max_log_bytes, &secrets)?;
+    let mut logs = RunLogs::create(
+        &host.fs,
+        host.receipts.logs(order.run),
+        order.named_log,
+        order.max_log_bytes,
+        &secrets,
+    )?;
     let control = Control {
         timeout: order.timeout,
         cancel: Some(order.watch.cancel.clone()),
@@ -446,7 +484,7 @@ pub(crate) fn run_order(order: Order<'_>) -> Result<Ran, NotStarted> {
     receipt.problem = ended.problem.as_deref().map(|problem| redactor.redact_str(problem));
     (receipt.stdout, receipt.stderr, receipt.sandbox) = (Some(stdout), Some(stderr), ended.sandbox);
     receipt.completed_at = host.clock.now();
-    receipts.store(&receipt, &*host.clock)?;
+    host.receipts.store(&receipt, &*host.clock)?;
     if by == Some(EndedBy::Sink) {
         return Err(NotStarted::Log(receipt.problem.unwrap_or_else(|| "the disk failed".to_owned())));
     }

@@ -112,11 +112,11 @@ impl Config {
                 agent.is_some_and(|agent| agent.has_identity)
             }
             Fact::Session => caller.agent().is_some(),
+            Fact::Worker => self.gateway(host).is_some_and(|gateway| !gateway.workers.is_empty()),
             Fact::SearchProvider
             | Fact::WebDomains
             | Fact::Forge
             | Fact::Screenshot
-            | Fact::Worker
             | Fact::WebFramework
             | Fact::TestSuites
             | Fact::Fleet => false,

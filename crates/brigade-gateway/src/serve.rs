@@ -155,7 +155,11 @@ pub fn serve(
         };
         // Calls that are cancelled say so; a server that ends under them would hide it.
         idle(Instant::now() + LAST_WORDS).await;
-        let servers = tokio::task::spawn_blocking(move || upstreams.end(END));
+        let tasks = gateway.workspace.clone();
+        let servers = tokio::task::spawn_blocking(move || {
+            tasks.end_tasks(END);
+            upstreams.end(END);
+        });
         idle(until).await;
         drop(servers.await);
         result.and(gateway.workspace.sync())

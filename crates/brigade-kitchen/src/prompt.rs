@@ -6,12 +6,14 @@
 //! echoes its prompt completes nothing.
 
 mod answer;
+mod errand;
 mod feedback;
 
 use brigade_core::Fingerprint;
 use brigade_core::text::escape_terminal_lines;
 
 pub use answer::how_to_answer;
+pub use errand::{Errand, errand};
 pub use feedback::feedback;
 
 use crate::life::TaskLife;

@@ -469,6 +469,11 @@ word_member!(PullPolicy, Isolation, NetworkMode, ExecutionMode, ValidatorKind, S
 
 /// Members that another host acts on, and Brigade keeps and leaves alone.
 const KEPT: &[&[&str]] = &[
+    &["spec", "task", "prompt_template"],
+    &["spec", "security", "network"],
+    &["spec", "security", "filesystem"],
+    &["spec", "runtime", "model"],
+    &["spec", "execution", "tool_validation"],
     &["spec", "volumes"],
     &["spec", "env"],
     &["spec", "context"],
@@ -500,6 +505,12 @@ impl Manifest for Agent {
     }
 
     fn check(&self, root: &Root<'_>, reader: &mut Reader) {
+        // A worker of a task has no session with Brigade.
+        for path in [["spec", "tools"], ["spec", "builtin_dispatchers"], ["spec", "security_context"]] {
+            if let Some(at) = root.find(&path) {
+                reader.warn(at, &path.join("."), "is kept; tasks call no tools of Brigade yet");
+            }
+        }
         for path in KEPT {
             if let Some(at) = root.find(path) {
                 reader.warn(at, &path.join("."), "is kept, and does nothing here");

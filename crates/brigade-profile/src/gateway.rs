@@ -3,6 +3,7 @@
 mod edit;
 mod read;
 
+use brigade_command::Argv;
 use brigade_core::{AgentName, ConfigIssue, Fingerprint, Glob, Place, words};
 use brigade_policy::document::text_of;
 use brigade_policy::{Located, RiskLevel};
@@ -97,6 +98,43 @@ impl Default for BuiltinSettings {
     }
 }
 
+words! {
+    /// How a worker gets its prompt.
+    WorkerPrompt {
+        /// On standard input.
+        Stdin = "stdin",
+        /// In the file that BRIGADE_PROMPT_FILE names.
+        File = "file",
+    }
+}
+
+words! {
+    /// Where the answer of a worker stands, if it writes no result file.
+    WorkerResult {
+        /// On standard output.
+        Stdout = "stdout",
+        /// Nowhere: only the file that BRIGADE_RESULT_FILE names counts.
+        File = "file",
+    }
+}
+
+/// `[[worker]]`: a program that does the tasks of agents.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Worker {
+    /// Its id.
+    pub id: String,
+    /// The place of the entry.
+    pub place: Place,
+    /// Its command, without what the adapter adds.
+    pub command: Argv,
+    /// Its adapter; without one, the first word of the command chooses it.
+    pub adapter: Option<String>,
+    /// How it gets its prompt, where that differs from the adapter.
+    pub prompt: Option<WorkerPrompt>,
+    /// Where its answer stands, where that differs from the adapter.
+    pub result: Option<WorkerResult>,
+}
+
 /// A valid gateway.toml.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GatewayConfig {
@@ -124,6 +162,8 @@ pub struct GatewayConfig {
     pub builtin: BuiltinSettings,
     /// What each agent may store in volumes.
     pub volumes: VolumeLimits,
+    /// The programs that do tasks, in file order. The first one serves agents that name none.
+    pub workers: Vec<Worker>,
 }
 
 /// `[http]`
@@ -259,6 +299,7 @@ impl GatewayConfig {
             upstreams: Vec::new(),
             builtin: BuiltinSettings::default(),
             volumes: VolumeLimits::default(),
+            workers: Vec::new(),
         }
     }
 

@@ -51,7 +51,7 @@ pub use cost::{
 };
 pub use gateway::{
     Agent, AgentLimits, BuiltinSettings, Confirm, GatewayConfig, Http, Listing, PlanMemoryWrite, Share,
-    SyncTime, Token, Upstream,
+    SyncTime, Token, Upstream, Worker, WorkerPrompt, WorkerResult,
 };
 pub use limits::Outside;
 pub use listed::{Annotations, ListedMeta, ListedTool, Shown, ToolMark};

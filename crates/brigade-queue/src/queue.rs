@@ -17,7 +17,7 @@ use crate::finish::{self, as_it_stands, is_abandoned};
 use crate::host::Host;
 use crate::store::{
     BadReceipt, CallQuery, Chain, ChainEnd, CheckpointList, Checkpoints, ExaminedRun, FoundCall, Order,
-    Records, RunList, Snapshot, Store, StoredCall, StoredCheckpoint, StoredReceipt, Transaction,
+    Records, RunList, Snapshot, Store, StoredCall, StoredCheckpoint, StoredReceipt, Taken, Transaction,
     Verification,
 };
 
@@ -551,6 +551,16 @@ impl LockedQueue<'_> {
     ) -> Result<Finished, QueueError> {
         let stored = self.changeable(id)?;
         finish::finish(&mut *self.transaction, stored, run, checkpoints, receipt, now)
+    }
+
+    /// Stores the receipt of an attempt of a worker, and enters it into the ledger. No call is changed.
+    ///
+    /// # Errors
+    /// Fails if the run has another receipt, or the store fails.
+    pub fn record_attempt(&mut self, receipt: &Receipt) -> Result<StoredReceipt, QueueError> {
+        let (stored, known) = self.transaction.add_receipt(receipt, Taken::Refuse)?;
+        self.transaction.enter(&stored, known)?;
+        Ok(stored)
     }
 
     /// Records an answer to a checkpoint. Once all checkpoints of a call are approved, the call becomes resume-pending.

@@ -7,7 +7,7 @@ mod common;
 
 use std::collections::BTreeSet;
 
-use brigade_call::CallStatus;
+use brigade_call::{CallStatus, Receipt};
 use brigade_core::{CallId, IdPrefix};
 use brigade_fs::{FileMode, Fs, MemoryFs};
 use brigade_queue::{Answer, Calls, Match, OnDuplicate, QueueError, Review, Tampering};
@@ -436,4 +436,26 @@ fn a_batch_that_was_acknowledged_is_served_whatever_happens_to_a_line_of_it() {
     queue.compact(at(14)).unwrap();
     assert_eq!(listed(&queue.read().unwrap(), &Calls::All).len(), 4);
     assert!(queue.damage().unwrap().is_empty());
+}
+
+#[test]
+fn an_attempt_stands_in_the_ledger_and_is_no_call() {
+    let put = |fs: &MemoryFs, ledger: Vec<u8>| {
+        fs.write_atomic(&path(LEDGER), &ledger, FileMode::Private).unwrap();
+    };
+    let (_, queue) = with_ledger(put);
+    let attempt = Receipt {
+        kind: Some(Receipt::ATTEMPT.to_owned()),
+        execution_id: Some("task-1".to_owned()),
+        ..receipt("task-1", "run-9", "failed", 9, &[])
+    };
+    let calls = listed(&queue.read().unwrap(), &Calls::All);
+    queue.lock(at(9)).unwrap().record_attempt(&attempt).unwrap();
+    let checked = queue.read().unwrap().verify(1).unwrap();
+    assert_eq!((checked.checked, checked.findings), (4, Vec::new()));
+    // Later writers find nothing to make up for.
+    enqueue(&queue, "call-9", "x", 10).unwrap();
+    let verified = queue.read().unwrap().verify(1).unwrap();
+    assert_eq!(verified.findings, Vec::new());
+    assert_eq!(listed(&queue.read().unwrap(), &Calls::All).len(), calls.len() + 1);
 }

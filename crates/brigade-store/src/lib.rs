@@ -28,6 +28,7 @@
 
 mod error;
 pub mod events;
+pub mod executions;
 mod file;
 pub mod manifests;
 pub mod memory;

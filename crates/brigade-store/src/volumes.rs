@@ -211,6 +211,17 @@ fn explained(error: FsError) -> StoreError {
     }
 }
 
+/// Refuses a folder that is gone, or that a link leads to.
+fn real_folder(fs: &dyn Fs, folder: &RelPath) -> Result<(), StoreError> {
+    for path in [folder.parent().parent(), folder.parent(), folder.clone()] {
+        let found = fs.link_metadata(&path).map_err(|_| not_found())?;
+        if found.kind != FileKind::Directory {
+            return Err(not_found());
+        }
+    }
+    Ok(())
+}
+
 impl VolumeFiles {
     /// Opens the folder of a volume.
     ///
@@ -223,12 +234,7 @@ impl VolumeFiles {
         changes: Option<Duration>,
     ) -> Result<VolumeFiles, StoreError> {
         let folder = folder(&volume.id)?;
-        for path in [folder.parent().parent(), folder.parent(), folder.clone()] {
-            let found = fs.link_metadata(&path).map_err(|_| not_found())?;
-            if found.kind != FileKind::Directory {
-                return Err(not_found());
-            }
-        }
+        real_folder(fs, &folder)?;
         let lock = match changes {
             None => None,
             Some(patience) => {
@@ -242,6 +248,16 @@ impl VolumeFiles {
             max_file_bytes: limits.max_file_bytes,
             lock,
         })
+    }
+
+    /// Opens a folder that something else left, for reading.
+    ///
+    /// # Errors
+    /// Returns `not_found` if the folder is gone or a link.
+    pub fn of_folder(fs: &dyn Fs, folder: &RelPath, limits: &Limits) -> Result<VolumeFiles, StoreError> {
+        real_folder(fs, folder)?;
+        let opened = DiskFs::open(&fs.root().join(folder.as_path()))?;
+        Ok(VolumeFiles { fs: opened, limit: 0, max_file_bytes: limits.max_file_bytes, lock: None })
     }
 
     /// Counts the bytes of all files.

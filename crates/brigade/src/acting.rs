@@ -92,6 +92,7 @@ impl Use<'_> {
         let agents = self.config.agents(&host);
         let gateway = agents.map(|agents| &agents.gateway);
         let caller = self.caller.as_record();
+        let hands = crate::tasks::Hands::new(self.room, self.config);
         let mut context = Context {
             fs: &*self.room.fs,
             caller: &caller,
@@ -111,6 +112,7 @@ impl Use<'_> {
             max_bytes: gateway.map_or(32 << 10, |gateway| gateway.max_result_bytes),
             path: self.room.env.environment.get("PATH"),
             tools: self.tools(),
+            tasks: Some(&hands),
             cancel: self.cancel,
             touched: Vec::new(),
         };

@@ -74,6 +74,8 @@ mod runtimes;
 mod sample;
 mod setup;
 mod state;
+#[cfg(feature = "builtin")]
+mod tasks;
 mod watching;
 mod work;
 mod workspace;

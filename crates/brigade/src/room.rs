@@ -26,6 +26,9 @@ pub(crate) struct Room {
     /// What built-in tools remember.
     #[cfg(feature = "builtin")]
     pub(crate) stores: Arc<brigade_store::Stores>,
+    /// The tasks that run in this process.
+    #[cfg(feature = "builtin")]
+    pub(crate) running: Arc<crate::tasks::Running>,
     pub(crate) late: Arc<LateWrites>,
 }
 
@@ -49,6 +52,8 @@ impl Room {
         Room {
             #[cfg(feature = "builtin")]
             stores: Arc::new(brigade_store::Stores::new(env.lock_timeout)),
+            #[cfg(feature = "builtin")]
+            running: Arc::default(),
             seams,
             env,
             memory,
@@ -67,6 +72,8 @@ impl Room {
             memory,
             #[cfg(feature = "builtin")]
             stores: self.stores.clone(),
+            #[cfg(feature = "builtin")]
+            running: self.running.clone(),
             late: self.late.clone(),
         }
     }

@@ -105,6 +105,14 @@ impl Workspace {
         Workspace::discover(&start, Env::of_process())
     }
 
+    /// Ends the tasks of agents that run in this process, and waits for their workers. Nothing begins after that.
+    pub fn end_tasks(&self, patience: std::time::Duration) {
+        #[cfg(feature = "builtin")]
+        self.room.running.end(patience);
+        #[cfg(not(feature = "builtin"))]
+        let _ = patience;
+    }
+
     /// Creates a workspace with these files in an empty or new directory.
     ///
     /// # Errors

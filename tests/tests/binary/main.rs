@@ -12,6 +12,7 @@ mod builtin_agents;
 mod builtin_commands;
 mod builtin_sessions;
 mod builtin_state;
+mod builtin_tasks;
 mod builtin_tools;
 mod call_checkpoints;
 mod call_documents;

@@ -284,9 +284,12 @@ fn closing_object(answer: &str) -> Option<Json> {
 
 /// Returns the part of the map that the executive wrote: the member `output` of the result file, else its answer.
 pub fn mapped(evidence: &Evidence<'_>) -> Option<String> {
-    if !ended_well(evidence) {
-        return None;
-    }
+    if ended_well(evidence) { tasked(evidence) } else { None }
+}
+
+/// Returns what a worker gave for a task of an agent, however it ended: the member `output` of the result file, else
+/// its answer.
+pub fn tasked(evidence: &Evidence<'_>) -> Option<String> {
     let text = match view(evidence)? {
         View::File(members) => members.output?,
         // Only an echoed prompt has the nonce.

@@ -133,6 +133,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "agent.wait",
+        is_built: true,
         title: "Wait for a run of an agent",
         description: "Waits until a run of an agent has ended.",
         input: "execution_id!:string poll_interval_seconds:integer=10 timeout_seconds:integer=300",

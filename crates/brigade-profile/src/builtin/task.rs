@@ -6,6 +6,7 @@ use super::*;
 pub(super) const ROWS: &[Definition] = &[
     Definition {
         id: "task.cancel",
+        is_built: true,
         title: "Cancel a task",
         description: "Ends a task that runs.",
         input: "execution_id!:string",
@@ -23,6 +24,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "task.execute",
+        is_built: true,
         title: "Start a task",
         description: "Gives a task to an agent, and returns the id of the execution.",
         input: "agent_id!:string intent?:string input?:object version?:string",
@@ -56,6 +58,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "task.handoff",
+        is_built: true,
         title: "Hand a task over",
         description: "Ends a task, and starts another agent with what it found out.",
         input: "execution_id!:string agent_id!:string note?:string",
@@ -70,6 +73,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "task.list",
+        is_built: true,
         title: "List tasks",
         description: "Lists tasks of agents.",
         input: "agent_id?:string limit:integer=20",
@@ -84,6 +88,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "task.logs",
+        is_built: true,
         title: "Show events of a task",
         description: "Lists what happened in a task.",
         input: "execution_id!:string limit:integer=50 offset:integer=0",
@@ -98,6 +103,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "task.message",
+        is_built: true,
         title: "Send a message to a task",
         description: "Keeps a message that the worker of a task reads at its next turn.",
         input: "execution_id!:string text!:string",
@@ -114,6 +120,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "task.remove",
+        is_built: true,
         title: "Remove a task",
         description: "Removes a task that has ended. Its receipts stay.",
         input: "execution_id!:string",
@@ -129,6 +136,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "task.status",
+        is_built: true,
         title: "Show a task",
         description: "Shows how a task stands.",
         input: "execution_id!:string",
@@ -148,6 +156,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "task.wait",
+        is_built: true,
         title: "Wait for a task",
         description: "Waits until a task has ended.",
         input: "execution_id!:string poll_interval_seconds:integer=10 timeout_seconds:integer=300",
@@ -163,6 +172,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "execution.file",
+        is_built: true,
         title: "Read a file of an execution",
         description: "Reads a file that an execution left.",
         input: "execution_id!:string path!:string",

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use brigade_command::Argv;
 use brigade_core::{AgentName, ConfigIssue, Fingerprint, Glob, Place, Severity};
 use brigade_policy::document::{Reader, Value};
 use brigade_policy::{Located, RiskLevel};
 
 use super::{
     Agent, AgentLimits, BuiltinSettings, Confirm, GatewayConfig, Http, Listing, PlanMemoryWrite, Share,
-    SyncTime, Upstream, VolumeLimits,
+    SyncTime, Upstream, VolumeLimits, Worker, WorkerPrompt, WorkerResult,
 };
 use crate::profiles::Profiles;
 use crate::slot::{ProfileName, Slot};
@@ -24,6 +25,7 @@ const TOP: &[&str] = &[
     "upstream",
     "builtin",
     "volumes",
+    "worker",
 ];
 const VOLUMES: &[&str] = &["max_count", "max_bytes", "max_file_bytes"];
 const HTTP: &[&str] = &["allowed_origins", "public"];
@@ -31,6 +33,7 @@ const AGENT: &[&str] = &["name", "token_sha256", "profiles", "confirm", "confirm
 const BUILTIN: &[&str] = &["plan_memory_write", "protected"];
 const LIMITS: &[&str] =
     &["calls_per_minute", "calls_per_hour", "seconds_per_hour", "output_per_hour", "concurrent"];
+const WORKER: &[&str] = &["id", "command", "adapter", "prompt", "result"];
 const UPSTREAM: &[&str] = &["id", "keep", "share", "resources", "prompts", "effects", "sampling"];
 
 /// The largest page.
@@ -58,6 +61,7 @@ pub(super) fn config(file: &str, text: &str, profiles: &Profiles) -> Result<Gate
             "agent" => config.agents = agents(&mut reader, value, profiles),
             "builtin" => config.builtin = builtin(&mut reader, value),
             "volumes" => config.volumes = volumes(&mut reader, value),
+            "worker" => config.workers = workers(&mut reader, value),
             "upstream" => config.upstreams = upstreams(&mut reader, value),
             _ => reader.unknown_member(key, "", TOP, TOP),
         }
@@ -273,6 +277,49 @@ fn limits(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> AgentLimit
         }
     }
     limits
+}
+
+fn workers(reader: &mut Reader<'_>, value: &Value<'_>) -> Vec<Worker> {
+    let mut workers = Vec::new();
+    let mut ids: BTreeMap<String, Place> = BTreeMap::new();
+    for (index, (place, table)) in reader.tables("worker", value).into_iter().enumerate() {
+        let prefix = format!("worker[{}].", index + 1);
+        let (mut id, mut command, mut adapter, mut prompt, mut result) = (None, None, None, None, None);
+        for (key, value) in table {
+            let field = format!("{prefix}{}", key.get_ref());
+            match key.get_ref().as_ref() {
+                "id" => id = reader.string(&field, value),
+                "command" => command = argv(reader, &field, value),
+                "adapter" => adapter = reader.string(&field, value).map(|name| name.value),
+                "prompt" => {
+                    prompt = reader.word(&field, value, WorkerPrompt::ALL, WorkerPrompt::as_str);
+                }
+                "result" => {
+                    result = reader.word(&field, value, WorkerResult::ALL, WorkerResult::as_str);
+                }
+                _ => reader.unknown_member(key, &prefix, WORKER, TOP),
+            }
+        }
+        reader.needed(table, &place, &prefix, &["id", "command"]);
+        if let (Some(id), Some(command)) = (id, command) {
+            unique(reader, &mut ids, &id, &format!("{prefix}id"), "another worker has this id");
+            let (prompt, result) = (prompt.map(|word| word.value), result.map(|word| word.value));
+            workers.push(Worker { id: id.value, place, command, adapter, prompt, result });
+        }
+    }
+    workers
+}
+
+/// Reads a command as words. No shell reads it.
+fn argv(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> Option<Argv> {
+    let text = reader.string(field, value)?;
+    match Argv::parse(&text.value) {
+        Ok(command) => Some(command),
+        Err(error) => {
+            reader.error_at(text.place, field, &error.to_string(), None);
+            None
+        }
+    }
 }
 
 fn upstreams(reader: &mut Reader<'_>, value: &Value<'_>) -> Vec<Upstream> {

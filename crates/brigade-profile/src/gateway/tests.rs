@@ -134,7 +134,25 @@ fn every_error_has_a_place_and_a_near_name() {
     check_invalid(&upstream("prompts = [\"x\"]"), 1, "upstream[1].effects", "missing");
     check_invalid(&upstream("share = \"all\""), 3, "upstream[1].share", "workspace");
     check_invalid(&format!("{}{}", upstream(""), upstream("")), 5, "upstream[2].id", "line 2");
+    let worker = |rest: &str| format!("[[worker]]\nid = \"a\"\n{rest}\n");
+    check_invalid(&worker(""), 1, "worker[1].command", "missing");
+    check_invalid(&worker("command = \"'\""), 3, "worker[1].command", "");
+    check_invalid(&worker("command = \"x\"\nprompt = \"argument\""), 4, "worker[1].prompt", "stdin");
+    check_invalid(&worker("command = \"x\"\nmodel = \"y\""), 4, "worker[1].model", "unknown");
+    let twice = format!("{0}{0}", worker("command = \"x\""));
+    check_invalid(&twice, 5, "worker[2].id", "line 2");
     check_invalid("a = \n", 1, "a", "");
+}
+
+#[test]
+fn a_worker_is_a_command_without_a_shell() {
+    let text = "[[worker]]\nid = \"a\"\ncommand = \"claude --model 'x y'\"\nprompt = \"file\"\nresult = \"stdout\"\n";
+    let workers = parse(text).unwrap().workers;
+    assert_eq!(workers[0].command.words(), ["claude", "--model", "x y"]);
+    assert_eq!(
+        (workers[0].prompt, workers[0].result),
+        (Some(WorkerPrompt::File), Some(WorkerResult::Stdout))
+    );
 }
 
 fn token() -> Token {

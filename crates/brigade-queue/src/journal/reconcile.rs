@@ -54,7 +54,7 @@ pub(crate) fn restore(journal: &mut JournalTransaction<'_>, now: Timestamp) -> R
     for part in entries.chunks(RESTORED_AT_ONCE) {
         let mut calls = Vec::new();
         for entry in part {
-            let found = sound_receipt(journal.state(), entry);
+            let found = sound_receipt(journal.state(), entry).filter(|found| !found.receipt.is_attempt());
             let Some(call) = found.and_then(|receipt| call_of_receipt(&receipt, entry, now)) else {
                 continue;
             };
@@ -107,7 +107,10 @@ enum Relation {
 /// Returns whether the call of an entry does not know the run, or is missing.
 pub(crate) fn is_forgotten(state: &State, entry: &LedgerEntry) -> Result<bool, QueueError> {
     let receipt = if entry.record_id.is_none() { sound_receipt(state, entry) } else { None };
-    let Some(stored) = call_of(state, entry, receipt.as_ref())? else { return Ok(true) };
+    let Some(stored) = call_of(state, entry, receipt.as_ref())? else {
+        // An attempt of a worker belongs to a task, and to no call.
+        return Ok(!sound_receipt(state, entry).is_some_and(|found| found.receipt.is_attempt()));
+    };
     Ok(stored.version != RecordVersion::Newer && relation(&stored, entry).is_none())
 }
 

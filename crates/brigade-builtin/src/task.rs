@@ -1,0 +1,559 @@
+//! Tasks: `task.*` and `agent.wait`. A task is an execution of an agent by a worker, which the caller of these
+//! functions runs; here it is asked for, shown, waited for and ended.
+
+use std::time::Duration;
+
+use brigade_core::{Fingerprint, Json};
+use brigade_fs::RelPath;
+use brigade_manifest::Agent;
+use brigade_profile::builtin::Fact;
+use brigade_store::StoreError;
+use brigade_store::executions::{Ending, Execution, ExecutionStatus, NewExecution};
+use brigade_store::manifests::Revision;
+use brigade_store::volumes::VolumeFiles;
+use serde::Deserialize;
+
+use crate::agent::{KIND, event, page, without_faults};
+use crate::context::{Context, Failure, Output, Touched};
+use crate::run::{Function, arguments};
+use crate::stored::{at, or_null};
+
+/// The tools of this family.
+pub(crate) const TOOLS: &[(&str, Function)] = &[
+    ("agent.wait", wait),
+    ("execution.file", file),
+    ("task.cancel", cancel),
+    ("task.execute", execute),
+    ("task.handoff", handoff),
+    ("task.list", list),
+    ("task.logs", logs),
+    ("task.message", message),
+    ("task.remove", remove),
+    ("task.status", status),
+    ("task.wait", wait),
+];
+
+/// Who runs tasks: the process that serves the caller.
+pub trait Tasks: Sync {
+    /// Returns what names this process, also after another one got its number.
+    ///
+    /// # Errors
+    /// Returns why it cannot be named.
+    fn gateway(&self) -> Result<String, Failure>;
+
+    /// Tells whether a process that was named is gone.
+    fn is_gone(&self, gateway: &str) -> bool;
+
+    /// Returns the ids of the workers that are named here.
+    fn workers(&self) -> Vec<String>;
+
+    /// Refuses an agent that no worker serves.
+    ///
+    /// # Errors
+    /// Returns `not_available_here`.
+    fn check(&self, agent: &Agent) -> Result<(), Failure>;
+
+    /// Begins a task that is written down. It goes on after this returns, unless nobody serves.
+    ///
+    /// # Errors
+    /// Returns why it cannot begin. It is to be ended then.
+    fn begin(&self, execution: &Execution, agent: &Agent) -> Result<(), Failure>;
+
+    /// Ends the worker of a task, and everything that it started. Returns whether it runs in this process.
+    fn cancel(&self, id: &str) -> bool;
+
+    /// Waits until a task of this process went on, at most this long.
+    fn await_change(&self, longest: Duration);
+
+    /// Removes the folder that a task left.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    fn remove_folder(&self, id: &str) -> Result<(), Failure>;
+}
+
+/// Where tasks work, a folder for each, relative to the workspace.
+pub const TASKS: &str = ".brigade/tasks";
+
+/// The most events or rows of one answer.
+const MOST: i64 = 200;
+
+/// The longest that one call waits.
+const LONGEST: i64 = 3_600;
+
+/// How often a task of another process is looked at.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// The longest intent, note or message.
+const MAX_TEXT: usize = 64 << 10;
+
+/// What ended a task whose process is gone.
+const INTERRUPTED: &str = "interrupted";
+
+#[derive(Deserialize)]
+struct ExecuteArgs {
+    agent_id: String,
+    intent: Option<String>,
+    input: Option<Json>,
+    version: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct IdArgs {
+    execution_id: String,
+}
+
+#[derive(Deserialize)]
+struct ListArgs {
+    agent_id: Option<String>,
+    limit: i64,
+}
+
+#[derive(Deserialize)]
+struct LogsArgs {
+    execution_id: String,
+    limit: i64,
+    offset: i64,
+}
+
+#[derive(Deserialize)]
+struct WaitArgs {
+    execution_id: String,
+    poll_interval_seconds: i64,
+    timeout_seconds: i64,
+}
+
+#[derive(Deserialize)]
+struct MessageArgs {
+    execution_id: String,
+    text: String,
+}
+
+#[derive(Deserialize)]
+struct FileArgs {
+    execution_id: String,
+    path: String,
+}
+
+#[derive(Deserialize)]
+struct HandoffArgs {
+    execution_id: String,
+    agent_id: String,
+    note: Option<String>,
+}
+
+fn not_found() -> Failure {
+    Failure::new("not_found", "there is no such execution")
+}
+
+impl<'a> Context<'a> {
+    /// Returns who runs tasks.
+    fn workers(&self) -> Result<&'a dyn Tasks, Failure> {
+        self.tasks.ok_or_else(|| {
+            let message =
+                format!("there is no worker ({}): {}", Fact::Worker.as_str(), Fact::Worker.remedy());
+            Failure::new("not_available_here", message)
+        })
+    }
+}
+
+/// Ends a task whose process is gone. Its workers ended with it.
+fn settled(execution: Execution, context: &Context<'_>) -> Result<Execution, Failure> {
+    let Some(tasks) = context.tasks.filter(|_| !execution.status.is_over()) else { return Ok(execution) };
+    if !tasks.is_gone(&execution.gateway) {
+        return Ok(execution);
+    }
+    let error =
+        Some((INTERRUPTED, "the gateway that the task belonged to is gone, and its worker was ended"));
+    let ending = Ending { status: ExecutionStatus::Failed, error };
+    let store = context.store()?;
+    store.end_execution(&execution.id, &ending, context.clock.now())?;
+    Ok(store.execution(None, &execution.id)?)
+}
+
+/// Returns an execution of the caller. A person has those of everybody.
+fn found(id: &str, context: &Context<'_>) -> Result<Execution, Failure> {
+    let store = context.stored()?.ok_or_else(not_found)?;
+    settled(store.execution(context.agent(), id)?, context)
+}
+
+fn short(name: &str, text: Option<&str>) -> Result<(), Failure> {
+    match text {
+        Some(text) if MAX_TEXT < text.len() => {
+            Err(Failure::new("too_long", format!("`{name}` has at most {} KiB", MAX_TEXT >> 10)))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Checks what a task is given against the schema of its agent.
+fn check_input(agent: &Agent, input: &Json) -> Result<(), Failure> {
+    let Some(schema) = &agent.spec.input_schema else { return Ok(()) };
+    let violations = schema.schema().violations(&input.to_serde());
+    let said: Vec<String> = violations.iter().map(ToString::to_string).collect();
+    if said.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::new("invalid_input", format!("the input does not fit the agent: {}", said.join("; "))))
+}
+
+fn agent_of(revision: &Revision) -> Result<Agent, Failure> {
+    let read = without_faults::<Agent>(&revision.text)?;
+    read.manifest.ok_or_else(|| Failure::new("invalid_manifest", "the manifest has faults"))
+}
+
+/// Writes a task down and begins it.
+fn begin(args: &ExecuteArgs, context: &Context<'_>) -> Result<Execution, Failure> {
+    short("intent", args.intent.as_deref())?;
+    let tasks = context.workers()?;
+    let none = || Failure::new("not_found", "there is no such agent");
+    let store = context.stored()?.ok_or_else(none)?;
+    let (manifest, revision) = store.manifest(KIND, &args.agent_id, args.version.as_deref())?;
+    let agent = agent_of(&revision)?;
+    tasks.check(&agent)?;
+    let usual = || agent.spec.task.as_ref().and_then(|task| task.input_data.clone()).map(Json::Object);
+    let input = args.input.clone().or_else(usual).unwrap_or_else(|| Json::object::<&str>([]));
+    check_input(&agent, &input)?;
+    let store = context.store()?;
+    let (owner, gateway, now) = (context.owner(), tasks.gateway()?, context.clock.now());
+    let intent = args.intent.as_deref();
+    let new = NewExecution {
+        owner: &owner,
+        manifest: &manifest,
+        revision: &revision,
+        intent,
+        input: &input,
+        gateway: &gateway,
+    };
+    let execution = store.begin_execution(&new, now)?;
+    if let Err(failure) = tasks.begin(&execution, &agent) {
+        let error = Some((failure.code, failure.message.as_str()));
+        let ending = Ending { status: ExecutionStatus::Failed, error };
+        store.end_execution(&execution.id, &ending, context.clock.now())?;
+        return Err(failure.data([("execution_id", Json::from(execution.id))]));
+    }
+    Ok(execution)
+}
+
+fn execute(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let execution = begin(&arguments(input)?, context)?;
+    Ok(Output::new([("execution_id", Json::from(execution.id)), ("status", Json::from("started"))]))
+}
+
+/// Ends a task, and returns it as it stands then.
+fn end(execution: &Execution, context: &Context<'_>) -> Result<Execution, Failure> {
+    let store = context.store()?;
+    let ending = Ending { status: ExecutionStatus::Cancelled, error: None };
+    store.end_execution(&execution.id, &ending, context.clock.now())?;
+    if let Some(tasks) = context.tasks {
+        // A task of another process is ended by it as soon as it sees that it has ended.
+        tasks.cancel(&execution.id);
+    }
+    Ok(store.execution(None, &execution.id)?)
+}
+
+fn cancel(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let IdArgs { execution_id } = arguments(input)?;
+    let execution = found(&execution_id, context)?;
+    if execution.status.is_over() {
+        let message = format!("the execution is {} already", execution.status);
+        return Err(Failure::new("already_ended", message));
+    }
+    end(&execution, context)?;
+    Ok(Output::new([("execution_id", Json::from(execution_id)), ("cancelled", Json::from(true))]))
+}
+
+fn handoff(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let HandoffArgs { execution_id, agent_id, note } = arguments(input)?;
+    short("note", note.as_deref())?;
+    let old = found(&execution_id, context)?;
+    let store = context.stored()?.ok_or_else(not_found)?;
+    // The next agent must be there before this one is ended.
+    store.manifest(KIND, &agent_id, None)?;
+    context.workers()?;
+    let old = if old.status.is_over() { old } else { end(&old, context)? };
+    let mut said = format!("Another agent, {}, worked on this before, and was {}.", old.name, old.status);
+    for (title, text) in [
+        ("It was told", old.intent.as_deref()),
+        ("It found out", old.output.as_deref()),
+        ("Note", note.as_deref()),
+    ] {
+        if let Some(text) = text {
+            said.push_str(&format!("\n\n{title}: {}", brigade_core::text::short(text, 8 << 10)));
+        }
+    }
+    let args = ExecuteArgs { agent_id, intent: Some(said), input: Some(old.input), version: None };
+    let execution = begin(&args, context)?;
+    Ok(Output::new([("execution_id", Json::from(execution.id))]))
+}
+
+/// Writes how an execution stands.
+fn standing(execution: &Execution) -> Vec<(&'static str, Json)> {
+    let time = |time: Option<brigade_core::Timestamp>| time.map_or(Json::Null, at);
+    let error = match (&execution.error_code, &execution.error) {
+        (Some(code), Some(error)) => Some(format!("{code}: {error}")),
+        (_, error) => error.clone(),
+    };
+    vec![
+        ("execution_id", Json::from(execution.id.as_str())),
+        ("status", Json::from(execution.status.as_str())),
+        ("iteration_count", Json::from(execution.iterations)),
+        ("last_output", or_null(execution.output.as_deref())),
+        ("last_error", or_null(error.as_deref())),
+        ("started_at", time(execution.started_at)),
+        ("ended_at", time(execution.ended_at)),
+    ]
+}
+
+fn status(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let IdArgs { execution_id } = arguments(input)?;
+    let execution = found(&execution_id, context)?;
+    let mut members = standing(&execution);
+    members.push(("agent_id", Json::from(execution.manifest)));
+    Ok(Output::new(members))
+}
+
+fn wait(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let WaitArgs { execution_id, poll_interval_seconds, timeout_seconds } = arguments(input)?;
+    if timeout_seconds < 1 || poll_interval_seconds < 1 {
+        let message = "`timeout_seconds` and `poll_interval_seconds` are at least 1";
+        return Err(Failure::new("invalid_arguments", message));
+    }
+    let patience = Duration::from_secs(timeout_seconds.min(LONGEST).unsigned_abs());
+    let begun = context.clock.now();
+    let mut execution = found(&execution_id, context)?;
+    let mut timed_out = false;
+    while !execution.status.is_over() {
+        let waited = context.clock.now().since(begun);
+        if patience <= waited {
+            timed_out = true;
+            break;
+        }
+        if context.cancel.is_some_and(brigade_process::CancelToken::is_cancelled) {
+            return Err(Failure::new("cancelled", "the call was cancelled; the task goes on"));
+        }
+        context.workers()?.await_change(LOOK.min(patience.saturating_sub(waited)));
+        execution = found(&execution_id, context)?;
+    }
+    let mut members = standing(&execution);
+    members.push(("timed_out", Json::from(timed_out)));
+    Ok(Output::new(members))
+}
+
+fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let ListArgs { agent_id, limit } = arguments(input)?;
+    let (limit, _) = page(limit, MOST, 0)?;
+    let executions = match context.stored()? {
+        Some(store) => store.executions(context.agent(), agent_id.as_deref(), limit)?,
+        None => Vec::new(),
+    };
+    let mut rows = Vec::new();
+    for execution in executions {
+        let execution = settled(execution, context)?;
+        rows.push(Json::object([
+            ("id", Json::from(execution.id)),
+            ("agent_id", Json::from(execution.manifest)),
+            ("status", Json::from(execution.status.as_str())),
+            ("started_at", execution.started_at.map_or(Json::Null, at)),
+        ]));
+    }
+    Ok(Output::new([("executions", Json::from(rows))]))
+}
+
+fn logs(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let LogsArgs { execution_id, limit, offset } = arguments(input)?;
+    let (limit, offset) = page(limit, MOST, offset)?;
+    found(&execution_id, context)?;
+    let store = context.stored()?.ok_or_else(not_found)?;
+    let (execution, events, total) = store.execution_events(context.agent(), &execution_id, limit, offset)?;
+    let rows = events.iter().map(|one| match event(one) {
+        Json::Object(mut members) => {
+            members.insert("sequence".to_owned(), Json::from(one.sequence));
+            Json::Object(members)
+        }
+        other => other,
+    });
+    Ok(Output::new([
+        ("execution_id", Json::from(execution.id)),
+        ("status", Json::from(execution.status.as_str())),
+        ("events", Json::from(rows.collect::<Vec<_>>())),
+        ("total", Json::from(total)),
+        ("limit", Json::from(limit)),
+        ("offset", Json::from(offset)),
+    ]))
+}
+
+fn message(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let MessageArgs { execution_id, text } = arguments(input)?;
+    short("text", Some(&text))?;
+    if text.trim().is_empty() {
+        return Err(Failure::new("invalid_arguments", "`text` is blank"));
+    }
+    found(&execution_id, context)?;
+    let (text, author) = (context.redactor.redact_str(&text), context.owner());
+    let now = context.clock.now();
+    let id = context.store()?.send_message(context.agent(), &execution_id, &author, &text, now)?;
+    Ok(Output::new([("execution_id", Json::from(execution_id)), ("message_id", Json::from(id))]))
+}
+
+fn remove(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let IdArgs { execution_id } = arguments(input)?;
+    found(&execution_id, context)?;
+    let removed: Result<Execution, StoreError> =
+        context.store()?.remove_execution(context.agent(), &execution_id);
+    let execution = removed?;
+    context.workers()?.remove_folder(&execution.id)?;
+    Ok(Output::new([("execution_id", Json::from(execution.id)), ("removed", Json::from(true))]))
+}
+
+/// Returns what kind of file a name means.
+fn content_type(path: &str, is_binary: bool) -> &'static str {
+    let extension = path.rsplit_once('.').map_or("", |(_, extension)| extension);
+    match extension.to_ascii_lowercase().as_str() {
+        "md" => "text/markdown",
+        "json" => "application/json",
+        "html" | "htm" => "text/html",
+        "csv" => "text/csv",
+        "png" => "image/png",
+        "jpg" | "jpeg" => "image/jpeg",
+        "pdf" => "application/pdf",
+        _ if is_binary => "application/octet-stream",
+        _ => "text/plain",
+    }
+}
+
+/// `execution.file`
+fn file(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let FileArgs { execution_id, path } = arguments(input)?;
+    let execution = found(&execution_id, context)?;
+    let folder: RelPath = TASKS.parse().expect("a constant path");
+    let folder = folder.join(&execution.id).map_err(|_| not_found())?;
+    let path = path.strip_prefix("/workspace/").unwrap_or(&path).trim_start_matches('/').to_owned();
+    let bytes = VolumeFiles::of_folder(context.fs, &folder, &context.volumes)?.read(&path)?;
+    let hash = Some(Fingerprint::of_bytes(&bytes));
+    let touched = format!("{TASKS}/{}/{path}", execution.id);
+    context.touched.push(Touched { path: touched, before: hash, after: hash });
+    let size = bytes.len();
+    let text = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
+    let is_binary = text.is_none();
+    let mut members = vec![
+        ("execution_id", Json::from(execution.id)),
+        ("content_type", Json::from(content_type(&path, is_binary))),
+        ("is_binary", Json::from(is_binary)),
+        ("size_bytes", Json::from(size)),
+        ("path", Json::from(path)),
+    ];
+    members.extend(text.map(|text| ("content", Json::from(context.redactor.redact_str(&text)))));
+    Ok(Output::new(members))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::stored::testing::{Bench, text};
+    use brigade_profile::builtin::definition;
+
+    const MANIFEST: &str = "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: {name: greeter}\n\
+                            spec: {runtime: {image: a/b}, input_schema: {type: object, required: [who]}}\n";
+
+    /// Runs nothing: tasks stand as they were begun until a test ends them.
+    #[derive(Default)]
+    struct Still {
+        begun: Mutex<Vec<String>>,
+        is_gone: bool,
+    }
+
+    impl Tasks for Still {
+        fn gateway(&self) -> Result<String, Failure> {
+            Ok("this".to_owned())
+        }
+
+        fn is_gone(&self, _: &str) -> bool {
+            self.is_gone
+        }
+
+        fn workers(&self) -> Vec<String> {
+            vec!["still".to_owned()]
+        }
+
+        fn check(&self, _: &Agent) -> Result<(), Failure> {
+            Ok(())
+        }
+
+        fn begin(&self, execution: &Execution, _: &Agent) -> Result<(), Failure> {
+            self.begun.lock().unwrap().push(execution.id.clone());
+            Ok(())
+        }
+
+        fn cancel(&self, _: &str) -> bool {
+            true
+        }
+
+        fn await_change(&self, _: Duration) {}
+
+        fn remove_folder(&self, _: &str) -> Result<(), Failure> {
+            Ok(())
+        }
+    }
+
+    fn call(bench: &Bench, tasks: &Still, caller: &str, tool: &str, args: &str) -> Result<Json, Failure> {
+        let args = Json::parse(args).unwrap();
+        bench.with_tasks(caller, Some(tasks), |context| {
+            crate::run::run(definition(tool).unwrap(), &args, context).map(|output| output.structured)
+        })
+    }
+
+    #[test]
+    fn a_task_is_its_owners_and_ends_once() {
+        let (bench, tasks) = (Bench::new(), Still::default());
+        let deploy = Json::object([("manifest_yaml", Json::from(MANIFEST))]).to_compact();
+        bench.call("agent.create", &deploy);
+        let ada = |tool: &str, args: &str| call(&bench, &tasks, "agent:ada", tool, args);
+        let code = |tool: &str, args: &str| ada(tool, args).unwrap_err().code;
+        assert_eq!(code("task.execute", r#"{"agent_id": "nobody"}"#), "not_found");
+        assert_eq!(code("task.execute", r#"{"agent_id": "greeter"}"#), "invalid_input");
+        let started =
+            ada("task.execute", r#"{"agent_id": "greeter", "input": {"who": "Bob"}, "intent": "Greet"}"#)
+                .unwrap();
+        let id = text(&started, "execution_id").to_owned();
+        assert_eq!(tasks.begun.lock().unwrap().as_slice(), std::slice::from_ref(&id));
+        let of = format!(r#"{{"execution_id": "{id}"}}"#);
+        assert_eq!(text(&ada("task.status", &of).unwrap(), "status"), "pending");
+        for tool in ["task.status", "task.cancel", "task.logs", "task.wait", "agent.wait", "task.remove"] {
+            let other = call(&bench, &tasks, "agent:bob", tool, &of);
+            assert_eq!(other.unwrap_err().code, "not_found", "{tool}");
+        }
+        assert_eq!(
+            code("task.wait", &format!(r#"{{"execution_id": "{id}", "timeout_seconds": 0}}"#)),
+            "invalid_arguments"
+        );
+        assert_eq!(code("task.remove", &of), "not_ended");
+        ada("task.message", &format!(r#"{{"execution_id": "{id}", "text": "Be polite"}}"#)).unwrap();
+        let next = ada(
+            "task.handoff",
+            &format!(r#"{{"execution_id": "{id}", "agent_id": "greeter", "note": "Hurry"}}"#),
+        );
+        let next = text(&next.unwrap(), "execution_id").to_owned();
+        assert_eq!(text(&ada("task.wait", &of).unwrap(), "status"), "cancelled");
+        assert_eq!(code("task.cancel", &of), "already_ended");
+        let listed = ada("task.list", "{}").unwrap();
+        assert_eq!(text(&listed.get("executions").unwrap().as_array().unwrap()[0], "id"), next);
+        let logs = ada("task.logs", &format!(r#"{{"execution_id": "{id}", "limit": 1}}"#)).unwrap();
+        assert_eq!(logs.get("total"), Some(&Json::from(3)));
+        ada("task.remove", &of).unwrap();
+        assert_eq!(code("task.status", &of), "not_found");
+        // Its process is gone.
+        let gone = Still { is_gone: true, ..Still::default() };
+        let of = format!(r#"{{"execution_id": "{next}"}}"#);
+        let status = call(&bench, &gone, "agent:ada", "task.status", &of).unwrap();
+        assert_eq!(text(&status, "status"), "failed");
+        assert!(text(&status, "last_error").starts_with("interrupted: "));
+        // Without a worker nothing begins.
+        assert_eq!(
+            bench.code("agent:ada", "task.execute", r#"{"agent_id": "greeter"}"#),
+            "not_available_here"
+        );
+    }
+}

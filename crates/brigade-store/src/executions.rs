@@ -1,0 +1,435 @@
+//! Executions of manifests: what was asked for, how they stand, and what was said to them.
+
+use brigade_core::{Json, Timestamp, words};
+use rusqlite::{OptionalExtension as _, Row, Transaction, params};
+
+use crate::error::StoreError;
+use crate::events::{About, StoredEvent, add_event_with, page};
+use crate::manifests::{Deployed, Revision};
+use crate::store::{Store, new_id, time};
+
+words! {
+    /// How an execution stands.
+    ExecutionStatus {
+        /// It has not begun.
+        Pending = "pending",
+        /// It runs.
+        Running = "running",
+        /// It did what was asked.
+        Completed = "completed",
+        /// It did not.
+        Failed = "failed",
+        /// It was cancelled.
+        Cancelled = "cancelled",
+    }
+}
+
+impl ExecutionStatus {
+    /// Tells whether it has ended.
+    pub fn is_over(self) -> bool {
+        match self {
+            ExecutionStatus::Pending | ExecutionStatus::Running => false,
+            ExecutionStatus::Completed | ExecutionStatus::Failed | ExecutionStatus::Cancelled => true,
+        }
+    }
+}
+
+/// One execution.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Execution {
+    /// Its id.
+    pub id: String,
+    /// Who began it.
+    pub owner: String,
+    /// The id of the manifest.
+    pub manifest: String,
+    /// The name of the manifest.
+    pub name: String,
+    /// The revision of the manifest.
+    pub revision: i64,
+    /// The version of the manifest.
+    pub version: String,
+    /// What should be done, in words.
+    pub intent: Option<String>,
+    /// What it was given.
+    pub input: Json,
+    /// How it stands.
+    pub status: ExecutionStatus,
+    /// How many tries were begun.
+    pub iterations: i64,
+    /// What the last try gave.
+    pub output: Option<String>,
+    /// Why it failed, as a word.
+    pub error_code: Option<String>,
+    /// Why it failed, or what the last try lacked.
+    pub error: Option<String>,
+    /// The process that it belongs to.
+    pub gateway: String,
+    /// When it was asked for.
+    pub created_at: Timestamp,
+    /// When it began.
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+}
+
+/// An execution to begin.
+#[derive(Clone, Copy, Debug)]
+pub struct NewExecution<'a> {
+    /// Who begins it.
+    pub owner: &'a str,
+    /// The manifest.
+    pub manifest: &'a Deployed,
+    /// The revision of it.
+    pub revision: &'a Revision,
+    /// What should be done.
+    pub intent: Option<&'a str>,
+    /// What it is given.
+    pub input: &'a Json,
+    /// The process that it belongs to.
+    pub gateway: &'a str,
+}
+
+/// How an execution ends.
+#[derive(Clone, Copy, Debug)]
+pub struct Ending<'a> {
+    /// How it stands then.
+    pub status: ExecutionStatus,
+    /// Why it failed, as a word and a sentence.
+    pub error: Option<(&'a str, &'a str)>,
+}
+
+const COLUMNS: &str = "id, owner, manifest, name, revision, version, intent, input, status, iterations, output, \
+                       error_code, error, gateway, created_at, started_at, ended_at";
+
+fn read(row: &Row<'_>) -> rusqlite::Result<Execution> {
+    let (input, status): (String, String) = (row.get("input")?, row.get("status")?);
+    let at = |column: &str| -> rusqlite::Result<Option<Timestamp>> {
+        Ok(row.get::<_, Option<i64>>(column)?.map(Timestamp::from_unix_micros))
+    };
+    Ok(Execution {
+        id: row.get("id")?,
+        owner: row.get("owner")?,
+        manifest: row.get("manifest")?,
+        name: row.get("name")?,
+        revision: row.get("revision")?,
+        version: row.get("version")?,
+        intent: row.get("intent")?,
+        input: Json::parse(&input).unwrap_or_default(),
+        status: ExecutionStatus::of(&status).unwrap_or(ExecutionStatus::Failed),
+        iterations: row.get("iterations")?,
+        output: row.get("output")?,
+        error_code: row.get("error_code")?,
+        error: row.get("error")?,
+        gateway: row.get("gateway")?,
+        created_at: time(row, "created_at")?,
+        started_at: at("started_at")?,
+        ended_at: at("ended_at")?,
+    })
+}
+
+/// Finds an execution of an owner. Without an owner, a person asks, who sees all.
+fn by_id(transaction: &Transaction<'_>, owner: Option<&str>, id: &str) -> Result<Execution, StoreError> {
+    let sql = format!("SELECT {COLUMNS} FROM execution WHERE id = ?1 AND (?2 IS NULL OR owner = ?2)");
+    let found = transaction.query_row(&sql, params![id, owner], read).optional()?;
+    found.ok_or_else(|| StoreError::refused("not_found", "there is no such execution"))
+}
+
+fn note(
+    transaction: &Transaction<'_>,
+    execution: &Execution,
+    event_type: &str,
+    payload: &Json,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let about = About { manifest: Some(&execution.manifest), execution: Some(&execution.id) };
+    add_event_with(transaction, &about, event_type, payload, now)
+}
+
+impl Store {
+    /// Writes down an execution that is about to begin.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn begin_execution(&self, new: &NewExecution<'_>, now: Timestamp) -> Result<Execution, StoreError> {
+        self.change(|transaction| {
+            let id = new_id(transaction, "task")?;
+            transaction.execute(
+                "INSERT INTO execution (id, owner, manifest, name, revision, version, intent, input, status, iterations, \
+                 gateway, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'pending', 0, ?9, ?10)",
+                params![
+                    id,
+                    new.owner,
+                    new.manifest.id,
+                    new.manifest.name,
+                    new.revision.revision,
+                    new.revision.version,
+                    new.intent,
+                    new.input.to_compact(),
+                    new.gateway,
+                    now.unix_micros()
+                ],
+            )?;
+            let execution = by_id(transaction, None, &id)?;
+            let payload = Json::object([
+                ("execution_id", Json::from(id.as_str())),
+                ("by", Json::from(new.owner)),
+                ("version", Json::from(new.revision.version.as_str())),
+            ]);
+            note(transaction, &execution, "task_created", &payload, now)?;
+            Ok(execution)
+        })
+    }
+
+    /// Returns an execution of an owner, or of anybody.
+    ///
+    /// # Errors
+    /// Returns `not_found`. Also fails on a disk error.
+    pub fn execution(&self, owner: Option<&str>, id: &str) -> Result<Execution, StoreError> {
+        self.look(|transaction| by_id(transaction, owner, id))
+    }
+
+    /// Lists executions of an owner, or of all, the newest first.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn executions(
+        &self,
+        owner: Option<&str>,
+        manifest: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<Execution>, StoreError> {
+        self.look(|transaction| {
+            let sql = format!(
+                "SELECT {COLUMNS} FROM execution WHERE (?1 IS NULL OR owner = ?1) \
+                 AND (?2 IS NULL OR manifest = ?2 OR name = ?2) ORDER BY created_at DESC, rowid DESC LIMIT ?3"
+            );
+            let mut statement = transaction.prepare(&sql)?;
+            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            Ok(statement.query_map(params![owner, manifest, limit], read)?.collect::<Result<_, _>>()?)
+        })
+    }
+
+    /// Lists executions that have not ended.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn open_executions(&self) -> Result<Vec<Execution>, StoreError> {
+        self.look(|transaction| {
+            let sql = format!("SELECT {COLUMNS} FROM execution WHERE status IN ('pending', 'running')");
+            let mut statement = transaction.prepare(&sql)?;
+            Ok(statement.query_map([], read)?.collect::<Result<_, _>>()?)
+        })
+    }
+
+    /// Notes that a try begins, and returns the messages that nobody has read. `None` if the execution has ended.
+    ///
+    /// # Errors
+    /// Returns `not_found`. Also fails on a disk error.
+    pub fn begin_iteration(
+        &self,
+        id: &str,
+        run: &str,
+        now: Timestamp,
+    ) -> Result<Option<Vec<String>>, StoreError> {
+        self.change(|transaction| {
+            let execution = by_id(transaction, None, id)?;
+            if execution.status.is_over() {
+                return Ok(None);
+            }
+            let at = now.unix_micros();
+            transaction.execute(
+                "UPDATE execution SET status = 'running', iterations = iterations + 1, \
+                 started_at = coalesce(started_at, ?2) WHERE id = ?1",
+                params![id, at],
+            )?;
+            if execution.status == ExecutionStatus::Pending {
+                note(transaction, &execution, "task_started", &Json::object([("run_id", Json::from(run))]), now)?;
+            }
+            let payload = Json::object([
+                ("iteration", Json::from(execution.iterations + 1)),
+                ("run_id", Json::from(run)),
+            ]);
+            note(transaction, &execution, "iteration_started", &payload, now)?;
+            let mut statement = transaction.prepare(
+                "SELECT text FROM message WHERE execution = ?1 AND read_at IS NULL ORDER BY created_at, rowid",
+            )?;
+            let texts = statement.query_map([id], |row| row.get(0))?.collect::<Result<_, _>>()?;
+            transaction.execute(
+                "UPDATE message SET read_at = ?2 WHERE execution = ?1 AND read_at IS NULL",
+                params![id, at],
+            )?;
+            Ok(Some(texts))
+        })
+    }
+
+    /// Notes what a try gave, and what it lacks.
+    ///
+    /// # Errors
+    /// Returns `not_found`. Also fails on a disk error.
+    pub fn end_iteration(
+        &self,
+        id: &str,
+        output: Option<&str>,
+        lacks: Option<&str>,
+        payload: &Json,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        self.change(|transaction| {
+            let execution = by_id(transaction, None, id)?;
+            transaction.execute(
+                "UPDATE execution SET output = coalesce(?2, output), error = ?3 WHERE id = ?1",
+                params![id, output, lacks],
+            )?;
+            note(transaction, &execution, "iteration_ended", payload, now)
+        })
+    }
+
+    /// Ends an execution. Returns whether it had not ended yet; the first end stays.
+    ///
+    /// # Errors
+    /// Returns `not_found`. Also fails on a disk error.
+    pub fn end_execution(&self, id: &str, ending: &Ending<'_>, now: Timestamp) -> Result<bool, StoreError> {
+        self.change(|transaction| {
+            let execution = by_id(transaction, None, id)?;
+            if execution.status.is_over() {
+                return Ok(false);
+            }
+            let (code, error) = ending.error.unzip();
+            transaction.execute(
+                "UPDATE execution SET status = ?2, error_code = ?3, error = ?4, ended_at = ?5 WHERE id = ?1",
+                params![id, ending.status.as_str(), code, error, now.unix_micros()],
+            )?;
+            let payload = Json::object([
+                ("status", Json::from(ending.status.as_str())),
+                ("code", code.map_or(Json::Null, Json::from)),
+                ("message", error.map_or(Json::Null, Json::from)),
+            ]);
+            note(transaction, &execution, "task_ended", &payload, now)?;
+            Ok(true)
+        })
+    }
+
+    /// Lists what happened in an execution: a page, the oldest first, and the true total.
+    ///
+    /// # Errors
+    /// Returns `not_found`. Also fails on a disk error.
+    pub fn execution_events(
+        &self,
+        owner: Option<&str>,
+        id: &str,
+        limit: usize,
+        offset: usize,
+    ) -> Result<(Execution, Vec<StoredEvent>, usize), StoreError> {
+        self.look(|transaction| {
+            let execution = by_id(transaction, owner, id)?;
+            let (events, total) = page(transaction, "execution", id, limit, offset)?;
+            Ok((execution, events, total))
+        })
+    }
+
+    /// Keeps a message for the next try, and returns its id.
+    ///
+    /// # Errors
+    /// Returns `not_found` or `already_ended`. Also fails on a disk error.
+    pub fn send_message(
+        &self,
+        owner: Option<&str>,
+        id: &str,
+        author: &str,
+        text: &str,
+        now: Timestamp,
+    ) -> Result<String, StoreError> {
+        self.change(|transaction| {
+            let execution = by_id(transaction, owner, id)?;
+            if execution.status.is_over() {
+                return Err(StoreError::refused("already_ended", "the execution has ended"));
+            }
+            let message = new_id(transaction, "msg")?;
+            transaction.execute(
+                "INSERT INTO message (id, execution, author, text, created_at) VALUES (?1, ?2, ?3, ?4, ?5)",
+                params![message, id, author, text, now.unix_micros()],
+            )?;
+            let payload =
+                Json::object([("message_id", Json::from(message.as_str())), ("by", Json::from(author))]);
+            note(transaction, &execution, "message_sent", &payload, now)?;
+            Ok(message)
+        })
+    }
+
+    /// Removes an execution that has ended, with its messages and events. Events of its manifest stay.
+    ///
+    /// # Errors
+    /// Returns `not_found` or `not_ended`. Also fails on a disk error.
+    pub fn remove_execution(&self, owner: Option<&str>, id: &str) -> Result<Execution, StoreError> {
+        self.change(|transaction| {
+            let execution = by_id(transaction, owner, id)?;
+            if !execution.status.is_over() {
+                return Err(StoreError::refused("not_ended", "the execution has not ended; cancel it first"));
+            }
+            transaction.execute("UPDATE event SET execution = NULL WHERE execution = ?1", [id])?;
+            transaction.execute("DELETE FROM execution WHERE id = ?1", [id])?;
+            Ok(execution)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::time::Duration;
+
+    use brigade_fs::DiskFs;
+
+    use super::*;
+    use crate::manifests::NewManifest;
+
+    #[test]
+    fn an_execution_ends_once_and_belongs_to_who_began_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&DiskFs::open(folder.path()).unwrap(), Duration::ZERO).unwrap();
+        let (now, labels) = (Timestamp::from_unix_micros(0), BTreeMap::new());
+        let new = NewManifest {
+            kind: "agent",
+            name: "greeter",
+            version: "1.0.0",
+            description: None,
+            labels: &labels,
+            text: "",
+            author: "ada",
+            force: false,
+        };
+        store.deploy_manifest(&new, now).unwrap();
+        let (manifest, revision) = store.manifest("agent", "greeter", None).unwrap();
+        let input = Json::object([("a", Json::from(1))]);
+        let new = NewExecution {
+            owner: "ada",
+            manifest: &manifest,
+            revision: &revision,
+            intent: Some("Greet"),
+            input: &input,
+            gateway: "1",
+        };
+        let id = store.begin_execution(&new, now).unwrap().id;
+        let code = |result: Result<Execution, StoreError>| result.unwrap_err().code_word();
+        assert_eq!(code(store.execution(Some("bob"), &id)), "not_found");
+        store.send_message(Some("ada"), &id, "ada", "Be polite", now).unwrap();
+        assert_eq!(store.begin_iteration(&id, "run-1", now).unwrap(), Some(vec!["Be polite".to_owned()]));
+        store.end_iteration(&id, Some("Hi"), Some("too short"), &Json::Null, now).unwrap();
+        assert_eq!(store.begin_iteration(&id, "run-2", now).unwrap(), Some(Vec::new()));
+        assert_eq!(code(store.remove_execution(Some("ada"), &id)), "not_ended");
+        assert_eq!(store.open_executions().unwrap().len(), 1);
+        let ending = Ending { status: ExecutionStatus::Cancelled, error: None };
+        assert!(store.end_execution(&id, &ending, now).unwrap());
+        let late = Ending { status: ExecutionStatus::Completed, error: None };
+        assert!(!store.end_execution(&id, &late, now).unwrap());
+        assert_eq!(store.begin_iteration(&id, "run-3", now).unwrap(), None);
+        let sent = store.send_message(Some("ada"), &id, "ada", "x", now);
+        assert_eq!(sent.unwrap_err().code_word(), "already_ended");
+        let (execution, events, total) = store.execution_events(Some("ada"), &id, 3, 1).unwrap();
+        assert_eq!((execution.status, execution.iterations), (ExecutionStatus::Cancelled, 2));
+        assert_eq!((events.len(), events[0].sequence, total), (3, 2, 7));
+        store.remove_execution(Some("ada"), &id).unwrap();
+        assert_eq!(store.manifest_events(&manifest.id, 1, 0).unwrap().1, 8);
+    }
+}

@@ -1,0 +1,102 @@
+//! Whether an output is right: by a schema, an expression, or a person.
+
+use std::time::{Duration, Instant};
+
+use brigade_core::Json;
+use brigade_core::text::short;
+use brigade_crew::Host;
+use brigade_fs::{Fs, RelPath};
+use brigade_manifest::{Stream, Validator};
+use brigade_store::questions::{Asked, AskedOption, AskedQuestion, Decision};
+
+use super::{Job, Unable};
+
+/// How often an answer is looked for. It comes by another process.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// How long a person is waited for, unless the validator says so.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// How much of an output a person is shown.
+const SHOWN: usize = 4 << 10;
+
+/// The largest standard error that is looked at.
+const MAX_STDERR: u64 = 4 << 20;
+
+/// Returns what does not fit the schema of a validator.
+pub(super) fn by_schema(validator: &Validator, output: &str) -> Option<String> {
+    let schema = validator.schema.as_ref()?;
+    let Ok(json) = Json::parse(output.trim()) else { return Some("the output is not JSON".to_owned()) };
+    let found = schema.schema().violations(&json.to_serde());
+    let said: Vec<String> = found.iter().map(ToString::to_string).collect();
+    (!said.is_empty()).then(|| said.join("; "))
+}
+
+/// Returns whether the expression of a validator is not found.
+pub(super) fn by_expression(
+    validator: &Validator,
+    output: &str,
+    fs: &dyn Fs,
+    stderr: &RelPath,
+) -> Option<String> {
+    let expression = validator.expression()?;
+    let (text, name) = match validator.target {
+        Some(Stream::Stderr) => {
+            let bytes = fs.read(stderr, MAX_STDERR).unwrap_or_default();
+            (String::from_utf8_lossy(&bytes).into_owned(), "standard error")
+        }
+        Some(Stream::Stdout) | None => (output.to_owned(), "the output"),
+    };
+    (!expression.is_match(&text)).then(|| format!("{name} does not match the expression"))
+}
+
+impl Job {
+    /// Asks a person what a judge would decide: no judge is there.
+    pub(super) fn by_person(
+        &self,
+        host: &Host,
+        validator: &Validator,
+        output: &str,
+    ) -> Result<Option<String>, Unable> {
+        let option = |label: &str| AskedOption { label: label.to_owned(), ..AskedOption::default() };
+        let criteria = validator.criteria.as_deref().unwrap_or_default();
+        let question = AskedQuestion {
+            id: "verdict".to_owned(),
+            question: format!("Does the output of {} meet this? {}", self.id(), short(criteria, 1 << 10)),
+            options: vec![option("yes"), option("no")],
+            allows_freeform: true,
+            ..AskedQuestion::default()
+        };
+        let asked = Asked {
+            title: Some(format!("The output of the agent {}", self.execution.name)),
+            body: Some(short(output, SHOWN)),
+            questions: vec![question],
+        };
+        let (owner, redactor) = (self.execution.owner.as_str(), host.redactor());
+        let question = self.store.ask(owner, self.id(), &asked, &redactor, self.room.now())?;
+        let seconds = validator.timeout_seconds.and_then(|seconds| u64::try_from(seconds).ok());
+        let until = Instant::now() + seconds.map_or(PATIENCE, Duration::from_secs);
+        loop {
+            let found = self.store.take_answer(owner, &question.id)?;
+            if let Some(answer) = found.answer {
+                let is_yes = answer.decision == Decision::Accept
+                    && answer
+                        .answers
+                        .get("verdict")
+                        .is_some_and(|values| values.iter().any(|value| value == "yes"));
+                let said = answer
+                    .text
+                    .unwrap_or_else(|| "a person says that it does not meet the criteria".to_owned());
+                return Ok((!is_yes).then_some(said));
+            }
+            if until <= Instant::now() {
+                self.store.withdraw_question(&question.id)?;
+                return Ok(Some("no person judged it in time".to_owned()));
+            }
+            if self.cancel.wait(LOOK) || self.is_ended() {
+                self.store.withdraw_question(&question.id)?;
+                return Err(Unable::new("interrupted", "the task was ended while a person was asked"));
+            }
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! The receipts of attempts, in the tools' ledger.
+
+use std::sync::Arc;
+
+use brigade_call::{RUNS, Receipt, RunOutput, StreamOutput};
+use brigade_core::{Clock, Json, Number, RunId};
+use brigade_crew::{KeepReceipts, KitchenReceipt, LogRow, NotStarted, RunEnd};
+use brigade_exec::RunPaths;
+use brigade_fs::RelPath;
+
+use crate::room::{Room, rel};
+
+/// What a receipt says about the task.
+pub(super) struct About {
+    pub(super) execution: String,
+    pub(super) caller: String,
+    pub(super) args: Json,
+}
+
+/// Keeps receipts of attempts beside those of calls.
+pub(super) struct InTools {
+    pub(super) room: Arc<Room>,
+    pub(super) task: About,
+}
+
+impl KeepReceipts for InTools {
+    fn logs(&self, run: &RunId) -> (RelPath, RelPath) {
+        let paths = RunPaths::of(run);
+        (rel(&paths.stdout_log), rel(&paths.stderr_log))
+    }
+
+    fn store(&self, kept: &KitchenReceipt, clock: &dyn Clock) -> Result<(), NotStarted> {
+        self.room.fs.create_dir_all(&rel(RUNS))?;
+        let receipt = self.receipt(kept);
+        let queue = self.room.queue();
+        let stored = queue.lock(clock.now()).and_then(|mut locked| locked.record_attempt(&receipt));
+        stored.map(drop).map_err(|error| NotStarted::Io(std::io::Error::other(error.to_string())))
+    }
+}
+
+fn stream(row: Option<&LogRow>) -> StreamOutput {
+    row.map_or_else(StreamOutput::default, |row| StreamOutput {
+        bytes: row.bytes + row.left_out,
+        dropped: row.left_out,
+        log_bytes: Some(row.bytes),
+        log_sha256: Some(row.sha256),
+        ..StreamOutput::default()
+    })
+}
+
+impl InTools {
+    fn receipt(&self, kept: &KitchenReceipt) -> Receipt {
+        let status = match kept.status {
+            RunEnd::Completed => "completed",
+            RunEnd::TimedOut => "timed-out",
+            RunEnd::Interrupted => "interrupted",
+            RunEnd::Failed | RunEnd::Stalled | RunEnd::NotStarted => "failed",
+        };
+        let paths = RunPaths::of(&kept.id);
+        let seconds = kept.completed_at.since(kept.started_at).as_secs_f64();
+        Receipt {
+            kind: Some(Receipt::ATTEMPT.to_owned()),
+            execution_id: Some(self.task.execution.clone()),
+            tool_id: "task.execute".to_owned(),
+            family: "builtin".to_owned(),
+            caller: Some(self.task.caller.clone()),
+            started_at: Some(kept.started_at),
+            completed_at: Some(kept.completed_at),
+            duration_seconds: Some(Number::from((seconds * 1000.0).round() / 1000.0)),
+            exit_code: kept.exit_code,
+            timed_out: kept.status == RunEnd::TimedOut,
+            argv: kept.argv.clone(),
+            cwd: Some(kept.directory.clone()),
+            args: self.task.args.clone(),
+            failure: kept.problem.clone(),
+            stdout_log_path: kept.stdout.as_ref().map(|_| paths.stdout_log),
+            stderr_log_path: kept.stderr.as_ref().map(|_| paths.stderr_log),
+            receipt_path: Some(paths.receipt),
+            output: Some(RunOutput {
+                stdout: stream(kept.stdout.as_ref()),
+                stderr: stream(kept.stderr.as_ref()),
+                ..RunOutput::default()
+            }),
+            sandbox: Some(kept.sandbox.clone()),
+            effects: vec!["process-exec".to_owned()],
+            env_labels_used: kept.env_labels.clone(),
+            ..Receipt::new(kept.id.as_str(), self.task.execution.as_str(), status)
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! Tasks of agents: `fixtures/kitchen/worker.py` is their worker.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test that cannot go on fails, and scenarios lie beside the workspace"
+)]
+
+use std::fs;
+use std::path::Path;
+
+use brigade_tests::{Site, until};
+use serde_json::{Value, json};
+
+use crate::serve_common::{Client, GATEWAY, POLICY, assert_stands, text};
+
+const RULES: &str = r#"allowed_families = ["builtin"]
+allowed_effects = ["local-read", "local-delete", "state-write", "process-exec", "process-control"]
+
+[[auto_approve]]
+name = "tasks"
+tools = ["agent.*", "task.*", "execution.*"]
+effects = ["local-read", "state-write", "process-exec", "process-control"]
+"#;
+
+const AGENTS: &str = r#"[[agent]]
+name = "local"
+profiles = ["access.operator", "permission.full-auto"]
+
+[[agent]]
+name = "ann"
+profiles = ["access.operator", "permission.full-auto"]
+"#;
+
+/// A workspace with the agent `greeter`, whose worker does these steps.
+fn site(steps: &Value, execution: &str) -> (Site, Client) {
+    let site = Site::empty();
+    site.workspace.write(POLICY, RULES);
+    site.workspace.write(".brigade/tools.toml", "");
+    let worker = brigade_testkit::fixtures().join("kitchen/worker.py");
+    let command = format!("python3 -B {} {}", worker.display(), site.beside("scenario.json").display());
+    let workers = format!("{AGENTS}\n[[worker]]\nid = \"mock\"\ncommand = {command:?}\n");
+    site.workspace.write(GATEWAY, workers);
+    let mut scenario = if steps.is_array() { json!({"default": steps}) } else { steps.clone() };
+    scenario["record"] = json!(site.beside("calls"));
+    fs::write(site.beside("scenario.json"), scenario.to_string()).unwrap();
+    let mut client = Client::of(&site, "local");
+    let manifest = format!(
+        "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: {{name: greeter}}\nspec:\n  \
+         runtime: {{language: python, version: '3'}}\n  task: {{instruction: Greet people.}}\n{execution}"
+    );
+    done(&mut client, "agent.create", json!({"manifest_yaml": manifest}));
+    (site, client)
+}
+
+#[track_caller]
+fn done(client: &mut Client, tool: &str, args: Value) -> Value {
+    let result = client.call(tool, args);
+    assert_ne!(result["isError"], json!(true), "{result:#}");
+    result["structuredContent"].clone()
+}
+
+/// Begins a task, and returns its id.
+#[track_caller]
+fn begin(client: &mut Client) -> String {
+    let started = done(client, "aegis.task.execute", json!({"agent_id": "greeter", "intent": "Greet Bob."}));
+    assert_eq!(started["status"], "started", "{started:#}");
+    started["execution_id"].as_str().unwrap().to_owned()
+}
+
+/// Waits for the end of a task.
+#[track_caller]
+fn ended(client: &mut Client, id: &str) -> Value {
+    done(client, "task.wait", json!({"execution_id": id, "timeout_seconds": 60}))
+}
+
+/// What the worker of a task was started with.
+fn call(site: &Site, id: &str, number: u32) -> Value {
+    let file = site.beside("calls").join(format!("task-{id}.{number}"));
+    until("the worker has begun", || {
+        let text = fs::read_to_string(&file).ok()?;
+        serde_json::from_str(&text).ok()
+    })
+}
+
+/// Waits until a worker is gone.
+fn gone(call: &Value) {
+    let process = format!("/proc/{}", call["process"]);
+    until("the worker has ended", || (!Path::new(&process).exists()).then_some(()));
+}
+
+#[test]
+fn a_task_gives_its_output_and_leaves_its_files_and_a_receipt() {
+    let steps = json!([{"write": "a/out.txt", "text": "by {task}\n"}, {"write": "bin", "text": "\u{0}"},
+        {"output": "Hello from {role}"}]);
+    let (site, mut client) = site(&steps, "");
+    let id = begin(&mut client);
+    let stands = ended(&mut client, &id);
+    assert_eq!(
+        stands["status"],
+        "completed",
+        "{stands:#}\n{:#}",
+        done(&mut client, "task.logs", json!({"execution_id": id}))
+    );
+    assert_eq!((&stands["last_output"], &stands["iteration_count"]), (&json!("Hello from task"), &json!(1)));
+    assert_eq!((&stands["timed_out"], &stands["last_error"]), (&json!(false), &Value::Null));
+    let started = call(&site, &id, 1);
+    assert_eq!((&started["role"], &started["task"]), (&json!("task"), &json!(id)));
+    assert!(started["folder"].as_str().unwrap().ends_with(&format!(".brigade/tasks/{id}")), "{started:#}");
+    let prompt = started["prompt"].as_str().unwrap();
+    assert!(prompt.contains("Greet people.") && prompt.contains("Greet Bob."), "{prompt}");
+    let file = json!({"execution_id": id, "path": "/workspace/a/out.txt"});
+    let file = done(&mut client, "aegis.execution.file", file);
+    assert_eq!((&file["content"], &file["is_binary"]), (&json!(format!("by {id}\n")), &json!(false)));
+    let binary = done(&mut client, "execution.file", json!({"execution_id": id, "path": "bin"}));
+    assert_eq!((&binary["is_binary"], &binary["size_bytes"]), (&json!(true), &json!(1)));
+    let outside =
+        client.call("execution.file", json!({"execution_id": id, "path": "../../tools/policy.toml"}));
+    assert!(text(&outside).contains("path_outside"), "{outside:#}");
+    let logs = done(&mut client, "task.logs", json!({"execution_id": id, "limit": 2, "offset": 1}));
+    assert_eq!((&logs["total"], &logs["events"][0]["sequence"]), (&json!(5), &json!(2)), "{logs:#}");
+    assert_eq!(done(&mut client, "task.list", json!({}))["executions"][0]["id"], id);
+    // The receipt of the attempt stands in the ledger, and the ledger is whole.
+    let runs = site.workspace.files(".brigade/tools/runs");
+    let receipts: Vec<Value> =
+        runs.iter().filter_map(|(_, bytes)| serde_json::from_slice::<Value>(bytes).ok()).collect();
+    let attempt = receipts.iter().find(|receipt| receipt["kind"] == "attempt").unwrap();
+    assert_eq!(
+        (&attempt["execution_id"], &attempt["status"]),
+        (&json!(id), &json!("completed")),
+        "{attempt:#}"
+    );
+    let verified = site.json(["run", "verify"]).expect(0);
+    assert_eq!(verified["findings"], json!([]), "{verified:#}");
+    // It belongs to who began it.
+    let mut other = Client::of(&site, "ann");
+    for tool in ["task.status", "task.wait", "agent.wait", "task.logs", "task.cancel", "execution.file"] {
+        let mut args = json!({"execution_id": id});
+        if tool == "execution.file" {
+            args["path"] = json!("bin");
+        }
+        let refused = other.call(tool, args);
+        assert!(text(&refused).contains("not_found"), "{tool}: {refused:#}");
+    }
+}
+
+#[test]
+fn a_task_tries_again_until_its_validators_are_content() {
+    let scenario = json!({"rules": [{"attempt": 1, "do": [{"output": "no"}]}, {"attempt": 2, "do": [{"output": "{\"a\": 1}"}]}],
+        "default": [{"output": "{\"answer\": 42}"}]});
+    let execution = "  execution:\n    mode: iterative\n    max_iterations: 3\n    validation:\n      - {type: exit_code}\n      \
+                     - {type: json_schema, schema: {type: object, required: [answer]}}\n      \
+                     - {type: regex, pattern: '42'}\n";
+    let (site, mut client) = site(&scenario, execution);
+    let id = begin(&mut client);
+    let stands = ended(&mut client, &id);
+    assert_eq!(
+        (&stands["status"], &stands["iteration_count"]),
+        (&json!("completed"), &json!(3)),
+        "{stands:#}"
+    );
+    assert_eq!(stands["last_output"], "{\"answer\": 42}");
+    let second = call(&site, &id, 2);
+    assert!(second["prompt"].as_str().unwrap().contains("the output is not JSON"), "{second:#}");
+    let third = call(&site, &id, 3);
+    assert!(third["prompt"].as_str().unwrap().contains("$.answer: required"), "{third:#}");
+}
+
+#[test]
+fn what_a_worker_does_wrong_fails_the_task() {
+    for (steps, code) in [
+        (json!([{"exit": 3}]), "worker_failed"),
+        (json!([{"die": "KILL"}]), "worker_failed"),
+        (json!([{"bad_result": "broken"}]), "no_output"),
+        (json!(["nothing"]), "no_output"),
+    ] {
+        let (_site, mut client) = site(&steps, "");
+        let id = begin(&mut client);
+        let stands = ended(&mut client, &id);
+        assert_eq!(stands["status"], "failed", "{steps}: {stands:#}");
+        assert!(stands["last_error"].as_str().unwrap().starts_with(code), "{steps}: {stands:#}");
+    }
+    let execution = "  execution: {iteration_timeout: 1s}\n";
+    let (_site, mut client) = site(&json!([{"sleep": 600}]), execution);
+    let id = begin(&mut client);
+    let stands = ended(&mut client, &id);
+    assert!(stands["last_error"].as_str().unwrap().starts_with("timed_out"), "{stands:#}");
+}
+
+#[test]
+fn a_task_that_is_cancelled_takes_its_worker_with_it() {
+    let (site, mut client) = site(&json!([{"child": 600}, {"sleep": 600}]), "");
+    let id = begin(&mut client);
+    let worker = call(&site, &id, 1);
+    let waited = done(&mut client, "agent.wait", json!({"execution_id": id, "timeout_seconds": 1}));
+    assert_eq!((&waited["status"], &waited["timed_out"]), (&json!("running"), &json!(true)), "{waited:#}");
+    let short = client.call("task.wait", json!({"execution_id": id, "timeout_seconds": 0}));
+    assert!(text(&short).contains("invalid_arguments"), "{short:#}");
+    done(&mut client, "task.message", json!({"execution_id": id, "text": "Hurry"}));
+    let removed = client.call("task.remove", json!({"execution_id": id}));
+    assert_stands(&removed, "pending", "approval_pending");
+    let next = done(
+        &mut client,
+        "handoffChat",
+        json!({"execution_id": id, "agent_id": "greeter", "note": "Be kind"}),
+    );
+    gone(&worker);
+    assert_eq!(ended(&mut client, &id)["status"], "cancelled");
+    let next = next["execution_id"].as_str().unwrap();
+    let worker = call(&site, next, 1);
+    assert!(worker["prompt"].as_str().unwrap().contains("Be kind"), "{worker:#}");
+    done(&mut client, "interruptChat", json!({"execution_id": next}));
+    gone(&worker);
+    let again = client.call("task.cancel", json!({"execution_id": next}));
+    assert!(text(&again).contains("already_ended"), "{again:#}");
+}
+
+#[test]
+fn a_task_ends_with_the_gateway_that_began_it() {
+    let (site, mut client) = site(&json!([{"sleep": 600}]), "");
+    let id = begin(&mut client);
+    let worker = call(&site, &id, 1);
+    // The gateway is killed.
+    drop(client);
+    gone(&worker);
+    let mut client = Client::of(&site, "local");
+    let stands = done(&mut client, "task.status", json!({"execution_id": id}));
+    assert_eq!(stands["status"], "failed", "{stands:#}");
+    assert!(stands["last_error"].as_str().unwrap().starts_with("interrupted"), "{stands:#}");
+}
+
+#[test]
+fn a_person_judges_where_no_judge_is() {
+    let execution = "  execution:\n    validation:\n      - {type: semantic, judge_agent: judge, criteria: It is polite.}\n";
+    let (site, mut client) = site(&json!([{"output": "Hello"}]), execution);
+    let id = begin(&mut client);
+    let row = until("the question waits", || {
+        let brief = site.brigade.run(["work", "brief", "--json"]).assert_code(0).json();
+        brief["waiting"].as_array().and_then(|rows| rows.first().cloned())
+    });
+    assert!(row["text"].as_str().unwrap().contains("It is polite."), "{row:#}");
+    site.brigade.run(["work", "answer", row["id"].as_str().unwrap(), "--choice", "yes"]).assert_code(0);
+    assert_eq!(ended(&mut client, &id)["status"], "completed");
+}
+
+#[test]
+fn without_a_worker_no_task_begins() {
+    let (site, client) = site(&json!(["nothing"]), "");
+    drop(client);
+    site.workspace.write(GATEWAY, AGENTS);
+    let mut client = Client::of(&site, "local");
+    let refused = client.call("task.execute", json!({"agent_id": "greeter"}));
+    assert!(text(&refused).contains("worker.cli"), "{refused:#}");
+    assert_eq!(done(&mut client, "task.list", json!({}))["executions"], json!([]));
+}
