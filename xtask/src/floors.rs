@@ -32,6 +32,7 @@ const FLOORS: &[Floor] = &[
         "brigade-crew",
         "brigade-apply",
         "brigade-builtin",
+        "brigade-git",
         "brigade-facts",
         "brigade-mcp",
         "brigade-exec",

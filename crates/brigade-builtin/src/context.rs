@@ -3,8 +3,9 @@
 use std::ffi::OsStr;
 
 use brigade_core::{Clock, Fingerprint, Json};
+use brigade_exec::HostEnvironment;
 use brigade_fs::Fs;
-use brigade_process::CancelToken;
+use brigade_process::{CancelToken, Mode};
 use brigade_profile::builtin::Guards;
 use brigade_profile::{Agent, LiveSession, Profiles};
 use brigade_redact::Redactor;
@@ -43,6 +44,14 @@ pub struct Context<'a> {
     pub tools: Vec<String>,
     /// Who runs tasks. Absent where nobody does.
     pub tasks: Option<&'a dyn Tasks>,
+    /// The variables of the host, for tools that start git. Absent: none is started.
+    pub environment: Option<&'a HostEnvironment>,
+    /// Patterns of the repositories that git may reach: `urls` under `[git]` of policy.toml.
+    pub git_urls: Vec<String>,
+    /// How git is confined.
+    pub sandbox: Mode,
+    /// Whether a person approved this very call.
+    pub is_agreed: bool,
     /// Cancels the call.
     pub cancel: Option<&'a CancelToken>,
     /// What the call has read and changed so far, for its receipt.
@@ -73,6 +82,10 @@ impl<'a> Context<'a> {
             path: None,
             tools: Vec::new(),
             tasks: None,
+            environment: None,
+            git_urls: Vec::new(),
+            sandbox: Mode::BestEffort,
+            is_agreed: false,
             cancel: None,
             touched: Vec::new(),
         }

@@ -11,7 +11,12 @@ mod search;
 #[cfg(test)]
 mod tests;
 
+use brigade_fs::FileKind;
+use brigade_profile::builtin::PathUse;
+
+use crate::context::{Context, Failure};
 use crate::run::Function;
+use place::{failed, place};
 
 /// What the tools of this family do.
 pub(crate) const FUNCTIONS: &[(&str, Function)] = &[
@@ -25,3 +30,32 @@ pub(crate) const FUNCTIONS: &[(&str, Function)] = &[
     ("fs.read", read::read),
     ("fs.write", change::write),
 ];
+
+/// Reads a whole file of the workspace, up to a limit. Returns its path for results, too.
+pub(crate) fn read_whole(
+    context: &Context<'_>,
+    path: &str,
+    limit: u64,
+) -> Result<(String, Vec<u8>), Failure> {
+    let place = place(context, path, PathUse::Read)?;
+    let error = |error| failed(&place.shown, &error);
+    let folder = place.folder(context)?;
+    if place.look(&folder)?.is_some_and(|look| look.kind == FileKind::Directory) {
+        return Err(Failure::new("not_a_file", format!("`{}` is no regular file", place.shown)));
+    }
+    let mut file = folder.open(place.path.name()).map_err(error)?;
+    let (mut bytes, mut is_over) = (Vec::new(), false);
+    file.each(|piece| {
+        is_over |= limit < (bytes.len() + piece.len()) as u64;
+        if !is_over {
+            bytes.extend_from_slice(piece);
+        }
+        !is_over
+    })
+    .map_err(error)?;
+    if is_over {
+        let message = format!("`{}` is larger than {limit} bytes", place.shown);
+        return Err(Failure::new("file_too_large", message));
+    }
+    Ok((place.path.to_string(), bytes))
+}

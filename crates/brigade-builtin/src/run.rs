@@ -7,7 +7,10 @@ use brigade_schema::Schema;
 use serde::de::DeserializeOwned;
 
 use crate::context::{Context, Failure, Output};
-use crate::{agent, ask, docs, files, memory, report, schema, script, session, system, task, todo, volume};
+use crate::{
+    agent, ask, docs, files, git, lane, memory, proof, report, schema, script, session, system, task, todo,
+    volume,
+};
 
 /// What a built-in tool does.
 pub type Function = fn(&Json, &mut Context<'_>) -> Result<Output, Failure>;
@@ -18,7 +21,10 @@ const FAMILIES: &[&[(&str, Function)]] = &[
     ask::TOOLS,
     docs::TOOLS,
     files::FUNCTIONS,
+    git::TOOLS,
+    lane::TOOLS,
     memory::TOOLS,
+    proof::TOOLS,
     report::TOOLS,
     schema::TOOLS,
     script::TOOLS,
@@ -94,5 +100,5 @@ mod tests {
     }
 
     /// Tools that start a program of their own, or whose calls the gateway answers by itself.
-    const ELSEWHERE: &[&str] = &["cmd.run", "session.init"];
+    const ELSEWHERE: &[&str] = &["cmd.run", "session.init", "test.list", "test.run", "test.runs"];
 }

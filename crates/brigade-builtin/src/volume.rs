@@ -149,6 +149,10 @@ fn list(_input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
 
 fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let IdArgs { volume_id } = arguments(input)?;
+    if crate::git::uses_volume(context, &volume_id)? {
+        let message = "the volume holds the files of a repository; `git.delete` deletes both";
+        return Err(Failure::new("in_use", message));
+    }
     let mut gone = Vec::new();
     if let Ok(files) = files(context, &volume_id, Wish::Read) {
         hashes(&files, "", &mut gone);

@@ -79,6 +79,8 @@ pub struct BuiltinFacts {
     pub missing: Vec<Fact>,
     /// Which paths stay closed.
     pub guards: Guards,
+    /// Patterns of the repositories that may be reached.
+    pub git_urls: Vec<String>,
 }
 
 /// Why there are no arguments to plan with.

@@ -9,7 +9,6 @@ pub(crate) mod changes;
 mod checkout;
 mod integrate;
 mod landing;
-pub(crate) mod program;
 pub(crate) mod repository;
 pub(crate) mod settings;
 pub(crate) mod task_dir;

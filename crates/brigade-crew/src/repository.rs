@@ -3,10 +3,8 @@
 use brigade_core::{ErrorKind, codes};
 use brigade_policy::Failure;
 
-use crate::git::program::Git;
-use crate::git::settings::Identity;
 use crate::kitchen::{Kitchen, rel};
-use crate::workplace::PlaceError;
+use brigade_git::{Git, GitError, Identity};
 
 /// The branch of the first commit.
 const BRANCH: &str = "main";
@@ -21,12 +19,11 @@ impl Kitchen<'_> {
             let failure = Failure::new(ErrorKind::Usage, "the workspace is a git repository already");
             return Err(failure.coded(codes::FILE_EXISTS));
         }
-        let failed = |error: PlaceError| Failure::new(ErrorKind::Environment, error.to_string());
+        let failed = |error: GitError| Failure::new(ErrorKind::Environment, error.to_string());
         let git = Git::find(&*self.fs, self.environment).map_err(failed)?;
         let git = git.ok_or_else(|| Failure::new(ErrorKind::Environment, "git is not there"))?;
         let root = self.fs.root();
-        let Identity { name, email } =
-            Identity::of(&crate::git::settings::Settings::default(), self.environment);
+        let Identity { name, email } = Identity::of(&brigade_git::Settings::default(), self.environment);
         let run = |operation: &'static str, words: &[&str]| {
             let order = git.order(operation).words(words).within(root);
             let order = order.setting("user.name", &name).setting("user.email", &email);

@@ -18,12 +18,11 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use brigade_call::Objection;
 use brigade_core::RunId;
-use brigade_core::text::{escape_blanks, escape_terminal};
+use brigade_core::text::escape_blanks;
 use brigade_fs::FsError;
+use brigade_git::GitError;
 use brigade_kitchen::{PrdName, TaskId};
-use brigade_process::RunError;
 use thiserror::Error;
 
 /// A task of a PRD, and what stands in its commit.
@@ -253,25 +252,9 @@ pub enum PlaceError {
     /// There is nothing to merge to, or nowhere to push.
     #[error("{0}")]
     Nowhere(String),
-    /// The gate refuses git.
-    #[error("git may not be started: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
-    Refused(Vec<Objection>),
-    /// Git failed.
-    #[error("git {operation} failed: {}", escape_terminal(.message))]
-    Git {
-        /// Its command.
-        operation: &'static str,
-        /// What it said.
-        message: String,
-    },
-    /// Git could not be run.
-    #[error("git {operation} could not be run")]
-    Run {
-        /// Its command.
-        operation: &'static str,
-        /// Why.
-        source: RunError,
-    },
+    /// Git did not do what was asked.
+    #[error(transparent)]
+    Git(#[from] GitError),
     /// The disk failed.
     #[error(transparent)]
     Fs(#[from] FsError),

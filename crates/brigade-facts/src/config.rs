@@ -3,7 +3,8 @@
 use std::sync::OnceLock;
 
 use brigade_call::{BuiltinFacts, Caller};
-use brigade_catalog::{Catalog, Level, NoTool, Reads, Tool};
+use brigade_catalog::{Catalog, Family, Level, NoTool, Reads, Tool};
+use brigade_command::find_program;
 use brigade_core::{ConfigIssue, Hint, Json, Place, Severity};
 use brigade_fs::{FileKind, Fs, FsError, FsErrorKind};
 use brigade_policy::{ErrorLine, PolicyState};
@@ -13,6 +14,7 @@ use brigade_projection::Claims;
 
 use crate::host::Host;
 use crate::rights::{AgentConfig, read_agents};
+use crate::seen::is_program;
 
 /// The catalog's file.
 pub const CATALOG: &str = ".brigade/tools.toml";
@@ -74,13 +76,32 @@ impl Config {
         }
     }
 
+    /// Returns the test suites: scripts of the catalog with the category `test`.
+    pub fn suites(&self) -> impl Iterator<Item = &Tool> {
+        let is_suite = |tool: &&Tool| {
+            let is_test = tool.categories.iter().any(|category| category == "test");
+            tool.enabled && !tool.is_broken && tool.family == Some(Family::Script) && is_test
+        };
+        self.catalog.tools().iter().filter(is_suite)
+    }
+
+    /// Returns patterns of the repositories that built-in tools may reach.
+    pub fn git_urls(&self) -> Vec<String> {
+        let policy = self.policy.policy();
+        policy.map(|policy| policy.git_urls.values().cloned().collect()).unwrap_or_default()
+    }
+
     /// Reads what calls of a tool that is part of Brigade need to know. `None` for every other tool.
     pub(crate) fn builtin(&self, host: &Host<'_>, tool: &Tool, caller: &Caller) -> Option<BuiltinFacts> {
         if !tool.is_built_in() {
             return None;
         }
         let row = builtin::definition(tool.id.as_str())?;
-        Some(BuiltinFacts { missing: self.missing(host, row, caller), guards: self.guards(host) })
+        Some(BuiltinFacts {
+            missing: self.missing(host, row, caller),
+            guards: self.guards(host),
+            git_urls: self.git_urls(),
+        })
     }
 
     /// Returns the built-in tools that need what is not here, and what that is. What depends on a session is left out.
@@ -107,10 +128,15 @@ impl Config {
                 let git = ".git".parse().expect("paths in the program stay inside the workspace");
                 host.fs.exists(&git).unwrap_or(false)
             }
+            Fact::Git => {
+                let path = host.environment.get("PATH");
+                find_program("git", host.fs.root(), path, |path| is_program(host.fs, path)).is_some()
+            }
             Fact::Identity => {
                 let agent = caller.agent().and_then(|name| self.gateway(host)?.agent(name));
                 agent.is_some_and(|agent| agent.has_identity)
             }
+            Fact::TestSuites => self.suites().next().is_some(),
             Fact::Session => caller.agent().is_some(),
             Fact::Worker => self.gateway(host).is_some_and(|gateway| !gateway.workers.is_empty()),
             Fact::SearchProvider
@@ -118,7 +144,6 @@ impl Config {
             | Fact::Forge
             | Fact::Screenshot
             | Fact::WebFramework
-            | Fact::TestSuites
             | Fact::Fleet => false,
         }
     }

@@ -346,6 +346,8 @@ pub struct Policy {
     /// `[paths] readable_secrets`: patterns of files that built-in tools may read although they look like they hold
     /// keys.
     pub readable_secrets: Rule<String>,
+    /// `[git] urls`: patterns of the repositories that built-in tools may reach.
+    pub git_urls: Rule<String>,
     /// `[environment] pass`: variables that runs get in addition to the default ones.
     pub pass: Rule<Label>,
     /// `[commands] inline_code`: whether commands may hold code for an interpreter.

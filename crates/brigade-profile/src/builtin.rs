@@ -17,6 +17,7 @@ mod script;
 mod session;
 mod shape;
 mod task;
+mod url;
 mod volume;
 mod web;
 mod workflow;
@@ -33,6 +34,7 @@ pub use cmd::{COMMAND, command_entry};
 pub use fact::Fact;
 pub use names::{Alias, AliasProblem, BuiltinName, NEVER, Never, is_alias, own_name};
 pub use path::{Guards, PathProblem, PathUse, relative};
+pub use url::{UrlProblem, allowed_url};
 
 /// One built-in tool.
 ///

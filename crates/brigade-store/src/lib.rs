@@ -34,6 +34,7 @@ pub mod manifests;
 pub mod memory;
 mod migrations;
 pub mod questions;
+pub mod records;
 pub mod scripts;
 mod store;
 pub mod texts;

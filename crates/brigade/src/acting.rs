@@ -67,6 +67,8 @@ struct Use<'a> {
     session: Option<&'a LiveSession>,
     cancel: Option<&'a CancelToken>,
     redactor: &'a Redactor,
+    /// The call, unless it is answered at once.
+    verified: Option<&'a VerifiedCall>,
 }
 
 impl Use<'_> {
@@ -84,6 +86,9 @@ impl Use<'_> {
     #[cfg(feature = "builtin")]
     fn run(&self) -> Done {
         use brigade_builtin::{Context, Failure, run};
+        use brigade_call::ApprovedBy;
+        use brigade_policy::SandboxMode;
+        use brigade_process::Mode;
         use brigade_profile::builtin::definition;
         use brigade_store::volumes::Limits;
 
@@ -113,12 +118,27 @@ impl Use<'_> {
             path: self.room.env.environment.get("PATH"),
             tools: self.tools(),
             tasks: Some(&hands),
+            environment: Some(&self.room.env.environment),
+            git_urls: self.config.git_urls(),
+            sandbox: match self.verified.map(|call| call.decision().sandbox.mode) {
+                Some(SandboxMode::Enforce) => Mode::Enforce,
+                // What git could be made to start was reviewed by nobody.
+                Some(SandboxMode::BestEffort | SandboxMode::Off) | None => Mode::BestEffort,
+            },
+            is_agreed: self
+                .verified
+                .and_then(|call| call.call().approval.as_ref())
+                .is_some_and(|approval| !matches!(approval.by, ApprovedBy::Rule { .. })),
             cancel: self.cancel,
             touched: Vec::new(),
         };
-        let result = match definition(self.id) {
-            Some(row) => run(row, self.args, &mut context),
-            None => Err(Failure::new("not_available_here", format!("`{}` is not there any more", self.id))),
+        let of_suites = crate::suites::run(self.room, self.config, self.id, self.args, self.caller);
+        let result = match (of_suites, definition(self.id)) {
+            (Some(result), _) => result,
+            (None, Some(row)) => run(row, self.args, &mut context),
+            (None, None) => {
+                Err(Failure::new("not_available_here", format!("`{}` is not there any more", self.id)))
+            }
         };
         let touched = context.touched.iter().map(|touched| TouchedFile {
             path: redactor.redact_str(&touched.path),
@@ -155,6 +175,7 @@ impl Use<'_> {
             self.session,
             self.cancel,
             self.redactor,
+            self.verified,
         );
         let (code, message) = ("not_available_here", "this build has no built-in tools");
         let document = document(&format!("{code}: {message}"), None, Some((code, None)));
@@ -197,6 +218,7 @@ pub(crate) fn at_once(room: &Room, config: &Config, id: &str, args: &Json) -> At
         session: room.env.session.as_deref(),
         cancel: room.env.cancel.as_ref(),
         redactor: &redactor,
+        verified: None,
     }
     .run();
     let result = shown_result(&done.document, &redactor).unwrap_or_default();
@@ -233,6 +255,7 @@ impl Inside for Acting<'_> {
             session: self.session(),
             cancel: limits.cancel.as_ref(),
             redactor,
+            verified: Some(self.call),
         }
         .run();
         let duration = self.room.now().since(started);

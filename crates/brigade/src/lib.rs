@@ -75,6 +75,8 @@ mod sample;
 mod setup;
 mod state;
 #[cfg(feature = "builtin")]
+mod suites;
+#[cfg(feature = "builtin")]
 mod tasks;
 mod watching;
 mod work;

@@ -311,6 +311,43 @@ fn the_command_line_queues_approves_and_runs_commands_too() {
     site.json(["call", "approve", &id]).expect(0);
     site.workspace.write("a.txt", "other\n");
     let refused = site.json(["call", "run", &id]).expect(1);
-    assert_eq!(refused["blocker_details"][0]["code"], "changed_files", "{refused:#}");
+    assert_eq!(refused["blocker_details"][0]["code"], "changed_file", "{refused:#}");
     assert_eq!(site.json(["doctor", "--only", "run_replay_blocked"]).expect(0)["issues"], json!([]));
+}
+
+#[test]
+fn a_suite_is_run_as_a_call_of_its_own() {
+    let site = site("");
+    site.workspace.write(POLICY, RULES.replace("[\"builtin\"]", "[\"builtin\", \"script\"]"));
+    let mut client = Client::of(&site, "local");
+    let absent = client.call("listTestSuites", json!({}));
+    assert_stands(&absent, "refused", "not_available_here");
+    assert!(text(&absent).contains("test.suites"), "{absent:#}");
+    let schema = r#"{"type":"object","properties":{"text":{"type":"string"}},"additionalProperties":false}"#;
+    site.workspace.write("schemas/text.json", schema);
+    crate::serve_common::add(&site, "unit", "categories = [\"test\"]\n", "echo all passed\n");
+    crate::serve_common::add(&site, "other", "", "echo no\n");
+    let mut client = Client::of(&site, "local");
+    let agreed = |client: &mut Client, tool: &str, args: Value| {
+        let asked = client.call(tool, args);
+        assert_stands(&asked, "pending", "approval_pending");
+        site.json(["call", "approve", &id_of(&asked)]).expect(0);
+        client.call("call.wait", json!({"call_id": id_of(&asked)}))
+    };
+    let listed = agreed(&mut client, "test.list", json!({}));
+    assert_eq!(listed["structuredContent"]["suites"], json!(["unit"]), "{listed:#}");
+    let missing = agreed(&mut client, "test.run", json!({"suite": "other"}));
+    assert_eq!(about(&missing)["code"], "not_found", "{missing:#}");
+    let asked = agreed(&mut client, "runTestSuite", json!({"suite": "unit"}));
+    let call =
+        asked["structuredContent"]["call_id"].as_str().unwrap_or_else(|| panic!("{asked:#}")).to_owned();
+    // The suite itself waits for a person, and has a receipt of its own.
+    site.json(["call", "approve", &call]).expect(0);
+    let ran = client.call("call.wait", json!({"call_id": call}));
+    assert_stands(&ran, "completed", "");
+    assert!(text(&ran).contains("all passed"), "{ran:#}");
+    assert_eq!(about(&ran)["tool"], "unit");
+    let runs = agreed(&mut client, "listTestRuns", json!({"suite": "unit"}));
+    let rows = runs["structuredContent"]["runs"].clone();
+    assert_eq!((&rows[0]["call_id"], &rows[0]["status"]), (&json!(call), &json!("completed")), "{rows:#}");
 }

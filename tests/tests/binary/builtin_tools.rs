@@ -119,7 +119,7 @@ fn lists_name_built_in_tools_only_where_they_are_asked_for() {
     };
     assert!(ids(&["list"]).is_empty());
     let own = ids(&["list", "--family", "builtin"]);
-    assert!(own.contains(&"fs.read".to_owned()) && !own.contains(&"git.push".to_owned()), "{own:?}");
+    assert!(own.contains(&"fs.read".to_owned()) && !own.contains(&"proof.screenshot".to_owned()), "{own:?}");
     let shown = ids(&["list", "--as", "local"]);
     assert!(shown.contains(&"fs.read".to_owned()), "{shown:?}");
     let shown = site.json(["show", "fs.read"]).expect(0);
@@ -168,7 +168,7 @@ fn is_meant(row: &Definition, mode: Mode, access: AccessLevel, permission: &str)
     };
     row.is_built
         && !row.is_control
-        && row.needs.iter().all(|fact| *fact == Fact::Session)
+        && row.needs.iter().all(|fact| matches!(fact, Fact::Session | Fact::Git))
         && (mode == Mode::Operator || row.modes.contains(&mode))
         && row.access <= access
         && is_of_permission
@@ -248,7 +248,7 @@ fn what_is_not_here_is_said_to_those_who_would_be_shown_it_and_is_unknown_to_oth
     let site = site();
     let mut anybody = client(&site, &[]);
     for (name, word) in [
-        ("git.push", "built"),
+        ("git.push", "git.repository"),
         ("spawnChat", "built"),
         ("createTerminal", "cmd.run"),
         ("issue.close", "issues"),

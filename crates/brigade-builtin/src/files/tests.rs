@@ -63,6 +63,10 @@ impl Work {
             tools: Vec::new(),
             tasks: None,
             path: None,
+            environment: None,
+            git_urls: Vec::new(),
+            sandbox: brigade_process::Mode::BestEffort,
+            is_agreed: false,
             cancel: None,
             touched: Vec::new(),
         };

@@ -3,7 +3,7 @@
 use brigade_command::shell_syntax;
 use brigade_core::Json;
 use brigade_policy::{Blocker, shown_label};
-use brigade_profile::builtin::{COMMAND, Fact, PathUse, definition};
+use brigade_profile::builtin::{COMMAND, Fact, PathUse, allowed_url, definition};
 
 use crate::facts::PlanFacts;
 
@@ -30,6 +30,11 @@ pub(super) fn blockers(facts: &PlanFacts<'_>, args: Option<&Json>, blockers: &mu
     }
     if let Some(args) = args.filter(|_| row.id == COMMAND) {
         command_blockers(args, blockers);
+    }
+    let url = args.filter(|_| row.id == "git.clone").and_then(|args| args.get("repo_url"));
+    if let Some(Err(problem)) = url.and_then(Json::as_str).map(|url| allowed_url(url, &known.git_urls)) {
+        let blocker = Blocker::new(problem.code(), format!("$.repo_url: {problem}"));
+        blockers.push(blocker.field("$.repo_url"));
     }
     let root = facts.root.display().to_string();
     for name in row.arguments.paths {

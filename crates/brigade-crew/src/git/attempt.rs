@@ -8,11 +8,10 @@ use brigade_core::RunId;
 use brigade_fs::Fs as _;
 
 use super::changes::DiffReader;
-use super::program::Sight;
-use super::settings::one_line;
 use super::task_dir::{TaskDir, below, gone, is_directory, is_file_or_link, remove_any};
 use super::{Commits, GitPlace};
 use crate::workplace::{Changes, CommitId, Guard, Made, Place, PlaceError, shown_path};
+use brigade_git::{GitError, Sight, one_line};
 
 /// The trailer that names the task.
 pub(super) const TASK_TRAILER: &str = "Brigade-Task";
@@ -89,7 +88,7 @@ impl GitPlace {
         let mut changes = match self.compare(&sight, base.as_str(), tree) {
             Ok(changes) => changes,
             // After a loss of power, the tree may be lost.
-            Err(PlaceError::Git { .. }) => return Ok(None),
+            Err(PlaceError::Git(GitError::Failed { .. })) => return Ok(None),
             Err(error) => return Err(error),
         };
         changes.head = self.folders.workers_head(&dir)?.filter(|head| *head != base);
@@ -203,7 +202,7 @@ impl GitPlace {
         let order = parents.iter().fold(order, |order, parent| order.words(["-p", parent.as_str()]));
         let order = self.repository.signed(order).words(["-F", "-"]).input(message);
         let answer = order.run()?;
-        CommitId::new(answer.text()?.trim()).ok_or_else(|| answer.unclear())
+        CommitId::new(answer.text()?.trim()).ok_or_else(|| answer.unclear().into())
     }
 
     /// Takes the commits of a worker over into our git directory, or says why they are not kept.
@@ -229,7 +228,7 @@ impl GitPlace {
         }
         let id = answer.text()?.trim().to_owned();
         if CommitId::new(&id).is_none() {
-            return Err(answer.unclear());
+            return Err(answer.unclear().into());
         }
         // What the objects are is computed from their bytes, because the worker may have written anything.
         let pack = folder.join(format!("pack-{id}.pack"));

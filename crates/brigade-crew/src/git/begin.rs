@@ -5,10 +5,10 @@ use std::os::unix::ffi::OsStrExt as _;
 use brigade_fs::{FileKind, Fs, FsError, RelPath};
 
 use super::GitPlace;
-use super::program::Sight;
 use super::settings::Seal;
 use super::task_dir::{TaskDir, below, boot, gone, make_dirs, remove_any};
 use crate::workplace::{Begun, CommitId, Guard, Place, PlaceError, TaskName};
+use brigade_git::Sight;
 
 /// The list of ignored files to copy, in the form of `.gitignore`.
 const INCLUDE: &str = ".worktreeinclude";

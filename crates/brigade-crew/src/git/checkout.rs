@@ -11,9 +11,9 @@ use std::path::PathBuf;
 use brigade_fs::{FileMode, Fs as _, FsError, RelPath};
 
 use super::GitPlace;
-use super::program::Sight;
 use super::repository::{Checkout, unsafe_name};
 use crate::workplace::{CommitId, PlaceError};
+use brigade_git::Sight;
 
 /// The most files that a message names.
 const MOST_NAMED: usize = 5;
@@ -56,7 +56,7 @@ impl GitPlace {
     }
 
     /// Begins a start of git in a checkout of the user, without the filters that its settings name.
-    fn in_checkout(&self, operation: &'static str, checkout: &Checkout) -> super::program::Order<'_> {
+    fn in_checkout(&self, operation: &'static str, checkout: &Checkout) -> brigade_git::Order<'_> {
         let sight = Sight {
             git_dir: Some(checkout.git_dir.clone()),
             work_tree: Some(checkout.top.clone()),
@@ -95,7 +95,7 @@ impl GitPlace {
                 let files = said.lines().filter_map(|line| line.split('\'').nth(1));
                 let files: Vec<String> = files.map(str::to_owned).take(MOST_NAMED).collect();
                 return Err(if files.is_empty() {
-                    answer.failure()
+                    answer.failure().into()
                 } else {
                     self.dirty(checkout, branch, files)
                 });

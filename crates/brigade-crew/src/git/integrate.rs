@@ -3,10 +3,10 @@
 use brigade_core::RunId;
 
 use super::attempt::{RUN_TRAILER, TASK_TRAILER, base_of};
-use super::program::Sight;
 use super::task_dir::TaskDir;
 use super::{Commits, GitPlace};
 use crate::workplace::{Changes, CommitId, Integration, Made, Place, PlaceError, TaskName};
+use brigade_git::Sight;
 
 /// Objects of up to this many bytes are passed on one by one. More stay together as a pack.
 const SMALL: u64 = 1 << 20;
@@ -65,7 +65,7 @@ impl GitPlace {
         match answer.code {
             Some(0) => Ok(true),
             Some(1) => Ok(false),
-            _ => Err(answer.failure()),
+            _ => Err(answer.failure().into()),
         }
     }
 
@@ -172,7 +172,7 @@ impl GitPlace {
                 let files = parts.map(|path| crate::workplace::shown_path(path.as_bytes())).collect();
                 Ok(Put::Conflict(tree, files))
             }
-            _ => Err(answer.failure()),
+            _ => Err(answer.failure().into()),
         }
     }
 

@@ -5,9 +5,9 @@ use brigade_process::PrivateFolder;
 
 use super::GitPlace;
 use super::integrate::Put;
-use super::program::Sight;
 use super::repository::{is_branch_name, unsafe_name};
 use crate::workplace::{CommitId, PlaceError};
+use brigade_git::Sight;
 
 /// Branches that are merged to if nobody says which, after the one that the remote has.
 const USUAL: [&str; 2] = ["main", "master"];

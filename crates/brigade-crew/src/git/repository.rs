@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use brigade_exec::HostEnvironment;
 use brigade_fs::{DiskFs, Fs, FsError, FsErrorKind, RelPath};
 
-use super::program::{Git, Sight};
-use super::settings::{Identity, Seal, Settings};
+use super::settings::Seal;
 use crate::workplace::{CommitId, PlaceError};
+use brigade_git::{Git, Sight};
+use brigade_git::{Identity, Settings};
 
 /// The repository that a workspace is in.
 #[derive(Debug)]
@@ -75,7 +76,7 @@ impl Repository {
             let said = answer.said();
             let is_plain =
                 said.contains("not a git repository") || said.contains("must be run in a work tree");
-            return if is_plain { Ok(Err(WithoutGit::NoRepository)) } else { Err(answer.failure()) };
+            return if is_plain { Ok(Err(WithoutGit::NoRepository)) } else { Err(answer.failure().into()) };
         }
         let mut lines = answer.stdout.split(|byte| *byte == b'\n').map(<[u8]>::to_vec);
         let mut path =
@@ -166,10 +167,10 @@ impl Repository {
             order.words(["--verify", "--quiet", "--end-of-options"]).word(format!("{name}^{{commit}}"));
         let answer = answer.ask()?;
         match answer.code {
-            Some(0) => CommitId::new(answer.text()?.trim()).map(Some).ok_or_else(|| answer.unclear()),
+            Some(0) => CommitId::new(answer.text()?.trim()).map(Some).ok_or_else(|| answer.unclear().into()),
             // A name that leads nowhere says nothing; a broken one does.
             Some(1) if answer.said().is_empty() => Ok(None),
-            _ => Err(answer.failure()),
+            _ => Err(answer.failure().into()),
         }
     }
 
@@ -199,12 +200,12 @@ impl Repository {
         match answer.code {
             Some(0) => Ok(true),
             _ if is_lost_race(&answer.said()) => Ok(false),
-            _ => Err(answer.failure()),
+            _ => Err(answer.failure().into()),
         }
     }
 
     /// Adds who commits.
-    pub(crate) fn signed<'g>(&self, order: super::program::Order<'g>) -> super::program::Order<'g> {
+    pub(crate) fn signed<'g>(&self, order: brigade_git::Order<'g>) -> brigade_git::Order<'g> {
         let Identity { name, email } = &self.identity;
         let both = [("GIT_AUTHOR_NAME", name), ("GIT_COMMITTER_NAME", name)];
         let mails = [("GIT_AUTHOR_EMAIL", email), ("GIT_COMMITTER_EMAIL", email)];

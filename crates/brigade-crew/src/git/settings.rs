@@ -5,40 +5,10 @@
 //! are compared before git is run in the repository of the workspace, and around each attempt.
 
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStringExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use brigade_core::Fingerprint;
-use brigade_exec::HostEnvironment;
 use brigade_fs::{FileKind, Fs, FsError, RelPath};
-
-use super::program::Git;
-use crate::workplace::PlaceError;
-
-/// Settings that say how files look, and are carried over.
-const CARRIED: &[&str] = &[
-    "core.autocrlf",
-    "core.bigfilethreshold",
-    "core.checkstat",
-    "core.compression",
-    "core.eol",
-    "core.filemode",
-    "core.ignorecase",
-    "core.precomposeunicode",
-    "core.symlinks",
-    "core.trustctime",
-    "diff.algorithm",
-    "diff.renamelimit",
-    "merge.conflictstyle",
-    "merge.directoryrenames",
-    "merge.renamelimit",
-    "merge.renames",
-];
-
-/// Settings that a push needs besides, by what their names begin with.
-const OF_PUSH: &[&str] =
-    &["credential.", "url.", "http.", "ssh.", "core.sshcommand", "core.gitproxy", "remote."];
 
 /// The largest file of settings or hook that is compared.
 const LARGEST: u64 = 16 << 20;
@@ -48,153 +18,6 @@ const MOST_HOOKS: usize = 1_000;
 
 /// The value that says that nothing is there.
 const ABSENT: &str = "absent";
-
-/// Settings of a repository, its user and the system.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Settings {
-    values: BTreeMap<String, Vec<OsString>>,
-    /// The files that they stand in.
-    pub(crate) files: Vec<PathBuf>,
-}
-
-impl Settings {
-    /// Reads all settings that hold in a directory. Git only reads here, so it may see those of the user.
-    pub(crate) fn read(git: &Git, directory: &Path, host: &HostEnvironment) -> Result<Settings, PlaceError> {
-        let mut order = git.order("config").within(directory);
-        for name in ["GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_GLOBAL"] {
-            order = order.without(name);
-        }
-        for name in
-            ["HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_GLOBAL"]
-        {
-            if let Some(value) = host.get(name) {
-                order = order.variable(name, value);
-            }
-        }
-        let answer = order.words(["--list", "--includes", "--show-origin", "-z"]).run()?;
-        let mut settings = Settings::default();
-        let mut parts = answer.stdout.split(|byte| *byte == 0);
-        while let (Some(origin), Some(pair)) = (parts.next(), parts.next()) {
-            let Some(file) = origin.strip_prefix(b"file:") else { continue };
-            let file = directory.join(OsString::from_vec(file.to_vec()));
-            if !settings.files.contains(&file) {
-                settings.files.push(file);
-            }
-            let end = pair.iter().position(|byte| *byte == b'\n');
-            let (name, value) = match end {
-                Some(end) => (&pair[..end], pair[end + 1..].to_vec()),
-                // A name alone means yes.
-                None => (pair, b"true".to_vec()),
-            };
-            let name = String::from_utf8_lossy(name).into_owned();
-            settings.values.entry(name).or_default().push(OsString::from_vec(value));
-        }
-        Ok(settings)
-    }
-
-    /// Returns a setting, by its name with section and key in lower case.
-    pub(crate) fn get(&self, name: &str) -> Option<&OsStr> {
-        self.values.get(name).and_then(|values| values.last()).map(OsString::as_os_str)
-    }
-
-    /// Returns a setting that is text.
-    pub(crate) fn text(&self, name: &str) -> Option<&str> {
-        self.get(name).and_then(OsStr::to_str)
-    }
-
-    /// Lists what a push needs, with all values.
-    pub(crate) fn of_push(&self) -> impl Iterator<Item = (&str, &OsStr)> {
-        let is_needed = |name: &str| OF_PUSH.iter().any(|start| name.starts_with(start));
-        let needed = self.values.iter().filter(move |(name, _)| is_needed(name));
-        needed.flat_map(|(name, values)| values.iter().map(|value| (name.as_str(), value.as_os_str())))
-    }
-
-    /// Lists the filters that settings name.
-    pub(crate) fn filters(&self) -> impl Iterator<Item = &str> {
-        let mut names: Vec<&str> =
-            self.values.keys().filter_map(|name| of_section(name, "filter.")).collect();
-        names.dedup();
-        names.into_iter()
-    }
-
-    /// Returns the remote that git would take if nothing names one.
-    pub(crate) fn remote(&self) -> Option<String> {
-        let mut names: Vec<&str> =
-            self.values.keys().filter_map(|name| of_section(name, "remote.")).collect();
-        names.dedup();
-        match names[..] {
-            [only] => Some(only.to_owned()),
-            _ => names.into_iter().find(|name| *name == "origin").map(str::to_owned),
-        }
-    }
-
-    /// Writes the settings of the git directory of a task.
-    pub(crate) fn of_task(&self, identity: Option<&Identity>) -> String {
-        let format = self.text("extensions.objectformat").filter(|format| *format != "sha1");
-        let version = if format.is_some() { 1 } else { 0 };
-        let mut text = format!("[core]\n\trepositoryformatversion = {version}\n\tbare = false\n");
-        if let Some(format) = format {
-            text.push_str(&format!("[extensions]\n\tobjectFormat = {}\n", in_quotes(format)));
-        }
-        for name in CARRIED {
-            if let (Some(value), Some((section, key))) = (self.text(name), name.split_once('.')) {
-                text.push_str(&format!("[{section}]\n\t{key} = {}\n", in_quotes(value)));
-            }
-        }
-        if let Some(Identity { name, email }) = identity {
-            text.push_str(&format!("[user]\n\tname = {}\n\temail = {}\n", in_quotes(name), in_quotes(email)));
-        }
-        text
-    }
-}
-
-/// Returns the name of a subsection.
-fn of_section<'n>(name: &'n str, section: &str) -> Option<&'n str> {
-    name.strip_prefix(section)?.rsplit_once('.').map(|(name, _)| name)
-}
-
-/// Who commits.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Identity {
-    /// The name.
-    pub(crate) name: String,
-    /// The address.
-    pub(crate) email: String,
-}
-
-impl Identity {
-    /// Takes who the user is, as git would; Brigade itself if nobody said so.
-    pub(crate) fn of(settings: &Settings, host: &HostEnvironment) -> Identity {
-        let find = |variable: &str, names: [&str; 2], default: &str| {
-            let said = host.get(variable).and_then(OsStr::to_str);
-            let said = said.or_else(|| names.iter().find_map(|name| settings.text(name)));
-            said.map(one_line).filter(|said| !said.is_empty()).unwrap_or_else(|| default.to_owned())
-        };
-        Identity {
-            name: find("GIT_AUTHOR_NAME", ["author.name", "user.name"], "Brigade"),
-            email: find("GIT_AUTHOR_EMAIL", ["author.email", "user.email"], "brigade@localhost"),
-        }
-    }
-}
-
-/// Returns a text on one line, without characters that are not shown.
-pub(crate) fn one_line(text: &str) -> String {
-    let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    plain.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-fn in_quotes(text: &str) -> String {
-    let mut quoted = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => quoted.extend(['\\', c]),
-            '\n' => quoted.push_str("\\n"),
-            c => quoted.push(c),
-        }
-    }
-    quoted.push('"');
-    quoted
-}
 
 /// What files and directories were, by the name under which they are shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -349,10 +172,5 @@ mod tests {
         ] {
             assert_ne!(kept(&format!("{plain}{evil}")), kept(plain), "{evil}");
         }
-    }
-
-    #[test]
-    fn values_are_quoted() {
-        assert_eq!(in_quotes("a \"b\" \\ c"), "\"a \\\"b\\\" \\\\ c\"");
     }
 }

@@ -17,10 +17,10 @@ use std::path::{Path, PathBuf};
 use brigade_fs::{DiskFs, FileKind, Fs, FsError, FsErrorKind, RelPath};
 use brigade_kitchen::{PrdName, TaskId};
 
-use super::program::Sight;
 use super::repository::{Repository, unsafe_name};
 use super::settings::Seal;
 use crate::workplace::{CommitId, Place, PlaceError};
+use brigade_git::Sight;
 
 /// Written last, with the boot in which the folders were made.
 const READY: &str = "ready";

@@ -391,6 +391,8 @@ const TYPES: &[(&str, &[&str])] = &[
     ("sandbox.tool.greet.mode", &["string"]),
     ("paths", &["table"]),
     ("paths.outside", &["list"]),
+    ("git", &["table"]),
+    ("git.urls", &["list"]),
     ("environment", &["table"]),
     ("environment.pass", &["list"]),
     ("limits", &["table"]),

@@ -25,6 +25,7 @@ const TOP: &[&str] = &[
     "max_output_bytes",
     "sandbox",
     "paths",
+    "git",
     "environment",
     "commands",
     "limits",
@@ -32,7 +33,8 @@ const TOP: &[&str] = &[
     "kitchen",
 ];
 /// The tables that v0.30 does not know. Everything in them is intended for Brigade.
-const TABLES: &[&str] = &["sandbox", "paths", "environment", "commands", "limits", "auto_approve", "kitchen"];
+const TABLES: &[&str] =
+    &["sandbox", "paths", "git", "environment", "commands", "limits", "auto_approve", "kitchen"];
 const SANDBOX: &[&str] =
     &["mode", "observe", "reads", "read_paths", "write_paths", "local_sockets", "tool", "install"];
 const TOOL_SANDBOX: &[&str] = &["mode", "observe", "reads", "read_paths", "write_paths", "local_sockets"];
@@ -105,6 +107,17 @@ fn top(reader: &mut Reader<'_>, table: &DeTable<'_>, policy: &mut Policy) {
                             policy.readable_secrets = texts(reader, "paths.readable_secrets", place, value);
                         }
                         _ => reader.unknown_member(key, "paths.", &["outside", "readable_secrets"], TOP),
+                    }
+                }
+            }
+            "git" => {
+                for (key, value) in reader.table("git", value).into_iter().flatten() {
+                    match key.get_ref().as_ref() {
+                        "urls" => {
+                            let place = reader.place(&key.span());
+                            policy.git_urls = texts(reader, "git.urls", place, value);
+                        }
+                        _ => reader.unknown_member(key, "git.", &["urls"], TOP),
                     }
                 }
             }

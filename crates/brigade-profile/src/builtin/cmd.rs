@@ -87,6 +87,7 @@ pub(super) const ROWS: &[Definition] = &[
         effects: &["local-read"],
         tiers: &[Tier::Control],
         stage: 3,
+        is_built: true,
         needs: &[Fact::TestSuites],
         aliases: &[Alias { name: "listTestSuites", ..ALIAS }],
         ..ROW
@@ -101,6 +102,7 @@ pub(super) const ROWS: &[Definition] = &[
         tiers: &[Tier::Control],
         approval: Approval::Ask,
         stage: 3,
+        is_built: true,
         needs: &[Fact::TestSuites],
         aliases: &[Alias { name: "runTestSuite", ..ALIAS }],
         ..ROW
@@ -114,6 +116,7 @@ pub(super) const ROWS: &[Definition] = &[
         effects: &["local-read"],
         tiers: &[Tier::Control],
         stage: 3,
+        is_built: true,
         needs: &[Fact::TestSuites],
         aliases: &[Alias { name: "listTestRuns", ..ALIAS }],
         ..ROW

@@ -9,6 +9,8 @@ words! {
         Built = "built",
         /// The workspace is a git repository.
         Repository = "git.repository",
+        /// The program git.
+        Git = "git.program",
         /// A provider for searching the web.
         SearchProvider = "search.provider",
         /// Hosts that may be fetched from.
@@ -38,6 +40,7 @@ impl Fact {
         match self {
             Fact::Built => "a later version of Brigade builds it",
             Fact::Repository => "make the workspace a git repository: `git init`",
+            Fact::Git => "install git, and add its folder to PATH",
             Fact::SearchProvider => {
                 "name a provider as `search` under `[web]` in .brigade/tools/gateway.toml"
             }

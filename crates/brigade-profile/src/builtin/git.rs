@@ -18,6 +18,8 @@ pub(super) const ROWS: &[Definition] = &[
         approval: Approval::Ask,
         judge: Judge::Run,
         stage: 2,
+        is_built: true,
+        needs: &[Fact::Git],
         arguments: ArgumentKinds { urls: &["repo_url"], ..NO_ARGUMENTS },
         ..ROW
     },
@@ -33,7 +35,8 @@ pub(super) const ROWS: &[Definition] = &[
         approval: Approval::Ask,
         judge: Judge::Run,
         stage: 2,
-        needs: &[Fact::Repository],
+        is_built: true,
+        needs: &[Fact::Repository, Fact::Git],
         ..ROW
     },
     Definition {
@@ -48,6 +51,8 @@ pub(super) const ROWS: &[Definition] = &[
         approval: Approval::Ask,
         judge: Judge::Run,
         stage: 2,
+        is_built: true,
+        needs: &[Fact::Git],
         ..ROW
     },
     Definition {
@@ -61,7 +66,8 @@ pub(super) const ROWS: &[Definition] = &[
         modes: &[Mode::Operator],
         judge: Judge::Skip,
         stage: 2,
-        needs: &[Fact::Repository],
+        is_built: true,
+        needs: &[Fact::Repository, Fact::Git],
         aliases: &[Alias { name: "gitDiff", fill: &[("binding_id", "\"workspace\"")], ..ALIAS }],
         ..ROW
     },
@@ -76,6 +82,8 @@ pub(super) const ROWS: &[Definition] = &[
         modes: &[Mode::Operator],
         judge: Judge::Skip,
         stage: 2,
+        is_built: true,
+        needs: &[Fact::Git],
         ..ROW
     },
     Definition {
@@ -86,7 +94,8 @@ pub(super) const ROWS: &[Definition] = &[
         output: "commits:[sha:string author:string date:string subject:string]",
         effects: &["local-read"],
         stage: 2,
-        needs: &[Fact::Repository],
+        is_built: true,
+        needs: &[Fact::Repository, Fact::Git],
         aliases: &[Alias { name: "gitLog", fill: &[("binding_id", "\"workspace\"")], ..ALIAS }],
         ..ROW
     },
@@ -102,7 +111,8 @@ pub(super) const ROWS: &[Definition] = &[
         approval: Approval::Always,
         judge: Judge::Run,
         stage: 2,
-        needs: &[Fact::Repository],
+        is_built: true,
+        needs: &[Fact::Repository, Fact::Git],
         ..ROW
     },
     Definition {
@@ -117,6 +127,8 @@ pub(super) const ROWS: &[Definition] = &[
         approval: Approval::Ask,
         judge: Judge::Run,
         stage: 2,
+        is_built: true,
+        needs: &[Fact::Git],
         ..ROW
     },
     Definition {
@@ -131,7 +143,8 @@ pub(super) const ROWS: &[Definition] = &[
         modes: &[Mode::Operator],
         judge: Judge::Skip,
         stage: 2,
-        needs: &[Fact::Repository],
+        is_built: true,
+        needs: &[Fact::Repository, Fact::Git],
         aliases: &[Alias { name: "gitStatus", fill: &[("binding_id", "\"workspace\"")], ..ALIAS }],
         ..ROW
     },
@@ -144,7 +157,8 @@ pub(super) const ROWS: &[Definition] = &[
         effects: &["state-write"],
         tiers: &[Tier::Control],
         stage: 2,
-        needs: &[Fact::Repository],
+        is_built: true,
+        needs: &[Fact::Repository, Fact::Git],
         aliases: &[Alias { name: "archiveLane", ..ALIAS }],
         ..ROW
     },
@@ -157,7 +171,8 @@ pub(super) const ROWS: &[Definition] = &[
         effects: &["local-write"],
         tiers: &[Tier::Workflow, Tier::Coordinator],
         stage: 2,
-        needs: &[Fact::Repository],
+        is_built: true,
+        needs: &[Fact::Repository, Fact::Git],
         aliases: &[
             Alias { name: "createLane", ..ALIAS },
             Alias { name: "transfer_lane", tier: Some(Tier::Coordinator), ..ALIAS },
@@ -174,7 +189,8 @@ pub(super) const ROWS: &[Definition] = &[
         effects: &["local-read"],
         tiers: &[Tier::Control],
         stage: 2,
-        needs: &[Fact::Repository],
+        is_built: true,
+        needs: &[Fact::Repository, Fact::Git],
         aliases: &[Alias { name: "inspectLane", ..ALIAS }],
         ..ROW
     },
@@ -187,7 +203,8 @@ pub(super) const ROWS: &[Definition] = &[
         effects: &["local-read"],
         tiers: &[Tier::Control],
         stage: 2,
-        needs: &[Fact::Repository],
+        is_built: true,
+        needs: &[Fact::Repository, Fact::Git],
         aliases: &[Alias { name: "listLanes", ..ALIAS }],
         ..ROW
     },
@@ -200,7 +217,8 @@ pub(super) const ROWS: &[Definition] = &[
         effects: &["state-write"],
         tiers: &[Tier::Control, Tier::Coordinator],
         stage: 2,
-        needs: &[Fact::Repository],
+        is_built: true,
+        needs: &[Fact::Repository, Fact::Git],
         aliases: &[
             Alias { name: "renameLane", ..ALIAS },
             Alias { name: "provision_lane", tier: Some(Tier::Coordinator), ..ALIAS },
@@ -216,6 +234,7 @@ pub(super) const ROWS: &[Definition] = &[
         effects: &["local-read", "state-write"],
         tiers: &[Tier::Workflow],
         stage: 2,
+        is_built: true,
         arguments: ArgumentKinds { paths: &["path"], ..NO_ARGUMENTS },
         ..ROW
     },

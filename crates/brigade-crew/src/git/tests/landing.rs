@@ -1,5 +1,7 @@
 //! The user's checkout, merging, pushing, and giving up.
 
+use brigade_git::GitError;
+
 use super::*;
 use crate::workplace::Cleaned;
 
@@ -191,7 +193,7 @@ fn pushing_never_forces() {
         ["-c", "user.name=x", "-c", "user.email=x", "commit-tree", "feature/x^{tree}", "-m", "theirs"];
     let theirs = git(&remote, &words);
     git(&remote, &["update-ref", "refs/heads/feature/x", &theirs]);
-    assert!(matches!(place.push(), Err(PlaceError::Git { operation: "push", .. })));
+    assert!(matches!(place.push(), Err(PlaceError::Git(GitError::Failed { operation: "push", .. }))));
     assert_eq!(git(&remote, &["rev-parse", "feature/x"]), theirs);
 }
 

@@ -2,8 +2,7 @@
 //!
 //! Git runs nothing that a repository, its settings or its user named: no hook, filter, signing program, monitor of
 //! files, external diff, pager, editor, helper for passwords. The environment of Brigade is not passed on, and the
-//! settings of user and system are not read; [`settings`](super::settings) took what is needed of them when the
-//! service began.
+//! settings of user and system are not read; [`Settings`](crate::Settings) takes what is needed of them as data.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -13,13 +12,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::workplace::PlaceError;
+use crate::error::GitError;
 use brigade_call::{DirectoryFact, StartFacts, StartProgram, StartPurpose, VerifiedStart, plan_start};
 use brigade_command::find_program;
 use brigade_exec::HostEnvironment;
 use brigade_facts::is_program;
 use brigade_fs::{Fs, FsError, FsErrorKind};
-use brigade_process::{Control, Exit, Input, Program, Sink, Spec, Stream, run};
+use brigade_process::{CancelToken, Control, Exit, Input, Program, SandboxProfile, Sink, Spec, Stream, run};
 
 /// The longest time that git may take for one operation.
 const TIME_LIMIT: Duration = Duration::from_secs(600);
@@ -58,9 +57,9 @@ const HARD: &[(&str, &str)] = &[
     ("core.fsyncMethod", "batch"),
 ];
 
-/// The git program of a service.
+/// The git program.
 #[derive(Debug)]
-pub(crate) struct Git {
+pub struct Git {
     start: VerifiedStart,
     program: Program,
     path_variable: OsString,
@@ -69,26 +68,26 @@ pub(crate) struct Git {
 
 /// Which directories git works with.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Sight {
+pub struct Sight {
     /// The git directory; absent to let git search from the working directory.
-    pub(crate) git_dir: Option<PathBuf>,
+    pub git_dir: Option<PathBuf>,
     /// The root of the files.
-    pub(crate) work_tree: Option<PathBuf>,
+    pub work_tree: Option<PathBuf>,
     /// Where new objects go, if not to the git directory.
-    pub(crate) objects: Option<PathBuf>,
+    pub objects: Option<PathBuf>,
     /// Where other objects are.
-    pub(crate) alternates: Vec<PathBuf>,
+    pub alternates: Vec<PathBuf>,
     /// The index, if not that of the git directory.
-    pub(crate) index: Option<PathBuf>,
+    pub index: Option<PathBuf>,
     /// The list of commits without parents, of a shallow clone.
-    pub(crate) shallow: Option<PathBuf>,
+    pub shallow: Option<PathBuf>,
     /// Whether what is written survives a loss of power.
-    pub(crate) is_durable: bool,
+    pub is_durable: bool,
 }
 
 /// One start of git.
 #[derive(Debug)]
-pub(crate) struct Order<'g> {
+pub struct Order<'g> {
     git: &'g Git,
     operation: &'static str,
     words: Vec<OsString>,
@@ -97,20 +96,31 @@ pub(crate) struct Order<'g> {
     settings: Vec<(OsString, OsString)>,
     input: Input,
     is_durable: bool,
+    confined: Option<SandboxProfile>,
+    limit: u64,
+    largest: Option<u64>,
+    cancel: Option<CancelToken>,
 }
 
 /// What git answered.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub struct Answer {
     operation: &'static str,
-    pub(crate) code: Option<i32>,
-    pub(crate) stdout: Vec<u8>,
+    /// The exit code. Absent if a signal ended it.
+    pub code: Option<i32>,
+    /// What it printed.
+    pub stdout: Vec<u8>,
     stderr: Vec<u8>,
+    /// Whether it printed more than the limit, which is dropped.
+    pub is_cut: bool,
 }
 
 impl Git {
     /// Finds git on `PATH`; `None` if it is not there.
-    pub(crate) fn find(fs: &dyn Fs, host: &HostEnvironment) -> Result<Option<Git>, PlaceError> {
+    ///
+    /// # Errors
+    /// When the gate refuses it, or it cannot be opened.
+    pub fn find(fs: &dyn Fs, host: &HostEnvironment) -> Result<Option<Git>, GitError> {
         let directory = fs.root();
         let path_variable = host.get("PATH").map(OsStr::to_owned).unwrap_or_default();
         let Some(path) = find_program("git", directory, Some(&path_variable), |path| is_program(fs, path))
@@ -131,7 +141,7 @@ impl Git {
             data: Vec::new(),
             bindings: BTreeMap::new(),
         })
-        .map_err(PlaceError::Refused)?;
+        .map_err(GitError::Refused)?;
         let unreadable = |error: io::Error| {
             FsError::new(
                 "open",
@@ -144,7 +154,10 @@ impl Git {
     }
 
     /// Fails if git is too old.
-    pub(crate) fn check_version(&self) -> Result<(), PlaceError> {
+    ///
+    /// # Errors
+    /// When it is too old.
+    pub fn check_version(&self) -> Result<(), GitError> {
         let answer = self.order("version").run()?;
         let text = answer.text()?;
         let mut numbers = text.trim_start_matches("git version ").split(['.', ' ']).map(str::parse::<u32>);
@@ -156,16 +169,21 @@ impl Git {
         }
         let (major, minor) = OLDEST;
         let message = format!("{major}.{minor} or newer is needed, and this is {}", text.trim());
-        Err(PlaceError::Git { operation: "version", message })
+        Err(GitError::Failed { operation: "version", message })
+    }
+
+    /// Returns the path of the program.
+    pub fn path(&self) -> &Path {
+        self.start.program()
     }
 
     /// Returns how often git was started.
-    pub(crate) fn starts(&self) -> u64 {
+    pub fn starts(&self) -> u64 {
         self.starts.load(Ordering::Relaxed)
     }
 
     /// Begins a start of one of git's own commands.
-    pub(crate) fn order(&self, operation: &'static str) -> Order<'_> {
+    pub fn order(&self, operation: &'static str) -> Order<'_> {
         let variable = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
         let environment = BTreeMap::from([
             (OsString::from("PATH"), self.path_variable.clone()),
@@ -195,48 +213,59 @@ impl Git {
             settings: HARD.iter().map(pair).collect(),
             input: Input::Null,
             is_durable: false,
+            confined: None,
+            limit: OUTPUT_LIMIT,
+            largest: None,
+            cancel: None,
         }
     }
 }
 
 impl Order<'_> {
     /// Adds words.
-    pub(crate) fn words<W: AsRef<OsStr>>(mut self, words: impl IntoIterator<Item = W>) -> Self {
+    #[must_use]
+    pub fn words<W: AsRef<OsStr>>(mut self, words: impl IntoIterator<Item = W>) -> Self {
         self.words.extend(words.into_iter().map(|word| word.as_ref().to_owned()));
         self
     }
 
     /// Adds a word.
-    pub(crate) fn word(self, word: impl AsRef<OsStr>) -> Self {
+    #[must_use]
+    pub fn word(self, word: impl AsRef<OsStr>) -> Self {
         self.words([word])
     }
 
     /// Sets a variable.
-    pub(crate) fn variable(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+    #[must_use]
+    pub fn variable(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.environment.insert(name.into(), value.as_ref().to_owned());
         self
     }
 
     /// Removes a variable.
-    pub(crate) fn without(mut self, name: &str) -> Self {
+    #[must_use]
+    pub fn without(mut self, name: &str) -> Self {
         self.environment.remove(OsStr::new(name));
         self
     }
 
     /// Adds a setting, which overrides the earlier ones of its name.
-    pub(crate) fn setting(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+    #[must_use]
+    pub fn setting(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.settings.push((name.into(), value.as_ref().to_owned()));
         self
     }
 
     /// Works in a directory.
-    pub(crate) fn within(mut self, directory: &Path) -> Self {
+    #[must_use]
+    pub fn within(mut self, directory: &Path) -> Self {
         self.directory = directory.to_owned();
         self
     }
 
     /// Works with these directories.
-    pub(crate) fn seeing(mut self, sight: &Sight) -> Self {
+    #[must_use]
+    pub fn seeing(mut self, sight: &Sight) -> Self {
         let paths = [
             ("GIT_DIR", &sight.git_dir),
             ("GIT_WORK_TREE", &sight.work_tree),
@@ -261,19 +290,54 @@ impl Order<'_> {
         self
     }
 
+    /// Confines it.
+    #[must_use]
+    pub fn confined(mut self, confined: Option<SandboxProfile>) -> Self {
+        self.confined = confined;
+        self
+    }
+
+    /// Keeps so many bytes of what it prints, and drops the rest.
+    #[must_use]
+    pub fn limit(mut self, bytes: u64) -> Self {
+        self.limit = bytes;
+        self
+    }
+
+    /// Lets it write no larger file.
+    #[must_use]
+    pub fn largest_file(mut self, bytes: u64) -> Self {
+        self.largest = Some(bytes);
+        self
+    }
+
+    /// Ends it when the token says so.
+    #[must_use]
+    pub fn cancelled_by(mut self, cancel: Option<CancelToken>) -> Self {
+        self.cancel = cancel;
+        self
+    }
+
     /// Passes bytes to its standard input.
-    pub(crate) fn input(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+    #[must_use]
+    pub fn input(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         self.input = Input::Bytes(bytes.into());
         self
     }
 
     /// Runs git, and fails if it does.
-    pub(crate) fn run(self) -> Result<Answer, PlaceError> {
+    ///
+    /// # Errors
+    /// When git fails or cannot be run.
+    pub fn run(self) -> Result<Answer, GitError> {
         self.ask()?.succeeded()
     }
 
     /// Runs git, whatever its exit code is.
-    pub(crate) fn ask(self) -> Result<Answer, PlaceError> {
+    ///
+    /// # Errors
+    /// When git fails or cannot be run.
+    pub fn ask(self) -> Result<Answer, GitError> {
         let mut stdout = Vec::new();
         let mut answer = self.stream(&mut |bytes| {
             stdout.extend_from_slice(bytes);
@@ -284,23 +348,31 @@ impl Order<'_> {
     }
 
     /// Runs git, and passes on what it prints as it comes.
-    pub(crate) fn stream(self, each: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> Result<Answer, PlaceError> {
+    ///
+    /// # Errors
+    /// When git cannot be run, or `each` fails.
+    pub fn stream(self, each: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> Result<Answer, GitError> {
         let operation = self.operation;
+        let (limit, cancel) = (self.limit, self.cancel.clone());
         let spec = self.spec();
         let mut stderr = Vec::new();
         let mut sink = Both { each, stderr: &mut stderr };
-        let control = Control { timeout: Some(TIME_LIMIT), output_cap: OUTPUT_LIMIT, ..Control::default() };
+        let control = Control { timeout: Some(TIME_LIMIT), output_cap: limit, cancel, ..Control::default() };
         let outcome =
-            run(&spec, &mut sink, &control).map_err(|source| PlaceError::Run { operation, source })?;
-        if outcome.timed_out() || 0 < outcome.stdout.dropped {
+            run(&spec, &mut sink, &control).map_err(|source| GitError::Run { operation, source })?;
+        if outcome.cancelled() {
+            return Err(GitError::Interrupted { operation });
+        }
+        let is_cut = 0 < outcome.stdout.dropped;
+        if outcome.timed_out() || (is_cut && limit == OUTPUT_LIMIT) {
             let message = if outcome.timed_out() { "it took too long" } else { "it printed too much" };
-            return Err(PlaceError::Git { operation, message: message.to_owned() });
+            return Err(GitError::Failed { operation, message: message.to_owned() });
         }
         let code = match outcome.exit {
             Exit::Code(code) => Some(code),
             Exit::Signal(_) | Exit::Unknown => None,
         };
-        Ok(Answer { operation, code, stdout: Vec::new(), stderr })
+        Ok(Answer { operation, code, stdout: Vec::new(), stderr, is_cut })
     }
 
     fn spec(self) -> Spec {
@@ -319,49 +391,57 @@ impl Order<'_> {
         }
         spec.environment = environment.into_iter().collect();
         spec.stdin = self.input;
+        spec.sandbox = self.confined;
+        spec.limits.file_size = self.largest;
         spec
     }
 }
 
 impl Answer {
     /// Fails unless git succeeded.
-    pub(crate) fn succeeded(self) -> Result<Answer, PlaceError> {
+    ///
+    /// # Errors
+    /// When git fails or cannot be run.
+    pub fn succeeded(self) -> Result<Answer, GitError> {
         if self.code == Some(0) { Ok(self) } else { Err(self.failure()) }
     }
 
     /// Returns why git failed.
-    pub(crate) fn failure(&self) -> PlaceError {
+    pub fn failure(&self) -> GitError {
         let said = String::from_utf8_lossy(&self.stderr);
         let message = match (said.trim(), self.code) {
             ("", Some(code)) => format!("it ended with {code}"),
             ("", None) => "it was ended by a signal".to_owned(),
             (said, _) => said.to_owned(),
         };
-        PlaceError::Git { operation: self.operation, message }
+        GitError::Failed { operation: self.operation, message }
     }
 
     /// Returns what git printed on standard error.
-    pub(crate) fn said(&self) -> String {
+    pub fn said(&self) -> String {
         String::from_utf8_lossy(&self.stderr).into_owned()
     }
 
     /// Returns the text that git printed.
-    pub(crate) fn text(&self) -> Result<&str, PlaceError> {
+    ///
+    /// # Errors
+    /// When they are not UTF-8.
+    pub fn text(&self) -> Result<&str, GitError> {
         let operation = self.operation;
-        std::str::from_utf8(&self.stdout).map_err(|_| PlaceError::Git {
+        std::str::from_utf8(&self.stdout).map_err(|_| GitError::Failed {
             operation,
             message: "it printed bytes that are no text".to_owned(),
         })
     }
 
     /// Returns the parts of the output that end with NUL.
-    pub(crate) fn parts(&self) -> impl Iterator<Item = &[u8]> {
+    pub fn parts(&self) -> impl Iterator<Item = &[u8]> {
         self.stdout.split(|byte| *byte == 0).filter(|part| !part.is_empty())
     }
 
     /// Returns the error for an output that is none of this command.
-    pub(crate) fn unclear(&self) -> PlaceError {
-        PlaceError::Git { operation: self.operation, message: "it printed something unexpected".to_owned() }
+    pub fn unclear(&self) -> GitError {
+        GitError::Failed { operation: self.operation, message: "it printed something unexpected".to_owned() }
     }
 }
 

@@ -1,0 +1,494 @@
+//! A repository as git is let see it: its directories by name, its dangerous settings overridden, in the sandbox.
+
+use std::path::{Path, PathBuf};
+
+use brigade_core::Fingerprint;
+use brigade_fs::{DiskFs, FileKind, Fs as _, RelPath};
+use brigade_git::{Git, GitError, Identity, Order, Settings, Sight};
+use brigade_process::{LocalSockets, Network, SandboxProfile, system_read_paths};
+
+use crate::context::{Context, Failure};
+
+/// The largest file of git that is read here.
+const SMALL: u64 = 1 << 16;
+
+impl From<GitError> for Failure {
+    fn from(error: GitError) -> Failure {
+        let code = match error {
+            GitError::Interrupted { .. } => "cancelled",
+            GitError::Refused(_) => "not_available_here",
+            _ => "git_failed",
+        };
+        Failure::new(code, error.to_string())
+    }
+}
+
+/// What a start of git may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// It reads.
+    Read,
+    /// It writes to the directory of git.
+    Repository,
+    /// It writes files, too.
+    Files,
+    /// It writes to the directory of git, and reaches the network.
+    Remote,
+}
+
+/// A repository.
+pub(crate) struct Repository {
+    pub(crate) git: Git,
+    /// The root of its files.
+    pub(crate) top: PathBuf,
+    /// The directory of git of these files.
+    pub(crate) git_dir: PathBuf,
+    /// The directory of git that all worktrees share.
+    pub(crate) common: PathBuf,
+    /// The settings of the repository alone.
+    pub(crate) settings: Settings,
+    sandbox: brigade_process::Mode,
+    cancel: Option<brigade_process::CancelToken>,
+    /// Directories that it writes besides.
+    pub(crate) also: Vec<PathBuf>,
+}
+
+/// How the files of a repository stand.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Standing {
+    /// The commit. Absent before the first one.
+    pub(crate) commit: Option<String>,
+    /// The branch. Absent if none is checked out.
+    pub(crate) branch: Option<String>,
+    /// Commits that the branch has and the one that it follows lacks, and the other way around.
+    pub(crate) ahead: u64,
+    pub(crate) behind: u64,
+    /// Paths with changes, as git has them.
+    pub(crate) changed: Vec<Vec<u8>>,
+    /// Paths that a merge left open.
+    pub(crate) is_unmerged: bool,
+}
+
+/// Finds git.
+pub(crate) fn find_git(context: &Context<'_>) -> Result<Git, Failure> {
+    let absent = || Failure::new("not_available_here", "no program `git` is on PATH");
+    let host = context.environment.ok_or_else(absent)?;
+    Git::find(context.fs, host)?.ok_or_else(absent)
+}
+
+fn no_repository() -> Failure {
+    Failure::new("not_available_here", "the workspace is no git repository; `git init` makes it one")
+}
+
+impl Repository {
+    /// Opens the repository of the workspace.
+    pub(crate) fn of_workspace(context: &Context<'_>) -> Result<Repository, Failure> {
+        let top = context.fs.root().to_owned();
+        let (git_dir, common) = directories(context, &top).ok_or_else(no_repository)?;
+        Repository::at(context, top, git_dir, common)
+    }
+
+    /// Opens a repository whose directories are known.
+    pub(crate) fn at(
+        context: &Context<'_>,
+        top: PathBuf,
+        git_dir: PathBuf,
+        common: PathBuf,
+    ) -> Result<Repository, Failure> {
+        let git = find_git(context)?;
+        let sight = Sight { git_dir: Some(git_dir.clone()), ..Sight::default() };
+        let settings = Settings::of_repository(&git, &sight)?;
+        Ok(Repository {
+            git,
+            top,
+            git_dir,
+            common,
+            settings,
+            sandbox: context.sandbox,
+            cancel: context.cancel.cloned(),
+            also: Vec::new(),
+        })
+    }
+
+    /// Opens the same repository with other files.
+    pub(crate) fn worktree(
+        &self,
+        context: &Context<'_>,
+        top: PathBuf,
+        git_dir: PathBuf,
+    ) -> Result<Repository, Failure> {
+        Ok(Repository {
+            git: find_git(context)?,
+            top,
+            git_dir,
+            common: self.common.clone(),
+            settings: self.settings.clone(),
+            sandbox: self.sandbox,
+            cancel: self.cancel.clone(),
+            also: Vec::new(),
+        })
+    }
+
+    /// Begins a start of git. Filters that the settings name do not run.
+    pub(crate) fn order(&self, operation: &'static str, reach: Reach) -> Order<'_> {
+        let sight = Sight {
+            git_dir: Some(self.git_dir.clone()),
+            work_tree: Some(self.top.clone()),
+            is_durable: reach != Reach::Read,
+            ..Sight::default()
+        };
+        let order = self.git.order(operation).seeing(&sight);
+        let order = self.settings.filters().fold(order, |order, name| {
+            let order = ["clean", "smudge", "process"]
+                .iter()
+                .fold(order, |order, key| order.setting(&format!("filter.{name}.{key}"), ""));
+            order.setting(&format!("filter.{name}.required"), "false")
+        });
+        let order = [
+            ("http.followRedirects", "false"),
+            ("transfer.bundleURI", "false"),
+            ("status.submoduleSummary", "false"),
+            ("diff.ignoreSubmodules", "all"),
+            ("core.alternateRefsCommand", "/bin/false"),
+        ]
+        .iter()
+        .fold(order, |order, (name, value)| order.setting(name, value));
+        order.confined(Some(self.profile(reach, &[]))).cancelled_by(self.cancel.clone())
+    }
+
+    /// Returns what a start of git may open.
+    pub(crate) fn profile(&self, reach: Reach, read: &[PathBuf]) -> SandboxProfile {
+        let mut installed = system_read_paths();
+        installed.extend(self.git.path().parent().map(Path::to_owned));
+        let own = [&self.git_dir, &self.common];
+        let mut write: Vec<PathBuf> = match reach {
+            Reach::Read => Vec::new(),
+            Reach::Repository | Reach::Remote => own.into_iter().cloned().collect(),
+            Reach::Files => own.into_iter().chain([&self.top]).cloned().collect(),
+        };
+        if reach != Reach::Read {
+            write.extend(self.also.iter().cloned());
+        }
+        let mut read = read.to_vec();
+        read.extend(own.into_iter().chain([&self.top]).cloned());
+        SandboxProfile {
+            workspace: None,
+            hidden: None,
+            installed,
+            read,
+            write,
+            deny_write: Vec::new(),
+            closed: None,
+            network: if reach == Reach::Remote { Network::Allowed } else { Network::Denied },
+            local_sockets: LocalSockets::Denied,
+            mode: self.sandbox,
+            landlock_at_most: None,
+        }
+    }
+
+    /// Looks how the files stand.
+    pub(crate) fn standing(&self) -> Result<Standing, Failure> {
+        let order = self.order("status", Reach::Read);
+        let order = order.words(["--porcelain=v2", "--branch", "-z", "--untracked-files=all"]);
+        let answer = order.words(["--no-renames", "--ignore-submodules=all"]).run()?;
+        Ok(read_standing(answer.stdout.split(|byte| *byte == 0)))
+    }
+
+    /// Returns the commit that a name stands for.
+    pub(crate) fn commit_of(&self, name: &str) -> Result<Option<String>, Failure> {
+        let order = self.order("rev-parse", Reach::Read).words(["--verify", "--quiet", "--end-of-options"]);
+        let answer = order.word(format!("{name}^{{commit}}")).ask()?;
+        Ok(if answer.code == Some(0) { Some(answer.text()?.trim().to_owned()) } else { None })
+    }
+
+    /// Counts the commits that each of two names has alone.
+    pub(crate) fn apart(&self, ours: &str, theirs: &str) -> Result<(u64, u64), Failure> {
+        let order =
+            self.order("rev-list", Reach::Read).words(["--left-right", "--count", "--end-of-options"]);
+        let answer = order.word(format!("{ours}...{theirs}")).run()?;
+        let mut counts = answer.text()?.split_whitespace().map(|count| count.parse().unwrap_or(0));
+        Ok((counts.next().unwrap_or(0), counts.next().unwrap_or(0)))
+    }
+
+    /// Returns whether a commit is in the history of another.
+    pub(crate) fn is_in(&self, commit: &str, of: &str) -> Result<bool, Failure> {
+        let order = self.order("merge-base", Reach::Read).words(["--is-ancestor", commit, of]);
+        Ok(order.ask()?.code == Some(0))
+    }
+
+    /// Refuses paths that a filter of the settings would have to write or read, because none runs.
+    pub(crate) fn check_filters(&self, paths: &[Vec<u8>]) -> Result<(), Failure> {
+        if self.settings.filters().next().is_none() || paths.is_empty() {
+            return Ok(());
+        }
+        let mut input = Vec::new();
+        for path in paths {
+            input.extend_from_slice(path);
+            input.push(0);
+        }
+        let order = self.order("check-attr", Reach::Read).words(["-z", "--stdin", "filter"]);
+        let answer = order.input(input).run()?;
+        let values: Vec<&[u8]> = answer.parts().skip(2).step_by(3).collect();
+        if values.iter().all(|value| matches!(*value, b"unspecified" | b"unset")) {
+            return Ok(());
+        }
+        Err(Failure::new(
+            "needs_filter",
+            "a changed file needs a filter of the repository, and no filter runs here",
+        ))
+    }
+
+    /// Refuses a repository in the middle of something.
+    pub(crate) fn check_idle(&self) -> Result<(), Failure> {
+        const STATES: [&str; 5] =
+            ["MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply"];
+        let fs =
+            DiskFs::open(&self.git_dir).map_err(|error| Failure::new("git_failed", error.to_string()))?;
+        let is_there =
+            |name: &&&str| name.parse::<RelPath>().is_ok_and(|path| fs.exists(&path).unwrap_or(true));
+        match STATES.iter().find(is_there) {
+            Some(_) => Err(Failure::new("busy", "the repository is in the middle of a merge or a rebase")),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses to reach a remote with settings of the repository that would lead elsewhere or start programs.
+    pub(crate) fn check_remote_settings(&self) -> Result<(), Failure> {
+        let is_unsafe = |name: &&str| {
+            let name = name.to_ascii_lowercase();
+            let of_remote =
+                [".vcs", ".uploadpack", ".receivepack", ".proxy", ".promisor", ".partialclonefilter"];
+            ["url.", "http.", "https.", "ssh.", "credential.", "protocol.", "transfer."]
+                .iter()
+                .any(|start| name.starts_with(start))
+                || (name.starts_with("remote.") && of_remote.iter().any(|end| name.ends_with(end)))
+                || matches!(name.as_str(), "core.sshcommand" | "core.gitproxy" | "core.alternaterefscommand")
+                || name == "extensions.partialclone"
+        };
+        match self.settings.names().find(is_unsafe) {
+            Some(name) => {
+                let name: String = name.chars().filter(|c| c.is_ascii_graphic()).take(100).collect();
+                let message = format!(
+                    "the settings of the repository hold `{name}`, which could lead elsewhere or start a program"
+                );
+                Err(Failure::new("unsafe_repository", message))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Makes a commit of these paths as they are now, and moves the branch to it. Everything else stays as it is.
+    /// `None` if nothing differs.
+    pub(crate) fn commit(
+        &self,
+        context: &Context<'_>,
+        paths: &[Vec<u8>],
+        message: &str,
+    ) -> Result<Option<String>, Failure> {
+        let host = context.environment.cloned().unwrap_or_default();
+        let identity = Identity::of(&Settings::read(&self.git, &self.top, &host)?, &host);
+        let old = self.commit_of("HEAD")?;
+        let random = Fingerprint::builder("brigade.git-index.v1")
+            .text("at", context.clock.now().to_string().as_str())
+            .text("process", std::process::id().to_string().as_str())
+            .text("message", message)
+            .finish();
+        let index = format!("brigade-{}.index", &random.to_hex()[..16]);
+        let result = self.commit_with(&index, old.as_deref(), &identity, paths, message);
+        let fs =
+            DiskFs::open(&self.git_dir).map_err(|error| Failure::new("git_failed", error.to_string()))?;
+        for name in [index.clone(), format!("{index}.lock")] {
+            if let Ok(path) = name.parse::<RelPath>() {
+                let _ = fs.remove(&path);
+            }
+        }
+        result
+    }
+
+    fn commit_with(
+        &self,
+        index: &str,
+        old: Option<&str>,
+        identity: &Identity,
+        paths: &[Vec<u8>],
+        message: &str,
+    ) -> Result<Option<String>, Failure> {
+        let index = self.git_dir.join(index);
+        let with_index =
+            |operation| self.order(operation, Reach::Repository).variable("GIT_INDEX_FILE", &index);
+        match old {
+            Some(old) => with_index("read-tree").word(old).run()?,
+            None => with_index("read-tree").word("--empty").run()?,
+        };
+        let mut input = Vec::new();
+        for path in paths {
+            input.extend_from_slice(path);
+            input.push(0);
+        }
+        let update = ["-z", "--add", "--remove", "--stdin"];
+        with_index("update-index").words(update).input(input.clone()).run()?;
+        let tree = with_index("write-tree").run()?.text()?.trim().to_owned();
+        let before = match old {
+            Some(old) => {
+                let order = self.order("rev-parse", Reach::Read).words(["--verify", "--end-of-options"]);
+                Some(order.word(format!("{old}^{{tree}}")).run()?.text()?.trim().to_owned())
+            }
+            None => None,
+        };
+        if before.as_deref() == Some(tree.as_str()) || (before.is_none() && paths.is_empty()) {
+            return Ok(None);
+        }
+        let mut order = self.order("commit-tree", Reach::Repository).word(&tree);
+        if let Some(old) = old {
+            order = order.words(["-p", old]);
+        }
+        let order = signed(order, identity).words(["-F", "-"]);
+        let mut text = message.trim_end().to_owned();
+        text.push('\n');
+        let new = order.input(text).run()?.text()?.trim().to_owned();
+        let order = signed(self.order("update-ref", Reach::Repository), identity);
+        let reason = format!("commit: {}", message.lines().next().unwrap_or_default());
+        let moved = order.words(["-m", &reason, "HEAD", &new, old.unwrap_or_default()]).ask()?;
+        if moved.code != Some(0) {
+            return Err(Failure::new("moved", "the branch moved in the middle of the call; ask again"));
+        }
+        self.order("update-index", Reach::Repository).words(update).input(input).run()?;
+        Ok(Some(new))
+    }
+
+    /// Returns the URL of a remote of the settings.
+    pub(crate) fn url_of(&self, remote: &str, is_push: bool) -> Option<String> {
+        let value = |key: &str| self.settings.text(&format!("remote.{remote}.{key}")).map(str::to_owned);
+        is_push.then(|| value("pushurl")).flatten().or_else(|| value("url"))
+    }
+}
+
+/// Adds who commits.
+fn signed<'g>(order: Order<'g>, identity: &Identity) -> Order<'g> {
+    let Identity { name, email } = identity;
+    let pairs = [
+        ("GIT_AUTHOR_NAME", name),
+        ("GIT_COMMITTER_NAME", name),
+        ("GIT_AUTHOR_EMAIL", email),
+        ("GIT_COMMITTER_EMAIL", email),
+    ];
+    pairs.into_iter().fold(order, |order, (name, value)| order.variable(name, value))
+}
+
+/// Reads where git keeps what belongs to a directory of files: its own directory, and the shared one.
+pub(crate) fn directories(context: &Context<'_>, top: &Path) -> Option<(PathBuf, PathBuf)> {
+    let entry = top.join(".git");
+    let found = context.fs.metadata_outside(&entry).ok()?;
+    let text = |path: &Path| {
+        let bytes = context.fs.read_outside(path, SMALL).ok()?;
+        String::from_utf8(bytes).ok()
+    };
+    let git_dir = match found.kind {
+        FileKind::Directory => entry,
+        FileKind::File => top.join(text(&entry)?.trim_end().strip_prefix("gitdir: ")?),
+        FileKind::Link | FileKind::Other => return None,
+    };
+    let common = match text(&git_dir.join("commondir")) {
+        Some(path) => git_dir.join(path.trim_end()),
+        None => git_dir.clone(),
+    };
+    let plain = |path: PathBuf| brigade_process::without_links(&path).unwrap_or(path);
+    Some((plain(git_dir), plain(common)))
+}
+
+/// Reads what `git status --porcelain=v2 --branch -z` prints.
+fn read_standing<'p>(parts: impl Iterator<Item = &'p [u8]>) -> Standing {
+    let mut standing = Standing::default();
+    for part in parts {
+        let text = || String::from_utf8_lossy(part).into_owned();
+        // The path is behind so many words.
+        let path = |words: usize| part.splitn(words + 1, |byte| *byte == b' ').nth(words).map(<[u8]>::to_vec);
+        match part.first() {
+            Some(b'#') => {
+                let text = text();
+                let mut words = text.split(' ').skip(1);
+                match (words.next(), words.next()) {
+                    (Some("branch.oid"), Some(id)) if id != "(initial)" => {
+                        standing.commit = Some(id.to_owned())
+                    }
+                    (Some("branch.head"), Some(name)) if name != "(detached)" => {
+                        standing.branch = Some(name.to_owned());
+                    }
+                    (Some("branch.ab"), Some(ahead)) => {
+                        standing.ahead = count(ahead);
+                        standing.behind = words.next().map_or(0, count);
+                    }
+                    _ => {}
+                }
+            }
+            Some(b'1') => standing.changed.extend(path(8)),
+            Some(b'?') => standing.changed.extend(path(1)),
+            Some(b'u') => standing.is_unmerged = true,
+            _ => {}
+        }
+    }
+    standing
+}
+
+/// Reads a count with its sign.
+fn count(word: &str) -> u64 {
+    word.trim_start_matches(['+', '-']).parse().unwrap_or(0)
+}
+
+/// Returns a path that git printed as text, if it is text.
+pub(crate) fn text_of(path: &[u8]) -> Option<&str> {
+    std::str::from_utf8(path).ok()
+}
+
+/// Returns whether git takes a name for a branch or remote, and it cannot be mistaken for anything else.
+pub(crate) fn is_plain_name(name: &str) -> bool {
+    let is_part = |part: &str| {
+        !part.is_empty()
+            && !part.starts_with(['.', '-'])
+            && !part.ends_with(".lock")
+            && !part.ends_with('.')
+            && part.chars().all(|c| c.is_alphanumeric() || "._-#=,".contains(c))
+    };
+    name.len() <= 200 && !name.contains("..") && name != "HEAD" && name.split('/').all(is_part)
+}
+
+/// Returns whether a text is the id of an object.
+pub(crate) fn is_object_id(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_is_read_by_its_words() {
+        let printed =
+            b"# branch.oid 0123\0# branch.head main\0# branch.upstream origin/main\0# branch.ab +2 -3\0\
+            1 .M N... 100644 100644 100644 aa bb a file.txt\0? new file\0u UU N... 1 2 3 4 a b c d\0";
+        let standing = read_standing(printed.split(|byte| *byte == 0));
+        let expect = Standing {
+            commit: Some("0123".to_owned()),
+            branch: Some("main".to_owned()),
+            ahead: 2,
+            behind: 3,
+            changed: vec![b"a file.txt".to_vec(), b"new file".to_vec()],
+            is_unmerged: true,
+        };
+        assert_eq!(standing, expect);
+        let printed = b"# branch.oid (initial)\0# branch.head (detached)\0";
+        assert_eq!(read_standing(printed.split(|byte| *byte == 0)), Standing::default());
+    }
+
+    #[test]
+    fn names_are_plain() {
+        for name in ["main", "feature/a-b", "v1.0", "origin"] {
+            assert!(is_plain_name(name), "{name}");
+        }
+        for name in
+            ["", "-x", "a/-b", "a..b", "a b", "a:b", "+main", ".a", "a.lock", "HEAD", "a/", "a~1", "@{u}"]
+        {
+            assert!(!is_plain_name(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! Lanes: branches with a worktree of their own in `.brigade/lanes/ID/`.
+
+use std::path::PathBuf;
+
+use brigade_core::Json;
+use brigade_fs::RelPath;
+use brigade_store::records::{Kept, Lane};
+use serde::Deserialize;
+
+use crate::context::{Context, Failure, Output};
+use crate::git::repository::{Reach, Repository, directories};
+use crate::run::{Function, arguments};
+use crate::stored::or_null;
+
+/// The tools of this family.
+pub(crate) const TOOLS: &[(&str, Function)] = &[
+    ("lane.archive", archive),
+    ("lane.create", create),
+    ("lane.get", get),
+    ("lane.list", list),
+    ("lane.rename", rename),
+];
+
+/// The directory of lanes, relative to the workspace.
+const LANES: &str = ".brigade/lanes";
+
+/// The longest name, in bytes.
+const MAX_NAME: usize = 128;
+
+/// The longest description, in bytes.
+const MAX_DESCRIPTION: usize = 2 << 10;
+
+/// The longest part of a branch that is made of a name.
+const MAX_SLUG: usize = 40;
+
+#[derive(Deserialize)]
+struct CreateArgs {
+    name: String,
+    description: Option<String>,
+    #[serde(rename = "parentLaneId")]
+    parent: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct LaneArgs {
+    lane_id: String,
+}
+
+#[derive(Deserialize)]
+struct NameArgs {
+    lane_id: String,
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct ArchiveArgs {
+    lane_id: String,
+    name: Option<String>,
+}
+
+fn not_found() -> Failure {
+    Failure::new("not_found", "there is no such lane")
+}
+
+fn disk(error: impl std::fmt::Display) -> Failure {
+    Failure::new("file_error", error.to_string())
+}
+
+/// Returns the worktree of a lane, relative to the workspace.
+fn folder(id: &str) -> Result<RelPath, Failure> {
+    let path: RelPath = LANES.parse().map_err(|_| not_found())?;
+    path.join(id).map_err(|_| not_found())
+}
+
+fn check_name(name: &str) -> Result<(), Failure> {
+    if name.trim().is_empty() || MAX_NAME < name.len() || name.chars().any(char::is_control) {
+        let message = format!("a name has 1 to {MAX_NAME} bytes and no control characters");
+        return Err(Failure::new("invalid_arguments", message));
+    }
+    Ok(())
+}
+
+/// Returns a name as a part of a branch: letters, digits and `-`.
+fn slug(name: &str) -> String {
+    let plain: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect();
+    let words: Vec<&str> = plain.split('-').filter(|word| !word.is_empty()).collect();
+    let mut slug = words.join("-");
+    slug.truncate(MAX_SLUG);
+    let slug = slug.trim_end_matches('-');
+    if slug.is_empty() { "lane".to_owned() } else { slug.to_owned() }
+}
+
+/// Finds a lane. Lanes belong to the workspace, so every agent that is shown these tools sees all of them.
+fn find(context: &Context<'_>, id: &str) -> Result<Kept<Lane>, Failure> {
+    let store = context.stored()?.ok_or_else(not_found)?;
+    store.record::<Lane>(None, id).map_err(|_| not_found())
+}
+
+/// Opens the worktree of a lane. `None` if it is not there any more.
+fn worktree(context: &Context<'_>, repository: &Repository, id: &str) -> Result<Option<Repository>, Failure> {
+    let top = context.fs.root().join(folder(id)?.as_path());
+    match directories(context, &top) {
+        // A worktree that belongs to another repository is none of this workspace.
+        Some((git_dir, common)) if common == repository.common && git_dir != common => {
+            repository.worktree(context, top, git_dir).map(Some)
+        }
+        Some(_) | None => Ok(None),
+    }
+}
+
+/// Where the work of a lane goes: the branch that it began at, or the commit if that branch is gone.
+fn base(repository: &Repository, lane: &Lane) -> Result<String, Failure> {
+    if let Some(branch) = &lane.base_branch {
+        let name = format!("refs/heads/{branch}");
+        if repository.commit_of(&name)?.is_some() {
+            return Ok(name);
+        }
+    }
+    Ok(lane.base.clone())
+}
+
+/// Describes a lane.
+fn describe(context: &Context<'_>, repository: &Repository, kept: &Kept<Lane>) -> Result<Json, Failure> {
+    let lane = &kept.record;
+    let branch = format!("refs/heads/{}", lane.branch);
+    let (ahead, behind) = match repository.commit_of(&branch)? {
+        Some(_) => repository.apart(&branch, &base(repository, lane)?)?,
+        None => (0, 0),
+    };
+    let is_dirty = match worktree(context, repository, &kept.id)? {
+        Some(tree) => {
+            let standing = tree.standing()?;
+            !standing.changed.is_empty() || standing.is_unmerged
+        }
+        None => false,
+    };
+    Ok(Json::object([
+        ("id", Json::from(kept.id.as_str())),
+        ("name", Json::from(lane.name.as_str())),
+        ("branch", Json::from(lane.branch.as_str())),
+        ("base", Json::from(lane.base_branch.as_deref().unwrap_or(&lane.base))),
+        ("path", Json::from(folder(&kept.id)?.to_string())),
+        ("dirty", Json::from(is_dirty)),
+        ("ahead", Json::from(ahead)),
+        ("behind", Json::from(behind)),
+        ("parent", or_null(lane.parent.as_deref())),
+        ("archived", Json::from(lane.is_archived)),
+    ]))
+}
+
+fn create(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let CreateArgs { name, description, parent } = arguments(input)?;
+    check_name(&name)?;
+    if description.as_ref().is_some_and(|text| MAX_DESCRIPTION < text.len()) {
+        let message = format!("a description has at most {MAX_DESCRIPTION} bytes");
+        return Err(Failure::new("invalid_arguments", message));
+    }
+    let mut repository = Repository::of_workspace(context)?;
+    let no_commit = || Failure::new("no_commit", "the repository has no commit to begin at");
+    let (base, base_branch) = match &parent {
+        Some(parent) => {
+            let parent = find(context, parent)?;
+            let branch = format!("refs/heads/{}", parent.record.branch);
+            (repository.commit_of(&branch)?.ok_or_else(no_commit)?, Some(parent.record.branch))
+        }
+        None => {
+            let base = repository.commit_of("HEAD")?.ok_or_else(no_commit)?;
+            let branch = repository.order("symbolic-ref", Reach::Read).words(["--quiet", "--short", "HEAD"]);
+            let answer = branch.ask()?;
+            let branch = (answer.code == Some(0)).then(|| answer.text().map(|text| text.trim().to_owned()));
+            (base, branch.transpose()?)
+        }
+    };
+    let store = context.store()?;
+    let id = store.new_record_id::<Lane>()?;
+    let random = id.rsplit('-').next().unwrap_or_default();
+    let branch = format!("brigade/{}-{}", slug(&name), &random[..random.len().min(8)]);
+    let path = folder(&id)?;
+    let lanes: RelPath = LANES.parse().map_err(|_| not_found())?;
+    context.fs.create_dir_all(&lanes).map_err(disk)?;
+    let ignored = lanes.join(".gitignore").map_err(disk)?;
+    if !context.fs.exists(&ignored).map_err(disk)? {
+        // Otherwise the next `git add` of a person would take lanes for submodules.
+        context.fs.write_cache(&ignored, b"*\n").map_err(disk)?;
+    }
+    let paths = repository.order("ls-tree", Reach::Read).words([
+        "-r",
+        "-z",
+        "--name-only",
+        "--end-of-options",
+        &base,
+    ]);
+    let paths: Vec<Vec<u8>> = paths.run()?.parts().map(<[u8]>::to_vec).collect();
+    repository.check_filters(&paths)?;
+    let root = context.fs.root().to_owned();
+    repository.also = vec![root.join(lanes.as_path())];
+    let top: PathBuf = root.join(path.as_path());
+    let order = repository.order("worktree", Reach::Repository).without("GIT_WORK_TREE");
+    let order = order.words(["add", "--quiet", "--no-track", "-b", &branch]);
+    order.word("--end-of-options").word(&top).word(&base).run()?;
+    let lane = Lane {
+        name: name.clone(),
+        description,
+        branch: branch.clone(),
+        base,
+        base_branch,
+        parent,
+        is_archived: false,
+    };
+    store.put_record(&id, &context.owner(), &lane, context.clock.now())?;
+    Ok(Output::new([
+        ("success", Json::from(true)),
+        ("lane_id", Json::from(id)),
+        ("name", Json::from(name)),
+        ("branch", Json::from(branch)),
+        ("worktree_path", Json::from(path.to_string())),
+    ]))
+}
+
+fn list(_input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let repository = Repository::of_workspace(context)?;
+    let lanes = match context.stored()? {
+        Some(store) => store.records::<Lane>(None)?,
+        None => Vec::new(),
+    };
+    let lanes: Result<Vec<Json>, Failure> =
+        lanes.iter().map(|lane| describe(context, &repository, lane)).collect();
+    Ok(Output::new([("lanes", Json::from(lanes?))]))
+}
+
+fn get(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let LaneArgs { lane_id } = arguments(input)?;
+    let repository = Repository::of_workspace(context)?;
+    let lane = find(context, &lane_id)?;
+    Ok(Output { structured: describe(context, &repository, &lane)?, text: None })
+}
+
+/// Writes what became of a lane.
+fn changed(context: &mut Context<'_>, repository: &Repository, kept: &Kept<Lane>) -> Result<Output, Failure> {
+    context.store()?.put_record(&kept.id, &kept.owner, &kept.record, context.clock.now())?;
+    Ok(Output::new([("lane", describe(context, repository, kept)?)]))
+}
+
+fn rename(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let NameArgs { lane_id, name } = arguments(input)?;
+    check_name(&name)?;
+    let repository = Repository::of_workspace(context)?;
+    let mut kept = find(context, &lane_id)?;
+    // The branch stays: what refers to it must find it.
+    kept.record.name = name;
+    changed(context, &repository, &kept)
+}
+
+fn archive(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let ArchiveArgs { lane_id, name } = arguments(input)?;
+    let mut repository = Repository::of_workspace(context)?;
+    let mut kept = find(context, &lane_id)?;
+    if name.as_ref().is_some_and(|name| *name != kept.record.name) {
+        return Err(Failure::new("not_found", "the lane has another name"));
+    }
+    let branch = format!("refs/heads/{}", kept.record.branch);
+    let tree = worktree(context, &repository, &kept.id)?;
+    let is_dirty = match &tree {
+        Some(tree) => {
+            let standing = tree.standing()?;
+            !standing.changed.is_empty() || standing.is_unmerged
+        }
+        None => false,
+    };
+    let is_merged = match repository.commit_of(&branch)? {
+        Some(tip) => repository.is_in(&tip, &base(&repository, &kept.record)?)?,
+        None => true,
+    };
+    if (is_dirty || !is_merged) && !context.is_agreed {
+        let what = if is_dirty { "changes that are not committed" } else { "commits that are not merged" };
+        let message = format!("the lane has {what}; a person may agree to put it away");
+        return Err(Failure::new("unmerged_work", message));
+    }
+    if let Some(tree) = tree {
+        let root = context.fs.root().to_owned();
+        repository.also = vec![root.join(LANES)];
+        let order = repository.order("worktree", Reach::Repository).without("GIT_WORK_TREE");
+        order.words(["remove", "--force", "--end-of-options"]).word(&tree.top).run()?;
+    }
+    // The branch keeps the commits.
+    kept.record.is_archived = true;
+    changed(context, &repository, &kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_becomes_a_part_of_a_branch() {
+        for (name, expect) in [
+            ("Fix the log-in", "fix-the-log-in"),
+            ("  --x..y/z  ", "x-y-z"),
+            ("Übung", "bung"),
+            ("///", "lane"),
+            ("a".repeat(90).as_str(), "a".repeat(40).as_str()),
+        ] {
+            assert_eq!(slug(name), expect, "{name}");
+        }
+    }
+}

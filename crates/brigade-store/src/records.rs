@@ -1,0 +1,212 @@
+//! Repositories, lanes and proofs: rows that are kept as documents of their types.
+
+use brigade_core::Timestamp;
+use rusqlite::{OptionalExtension as _, Transaction, params};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::error::StoreError;
+use crate::store::{Store, new_id};
+
+/// A kind of row.
+pub trait Record: Serialize + DeserializeOwned {
+    /// The word of the kind, which ids begin with.
+    const KIND: &'static str;
+    /// What a row is called in messages.
+    const NAME: &'static str;
+}
+
+/// A repository that was cloned into a volume.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Repository {
+    /// What it is called.
+    pub label: String,
+    /// Where it comes from, without credentials.
+    pub url: String,
+    /// The volume with its files.
+    pub volume: String,
+    /// The branch that is checked out. Absent if it is a commit or a tag.
+    pub branch: Option<String>,
+    /// What was asked for: `branch`, `tag` or `commit`.
+    pub ref_kind: String,
+    /// Its name or id.
+    pub ref_value: String,
+    /// When it was cloned or refreshed last.
+    pub cloned_at: Timestamp,
+}
+
+impl Record for Repository {
+    const KIND: &'static str = "git";
+    const NAME: &'static str = "repository";
+}
+
+/// A branch with a worktree of its own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lane {
+    /// What it is called.
+    pub name: String,
+    /// What it is for.
+    pub description: Option<String>,
+    /// Its branch.
+    pub branch: String,
+    /// The commit that it began at.
+    pub base: String,
+    /// The branch that its work goes to. Absent if the checkout had none.
+    pub base_branch: Option<String>,
+    /// The lane that it was made from.
+    pub parent: Option<String>,
+    /// Whether it was put away.
+    pub is_archived: bool,
+}
+
+impl Record for Lane {
+    const KIND: &'static str = "lane";
+    const NAME: &'static str = "lane";
+}
+
+/// A file that is kept as proof.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Proof {
+    /// Where the file was.
+    pub path: String,
+    /// What it shows.
+    pub description: Option<String>,
+    /// The sha256 of its bytes.
+    pub sha256: String,
+    /// Its length, in bytes.
+    pub bytes: u64,
+}
+
+impl Record for Proof {
+    const KIND: &'static str = "proof";
+    const NAME: &'static str = "proof";
+}
+
+/// A row with what every kind has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept<R> {
+    /// Its id.
+    pub id: String,
+    /// The agent that made it, or `a person`.
+    pub owner: String,
+    /// What it is.
+    pub record: R,
+}
+
+fn not_found<R: Record>() -> StoreError {
+    StoreError::refused("not_found", format!("there is no such {}", R::NAME))
+}
+
+fn broken() -> StoreError {
+    StoreError::Database("a row is none of its kind".to_owned())
+}
+
+fn by_id<R: Record>(
+    transaction: &Transaction<'_>,
+    owner: Option<&str>,
+    id: &str,
+) -> Result<Kept<R>, StoreError> {
+    let sql = "SELECT owner, document FROM record WHERE kind = ?1 AND id = ?2 AND (?3 IS NULL OR owner = ?3)";
+    let found: Option<(String, String)> = transaction
+        .query_row(sql, params![R::KIND, id, owner], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    let (owner, document) = found.ok_or_else(not_found::<R>)?;
+    let record = serde_json::from_str(&document).map_err(|_| broken())?;
+    Ok(Kept { id: id.to_owned(), owner, record })
+}
+
+impl Store {
+    /// Returns an id that no row has.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn new_record_id<R: Record>(&self) -> Result<String, StoreError> {
+        self.change(|transaction| new_id(transaction, R::KIND))
+    }
+
+    /// Adds a row, or replaces what it says. Its owner stays.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn put_record<R: Record>(
+        &self,
+        id: &str,
+        owner: &str,
+        record: &R,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let document = serde_json::to_string(record).map_err(|_| broken())?;
+        self.change(|transaction| {
+            transaction.execute(
+                "INSERT INTO record (kind, id, owner, document, created_at) VALUES (?1, ?2, ?3, ?4, ?5) \
+                 ON CONFLICT (kind, id) DO UPDATE SET document = ?4",
+                params![R::KIND, id, owner, document, now.unix_micros()],
+            )?;
+            Ok(())
+        })
+    }
+
+    /// Returns a row of an owner, or of anybody.
+    ///
+    /// # Errors
+    /// Returns `not_found`. Also fails on a disk error.
+    pub fn record<R: Record>(&self, owner: Option<&str>, id: &str) -> Result<Kept<R>, StoreError> {
+        self.look(|transaction| by_id(transaction, owner, id))
+    }
+
+    /// Lists the rows of an owner, or of all, the oldest first.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn records<R: Record>(&self, owner: Option<&str>) -> Result<Vec<Kept<R>>, StoreError> {
+        self.look(|transaction| {
+            let sql = "SELECT id FROM record WHERE kind = ?1 AND (?2 IS NULL OR owner = ?2) ORDER BY created_at, id";
+            let mut found = transaction.prepare(sql)?;
+            let ids = found.query_map(params![R::KIND, owner], |row| row.get::<_, String>(0))?;
+            let ids = ids.collect::<Result<Vec<_>, _>>()?;
+            ids.iter().map(|id| by_id(transaction, owner, id)).collect()
+        })
+    }
+
+    /// Removes a row of an owner, or of anybody.
+    ///
+    /// # Errors
+    /// Returns `not_found`. Also fails on a disk error.
+    pub fn remove_record<R: Record>(&self, owner: Option<&str>, id: &str) -> Result<Kept<R>, StoreError> {
+        self.change(|transaction| {
+            let kept = by_id(transaction, owner, id)?;
+            transaction.execute("DELETE FROM record WHERE kind = ?1 AND id = ?2", params![R::KIND, id])?;
+            Ok(kept)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use brigade_fs::DiskFs;
+
+    use super::*;
+
+    #[test]
+    fn rows_belong_to_their_owner_and_their_kind() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&DiskFs::open(folder.path()).unwrap(), Duration::ZERO).unwrap();
+        let now = Timestamp::from_unix_micros(1);
+        let proof =
+            |path: &str| Proof { path: path.to_owned(), description: None, sha256: "0".to_owned(), bytes: 1 };
+        let id = store.new_record_id::<Proof>().unwrap();
+        assert!(id.starts_with("proof-"));
+        store.put_record(&id, "ada", &proof("a"), now).unwrap();
+        store.put_record(&id, "ben", &proof("b"), now).unwrap();
+        let kept = store.record::<Proof>(Some("ada"), &id).unwrap();
+        assert_eq!((kept.owner.as_str(), &kept.record), ("ada", &proof("b")));
+        assert_eq!(store.record::<Proof>(Some("ben"), &id).unwrap_err().code_word(), "not_found");
+        assert_eq!(store.record::<Lane>(None, &id).unwrap_err().code_word(), "not_found");
+        assert_eq!(store.records::<Proof>(None).unwrap(), [kept]);
+        assert!(store.records::<Lane>(None).unwrap().is_empty());
+        store.remove_record::<Proof>(None, &id).unwrap();
+        assert!(store.records::<Proof>(None).unwrap().is_empty());
+    }
+}

@@ -1,0 +1,377 @@
+//! `git.*`, `lane.*` and `proof.attach`: what they do, and what a hostile repository makes them start.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot read an answer fails")]
+
+use std::collections::BTreeSet;
+
+use brigade_tests::Site;
+use serde_json::{Value, json};
+
+use crate::serve_common::{Client, GATEWAY, POLICY, about, assert_stands, id_of, text};
+
+/// A policy whose rule answers for everything here but pushes, and which allows one repository.
+fn rules(urls: &str) -> String {
+    format!(
+        r#"allowed_families = ["builtin"]
+allowed_effects = ["local-read", "local-write", "local-delete", "state-write", "remote-read", "remote-mutation", "process-exec"]
+
+[git]
+urls = [{urls}]
+
+[[auto_approve]]
+name = "repositories"
+tools = ["git.*", "lane.*", "proof.*", "file.*", "volume.*"]
+effects = ["local-read", "local-write", "local-delete", "state-write", "remote-read"]
+"#
+    )
+}
+
+/// A workspace that is a repository, and a repository `origin.git` beside it that it was pushed to.
+fn site() -> Site {
+    let site = Site::empty();
+    let origin = site.beside("origin.git");
+    site.workspace.write(POLICY, rules(&format!("{:?}", origin.display().to_string())));
+    site.workspace.write(".brigade/tools.toml", "");
+    site.workspace.write(".gitignore", ".brigade/\n");
+    site.workspace.write("a.txt", "one\n");
+    let profiles = "[\"permission.full-auto\", \"access.operator\"]";
+    site.workspace.write(GATEWAY, format!("[[agent]]\nname = \"local\"\nprofiles = {profiles}\n"));
+    site.workspace.git_init();
+    let path = origin.display().to_string();
+    site.workspace.git(["init", "--quiet", "--bare", "--initial-branch=main", &path]);
+    site.workspace.git(["remote", "add", "origin", &path]);
+    site.workspace.git(["push", "--quiet", "--set-upstream", "origin", "main"]);
+    site
+}
+
+#[track_caller]
+fn done(client: &mut Client, tool: &str, args: Value) -> Value {
+    let answer = client.call(tool, args);
+    assert_stands(&answer, "completed", "");
+    answer["structuredContent"].clone()
+}
+
+#[track_caller]
+fn fails(client: &mut Client, tool: &str, args: Value, code: &str) {
+    let answer = client.call(tool, args.clone());
+    assert_eq!(about(&answer)["code"], code, "{tool} {args}: {answer:#}");
+    assert_eq!(answer["isError"], true);
+}
+
+/// Approves a call as a person does, and returns its result.
+#[track_caller]
+fn agreed(site: &Site, client: &mut Client, tool: &str, args: Value) -> Value {
+    let asked = client.call(tool, args);
+    assert_stands(&asked, "pending", "approval_pending");
+    site.json(["call", "approve", &id_of(&asked)]).expect(0);
+    client.call("call.wait", json!({"call_id": id_of(&asked)}))
+}
+
+const HERE: &str = "workspace";
+
+#[test]
+fn the_repository_of_the_workspace_is_read_and_committed_to() {
+    let site = site();
+    let mut client = Client::of(&site, "local");
+    let status = done(&mut client, "git.status", json!({"binding_id": HERE}));
+    let head = site.workspace.git(["rev-parse", "HEAD"]).trim().to_owned();
+    assert_eq!(
+        (&status["dirty"], &status["ahead"], &status["behind"]),
+        (&json!(false), &json!(0), &json!(0))
+    );
+    assert_eq!(status["binding"]["last_commit_sha"], json!(head));
+    assert_eq!(status["binding"]["ref"], json!({"kind": "branch", "value": "main"}));
+    fails(&mut client, "git.commit", json!({"binding_id": HERE, "message": "x"}), "nothing_to_commit");
+    site.workspace.write("a.txt", "one\ntwo\n");
+    site.workspace.write("b c.txt", "new\n");
+    site.workspace.write(".env", "KEY=canary-4711\n");
+    let answer = client.call("gitDiff", json!({}));
+    assert_eq!(about(&answer)["tool"], "git.diff");
+    assert!(text(&answer).contains("+two"), "{answer:#}");
+    assert_eq!(done(&mut client, "gitStatus", json!({}))["dirty"], true);
+    let made = done(
+        &mut client,
+        "git.commit",
+        json!({"binding_id": HERE, "message": "Add two", "paths": ["a.txt"]}),
+    );
+    assert_eq!(made["commit_sha"], json!(site.workspace.git(["rev-parse", "HEAD"]).trim()));
+    assert_eq!(site.workspace.git(["status", "--porcelain"]), "?? .env\n?? \"b c.txt\"\n");
+    done(&mut client, "git.commit", json!({"binding_id": HERE, "message": "Add the rest"}));
+    // A file that looks like it holds keys is never committed, and never shown.
+    assert_eq!(site.workspace.git(["status", "--porcelain"]), "?? .env\n");
+    fails(
+        &mut client,
+        "git.commit",
+        json!({"binding_id": HERE, "message": "x", "paths": [".env"]}),
+        "protected_path",
+    );
+    site.workspace.git(["add", "--force", ".env"]);
+    let answer = client.call("git.diff", json!({"binding_id": HERE, "staged": true}));
+    assert!(!answer.to_string().contains("4711") && text(&answer).contains("protected"), "{answer:#}");
+    site.workspace.git(["rm", "--quiet", "--cached", ".env"]);
+    let log = done(&mut client, "gitLog", json!({"limit": 2}));
+    let subjects: Vec<&str> =
+        log["commits"].as_array().unwrap().iter().map(|commit| commit["subject"].as_str().unwrap()).collect();
+    assert_eq!(subjects, ["Add the rest", "Add two"]);
+    let listed = done(&mut client, "git.list", json!({}));
+    assert_eq!((&listed["total"], &listed["bindings"][0]["binding_id"]), (&json!(1), &json!(HERE)));
+    assert_eq!(site.json(["run", "verify"]).expect(0)["valid"], true);
+}
+
+#[test]
+fn a_push_is_asked_about_each_time_and_never_forced() {
+    let site = site();
+    let mut client = Client::of(&site, "local");
+    site.workspace.write("a.txt", "two\n");
+    let made = done(&mut client, "git.commit", json!({"binding_id": HERE, "message": "Two"}));
+    assert_eq!(done(&mut client, "gitStatus", json!({}))["ahead"], 1);
+    let pushed = agreed(&site, &mut client, "git.push", json!({"binding_id": HERE}));
+    assert_stands(&pushed, "completed", "");
+    assert_eq!(pushed["structuredContent"]["commit_sha"], made["commit_sha"]);
+    let origin = site.beside("origin.git").display().to_string();
+    let there = site.workspace.git(["--git-dir", &origin, "rev-parse", "main"]);
+    assert_eq!(json!(there.trim()), made["commit_sha"]);
+    assert_eq!(done(&mut client, "gitStatus", json!({}))["ahead"], 0);
+    // Another history is rejected.
+    site.workspace.git(["reset", "--quiet", "--hard", "HEAD~1"]);
+    site.workspace.write("a.txt", "three\n");
+    done(&mut client, "git.commit", json!({"binding_id": HERE, "message": "Three"}));
+    let rejected = agreed(&site, &mut client, "git.push", json!({"binding_id": HERE, "ref": "main"}));
+    assert_eq!(about(&rejected)["code"], "rejected", "{rejected:#}");
+    fails(&mut client, "git.refresh", json!({"binding_id": HERE}), "not_fast_forward");
+    for name in ["+main", "-f", "a:b"] {
+        let answer = agreed(&site, &mut client, "git.push", json!({"binding_id": HERE, "ref": name}));
+        assert_eq!(about(&answer)["code"], "invalid_arguments", "{name}");
+    }
+    // A remote that the policy does not allow is not reached.
+    site.workspace.git(["remote", "set-url", "origin", "https://forge.example/x"]);
+    let answer = agreed(
+        &site,
+        &mut client,
+        "git.push",
+        json!({"binding_id": HERE, "ref": "main", "remote": "origin"}),
+    );
+    assert_eq!(about(&answer)["code"], "url_not_allowed", "{answer:#}");
+}
+
+#[test]
+fn repositories_are_cloned_into_volumes_and_moved_forward() {
+    let site = site();
+    let origin = site.beside("origin.git").display().to_string();
+    let mut client = Client::of(&site, "local");
+    for (url, code) in [
+        ("https://forge.example/x", "url_not_allowed"),
+        ("ext::sh -c id", "url_not_plain"),
+        ("--upload-pack=x", "url_not_plain"),
+        ("https://user@forge.example/x", "credentials_in_url"),
+        ("https://u:p@forge.example/x", "secret_argument"),
+    ] {
+        fails(&mut client, "git.clone", json!({"repo_url": url, "label": "x"}), code);
+    }
+    let no = json!({"repo_url": origin, "label": "x", "auto_refresh": true});
+    fails(&mut client, "git.clone", no, "argument_not_allowed");
+    let none = json!({"repo_url": origin, "label": "x", "git_ref": {"kind": "branch", "value": "none"}});
+    fails(&mut client, "git.clone", none, "ref_not_found");
+    assert_eq!(done(&mut client, "volume.list", json!({}))["total"], 0);
+    let cloned =
+        done(&mut client, "git.clone", json!({"repo_url": origin, "label": "copy"}))["binding"].clone();
+    let (id, volume) = (cloned["binding_id"].clone(), cloned["volume_id"].clone());
+    assert_eq!((&cloned["status"], &cloned["label"]), (&json!("ready"), &json!("copy")));
+    let read = done(&mut client, "file.read", json!({"volume_id": volume, "path": "a.txt"}));
+    assert_eq!(read["content"], "one\n");
+    assert_eq!(done(&mut client, "git.list", json!({}))["total"], 2);
+    // The directory of git is out of reach of the tools for files of volumes.
+    let listed = done(&mut client, "file.list", json!({"volume_id": volume, "path": ""}));
+    assert!(!listed["entries"].to_string().contains(".git\""), "{listed:#}");
+    site.workspace.write("a.txt", "one\nmore\n");
+    site.workspace.git(["commit", "--quiet", "--all", "--message=More"]);
+    site.workspace.git(["push", "--quiet"]);
+    let refreshed = done(&mut client, "git.refresh", json!({"binding_id": id}));
+    assert_eq!(refreshed["changed"], true);
+    assert_eq!(
+        refreshed["binding"]["last_commit_sha"],
+        json!(site.workspace.git(["rev-parse", "HEAD"]).trim())
+    );
+    assert_eq!(done(&mut client, "git.refresh", json!({"binding_id": id}))["changed"], false);
+    done(&mut client, "file.write", json!({"volume_id": volume, "path": "a.txt", "content": "mine\n"}));
+    fails(&mut client, "git.refresh", json!({"binding_id": id}), "dirty_tree");
+    done(&mut client, "git.commit", json!({"binding_id": id, "message": "Mine"}));
+    let pushed = agreed(&site, &mut client, "git.push", json!({"binding_id": id}));
+    assert_stands(&pushed, "completed", "");
+    // And the workspace follows.
+    assert_eq!(done(&mut client, "git.refresh", json!({"binding_id": HERE}))["changed"], true);
+    assert_eq!(site.workspace.read_text("a.txt"), "mine\n");
+    fails(&mut client, "volume.delete", json!({"volume_id": volume}), "in_use");
+    assert_eq!(done(&mut client, "git.delete", json!({"binding_id": id}))["deleted"], true);
+    fails(&mut client, "git.status", json!({"binding_id": id}), "not_found");
+    assert_eq!(done(&mut client, "volume.list", json!({}))["total"], 0);
+    fails(&mut client, "git.delete", json!({"binding_id": HERE}), "invalid_arguments");
+}
+
+/// Makes every place of a repository that can name a program name one that leaves a file behind.
+fn poison(site: &Site, folder: &str) -> String {
+    let mark = site.beside("ran").display().to_string();
+    let trap = site.beside("trap.sh").display().to_string();
+    let script = format!("#!/bin/sh\necho \"$0 $*\" >> {mark}\ncat\n");
+    site.write_program("trap.sh", &script);
+    std::fs::copy(site.workspace.join("trap.sh"), &trap).unwrap();
+    site.workspace.remove("trap.sh");
+    for hook in [
+        "pre-commit",
+        "commit-msg",
+        "post-commit",
+        "prepare-commit-msg",
+        "post-checkout",
+        "post-merge",
+        "pre-push",
+        "reference-transaction",
+        "post-index-change",
+        "post-rewrite",
+        "pre-auto-gc",
+        "fsmonitor-watchman",
+    ] {
+        site.write_program(&format!("{folder}.git/hooks/{hook}"), &script);
+    }
+    let config = format!(
+        "[core]\n\tfsmonitor = {trap}\n\thooksPath = {folder}.git/hooks\n\tsshCommand = {trap}\n\teditor = {trap}\n\
+         \tpager = {trap}\n\taskPass = {trap}\n\tgitProxy = {trap}\n\talternateRefsCommand = {trap}\n\
+         [filter \"trap\"]\n\tclean = {trap}\n\tsmudge = {trap}\n\tprocess = {trap}\n\trequired = true\n\
+         [diff]\n\texternal = {trap}\n[diff \"trap\"]\n\tcommand = {trap}\n\ttextconv = {trap}\n\
+         [merge \"trap\"]\n\tdriver = {trap}\n[alias]\n\tstatus = !{trap}\n\tdiff = !{trap}\n\tlog = !{trap}\n\
+         [credential]\n\thelper = !{trap}\n[gpg]\n\tprogram = {trap}\n[commit]\n\tgpgSign = true\n\
+         [log]\n\tshowSignature = true\n[pager]\n\tdiff = {trap}\n\tlog = {trap}\n[submodule]\n\trecurse = true\n\
+         [status]\n\tsubmoduleSummary = true\n[sequence]\n\teditor = {trap}\n[interactive]\n\tdiffFilter = {trap}\n\
+         [remote \"origin\"]\n\tuploadpack = {trap}\n\treceivepack = {trap}\n"
+    );
+    let path = format!("{folder}.git/config");
+    let before = site.workspace.read_text(&path);
+    site.workspace.write(&path, format!("{before}{config}"));
+    mark
+}
+
+#[test]
+fn a_hostile_repository_makes_git_start_nothing() {
+    let site = site();
+    // A repository of its own inside, which a plain `git status` would enter.
+    let inner = site.workspace.join("sub").display().to_string();
+    site.workspace.git(["init", "--quiet", &inner]);
+    site.workspace.write("sub/x", "x\n");
+    site.workspace.git(["-C", &inner, "add", "--all"]);
+    site.workspace.git(["-C", &inner, "commit", "--quiet", "--message=Sub"]);
+    site.workspace.git(["-c", "advice.addEmbeddedRepo=false", "add", "sub"]);
+    site.workspace.write("plain.txt", "plain\n");
+    site.workspace.git(["add", "plain.txt"]);
+    site.workspace.git(["commit", "--quiet", "--message=Sub"]);
+    let mark = poison(&site, "");
+    poison(&site, "sub/");
+    site.workspace.write(".gitattributes", "*.bin filter=trap diff=trap merge=trap\n");
+    site.workspace.write("x.bin", "x\n");
+    site.workspace.write("plain.txt", "changed\n");
+    site.workspace.write("sub/x", "changed\n");
+    let mut client = Client::of(&site, "local");
+    assert_eq!(done(&mut client, "git.status", json!({"binding_id": HERE}))["dirty"], true);
+    done(&mut client, "git.diff", json!({"binding_id": HERE}));
+    done(&mut client, "git.diff", json!({"binding_id": HERE, "staged": true}));
+    done(&mut client, "git.log", json!({"binding_id": HERE}));
+    done(&mut client, "git.list", json!({}));
+    // What a filter would have to write is refused, and everything else is committed without hooks.
+    fails(&mut client, "git.commit", json!({"binding_id": HERE, "message": "x"}), "needs_filter");
+    let paths = ["plain.txt", ".gitattributes"];
+    done(&mut client, "git.commit", json!({"binding_id": HERE, "message": "Plain", "paths": paths}));
+    done(&mut client, "lane.create", json!({"name": "Hostile"}));
+    done(&mut client, "lane.list", json!({}));
+    site.workspace.remove("x.bin");
+    fails(&mut client, "git.refresh", json!({"binding_id": HERE}), "unsafe_repository");
+    let answer = agreed(&site, &mut client, "git.push", json!({"binding_id": HERE}));
+    assert_eq!(about(&answer)["code"], "unsafe_repository", "{answer:#}");
+    let ran = std::fs::read_to_string(&mark).unwrap_or_default();
+    assert_eq!(ran, "", "programs of the repository ran");
+    // The trap works: git as a person starts it runs it.
+    let mut plain = std::process::Command::new("git");
+    plain.args(["hook", "run", "post-commit"]).current_dir(site.workspace.path());
+    plain.env("HOME", site.workspace.home()).output().unwrap();
+    assert_ne!(std::fs::read_to_string(&mark).unwrap_or_default(), "");
+}
+
+#[test]
+fn lanes_are_worktrees_that_never_wait_for_each_other() {
+    let site = site();
+    let mut client = Client::of(&site, "local");
+    let lane = done(&mut client, "createLane", json!({"name": "Fix the log-in", "description": "x"}));
+    let (id, branch) =
+        (lane["lane_id"].as_str().unwrap().to_owned(), lane["branch"].as_str().unwrap().to_owned());
+    assert!(branch.starts_with("brigade/fix-the-log-in-"), "{branch}");
+    let path = lane["worktree_path"].as_str().unwrap().to_owned();
+    assert_eq!(path, format!(".brigade/lanes/{id}"));
+    assert_eq!(site.workspace.read_text(format!("{path}/a.txt")), "one\n");
+    assert_eq!(site.workspace.git(["status", "--porcelain"]), "");
+    let expect = json!({"id": id, "name": "Fix the log-in", "branch": branch, "base": "main", "path": path,
+        "dirty": false, "ahead": 0, "behind": 0, "parent": null, "archived": false});
+    assert_eq!(done(&mut client, "inspectLane", json!({"lane_id": id})), expect);
+    let top = site.workspace.join(&path).display().to_string();
+    site.workspace.write(format!("{path}/a.txt"), "two\n");
+    assert_eq!(done(&mut client, "lane.get", json!({"lane_id": id}))["dirty"], true);
+    site.workspace.git(["-C", &top, "commit", "--quiet", "--all", "--message=Two"]);
+    assert_eq!(done(&mut client, "lane.get", json!({"lane_id": id}))["ahead"], 1);
+    // A lane of a lane begins at its branch.
+    let child = done(&mut client, "lane.create", json!({"name": "Child", "parentLaneId": id}));
+    let read = site.workspace.read_text(format!("{}/a.txt", child["worktree_path"].as_str().unwrap()));
+    assert_eq!(read, "two\n");
+    assert_eq!(done(&mut client, "lane.get", json!({"lane_id": child["lane_id"]}))["parent"], json!(id));
+    let renamed = done(&mut client, "renameLane", json!({"lane_id": id, "name": "Log-in"}));
+    assert_eq!((&renamed["lane"]["name"], &renamed["lane"]["branch"]), (&json!("Log-in"), &json!(branch)));
+    // Work that is not merged stays, unless a person agrees.
+    fails(&mut client, "lane.archive", json!({"lane_id": id}), "unmerged_work");
+    site.workspace.write(GATEWAY, "[[agent]]\nname = \"local\"\nprofiles = [\"access.operator\"]\n");
+    site.workspace.write(POLICY, rules("").replace("\"lane.*\", ", ""));
+    let mut asking = Client::of(&site, "local");
+    let archived = agreed(&site, &mut asking, "archiveLane", json!({"lane_id": id, "name": "Log-in"}));
+    assert_eq!(archived["structuredContent"]["lane"]["archived"], true, "{archived:#}");
+    assert!(!site.workspace.exists(&path));
+    assert_eq!(site.workspace.git(["log", "-1", "--format=%s", &branch]), "Two\n");
+    // Several at once.
+    site.workspace.write(POLICY, rules(""));
+    let mut clients: Vec<Client> = (0..4).map(|_| Client::of(&site, "local")).collect();
+    let asked: Vec<u64> = clients
+        .iter_mut()
+        .map(|client| client.send_call("lane.create", json!({"name": "Same name"})))
+        .collect();
+    let branches: BTreeSet<String> = clients
+        .iter_mut()
+        .zip(asked)
+        .map(|(client, id)| {
+            let answer = client.answer(id)["result"].clone();
+            assert_stands(&answer, "completed", "");
+            answer["structuredContent"]["branch"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    assert_eq!(branches.len(), 4);
+    let listed = done(&mut clients[0], "listLanes", json!({}));
+    assert_eq!(listed["lanes"].as_array().unwrap().len(), 6);
+}
+
+#[test]
+fn a_proof_is_a_copy_with_its_hash() {
+    let site = site();
+    let mut client = Client::of(&site, "local");
+    let kept = done(&mut client, "proof.attach", json!({"path": "a.txt", "description": "The text"}));
+    assert_eq!(kept["size_bytes"], 4);
+    let copy = format!(".brigade/proofs/{}", kept["artifact_id"].as_str().unwrap());
+    site.workspace.write("a.txt", "changed\n");
+    assert_eq!(site.workspace.read_text(&copy), "one\n");
+    fails(&mut client, "proof.attach", json!({"path": ".git/config"}), "protected_path");
+    fails(&mut client, "proof.attach", json!({"path": "../x"}), "path_outside");
+    fails(&mut client, "proof.attach", json!({"path": "none"}), "not_found");
+}
+
+#[test]
+fn without_a_repository_its_tools_are_not_here() {
+    let site = Site::empty();
+    site.workspace.write(POLICY, rules(""));
+    site.workspace.write(".brigade/tools.toml", "");
+    let mut client = Client::of(&site, "local");
+    let refused = client.call("git.status", json!({"binding_id": HERE}));
+    assert_stands(&refused, "refused", "not_available_here");
+    assert!(text(&refused).contains("git.repository"), "{refused:#}");
+    assert_eq!(done(&mut client, "git.list", json!({}))["total"], 0);
+}
