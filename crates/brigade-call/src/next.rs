@@ -206,7 +206,10 @@ impl Plan {
                         path.as_deref().unwrap_or("not found")
                     );
                     Blocker::new(change.code(), message)
-                        .hint("approve it again, if that is the program to run; or use the PATH of before")
+                        .hint(
+                            "approve it again, if that is the program to run; or use the PATH of before, or write the \
+                             path of the program in `command` of the entry",
+                        )
                 }
                 Change::Code if !files.is_empty() => {
                     let names = files.iter().take(SHOWN_FILES).map(|path| format!("`{path}`"));

@@ -222,8 +222,11 @@ fn moved_program(call: &Call, plan: &Plan, changes: &[Change]) -> Option<MovedPr
     let same_policy = || call.policy.as_ref().is_some_and(|then| decides_the_same(then, plan.policy()));
     let is_explained = |change: &&Change| match change {
         Change::ProgramPath | Change::ProgramBytes => true,
-        // Launchers and interpreters of the program.
-        Change::File(path) => path.starts_with('/'),
+        // Launchers and interpreters of the program, and files beside it that only one of both programs reads.
+        Change::File(path) => {
+            let [was, now] = [&approval.binding, plan.binding()].map(|of| of.files.contains_key(path));
+            path.starts_with('/') || was != now
+        }
         Change::Policy => same_policy(),
         _ => false,
     };
@@ -282,7 +285,10 @@ pub fn way_on(call: &Call) -> Option<Hint> {
         CallStatus::ResumePending => {
             call.checkpoint_ids.first().map(|id| NextStep::Resume(id.clone()).into())
         }
-        CallStatus::Rejected | CallStatus::Other(_) => None,
+        // Its caller is told, and asks again.
+        CallStatus::Rejected if call.caller.agent().is_some() => None,
+        CallStatus::Rejected => Some(Hint::to("ask for it anew", NextStep::QueueCall(call.tool_id.clone()))),
+        CallStatus::Other(_) => None,
     }
 }
 

@@ -95,6 +95,8 @@ pub struct Starter {
     pub tool_count: usize,
     /// The sources, scripts and schemas of the tools.
     pub files: Vec<File>,
+    /// Whether a file that is there already may stay as it is. A script of somebody else is not the example's.
+    pub keeps_files: bool,
 }
 
 /// Why there is no such catalog.
@@ -137,7 +139,8 @@ impl StarterTools {
     pub fn starter(&self, is_installed: &dyn Fn(&str) -> bool) -> Result<Starter, NoStarter> {
         let harnesses: Vec<&str> = match self {
             StarterTools::Example => {
-                return Ok(Starter::of(include_str!("starter/example/tools.toml"), 1, EXAMPLE));
+                let example = Starter::of(include_str!("starter/example/tools.toml"), 1, EXAMPLE);
+                return Ok(Starter { keeps_files: false, ..example });
             }
             StarterTools::Empty => return Ok(Starter::of("", 0, &[])),
             StarterTools::BuiltIn => harnesses().collect(),
@@ -174,7 +177,7 @@ impl StarterTools {
 impl Starter {
     fn of(entries: &str, tool_count: usize, files: &[File]) -> Starter {
         let text = format!("{}{entries}", include_str!("starter/head.toml"));
-        Starter { text, tool_count, files: files.to_vec() }
+        Starter { text, tool_count, files: files.to_vec(), keeps_files: true }
     }
 }
 
@@ -205,12 +208,8 @@ pub fn tools() -> Vec<Tool> {
 /// Returns the built-in tools with the harnesses that a person chose for those that a catalog has already: all, unless
 /// the entry of each has fewer.
 pub fn tools_beside(catalog: &Catalog) -> Vec<Tool> {
-    let is_built_in = |tool: &&Tool| {
-        let source = SOURCES.iter().find(|source| source.tool_id == tool.id.as_str());
-        source.is_some_and(|source| tool.source_path.as_deref() == Some(source.path))
-    };
-    let present: Vec<&Tool> = catalog.tools().iter().filter(is_built_in).collect();
-    if present.is_empty() || present.iter().any(|tool| has_older_harnesses(tool)) {
+    let present = built_in(catalog);
+    if present.is_empty() || present.iter().any(|tool| has_older_harnesses(tool, catalog)) {
         return tools();
     }
     let has = |name: &&str| present.iter().any(|tool| tool.supported_harnesses.iter().any(|own| own == name));
@@ -220,18 +219,42 @@ pub fn tools_beside(catalog: &Catalog) -> Vec<Tool> {
 /// The harnesses that v0.11 added for the built-in tools of v0.9.
 const ADDED: [&str; 3] = ["grok", "amp", "crush"];
 
-/// The lists of harnesses that v0.7 wrote.
-const SHORT: [&[&str]; 2] = [&["claude", "codex"], &["claude", "codex", "opencode"]];
+/// The lists of harnesses that v0.7 and v0.8 wrote.
+const SHORT: [(&str, &[&str]); 2] =
+    [("simplify", &["claude", "codex"]), ("superpowers", &["claude", "codex", "opencode"])];
+
+/// Returns the built-in entries of a catalog.
+fn built_in(catalog: &Catalog) -> Vec<&Tool> {
+    let is_built_in = |tool: &&Tool| {
+        let source = SOURCES.iter().find(|source| source.tool_id == tool.id.as_str());
+        source.is_some_and(|source| tool.source_path.as_deref() == Some(source.path))
+    };
+    catalog.tools().iter().filter(is_built_in).collect()
+}
 
 /// Returns whether a built-in entry has the complete list of harnesses of an older version. Then no person chose them.
 ///
-/// A person can choose what v0.7 wrote with `init --harness`, which writes another description.
-pub(crate) fn has_older_harnesses(tool: &Tool) -> bool {
+/// Short lists count only while no built-in entry has a list that a person chose. With `init --harness`, a person can
+/// choose what v0.7 wrote, and gets another description.
+pub(crate) fn has_older_harnesses(tool: &Tool, catalog: &Catalog) -> bool {
+    let is_chosen = |tool: &Tool| !is_short(tool) && !is_long(tool, &[]) && !is_long(tool, &ADDED);
+    is_long(tool, &ADDED) || is_short(tool) && !built_in(catalog).into_iter().any(is_chosen)
+}
+
+fn is_short(tool: &Tool) -> bool {
     let own = &tool.supported_harnesses;
-    let has = |name: &str| own.iter().any(|own| own == name);
-    let is_short = SHORT.iter().any(|list| list.len() == own.len() && list.iter().all(|name| has(name)));
-    let is_placeholder = tool.description.as_deref().is_none_or(|text| text.ends_with(" placeholder."));
-    is_short && is_placeholder || harnesses().all(|name| has(name) != ADDED.contains(&name))
+    let is_it = |(id, list): &(&str, &[&str])| {
+        *id == tool.id.as_str()
+            && list.len() == own.len()
+            && list.iter().all(|name| own.iter().any(|own| own == name))
+    };
+    SHORT.iter().any(is_it) && tool.description.as_deref().is_none_or(|text| text.ends_with(" placeholder."))
+}
+
+/// Returns whether the entry has all harnesses of built-in entries but these.
+fn is_long(tool: &Tool, without: &[&str]) -> bool {
+    let has = |name: &str| tool.supported_harnesses.iter().any(|own| own == name);
+    harnesses().all(|name| has(name) != without.contains(&name))
 }
 
 fn tools_for(harnesses: &[&str]) -> Vec<Tool> {
@@ -369,14 +392,32 @@ mod tests {
         let fewer = chosen.split("\n[[tool]]\nid = \"antislop\"").next().unwrap();
         let again = parse(&merged(fewer).text);
         assert_eq!(again.tool("antislop").unwrap().supported_harnesses, ["claude", "codex"]);
-        // Complete lists of v0.9 and v0.7 were not chosen.
+        // The texts of v0.30, with lists that a person shortened.
+        let edited = chosen.replace("description", "domain");
+        assert_eq!(merged(&edited).text, edited);
+        // Complete lists of v0.9 were not chosen.
         let older: Vec<&str> = harnesses().filter(|name| !ADDED.contains(name)).collect();
-        for older in [text(&older), chosen.replace("description", "domain")] {
-            let merged = merged(&older);
-            assert_eq!(merged.updated.len(), 4, "{older}");
-            let catalog = parse(&merged.text);
-            assert!(catalog.tools().iter().all(|tool| tool.projections.len() == 21));
-        }
+        let again = merged(&text(&older));
+        assert_eq!(again.updated.len(), 4);
+        assert!(parse(&again.text).tools().iter().all(|tool| tool.projections.len() == 21));
+    }
+
+    #[test]
+    fn what_v0_7_wrote_was_not_chosen() {
+        let entry = |id: &str, family: &str, harnesses: &str| {
+            format!(
+                "[[tool]]\nid = \"{id}\"\nname = \"{id}\"\nfamily = \"{family}\"\n\
+                 description = \"Portable {id} placeholder.\"\nsource_path = \"tools/{id}.md\"\n\
+                 supported_harnesses = [{harnesses}]\n\n"
+            )
+        };
+        let text = entry("simplify", "slash-command", "\"claude\", \"codex\"")
+            + &entry("superpowers", "superpower", "\"claude\", \"codex\", \"opencode\"");
+        let catalog = Catalog::parse("tools.toml", Level::Project, text.as_bytes());
+        let merged = merge(&text, &tools_beside(&catalog), Existing::Keep).unwrap();
+        assert_eq!((merged.updated.len(), merged.added.len()), (2, 2));
+        let catalog = Catalog::parse("tools.toml", Level::Project, merged.text.as_bytes());
+        assert!(catalog.tools().iter().all(|tool| tool.supported_harnesses.len() == 21));
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! Usage errors, help and the version.
 
+use std::error::Error as _;
 use std::ffi::OsString;
 use std::mem::ManuallyDrop;
 
 use brigade::command::argv::Argv;
-use brigade::core::Json;
+use brigade::core::{Json, UnknownWord, closest};
 use brigade::redact::Redactor;
 use brigade::{Exit, Report, SchemaId, typed_value};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -56,21 +57,78 @@ pub(crate) fn explain(
         ErrorKind::DisplayVersion if shape.json => output.document(&VersionReport::new(), Exit::Done),
         ErrorKind::DisplayVersion => output.text(&trouble.render().to_string()),
         _ => {
-            let text = with_meant(trouble, words, trouble.render().to_string());
+            let text = in_our_words(trouble, words, &trouble.render().to_string());
             let text = Redactor::new(&[]).redact_str(&text);
             if shape.json { output.document(&report(&text), Exit::Usage) } else { output.misuse(&text) }
         }
     }
 }
 
-/// Adds the command that was probably meant to a message of clap that has no tip.
-fn with_meant(trouble: &clap::Error, words: &[OsString], text: String) -> String {
-    match meant(trouble, words) {
-        Some(command) if !text.contains("\n  tip: ") => {
-            text.replacen("\n\n", &format!("\n\n  tip: did you mean `{command}`?\n\n"), 1)
-        }
-        _ => text,
+/// Rewrites a message of clap so that it has one next step, in the form of all others: what was probably meant, or where
+/// the help of the command is.
+fn in_our_words(trouble: &clap::Error, words: &[OsString], text: &str) -> String {
+    const TIP: &str = "  tip: ";
+    const TRAILER: &str = "For more information, try '--help'.";
+    let kept = |line: &&str| !line.starts_with(TIP) && *line != TRAILER;
+    let mut text = text.lines().filter(kept).collect::<Vec<_>>().join("\n").replace("\n\n\n", "\n\n");
+    let is_error = text.starts_with("error: ");
+    if !is_error {
+        // Without a command, clap prints help instead of an error.
+        return text;
     }
+    let tip = match meant(trouble, words).or_else(|| near(trouble)) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => helped(words),
+    };
+    text.truncate(text.trim_end().len());
+    match text.split_once("\n\n") {
+        Some((first, rest)) => format!("{first}\n\n{TIP}{tip}\n\n{rest}\n"),
+        None => format!("{text}\n\n{TIP}{tip}\n"),
+    }
+}
+
+/// Returns the known word that is nearest to the one that was not understood.
+fn near(trouble: &clap::Error) -> Option<String> {
+    let context = |kinds: &[ContextKind]| kinds.iter().find_map(|kind| trouble.get(*kind));
+    let typed = context(&[
+        ContextKind::InvalidSubcommand,
+        // The value of an option that is known.
+        ContextKind::InvalidValue,
+        ContextKind::InvalidArg,
+    ]);
+    let Some(ContextValue::String(typed)) = typed else { return None };
+    let known = [
+        ContextKind::SuggestedSubcommand,
+        ContextKind::SuggestedArg,
+        ContextKind::SuggestedValue,
+        ContextKind::ValidValue,
+    ];
+    let mut names: Vec<String> = Vec::new();
+    for kind in known {
+        match trouble.get(kind) {
+            Some(ContextValue::String(name)) => names.push(name.clone()),
+            Some(ContextValue::Strings(all)) => names.extend(all.iter().cloned()),
+            _ => {}
+        }
+    }
+    let unknown = trouble.source().and_then(|source| source.downcast_ref::<UnknownWord>());
+    names.extend(unknown.iter().flat_map(|word| word.expected.split(", ")).map(str::to_owned));
+    closest(typed, names.iter().map(String::as_str)).map(str::to_owned)
+}
+
+/// Returns the command line that shows the help of the command that was typed.
+fn helped(words: &[OsString]) -> String {
+    let mut command = Arguments::command();
+    command.build();
+    let mut typed = vec!["brigade"];
+    let mut known = &command;
+    for word in words.iter().skip(1).filter_map(|word| word.to_str()) {
+        let Some(next) = known.find_subcommand(word) else { continue };
+        typed.push(next.get_name());
+        known = next;
+    }
+    let typed = typed.join(" ");
+    format!("{typed} --help")
 }
 
 /// Returns the command line that was probably meant: a command below the right word, or arguments as JSON.
@@ -222,6 +280,27 @@ mod tests {
         ] {
             let words = words(line);
             assert_eq!(meant(&parse(&words).unwrap_err(), &words).as_deref(), command, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_next_step_is_what_was_probably_meant_or_the_help() {
+        for (line, tip) in [
+            ("brigade tools lst", "did you mean `list`?"),
+            ("brigade tools list --availabl", "did you mean `--available`?"),
+            ("brigade tools list --family scrpt", "did you mean `script`?"),
+            ("brigade --color alway doctor", "did you mean `always`?"),
+            // Nothing of these is similar.
+            ("brigade tools call approve x --reason y", "brigade tools call approve --help"),
+            ("brigade tools runtime start x --wait -1", "brigade tools runtime start --help"),
+            ("brigade tools call approve", "brigade tools call approve --help"),
+        ] {
+            let words = words(line);
+            let trouble = parse(&words).unwrap_err();
+            let text = in_our_words(&trouble, &words, &trouble.render().to_string());
+            let tips: Vec<&str> = text.lines().filter_map(|line| line.trim().strip_prefix("tip: ")).collect();
+            assert_eq!(tips, [tip], "{line}: {text}");
+            assert!(!text.contains("For more information") && !text.contains("\n\n\n"), "{line}: {text}");
         }
     }
 

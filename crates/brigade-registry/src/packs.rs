@@ -15,14 +15,15 @@ use brigade_fs::{DiskFs, FileMode, FsErrorKind, RelPath};
 use brigade_policy::Failure;
 use brigade_redact::Redactor;
 use brigade_upkeep::{
-    Existing, Ignore, OpenPack, PACKS, ProjectionPlanReport, Seams, archive_pack, find_pack, gather, meant,
-    near_path, packs as all_packs, projections, store_pack,
+    Existing, FoundPacks, Ignore, OpenPack, PACKS, ProjectionPlanReport, Seams, archive_pack, find_pack,
+    gather, meant, near_path, packs as all_packs, projections, store_pack,
 };
 
 use crate::health::list as list_tools;
 use crate::rel;
 use crate::report::{
     CatalogReport, PackArchiveReport, PackBuildReport, PackImportReport, PackListReport, PackShowReport,
+    UnreadablePack,
 };
 
 /// Builds a pack of the catalog, the sources of its entries, and its health. It contains no secrets, and paths in
@@ -89,13 +90,15 @@ pub fn build(seams: &Seams) -> Result<PackBuildReport, Failure> {
 /// # Errors
 /// When the disk fails.
 pub fn list(seams: &Seams, limit: usize) -> Result<PackListReport, Failure> {
-    let mut packs = all_packs(&*seams.fs)?;
+    let FoundPacks { mut packs, unreadable } = all_packs(&*seams.fs)?;
     packs.truncate(limit);
+    let unreadable = unreadable.into_iter().map(|(pack_id, error)| UnreadablePack { pack_id, error });
     Ok(PackListReport {
         schema: PackListReport::SCHEMA,
         target: seams.target(),
         pack_count: packs.len(),
         packs: packs.into_iter().map(|pack| shown(seams, pack)).collect(),
+        unreadable: unreadable.collect(),
     })
 }
 

@@ -96,7 +96,9 @@ pub use import::{Imported, Listed};
 pub use inbox::{INBOX, InboxFile, InboxStore, SetAside};
 pub use incoming::left_incoming;
 pub use near::{meant, near_path};
-pub use packs::{NewPack, OpenPack, PACKS, PACKS_ARCHIVE, archive_pack, find_pack, packs, store_pack};
+pub use packs::{
+    FoundPacks, NewPack, OpenPack, PACKS, PACKS_ARCHIVE, archive_pack, find_pack, packs, store_pack,
+};
 pub use pins::pin_states;
 pub use remember::{DISCOVERED, Memory, remember, remembered};
 pub use report::*;

@@ -41,31 +41,44 @@ const PACK_LIMIT: u64 = 64 << 20;
 /// The maximum number of entries that are imported.
 const MOST_ENTRIES: usize = 10_000;
 
-/// Lists the packs, newest first. Each has the name of its directory as its id, and a `path` relative to the workspace.
+/// The packs of a workspace.
+#[derive(Default)]
+pub struct FoundPacks {
+    /// The packs, newest first. Each has the name of its directory as its id, and a `path` relative to the workspace.
+    pub packs: Vec<Pack>,
+    /// The ids of those that cannot be read, and why.
+    pub unreadable: Vec<(String, String)>,
+}
+
+/// Lists the packs.
 ///
 /// # Errors
 /// Returns an error if the directory cannot be listed.
-pub fn packs(fs: &dyn Fs) -> Result<Vec<Pack>, FsError> {
+pub fn packs(fs: &dyn Fs) -> Result<FoundPacks, FsError> {
     let parent = rel(PACKS);
     let entries = match fs.list_dir(&parent) {
         Ok(entries) => entries,
-        Err(error) if error.is_not_found() => return Ok(Vec::new()),
+        Err(error) if error.is_not_found() => return Ok(FoundPacks::default()),
         Err(error) => return Err(error),
     };
-    let mut found = Vec::new();
+    let (mut found, mut unreadable) = (Vec::new(), Vec::new());
     for entry in entries {
         if entry.kind != FileKind::Directory || entry.name.starts_with('.') {
             continue;
         }
         let folder = inside(&parent, &entry.name);
-        if let Ok(pack) = read_manifest(fs, &folder) {
-            let created = pack.created_at.parse::<Timestamp>().ok();
-            let path = Some(folder.to_string());
-            found.push((created, Pack { pack_id: entry.name, path, ..pack }));
+        match read_manifest(fs, &folder) {
+            Ok(pack) => {
+                let created = pack.created_at.parse::<Timestamp>().ok();
+                let path = Some(folder.to_string());
+                found.push((created, Pack { pack_id: entry.name, path, ..pack }));
+            }
+            Err(why) => unreadable.push((entry.name, why)),
         }
     }
     found.sort_by(|(a, one), (b, other)| (b, &other.pack_id).cmp(&(a, &one.pack_id)));
-    Ok(found.into_iter().map(|(_, pack)| pack).collect())
+    unreadable.sort();
+    Ok(FoundPacks { packs: found.into_iter().map(|(_, pack)| pack).collect(), unreadable })
 }
 
 /// A pack that is being built.
@@ -327,7 +340,7 @@ fn inside(folder: &RelPath, name: &str) -> RelPath {
 /// # Errors
 /// Fails if no pack or several packs match, or on a disk error.
 pub fn find_pack(fs: &dyn Fs, id: &IdPrefix) -> Result<Pack, Failure> {
-    let packs = packs(fs)?;
+    let FoundPacks { packs, unreadable } = packs(fs)?;
     let found = match (id.as_str(), packs.first()) {
         ("latest", Some(latest)) => Resolved::One(latest),
         _ => id.resolve(packs.iter().map(|pack| (pack.pack_id.as_str(), pack))),
@@ -335,6 +348,11 @@ pub fn find_pack(fs: &dyn Fs, id: &IdPrefix) -> Result<Pack, Failure> {
     match found {
         Resolved::One(pack) => Ok(pack.clone()),
         Resolved::None => {
+            let is_meant = |(name, _): &&(String, String)| name.starts_with(id.as_str());
+            if let Some((name, why)) = unreadable.iter().find(is_meant) {
+                let message = format!("the pack `{}` cannot be read: {why}", escape_terminal(name));
+                return Err(Failure::new(ErrorKind::InvalidConfig, message).coded(codes::PACK_INVALID));
+            }
             let message = format!("no pack matches `{}`", escape_terminal(id.as_str()));
             Err(Failure::new(ErrorKind::NotFound, message)
                 .coded(codes::PACK_MISSING)
@@ -378,7 +396,7 @@ mod tests {
                 Err(FsError::new("write", "x", FsErrorKind::NoSpace))
             });
         assert!(failed.is_err());
-        let ids: Vec<String> = packs(&fs).unwrap().into_iter().map(|pack| pack.pack_id).collect();
+        let ids: Vec<String> = packs(&fs).unwrap().packs.into_iter().map(|pack| pack.pack_id).collect();
         let newest =
             ["20231114-221320-tool-pack-4", "20231114-221320-tool-pack-2", "20231114-221320-tool-pack"];
         assert_eq!(ids, newest);
@@ -390,10 +408,23 @@ mod tests {
         let fs = MemoryFs::new();
         let id = build(&fs, "a");
         assert_eq!(archive_pack(&fs, &id).unwrap().parent(), rel(PACKS_ARCHIVE));
-        assert!(packs(&fs).unwrap().is_empty());
+        assert!(packs(&fs).unwrap().packs.is_empty());
         assert_eq!(build(&fs, "b"), id);
         assert!(archive_pack(&fs, &id).unwrap_err().is_exists());
-        assert_eq!(packs(&fs).unwrap().len(), 1);
+        assert_eq!(packs(&fs).unwrap().packs.len(), 1);
+    }
+
+    #[test]
+    fn a_pack_that_cannot_be_read_is_named() {
+        let fs = MemoryFs::new();
+        let id = build(&fs, "a");
+        let manifest = rel(&format!("{PACKS}/{id}/{MANIFEST}"));
+        fs.write_atomic(&manifest, b"{", FileMode::Private).unwrap();
+        let found = packs(&fs).unwrap();
+        assert!(found.packs.is_empty());
+        assert_eq!(found.unreadable[0].0, id);
+        let failure = find_pack(&fs, &IdPrefix::new(&id)).unwrap_err();
+        assert!(failure.to_string().contains("cannot be read"), "{failure}");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use brigade_catalog::Reads;
 use brigade_core::{Json, Timestamp};
 use brigade_facts::{Config, FactReader, ToolFacts};
 use brigade_fs::FsError;
-use brigade_policy::CallKind;
+use brigade_policy::{CallKind, Standing};
 
 use crate::site::Site;
 
@@ -57,10 +57,15 @@ impl<'a, 'c> Replanner<'a, 'c> {
         };
         let moved = refusal.moved.as_ref();
         let is_explained = |change: &&Change| moved.is_some_and(|moved| moved.explains.contains(change));
-        let changed = refusal.changes.iter().filter(|change| !is_explained(change));
+        // An invalid policy is told once, and not again with each call.
+        let is_invalid = self.config.policy.standing() == Standing::Invalid;
+        let is_of_policy = |change: &&Change| is_invalid && **change == Change::Policy;
+        let changed = refusal.changes.iter();
+        let changed = changed.filter(|change| !is_explained(change) && !is_of_policy(change));
         let changed = changed.map(|change| format!("the {change} changed"));
         let is_other = |code: &str| code != "status" && !code.starts_with("changed_");
-        let others = refusal.blockers.iter().filter(|blocker| is_other(blocker.code.as_ref()));
+        let others = refusal.blockers.iter();
+        let others = others.filter(|blocker| is_other(&blocker.code) && !blocker.is_of_invalid_policy());
         let others: Vec<String> = changed.chain(others.map(ToString::to_string)).collect();
         let is_only_moved = moved.is_some() && others.is_empty();
         let moved = moved.map(|moved| moved.blocker.to_string());

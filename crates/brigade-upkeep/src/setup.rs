@@ -65,6 +65,9 @@ impl Setup<'_> {
         for path in starter.files.iter().map(|file| file.path).chain([CATALOG]) {
             self.check_place(path)?;
         }
+        if !starter.keeps_files {
+            self.refuse_others(&starter.files)?;
+        }
         let _lock = self.lock_catalog()?;
         self.refuse_existing(CATALOG, existing)?;
         let mut sources = Vec::new();
@@ -76,6 +79,22 @@ impl Setup<'_> {
         let gitignore = self.write_ignore(ignored)?;
         self.write_config(CATALOG, &starter.text)?;
         Ok((sources, gitignore))
+    }
+
+    /// Refuses files that are there already with other bytes.
+    fn refuse_others(&self, files: &[starter::File]) -> Result<(), Failure> {
+        for file in files {
+            match self.fs.read(&rel(file.path), CONFIG_LIMIT) {
+                Ok(bytes) if bytes == file.text.as_bytes() => {}
+                Err(error) if error.is_not_found() => {}
+                Ok(_) | Err(_) => {
+                    let message = format!("`{}` exists already, and is not the example's", file.path);
+                    let failure = Failure::new(ErrorKind::Usage, message).coded(codes::FILE_EXISTS);
+                    return Err(failure.hint("rename it, or try the example in another directory"));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Refuses to replace a file unless that is allowed.

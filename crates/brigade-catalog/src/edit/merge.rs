@@ -66,7 +66,7 @@ pub fn merge(text: &str, tools: &[Tool], existing: Existing) -> Result<Merged, E
             }),
             Existing::Keep | Existing::Overwrite => {
                 let changed = match existing {
-                    Existing::Keep => replace(&merged.text, old, &extended(old, tool))?,
+                    Existing::Keep => replace(&merged.text, old, &extended(old, tool, &catalog))?,
                     Existing::Overwrite => replace(&merged.text, old, tool)?,
                 };
                 let list = if changed == merged.text { &mut merged.skipped } else { &mut merged.updated };
@@ -79,9 +79,9 @@ pub fn merge(text: &str, tools: &[Tool], existing: Existing) -> Result<Merged, E
 }
 
 /// Returns the old entry with the harnesses and projections of the given one added, if nobody chose those it has.
-fn extended(old: &Tool, given: &Tool) -> Tool {
+fn extended(old: &Tool, given: &Tool, catalog: &Catalog) -> Tool {
     let mut tool = old.clone();
-    if !starter::has_older_harnesses(old) {
+    if !starter::has_older_harnesses(old, catalog) {
         return tool;
     }
     for harness in &given.supported_harnesses {

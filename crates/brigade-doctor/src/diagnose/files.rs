@@ -134,9 +134,14 @@ pub fn shell_words(tool: &Tool) -> Option<String> {
 }
 
 fn shell_words_in(argv: &Argv, risks: &Risks) -> Option<String> {
-    let word = argv.args().iter().find(|word| SHELL_WORDS.contains(&word.as_str()))?;
-    let program = shown(argv.program());
-    let detail = || format!("no shell reads the command, so `{word}` is an argument of `{program}`");
+    let is_path_of_home = |word: &str| word.starts_with("~/") || word.contains("=~/");
+    let is_for_a_shell = |word: &&String| SHELL_WORDS.contains(&word.as_str()) || is_path_of_home(word);
+    let word = argv.args().iter().find(is_for_a_shell)?;
+    let [program, shown_word] = [argv.program(), word].map(shown);
+    let detail = || {
+        let what = format!("no shell reads the command, so `{shown_word}` is an argument of `{program}`");
+        if is_path_of_home(word) { format!("{what}, and `~` stays in it") } else { what }
+    };
     risks.high.is_none().then(detail)
 }
 

@@ -1,8 +1,8 @@
 //! What the policy refuses, and what is wrong with it.
 
-use brigade_catalog::Tool;
+use brigade_catalog::{Tool, misspelt_effect};
 use brigade_core::{Place, closest};
-use brigade_policy::{CallFacts, PolicyState, SandboxMode};
+use brigade_policy::{CallFacts, PolicyState, SandboxMode, Topic};
 
 use super::config;
 use crate::{ConfigFile, Issue, IssueType, PolicyFacts, Snapshot};
@@ -63,6 +63,10 @@ pub(super) fn refusals(facts: &PolicyFacts<'_>, tool: &Tool, found: &mut Vec<Iss
     }
     for ruling in brigade_policy::refusals(facts.state, &CallFacts::of(tool), facts.environment) {
         let Some(blocker) = ruling.blocker else { continue };
+        // A slip in the entry is told there.
+        if ruling.topic == Topic::Effect && misspelt_effect(&ruling.subject).is_some() {
+            continue;
+        }
         let kind = match blocker.code.as_ref() {
             "policy_denied_effect" => IssueType::PolicyDeniedEffect,
             "policy_approval_mode" => IssueType::PolicyApproval,

@@ -20,6 +20,9 @@ use crate::exchange::{McpErrorKind, McpProgress};
 use crate::pin::{ListedTool, Pin};
 use crate::requester::{McpLog, Question, QuestionKind, Reply};
 
+/// The code of an error about a method that a server does not know.
+const METHOD_NOT_FOUND: i64 = -32601;
+
 /// The revision of a server that does not say which it speaks.
 const UNNAMED_VERSION: &str = "2024-11-05";
 
@@ -56,6 +59,8 @@ pub(super) struct Known {
     answers: HashMap<i64, Json>,
     /// Notifications that the server may still answer with an error: for each, the last request before it.
     notified: Vec<i64>,
+    /// How many other notifications no error was about.
+    settled: usize,
     /// Requests of the server that were not replied to yet, and how long all since there last were none are, in bytes.
     asked: (usize, usize),
 }
@@ -73,13 +78,20 @@ impl Known {
 
     /// Returns which message a response is for, or `None` when it answers a notification.
     ///
-    /// Servers write `id: null` when they refuse a notification and when they cannot read a request. Servers read in
-    /// order, so the response to a later request settles every notification before it.
-    fn answered(&mut self, id: Option<i64>) -> Option<i64> {
+    /// Servers write `id: null` when they refuse a notification and when they cannot read a request. Most read in
+    /// order, so the response to a later request settles every notification before it. Whoever does not know a method
+    /// has read the request and its id, so such an error is about a notification, however late it comes.
+    fn answered(&mut self, id: Option<i64>, code: Option<i64>) -> Option<i64> {
         match id {
             Some(id) => {
+                let before = self.notified.len();
                 self.notified.retain(|before| id <= *before);
+                self.settled += before - self.notified.len();
                 Some(id)
+            }
+            None if self.notified.is_empty() && code == Some(METHOD_NOT_FOUND) && 0 < self.settled => {
+                self.settled -= 1;
+                None
             }
             None if self.notified.is_empty() => Some(self.last_id),
             None => {
@@ -128,7 +140,8 @@ impl Link {
         known.heard += u64::from(!matches!(received, Received::Log));
         match received {
             Received::Response { id, message } => {
-                let id = known.answered(id)?;
+                let code = message.get("error").and_then(|error| error.get("code")).and_then(Json::as_i64);
+                let id = known.answered(id, code)?;
                 known.responses += 1;
                 if !known.awaited.remove(&id) {
                     return None;
@@ -436,7 +449,7 @@ mod tests {
     #[track_caller]
     fn check(notified: &[i64], last_id: i64, responses: &[Option<i64>], expect: &[Option<i64>]) {
         let mut known = Known { notified: notified.to_vec(), last_id, ..Known::default() };
-        let found: Vec<Option<i64>> = responses.iter().map(|id| known.answered(*id)).collect();
+        let found: Vec<Option<i64>> = responses.iter().map(|id| known.answered(*id, None)).collect();
         assert_eq!(found, expect, "{notified:?} {last_id} {responses:?}");
     }
 
@@ -453,5 +466,13 @@ mod tests {
         check(&[1], 3, &[Some(2), None], &[Some(2), Some(3)]);
         check(&[1, 2], 3, &[Some(2), None, None], &[Some(2), None, Some(3)]);
         check(&[1], 1, &[Some(1), None], &[Some(1), None]);
+    }
+
+    #[test]
+    fn an_unknown_method_is_that_of_a_notification_however_late_it_is_told() {
+        let mut known = Known { notified: vec![1], last_id: 3, ..Known::default() };
+        assert_eq!(known.answered(Some(2), None), Some(2));
+        assert_eq!(known.answered(None, Some(METHOD_NOT_FOUND)), None);
+        assert_eq!(known.answered(None, Some(METHOD_NOT_FOUND)), Some(3), "one error for one notification");
     }
 }

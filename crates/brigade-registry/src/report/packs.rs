@@ -90,6 +90,19 @@ pub struct PackListReport {
     pub packs: Vec<Pack>,
     /// How many are listed.
     pub pack_count: usize,
+    /// Those that cannot be read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unreadable: Vec<UnreadablePack>,
+}
+
+/// A pack that cannot be read.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct UnreadablePack {
+    /// The name of its directory.
+    pub pack_id: String,
+    /// Why it cannot be read.
+    pub error: String,
 }
 
 impl Report for PackListReport {

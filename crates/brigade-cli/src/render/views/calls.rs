@@ -240,6 +240,16 @@ fn show_preview(preview: &Preview, call: &Call, sheet: &mut Sheet) {
     }
 }
 
+/// Shows what an approval bound.
+fn show_bound(binding: &Binding, sheet: &mut Sheet) {
+    let program = binding.program.iter().map(|program| format!("program {}", program.path));
+    let directory = binding.directory.iter().map(|directory| format!("directory {directory}"));
+    let pin = binding.pin.iter().map(|_| "the server's listing".to_owned());
+    let files = few(binding.files.keys().cloned().collect());
+    let bound: Vec<String> = program.chain(files).chain(directory).chain(pin).collect();
+    sheet.field_if("approved", Some(bound.join(", ")).filter(|bound| !bound.is_empty()));
+}
+
 /// Lists some of the files that something binds, and how many more there are.
 fn files_by(code: &BoundCode, by: BoundBy) -> Vec<String> {
     few(code.files.iter().filter(|file| file.by == by).map(|file| file.path.clone()).collect())
@@ -292,6 +302,10 @@ impl View for CallReport {
         }
         if let Some(preview) = &self.preview {
             page.data.gap();
+            if let Some(approval) = self.call.approval.as_ref().filter(|_| !self.changed.is_empty()) {
+                show_bound(&approval.binding, &mut page.data);
+                page.data.line(Text::new(Tone::Bad, "what it would run now, which was not approved:"));
+            }
             show_preview(preview, &self.call, &mut page.data);
         }
         if let Some(pin) = &self.pin {

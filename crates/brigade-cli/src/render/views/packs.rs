@@ -41,6 +41,9 @@ impl View for PackBuildReport {
 
 impl View for PackListReport {
     fn show(&self, page: &mut Page) {
+        for pack in &self.unreadable {
+            page.note(&format!("the pack {} cannot be read: {}", pack.pack_id, pack.error));
+        }
         if self.packs.is_empty() {
             page.data.line("no packs");
             page.next("brigade tools pack build");
