@@ -289,7 +289,7 @@ mod tests {
             ("brigade tools lst", "did you mean `list`?"),
             ("brigade tools list --availabl", "did you mean `--available`?"),
             ("brigade tools list --family scrpt", "did you mean `script`?"),
-            ("brigade --color alway doctor", "did you mean `always`?"),
+            ("brigade --color alway tools list", "did you mean `always`?"),
             // Nothing of these is similar.
             ("brigade tools call approve x --reason y", "brigade tools call approve --help"),
             ("brigade tools runtime start x --wait -1", "brigade tools runtime start --help"),
