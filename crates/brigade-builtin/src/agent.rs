@@ -28,6 +28,17 @@ pub(crate) const TOOLS: &[(&str, Function)] = &[
 /// The kind in the store.
 pub(crate) const KIND: &str = "agent";
 
+/// Where agents are kept.
+const AGENTS: Registry = Registry { kind: KIND, id: "agent_id" };
+
+/// Where manifests of a kind are kept.
+pub(crate) struct Registry {
+    /// The kind in the store.
+    pub(crate) kind: &'static str,
+    /// The member of results that has the id.
+    pub(crate) id: &'static str,
+}
+
 /// The most events of one answer.
 const MOST_EVENTS: i64 = 200;
 
@@ -119,22 +130,28 @@ fn check(agent: &Agent, context: &Context<'_>) -> Result<(), Failure> {
     Err(Failure::new("unknown_tool", message).data([("paths", crate::stored::texts(&unknown))]))
 }
 
-fn deploy(
+/// Reads, checks and stores a manifest.
+///
+/// # Errors
+/// Returns `invalid_manifest`, what `check` returns, and what `store` does.
+pub(crate) fn deploy<M: Manifest>(
+    registry: &Registry,
     input: &Json,
     context: &mut Context<'_>,
+    check: fn(&M, &Context<'_>) -> Result<(), Failure>,
     store: impl FnOnce(&Context<'_>, &NewManifest<'_>) -> Result<Deployed, Failure>,
 ) -> Result<Output, Failure> {
     let DeployArgs { manifest_yaml, force } = arguments(input)?;
-    let read = without_faults::<Agent>(&manifest_yaml)?;
+    let read = without_faults::<M>(&manifest_yaml)?;
     let warnings = faults(&read.warnings);
-    let Some(agent) = read.manifest else {
+    let Some(manifest) = read.manifest else {
         return Err(Failure::new("invalid_manifest", "the manifest has faults"));
     };
-    check(&agent, context)?;
-    let (metadata, author) = (&agent.metadata, context.owner());
+    check(&manifest, context)?;
+    let (metadata, author) = (manifest.parts().0, context.owner());
     let (version, labels) = (metadata.version(), metadata.labels.clone().unwrap_or_default());
     let new = NewManifest {
-        kind: KIND,
+        kind: registry.kind,
         name: metadata.name.as_str(),
         version: version.as_str(),
         description: metadata.description.as_deref(),
@@ -145,7 +162,7 @@ fn deploy(
     };
     let deployed = store(context, &new)?;
     Ok(Output::new([
-        ("agent_id", Json::from(deployed.id)),
+        (registry.id, Json::from(deployed.id)),
         ("deployed", Json::from(true)),
         ("name", Json::from(deployed.name)),
         ("version", Json::from(deployed.version)),
@@ -154,11 +171,15 @@ fn deploy(
 }
 
 fn create(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
-    deploy(input, context, |context, new| Ok(context.store()?.deploy_manifest(new, context.clock.now())?))
+    deploy(&AGENTS, input, context, check, |context, new| {
+        Ok(context.store()?.deploy_manifest(new, context.clock.now())?)
+    })
 }
 
 fn update(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
-    deploy(input, context, |context, new| Ok(context.store()?.update_manifest(new, context.clock.now())?))
+    deploy(&AGENTS, input, context, check, |context, new| {
+        Ok(context.store()?.update_manifest(new, context.clock.now())?)
+    })
 }
 
 fn labels(labels: &BTreeMap<String, String>) -> Json {
@@ -188,8 +209,21 @@ fn not_found() -> Failure {
 }
 
 fn export(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    export_named(&AGENTS, input, context)
+}
+
+/// Returns a manifest as it was given.
+///
+/// # Errors
+/// Returns `not_found`.
+pub(crate) fn export_named(
+    registry: &Registry,
+    input: &Json,
+    context: &mut Context<'_>,
+) -> Result<Output, Failure> {
     let NameArgs { name } = arguments(input)?;
-    let (agent, revision) = context.stored()?.ok_or_else(not_found)?.manifest(KIND, &name, None)?;
+    let missing = || Failure::new("not_found", format!("there is no such {}", registry.kind));
+    let (agent, revision) = context.stored()?.ok_or_else(missing)?.manifest(registry.kind, &name, None)?;
     Ok(Output::new([
         ("manifest_yaml", Json::from(revision.text.as_str())),
         ("id", Json::from(agent.id)),
@@ -249,6 +283,18 @@ fn logs(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
 }
 
 fn search(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    search_in(&AGENTS, input, context)
+}
+
+/// Finds manifests by words.
+///
+/// # Errors
+/// Returns `argument_refused` or `invalid_arguments`.
+pub(crate) fn search_in(
+    registry: &Registry,
+    input: &Json,
+    context: &mut Context<'_>,
+) -> Result<Output, Failure> {
     let args: SearchArgs = arguments(input)?;
     local_tenant(args.tenant_id.as_deref())?;
     let (limit, _) = page(args.limit, MOST_FOUND, 0)?;
@@ -262,8 +308,12 @@ fn search(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         };
         wanted.insert(key, value.to_owned());
     }
-    let query =
-        ManifestQuery { kind: KIND, text: &args.query, labels: &wanted, status: args.status.as_deref() };
+    let query = ManifestQuery {
+        kind: registry.kind,
+        text: &args.query,
+        labels: &wanted,
+        status: args.status.as_deref(),
+    };
     let mut found = match context.stored()? {
         Some(store) => store.search_manifests(&query)?,
         None => Vec::new(),

@@ -123,6 +123,15 @@ impl Output {
         Output { structured: Json::object(members), text: None }
     }
 
+    /// Adds a member.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: Json) -> Output {
+        if let Json::Object(members) = &mut self.structured {
+            members.insert(name.to_owned(), value);
+        }
+        self
+    }
+
     /// Gives the result a text of its own.
     #[must_use]
     pub fn text(self, text: impl Into<String>) -> Output {

@@ -29,6 +29,7 @@ mod system;
 mod task;
 mod todo;
 mod volume;
+mod workflow;
 
 pub use context::{Context, Failure, Output, Touched};
 pub use docs::page;

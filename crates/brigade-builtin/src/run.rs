@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use crate::context::{Context, Failure, Output};
 use crate::{
     agent, ask, docs, files, git, lane, memory, proof, report, schema, script, session, system, task, todo,
-    volume,
+    volume, workflow,
 };
 
 /// What a built-in tool does.
@@ -33,6 +33,7 @@ const FAMILIES: &[&[(&str, Function)]] = &[
     task::TOOLS,
     todo::TOOLS,
     volume::TOOLS,
+    workflow::TOOLS,
 ];
 
 /// Returns what the tool of an id does. `None` if it is not built, or the gateway answers its calls.

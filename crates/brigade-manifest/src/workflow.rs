@@ -1,6 +1,7 @@
 //! Workflows.
 
 mod check;
+mod template;
 
 use std::collections::BTreeMap;
 
@@ -208,7 +209,7 @@ words! {
 
 members! {
     #[doc = "Where a state leads."]
-    Transition {
+    Transition check whole_transition, rule transition_rule {
         #[doc = "When it is taken; always if it is missing."]
         condition = "condition": maybe Condition,
         #[doc = "The next state."]
@@ -228,6 +229,39 @@ members! {
         #[doc = "The highest score."]
         max = "max": maybe f64,
     }
+}
+
+/// What conditions need.
+const CONDITIONS: &[(Condition, &[&str])] = &[
+    (Condition::Always, &[]),
+    (Condition::OnSuccess, &[]),
+    (Condition::OnFailure, &[]),
+    (Condition::ExitCodeZero, &[]),
+    (Condition::ExitCodeNonZero, &[]),
+    (Condition::ExitCode, &["value"]),
+    (Condition::ScoreAbove, &["threshold"]),
+    (Condition::ScoreBelow, &["threshold"]),
+    (Condition::ScoreBetween, &["min", "max"]),
+    (Condition::ConfidenceAbove, &["threshold"]),
+    (Condition::Consensus, &["threshold"]),
+    (Condition::AllApproved, &[]),
+    (Condition::AnyRejected, &[]),
+    (Condition::InputEquals, &["value"]),
+    (Condition::InputEqualsYes, &[]),
+    (Condition::InputEqualsNo, &[]),
+    (Condition::Custom, &["expression"]),
+];
+
+fn whole_transition(transition: &Transition, node: &Node, path: &str, reader: &mut Reader) -> Option<()> {
+    let condition = transition.condition.unwrap_or(Condition::Always);
+    let needs = CONDITIONS.iter().find(|(known, _)| *known == condition).map(|(_, needs)| *needs);
+    needs_all(needs.unwrap_or_default(), node, path, reader)
+}
+
+fn transition_rule(schema: Json) -> Json {
+    let rows: Vec<(&str, &[&str])> =
+        CONDITIONS.iter().map(|(known, needs)| (known.as_str(), *needs)).collect();
+    by_kind(schema, "condition", &rows)
 }
 
 word_member!(StateKind, Strategy, Condition);

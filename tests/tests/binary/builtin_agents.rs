@@ -12,7 +12,7 @@ allowed_effects = ["local-read", "local-delete", "state-write"]
 
 [[auto_approve]]
 name = "agents"
-tools = ["agent.*", "schema.*"]
+tools = ["agent.*", "schema.*", "workflow.*"]
 effects = ["local-read", "state-write"]
 "#;
 
@@ -109,4 +109,27 @@ fn agents_keep_their_bytes_their_versions_and_their_events() {
     assert!(text(&unknown).contains("unknown_tool"), "{unknown:#}");
     let broken = client.call("agent.create", json!({"manifest_yaml": "kind: Agent"}));
     assert!(text(&broken).contains("line 1, column 1: apiVersion: is missing"), "{broken:#}");
+}
+
+#[test]
+fn workflows_are_checked_and_kept() {
+    let site = site();
+    let mut client = Client::of(&site, "ann");
+    let manifest = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {name: twice}\nspec:\n  initial_state: A\n  \
+                    states:\n    A: {kind: Agent, agent: greeter, transitions: [{condition: on_failure, target: A}, \
+                    {target: B}]}\n    B: {kind: Human, prompt: '{{A.output}}', transitions: []}\n";
+    let checked = done(&mut client, "aegis.workflow.validate", json!({"manifest_yaml": manifest}));
+    let fault = checked["errors"][0]["message"].as_str().unwrap();
+    assert!(fault.starts_with("the loop A -> A has a state without `max_state_visits`"), "{checked:#}");
+    let refused = client.call("workflow.create", json!({"manifest_yaml": manifest}));
+    assert!(text(&refused).contains("invalid_manifest"), "{refused:#}");
+    let bound = manifest.replace("kind: Agent,", "kind: Agent, max_state_visits: 3,");
+    let created = done(&mut client, "aegis.workflow.create", json!({"manifest_yaml": bound}));
+    assert_eq!((&created["semantic"], &created["deployed"]), (&json!("skipped"), &json!(true)));
+    let newer = bound.replace("name: twice", "name: twice, version: 2.0.0");
+    assert_eq!(done(&mut client, "workflow.update", json!({"manifest_yaml": newer}))["version"], "2.0.0");
+    assert_eq!(done(&mut client, "workflow.list", json!({}))["workflows"][0]["initial_state"], "A");
+    assert_eq!(done(&mut client, "workflow.export", json!({"name": "twice"}))["manifest_yaml"], newer);
+    assert_eq!(done(&mut client, "workflow.search", json!({"query": "twice"}))["total"], 1);
+    assert_stands(&client.call("workflow.delete", json!({"name": "twice"})), "pending", "approval_pending");
 }

@@ -249,7 +249,7 @@ fn what_is_not_here_is_said_to_those_who_would_be_shown_it_and_is_unknown_to_oth
     let mut anybody = client(&site, &[]);
     for (name, word) in [
         ("git.push", "git.repository"),
-        ("spawnChat", "built"),
+        ("spawnChat", "worker.cli"),
         ("createTerminal", "cmd.run"),
         ("issue.close", "issues"),
     ] {

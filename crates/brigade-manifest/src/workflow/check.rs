@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use brigade_core::Json;
 use brigade_core::yaml::At;
 
 use crate::manifest::Root;
 use crate::member::{Reader, below};
 
-use super::{State, WorkflowSpec};
+use super::{State, WorkflowSpec, template};
 
 /// Finds targets that do not exist, states that nothing leads to, and loops without a bound.
 pub(super) fn check(spec: &WorkflowSpec, root: &Root<'_>, reader: &mut Reader) {
@@ -38,6 +39,7 @@ pub(super) fn check(spec: &WorkflowSpec, root: &Root<'_>, reader: &mut Reader) {
         let at = root.at(&["spec", "max_total_transitions"]);
         reader.fault(at, "spec.max_total_transitions", "expected a number from 1");
     }
+    templates(spec, root, reader);
     if !is_whole {
         return;
     }
@@ -55,6 +57,60 @@ pub(super) fn check(spec: &WorkflowSpec, root: &Root<'_>, reader: &mut Reader) {
             shown.join(" -> ")
         );
         reader.fault(at(first), &path(first), message);
+    }
+}
+
+/// Finds templates that are broken or name what is not there.
+fn templates(spec: &WorkflowSpec, root: &Root<'_>, reader: &mut Reader) {
+    for (name, state) in &spec.states {
+        let mut texts: Vec<(String, &str)> = Vec::new();
+        for (key, text) in [("agent", &state.agent), ("prompt", &state.prompt)] {
+            texts.extend(text.as_deref().map(|text| (key.to_owned(), text)));
+        }
+        for (key, json) in [("input", &state.input), ("command", &state.command)] {
+            json.iter().for_each(|json| strings(json, key, &mut texts));
+        }
+        for (key, text) in state.env.iter().flatten() {
+            texts.push((format!("env.{key}"), text));
+        }
+        for (index, agent) in state.agents.iter().flatten().enumerate() {
+            texts.extend(agent.input.as_deref().map(|text| (format!("agents[{}].input", index + 1), text)));
+        }
+        for (index, transition) in state.transitions.iter().enumerate() {
+            let own = [("feedback", &transition.feedback), ("expression", &transition.expression)];
+            for (key, text) in own {
+                texts.extend(text.as_deref().map(|text| (format!("transitions[{}].{key}", index + 1), text)));
+            }
+        }
+        for (key, text) in texts {
+            told(&key, text, spec, name, root, reader);
+        }
+    }
+}
+
+fn told(key: &str, text: &str, spec: &WorkflowSpec, state: &str, root: &Root<'_>, reader: &mut Reader) {
+    let first = key.split(['.', '[']).next().unwrap_or_default();
+    for message in template::faults(text, &spec.states) {
+        let path = format!("{}.{key}", below("spec.states", state));
+        reader.fault(root.at(&["spec", "states", state, first]), &path, message);
+    }
+}
+
+/// Lists the texts of a value.
+fn strings<'j>(json: &'j Json, path: &str, found: &mut Vec<(String, &'j str)>) {
+    match json {
+        Json::String(text) => found.push((path.to_owned(), text)),
+        Json::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                strings(item, &format!("{path}[{}]", index + 1), found);
+            }
+        }
+        Json::Object(members) => {
+            for (key, value) in members {
+                strings(value, &below(path, key), found);
+            }
+        }
+        Json::Null | Json::Bool(_) | Json::Number(_) => {}
     }
 }
 

@@ -20,11 +20,13 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "workflow.create",
+        is_built: true,
         title: "Create a workflow",
         description: "Adds a workflow from its manifest.",
         input: "manifest_yaml!:string force:boolean=false task_context?:string judge_agents?:[string] \
             min_score?:number min_confidence?:number",
-        output: "workflow_id:string deployed:boolean name:string version:string",
+        output: "workflow_id:string deployed:boolean name:string version:string \
+            semantic:string(skipped) warnings:[line:integer column:integer path:string message:string]",
         effects: &["state-write"],
         access: AccessLevel::System,
         tiers: &[Tier::Platform],
@@ -36,6 +38,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "workflow.delete",
+        is_built: true,
         title: "Delete a workflow",
         description: "Deletes a workflow. Its records stay.",
         input: "name!:string",
@@ -97,6 +100,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "workflow.export",
+        is_built: true,
         title: "Export a workflow",
         description: "Returns the manifest of a workflow as it was given.",
         input: "name!:string",
@@ -125,6 +129,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "workflow.list",
+        is_built: true,
         title: "List workflows",
         description: "Lists the workflows of this workspace.",
         input: "tenant_id?:string scope?:string user_id?:string",
@@ -240,6 +245,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "workflow.search",
+        is_built: true,
         title: "Search workflows",
         description: "Finds workflows by words.",
         input: "query!:string tenant_id?:string limit:integer=10 min_score:number=0.3 labels?:object \
@@ -295,10 +301,12 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "workflow.update",
+        is_built: true,
         title: "Update a workflow",
         description: "Replaces the manifest of a workflow. Its earlier versions stay.",
         input: "manifest_yaml!:string force:boolean=false",
-        output: "workflow_id:string deployed:boolean name:string version:string",
+        output: "workflow_id:string deployed:boolean name:string version:string \
+            warnings:[line:integer column:integer path:string message:string]",
         effects: &["state-write"],
         access: AccessLevel::System,
         tiers: &[Tier::Platform],
@@ -310,10 +318,12 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "workflow.validate",
+        is_built: true,
         title: "Validate a workflow",
         description: "Checks the manifest of a workflow: its form, its states and its loops.",
         input: "manifest_yaml!:string",
-        output: "valid:boolean errors:[line:?integer column:?integer path:string message:string]",
+        output: "valid:boolean errors:[line:?integer column:?integer path:string message:string] \
+            warnings:[line:integer column:integer path:string message:string]",
         effects: &["local-read"],
         tiers: &[Tier::Platform],
         modes: &[Mode::Operator],

@@ -1,0 +1,200 @@
+//! Workflows: `workflow.*`. A workflow is a manifest; the workspace shares them. Executions are not built yet.
+
+use brigade_core::Json;
+use brigade_manifest::{Isolation, Workflow, read};
+use brigade_store::manifests::Deployed;
+use serde::Deserialize;
+
+use crate::agent::{Registry, deploy, export_named, local_tenant, search_in};
+use crate::context::{Context, Failure, Output};
+use crate::run::{Function, arguments};
+use crate::schema::validated;
+
+/// The tools of this family.
+pub(crate) const TOOLS: &[(&str, Function)] = &[
+    ("workflow.create", create),
+    ("workflow.delete", delete),
+    ("workflow.export", export),
+    ("workflow.list", list),
+    ("workflow.search", search),
+    ("workflow.update", update),
+    ("workflow.validate", validate),
+];
+
+/// Where workflows are kept.
+const WORKFLOWS: Registry = Registry { kind: "workflow", id: "workflow_id" };
+
+#[derive(Deserialize)]
+struct ValidateArgs {
+    manifest_yaml: String,
+}
+
+#[derive(Deserialize)]
+struct NameArgs {
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct ListArgs {
+    tenant_id: Option<String>,
+    scope: Option<String>,
+    user_id: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct JudgeArgs {
+    judge_agents: Option<Vec<String>>,
+    min_score: Option<f64>,
+    min_confidence: Option<f64>,
+}
+
+fn validate(input: &Json, _: &mut Context<'_>) -> Result<Output, Failure> {
+    let ValidateArgs { manifest_yaml } = arguments(input)?;
+    Ok(validated::<Workflow>(&manifest_yaml))
+}
+
+/// Refuses what this machine cannot give.
+fn check(workflow: &Workflow, _: &Context<'_>) -> Result<(), Failure> {
+    for (name, state) in &workflow.spec.states {
+        if let Some(isolation @ (Isolation::Docker | Isolation::Firecracker)) = state.isolation {
+            let message = format!(
+                "spec.states.{name}.isolation is `{}`, and nothing here runs containers or virtual machines \
+                 (runner.container); `inherit` and `process` are there",
+                isolation.as_str()
+            );
+            return Err(Failure::new("not_available_here", message));
+        }
+    }
+    Ok(())
+}
+
+fn create(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let JudgeArgs { judge_agents, min_score, min_confidence } = arguments(input)?;
+    let is_judged = judge_agents.is_some_and(|judges| !judges.is_empty());
+    if is_judged && (min_score.is_some() || min_confidence.is_some()) {
+        let message = "no judge can be asked here, so neither `min_score` nor `min_confidence` can be met";
+        return Err(Failure::new("not_available_here", message));
+    }
+    let deployed = deploy(&WORKFLOWS, input, context, check, |context, new| {
+        Ok(context.store()?.deploy_manifest(new, context.clock.now())?)
+    })?;
+    // What a judge would say is not known, and nothing pretends that it is.
+    Ok(deployed.with("semantic", Json::from("skipped")))
+}
+
+fn update(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    deploy(&WORKFLOWS, input, context, check, |context, new| {
+        Ok(context.store()?.update_manifest(new, context.clock.now())?)
+    })
+}
+
+fn export(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    export_named(&WORKFLOWS, input, context)
+}
+
+fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let NameArgs { name } = arguments(input)?;
+    let (author, now) = (context.owner(), context.clock.now());
+    let workflow = context.store()?.delete_manifest(WORKFLOWS.kind, &name, &author, now)?;
+    Ok(Output::new([("workflow_id", Json::from(workflow.id)), ("deleted", Json::from(true))]))
+}
+
+fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let ListArgs { tenant_id, scope, user_id } = arguments(input)?;
+    local_tenant(tenant_id.as_deref())?;
+    if user_id.is_some() {
+        return Err(Failure::new("argument_refused", "`user_id` gives no rights; leave it out"));
+    }
+    let all = match (scope.as_deref(), context.stored()?) {
+        (None | Some("visible"), Some(store)) => store.manifests(WORKFLOWS.kind)?,
+        // Those of the workspace are all that there are.
+        (None | Some("visible" | "global"), _) => Vec::new(),
+        (Some(_), _) => {
+            return Err(Failure::new("invalid_arguments", "`scope` is one of global and visible"));
+        }
+    };
+    let mut rows = Vec::new();
+    for workflow in &all {
+        rows.push(row(workflow, context)?);
+    }
+    Ok(Output::new([("workflows", Json::from(rows))]))
+}
+
+fn row(workflow: &Deployed, context: &Context<'_>) -> Result<Json, Failure> {
+    let text = match context.stored()? {
+        Some(store) => store.manifest(WORKFLOWS.kind, &workflow.id, None)?.1.text,
+        None => String::new(),
+    };
+    let initial = read::<Workflow>(&text).manifest.map(|manifest| manifest.spec.initial_state);
+    Ok(Json::object([
+        ("id", Json::from(workflow.id.as_str())),
+        ("name", Json::from(workflow.name.as_str())),
+        ("version", Json::from(workflow.version.as_str())),
+        ("initial_state", Json::from(initial.unwrap_or_default())),
+    ]))
+}
+
+fn search(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    search_in(&WORKFLOWS, input, context)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stored::testing::{Bench, text};
+
+    const GREET: &str = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {name: greet, description: Greets \
+                         twice}\nspec:\n  initial_state: A\n  states:\n    A: {kind: Agent, agent: greeter, input: \
+                         '{{workflow.task}}', transitions: [{target: B}]}\n    B: {kind: System, command: echo, \
+                         transitions: []}\n";
+
+    fn deploy(manifest: &str) -> String {
+        Json::object([("manifest_yaml", Json::from(manifest))]).to_compact()
+    }
+
+    #[test]
+    fn a_workflow_is_kept_as_it_was_given_and_shares_no_name_with_an_agent() {
+        let bench = Bench::new();
+        let created = bench.call("workflow.create", &deploy(GREET));
+        assert_eq!((text(&created, "version"), text(&created, "semantic")), ("1.0.0", "skipped"));
+        let listed = bench.call("workflow.list", r#"{"scope": "visible"}"#);
+        assert_eq!(text(&listed.get("workflows").unwrap().as_array().unwrap()[0], "initial_state"), "A");
+        let exported = bench.call("workflow.export", r#"{"name": "greet"}"#);
+        assert_eq!(text(&exported, "manifest_yaml"), GREET);
+        assert_eq!(bench.code("agent:ada", "agent.export", r#"{"name": "greet"}"#), "not_found");
+        assert_eq!(bench.code("agent:bob", "workflow.create", &deploy(GREET)), "name_taken");
+        assert_eq!(bench.code("agent:bob", "workflow.update", &deploy(GREET)), "version_taken");
+        let found = bench.call("workflow.search", r#"{"query": "greeting twice"}"#);
+        assert_eq!(found.get("total"), Some(&Json::from(1)));
+        assert_eq!(bench.code("agent:ada", "workflow.list", r#"{"user_id": "ada"}"#), "argument_refused");
+        bench.call("workflow.delete", r#"{"name": "greet"}"#);
+        assert_eq!(bench.code("agent:ada", "workflow.export", r#"{"name": "greet"}"#), "not_found");
+    }
+
+    #[test]
+    fn what_leads_nowhere_is_named() {
+        let bench = Bench::new();
+        let valid = |manifest: &str| {
+            let found = bench.call("workflow.validate", &deploy(manifest));
+            let first = found.get("errors").unwrap().as_array().unwrap().first().cloned();
+            first.map(|fault| text(&fault, "path").to_owned())
+        };
+        assert_eq!(valid(GREET), None);
+        assert_eq!(
+            valid(&GREET.replace("workflow.task", "C.output")).as_deref(),
+            Some("spec.states.A.input")
+        );
+        assert_eq!(
+            valid(&GREET.replace("target: B", "target: C")).as_deref(),
+            Some("spec.states.A.transitions[1].target")
+        );
+        let docker = GREET.replace("agent: greeter", "agent: greeter, isolation: docker");
+        assert_eq!(bench.code("agent:ada", "workflow.create", &deploy(&docker)), "not_available_here");
+        let judged = Json::object([
+            ("manifest_yaml", Json::from(GREET)),
+            ("judge_agents", Json::from(vec![Json::from("judge")])),
+            ("min_score", Json::from(1)),
+        ]);
+        assert_eq!(bench.code("agent:ada", "workflow.create", &judged.to_compact()), "not_available_here");
+    }
+}
