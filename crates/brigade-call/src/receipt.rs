@@ -41,7 +41,8 @@ const SCHEMA: &str = "brigade.receipt.v1";
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
 pub struct Receipt {
-    /// What it is about: `attempt` for a try of a worker at a task; absent for the run of a call.
+    /// What it is about: `attempt` for a try of a worker at a task, `install` for an installation; absent for the run of
+    /// a call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// The task of an attempt, which its `call_id` repeats: no call has this id.
@@ -290,6 +291,7 @@ impl Receipt {
             approval: Some(RunReview::of(call)),
             permissions: contract.permissions.clone(),
             effects: contract.effects.clone(),
+            kind: (call.kind() != CallKind::Run).then(|| call.kind().as_str().to_owned()),
             install: (call.kind() == CallKind::Install).then(InstallRun::default),
             runtime_id: contract.runtime_id.clone(),
             mcp_server_id: contract.mcp_server_id.clone(),

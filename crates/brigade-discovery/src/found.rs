@@ -79,6 +79,13 @@ pub(crate) fn changed_members(before: &DiscoveredEntry, after: &DiscoveredEntry)
     if before == after {
         return Vec::new();
     }
+    // A line says where something stands, and not what.
+    let without_lines = |entry: &DiscoveredEntry| {
+        let mut entry = entry.clone();
+        entry.origins.iter_mut().for_each(|origin| origin.line = None);
+        entry
+    };
+    let (before, after) = (&without_lines(before), &without_lines(after));
     let members = |entry| match to_json(entry) {
         Ok(Json::Object(members)) => members,
         _ => Object::new(),

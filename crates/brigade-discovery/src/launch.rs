@@ -12,7 +12,8 @@ use crate::variables::references;
 
 /// What starts a server, without any value of its file.
 ///
-/// It is for an entry of the catalog that a person reviews, after [`not_kept`](Launch::not_kept) was found empty.
+/// It is for an entry of the catalog that a person reviews, after [`not_kept`](Launch::not_kept) and
+/// [`left_out`](Launch::left_out) were found empty.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Launch {
     words: Vec<String>,
@@ -20,6 +21,7 @@ pub struct Launch {
     references: Vec<String>,
     variables: Vec<String>,
     not_kept: Vec<(usize, NotKept)>,
+    left_out: Vec<String>,
 }
 
 /// What a word of a command holds that is not taken over.
@@ -89,6 +91,16 @@ impl Launch {
             launch.words.push(if why.is_some() { MARK.to_owned() } else { references(&word).bare });
         }
         launch
+    }
+
+    pub(crate) fn without(self, left_out: Vec<String>) -> Launch {
+        Launch { left_out, ..self }
+    }
+
+    /// Says what its file has in another form than it should, so that it is not in the words or names, as sentences
+    /// without a final period.
+    pub fn left_out(&self) -> &[String] {
+        &self.left_out
     }
 
     /// Returns the words of the command line; empty for a remote server. One that is not kept is masked.

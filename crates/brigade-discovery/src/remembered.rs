@@ -7,7 +7,7 @@ use brigade_core::{Dialect, Json, Timestamp};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::found::{DiscoveredEntry, DiscoveryIssue, changed_members};
+use crate::found::{DiscoveredEntry, DiscoveryIssue, EntryOrigin, changed_members};
 
 /// The schema id of the file.
 const SCHEMA: &str = "brigade.discovered.v1";
@@ -86,6 +86,34 @@ impl Remembered {
         text
     }
 
+    /// Puts what was remembered of files that cannot be read now back into what is found. `is_unread` takes paths.
+    pub fn keep(&self, is_unread: impl Fn(&str) -> bool, now: &mut Vec<DiscoveredEntry>) {
+        for entry in &self.entries {
+            let origins = || entry.origins.iter().filter(|origin| is_unread(&origin.path)).cloned();
+            let is_same = |other: &&mut DiscoveredEntry| {
+                other.fingerprint == entry.fingerprint
+                    && other.source == entry.source
+                    && other.name == entry.name
+            };
+            if let Some(same) = now.iter_mut().find(is_same) {
+                let new = |origin: &EntryOrigin| {
+                    !same.origins.iter().any(|known| known.reference == origin.reference)
+                };
+                let origins: Vec<EntryOrigin> = origins().filter(new).collect();
+                same.origins.extend(origins);
+                continue;
+            }
+            let Some(first) = origins().next() else { continue };
+            let is_taken = now.iter().any(|other| other.id == entry.id);
+            let id = if is_taken { first.reference } else { entry.id.clone() };
+            let enabled = origins().any(|origin| origin.enabled);
+            now.push(DiscoveredEntry { id, enabled, origins: origins().collect(), ..entry.clone() });
+        }
+        now.sort_by(|left, right| {
+            (&left.source, &left.name, &left.id).cmp(&(&right.source, &right.name, &right.id))
+        });
+    }
+
     /// Compares with what is found now.
     pub fn compare(&self, now: &[DiscoveredEntry]) -> Difference {
         let by_id = |entries: &[DiscoveredEntry]| -> BTreeMap<String, usize> {
@@ -130,6 +158,19 @@ mod tests {
         for broken in ["", "{", "[]", &text.replace("\"entries\"", "\"rows\""), &text[..text.len() / 2]] {
             assert_eq!(Remembered::parse(broken.as_bytes()), Err(NotRemembered::Damaged));
         }
+    }
+
+    #[test]
+    fn what_a_file_said_stays_while_it_cannot_be_read() {
+        let before = remembered();
+        let mut now = before.entries[1..].to_vec();
+        before.keep(|path| path == "/bin/other", &mut now);
+        assert_eq!(now.len(), 7);
+        before.keep(|path| path == "/bin/gemini", &mut now);
+        assert_eq!(now, before.entries);
+        let mut moved = before.entries.clone();
+        moved[0].origins[0].line = Some(7);
+        assert_eq!(before.compare(&moved), Difference { unchanged: 8, ..Difference::default() });
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! How each harness spells a server, and reading one.
 
+use brigade_command::Argv;
 use brigade_core::{Fingerprint, Json, Number, Object};
 use brigade_redact::{MARK, Redactor, is_secret_field, looks_secret_value, secret_fields};
 
@@ -182,6 +183,8 @@ struct Reader<'r> {
     troubles: Vec<(IssueCode, String)>,
     unresolved: Vec<String>,
     literal_secrets: Vec<String>,
+    /// What of the definition is not in the entry.
+    left_out: Vec<String>,
     launch: Launch,
 }
 
@@ -207,10 +210,12 @@ pub(crate) fn read_server(
         troubles: Vec::new(),
         unresolved: Vec::new(),
         literal_secrets: Vec::new(),
+        left_out: Vec::new(),
         launch: Launch::default(),
     };
     let entry = reader.entry(name, kind, is_ours(value) && name == NAME);
-    Read { entry, launch: reader.launch, troubles: reader.troubles }
+    let launch = reader.launch.without(reader.left_out);
+    Read { entry, launch, troubles: reader.troubles }
 }
 
 impl Reader<'_> {
@@ -322,7 +327,9 @@ impl Reader<'_> {
             None => None,
         };
         if has_command && url.is_some() {
-            self.trouble(IssueCode::ServerAmbiguous, "the server has both a command and a URL");
+            let message = "the server has both a command and a URL";
+            self.trouble(IssueCode::ServerAmbiguous, message);
+            self.left_out.push(message.to_owned());
         }
         let transport = match (has_command, of_url) {
             (true, Some(remote)) if of_kind.is_some_and(|kind| kind != "stdio") => Some(remote),
@@ -355,46 +362,66 @@ impl Reader<'_> {
         match self.members.get(self.spelling.command) {
             Some(Json::String(text)) if is_line(text) => {
                 self.trouble(IssueCode::CommandInOneText, "the command has its words in one text");
-                words.extend(text.split_whitespace().map(str::to_owned));
+                self.split(text, &mut words);
             }
             Some(Json::String(text)) => words.extend((!text.trim().is_empty()).then(|| text.clone())),
-            Some(Json::Array(items)) => {
-                for item in items.iter().take(MOST) {
-                    match word(item) {
-                        Some(word) => words.push(word),
-                        None => self.trouble(IssueCode::FieldInvalid, "a word of the command is not a text"),
-                    }
-                }
-            }
+            Some(Json::Array(items)) => self.take(items, "a word of the command", &mut words),
             Some(Json::Object(inner)) => {
                 words.extend(inner.get("path").and_then(Json::as_str).map(str::to_owned));
                 arguments = arguments.or(inner.get("args"));
             }
             Some(Json::Null) | None => {}
-            Some(Json::Bool(_) | Json::Number(_)) => {
-                self.trouble(IssueCode::FieldInvalid, "`command` is not a text");
-            }
+            Some(Json::Bool(_) | Json::Number(_)) => self.partial("`command` is not a text"),
         }
         if words.is_empty() {
             return words;
         }
         match arguments {
-            Some(Json::Array(items)) => {
-                for item in items.iter().take(MOST) {
-                    match word(item) {
-                        Some(word) => words.push(word),
-                        None => self.trouble(IssueCode::FieldInvalid, "an element of `args` is not a text"),
-                    }
-                }
-            }
+            Some(Json::Array(items)) => self.take(items, "an element of `args`", &mut words),
             Some(Json::String(text)) => {
                 self.trouble(IssueCode::FieldInvalid, "`args` is a text and not a list");
-                words.extend(text.split_whitespace().map(str::to_owned));
+                self.split(text, &mut words);
             }
             Some(Json::Null) | None => {}
-            Some(_) => self.trouble(IssueCode::FieldInvalid, "`args` is not a list"),
+            Some(_) => self.partial("`args` is not a list"),
         }
         words
+    }
+
+    /// Takes the elements of a list that can be words.
+    fn take(&mut self, items: &[Json], what: &str, words: &mut Vec<String>) {
+        for item in items.iter().take(MOST) {
+            match word(item) {
+                Some(word) => words.push(word),
+                None => self.partial(format!("{what} is not a text")),
+            }
+        }
+        if MOST < items.len() {
+            self.partial(format!("the command has more than {MOST} words"));
+        }
+    }
+
+    /// Splits a text as POSIX shells do.
+    fn split(&mut self, text: &str, words: &mut Vec<String>) {
+        if text.trim().is_empty() {
+            return;
+        }
+        match Argv::parse(text) {
+            Ok(argv) => words.extend_from_slice(argv.words()),
+            Err(_) => {
+                self.partial("a text of the command cannot be split into words");
+                words.extend(text.split_whitespace().map(str::to_owned));
+            }
+        }
+    }
+
+    /// Notes something that is not in the entry, so that nothing can be made of it.
+    fn partial(&mut self, message: impl Into<String>) {
+        let message = message.into();
+        if !self.left_out.contains(&message) {
+            self.left_out.push(message.clone());
+        }
+        self.trouble(IssueCode::FieldInvalid, message);
     }
 
     /// Masks values and what is secret in a command line, and notes the references in it.
@@ -403,7 +430,8 @@ impl Reader<'_> {
         let written: Vec<String> = found.iter().map(|found| found.shown.clone()).collect();
         let masked = self.redactor.redact_argv(&written);
         for (index, found) in found.into_iter().enumerate() {
-            let is_masked = found.is_literal() && masked[index].as_str() != words[index];
+            let is_masked =
+                found.is_literal() && (masked[index].as_str() != written[index] || found.has_secret_default);
             let variable = held[index].as_ref().and_then(|held| held.variable.clone());
             let is_variable = variable.is_some_and(|(name, value)| {
                 let value = &words[index][value];
@@ -494,8 +522,11 @@ impl Reader<'_> {
         let members = match map {
             Some(Json::Object(members)) => members,
             Some(Json::Null) | None => return,
-            Some(_) => return self.trouble(IssueCode::FieldInvalid, format!("`{key}` is not an object")),
+            Some(_) => return self.partial(format!("`{key}` is not an object")),
         };
+        if MOST < members.len() {
+            self.partial(format!("`{key}` has more than {MOST} names"));
+        }
         for (name, value) in members.iter().take(MOST) {
             let shown = shown_key(name);
             if let Some(text) = value.as_str() {
@@ -623,7 +654,14 @@ pub(crate) fn is_variable(name: &str) -> bool {
 
 /// Returns a key for people; one that looks like a secret itself is masked.
 fn shown_key(key: &str) -> String {
-    if looks_secret_value(key).is_some() { MARK.to_owned() } else { cut(key) }
+    if looks_secret_value(key).is_some() {
+        return MARK.to_owned();
+    }
+    // A value may stand where a name should.
+    match key.split_once('=') {
+        Some((name, value)) if !value.is_empty() => format!("{}={MARK}", cut(name)),
+        _ => cut(key),
+    }
 }
 
 fn cut(text: &str) -> String {

@@ -2,7 +2,7 @@
 //!
 //! Nothing is expanded. A name is shown only if it is a plain one, since what stands around it may be a secret.
 
-use brigade_redact::MARK;
+use brigade_redact::{MARK, is_secret_name, looks_secret_value};
 
 /// Words before a colon that are kinds of references, and not names of variables.
 const KINDS: &[&str] = &["env", "file", "input", "config", "command", "secrets"];
@@ -20,6 +20,8 @@ pub(crate) struct References {
     pub(crate) bare: String,
     /// Whether some reference has a default value.
     pub(crate) has_default: bool,
+    /// Whether some default value is a secret, by the name of the variable or by its form.
+    pub(crate) has_secret_default: bool,
 }
 
 impl References {
@@ -51,6 +53,8 @@ pub(crate) fn references(text: &str) -> References {
                 let whole = &rest[..length];
                 match reference.default.filter(|default| !default.is_empty()) {
                     Some(default) => {
+                        result.has_secret_default |=
+                            is_secret_name(&reference.shown) || looks_secret_value(default).is_some();
                         // It stands before the brace that closes.
                         result.shown.push_str(&whole[..whole.len() - 1 - default.len()]);
                         result.shown.push_str(MARK);

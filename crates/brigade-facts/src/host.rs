@@ -28,6 +28,20 @@ pub struct Host<'a> {
     pub clock: &'a dyn Clock,
 }
 
+/// Makes a path of the table of harnesses absolute; `None` if what it is relative to is not known.
+pub fn user_path(environment: &HostEnvironment, path: &Path) -> Option<PathBuf> {
+    if let Ok(rest) = path.strip_prefix("~") {
+        return environment.home().map(|home| home.join(rest));
+    }
+    for variable in ["APPDATA", "LOCALAPPDATA"] {
+        if let Ok(rest) = path.strip_prefix(format!("%{variable}%")) {
+            let folder = environment.get(variable).and_then(OsStr::to_str).map(PathBuf::from);
+            return folder.filter(|folder| folder.is_absolute()).map(|folder| folder.join(rest));
+        }
+    }
+    path.is_absolute().then(|| path.to_owned())
+}
+
 impl<'a> Host<'a> {
     /// Returns the absolute path of the workspace.
     pub fn root(&self) -> String {

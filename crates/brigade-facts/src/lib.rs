@@ -63,7 +63,7 @@ pub use config::{
 };
 pub use digests::Digests;
 pub use files::{DOCUMENT_LIMIT, Found, ToolReader, compile_schema, parse_json};
-pub use host::{Host, bound_values};
+pub use host::{Host, bound_values, user_path};
 pub use lines::SourceFiles;
 pub use memory::Memory;
 pub use places::{Places, Spot};

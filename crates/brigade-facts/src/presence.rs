@@ -11,7 +11,7 @@ use brigade_fs::{FileKind, Metadata};
 
 use crate::checks::{KeptCheck, KeptChecks, ToolProgram};
 use crate::files::ToolReader;
-use crate::host::Host;
+use crate::host::{Host, user_path};
 use crate::seen::is_program;
 use crate::tool::FactReader;
 
@@ -161,7 +161,7 @@ impl<'r, 'h, 'c> PresenceReader<'r, 'h, 'c> {
         }
     }
 
-    /// Looks for the program of a harness.
+    /// Looks for the program of a harness, or for a directory of it, as discovery does.
     fn provider(&self, label: &str) -> Answer {
         let Some(program) = brigade_discovery::program(label) else {
             return Answer::Missing(label.to_owned());
@@ -171,7 +171,19 @@ impl<'r, 'h, 'c> PresenceReader<'r, 'h, 'c> {
         answers
             .into_iter()
             .find(|answer| matches!(answer, Answer::There(_)))
+            .or_else(|| self.has_folder(label).then_some(Answer::There(None)))
             .unwrap_or_else(|| Answer::Missing(label.to_owned()))
+    }
+
+    /// Returns whether a directory shows that a harness is here.
+    fn has_folder(&self, label: &str) -> bool {
+        let host = self.facts.host;
+        let folders = brigade_discovery::harness(label).map_or(&[][..], |harness| harness.folders);
+        let mut paths = folders.iter().filter_map(|folder| user_path(host.environment, Path::new(folder)));
+        let is_folder = |path: PathBuf| {
+            host.fs.metadata_outside(&path).is_ok_and(|metadata| metadata.kind == FileKind::Directory)
+        };
+        paths.any(is_folder)
     }
 
     /// Looks at a path that a check names: absolute, or below the workspace.

@@ -13,7 +13,7 @@ use brigade_mcp::PinStore;
 use brigade_policy::{ErrorLine, Failure};
 use brigade_upkeep::{Keep, Seams, examine, gather, load, pin_states, shown_issues};
 
-use crate::finding::{ListFilter, discovered, notes};
+use crate::finding::{ListFilter, discovered, notes, notes_with_cache};
 use crate::report::{ContractsReport, DescribeReport, ToolLinesReport};
 
 /// Why the contract of a tool cannot be described.
@@ -50,7 +50,8 @@ pub fn lines_of(seams: &Seams, filter: &ListFilter) -> Result<ToolLinesReport, F
     let config = gather::config(seams)?;
     let places = filter.places(seams, &config)?;
     let wants_discovered = filter.level == Some(Level::Discovered);
-    let (discovered, discovered_at) = if wants_discovered { Some(discovered(seams)?) } else { None }.unzip();
+    let (discovered, discovered_at) =
+        if wants_discovered { Some(discovered(seams, filter)?) } else { None }.unzip();
     let discovered_at = discovered_at.flatten();
     let own = filter.built_in().map(ToolLine::of);
     let lines =
@@ -60,6 +61,11 @@ pub fn lines_of(seams: &Seams, filter: &ListFilter) -> Result<ToolLinesReport, F
         next: NextStep::ListTools,
         discovered,
         discovered_at,
+        notes: if wants_discovered {
+            notes_with_cache(seams, &config.catalog)
+        } else {
+            notes(&config.catalog)
+        },
         ..lines_of_all(seams, &config.catalog)
     })
 }

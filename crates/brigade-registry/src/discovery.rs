@@ -44,7 +44,7 @@ pub fn discover(seams: &Seams, request: &Look) -> Result<DiscoveryReport, Failur
 /// # Errors
 /// Returns [`ErrorKind::Refused`] if a newer version wrote the cache, and file errors.
 pub fn sync(seams: &Seams, dry_run: bool) -> Result<RegistrySyncReport, Failure> {
-    let Discovered { entries, mut issues, .. } = look(seams, &Look::default())?;
+    let Discovered { mut entries, mut issues, .. } = look(seams, &Look::default())?;
     let nothing = || Remembered::new(seams.now(), Vec::new(), Vec::new());
     let memory = remembered(&*seams.fs)?;
     let is_damaged = memory == Memory::Unfit(NotRemembered::Damaged);
@@ -57,6 +57,7 @@ pub fn sync(seams: &Seams, dry_run: bool) -> Result<RegistrySyncReport, Failure>
             return Err(error.hint("delete the file; it is only a cache"));
         }
     };
+    keep_unread(&before, &mut entries, &mut issues);
     let catalog = load::catalog(seams)?;
     let told: Vec<DiscoveryIssue> =
         source_changes(&catalog, Some(&load::runtimes(seams)?), &entries, &issues)
@@ -93,6 +94,32 @@ pub fn sync(seams: &Seams, dry_run: bool) -> Result<RegistrySyncReport, Failure>
         entry_count,
         issues,
     })
+}
+
+/// Keeps what was known of files that cannot be read now, and says so.
+fn keep_unread(before: &Remembered, entries: &mut Vec<DiscoveredEntry>, issues: &mut [DiscoveryIssue]) {
+    let codes = [IssueCode::FileInvalid, IssueCode::FileUnreadable].map(IssueCode::as_str);
+    let unread = issues.iter_mut().filter(|issue| codes.contains(&issue.code.as_str()));
+    let mut paths = Vec::new();
+    for issue in unread {
+        let Some(path) = issue.path.clone() else { continue };
+        let is_of = |other: &str| {
+            other.strip_prefix(&path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let mut origins = before.entries.iter().flat_map(|entry| &entry.origins);
+        if origins.any(|origin| is_of(&origin.path)) {
+            issue.message.push_str("; what it said before is kept");
+        }
+        paths.push(path);
+    }
+    let is_unread = |other: &str| {
+        paths
+            .iter()
+            .any(|path| other.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
+    };
+    if !paths.is_empty() {
+        before.keep(is_unread, entries);
+    }
 }
 
 fn look(seams: &Seams, request: &Look) -> Result<Discovered, Failure> {

@@ -11,7 +11,7 @@ use brigade_core::{ConfigIssue, ErrorKind, Report as _, Severity, Timestamp, Unf
 use brigade_discovery::DiscoveredEntry;
 use brigade_facts::{CATALOG, Config, Depth, FactReader, PresenceReader};
 use brigade_policy::Failure;
-use brigade_upkeep::{Memory, Seams, gather, load, remembered};
+use brigade_upkeep::{DISCOVERED, Memory, Seams, gather, load, remembered};
 
 use crate::catalog::summary_of;
 use crate::report::{
@@ -63,6 +63,19 @@ impl ListFilter {
             && (self.families.is_empty() || has_family())
             && has_any(&self.categories, tool.all_categories())
             && has_any(&self.capabilities, tool.all_capabilities())
+    }
+
+    /// Returns whether a discovered entry fits. It states no category and no capability, and nobody looked whether it
+    /// is there.
+    fn takes_discovered(&self, entry: &DiscoveredEntry) -> bool {
+        let is_one = |words: &[&str], own: &str| words.is_empty() || words.contains(&own);
+        let sources: Vec<&str> = self.sources.iter().map(|source| source.as_str()).collect();
+        let families: Vec<&str> = self.families.iter().map(|family| family.as_str()).collect();
+        is_one(&sources, &entry.source)
+            && is_one(&families, &entry.family)
+            && self.categories.is_empty()
+            && self.capabilities.is_empty()
+            && !self.available
     }
 
     /// Returns the tools of Brigade that fit.
@@ -147,7 +160,7 @@ pub fn search(seams: &Seams, query: &str, families: &[Family]) -> Result<SearchR
         suggestion_count: suggestions.len(),
         suggestions,
         discovered_at,
-        notes: notes(&config.catalog),
+        notes: notes_with_cache(seams, &config.catalog),
     })
 }
 
@@ -199,7 +212,7 @@ pub fn find(seams: &Seams, query: &FindQuery) -> Result<FindReport, Failure> {
         suggestions,
         discovered_at,
         gaps: gaps(tools.iter().copied(), query),
-        notes: notes(&config.catalog),
+        notes: notes_with_cache(seams, &config.catalog),
     })
 }
 
@@ -309,12 +322,30 @@ fn suggestions(
     (fitting.map(Suggestion::of).collect(), Some(found.made_at))
 }
 
-/// Returns every discovered entry, as remembered, and when that was.
-pub fn discovered(seams: &Seams) -> Result<(Vec<DiscoveredEntry>, Option<Timestamp>), Failure> {
+/// Returns the discovered entries that fit, as remembered, and when that was.
+///
+/// # Errors
+/// Returns file errors.
+pub fn discovered(
+    seams: &Seams,
+    filter: &ListFilter,
+) -> Result<(Vec<DiscoveredEntry>, Option<Timestamp>), Failure> {
     Ok(match remembered(&*seams.fs)? {
-        Memory::Found(found) => (found.entries, Some(found.made_at)),
+        Memory::Found(mut found) => {
+            found.entries.retain(|entry| filter.takes_discovered(entry));
+            (found.entries, Some(found.made_at))
+        }
         Memory::Nothing | Memory::Unfit(_) => (Vec::new(), None),
     })
+}
+
+/// Returns what is wrong with the catalog as a whole, and with the cache of discovered entries.
+pub(crate) fn notes_with_cache(seams: &Seams, catalog: &Catalog) -> Vec<String> {
+    let mut notes = notes(catalog);
+    if let Ok(Memory::Unfit(why)) = remembered(&*seams.fs) {
+        notes.push(format!("`{DISCOVERED}` says nothing: {why}; the next sync replaces it"));
+    }
+    notes
 }
 
 /// Returns what is wrong with the catalog as a whole.

@@ -54,7 +54,7 @@ fn catalog_report(
 ) -> Result<CatalogReport, Failure> {
     let config = gather::own_config(seams)?;
     let wants_discovered = filter.level == Some(Level::Discovered);
-    let found = if wants_discovered { Some(discovered(seams)?) } else { None };
+    let found = if wants_discovered { Some(discovered(seams, filter)?) } else { None };
     let (discovered, discovered_at) = found.unzip();
     let wanted = if filter.is_empty() { None } else { Some(filter.places(seams, &config)?) };
     let site = seams.site(&config);

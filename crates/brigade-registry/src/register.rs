@@ -10,10 +10,11 @@ use brigade_catalog::register::{Definition, RegisterError, Registration, Registr
 use brigade_catalog::{Catalog, Level, Runtime, Runtimes, Tool, same_label};
 use brigade_core::text::escape_terminal;
 use brigade_core::{ErrorKind, NextStep, Object, Report as _};
-use brigade_discovery::{IssueCode, NAME, NotOne, named};
+use brigade_discovery::{DiscoveryIssue, IssueCode, NAME, NotOne, named};
 use brigade_facts::CATALOG;
 use brigade_fs::{DiskFs, FileMode, Fs, FsError, Lock, RelPath};
 use brigade_policy::Failure;
+use brigade_redact::{MARK, looks_secret_value};
 use brigade_upkeep::{Discovered, Look, Machine, RUNTIMES, Seams, discover, load};
 
 use crate::rel;
@@ -188,7 +189,11 @@ impl Found {
                         ("ref_unknown", "nothing of this name was found".to_owned())
                     }
                 };
-                self.errors.push(refusal(code, shown.into_owned(), &escape_terminal(&message)));
+                let error = refusal(code, shown.clone().into_owned(), &escape_terminal(&message));
+                self.errors.push(error);
+                if code == "ref_unknown" {
+                    self.name_unread(discovered, name);
+                }
                 return Ok(());
             }
         };
@@ -210,15 +215,46 @@ impl Found {
         let definition = Definition { entry, origin, launch, workspace: seams.fs.root() };
         let id = id.as_ref().map(brigade_catalog::ToolId::as_str);
         let read = Registrations::of_definition(&definition, level, id);
-        let code = IssueCode::FrontMatter.as_str();
-        let of_file = discovered.issues.iter().filter(|issue| issue.path.as_ref() == Some(&origin.path));
-        self.notes.extend(of_file.filter(|issue| issue.code == code).map(|issue| RegisterNoteRow {
-            code: code.to_owned(),
+        self.take(read, |error| at(row(error, None)));
+        let told = [
+            IssueCode::CommandInOneText,
+            IssueCode::FieldInvalid,
+            IssueCode::FrontMatter,
+            IssueCode::KeyTwice,
+            IssueCode::ServerAmbiguous,
+        ];
+        let is_told = |issue: &&DiscoveryIssue| {
+            let is_of_entry = match &issue.entry_id {
+                Some(id) => *id == entry.id,
+                None => issue.code == IssueCode::FrontMatter.as_str(),
+            };
+            issue.path.as_ref() == Some(&origin.path)
+                && is_of_entry
+                && told.iter().any(|code| code.as_str() == issue.code)
+        };
+        self.notes.extend(discovered.issues.iter().filter(is_told).map(|issue| RegisterNoteRow {
+            code: issue.code.clone(),
             field: shown.clone().into_owned(),
             message: issue.message.clone(),
         }));
-        self.take(read, |error| at(row(error, None)));
         Ok(())
+    }
+
+    /// Names the files that cannot be read, and may have what a reference names.
+    fn name_unread(&mut self, discovered: &Discovered, name: &str) {
+        let codes = [IssueCode::FileInvalid, IssueCode::FileUnreadable].map(IssueCode::as_str);
+        let label = name.rsplit_once('@').and_then(|(_, place)| Some(place.split_once('/')?.0));
+        let is_meant = |issue: &&DiscoveryIssue| {
+            codes.contains(&issue.code.as_str())
+                && label.is_none_or(|label| issue.harness.as_deref().is_none_or(|of| of == label))
+        };
+        let unread = discovered.issues.iter().filter(is_meant).map(|issue| RegisterErrorRow {
+            file: issue.path.clone(),
+            line: issue.line,
+            column: issue.column,
+            ..refusal(&issue.code, escape_terminal(name).into_owned(), &issue.message)
+        });
+        self.errors.extend(unread);
     }
 
     fn take(&mut self, read: Registrations, error_row: impl Fn(RegisterError) -> RegisterErrorRow) {
@@ -333,6 +369,19 @@ fn put_all(
                 format!("{id}.runtime_id"),
                 "there is a runtime with this id",
             ));
+        }
+        let labels = [Some(&tool.env_labels), runtime.as_ref().map(|runtime| &runtime.env_labels)];
+        for (index, label) in labels.into_iter().flatten().flat_map(|labels| labels.iter().enumerate()) {
+            let field = format!("{id}.env_labels[{}]", index + 1);
+            if report.errors.iter().any(|error| error.field.as_ref() == Some(&field)) {
+                continue;
+            }
+            if looks_secret_value(label).is_some() {
+                let message = "it looks like a secret; a label is the name of a variable";
+                report.errors.push(refusal("secret_in_entry", field, message));
+            } else if label.contains('=') || label.contains(MARK) {
+                report.errors.push(refusal("field_invalid", field, "a label is the name of a variable"));
+            }
         }
         let secrets = tool.secret_texts().into_iter().map(|secret| secret.field);
         let unsafe_fields = tool.unsafe_fields.iter().cloned();

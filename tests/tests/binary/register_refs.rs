@@ -430,3 +430,52 @@ fn servers_that_are_made_to_harm_are_written_plainly_or_refused() {
         fs::read_dir(site.workspace.join("..")).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert_eq!(now, beside, "nothing is written outside");
 }
+
+/// Issue 15: what cannot be taken over as a whole is refused, and a file that broke is named and not forgotten.
+#[test]
+fn unclear_definitions_and_broken_files_are_named() {
+    let site = Site::empty();
+    site.workspace.write(".brigade/tools.toml", "# mine\n");
+    let file = site.workspace.home().join(".cursor/mcp.json");
+    let servers = r#"{"mcpServers": {"args": {"command": "npx", "args": [null, "ok"]},
+      "label": {"command": "x", "env": {"A=CANARYk": ""}},
+      "proxy": {"command": "uvx", "args": ["mcp-proxy", "--headers", "X-Key", "CANARYh"]},
+      "host": {"url": "https://me:CANARYp#x@h.example/mcp"}, "one": {"command": "one"}}}"#;
+    write(&file, servers);
+    assert_eq!(code(&register(&site, &["mcp:args"], 1)), pair("definition_unclear", "command"));
+    assert_eq!(code(&register(&site, &["mcp:label"], 1)), pair("field_invalid", "label.env_labels[1]"));
+    assert_eq!(code(&register(&site, &["mcp:proxy"], 1)), pair("secret_in_entry", "command[4]"));
+    let synced = site.json(["sync"]).expect(0);
+    assert_eq!(synced["entry_count"], 5);
+    let cache = site.workspace.read_text(".brigade/tools/discovered.json");
+    assert!(!cache.to_lowercase().contains("canary"), "{cache}");
+    assert!(!site.json(["discover"]).expect(0).to_string().to_lowercase().contains("canary"));
+    for (filter, count) in
+        [("--source=mcp", 5), ("--source=skill", 0), ("--family=mcp", 5), ("--available", 0)]
+    {
+        let listed = site.json(["list", "--level", "discovered", filter]).expect(0);
+        assert_eq!(listed["discovered"].as_array().unwrap().len(), count, "{filter}");
+    }
+    write(&file, &servers.replace("{\"mcpServers\"", "\n{\"mcpServers\""));
+    assert_eq!(site.json(["sync"]).expect(0)["changed"], json!([]));
+    write(&file, "{");
+    let synced = site.json(["sync"]).expect(0);
+    assert_eq!((&synced["removed"], &synced["entry_count"]), (&json!([]), &json!(5)));
+    assert!(synced["issues"].to_string().contains("what it said before is kept"), "{synced}");
+    let refused = codes(&register(&site, &["mcp:one"], 1), "errors");
+    assert_eq!(refused, [pair("ref_unknown", "mcp:one"), pair("client_file_invalid", "mcp:one")]);
+    site.workspace.write(".brigade/tools/discovered.json", "{");
+    let found = site.json(["search", "one"]).expect(0);
+    assert!(found["notes"].to_string().contains("damaged"), "{found}");
+}
+
+#[test]
+fn a_label_that_is_a_secret_is_refused() {
+    let site = site();
+    let entry =
+        format!("[[tool]]\nid = \"x\"\nname = \"X\"\nfamily = \"skill\"\nenv_labels = [\"{SECRET}\"]\n");
+    site.workspace.write("x.toml", &entry);
+    let refused = register(&site, &["x.toml"], 1);
+    assert_eq!(code(&refused), pair("secret_in_entry", "x.env_labels[1]"));
+    assert!(!refused.to_string().contains(SECRET));
+}

@@ -114,6 +114,9 @@ impl Registrations {
             let error = RegisterError::new("secret_in_entry", why.message());
             self.errors.push(error.field(format!("command[{at}]")));
         }
+        for message in launch.left_out() {
+            self.errors.push(RegisterError::new("definition_unclear", message.clone()).field("command"));
+        }
         let command = launch.words().iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
         let is_readable = Argv::parse(&command).is_ok_and(|argv| argv.words() == launch.words());
         if !is_readable {
@@ -237,7 +240,7 @@ impl SourceChange<'_> {
         });
         let fields: Vec<String> = fields.collect();
         let fields = if fields.is_empty() {
-            "the entry has no place for what changed".to_owned()
+            "it differs in something of which the entry keeps no copy".to_owned()
         } else {
             fields.join("; ")
         };

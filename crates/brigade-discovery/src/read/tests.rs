@@ -156,6 +156,11 @@ fn values_in_commands_are_never_kept() {
         r#""command": "nerdctl", "args": ["container", "run", "--env=t=VALUE", "img"]"#,
         r#""command": "docker", "args": ["run", "--strange", "--env", "t=VALUE", "img", "-e", "u=VALUE"]"#,
         r#""command": "env", "args": ["t=VALUE", "npx", "x"]"#,
+        r#""command": "uvx", "args": ["mcp-proxy", "--headers", "X-Key", "VALUE"]"#,
+        r#""command": "uvx", "args": ["mcp-proxy", "-e", "MY_VAR", "VALUE", "srv"]"#,
+        r#""command": "npx", "args": ["-y", "x", "--key", "VALUE"]"#,
+        r#""command": "npx", "args": ["pg", "postgresql://me:VALUE#x@h/app"]"#,
+        r#""command": "npx", "args": ["pg", "postgresql://me:p VALUE@h/app"]"#,
         r#""command": "npx cross-env t=VALUE npx x""#,
         r#""command": "sh", "args": ["-c", "t=VALUE npx x"]"#,
         r#""command": "npx", "args": ["mcp-remote", "https://h/VALUE/mcp?x=VALUE"]"#,
@@ -199,6 +204,42 @@ fn a_variable_of_a_container_is_registered_by_its_name() {
     assert_eq!(launch.not_kept(), [(11, crate::NotKept::Value(crate::ValueKind::Variable))]);
     assert_eq!(reading.entries[0].env_labels, ["A", "B", "API_KEY"]);
     assert!(crate::shows_words(&reading.entries[0].command, launch.words()));
+}
+
+#[test]
+fn what_is_left_out_of_a_definition_is_named() {
+    let left_out = |members: &str| {
+        let reading = read("cursor", &format!(r#"{{"mcpServers": {{"a": {{{members}}}}}}}"#));
+        (reading.entries[0].command.join(" "), reading.launches[0].left_out().to_vec())
+    };
+    let one = |text: &str| vec![text.to_owned()];
+    assert_eq!(
+        left_out(r#""command": "npx", "args": [{"x": 1}, null, "ok"]"#),
+        ("npx ok".to_owned(), one("an element of `args` is not a text"))
+    );
+    assert_eq!(left_out(r#""command": "npx", "env": "A=b""#).1, one("`env` is not an object"));
+    assert_eq!(left_out(r#""command": "npx", "url": "https://h/""#).1.len(), 1);
+    let many = format!(r#""command": "npx", "args": [{}"x"]"#, "\"x\",".repeat(1_000));
+    assert_eq!(left_out(&many).1, one("the command has more than 1000 words"));
+    let many: Vec<String> = (0..1_001).map(|n| format!(r#""A{n}": """#)).collect();
+    let many = format!(r#""command": "npx", "env": {{{}}}"#, many.join(","));
+    assert_eq!(left_out(&many).1, one("`env` has more than 1000 names"));
+    assert_eq!(left_out(r#""command": "npx 'a""#).1.len(), 1);
+    let (command, none) = left_out(r#""command": "npx -y 'a b' x", "args": "'c d'""#);
+    assert_eq!((command.as_str(), none.len()), ("npx -y a b x c d", 0));
+    assert_eq!(server(r#""command": "npx -y 'a b' x""#).command, ["npx", "-y", "a b", "x"]);
+    assert_eq!(server(r#""command": "x", "env": {"A=CANARY": ""}"#).env_labels, ["A=[redacted]"]);
+}
+
+#[test]
+fn default_values_are_not_kept() {
+    let reading = read(
+        "cursor",
+        r#"{"mcpServers": {"a": {"command": "x", "args": ["${V:-CANARY}"], "cwd": "/${W:-CANARY}"}}}"#,
+    );
+    assert!(!format!("{reading:?}").contains("CANARY"), "{reading:?}");
+    assert_eq!(reading.launches[0].words(), ["x", "${V}"]);
+    assert_eq!(reading.launches[0].cwd(), Some("/${W}"));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use brigade_command::find_program;
 use brigade_discovery::Extent;
 use brigade_exec::HostEnvironment;
-use brigade_facts::is_program;
+use brigade_facts::{is_program, user_path};
 use brigade_fs::{DirEntry, DiskFs, FileId, FileKind, Fs, FsError, FsErrorKind, Location, Metadata, RelPath};
 
 /// The most names of a directory.
@@ -69,16 +69,7 @@ impl<'m> Machine<'m> {
 
     /// Makes a path of the table absolute; `None` if what it is relative to is not known.
     pub(super) fn absolute(&self, path: &Path) -> Option<PathBuf> {
-        if let Ok(rest) = path.strip_prefix("~") {
-            return self.environment.home().map(|home| home.join(rest));
-        }
-        for variable in ["APPDATA", "LOCALAPPDATA"] {
-            if let Ok(rest) = path.strip_prefix(format!("%{variable}%")) {
-                let folder = self.variable(variable).map(PathBuf::from);
-                return folder.filter(|folder| folder.is_absolute()).map(|folder| folder.join(rest));
-            }
-        }
-        path.is_absolute().then(|| path.to_owned())
+        user_path(self.environment, path)
     }
 
     /// Finds out where a path of the table is.
