@@ -22,6 +22,7 @@ const LONGEST: usize = 4_000;
 
 /// The pages, with the names that they have in URLs.
 const PAGES: &[(&str, &str)] = &[
+    ("agents", include_str!("../../../docs/agents.md")),
     ("architecture", include_str!("../../../docs/architecture.md")),
     ("builtin-tools", include_str!("../../../docs/builtin-tools.md")),
     ("connect", include_str!("../../../docs/connect.md")),

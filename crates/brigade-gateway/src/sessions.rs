@@ -38,8 +38,7 @@ fn refused(tool: &str, code: &str, message: impl Into<String>) -> Box<Answer> {
 fn step(tool: &str, shown: &AgentTools, name: &str) -> Result<Step, Box<Answer>> {
     let Some(profile) = shown.mode(name) else {
         let modes = shown.agents.profiles.all().map(|profile| &profile.name);
-        let modes: Vec<&str> =
-            modes.filter(|name| name.slot() == Slot::Mode).map(|name| short(name)).collect();
+        let modes: Vec<&str> = modes.filter(|name| name.slot() == Slot::Mode).map(short).collect();
         return Err(refused(
             tool,
             "unknown_mode",
