@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use brigade_core::{Json, Object};
 use brigade_profile::LiveSession;
-use brigade_store::questions::{Asked, AskedOption, AskedQuestion, Question};
+use brigade_store::StoreError;
+use brigade_store::questions::{Answer, Asked, AskedOption, AskedQuestion, Decision, Given, Question};
 use serde::Deserialize;
 
 use crate::context::{Context, Failure, Output};
@@ -16,6 +17,9 @@ pub(crate) const TOOLS: &[(&str, Function)] = &[("ask.user", user)];
 
 /// How long a call waits for the answer.
 const LONGEST: Duration = Duration::from_secs(600);
+
+/// Who answered, if it was the person in front of the client.
+const BY_FORM: &str = "elicitation";
 
 /// How often it looks for one.
 const LOOK: Duration = Duration::from_millis(200);
@@ -103,10 +107,22 @@ fn user(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let mut question = ask(input, context)?;
     let agent = question.agent.clone();
     let started = context.clock.now();
+    let mut asked = None;
     loop {
         question = context.store()?.take_answer(&agent, &question.id)?;
         if let Some(output) = answered(&question) {
             return Ok(output);
+        }
+        let replies = asked.get_or_insert_with(|| context.form.map(|show| show(form(&question.asked))));
+        if let Some(reply) = replies.as_ref().and_then(|replies| replies.try_recv().ok())
+            && let Some(answer) = given(&question.asked, &reply)
+        {
+            let (redactor, now) = (context.redactor, context.clock.now());
+            match context.store()?.answer_question(&question.id, &answer, BY_FORM, redactor, now) {
+                // Somebody was faster, and that answer counts.
+                Ok(_) | Err(StoreError::Refused(_)) => continue,
+                Err(error) => return Err(error.into()),
+            }
         }
         if LONGEST <= context.clock.now().since(started) {
             return Err(unanswered(&question));
@@ -116,6 +132,78 @@ fn user(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
             context.store()?.withdraw_question(&question.id)?;
             return Err(Failure::new("cancelled", "the call was cancelled, so the question was taken back"));
         }
+    }
+}
+
+/// Writes what is asked as a form, with one field for each question.
+fn form(asked: &Asked) -> Json {
+    let property = |question: &AskedQuestion| {
+        let values: Vec<Json> = question.options.iter().map(|option| Json::from(option.value())).collect();
+        let choice = || vec![("type", Json::from("string")), ("enum", Json::from(values.clone()))];
+        let mut members = match (question.options.is_empty() || question.takes_text(), question.multi_select)
+        {
+            (true, _) => vec![("type", Json::from("string"))],
+            (false, false) => choice(),
+            (false, true) => vec![("type", Json::from("array")), ("items", Json::object(choice()))],
+        };
+        if let Some(header) = &question.header {
+            members.push(("title", Json::from(header.as_str())));
+        }
+        members.push(("description", Json::from(told(question))));
+        (question.id.clone(), Json::object(members))
+    };
+    let required: Vec<Json> =
+        asked.questions.iter().map(|question| Json::from(question.id.as_str())).collect();
+    let heads = [&asked.title, &asked.body].into_iter().flatten().cloned();
+    let message: Vec<String> = match asked.questions.as_slice() {
+        [one] => heads.chain([one.question.clone()]).collect(),
+        several => heads.chain([format!("{} questions", several.len())]).collect(),
+    };
+    let schema = [
+        ("type", Json::from("object")),
+        ("properties", Json::object(asked.questions.iter().map(property))),
+        ("required", Json::from(required)),
+    ];
+    Json::object([
+        ("mode", Json::from("form")),
+        ("message", Json::from(message.join("\n"))),
+        ("requestedSchema", Json::object(schema)),
+    ])
+}
+
+/// Says everything about a question that a field of a form has no place for.
+fn told(question: &AskedQuestion) -> String {
+    let mut lines = vec![question.question.clone()];
+    for option in &question.options {
+        let mark = if option.recommended { " (recommended)" } else { "" };
+        let about = option.description.as_ref().map(|text| format!(": {text}")).unwrap_or_default();
+        lines.push(match option.value() == option.label {
+            true => format!("- {}{mark}{about}", option.label),
+            false => format!("- {} = {}{mark}{about}", option.value(), option.label),
+        });
+    }
+    lines.extend(question.default_assumption.as_ref().map(|text| format!("Without an answer: {text}")));
+    lines.extend(question.impact.as_ref().map(|text| format!("What depends on it: {text}")));
+    lines.join("\n")
+}
+
+/// Reads the reply to a form. `None` if it is no answer to what was asked.
+fn given(asked: &Asked, reply: &Json) -> Option<Answer> {
+    match reply.get("action").and_then(Json::as_str)? {
+        "decline" => Some(Answer::declined(Decision::Decline)),
+        "cancel" => Some(Answer::declined(Decision::Cancel)),
+        "accept" => {
+            let mut choices = Vec::new();
+            for (id, value) in reply.get("content")?.as_object()? {
+                let values = value.as_array().map_or_else(|| vec![value], |values| values.iter().collect());
+                for value in values {
+                    let text = value.as_str().map_or_else(|| value.to_compact(), str::to_owned);
+                    choices.push(format!("{id}={text}"));
+                }
+            }
+            asked.answer(&Given { choices, text: None }).ok()
+        }
+        _ => None,
     }
 }
 
@@ -145,7 +233,10 @@ fn unanswered(question: &Question) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use brigade_store::questions::{Answer, Decision, Given};
+    use std::sync::Mutex;
+
+    use brigade_core::{Clock, Timestamp};
+    use brigade_process::CancelToken;
 
     use super::*;
     use crate::stored::testing::Bench;
@@ -194,5 +285,78 @@ mod tests {
         declined.answer = Some(Answer::declined(Decision::Decline));
         assert_eq!(answered(&declined).unwrap().structured.get("decision"), Some(&Json::from("decline")));
         assert_eq!(bench.with("command-line", |context| ask(&args, context)).unwrap_err().code, "no_session");
+    }
+
+    /// A clock on which each look takes five minutes.
+    struct Fast(Mutex<i64>);
+
+    impl Clock for Fast {
+        fn now(&self) -> Timestamp {
+            let mut now = self.0.lock().unwrap();
+            *now += 300_000_000;
+            Timestamp::from_unix_micros(*now)
+        }
+    }
+
+    fn wait(bench: &Bench, args: &str, reply: Option<&str>) -> Result<Output, Failure> {
+        let (clock, cancel) = (Fast(Mutex::new(0)), CancelToken::new().unwrap());
+        let show = |form: Json| {
+            let (send, replies) = std::sync::mpsc::channel();
+            assert!(form.get("message").and_then(Json::as_str).unwrap().contains("Which"), "{form:?}");
+            if let Some(reply) = reply {
+                send.send(Json::parse(reply).unwrap()).unwrap();
+            }
+            replies
+        };
+        bench.with("agent:ada", |context| {
+            let mut context = Context {
+                session: context.session,
+                cancel: Some(&cancel),
+                form: Some(&show),
+                ..Context::new(&bench.fs, "agent:ada", &clock, &bench.redactor, &bench.stores)
+            };
+            user(&Json::parse(args).unwrap(), &mut context)
+        })
+    }
+
+    #[test]
+    fn a_question_that_nobody_answers_in_ten_minutes_stays_pending() {
+        let bench = Bench::new();
+        let args = r#"{"question": "Which port?"}"#;
+        let failure = wait(&bench, args, None).unwrap_err();
+        assert_eq!(failure.code, "answer_pending");
+        let id = failure.data.unwrap().get("question_id").unwrap().as_str().unwrap().to_owned();
+        // Asked again, it is the same question, and an answer to it counts.
+        assert_eq!(
+            wait(&bench, args, None).unwrap_err().data.unwrap().get("question_id"),
+            Some(&Json::from(id.as_str()))
+        );
+        let answered = wait(&bench, args, Some(r#"{"action": "accept", "content": {"answer": "8080"}}"#));
+        assert_eq!(answered.unwrap().structured.get("answer"), Some(&Json::from("8080")));
+    }
+
+    #[test]
+    fn a_form_is_answered_declined_or_left() {
+        let args = r#"{"questions": [{"id": "colours", "question": "Which?", "multiSelect": true,
+            "options": [{"label": "Red", "value": "r"}, {"label": "Green"}]}]}"#;
+        for (reply, expect) in [
+            (
+                r#"{"action": "accept", "content": {"colours": ["r", "Green"]}}"#,
+                Some(("accept", "elicitation")),
+            ),
+            (r#"{"action": "decline"}"#, Some(("decline", "elicitation"))),
+            (r#"{"action": "cancel"}"#, Some(("cancel", "elicitation"))),
+            // No answer to the question: it stays for a person.
+            (r#"{"action": "accept", "content": {"colours": ["blue"]}}"#, None),
+            (r#"{"action": "accept"}"#, None),
+        ] {
+            let found = wait(&Bench::new(), args, Some(reply));
+            let word = |output: &Output, name: &str| {
+                output.structured.get(name).unwrap().as_str().unwrap().to_owned()
+            };
+            let found = found.ok().map(|output| (word(&output, "decision"), word(&output, "answered_by")));
+            let expect = expect.map(|(decision, by)| (decision.to_owned(), by.to_owned()));
+            assert_eq!(found, expect, "{reply}");
+        }
     }
 }

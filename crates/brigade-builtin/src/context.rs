@@ -1,6 +1,7 @@
 //! What a function gets, and what it returns.
 
 use std::ffi::OsStr;
+use std::sync::mpsc::Receiver;
 
 use brigade_core::{Clock, Fingerprint, Json};
 use brigade_exec::HostEnvironment;
@@ -13,6 +14,9 @@ use brigade_store::Stores;
 use brigade_store::volumes::Limits;
 
 use crate::task::Tasks;
+
+/// Asks by a form: the parameters of `elicitation/create`. The reply is its result, or nothing if nobody answers.
+pub type FormAsker<'a> = dyn Fn(Json) -> Receiver<Json> + 'a;
 
 /// Everything that a function may use.
 pub struct Context<'a> {
@@ -52,6 +56,9 @@ pub struct Context<'a> {
     pub sandbox: Mode,
     /// Whether a person approved this very call.
     pub is_agreed: bool,
+    /// Shows a form to the person in front of the caller's client, and returns where the reply arrives. Absent if the
+    /// client shows none.
+    pub form: Option<&'a FormAsker<'a>>,
     /// Cancels the call.
     pub cancel: Option<&'a CancelToken>,
     /// What the call has read and changed so far, for its receipt.
@@ -86,6 +93,7 @@ impl<'a> Context<'a> {
             git_urls: Vec::new(),
             sandbox: Mode::BestEffort,
             is_agreed: false,
+            form: None,
             cancel: None,
             touched: Vec::new(),
         }

@@ -31,7 +31,7 @@ mod todo;
 mod volume;
 mod workflow;
 
-pub use context::{Context, Failure, Output, Touched};
+pub use context::{Context, Failure, FormAsker, Output, Touched};
 pub use docs::page;
 pub use run::{Function, arguments, function, run};
 pub use task::{TASKS, Tasks};

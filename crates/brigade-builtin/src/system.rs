@@ -1,11 +1,14 @@
 //! The system: `system.info` and `runtime.list`.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use brigade_command::find_program;
-use brigade_core::Json;
-use brigade_fs::FileKind;
+use brigade_core::{Json, Object};
+use brigade_fs::{FileKind, RelPath};
+use brigade_policy::document::{Settings, settings};
 use brigade_process::{LocalSockets, Mode, Network, SandboxProfile};
+use brigade_profile::GatewayConfig;
 use serde::Deserialize;
 
 use crate::context::{Context, Failure, Output};
@@ -13,7 +16,21 @@ use crate::run::{Function, arguments};
 use crate::task::Tasks;
 
 /// What the tools of this family do.
-pub(crate) const TOOLS: &[(&str, Function)] = &[("runtime.list", runtimes), ("system.info", info)];
+pub(crate) const TOOLS: &[(&str, Function)] =
+    &[("runtime.list", runtimes), ("system.config", config), ("system.info", info)];
+
+/// The directory of the configuration.
+const CONFIG: &str = ".brigade/tools";
+
+/// The files of the configuration, with the names that they have in results.
+const FILES: &[(&str, &str)] =
+    &[("gateway", "gateway.toml"), ("policy", "policy.toml"), ("profiles", "profiles.toml")];
+
+/// The largest file of the configuration.
+const LARGEST: u64 = 16 << 20;
+
+/// The origin of a value that no file names.
+const DEFAULT: &str = "default";
 
 /// A language runtime, and the programs that it is known by, best first.
 struct Language {
@@ -115,6 +132,59 @@ fn workers(context: &Context<'_>) -> Result<Option<String>, String> {
     (!workers.is_empty()).then(|| Some(workers.join(", "))).ok_or_else(none)
 }
 
+/// `system.config`: the settings that hold, and where each comes from.
+fn config(_: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let (mut content, mut origins) = (Object::new(), Object::new());
+    for (name, file) in FILES {
+        let file = format!("{CONFIG}/{file}");
+        let path: RelPath = file.parse().expect("paths in the program stay inside the workspace");
+        let mut read = match context.fs.read(&path, LARGEST) {
+            Ok(bytes) => {
+                let broken = |_| Failure::new("config_invalid", format!("`{file}` is no TOML"));
+                let text = std::str::from_utf8(&bytes).map_err(|_| broken(Vec::new()))?;
+                settings(&file, text).map_err(broken)?
+            }
+            Err(error) if error.is_not_found() => {
+                Settings { content: Json::Object(Object::new()), places: BTreeMap::new() }
+            }
+            Err(error) => return Err(Failure::new("file_error", format!("`{file}`: {}", error.kind))),
+        };
+        for (key, place) in &read.places {
+            let line = place.line.map_or_else(|| file.clone(), |line| format!("{file}:{line}"));
+            origins.insert(format!("{name}.{key}"), Json::from(line));
+        }
+        let defaults = if *name == "gateway" { GatewayConfig::defaults() } else { Vec::new() };
+        for (key, value) in defaults {
+            if set_default(&mut read.content, key, value) {
+                origins.insert(format!("{name}.{key}"), Json::from(DEFAULT));
+            }
+        }
+        content.insert((*name).to_owned(), read.content);
+    }
+    let content = context.redactor.redact_json(&Json::Object(content));
+    Ok(Output::new([
+        ("config_path", Json::from(CONFIG)),
+        ("content", content),
+        ("origins", Json::Object(origins)),
+    ]))
+}
+
+/// Sets a value that is not there. Returns whether it was not.
+fn set_default(content: &mut Json, key: &str, value: Json) -> bool {
+    let Json::Object(members) = content else { return false };
+    match key.split_once('.') {
+        None if members.contains_key(key) => false,
+        None => {
+            members.insert(key.to_owned(), value);
+            true
+        }
+        Some((table, key)) => {
+            let inner = members.entry(table.to_owned()).or_insert_with(|| Json::Object(Object::new()));
+            set_default(inner, key, value)
+        }
+    }
+}
+
 /// Asks the kernel what it would enforce on a run that only reads the workspace.
 fn sandbox(context: &Context<'_>) -> Result<Option<String>, String> {
     let profile = SandboxProfile {
@@ -139,13 +209,48 @@ fn sandbox(context: &Context<'_>) -> Result<Option<String>, String> {
 
 #[cfg(test)]
 mod tests {
+    use brigade_core::Json;
+    use brigade_fs::Fs as _;
+
     use crate::stored::testing::Bench;
+
+    #[test]
+    fn every_setting_has_its_origin_and_none_is_a_secret() {
+        let bench = Bench::new();
+        let config = bench.call("system.config", "{}");
+        let origin = |config: &Json, key: &str| config.get("origins").unwrap().get(key).cloned();
+        assert_eq!(origin(&config, "gateway.page_size"), Some(Json::from("default")));
+        let path = ".brigade/tools/gateway.toml".parse().unwrap();
+        bench.fs.create_dir_all(&".brigade/tools".parse().unwrap()).unwrap();
+        let text = "page_size = 7\n[volumes]\nmax_count = 2\n[[agent]]\nname = \"local\"\n";
+        bench.fs.write_atomic(&path, text.as_bytes(), brigade_fs::FileMode::Private).unwrap();
+        let policy =
+            "max_timeout = 9\n[env_bindings]\nTOKEN = \"ghp_0123456789abcdefghijklmnopqrstuvwxyzAB\"\n";
+        let path = ".brigade/tools/policy.toml".parse().unwrap();
+        bench.fs.write_atomic(&path, policy.as_bytes(), brigade_fs::FileMode::Private).unwrap();
+        let config = bench.call("system.config", "{}");
+        for (key, expect) in [
+            ("gateway.page_size", ".brigade/tools/gateway.toml:1"),
+            ("gateway.agent[0].name", ".brigade/tools/gateway.toml:5"),
+            ("gateway.volumes.max_count", ".brigade/tools/gateway.toml:3"),
+            ("gateway.volumes.max_bytes", "default"),
+            ("policy.max_timeout", ".brigade/tools/policy.toml:1"),
+        ] {
+            assert_eq!(origin(&config, key), Some(Json::from(expect)), "{key}");
+        }
+        let content = config.get("content").unwrap();
+        assert_eq!(content.get("gateway").unwrap().get("page_size"), Some(&Json::from(7)));
+        assert_eq!(content.get("gateway").unwrap().get("list"), Some(&Json::from("full")));
+        assert!(!content.to_compact().contains("ghp_0123456789"), "{}", content.to_compact());
+        bench.fs.write_atomic(&path, b"= 1", brigade_fs::FileMode::Private).unwrap();
+        assert_eq!(bench.code("agent:ada", "system.config", "{}"), "config_invalid");
+    }
 
     #[test]
     fn what_is_found_is_really_there() {
         let bench = Bench::new();
         let info = bench.call("system.info", "{}");
-        assert_eq!(info.get("status").and_then(brigade_core::Json::as_str), Some("healthy"));
+        assert_eq!(info.get("status").and_then(Json::as_str), Some("healthy"));
         let none = bench.call("runtime.list", r#"{"language": "cobol"}"#);
         assert_eq!(none.get("runtimes").unwrap().to_compact(), "[]");
         // Without a PATH, nothing is found.

@@ -3,8 +3,8 @@
 use brigade_core::Fingerprint;
 use serde::{Deserialize, Serialize};
 
-/// The tools that change the session which their calls were asked in.
-const CHANGES_SESSION: &str = "session.";
+/// Groups of tools that act on the session which their calls were asked in.
+const OF_SESSION: &[&str] = &["session.", "todo."];
 
 /// The session of an agent that a call was asked in, as records have it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,7 +24,8 @@ impl CallSession {
     /// Returns what an approval binds of the session: what decides about the act. `None` if nothing of it does, so that
     /// the agent may go on with the call in another session.
     pub(crate) fn bound(&self, tool_id: &str) -> Option<Fingerprint> {
-        let id = tool_id.starts_with(CHANGES_SESSION).then_some(self.id.as_str());
+        let is_of_session = OF_SESSION.iter().any(|group| tool_id.starts_with(group));
+        let id = is_of_session.then_some(self.id.as_str());
         (id.is_some() || self.root.is_some()).then(|| {
             Fingerprint::builder("brigade.session.v1")
                 .text("id", id)

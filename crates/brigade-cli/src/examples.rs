@@ -498,6 +498,15 @@ const TABLE: &[Examples] = &[
         "explain",
         &[("brigade tools profile explain count-words --as local", "Say why the agent sees the tool")],
     ),
+    #[cfg(feature = "builtin")]
+    (
+        "script",
+        "promote",
+        &[
+            ("brigade tools script promote SCRIPT", "Make a tool of a script, disabled until it is reviewed"),
+            ("brigade tools script promote SCRIPT --id count-words", "Give the tool another id"),
+        ],
+    ),
     ("keys", "init", &[("brigade tools keys init", "Create the key that signs exported receipts")]),
     ("work", "brief", &[("brigade work brief", "Show what needs a decision, and the next command")]),
     (

@@ -71,6 +71,8 @@ fn outside(command: &Command) -> Outside {
             Tools::Agent(_) | Tools::Profile(_) | Tools::Cost(_) | Tools::Install(_) | Tools::Register(_) => {
                 O::Fails
             }
+            #[cfg(feature = "builtin")]
+            Tools::Script(_) => O::Fails,
             Tools::Check(_) | Tools::Find(_) | Tools::Stats(_) => O::Fails,
             _ => O::FailsAsText,
         },

@@ -294,7 +294,9 @@ impl AgentTools {
         match builtin::own_name(name)? {
             BuiltinName::Control(id) => Some(OwnName::Listed { id, alias: None }),
             BuiltinName::Never(never) => {
-                let traits = ToolTraits { tiers: std::slice::from_ref(&never.tier), ..self.own_traits(name) };
+                let effects: Vec<String> = never.effects.iter().map(|effect| (*effect).to_owned()).collect();
+                let tiers = std::slice::from_ref(&never.tier);
+                let traits = ToolTraits { tiers, effects: &effects, ..self.own_traits(name) };
                 let is_told =
                     self.config.policy.policy().is_some_and(is_offered) && self.rights.shows(&traits);
                 is_told.then(|| OwnName::Absent { id: name, why: never.why.to_owned() })

@@ -214,7 +214,9 @@ impl Folder {
                     let owner = (Some(Uid::from_raw(old.owner.0)), Some(Gid::from_raw(old.owner.1)));
                     rustix::fs::fchown(&file, owner.0, owner.1).explain("keep the owner of", &path)?;
                 }
-                rustix::fs::fchmod(&file, Mode::from_raw_mode(old.mode as _)).explain("write", &path)?;
+                // Nobody gave other bytes the rights of its owner.
+                let mode = old.mode & !0o6000;
+                rustix::fs::fchmod(&file, Mode::from_raw_mode(mode as _)).explain("write", &path)?;
             }
             file.sync_all().explain("write", &path)?;
             let is_old = match (self.look(name), old) {

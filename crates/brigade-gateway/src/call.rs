@@ -104,6 +104,7 @@ impl Gateway {
         });
         let (call, unknown) = match asked.await {
             Ok(FromAgent::Stored { call, unknown }) => (call, unknown),
+            Ok(FromAgent::Answered(done)) => return answer(own_answer(&tool.id, done)),
             Ok(FromAgent::Over { code, what, retry_after }) => {
                 let wait = retry_after.as_secs().max(1);
                 let about = About::of_tool(&tool.id, "refused").coded(code);
@@ -128,7 +129,9 @@ impl Gateway {
                 return Answer::failed(About::of_tool(&tool.id, "refused").coded("busy"), error.to_string());
             }
         };
+        let (client, mut said) = ClientOfCall::new(&asker.client);
         let workspace = asker.workspace(&self.workspace, Some(token.clone()));
+        let workspace = workspace.with_env(|env: Env| env.requester(Arc::new(client)));
         let view = self.view(&asker.who()).await;
         let id = tool.id.clone();
         let done = blocking(move || {
@@ -137,11 +140,26 @@ impl Gateway {
             workspace.agent_calls().at_once(shown, &id, &args)
         });
         tokio::pin!(done);
+        let started = Instant::now();
+        let mut ticks = tokio::time::interval_at((started + TOLD).into(), TOLD);
+        let mut asking: Option<std::pin::Pin<Box<dyn Future<Output = ()> + Send>>> = None;
         let done = loop {
             tokio::select! {
                 done = &mut done => break done,
                 () = asker.cancelled.cancelled(), if !token.is_cancelled() => token.cancel(),
                 () = self.stop.cancelled(), if !token.is_cancelled() => token.cancel(),
+                Some(said) = said.recv() => match (said, &asker.client.questions) {
+                    (Said::Log(_), _) => {}
+                    (Said::Asks(questions), Some(later)) => drop(later.send(questions)),
+                    (Said::Asks(questions), None) => {
+                        asking = Some(Box::pin(upstream::ask(asker.line.peer(), questions)));
+                    }
+                },
+                () = asked(&mut asking), if asking.is_some() => asking = None,
+                _ = ticks.tick() => {
+                    let seconds = started.elapsed().as_secs_f64();
+                    asker.tell(running_for(seconds, format!("{} has been waiting for {seconds:.0} s", tool.id))).await;
+                }
             }
         };
         match done {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use brigade::core::{CallId, RunId};
 use brigade::profile::{NameStyle, control_tools};
 use brigade::schema::Schema;
-use brigade::{CallStatus, LogStream};
+use brigade::{CallStatus, LogStream, OwnName};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -270,7 +270,9 @@ impl Control {
                 if !(1..=MOST).contains(&args.limit) {
                     return Err(Box::new(self.wrong(Some("limit"), "must be 1 to 200")));
                 }
-                let query = args.query.or(args.keyword).unwrap_or_default();
+                // Both are words that all have to occur.
+                let words = [args.query, args.keyword];
+                let query = words.into_iter().flatten().collect::<Vec<_>>().join(" ");
                 let found = view.search(
                     &query,
                     args.name_pattern.as_deref(),
@@ -283,9 +285,17 @@ impl Control {
             }
             Control::Describe => {
                 let NameArgs { name } = self.read(arguments)?;
-                match view.by_name(&name) {
-                    Some(tool) => self.done(tool.description()),
-                    None => {
+                let own = || view.shown.as_ref().and_then(|shown| shown.own_name(&name));
+                match (view.by_name(&name), own()) {
+                    (Some(tool), _) => self.done(tool.description()),
+                    (None, Some(OwnName::Listed { id, .. })) if view.by_id(id).is_some() => {
+                        self.done(view.by_id(id).map(Shown::description).unwrap_or_default())
+                    }
+                    (None, Some(OwnName::Absent { why, .. })) => {
+                        let about = About::of_tool(self.name(), "refused").coded("not_available_here");
+                        Answer::failed(about, format!("not available here: {why}"))
+                    }
+                    (None, _) => {
                         let near = view.near(&name);
                         let hint = if near.is_empty() {
                             String::new()

@@ -120,6 +120,7 @@ impl Shown {
     pub(crate) fn is_at_once(&self) -> bool {
         self.kind == Kind::Catalog
             && self.family == "builtin"
+            && self.gate == Gate::Allow
             && brigade::profile::builtin::definition(&self.id).is_some_and(|row| !row.is_queued())
     }
 

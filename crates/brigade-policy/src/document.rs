@@ -1,9 +1,10 @@
 //! Reads TOML with the place of every value, and collects all errors.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use brigade_catalog::source::{self, Locator};
-use brigade_core::{ConfigIssue, Hint, Place, Severity, closest};
+use brigade_core::{ConfigIssue, Hint, Json, Place, Severity, closest};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -375,6 +376,75 @@ pub fn parse_size(text: &str) -> Option<u64> {
     number.checked_mul(unit)
 }
 
+/// A whole document as data.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Its tables and values.
+    pub content: Json,
+    /// The place of each value, by the keys that lead to it: `sandbox.mode`, `agent[0].name`.
+    pub places: BTreeMap<String, Place>,
+}
+
+/// Reads any TOML document as data.
+///
+/// # Errors
+/// Returns every syntax error.
+pub fn settings(file: &str, text: &str) -> Result<Settings, Vec<ConfigIssue>> {
+    let mut reader = Reader::new(file, text);
+    let table = reader.parse();
+    if !reader.is_toml() {
+        return Err(reader.into_issues());
+    }
+    let mut places = BTreeMap::new();
+    let content = reader.members(&table, "", &mut places);
+    Ok(Settings { content, places })
+}
+
+impl Reader<'_> {
+    fn members(&self, table: &DeTable<'_>, path: &str, places: &mut BTreeMap<String, Place>) -> Json {
+        Json::object(table.iter().map(|(key, value)| {
+            let key = key.get_ref().to_string();
+            let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+            let value = self.data(value, &path, places);
+            (key, value)
+        }))
+    }
+
+    fn data(&self, value: &Value<'_>, path: &str, places: &mut BTreeMap<String, Place>) -> Json {
+        match value.get_ref() {
+            DeValue::Table(table) => return self.members(table, path, places),
+            DeValue::Array(items) if items.iter().any(|item| matches!(item.get_ref(), DeValue::Table(_))) => {
+                let items = items.iter().enumerate();
+                let items = items.map(|(at, item)| self.data(item, &format!("{path}[{at}]"), places));
+                return Json::from(items.collect::<Vec<_>>());
+            }
+            _ => {}
+        }
+        places.insert(path.to_owned(), self.place(&value.span()));
+        scalar(value.get_ref())
+    }
+}
+
+/// Writes a value without tables.
+fn scalar(value: &DeValue<'_>) -> Json {
+    match value {
+        DeValue::String(text) => Json::from(text.as_ref()),
+        DeValue::Boolean(is) => Json::from(*is),
+        DeValue::Integer(number) => {
+            let parsed = i64::from_str_radix(number.as_str(), number.radix());
+            parsed.map_or_else(|_| Json::from(number.as_str()), Json::from)
+        }
+        DeValue::Float(number) => {
+            Json::parse(number.as_str()).unwrap_or_else(|_| Json::from(number.as_str()))
+        }
+        DeValue::Datetime(at) => Json::from(at.to_string()),
+        DeValue::Array(items) => {
+            Json::from(items.iter().map(|item| scalar(item.get_ref())).collect::<Vec<_>>())
+        }
+        DeValue::Table(_) => Json::Null,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -403,5 +473,24 @@ mod tests {
         assert_eq!(reader.place(&(6..9)).to_string(), "p.toml:2:1");
         assert_eq!(reader.place(&(text.len() - 1..text.len())).to_string(), "p.toml:2:7");
         assert_eq!(reader.place(&(999..1000)).to_string(), "p.toml:2:8");
+    }
+
+    #[test]
+    fn a_document_is_read_as_data_with_places() {
+        let text = "a = 1\nb = [\"x\", 2]\n[t]\nyes = true\nf = 1.5\n[[list]]\nname = \"one\"\n[[list]]\nname = \"two\"\n";
+        let read = settings("x.toml", text).unwrap();
+        let expect = r#"{"a": 1, "b": ["x", 2], "t": {"yes": true, "f": 1.5}, "list": [{"name": "one"}, {"name": "two"}]}"#;
+        assert_eq!(read.content, Json::parse(expect).unwrap());
+        let places: Vec<String> = read.places.iter().map(|(key, place)| format!("{key} {place}")).collect();
+        let expect = [
+            "a x.toml:1:5",
+            "b x.toml:2:5",
+            "list[0].name x.toml:7:8",
+            "list[1].name x.toml:9:8",
+            "t.f x.toml:5:5",
+            "t.yes x.toml:4:7",
+        ];
+        assert_eq!(places, expect);
+        assert!(settings("x.toml", "a = \n").is_err());
     }
 }

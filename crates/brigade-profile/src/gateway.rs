@@ -4,7 +4,7 @@ mod edit;
 mod read;
 
 use brigade_command::Argv;
-use brigade_core::{AgentName, ConfigIssue, Fingerprint, Glob, Place, words};
+use brigade_core::{AgentName, ConfigIssue, Fingerprint, Glob, Json, Place, words};
 use brigade_policy::document::text_of;
 use brigade_policy::{Located, RiskLevel};
 use serde::{Deserialize, Serialize};
@@ -301,6 +301,35 @@ impl GatewayConfig {
             volumes: VolumeLimits::default(),
             workers: Vec::new(),
         }
+    }
+
+    /// Returns the values that hold where the file names none, by their keys.
+    pub fn defaults() -> Vec<(&'static str, Json)> {
+        let GatewayConfig {
+            list,
+            page_size,
+            max_result_bytes,
+            max_request_bytes,
+            sync,
+            builtin,
+            volumes,
+            ..
+        } = GatewayConfig::empty("");
+        let none = || Json::from(Vec::<Json>::new());
+        vec![
+            ("list", Json::from(list.as_str())),
+            ("page_size", Json::from(page_size)),
+            ("max_result_bytes", Json::from(max_result_bytes)),
+            ("max_request_bytes", Json::from(max_request_bytes)),
+            ("sync", Json::from(sync.as_str())),
+            ("http.allowed_origins", none()),
+            ("http.public", Json::from(false)),
+            ("builtin.plan_memory_write", Json::from(builtin.plan_memory_write.as_str())),
+            ("builtin.protected", none()),
+            ("volumes.max_count", Json::from(volumes.max_count)),
+            ("volumes.max_bytes", Json::from(volumes.max_bytes)),
+            ("volumes.max_file_bytes", Json::from(volumes.max_file_bytes)),
+        ]
     }
 
     /// Reads a gateway.toml, whose agents may have these profiles. `None` means that the file does not exist.

@@ -46,6 +46,8 @@ pub struct RegisterRequest {
 pub enum RegisterSource {
     /// A file with tools.
     File(PathBuf),
+    /// The text of a file with tools, and its name in messages.
+    Text(String, String),
     /// A definition in the file of an agent program: the `id` or a `ref` of an entry, such as `mcp:github@cursor/user`.
     Reference(String),
 }
@@ -76,7 +78,7 @@ pub fn register(seams: &Seams, request: &RegisterRequest) -> Result<RegisterRepo
     let mut found = Found::default();
     let references = request.sources.iter().filter_map(|source| match source {
         RegisterSource::Reference(name) => Some(name.as_str()),
-        RegisterSource::File(_) => None,
+        RegisterSource::File(_) | RegisterSource::Text(..) => None,
     });
     let references: Vec<&str> = references.collect();
     let discovered = if references.is_empty() { None } else { Some(look_for(seams, &references)?) };
@@ -84,6 +86,10 @@ pub fn register(seams: &Seams, request: &RegisterRequest) -> Result<RegisterRepo
     for source in &request.sources {
         match (source, &discovered) {
             (RegisterSource::File(path), _) => found.read(seams, path, request.level)?,
+            (RegisterSource::Text(name, text), _) => {
+                let read = Registrations::read(name, text.as_bytes(), request.level);
+                found.take(read, |error| row(error, Some(name)));
+            }
             (RegisterSource::Reference(name), Some(discovered)) => {
                 found.define(seams, discovered, name, request.level, only)?;
             }

@@ -467,6 +467,19 @@ impl Store {
         })
     }
 
+    /// Counts the questions that an agent asked since a moment.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn questions_since(&self, agent: &str, since: Timestamp) -> Result<u64, StoreError> {
+        self.look(|transaction| {
+            let sql = "SELECT count(*) FROM question WHERE agent = ?1 AND created_at >= ?2";
+            let count: i64 =
+                transaction.query_row(sql, params![agent, since.unix_micros()], |row| row.get(0))?;
+            Ok(u64::try_from(count).unwrap_or_default())
+        })
+    }
+
     /// Lists the questions that wait, the oldest first.
     ///
     /// # Errors

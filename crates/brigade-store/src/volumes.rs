@@ -15,9 +15,6 @@ pub const VOLUMES: &str = ".brigade/volumes";
 /// The longest label, in bytes.
 pub const MAX_LABEL: usize = 128;
 
-/// The most entries of a volume; more are not counted, so nothing more is written.
-const MAX_ENTRIES: usize = 100_000;
-
 /// What the agents of a workspace may store in volumes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -27,11 +24,13 @@ pub struct Limits {
     pub max_bytes: u64,
     /// The largest file, in bytes.
     pub max_file_bytes: u64,
+    /// The files and folders of one volume.
+    pub max_entries: usize,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { max_count: 16, max_bytes: 1 << 30, max_file_bytes: 16 << 20 }
+        Limits { max_count: 16, max_bytes: 1 << 30, max_file_bytes: 16 << 20, max_entries: 20_000 }
     }
 }
 
@@ -184,6 +183,7 @@ pub struct VolumeFiles {
     fs: DiskFs,
     limit: u64,
     max_file_bytes: u64,
+    max_entries: usize,
     /// Held while files are changed, so that two writers cannot both have the last free bytes.
     lock: Option<Lock>,
 }
@@ -246,6 +246,7 @@ impl VolumeFiles {
             fs: DiskFs::open(&fs.root().join(folder.as_path()))?,
             limit: volume.size_limit_bytes,
             max_file_bytes: limits.max_file_bytes,
+            max_entries: limits.max_entries,
             lock,
         })
     }
@@ -257,22 +258,48 @@ impl VolumeFiles {
     pub fn of_folder(fs: &dyn Fs, folder: &RelPath, limits: &Limits) -> Result<VolumeFiles, StoreError> {
         real_folder(fs, folder)?;
         let opened = DiskFs::open(&fs.root().join(folder.as_path()))?;
-        Ok(VolumeFiles { fs: opened, limit: 0, max_file_bytes: limits.max_file_bytes, lock: None })
+        Ok(VolumeFiles {
+            fs: opened,
+            limit: 0,
+            max_file_bytes: limits.max_file_bytes,
+            max_entries: limits.max_entries,
+            lock: None,
+        })
     }
 
     /// Counts the bytes of all files.
     ///
     /// # Errors
-    /// Returns `too_many` for more entries than are counted. Also fails on a disk error.
+    /// Fails on a disk error.
     pub fn used(&self) -> Result<u64, StoreError> {
+        self.usage().map(|(bytes, _)| bytes)
+    }
+
+    /// Refuses a path whose missing parts would be too many entries.
+    fn check_room(&self, path: &RelPath, entries: usize) -> Result<(), StoreError> {
+        let mut missing = 0;
+        let mut part = path.clone();
+        while !part.is_root() && !self.fs.exists(&part).map_err(explained)? {
+            missing += 1;
+            part = part.parent();
+        }
+        if 0 < missing && self.max_entries < entries + missing {
+            let message = format!("a volume holds at most {} files and folders", self.max_entries);
+            return Err(StoreError::refused("too_many", message));
+        }
+        Ok(())
+    }
+
+    /// Counts the bytes of all files, and the files and folders.
+    fn usage(&self) -> Result<(u64, usize), StoreError> {
         let (mut bytes, mut entries) = (0u64, 0);
         let mut folders = vec![RelPath::root()];
         while let Some(folder) = folders.pop() {
             for entry in self.fs.list_dir(&folder)? {
                 entries += 1;
-                if MAX_ENTRIES < entries {
-                    let message = format!("the volume has more than {MAX_ENTRIES} files");
-                    return Err(StoreError::refused("too_many", message));
+                if self.max_entries < entries {
+                    // Somebody else put them there. More is not counted, and nothing can be added.
+                    return Ok((bytes, entries));
                 }
                 let path = folder.join(&entry.name).map_err(|_| not_found())?;
                 match entry.kind {
@@ -286,7 +313,7 @@ impl VolumeFiles {
                 }
             }
         }
-        Ok(bytes)
+        Ok((bytes, entries))
     }
 
     /// Lists a folder by name.
@@ -316,7 +343,8 @@ impl VolumeFiles {
     /// Writes a file and makes the folders above it. The limit is checked before anything is written.
     ///
     /// # Errors
-    /// Returns `quota_exceeded`, `file_too_large`, `not_a_file` or `path_outside`. Also fails on a disk error.
+    /// Returns `quota_exceeded`, `too_many`, `file_too_large`, `not_a_file` or `path_outside`. Also fails on a disk
+    /// error.
     pub fn write(&self, path: &str, bytes: &[u8]) -> Result<(), StoreError> {
         debug_assert!(self.lock.is_some(), "files are changed under the lock of the volume");
         let target = inside(path)?;
@@ -331,7 +359,8 @@ impl VolumeFiles {
             Err(error) if error.is_not_found() => 0,
             Err(error) => return Err(explained(error)),
         };
-        let used = self.used()?;
+        let (used, entries) = self.usage()?;
+        self.check_room(&target, entries)?;
         if self.limit < used.saturating_sub(old).saturating_add(new) {
             let message = format!("{used} of {} bytes are used, and the file has {new}", self.limit);
             return Err(StoreError::refused("quota_exceeded", message));
@@ -343,12 +372,13 @@ impl VolumeFiles {
     /// Makes a folder and those above it.
     ///
     /// # Errors
-    /// Returns `not_a_directory` or `path_outside`. Also fails on a disk error.
+    /// Returns `not_a_directory`, `too_many` or `path_outside`. Also fails on a disk error.
     pub fn make_folder(&self, path: &str) -> Result<(), StoreError> {
         let folder = inside(path)?;
         if folder.is_root() {
             return Err(StoreError::refused("invalid_arguments", "a folder has a name"));
         }
+        self.check_room(&folder, self.usage()?.1)?;
         self.fs.create_dir_all(&folder).map_err(explained)
     }
 

@@ -75,7 +75,7 @@ fn versions_rise_and_a_deleted_name_is_free() {
 #[test]
 fn a_volume_is_a_folder_with_a_limit_of_one_agent() {
     let (folder, fs, store) = workspace();
-    let limits = Limits { max_count: 2, max_bytes: 100, max_file_bytes: 40 };
+    let limits = Limits { max_count: 2, max_bytes: 100, max_file_bytes: 40, ..Limits::default() };
     let create = |size| store.create_volume(&fs, "ada", "data", size, &limits, at(1));
     let volume = create(60).unwrap();
     assert_eq!(code(create(41)), "quota_exceeded");
@@ -110,6 +110,26 @@ fn a_volume_is_a_folder_with_a_limit_of_one_agent() {
     assert_eq!(code(store.delete_volume(&fs, Some("bob"), &volume.id)), "not_found");
     store.delete_volume(&fs, Some("ada"), &volume.id).unwrap();
     assert!(!path.exists());
+}
+
+#[test]
+fn a_volume_holds_so_many_files_and_folders() {
+    let (folder, fs, store) = workspace();
+    let limits = Limits { max_entries: 3, ..Limits::default() };
+    let volume = store.create_volume(&fs, "ada", "data", 1_000, &limits, at(1)).unwrap();
+    let files = VolumeFiles::open(&fs, &volume, &limits, Some(PATIENCE)).unwrap();
+    files.write("a/b", b"x").unwrap();
+    assert_eq!(code(files.write("c/d", b"x")), "too_many");
+    assert_eq!(code(files.make_folder("c/d")), "too_many");
+    files.make_folder("c").unwrap();
+    assert_eq!(code(files.write("e", b"")), "too_many");
+    // What is there already can be written, and others can be made when it is gone.
+    files.write("a/b", b"more").unwrap();
+    files.make_folder("c").unwrap();
+    files.delete("c", true).unwrap();
+    files.write("e", b"").unwrap();
+    assert_eq!(files.used().unwrap(), 4);
+    drop(folder);
 }
 
 #[test]

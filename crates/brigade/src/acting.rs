@@ -7,6 +7,8 @@ use brigade_core::{Json, Object};
 use brigade_exec::{Acted, Inside, InsideLimits};
 use brigade_facts::Config;
 use brigade_mcp::shown_result;
+#[cfg(feature = "builtin")]
+use brigade_mcp::{Question, QuestionKind, Reply};
 use brigade_process::CancelToken;
 use brigade_profile::LiveSession;
 use brigade_redact::Redactor;
@@ -85,7 +87,7 @@ impl Use<'_> {
 
     #[cfg(feature = "builtin")]
     fn run(&self) -> Done {
-        use brigade_builtin::{Context, Failure, run};
+        use brigade_builtin::{Context, Failure, FormAsker, run};
         use brigade_call::ApprovedBy;
         use brigade_policy::SandboxMode;
         use brigade_process::Mode;
@@ -98,6 +100,19 @@ impl Use<'_> {
         let gateway = agents.map(|agents| &agents.gateway);
         let caller = self.caller.as_record();
         let hands = crate::tasks::Hands::new(self.room, self.config);
+        let client = self.room.env.requester.as_ref();
+        let client = client.filter(|client| client.capabilities().get("elicitation").is_some());
+        let form = client.map(|client| {
+            move |params: Json| {
+                let (send, replies) = std::sync::mpsc::channel();
+                let (key, kind) = (self.id.to_owned(), QuestionKind::Elicitation);
+                // Whoever no longer waits for it does not hear the reply.
+                let reply =
+                    Reply::new(kind, move |reply| reply.into_iter().for_each(|reply| drop(send.send(reply))));
+                client.ask(vec![(Question { key, kind, params }, reply)]);
+                replies
+            }
+        });
         let mut context = Context {
             fs: &*self.room.fs,
             caller: &caller,
@@ -112,6 +127,7 @@ impl Use<'_> {
                 max_count: volumes.max_count,
                 max_bytes: volumes.max_bytes,
                 max_file_bytes: volumes.max_file_bytes,
+                ..Limits::default()
             }),
             guards: self.config.guards(&host),
             max_bytes: gateway.map_or(32 << 10, |gateway| gateway.max_result_bytes),
@@ -129,6 +145,7 @@ impl Use<'_> {
                 .verified
                 .and_then(|call| call.call().approval.as_ref())
                 .is_some_and(|approval| !matches!(approval.by, ApprovedBy::Rule { .. })),
+            form: form.as_ref().map(|form| form as &FormAsker<'_>),
             cancel: self.cancel,
             touched: Vec::new(),
         };
@@ -153,7 +170,7 @@ impl Use<'_> {
             }
             Err(failure) => Done {
                 document: document(
-                    &format!("{}: {}", failure.code, failure.message),
+                    &failed(failure.code, &failure.message),
                     None,
                     Some((failure.code, failure.data)),
                 ),
@@ -178,7 +195,7 @@ impl Use<'_> {
             self.verified,
         );
         let (code, message) = ("not_available_here", "this build has no built-in tools");
-        let document = document(&format!("{code}: {message}"), None, Some((code, None)));
+        let document = document(&failed(code, message), None, Some((code, None)));
         Done { document, failure: Some((code, message.to_owned())), touched: Vec::new() }
     }
 }
@@ -205,6 +222,12 @@ pub struct AtOnce {
     pub code: Option<String>,
 }
 
+/// Writes a result that no tool had to act for.
+pub(crate) fn answered<const N: usize>(members: [(&str, Json); N]) -> AtOnce {
+    let structured = Json::object(members);
+    AtOnce { result: document(&structured.to_compact(), Some(structured), None), code: None }
+}
+
 /// Does what a built-in tool does for the caller of the environment, in a session. No call is queued.
 pub(crate) fn at_once(room: &Room, config: &Config, id: &str, args: &Json) -> AtOnce {
     let redactor = Redactor::new(&gather::bound_secrets(room, &config.policy));
@@ -223,6 +246,11 @@ pub(crate) fn at_once(room: &Room, config: &Config, id: &str, args: &Json) -> At
     .run();
     let result = shown_result(&done.document, &redactor).unwrap_or_default();
     AtOnce { result, code: done.failure.map(|(code, _)| code.to_owned()) }
+}
+
+/// Writes a failure. The code is last, because a word before a colon may look like the name of a secret.
+fn failed(code: &str, message: &str) -> String {
+    format!("{message} ({code})")
 }
 
 /// Writes a result as MCP has it.
@@ -261,7 +289,7 @@ impl Inside for Acting<'_> {
         let duration = self.room.now().since(started);
         let mut output = done.document.to_compact().into_bytes();
         output.push(b'\n');
-        let said = |(code, message): &(&str, String)| redactor.redact_str(&format!("{code}: {message}"));
+        let said = |(code, message): &(&str, String)| redactor.redact_str(&failed(code, message));
         let problem = done.failure.as_ref().map(said);
         self.done = Some(done);
         Acted { output, problem, duration }

@@ -21,11 +21,13 @@ use brigade_runtime::LogStream;
 use brigade_schema::Schema;
 
 use crate::acting::{self, AtOnce, BUILTIN};
+use crate::agent_review;
 use crate::calls;
 use crate::checkpoints::Checkpoints;
 use crate::commanded;
 use crate::error::{Error, ErrorKind};
 use crate::late::LateWrites;
+use crate::memory_rules;
 use crate::refusal::Refusal;
 use crate::room::Room;
 use crate::running;
@@ -48,6 +50,8 @@ pub enum Asked {
         /// The equal call that ran last, if its run ended without anybody seeing how.
         unknown: Option<CallId>,
     },
+    /// What is asked for is answered without a call, because a call would be stored.
+    Answered(AtOnce),
     /// The agent did so much already that nothing is stored.
     Over {
         /// The code of the limit.
@@ -193,9 +197,14 @@ impl AgentCalls {
             // A command does no more than the profiles of this session grant.
             shown.rights.granted_effects(&ToolTraits::of(callable.entry))
         });
-        let granted = granted.unwrap_or_default();
-        let session = self.session(shown);
-        self.ask_under(tool, args, session, &limits, &granted, &|plan, view| self.rule(shown, plan, view))
+        let (granted, session) = (granted.unwrap_or_default(), self.session(shown));
+        let covers = |plan: &Plan, view: &View<'_>| self.rule(shown, plan, view);
+        match self.ask_under(tool, args, session, &limits, &granted, &covers) {
+            Err(error) if memory_rules::is_secret(tool, &error) => {
+                Ok(Asked::Answered(memory_rules::rejected()))
+            }
+            asked => asked,
+        }
     }
 
     /// Returns the session that the agent asks in, as records have it.
@@ -221,7 +230,8 @@ impl AgentCalls {
     /// # Errors
     /// Returns every reason if the arguments do not fit or lead out of the agent's context, and file errors.
     pub fn at_once(&self, shown: &AgentTools, tool: &str, args: &Json) -> Result<AtOnce, Error> {
-        if definition(tool).is_some_and(Definition::is_queued) {
+        let asks = shown.callable(tool, args).is_some_and(|callable| callable.gate == Gate::Ask);
+        if asks || definition(tool).is_some_and(Definition::is_queued) {
             return Err(Error::new(ErrorKind::NotFound, "there is no such tool"));
         }
         self.check(shown, tool, args)?;
@@ -387,6 +397,7 @@ impl AgentCalls {
             }
             _ => return self.show(id),
         };
+        agent_review::note(&self.room, &run.call);
         Ok(AgentCall { call: run.call, receipt: Some(*run.receipt), answer })
     }
 
@@ -648,7 +659,7 @@ fn unseen_like(view: &View<'_>, call: &Call) -> Result<Option<CallId>, Error> {
 }
 
 /// Returns the moment that was a stretch of time ago.
-fn before(now: Timestamp, window: Duration) -> Timestamp {
+pub(crate) fn before(now: Timestamp, window: Duration) -> Timestamp {
     let micros = i64::try_from(window.as_micros()).unwrap_or(i64::MAX);
     Timestamp::from_unix_micros(now.unix_micros().saturating_sub(micros))
 }

@@ -11,6 +11,10 @@ use brigade_profile::{Outside, ToolTraits};
 
 use crate::agent_calls::AgentCalls;
 use crate::error::{Error, ErrorKind};
+use crate::memory_rules;
+
+/// The stretch of time that profiles count calls in.
+const MINUTE: Duration = Duration::from_secs(60);
 
 /// Returns the reason against an argument of a built-in tool that is a path out of the workspace.
 fn leads_out(tool: &str, argument: &str, args: &Json, root: &str) -> Option<Blocker> {
@@ -44,15 +48,49 @@ impl AgentCalls {
         }
         #[cfg(feature = "builtin")]
         self.check_memory(shown, &callable.entry.effects)?;
-        let minute = Duration::from_secs(60);
         for (profile, most) in shown.rights.rates(&traits) {
-            let is_of_tool = |call: &Call| call.caller == self.room.env.caller && call.tool_id == tool;
-            if most <= self.count(&self.room.queue().read()?, minute, &is_of_tool)? {
+            if most <= self.in_last_minute(tool)? {
                 let why =
                     format!("the profile {} allows {most} calls of the tool a minute", profile.as_str());
                 return refused(Blocker::new("rate_limited", why));
             }
         }
         Ok(())
+    }
+
+    /// Counts how often the agent used a tool in the last minute. What was refused, or remembered nothing, does not
+    /// count.
+    fn in_last_minute(&self, tool: &str) -> Result<u64, Error> {
+        let room = &*self.room;
+        if definition(tool).is_some_and(|row| !row.is_queued()) {
+            return self.asked_at_once(tool);
+        }
+        let view = room.queue().read()?;
+        let did = |call: &Call| {
+            let run = call.claim.as_ref().filter(|_| memory_rules::may_be_rejected(tool));
+            let receipt = run.and_then(|claim| view.receipt(claim.run_id.as_str()).ok().flatten());
+            let receipt = receipt.and_then(Result::ok);
+            !receipt.is_some_and(|stored| memory_rules::is_rejected(&stored.receipt))
+        };
+        let counts = |call: &Call| call.caller == room.env.caller && call.tool_id == tool && did(call);
+        self.count(&view, MINUTE, &counts)
+    }
+
+    /// Counts the same of a tool whose calls are not queued: what it left in the store.
+    #[cfg(feature = "builtin")]
+    fn asked_at_once(&self, tool: &str) -> Result<u64, Error> {
+        const ASK: &str = "ask.user";
+        let agent = self.room.env.caller.agent().filter(|_| tool == ASK);
+        match agent.zip(self.room.stores.reading(&*self.room.fs)?) {
+            Some((agent, store)) => {
+                Ok(store.questions_since(agent, crate::agent_calls::before(self.room.now(), MINUTE))?)
+            }
+            None => Ok(0),
+        }
+    }
+
+    #[cfg(not(feature = "builtin"))]
+    fn asked_at_once(&self, _: &str) -> Result<u64, Error> {
+        Ok(0)
     }
 }

@@ -32,6 +32,7 @@
 mod acting;
 mod agent_calls;
 mod agent_context;
+mod agent_review;
 mod agents;
 mod args;
 mod attest;
@@ -57,6 +58,7 @@ mod logs;
 mod memories;
 #[cfg(feature = "builtin")]
 mod memory_guard;
+mod memory_rules;
 mod observe;
 mod offers;
 mod packs;
@@ -72,6 +74,8 @@ mod room;
 mod running;
 mod runtimes;
 mod sample;
+#[cfg(feature = "builtin")]
+mod scripts;
 mod setup;
 mod state;
 #[cfg(feature = "builtin")]

@@ -76,6 +76,8 @@ fn ask(room: &Room, suite: &str, caller: &Caller) -> Result<Output, Failure> {
             match (AgentCalls { room }).ask(&shown, suite, none).map_err(|error| failed(&error))? {
                 Asked::Stored { call, .. } => call.id,
                 Asked::Over { what, .. } => return Err(Failure::new("rate_limited", what)),
+                // Only a tool of Brigade answers without a call.
+                Asked::Answered(_) => return Err(Failure::new("not_found", "there is no such test suite")),
             }
         }
         None => {

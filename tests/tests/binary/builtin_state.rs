@@ -67,8 +67,10 @@ fn agents_remember_over_mcp_and_what_another_wrote_is_data() {
         done(&mut client, "memoryAdd", json!({"content": "Never push on Friday", "category": "convention"}));
     assert_eq!((&added["durability"], &added["deduped"]), (&json!("candidate"), &json!(false)));
     let secret = json!({"content": "password: hunter2EXAMPLE", "category": "fact"});
-    // No argument carries a secret, so it does not even reach the tool.
-    assert_stands(&client.call("memory.add", secret), "refused", "secret_argument");
+    // No argument carries a secret, so there is not even a call.
+    let rejected = client.call("memory.add", secret);
+    assert_eq!(rejected["structuredContent"]["durability"], "rejected", "{rejected:#}");
+    assert!(rejected["_meta"]["brigade/call"]["id"].is_null(), "{rejected:#}");
     let mut other = Client::of(&site, "ann");
     let found = done(&mut other, "memory.search", json!({"query": "push"}));
     let row = &found["memories"][0];

@@ -87,6 +87,8 @@ fn check_plan(site: &Site, tool: &str, args: &str, code: &str) {
 fn what_can_be_judged_is_judged_at_the_plan() {
     let site = site();
     site.workspace.write(".env", "KEY=1\n");
+    check_plan(&site, "fs.read", r#"{"path": ".env.d/v"}"#, "protected_path");
+    check_plan(&site, "fs.glob", r#"{"path": ".env", "pattern": "*"}"#, "protected_path");
     check_plan(&site, "fs.read", r#"{"path": "../x"}"#, "path_outside");
     check_plan(&site, "fs.read", r#"{"path": "/etc/passwd"}"#, "path_outside");
     check_plan(&site, "fs.read", r#"{"path": ".env"}"#, "protected_path");

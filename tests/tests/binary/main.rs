@@ -11,6 +11,7 @@ mod attack_leftovers;
 mod builtin_agents;
 mod builtin_commands;
 mod builtin_git;
+mod builtin_people;
 mod builtin_sessions;
 mod builtin_state;
 mod builtin_tasks;

@@ -54,6 +54,9 @@ struct WriteArgs {
 pub(super) fn write(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let args: WriteArgs = arguments(input)?;
     let place = named(context, &args.path)?;
+    if place.is_folder {
+        return Err(Failure::new("not_a_file", format!("`{}/` names a directory", place.shown)));
+    }
     let _alone = alone(context)?;
     let folder =
         root(context)?.make_beneath(&place.path.parent()).map_err(|error| failed(&place.shown, &error))?;

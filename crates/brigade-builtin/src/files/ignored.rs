@@ -27,6 +27,11 @@ impl Unread {
         Unread { path: path.to_owned(), reason: reason.to_string() }
     }
 
+    /// A name that cannot be written in a path of an argument.
+    pub(super) fn not_utf8(path: &str) -> Unread {
+        Unread { path: path.to_owned(), reason: "its name is not UTF-8".to_owned() }
+    }
+
     /// Writes what a walk could not read, if there is something.
     pub(super) fn members(unread: &[Unread]) -> Option<(&'static str, Json)> {
         let row = |row: &Unread| {
@@ -121,11 +126,7 @@ impl<'a, 'c> Walk<'a, 'c> {
         for (name, kind) in entries {
             let Some(path) = name.to_str().and_then(|name| folder.path().join(name).ok()) else {
                 let path = folder.path().as_path().join(&name);
-                let kind = FsErrorKind::Other {
-                    kind: std::io::ErrorKind::InvalidData,
-                    text: "its name is not UTF-8".to_owned(),
-                };
-                self.unread.push(Unread::new(&path.to_string_lossy(), &kind));
+                self.unread.push(Unread::not_utf8(&path.to_string_lossy()));
                 continue;
             };
             let usage = if kind == FileKind::Directory { PathUse::Search } else { PathUse::Read };

@@ -12,6 +12,8 @@ pub(super) struct Place {
     pub(super) path: RelPath,
     /// The path as it was meant, for results.
     pub(super) shown: String,
+    /// Whether the path is written as that of a directory.
+    pub(super) is_folder: bool,
 }
 
 impl From<PathProblem> for Failure {
@@ -41,9 +43,9 @@ pub(super) fn failed(shown: &str, error: &FsError) -> Failure {
 }
 
 /// Finds where a path leads. Links on the way are followed here, once; the last part is followed if it is to be read.
-pub(super) fn place(context: &Context<'_>, path: &str, usage: PathUse) -> Result<Place, Failure> {
+pub(super) fn place(context: &Context<'_>, given: &str, usage: PathUse) -> Result<Place, Failure> {
     let root = context.fs.root().display().to_string();
-    let shown = context.guards.check(path, &root, usage)?;
+    let shown = context.guards.check(given, &root, usage)?;
     let (folder, name) = match (usage, shown.rsplit_once('/')) {
         (PathUse::Change, Some((folder, name))) => (folder, Some(name)),
         (PathUse::Change, None) => ("", Some(shown.as_str())),
@@ -62,7 +64,20 @@ pub(super) fn place(context: &Context<'_>, path: &str, usage: PathUse) -> Result
         return Err(PathProblem::Protected.into());
     }
     let shown = if shown.is_empty() { ".".to_owned() } else { shown };
-    Ok(Place { path, shown })
+    let place = Place { path, shown, is_folder: path_names_a_folder(given) };
+    // What ends in a slash is a directory, if it is there.
+    if place.is_folder && !place.path.is_root() {
+        let found = context.fs.link_metadata(&place.path).map(|found| found.kind);
+        if found.is_ok_and(|kind| kind != FileKind::Directory) {
+            return Err(Failure::new("not_a_directory", format!("`{}` is no directory", place.shown)));
+        }
+    }
+    Ok(place)
+}
+
+/// Returns whether a path ends like that of a directory.
+fn path_names_a_folder(path: &str) -> bool {
+    path.ends_with('/') || path.ends_with("/.")
 }
 
 impl Place {

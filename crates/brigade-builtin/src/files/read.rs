@@ -5,6 +5,7 @@ use brigade_fs::FileKind;
 use brigade_profile::builtin::PathUse;
 use serde::Deserialize;
 
+use super::ignored::Unread;
 use super::place::{failed, place, root};
 use crate::context::{Context, Failure, Output};
 use crate::run::arguments;
@@ -68,6 +69,9 @@ impl Lines {
 pub(super) fn read(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let args: ReadArgs = arguments(input)?;
     let place = place(context, &args.path, PathUse::Read)?;
+    if place.path.is_root() {
+        return Err(Failure::new("not_a_file", "the path is the workspace itself"));
+    }
     let error = |error| failed(&place.shown, &error);
     let folder = place.folder(context)?;
     let mut file = folder.open(place.path.name()).map_err(error)?;
@@ -139,20 +143,27 @@ pub(super) fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
     let folder = root(context)?.beneath(&place.path).map_err(|error| failed(&place.shown, &error))?;
     let entries = folder.entries().map_err(|error| failed(&place.shown, &error))?;
     let total = entries.len();
+    let mut unread = Vec::new();
     let row = |(name, kind): &(std::ffi::OsString, FileKind)| {
+        let Some(name) = name.to_str() else {
+            unread.push(Unread::not_utf8(&name.to_string_lossy()));
+            return None;
+        };
         let kind = match kind {
             FileKind::File => "file",
             FileKind::Directory => "directory",
             FileKind::Link => "symlink",
             FileKind::Other => "other",
         };
-        Json::object([("name", Json::from(name.to_string_lossy().as_ref())), ("file_type", Json::from(kind))])
+        Some(Json::object([("name", Json::from(name)), ("file_type", Json::from(kind))]))
     };
-    let rows: Vec<Json> = entries.iter().skip(args.offset).take(args.limit).map(row).collect();
-    Ok(Output::new([
+    let rows: Vec<Json> = entries.iter().skip(args.offset).take(args.limit).filter_map(row).collect();
+    let mut members = vec![
         ("status", Json::from("success")),
         ("path", Json::from(place.shown)),
         ("entries", Json::from(rows)),
         ("total", Json::from(total)),
-    ]))
+    ];
+    members.extend(Unread::members(&unread));
+    Ok(Output::new(members))
 }

@@ -67,6 +67,7 @@ impl Work {
             git_urls: Vec::new(),
             sandbox: brigade_process::Mode::BestEffort,
             is_agreed: false,
+            form: None,
             cancel: None,
             touched: Vec::new(),
         };
@@ -406,4 +407,52 @@ fn a_target_that_overlaps_itself_is_not_unique() {
     work.put("a.txt", b"aaa");
     let edit = r#"{"path": "a.txt", "target_content": "aa", "replacement_content": "b"}"#;
     assert_eq!(work.call("fs.edit", edit).unwrap_err().code, "target_not_unique");
+}
+
+#[test]
+fn paths_mean_what_they_say() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let work = Work::new();
+    work.put("~t.txt", b"x");
+    work.ok("fs.read", r#"{"path": "~t.txt"}"#);
+    work.refused("fs.read", r#"{"path": "."}"#, "not_a_file");
+    work.refused("fs.read", r#"{"path": "~t.txt/"}"#, "not_a_directory");
+    work.refused("fs.write", r#"{"path": "new/", "content": ""}"#, "not_a_file");
+    work.refused("fs.delete", r#"{"path": "~t.txt/"}"#, "not_a_directory");
+    work.ok("fs.create_dir", r#"{"path": "folder/"}"#);
+    work.ok("fs.list", r#"{"path": "folder/"}"#);
+    // A directory that looks like it holds keys does.
+    std::fs::create_dir(work.at(".env.d")).unwrap();
+    work.put(".env.d/v", b"KEY=1");
+    for (tool, args) in [
+        ("fs.read", r#"{"path": ".env.d/v"}"#),
+        ("fs.list", r#"{"path": ".env.d"}"#),
+        ("fs.glob", r#"{"path": ".env.d", "pattern": "*"}"#),
+        ("fs.grep", r#"{"path": ".env.d/v", "pattern": "K"}"#),
+    ] {
+        work.refused(tool, args, "protected_path");
+    }
+    let found = work.ok("fs.grep", r#"{"path": ".", "pattern": "KEY"}"#);
+    assert_eq!(found.get("count"), Some(&Json::from(0)));
+    // Other bytes do not get the rights of the file's owner.
+    work.put("suid", b"old");
+    std::fs::set_permissions(work.at("suid"), std::fs::Permissions::from_mode(0o4755)).unwrap();
+    work.ok("fs.write", r#"{"path": "suid", "content": "new"}"#);
+    assert_eq!(std::fs::metadata(work.at("suid")).unwrap().permissions().mode() & 0o7777, 0o755);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn names_that_no_argument_can_say_are_told() {
+    use std::os::unix::ffi::OsStrExt as _;
+
+    let work = Work::new();
+    std::fs::write(work.at("").join(std::ffi::OsStr::from_bytes(b"caf\xe9")), b"x").unwrap();
+    work.put("plain", b"x");
+    let listed = work.ok("fs.list", r#"{"path": "."}"#);
+    let names = listed.get("entries").unwrap().as_array().unwrap();
+    assert_eq!((names.len(), text(&names[0], "name")), (1, "plain"));
+    let unread = listed.get("unread").unwrap().as_array().unwrap();
+    assert_eq!(text(&unread[0], "reason"), "its name is not UTF-8");
 }

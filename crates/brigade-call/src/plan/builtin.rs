@@ -20,7 +20,8 @@ pub const NOT_AVAILABLE: &str = "not_available_here";
 pub(super) fn blockers(facts: &PlanFacts<'_>, args: Option<&Json>, blockers: &mut Vec<Blocker>) {
     let row = if facts.tool.is_built_in() { definition(facts.tool.id.as_str()) } else { None };
     let Some((row, known)) = row.zip(facts.builtin.as_ref()) else { return };
-    if args.is_some() && !row.is_queued() {
+    // A profile that asks makes a call of it, in the session that asked.
+    if args.is_some() && !row.is_queued() && facts.session.is_none() {
         let message = format!("`{}` is answered by the gateway, so it is no call", row.id);
         blockers.push(Blocker::new(NOT_AVAILABLE, message).hint(Fact::Session.remedy()));
     }

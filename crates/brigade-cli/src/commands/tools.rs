@@ -30,6 +30,8 @@ mod profile;
 mod register;
 pub(crate) mod run;
 pub(crate) mod runtime;
+#[cfg(feature = "builtin")]
+mod script;
 mod search;
 mod show;
 mod state;
@@ -118,6 +120,10 @@ pub(crate) enum Tools {
     /// Manage the key that signs receipts
     #[command(subcommand)]
     Keys(Lazy<keys::Keys>),
+    /// Make tools of scripts that agents saved
+    #[cfg(feature = "builtin")]
+    #[command(subcommand)]
+    Script(Lazy<script::Script>),
 }
 
 const EXAMPLES: &str = "\
@@ -149,6 +155,8 @@ pub(crate) fn run(command: &Tools, session: &Session<'_>, output: &mut Output<'_
         Tools::Connect(arguments) => output.finish(connect::run(session, arguments)),
         Tools::Discover(arguments) => output.finish(discover::run(session, arguments)),
         Tools::Register(arguments) => output.finish(register::run(session, arguments)),
+        #[cfg(feature = "builtin")]
+        Tools::Script(command) => script::run(&command.0, session, output),
         Tools::Install(arguments) => output.finish(install::run(session, arguments)),
         Tools::Doctor(arguments) => doctor::run(session, arguments, output),
         Tools::Call(command) => call::run(&command.0, session, output),

@@ -31,26 +31,39 @@ pub struct Never {
     pub name: &'static str,
     /// The tier of roles that is told so.
     pub tier: Tier,
+    /// The effects that it would have. Only who is shown such tools is told so.
+    pub effects: &'static [&'static str],
     /// Why, and what to use instead.
     pub why: &'static str,
 }
+
+/// Other names of control tools of the gateway, which everybody has.
+const CONTROL_NAMES: &[(&str, &str)] = &[("get_budget_status", "budget.get")];
 
 /// Names that other programs have tools for and that call nothing here.
 pub const NEVER: &[Never] = &[
     Never {
         name: "createTerminal",
         tier: Tier::Control,
+        effects: &["process-exec"],
         why: "a terminal leaves no receipts; `cmd.run` runs one command",
     },
-    Never { name: "issue.*", tier: Tier::Control, why: "no service for issues is connected to this machine" },
+    Never {
+        name: "issue.*",
+        tier: Tier::Control,
+        effects: &["remote-mutation"],
+        why: "no service for issues is connected to this machine",
+    },
     Never {
         name: "updatePipelineSettings",
         tier: Tier::Control,
+        effects: &["state-write"],
         why: "an agent never writes settings; a person edits them",
     },
     Never {
         name: "update_tool_profiles",
         tier: Tier::Coordinator,
+        effects: &["state-write"],
         why: "an agent never changes profiles; a person edits them",
     },
 ];
@@ -102,7 +115,9 @@ fn without_prefixes(name: &str) -> &str {
 /// Returns what a called name means that is not listed: exactly an id or an alias, after prefixes are taken off.
 pub fn own_name(name: &str) -> Option<BuiltinName> {
     let name = without_prefixes(name);
-    if let Some(control) = control_tools().iter().find(|control| control.id == name) {
+    let other = CONTROL_NAMES.iter().find(|(other, _)| *other == name);
+    let control = other.map_or(name, |(_, id)| id);
+    if let Some(control) = control_tools().iter().find(|known| known.id == control) {
         return Some(BuiltinName::Control(&control.id));
     }
     if let Some(definition) = definition(name) {

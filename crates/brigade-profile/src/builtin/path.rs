@@ -98,7 +98,8 @@ pub fn relative(path: &str, root: &str) -> Option<String> {
         false => path,
         true => below(root).or_else(|| below(WORKSPACE))?,
     };
-    if path.starts_with('~') || path.contains('\0') {
+    // What others read as a home directory is outside; `~` in a name is a letter like others.
+    if path == "~" || path.starts_with("~/") || path.contains('\0') {
         return None;
     }
     let mut names: Vec<&str> = Vec::new();
@@ -131,27 +132,29 @@ impl Guards {
             return false;
         }
         match usage {
-            // What is found beneath is looked at by its own name.
-            PathUse::Search => true,
             PathUse::Change => !self.looks_secret(path),
-            PathUse::Read => !self.looks_secret(path) || matches(&self.readable, path),
+            // What is found beneath is looked at by its own name, too.
+            PathUse::Search | PathUse::Read => !self.looks_secret(path) || matches(&self.readable, path),
         }
     }
 
-    /// Returns whether a file looks like it holds keys.
+    /// Returns whether a file looks like it holds keys, or lies in a directory that does.
     fn looks_secret(&self, path: &str) -> bool {
-        let name = path.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
-        KEYS.iter().any(|key| Glob::new(key).matches(&name)) || matches(&self.protected, path)
+        let is_key = |name: &str| {
+            let name = name.to_ascii_lowercase();
+            KEYS.iter().any(|key| Glob::new(key).matches(&name))
+        };
+        path.split('/').any(is_key) || matches(&self.protected, path)
     }
 }
 
 /// Returns whether a pattern matches the path, its name, or a directory above it.
 fn matches(patterns: &[String], path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or_default();
+    let has_name = |pattern: &Glob| path.split('/').any(|name| pattern.matches(name));
     patterns.iter().any(|pattern| {
         let pattern = pattern.trim_start_matches("./").trim_end_matches('/');
         Glob::new(pattern).matches(path)
-            || (!pattern.contains('/') && Glob::new(pattern).matches(name))
+            || (!pattern.contains('/') && has_name(&Glob::new(pattern)))
             || Glob::new(&format!("{pattern}/**")).matches(path)
     })
 }
@@ -186,6 +189,8 @@ mod tests {
         check("/workspaces/a", Read, Err(PathProblem::Outside));
         check("/etc/passwd", Read, Err(PathProblem::Outside));
         check("~/.ssh/config", Read, Err(PathProblem::Outside));
+        check("~t.txt", Read, Ok("~t.txt"));
+        check("~", Read, Err(PathProblem::Outside));
         check("a\0b", Read, Err(PathProblem::Outside));
     }
 
@@ -207,7 +212,11 @@ mod tests {
             ".netrc",
             "secrets/a",
             "x.kdbx",
+            ".env.d/v",
+            "app/ID_KEYS/a.txt",
+            "x.kdbx/a",
         ] {
+            check(path, Search, Err(PathProblem::Protected));
             check(path, Read, Err(PathProblem::Protected));
             check(path, Change, Err(PathProblem::Protected));
         }

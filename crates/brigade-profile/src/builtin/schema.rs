@@ -35,6 +35,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "system.config",
+        is_built: true,
         title: "Show the configuration",
         description: "Shows the settings that hold here and where each comes from, without secrets.",
         output: "config_path:string content:object origins:object",

@@ -68,6 +68,7 @@ fn prefixes_are_taken_off_once_and_in_order() {
     check("fs_read", None);
     check("issue.reply", Some("issue.*"));
     check("zaru.init", Some("session.init"));
+    check("get_budget_status", Some("budget.get"));
     check("", None);
 }
 

@@ -1,0 +1,120 @@
+//! Scripts that agents saved, and that a person makes tools of.
+
+use brigade_catalog::Level;
+use brigade_core::{Json, codes};
+use brigade_fs::{FileMode, RelPath};
+use brigade_store::StoreError;
+
+use crate::catalog::{RegisterRequest, RegisterSource, Tools};
+use crate::error::{Error, ErrorKind};
+use crate::report::RegisterReport;
+
+/// The directory of the files.
+const FOLDER: &str = "scripts";
+
+/// The schema of the arguments of such a tool. A person who reviews it may write another.
+const NO_ARGUMENTS: &str = "{\"type\": \"object\", \"properties\": {}, \"additionalProperties\": false}\n";
+
+/// How a language is run: its name, the program, and how its files end.
+const LANGUAGES: &[(&str, &str, &str)] = &[
+    ("bash", "bash", "sh"),
+    ("javascript", "node", "mjs"),
+    ("perl", "perl", "pl"),
+    ("python", "python3", "py"),
+    ("ruby", "ruby", "rb"),
+    ("sh", "sh", "sh"),
+    ("shell", "sh", "sh"),
+    ("typescript", "deno run", "ts"),
+];
+
+/// Writes a name as one that a file and a tool may have.
+fn plain(name: &str) -> String {
+    let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    let plain: String = name.chars().map(letter).collect();
+    let words: Vec<&str> = plain.split('-').filter(|word| !word.is_empty()).collect();
+    words.join("-")
+}
+
+impl Tools {
+    /// Makes a disabled tool of the newest version of a saved script, and writes its file and its schema. Starts
+    /// nothing.
+    ///
+    /// # Errors
+    /// Fails inside of a run, if there is no such script, no program for its language is known, or another file has its
+    /// place, and on file errors. What the catalog speaks against is in `errors` of the report, and then nothing is
+    /// written.
+    pub fn promote_script(&self, id: &str, tool: Option<&str>) -> Result<RegisterReport, Error> {
+        let room = &*self.room;
+        room.decides()?;
+        let none = || Error::new(ErrorKind::NotFound, "there is no such script").coded(codes::SCRIPT_MISSING);
+        let store = room.stores.reading(&*room.fs)?.ok_or_else(none)?;
+        let (script, versions) = match store.script(None, id) {
+            Ok(found) => found,
+            Err(StoreError::Refused(_)) => return Err(none()),
+            Err(error) => return Err(error.into()),
+        };
+        let newest = versions.iter().max_by_key(|version| version.version).ok_or_else(none)?;
+        let language = LANGUAGES.iter().find(|(name, ..)| script.language.eq_ignore_ascii_case(name));
+        let Some((_, program, ending)) = language else {
+            let known: Vec<&str> = LANGUAGES.iter().map(|(name, ..)| *name).collect();
+            let message = "no program is known that runs the language of the script";
+            let error = Error::new(ErrorKind::Refused, message);
+            return Err(error.hint(format!("known are {}", known.join(", "))));
+        };
+        let name = plain(tool.unwrap_or(&script.name));
+        if name.is_empty() {
+            return Err(Error::new(ErrorKind::Usage, "the name of the script has no letters; give an id"));
+        }
+        let (code, schema) = (format!("{FOLDER}/{name}.{ending}"), format!("{FOLDER}/{name}.schema.json"));
+        let quoted = |text: &str| Json::from(text).to_compact();
+        let entry = format!(
+            "[[tool]]\nid = {id}\nname = {title}\ndescription = {description}\nfamily = \"script\"\ncommand = \
+             {command}\nsource_path = {source}\ninput_schema_path = {schema}\napproval_mode = \"always\"\n",
+            id = quoted(tool.unwrap_or(&name)),
+            title = quoted(&script.name),
+            description = quoted(&format!("{} (saved by {})", script.description, script.owner)),
+            command = quoted(&format!("{program} {code}")),
+            source = quoted(&code),
+            schema = quoted(&schema),
+        );
+        let request = |dry_run| RegisterRequest {
+            sources: vec![RegisterSource::Text(format!("{}.toml", script.id), entry.clone())],
+            level: Level::Project,
+            id: None,
+            replace: false,
+            dry_run,
+        };
+        let dry = self.register(&request(true))?;
+        if !dry.errors.is_empty() {
+            return Ok(dry);
+        }
+        for (path, text) in [(&code, newest.code.as_str()), (&schema, NO_ARGUMENTS)] {
+            let path: RelPath = path.parse().map_err(|_| none())?;
+            match room.fs.read(&path, u64::from(u32::MAX)) {
+                Ok(there) if there == text.as_bytes() => continue,
+                Err(error) if error.is_not_found() => {}
+                Ok(_) => {
+                    let message = format!("another file is at `{path}`; give the tool another id");
+                    return Err(Error::new(ErrorKind::Refused, message));
+                }
+                Err(error) => return Err(error.into()),
+            }
+            room.fs.create_dir_all(&path.parent())?;
+            room.fs.write_atomic(&path, text.as_bytes(), FileMode::KeepOr(0o644))?;
+        }
+        self.register(&request(false))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_become_those_of_files() {
+        for (name, expect) in [("Count words", "count-words"), ("../x y", "x-y"), ("ÄÖ", ""), ("a.b", "a-b")]
+        {
+            assert_eq!(plain(name), expect, "{name}");
+        }
+    }
+}
