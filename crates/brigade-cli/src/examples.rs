@@ -503,7 +503,7 @@ const TABLE: &[Examples] = &[
         "script",
         "promote",
         &[
-            ("brigade tools script promote SCRIPT", "Make a tool of a script, disabled until it is reviewed"),
+            ("brigade tools script promote SCRIPT", "Make a disabled tool of a script"),
             ("brigade tools script promote SCRIPT --id count-words", "Give the tool another id"),
         ],
     ),
