@@ -41,8 +41,8 @@ const SCHEMA: &str = "brigade.receipt.v1";
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
 pub struct Receipt {
-    /// What it is about: `attempt` for a try of a worker at a task, `install` for an installation; absent for the run of
-    /// a call.
+    /// What it is about: `attempt` for a try of a worker at a task, `install` for an installation; absent for the run
+    /// of a call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// The task of an attempt, which its `call_id` repeats: no call has this id.

@@ -64,8 +64,8 @@ pub(crate) fn explain(
     }
 }
 
-/// Rewrites a message of clap so that it has one next step, in the form of all others: what was probably meant, or where
-/// the help of the command is.
+/// Rewrites a message of clap so that it has one next step, in the form of all others: what was probably meant, or
+/// where the help of the command is.
 fn in_our_words(trouble: &clap::Error, words: &[OsString], text: &str) -> String {
     const TIP: &str = "  tip: ";
     const TRAILER: &str = "For more information, try '--help'.";

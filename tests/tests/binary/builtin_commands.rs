@@ -1,6 +1,10 @@
 //! `cmd.run`: a command that an agent names goes the way of every program.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot read an answer fails")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "tests set up files and programs, and one that cannot read an answer fails"
+)]
 
 use std::os::unix::fs::symlink;
 

@@ -1,6 +1,10 @@
 //! `git.*`, `lane.*` and `proof.attach`: what they do, and what a hostile repository makes them start.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot read an answer fails")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "tests set up files and programs, and one that cannot read an answer fails"
+)]
 
 use std::collections::BTreeSet;
 

@@ -123,7 +123,7 @@ fn a_task_gives_its_output_and_leaves_its_files_and_a_receipt() {
     // The receipt of the attempt stands in the ledger, and the ledger is whole.
     let runs = site.workspace.files(".brigade/tools/runs");
     let receipts: Vec<Value> =
-        runs.iter().filter_map(|(_, bytes)| serde_json::from_slice::<Value>(bytes).ok()).collect();
+        runs.values().filter_map(|bytes| serde_json::from_slice::<Value>(bytes).ok()).collect();
     let attempt = receipts.iter().find(|receipt| receipt["kind"] == "attempt").unwrap();
     assert_eq!(
         (&attempt["execution_id"], &attempt["status"]),
