@@ -99,7 +99,11 @@ pub(crate) fn without_faults<M: Manifest>(text: &str) -> Result<Read<M>, Failure
         return Ok(read);
     }
     let said: Vec<String> = read.faults.iter().map(ToString::to_string).collect();
-    let message = format!("the manifest has {} faults: {}", read.faults.len(), said.join("; "));
+    let count = match read.faults.len() {
+        1 => "a fault".to_owned(),
+        many => format!("{many} faults"),
+    };
+    let message = format!("the manifest has {count}: {}", said.join("; "));
     Err(Failure::new("invalid_manifest", message)
         .data([("errors", faults(&read.faults)), ("warnings", faults(&read.warnings))]))
 }

@@ -98,14 +98,21 @@ fn find(context: &Context<'_>, id: &str) -> Result<Kept<Lane>, Failure> {
 }
 
 /// Opens the worktree of a lane. `None` if it is not there any more.
+///
+/// # Errors
+/// Fails if its directory belongs to another repository, or to none.
 fn worktree(context: &Context<'_>, repository: &Repository, id: &str) -> Result<Option<Repository>, Failure> {
     let top = context.fs.root().join(folder(id)?.as_path());
     match directories(context, &top) {
-        // A worktree that belongs to another repository is none of this workspace.
         Some((git_dir, common)) if common == repository.common && git_dir != common => {
             repository.worktree(context, top, git_dir).map(Some)
         }
-        Some(_) | None => Ok(None),
+        None if !context.fs.exists(&folder(id)?).map_err(disk)? => Ok(None),
+        // A worktree that belongs to another repository is none of this workspace.
+        Some(_) | None => {
+            let message = "the directory of the lane is no worktree of the repository any more; a person may look at it";
+            Err(Failure::new("unsafe_repository", message))
+        }
     }
 }
 
@@ -128,12 +135,14 @@ fn describe(context: &Context<'_>, repository: &Repository, kept: &Kept<Lane>) -
         Some(_) => repository.apart(&branch, &base(repository, lane)?)?,
         None => (0, 0),
     };
-    let is_dirty = match worktree(context, repository, &kept.id)? {
-        Some(tree) => {
+    let is_dirty = match worktree(context, repository, &kept.id) {
+        Ok(Some(tree)) => {
             let standing = tree.standing()?;
             !standing.changed.is_empty() || standing.is_unmerged
         }
-        None => false,
+        Ok(None) => false,
+        // What cannot be looked at may hold work.
+        Err(_) => true,
     };
     Ok(Json::object([
         ("id", Json::from(kept.id.as_str())),

@@ -8,6 +8,9 @@ use super::*;
 /// The id of the tool that runs a command.
 pub const COMMAND: &str = "cmd.run";
 
+/// What is no command line: its quote is not closed.
+const NO_COMMAND: &str = "'";
+
 /// The most seconds that a command may take.
 pub const MOST_SECONDS: f64 = 600.0;
 
@@ -25,11 +28,12 @@ pub fn command_entry(
     let entry = entry(id.trim()).filter(|_| id.trim() == COMMAND)?;
     let command = args.get("command").and_then(Json::as_str).unwrap_or_default();
     let more = args.get("args").and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str);
-    // What is no command line is refused by what reads the command.
-    let whole = Argv::parse(command).ok().and_then(|mut argv| {
-        more.into_iter().try_for_each(|word| argv.push(word)).ok()?;
-        Some(argv.to_string())
-    });
+    // What is no command line is refused by what reads the command. Nothing is left out: a word that no command line
+    // can have makes all of it none.
+    let whole = match Argv::parse(command) {
+        Ok(mut argv) => more.into_iter().try_for_each(|word| argv.push(word)).map(|()| argv.to_string()),
+        Err(_) => Ok(command.to_owned()),
+    };
     let mut effects = entry.effects.clone();
     effects.extend(granted.iter().cloned());
     effects.sort();
@@ -41,7 +45,7 @@ pub fn command_entry(
     let labels =
         args.get("env").and_then(Json::as_object).into_iter().flatten().map(|(name, _)| name.clone());
     Some(Tool {
-        command: Some(whole.unwrap_or_else(|| command.to_owned())),
+        command: Some(whole.unwrap_or_else(|_| NO_COMMAND.to_owned())),
         cwd: cwd.filter(|path| !path.is_empty()),
         timeout: Seconds::new(timeout).ok(),
         env_labels: labels.collect(),

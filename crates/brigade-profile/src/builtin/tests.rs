@@ -103,3 +103,15 @@ fn an_alias_takes_its_own_names_of_arguments() {
     let twice = r#"{"old_string": "x", "target_content": "y"}"#;
     check_arguments("editFile", twice, Err(AliasProblem::GivenTwice("old_string")));
 }
+
+#[test]
+fn a_command_runs_with_all_its_words_or_not_at_all() {
+    let command = |args: &str| {
+        let args = Json::parse(args).unwrap();
+        command_entry(COMMAND, &args, "/w", &[], None).unwrap().command.unwrap()
+    };
+    assert_eq!(command(r#"{"command":"printf '%s'","args":["a b",";"]}"#), "printf %s 'a b' ';'");
+    for args in [r#"{"command":"rm","args":["one","\u0000"]}"#, r#"{"command":"rm\u0000","args":["one"]}"#] {
+        assert!(brigade_command::Argv::parse(&command(args)).is_err(), "{args}");
+    }
+}
