@@ -110,7 +110,7 @@ fn a_command_runs_with_all_its_words_or_not_at_all() {
         let args = Json::parse(args).unwrap();
         command_entry(COMMAND, &args, "/w", &[], None).unwrap().command.unwrap()
     };
-    assert_eq!(command(r#"{"command":"printf '%s'","args":["a b",";"]}"#), "printf %s 'a b' ';'");
+    assert_eq!(command(r#"{"command":"printf '%s'","args":["a b",";"]}"#), "printf '%s' 'a b' ';'");
     for args in [r#"{"command":"rm","args":["one","\u0000"]}"#, r#"{"command":"rm\u0000","args":["one"]}"#] {
         assert!(brigade_command::Argv::parse(&command(args)).is_err(), "{args}");
     }
