@@ -233,7 +233,6 @@ pub fn attempt(attempt: &Attempt<'_>, prompt: &dyn Fn(&str) -> String) -> Result
         write_paths,
         env_labels,
         may_change,
-        is_of_agent: attempt.role == Role::Task,
     });
     let ran = run_order(Order {
         host,

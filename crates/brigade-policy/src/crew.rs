@@ -7,8 +7,7 @@ use brigade_core::{Label, Place};
 
 use crate::decision::terms;
 use crate::{
-    Blocker, CallFacts, CallKind, Decision, Environment, KitchenGrants, PolicyState, SandboxMode, ShellUse,
-    WRITE_EFFECT,
+    Blocker, CallFacts, CallKind, Decision, Environment, KitchenGrants, PolicyState, ShellUse, WRITE_EFFECT,
 };
 
 /// A worker that is to be started.
@@ -26,8 +25,6 @@ pub struct CrewWorker<'a> {
     pub env_labels: &'a [String],
     /// Whether it works on a task. One that looks and decides changes nothing but files of its own.
     pub may_change: bool,
-    /// Whether an agent asked for it. It is confined also where the policy sets no mode of the sandbox.
-    pub is_of_agent: bool,
 }
 
 /// What is to be started.
@@ -106,17 +103,7 @@ pub fn decide_crew(state: &PolicyState, facts: &CrewFacts<'_>, environment: &dyn
     let rules = state.policy().map(|policy| &policy.kitchen);
     let place = |rule: Option<Place>| rule.unwrap_or_else(|| Place::file(state.file()));
     match facts.work {
-        CrewWork::Worker(CrewWorker {
-            program,
-            adapter,
-            skips_permissions,
-            write_paths,
-            is_of_agent,
-            ..
-        }) => {
-            if is_of_agent && decision.sandbox.mode == SandboxMode::Off {
-                decision.sandbox.mode = SandboxMode::BestEffort;
-            }
+        CrewWork::Worker(CrewWorker { program, adapter, skips_permissions, write_paths, .. }) => {
             if !grants.allows_worker(program, adapter) {
                 let message =
                     "the policy does not list this program or its adapter under `workers` of [kitchen]";
@@ -186,22 +173,7 @@ mod tests {
             write_paths: &[],
             env_labels: LABELS,
             may_change: true,
-            is_of_agent: false,
         })
-    }
-
-    #[test]
-    fn a_worker_of_an_agent_is_confined_where_the_policy_confines_nothing() {
-        let CrewWork::Worker(plain) = worker(false) else { unreachable!() };
-        for (policy, is_of_agent, mode) in [
-            ("", false, SandboxMode::Off),
-            ("", true, SandboxMode::BestEffort),
-            ("[sandbox]\nmode = \"enforce\"\n", true, SandboxMode::Enforce),
-        ] {
-            let decision = decide(policy, CrewWork::Worker(CrewWorker { is_of_agent, ..plain }), false);
-            assert_eq!(decision.sandbox.mode, mode, "{policy:?}");
-            assert!(!decision.sandbox.grants.workspace_write);
-        }
     }
 
     #[test]
@@ -243,7 +215,6 @@ mod tests {
             write_paths: &["~/.x".to_owned()],
             env_labels: &labels,
             may_change: false,
-            is_of_agent: false,
         });
         let decision = decide("[env_bindings]\nKEY = 'HOST_KEY'", work, true);
         let bound: Vec<_> =

@@ -260,7 +260,6 @@ impl Kitchen<'_> {
             write_paths: &adapter.write_paths,
             env_labels: &worker.env_labels,
             may_change: true,
-            is_of_agent: false,
         });
         refusals.extend(self.against(configuration, work).into_iter().map(|blocker| {
             let message = format!("{tier} tier: {}", blocker.message);
