@@ -173,7 +173,7 @@ fn status(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let standing = bound.repository.standing()?;
     Ok(Output::new([
         ("binding", binding(context, &bound, &standing)),
-        ("dirty", Json::from(!standing.changed.is_empty() || standing.is_unmerged)),
+        ("dirty", Json::from(standing.is_dirty())),
         ("ahead", Json::from(standing.ahead)),
         ("behind", Json::from(standing.behind)),
     ]))

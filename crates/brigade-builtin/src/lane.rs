@@ -136,10 +136,7 @@ fn describe(context: &Context<'_>, repository: &Repository, kept: &Kept<Lane>) -
         None => (0, 0),
     };
     let is_dirty = match worktree(context, repository, &kept.id) {
-        Ok(Some(tree)) => {
-            let standing = tree.standing()?;
-            !standing.changed.is_empty() || standing.is_unmerged
-        }
+        Ok(Some(tree)) => tree.standing()?.is_dirty(),
         Ok(None) => false,
         // What cannot be looked at may hold work.
         Err(_) => true,
@@ -271,10 +268,7 @@ fn archive(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let branch = format!("refs/heads/{}", kept.record.branch);
     let tree = worktree(context, &repository, &kept.id)?;
     let is_dirty = match &tree {
-        Some(tree) => {
-            let standing = tree.standing()?;
-            !standing.changed.is_empty() || standing.is_unmerged
-        }
+        Some(tree) => tree.standing()?.is_dirty(),
         None => false,
     };
     let is_merged = match repository.commit_of(&branch)? {

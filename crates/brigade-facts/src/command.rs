@@ -65,7 +65,8 @@ pub fn command_outside(host: &Host<'_>, rights: &Rights, tool: &Tool) -> Option<
     let command = tool.command.as_deref()?;
     let directory = host.fs.root().join(tool.cwd.as_deref().unwrap_or_default());
     let is_same = |typed: &str, allowed: &str| is_same(host, &directory, typed, allowed);
-    let commands = Argv::parse(command).map(|argv| started(&argv, &is_same)).unwrap_or_default();
+    // What is no command line is refused as that, whatever profiles allow.
+    let commands = started(&Argv::parse(command).ok()?, &is_same);
     let outside = rights.check_commands(&ToolTraits::of(tool), ARGUMENT, &commands, &is_same).err()?;
     let reason = Blocker::new(Outside::CODE, outside.to_string()).at(outside.place.clone());
     Some(reason.field(format!("$.{ARGUMENT}")))

@@ -149,7 +149,9 @@ impl Use<'_> {
             cancel: self.cancel,
             touched: Vec::new(),
         };
-        let of_suites = crate::suites::run(self.room, self.config, self.id, self.args, self.caller);
+        let asked_in = self.verified.and_then(|call| call.call().session.as_ref());
+        let profiles = asked_in.map(|session| session.profiles.as_slice()).unwrap_or_default();
+        let of_suites = crate::suites::run(self.room, self.config, self.id, self.args, self.caller, profiles);
         let result = match (of_suites, definition(self.id)) {
             (Some(result), _) => result,
             (None, Some(row)) => run(row, self.args, &mut context),

@@ -67,13 +67,8 @@ pub(crate) fn result_of(
 fn parts<'t>(stdout: &'t str, stderr: &'t str, each: usize, most: usize) -> (&'t str, &'t str) {
     let (out, err) = (stdout.len().min(each), stderr.len().min(each));
     let err = err.min((most / 4).max(most.saturating_sub(out)));
+    let cut = |text: &'t str, most: usize| &text[..text.floor_char_boundary(most)];
     (cut(stdout, out.min(most - err)), cut(stderr, err))
-}
-
-/// Returns at most so many bytes from the beginning of a text, in whole characters.
-fn cut(text: &str, most: usize) -> &str {
-    let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
-    &text[..end.unwrap_or_default()]
 }
 
 #[cfg(test)]

@@ -22,13 +22,15 @@ const LOOKED_AT: usize = 1_000;
 /// The most runs that are listed.
 const LISTED: usize = 50;
 
-/// Does what a tool for test suites does. `None` for every other tool.
+/// Does what a tool for test suites does. `None` for every other tool. `profiles` are those by which the caller was shown
+/// the tool.
 pub(crate) fn run(
     room: &Room,
     config: &Config,
     id: &str,
     args: &Json,
     caller: &Caller,
+    profiles: &[String],
 ) -> Option<Result<Output, Failure>> {
     let suite = args.get("suite").and_then(Json::as_str).unwrap_or_default();
     let is_there = || match config.suites().any(|tool| tool.id.as_str() == suite) {
@@ -40,7 +42,7 @@ pub(crate) fn run(
             let ids = config.suites().map(|tool| Json::from(tool.id.as_str())).collect::<Vec<_>>();
             Ok(Output::new([("suites", Json::from(ids))]))
         }
-        "test.run" => is_there().and_then(|()| ask(room, suite, caller)),
+        "test.run" => is_there().and_then(|()| ask(room, suite, caller, profiles)),
         "test.runs" => is_there().and_then(|()| runs(room, suite, caller)),
         _ => return None,
     })
@@ -62,13 +64,14 @@ fn failed(error: &Error) -> Failure {
 }
 
 /// Asks for a call of a suite, as the caller would: a rule of the policy may approve it, and nobody sees what the
-/// caller is not shown.
-fn ask(room: &Room, suite: &str, caller: &Caller) -> Result<Output, Failure> {
+/// caller is not shown. The profiles of the session that asked are laid over the agent's own, so a suite that is hidden
+/// there is hidden here.
+fn ask(room: &Room, suite: &str, caller: &Caller, profiles: &[String]) -> Result<Output, Failure> {
     let room = seen_by(room, caller);
     let call = match caller.agent() {
         Some(agent) => {
             let agents = Agents { room: room.clone() };
-            let shown = agents.tools(agent, &[], NameStyle::Dotted).map_err(|error| failed(&error))?;
+            let shown = agents.tools(agent, profiles, NameStyle::Dotted).map_err(|error| failed(&error))?;
             let none = Json::Object(Default::default());
             if shown.callable(suite, &none).is_none() {
                 return Err(Failure::new("not_found", "there is no such test suite"));

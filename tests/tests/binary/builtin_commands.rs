@@ -132,6 +132,10 @@ fn commands_of_a_context_run_at_once_and_others_are_refused() {
     ] {
         check(&mut client, command, "outside_context");
     }
+    // What is no command line is refused as that, and no word is left out.
+    check(&mut client, "cat 'x", "invalid_command");
+    let answer = client.call("cmd.run", json!({"command": "cat a.txt", "args": ["b\u{0}c"]}));
+    assert_stands(&answer, "refused", "invalid_command");
 }
 
 #[test]
@@ -354,4 +358,12 @@ fn a_suite_is_run_as_a_call_of_its_own() {
     let runs = agreed(&mut client, "listTestRuns", json!({"suite": "unit"}));
     let rows = runs["structuredContent"]["runs"].clone();
     assert_eq!((&rows[0]["call_id"], &rows[0]["status"]), (&json!(call), &json!("completed")), "{rows:#}");
+    // A suite that the session is not shown is none there.
+    let hidden = "[[profile]]\nname = \"context.closed\"\n[[profile.rule]]\nmatch = \"id:unit\"\naction = \"deny\"\n\
+                  [[profile.rule]]\nmatch = \"id:*\"\naction = \"allow\"\n";
+    site.workspace.write(PROFILES, hidden);
+    let mut client = Client::start(&site, &["--as", "local", "--profile", "context.closed"]);
+    client.hello("2025-11-25", json!({}));
+    let missing = agreed(&mut client, "test.run", json!({"suite": "unit"}));
+    assert_eq!(about(&missing)["code"], "not_found", "{missing:#}");
 }

@@ -298,6 +298,22 @@ fn a_hostile_repository_makes_git_start_nothing() {
 }
 
 #[test]
+fn a_lane_whose_directory_belongs_elsewhere_is_not_put_away() {
+    let site = site();
+    let mut client = Client::of(&site, "local");
+    let lane = done(&mut client, "lane.create", json!({"name": "Lost"}));
+    let (id, path) = (lane["lane_id"].clone(), lane["worktree_path"].as_str().unwrap().to_owned());
+    let elsewhere = site.workspace.join("elsewhere").display().to_string();
+    site.workspace.git(["init", "--quiet", &elsewhere]);
+    site.workspace.write(format!("{path}/.git"), format!("gitdir: {elsewhere}/.git\n"));
+    site.workspace.write(format!("{path}/new.txt"), "work\n");
+    fails(&mut client, "lane.archive", json!({"lane_id": id}), "unsafe_repository");
+    let seen = done(&mut client, "lane.get", json!({"lane_id": id}));
+    assert_eq!((&seen["dirty"], &seen["archived"]), (&json!(true), &json!(false)), "{seen:#}");
+    assert_eq!(site.workspace.read_text(format!("{path}/new.txt")), "work\n");
+}
+
+#[test]
 fn lanes_are_worktrees_that_never_wait_for_each_other() {
     let site = site();
     let mut client = Client::of(&site, "local");

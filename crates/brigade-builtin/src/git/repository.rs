@@ -69,6 +69,13 @@ pub(crate) struct Standing {
     pub(crate) is_unmerged: bool,
 }
 
+impl Standing {
+    /// Returns whether there is work that is not committed.
+    pub(crate) fn is_dirty(&self) -> bool {
+        !self.changed.is_empty() || self.is_unmerged
+    }
+}
+
 /// Finds git.
 pub(crate) fn find_git(context: &Context<'_>) -> Result<Git, Failure> {
     let absent = || Failure::new("not_available_here", "no program `git` is on PATH");

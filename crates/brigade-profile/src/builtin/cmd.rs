@@ -8,9 +8,6 @@ use super::*;
 /// The id of the tool that runs a command.
 pub const COMMAND: &str = "cmd.run";
 
-/// What is no command line: its quote is not closed.
-const NO_COMMAND: &str = "'";
-
 /// The most seconds that a command may take.
 pub const MOST_SECONDS: f64 = 600.0;
 
@@ -28,11 +25,14 @@ pub fn command_entry(
     let entry = entry(id.trim()).filter(|_| id.trim() == COMMAND)?;
     let command = args.get("command").and_then(Json::as_str).unwrap_or_default();
     let more = args.get("args").and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str);
-    // What is no command line is refused by what reads the command. Nothing is left out: a word that no command line
-    // can have makes all of it none.
+    // What is no command line is refused by what reads the command. Nothing is left out: a word with NUL, which no
+    // command line can have, stays in it.
     let whole = match Argv::parse(command) {
-        Ok(mut argv) => more.into_iter().try_for_each(|word| argv.push(word)).map(|()| argv.to_string()),
-        Err(_) => Ok(command.to_owned()),
+        Ok(mut argv) => match more.into_iter().try_for_each(|word| argv.push(word)) {
+            Ok(()) => argv.to_string(),
+            Err(_) => format!("{argv} \0"),
+        },
+        Err(_) => command.to_owned(),
     };
     let mut effects = entry.effects.clone();
     effects.extend(granted.iter().cloned());
@@ -45,7 +45,7 @@ pub fn command_entry(
     let labels =
         args.get("env").and_then(Json::as_object).into_iter().flatten().map(|(name, _)| name.clone());
     Some(Tool {
-        command: Some(whole.unwrap_or_else(|_| NO_COMMAND.to_owned())),
+        command: Some(whole),
         cwd: cwd.filter(|path| !path.is_empty()),
         timeout: Seconds::new(timeout).ok(),
         env_labels: labels.collect(),
