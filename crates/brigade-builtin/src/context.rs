@@ -13,6 +13,7 @@ use brigade_redact::Redactor;
 use brigade_store::Stores;
 use brigade_store::volumes::Limits;
 
+use crate::calls::Calls;
 use crate::task::Tasks;
 
 /// Asks by a form: the parameters of `elicitation/create`. The reply is its result, or nothing if nobody answers.
@@ -48,6 +49,8 @@ pub struct Context<'a> {
     pub tools: Vec<String>,
     /// Who runs tasks. Absent where nobody does.
     pub tasks: Option<&'a dyn Tasks>,
+    /// Who asks for further calls of the caller. Absent where nobody does.
+    pub calls: Option<&'a dyn Calls>,
     /// The variables of the host, for tools that start git. Absent: none is started.
     pub environment: Option<&'a HostEnvironment>,
     /// Patterns of the repositories that git may reach: `urls` under `[git]` of policy.toml.
@@ -89,6 +92,7 @@ impl<'a> Context<'a> {
             path: None,
             tools: Vec::new(),
             tasks: None,
+            calls: None,
             environment: None,
             git_urls: Vec::new(),
             sandbox: Mode::BestEffort,

@@ -1,9 +1,10 @@
-//! Files of the workspace: `fs.*`.
+//! Files of the workspace: `fs.*`, and those of web applications among them: `frontend.*`.
 //!
 //! A path is looked at three times: its text at the plan, where its links lead when the call acts, and every directory
 //! on the way once more when it is opened, which follows no link. What is opened is what was looked at.
 
 mod change;
+mod frontend;
 mod ignored;
 mod place;
 mod read;
@@ -20,6 +21,10 @@ use place::{failed, place};
 
 /// What the tools of this family do.
 pub(crate) const FUNCTIONS: &[(&str, Function)] = &[
+    ("frontend.entries", frontend::entries),
+    ("frontend.pages", frontend::pages),
+    ("frontend.routes", frontend::routes),
+    ("frontend.summary", frontend::summary),
     ("fs.create_dir", change::create_dir),
     ("fs.delete", change::delete),
     ("fs.edit", change::edit),

@@ -22,7 +22,7 @@ pub(crate) const TOOLS: &[(&str, Function)] = &[
 ];
 
 /// The directory of lanes, relative to the workspace.
-const LANES: &str = ".brigade/lanes";
+pub(crate) const LANES: &str = ".brigade/lanes";
 
 /// The longest name, in bytes.
 const MAX_NAME: usize = 128;

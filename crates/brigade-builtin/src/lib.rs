@@ -12,9 +12,11 @@
 
 mod agent;
 mod ask;
+mod calls;
 mod context;
 mod docs;
 mod files;
+mod fleet;
 mod git;
 mod lane;
 mod memory;
@@ -27,10 +29,12 @@ mod session;
 mod stored;
 mod system;
 mod task;
+mod test;
 mod todo;
 mod volume;
 mod workflow;
 
+pub use calls::{Calls, FurtherCall};
 pub use context::{Context, Failure, FormAsker, Output, Touched};
 pub use docs::page;
 pub use run::{Function, arguments, function, run};

@@ -8,8 +8,8 @@ use serde::de::DeserializeOwned;
 
 use crate::context::{Context, Failure, Output};
 use crate::{
-    agent, ask, docs, files, git, lane, memory, proof, report, schema, script, session, system, task, todo,
-    volume, workflow,
+    agent, ask, docs, files, fleet, git, lane, memory, proof, report, schema, script, session, system, task,
+    test, todo, volume, workflow,
 };
 
 /// What a built-in tool does.
@@ -21,6 +21,7 @@ const FAMILIES: &[&[(&str, Function)]] = &[
     ask::TOOLS,
     docs::TOOLS,
     files::FUNCTIONS,
+    fleet::TOOLS,
     git::TOOLS,
     lane::TOOLS,
     memory::TOOLS,
@@ -31,6 +32,7 @@ const FAMILIES: &[&[(&str, Function)]] = &[
     session::TOOLS,
     system::TOOLS,
     task::TOOLS,
+    test::TOOLS,
     todo::TOOLS,
     volume::TOOLS,
     workflow::TOOLS,
@@ -101,5 +103,5 @@ mod tests {
     }
 
     /// Tools that start a program of their own, or whose calls the gateway answers by itself.
-    const ELSEWHERE: &[&str] = &["cmd.run", "session.init", "test.list", "test.run", "test.runs"];
+    const ELSEWHERE: &[&str] = &["cmd.run", "session.init"];
 }

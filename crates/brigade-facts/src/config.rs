@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use brigade_call::{BuiltinFacts, Caller};
 use brigade_catalog::{Catalog, Family, Level, NoTool, Reads, Tool};
 use brigade_command::find_program;
-use brigade_core::{ConfigIssue, Hint, Json, Place, Severity};
+use brigade_core::{ConfigIssue, Dialect, Hint, Json, Place, Severity};
 use brigade_fs::{FileKind, Fs, FsError, FsErrorKind};
 use brigade_policy::{ErrorLine, PolicyState};
 use brigade_profile::builtin::{Fact, Guards};
@@ -22,6 +22,15 @@ pub const CATALOG: &str = ".brigade/tools.toml";
 /// The policy's file.
 pub const POLICY: &str = ".brigade/tools/policy.toml";
 
+/// The file that names the packages of a web application.
+pub const PACKAGE: &str = "package.json";
+
+/// The directories of lanes and of volumes.
+pub const TARGETS: [&str; 2] = [".brigade/lanes", ".brigade/volumes"];
+
+/// The largest package.json that is read.
+const PACKAGE_LIMIT: u64 = 1 << 20;
+
 /// The largest configuration file that is read.
 pub const CONFIG_LIMIT: u64 = 256 << 20;
 
@@ -37,13 +46,16 @@ pub struct Config {
     agents: OnceLock<Option<AgentConfig>>,
     /// What gateway.toml offers of MCP servers, once it was asked for.
     offers: OnceLock<Vec<Offer>>,
+    /// Whether package.json names a web framework, once it was asked for.
+    web_framework: OnceLock<bool>,
 }
 
 impl Config {
     /// Puts together what was read.
     pub fn new(host: &Host<'_>, catalog: Catalog, policy: PolicyState) -> Config {
         let claims = Claims::of(&host.root(), catalog.tools());
-        Config { catalog, policy, claims, agents: OnceLock::new(), offers: OnceLock::new() }
+        let (agents, offers) = (OnceLock::new(), OnceLock::new());
+        Config { catalog, policy, claims, agents, offers, web_framework: OnceLock::new() }
     }
 
     /// Returns what gateway.toml offers of MCP servers. The file is read at the first time, and nothing in it counts
@@ -139,12 +151,9 @@ impl Config {
             Fact::TestSuites => self.suites().next().is_some(),
             Fact::Session => caller.agent().is_some(),
             Fact::Worker => self.gateway(host).is_some_and(|gateway| !gateway.workers.is_empty()),
-            Fact::SearchProvider
-            | Fact::WebDomains
-            | Fact::Forge
-            | Fact::Screenshot
-            | Fact::WebFramework
-            | Fact::Fleet => false,
+            Fact::SearchProvider | Fact::WebDomains | Fact::Forge | Fact::Screenshot => false,
+            Fact::WebFramework => *self.web_framework.get_or_init(|| names_web_framework(host.fs)),
+            Fact::Fleet => TARGETS.iter().any(|folder| holds_a_folder(host.fs, folder)),
         }
     }
 
@@ -183,6 +192,20 @@ impl Config {
         let policy = self.policy.policy();
         policy.map(|policy| policy.outside_paths.values().cloned().collect()).unwrap_or_default()
     }
+}
+
+/// Returns whether package.json names a web framework.
+fn names_web_framework(fs: &dyn Fs) -> bool {
+    let path = PACKAGE.parse().expect("paths in the program stay inside the workspace");
+    let bytes = fs.read(&path, PACKAGE_LIMIT).ok();
+    let package = bytes.and_then(|bytes| Json::parse_bytes(&bytes, Dialect::Strict).ok());
+    package.is_some_and(|package| !builtin::web_frameworks(&package).is_empty())
+}
+
+/// Returns whether a directory is there and holds another one.
+fn holds_a_folder(fs: &dyn Fs, folder: &str) -> bool {
+    let path = folder.parse().expect("paths in the program stay inside the workspace");
+    fs.list_dir(&path).is_ok_and(|entries| entries.iter().any(|entry| entry.kind == FileKind::Directory))
 }
 
 /// Reads the catalog.

@@ -59,7 +59,8 @@ mod user;
 pub use checks::{CHECKS, KeptCheck, KeptChecks, ToolProgram};
 pub use command::command_outside;
 pub use config::{
-    CATALOG, CONFIG_LIMIT, Config, POLICY, errors_of, read_catalog, read_config, read_policy, unreadable,
+    CATALOG, CONFIG_LIMIT, Config, PACKAGE, POLICY, TARGETS, errors_of, read_catalog, read_config,
+    read_policy, unreadable,
 };
 pub use digests::Digests;
 pub use files::{DOCUMENT_LIMIT, Found, ToolReader, compile_schema, parse_json};

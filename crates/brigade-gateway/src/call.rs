@@ -15,7 +15,7 @@ use brigade::{
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::{About, Answer, Streams, of_run, own_answer};
-use crate::gateway::{Gateway, Who};
+use crate::gateway::{Ender, Gateway, Who};
 use crate::sessions;
 use crate::upstream;
 use crate::upstream::{ClientOfCall, ClientSide, Line, Said};
@@ -227,7 +227,9 @@ impl Gateway {
         let (tells, mut told) = tokio::sync::mpsc::channel(TOLD_AT_ONCE);
         let most = u64::try_from(self.concurrent(&asker.agent)).unwrap_or(u64::MAX);
         let workspace = asker.workspace(&self.workspace, Some(token.clone()));
-        let workspace = self.recording(workspace.with_env(|env: Env| env.at_once(most)));
+        let ender = Arc::new(Ender(self.clone()));
+        let workspace = workspace.with_env(|env: Env| env.at_once(most).ender(ender));
+        let workspace = self.recording(workspace);
         // A client that reads slowly misses some of what a talkative server says.
         let listener = Listener::new(move |progress| drop(tells.try_send(progress)));
         let workspace = match asker.line.wants_progress() {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use brigade::core::CallId;
 use brigade::profile::{GatewayConfig, Listing, LiveSession, NameStyle, SessionProfiles};
-use brigade::{AgentConfig, CancelToken, Limit, Reads, Seen, Upstreams, Workspace};
+use brigade::{AgentConfig, CancelToken, EndsCalls, Limit, Reads, Seen, Upstreams, Workspace};
 use rmcp::model::RequestStateCodec;
 use rmcp::service::{SubscriptionContext, SubscriptionSendError};
 use rmcp::{Peer, RoleServer};
@@ -108,6 +108,15 @@ pub(crate) struct Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.gateway.running().remove(&self.id);
+    }
+}
+
+/// Ends calls that run here, for other calls.
+pub(crate) struct Ender(pub(crate) Arc<Gateway>);
+
+impl EndsCalls for Ender {
+    fn end(&self, call: &CallId, who: &str) -> bool {
+        self.0.end(call, who)
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use brigade::paths::{CATALOG, GATEWAY, PINS, POLICY, PROFILES};
+use brigade::paths::{CATALOG, GATEWAY, PACKAGE, PINS, POLICY, PROFILES, TARGETS};
 use brigade::{Seen, Workspace};
 
 use crate::call::blocking;
@@ -22,8 +22,8 @@ const SETTLED: Duration = Duration::from_millis(100);
 
 /// Returns what the files look like that decide about listings.
 pub(crate) fn stamp(workspace: &Workspace) -> Stamp {
-    let files = [CATALOG, POLICY, GATEWAY, PROFILES, GIT_INDEX, PINS];
-    files.iter().map(|path| Seen::at(&workspace.root().join(path))).collect()
+    let files = [CATALOG, POLICY, GATEWAY, PROFILES, GIT_INDEX, PINS, PACKAGE];
+    files.iter().chain(&TARGETS).map(|path| Seen::at(&workspace.root().join(path))).collect()
 }
 
 /// Returns whether all files have been left alone for a while.

@@ -7,6 +7,7 @@
 mod agent;
 mod cmd;
 mod fact;
+mod framework;
 mod fs;
 mod git;
 mod memory;
@@ -32,6 +33,7 @@ use crate::traits::{AccessLevel, ArgumentKinds, Mode, Tier};
 
 pub use cmd::{COMMAND, command_entry};
 pub use fact::Fact;
+pub use framework::web_frameworks;
 pub use names::{Alias, AliasProblem, BuiltinName, NEVER, Never, is_alias, own_name};
 pub use path::{Guards, PathProblem, PathUse, relative};
 pub use url::{UrlProblem, allowed_url};
@@ -236,7 +238,8 @@ impl Definition {
 
     /// Returns whether calls of it are planned, queued and written down. The others are answered by the gateway.
     pub fn is_queued(&self) -> bool {
-        self.is_recorded || self.approval != Approval::None
+        // A tool that asks for calls of another one leaves their approval to these.
+        self.is_recorded || !matches!(self.approval, Approval::None | Approval::OfNamedTool)
     }
 }
 

@@ -82,6 +82,29 @@ impl Record for Proof {
     const NAME: &'static str = "proof";
 }
 
+/// A tool that was called for several targets.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FleetCommand {
+    /// The id of the tool.
+    pub tool: String,
+    /// The calls, one for each target.
+    pub calls: Vec<FleetCall>,
+}
+
+/// The call of a tool for one target.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FleetCall {
+    /// The id of the lane or volume.
+    pub target: String,
+    /// The id of the call.
+    pub call: String,
+}
+
+impl Record for FleetCommand {
+    const KIND: &'static str = "fleet";
+    const NAME: &'static str = "command";
+}
+
 /// A row with what every kind has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept<R> {

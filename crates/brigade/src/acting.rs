@@ -71,6 +71,8 @@ struct Use<'a> {
     redactor: &'a Redactor,
     /// The call, unless it is answered at once.
     verified: Option<&'a VerifiedCall>,
+    /// Names of the profiles that decided about it.
+    profiles: Vec<String>,
 }
 
 impl Use<'_> {
@@ -94,12 +96,16 @@ impl Use<'_> {
         use brigade_profile::builtin::definition;
         use brigade_store::volumes::Limits;
 
+        use crate::further::Further;
+
         let redactor = self.redactor;
         let host = self.room.host();
         let agents = self.config.agents(&host);
         let gateway = agents.map(|agents| &agents.gateway);
         let caller = self.caller.as_record();
         let hands = crate::tasks::Hands::new(self.room, self.config);
+        let session = self.session.map(LiveSession::profiles).unwrap_or_default();
+        let further = Further::new(self.room, self.config, self.caller, session, self.profiles.clone());
         let client = self.room.env.requester.as_ref();
         let client = client.filter(|client| client.capabilities().get("elicitation").is_some());
         let form = client.map(|client| {
@@ -134,6 +140,7 @@ impl Use<'_> {
             path: self.room.env.environment.get("PATH"),
             tools: self.tools(),
             tasks: Some(&hands),
+            calls: Some(&further),
             environment: Some(&self.room.env.environment),
             git_urls: self.config.git_urls(),
             sandbox: match self.verified.map(|call| call.decision().sandbox.mode) {
@@ -149,15 +156,9 @@ impl Use<'_> {
             cancel: self.cancel,
             touched: Vec::new(),
         };
-        let asked_in = self.verified.and_then(|call| call.call().session.as_ref());
-        let profiles = asked_in.map(|session| session.profiles.as_slice()).unwrap_or_default();
-        let of_suites = crate::suites::run(self.room, self.config, self.id, self.args, self.caller, profiles);
-        let result = match (of_suites, definition(self.id)) {
-            (Some(result), _) => result,
-            (None, Some(row)) => run(row, self.args, &mut context),
-            (None, None) => {
-                Err(Failure::new("not_available_here", format!("`{}` is not there any more", self.id)))
-            }
+        let result = match definition(self.id) {
+            Some(row) => run(row, self.args, &mut context),
+            None => Err(Failure::new("not_available_here", format!("`{}` is not there any more", self.id))),
         };
         let touched = context.touched.iter().map(|touched| TouchedFile {
             path: redactor.redact_str(&touched.path),
@@ -195,6 +196,7 @@ impl Use<'_> {
             self.cancel,
             self.redactor,
             self.verified,
+            &self.profiles,
         );
         let (code, message) = ("not_available_here", "this build has no built-in tools");
         let document = document(&failed(code, message), None, Some((code, None)));
@@ -231,7 +233,9 @@ pub(crate) fn answered<const N: usize>(members: [(&str, Json); N]) -> AtOnce {
 }
 
 /// Does what a built-in tool does for the caller of the environment, in a session. No call is queued.
-pub(crate) fn at_once(room: &Room, config: &Config, id: &str, args: &Json) -> AtOnce {
+///
+/// `profiles` are the names of those that the caller has.
+pub(crate) fn at_once(room: &Room, config: &Config, id: &str, args: &Json, profiles: Vec<String>) -> AtOnce {
     let redactor = Redactor::new(&gather::bound_secrets(room, &config.policy));
     let done = Use {
         room,
@@ -244,6 +248,7 @@ pub(crate) fn at_once(room: &Room, config: &Config, id: &str, args: &Json) -> At
         cancel: room.env.cancel.as_ref(),
         redactor: &redactor,
         verified: None,
+        profiles,
     }
     .run();
     let result = shown_result(&done.document, &redactor).unwrap_or_default();
@@ -286,6 +291,7 @@ impl Inside for Acting<'_> {
             cancel: limits.cancel.as_ref(),
             redactor,
             verified: Some(self.call),
+            profiles: call.session.as_ref().map(|session| session.profiles.clone()).unwrap_or_default(),
         }
         .run();
         let duration = self.room.now().since(started);

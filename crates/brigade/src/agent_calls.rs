@@ -210,8 +210,7 @@ impl AgentCalls {
     /// Returns the session that the agent asks in, as records have it.
     fn session(&self, shown: &AgentTools) -> Option<CallSession> {
         let session = self.room.env.session.as_ref()?;
-        let profiles = shown.rights.profiles().iter().map(|profile| profile.name.to_string()).collect();
-        Some(CallSession { id: session.id().to_owned(), profiles, root: session.root() })
+        Some(CallSession { id: session.id().to_owned(), profiles: names_of(shown), root: session.root() })
     }
 
     /// Checks a call that the gateway answers by itself: its arguments, and what the agent's profiles limit it to.
@@ -236,7 +235,7 @@ impl AgentCalls {
         }
         self.check(shown, tool, args)?;
         let config = gather::config(&self.room)?;
-        Ok(acting::at_once(&self.room, &config, tool, args))
+        Ok(acting::at_once(&self.room, &config, tool, args, names_of(shown)))
     }
 
     /// Returns the rule that approves a planned call.
@@ -618,6 +617,11 @@ impl AgentCalls {
         };
         found.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("there is no call {id}")))
     }
+}
+
+/// Returns the names of all profiles that an agent has.
+fn names_of(shown: &AgentTools) -> Vec<String> {
+    shown.rights.profiles().iter().map(|profile| profile.name.to_string()).collect()
 }
 
 /// Refuses to read what the agent is not offered. What it may not see is refused like what does not exist.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use brigade_call::Caller;
 use brigade_command::find_program;
-use brigade_core::{Clock, NeutralWords, Spell, SystemClock};
+use brigade_core::{CallId, Clock, NeutralWords, Spell, SystemClock};
 use brigade_exec::{HostEnvironment, Progress};
 use brigade_fs::{DiskFs, Fs};
 use brigade_mcp::{Listener, Requester};
@@ -20,6 +20,12 @@ use brigade_upkeep::upstreams::Upstreams;
 
 /// The default time that a writer waits for a lock.
 pub const DEFAULT_LOCK_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Ends calls that run in this process.
+pub trait EndsCalls: Send + Sync {
+    /// Ends a call, in the name of somebody. Returns whether it runs here.
+    fn end(&self, call: &CallId, who: &str) -> bool;
+}
 
 /// The environment of operations: files, store, clock, variables, caller and lock timeout.
 #[derive(Clone)]
@@ -37,6 +43,7 @@ pub struct Env {
     pub(crate) requester: Option<Arc<dyn Requester>>,
     pub(crate) upstreams: Option<Upstreams>,
     pub(crate) at_once: Option<u64>,
+    pub(crate) ender: Option<Arc<dyn EndsCalls>>,
     pub(crate) syncs_late: bool,
     pub(crate) speller: Arc<dyn Spell>,
 }
@@ -58,6 +65,7 @@ impl Env {
             requester: None,
             upstreams: None,
             at_once: None,
+            ender: None,
             syncs_late: false,
             speller: Arc::new(NeutralWords),
         }
@@ -166,6 +174,13 @@ impl Env {
     #[must_use]
     pub fn at_once(mut self, most: u64) -> Env {
         self.at_once = Some(most);
+        self
+    }
+
+    /// Sets what ends calls that run in this process. Without it, none is ended by another call.
+    #[must_use]
+    pub fn ender(mut self, ender: Arc<dyn EndsCalls>) -> Env {
+        self.ender = Some(ender);
         self
     }
 

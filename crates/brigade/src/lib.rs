@@ -47,6 +47,8 @@ mod defaults;
 mod doctor;
 mod env;
 mod error;
+#[cfg(feature = "builtin")]
+mod further;
 mod history;
 mod import_mcp;
 mod inbox;
@@ -79,8 +81,6 @@ mod scripts;
 mod setup;
 mod state;
 #[cfg(feature = "builtin")]
-mod suites;
-#[cfg(feature = "builtin")]
 mod tasks;
 mod watching;
 mod work;
@@ -109,7 +109,7 @@ pub mod kitchen {
 /// Paths of a workspace's files, relative to its root.
 pub mod paths {
     pub use crate::room::{CALLS, CATALOG, CHECKPOINTS, POLICY, RUNS, RUNTIMES};
-    pub use brigade_facts::{GATEWAY, PROFILES};
+    pub use brigade_facts::{GATEWAY, PACKAGE, PROFILES, TARGETS};
     pub use brigade_mcp::PINS;
     pub use brigade_upkeep::{INBOX, STATE};
 }
@@ -175,7 +175,7 @@ pub use catalog::{
 pub use clients::{ConnectRequest, ConnectStep, Scope, Transport};
 pub use defaults::DefaultsRequest;
 pub use doctor::DoctorRequest;
-pub use env::{DEFAULT_LOCK_TIMEOUT, Env};
+pub use env::{DEFAULT_LOCK_TIMEOUT, EndsCalls, Env};
 pub use error::{Error, ErrorKind};
 pub use history::RunFilter;
 pub use import_mcp::ImportMcpRequest;

@@ -367,3 +367,44 @@ fn a_suite_is_run_as_a_call_of_its_own() {
     let missing = agreed(&mut client, "test.run", json!({"suite": "unit"}));
     assert_eq!(about(&missing)["code"], "not_found", "{missing:#}");
 }
+
+#[test]
+fn the_running_call_of_a_suite_is_ended() {
+    let site = site("");
+    site.workspace.write(
+        POLICY,
+        format!(
+            "{}\n[[auto_approve]]\nname = \"suites\"\ntools = [\"test.*\"]\n\
+             effects = [\"process-control\", \"process-exec\"]\n",
+            RULES
+                .replace("[\"builtin\"]", "[\"builtin\", \"script\"]")
+                .replace("\"network\"]\nmax", "\"network\", \"process-control\"]\nmax")
+        ),
+    );
+    let schema = r#"{"type":"object","properties":{"text":{"type":"string"}},"additionalProperties":false}"#;
+    site.workspace.write("schemas/text.json", schema);
+    let script = "(sleep 976) &\necho x > started\nsleep 976\n";
+    crate::serve_common::add(&site, "unit", "categories = [\"test\"]\n", script);
+    let mut client = Client::of(&site, "local");
+    let idle = client.call("test.stop", json!({"suite": "unit"}));
+    assert_eq!(about(&idle)["code"], "not_running", "{idle:#}");
+    let unknown = client.call("stopTestSuite", json!({"suite": "other"}));
+    assert_eq!(about(&unknown)["code"], "not_found", "{unknown:#}");
+    let asked = client.call("test.run", json!({"suite": "unit"}));
+    let id = asked["structuredContent"]["call_id"].as_str().unwrap_or_else(|| panic!("{asked:#}")).to_owned();
+    site.json(["call", "approve", &id]).expect(0);
+    let run = client.send_call("call.wait", json!({"call_id": id}));
+    until("the suite runs", || site.workspace.exists("started").then_some(()));
+    // Another process does not end it.
+    let mut other = Client::of(&site, "local");
+    let elsewhere = other.call("test.stop", json!({"suite": "unit"}));
+    assert_eq!(about(&elsewhere)["code"], "runs_elsewhere", "{elsewhere:#}");
+    let stopped = client.call("stopTestSuite", json!({"suite": "unit"}));
+    assert_eq!(stopped["structuredContent"], json!({"call_id": id, "cancelled": true}), "{stopped:#}");
+    let ended = client.result(run);
+    assert_stands(&ended, "interrupted", "interrupted");
+    assert!(text(&ended).contains("agent:local"), "{ended:#}");
+    assert_eq!(processes_with(&format!("{}/", site.workspace.path().display())), Vec::<u32>::new());
+    let idle = client.call("test.stop", json!({"suite": "unit"}));
+    assert_eq!(about(&idle)["code"], "not_running", "{idle:#}");
+}

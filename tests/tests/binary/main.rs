@@ -10,6 +10,7 @@ mod attack_grants;
 mod attack_leftovers;
 mod builtin_agents;
 mod builtin_commands;
+mod builtin_fleet;
 mod builtin_git;
 mod builtin_people;
 mod builtin_sessions;

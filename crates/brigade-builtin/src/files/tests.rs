@@ -62,6 +62,7 @@ impl Work {
             max_bytes: self.max_bytes,
             tools: Vec::new(),
             tasks: None,
+            calls: None,
             path: None,
             environment: None,
             git_urls: Vec::new(),

@@ -127,6 +127,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "test.stop",
+        is_built: true,
         title: "Stop a test suite",
         description: "Ends a test suite that runs.",
         input: "suite!:string",

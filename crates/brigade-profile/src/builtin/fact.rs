@@ -52,7 +52,9 @@ impl Fact {
             }
             Fact::Worker => "name a worker as `[[worker]]` in .brigade/tools/gateway.toml",
             Fact::Identity => "set `identity = true` in the agent's entry of .brigade/tools/gateway.toml",
-            Fact::WebFramework => "a package.json of the workspace names a known web framework",
+            Fact::WebFramework => {
+                "name a web framework in the dependencies of package.json, at the root of the workspace"
+            }
             Fact::TestSuites => "give catalog entries the category `test`",
             Fact::Fleet => "create lanes or volumes",
             Fact::Session => "call it through `brigade serve`",

@@ -39,6 +39,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "frontend.entries",
+        is_built: true,
         title: "Find entry points",
         description: "Finds the files that a web application starts with.",
         input: "path:string=\".\"",
@@ -52,6 +53,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "frontend.pages",
+        is_built: true,
         title: "Find pages",
         description: "Finds the components of a web application that are pages.",
         input: "path:string=\".\"",
@@ -65,6 +67,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "frontend.routes",
+        is_built: true,
         title: "Find routing files",
         description: "Finds the files of a web application that define its routes.",
         input: "path:string=\".\"",
@@ -78,8 +81,9 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "frontend.summary",
+        is_built: true,
         title: "Summarize a web application",
-        description: "Summarizes how a web application is built.",
+        description: "Summarizes a web application: its frameworks, entry points, pages and routing files.",
         input: "path:string=\".\"",
         output: "files:[string] total:integer",
         effects: &["local-read"],
@@ -181,6 +185,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "fleet.cancel",
+        is_built: true,
         title: "Cancel calls for targets",
         description: "Ends calls that were made for targets.",
         input: "fleet_command_id!:string",
@@ -197,9 +202,17 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "fleet.invoke",
+        is_built: true,
         title: "Call a tool for targets",
         description: "Calls a tool once for each target, each with its own approval.",
         input: "target!:object tool_name!:string args:object={}",
+        said: &[
+            (
+                "target",
+                "`kind` (`lane` or `volume`), `id` (one or a list) and `name`, in which `*` is any text.",
+            ),
+            ("tool_name", "A tool with an argument for a lane or a volume, which each call gets."),
+        ],
         output: "fleet_command_id:string calls:[target:any call_id:?string status:string]",
         effects: &[],
         access: AccessLevel::Operator,
@@ -214,9 +227,14 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "fleet.list",
+        is_built: true,
         title: "List targets",
         description: "Lists the lanes and volumes of this workspace that match.",
         input: "target!:object",
+        said: &[(
+            "target",
+            "`kind` (`lane` or `volume`), `id` (one or a list) and `name`, in which `*` is any text.",
+        )],
         output: "resolved:[object] skipped:[object]",
         effects: &["local-read"],
         access: AccessLevel::Operator,

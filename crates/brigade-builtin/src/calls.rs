@@ -1,0 +1,52 @@
+//! Further calls of a caller: asked for, looked up and ended by a tool.
+
+use brigade_core::{Json, Timestamp};
+
+use crate::context::{Context, Failure};
+
+/// Asks for, lists and ends further calls of the caller. Each is planned, approved and receipted by itself.
+pub trait Calls {
+    /// Returns the ids of the test suites.
+    fn suites(&self) -> Vec<String>;
+
+    /// Asks for a call of a tool, as the caller would.
+    ///
+    /// # Errors
+    /// Returns why it is refused: the caller is not shown the tool, the plan is blocked, or a limit is reached.
+    fn ask(&self, tool: &str, args: Json) -> Result<FurtherCall, Failure>;
+
+    /// Returns the calls of a tool that the caller asked for, the newest first.
+    ///
+    /// # Errors
+    /// Fails if the queue cannot be read.
+    fn of_tool(&self, tool: &str) -> Result<Vec<FurtherCall>, Failure>;
+
+    /// Ends a call of the caller: one that runs in this process is cut off, one that waits is withdrawn. Returns
+    /// whether it did.
+    ///
+    /// # Errors
+    /// Returns `not_found`. Also fails if the queue cannot be read.
+    fn end(&self, id: &str) -> Result<bool, Failure>;
+}
+
+/// A call that was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FurtherCall {
+    /// Its id.
+    pub id: String,
+    /// How it stands, as a word.
+    pub status: String,
+    /// Whether it runs now.
+    pub is_running: bool,
+    /// The id of its last run.
+    pub run: Option<String>,
+    /// When it was asked for.
+    pub created_at: Option<Timestamp>,
+}
+
+impl<'a> Context<'a> {
+    /// Returns who asks for further calls.
+    pub(crate) fn further(&self) -> Result<&'a dyn Calls, Failure> {
+        self.calls.ok_or_else(|| Failure::new("not_available_here", "nobody makes further calls here"))
+    }
+}
