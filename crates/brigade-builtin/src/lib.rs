@@ -39,3 +39,4 @@ pub use context::{Context, Failure, FormAsker, Output, Touched};
 pub use docs::page;
 pub use run::{Function, arguments, function, run};
 pub use task::{TASKS, Tasks};
+pub use workflow::{AskedCall, CallResult, Engine, Stands, Steps};

@@ -3,14 +3,15 @@
 
 use std::time::Duration;
 
-use brigade_core::{Fingerprint, Json};
+use brigade_core::{Fingerprint, Json, Timestamp};
 use brigade_fs::RelPath;
 use brigade_manifest::Agent;
 use brigade_profile::builtin::Fact;
-use brigade_store::StoreError;
 use brigade_store::executions::{Ending, Execution, ExecutionStatus, NewExecution};
+use brigade_store::flows::Flow;
 use brigade_store::manifests::Revision;
 use brigade_store::volumes::VolumeFiles;
+use brigade_store::{Store, StoreError};
 use serde::Deserialize;
 
 use crate::agent::{KIND, event, page, without_faults};
@@ -59,10 +60,21 @@ pub trait Tasks: Sync {
     /// Returns why it cannot begin. It is to be ended then.
     fn begin(&self, execution: &Execution, agent: &Agent) -> Result<(), Failure>;
 
-    /// Ends the worker of a task, and everything that it started. Returns whether it runs in this process.
+    /// Ends the worker of a task or what drives a workflow, and everything that it started. Returns whether it runs in
+    /// this process.
     fn cancel(&self, id: &str) -> bool;
 
-    /// Waits until a task of this process went on, at most this long.
+    /// Returns what the calls of the caller may do: the profiles and the directory of the session that asked.
+    fn rights(&self) -> Json;
+
+    /// Drives an execution of a workflow that is written down, or that belongs to a process which is gone. It goes on
+    /// after this returns, unless nobody serves.
+    ///
+    /// # Errors
+    /// Returns why it cannot be driven.
+    fn drive(&self, flow: &Flow) -> Result<(), Failure>;
+
+    /// Waits until a task or a workflow of this process went on, at most this long.
     fn await_change(&self, longest: Duration);
 
     /// Removes the folder that a task left.
@@ -79,16 +91,16 @@ pub const TASKS: &str = ".brigade/tasks";
 const MOST: i64 = 200;
 
 /// The longest that one call waits.
-const LONGEST: i64 = 3_600;
+pub(crate) const LONGEST: i64 = 3_600;
 
 /// How often a task of another process is looked at.
-const LOOK: Duration = Duration::from_millis(200);
+pub(crate) const LOOK: Duration = Duration::from_millis(200);
 
 /// The longest intent, note or message.
 const MAX_TEXT: usize = 64 << 10;
 
 /// What ended a task whose process is gone.
-const INTERRUPTED: &str = "interrupted";
+pub(crate) const INTERRUPTED: &str = "interrupted";
 
 #[derive(Deserialize)]
 struct ExecuteArgs {
@@ -163,11 +175,18 @@ fn settled(execution: Execution, context: &Context<'_>) -> Result<Execution, Fai
     if !tasks.is_gone(&execution.gateway) {
         return Ok(execution);
     }
+    interrupted(&*context.store()?, &execution, context.clock.now())
+}
+
+/// Ends a task whose process is gone, and returns it as it stands then.
+pub(crate) fn interrupted(
+    store: &Store,
+    execution: &Execution,
+    now: Timestamp,
+) -> Result<Execution, Failure> {
     let error =
         Some((INTERRUPTED, "the gateway that the task belonged to is gone, and its worker was ended"));
-    let ending = Ending { status: ExecutionStatus::Failed, error };
-    let store = context.store()?;
-    store.end_execution(&execution.id, &ending, context.clock.now())?;
+    store.end_execution(&execution.id, &Ending { status: ExecutionStatus::Failed, error }, now)?;
     Ok(store.execution(None, &execution.id)?)
 }
 
@@ -289,7 +308,7 @@ fn handoff(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
 
 /// Writes how an execution stands.
 fn standing(execution: &Execution) -> Vec<(&'static str, Json)> {
-    let time = |time: Option<brigade_core::Timestamp>| time.map_or(Json::Null, at);
+    let time = |time: Option<Timestamp>| time.map_or(Json::Null, at);
     let error = match (&execution.error_code, &execution.error) {
         (Some(code), Some(error)) => Some(format!("{code}: {error}")),
         (_, error) => error.clone(),
@@ -489,6 +508,14 @@ mod tests {
 
         fn cancel(&self, _: &str) -> bool {
             true
+        }
+
+        fn rights(&self) -> Json {
+            Json::Null
+        }
+
+        fn drive(&self, _: &Flow) -> Result<(), Failure> {
+            Ok(())
         }
 
         fn await_change(&self, _: Duration) {}

@@ -1,4 +1,10 @@
-//! Workflows: `workflow.*`. A workflow is a manifest; the workspace shares them. Executions are not built yet.
+//! Workflows: `workflow.*`. A workflow is a manifest; the workspace shares them. An execution of one belongs to who
+//! began it, and is driven by the process that serves the caller.
+
+mod asked;
+mod engine;
+mod executions;
+mod steps;
 
 use brigade_core::Json;
 use brigade_manifest::{Isolation, Workflow, read};
@@ -10,15 +16,30 @@ use crate::context::{Context, Failure, Output};
 use crate::run::{Function, arguments};
 use crate::schema::validated;
 
+pub use engine::Engine;
+pub use steps::{AskedCall, CallResult, Stands, Steps};
+
 /// The tools of this family.
 pub(crate) const TOOLS: &[(&str, Function)] = &[
+    ("workflow.cancel", executions::cancel),
     ("workflow.create", create),
     ("workflow.delete", delete),
+    ("workflow.executions.get", executions::get),
+    ("workflow.executions.list", executions::list),
     ("workflow.export", export),
     ("workflow.list", list),
+    ("workflow.logs", executions::logs),
+    ("workflow.pause", executions::pause),
+    ("workflow.put", executions::put),
+    ("workflow.remove", executions::remove),
+    ("workflow.resume", executions::resume),
+    ("workflow.run", executions::run),
     ("workflow.search", search),
+    ("workflow.signal", executions::signal),
+    ("workflow.status", executions::status),
     ("workflow.update", update),
     ("workflow.validate", validate),
+    ("workflow.wait", executions::wait),
 ];
 
 /// Where workflows are kept.
@@ -63,6 +84,21 @@ fn check(workflow: &Workflow, _: &Context<'_>) -> Result<(), Failure> {
                 isolation.as_str()
             );
             return Err(Failure::new("not_available_here", message));
+        }
+        if state.volumes.as_ref().is_some_and(|volumes| !volumes.is_empty()) {
+            let message = format!(
+                "spec.states.{name}.volumes are mounts of a container, and nothing here runs containers \
+                 (runner.container); states work in the workspace"
+            );
+            return Err(Failure::new("not_available_here", message));
+        }
+        let is_bound = |value: &String| value.is_empty() || value == "true";
+        if let Some((variable, _)) = state.env.iter().flatten().find(|(_, value)| !is_bound(value)) {
+            let message = format!(
+                "spec.states.{name}.env.{variable} has a value; policy.toml alone binds variables (`env_bindings`), and \
+                 here an empty value names one"
+            );
+            return Err(Failure::new("argument_refused", message));
         }
     }
     Ok(())

@@ -128,6 +128,12 @@ pub fn serve(
         Arc::new(Gateway::new(workspace, agents, terms, states, upstreams.clone(), mark, ended.clone()));
     let agent: Arc<str> = agent.into();
     let result = runtime.block_on(async {
+        let taking = gateway.workspace.clone();
+        drop(tokio::task::spawn_blocking(move || {
+            if let Err(error) = taking.take_over() {
+                tracing::warn!(%error, "workflows of gateways that are gone do not go on");
+            }
+        }));
         let signal = signalled(stop.clone());
         let warnings = follow(gateway.clone(), say);
         let served = async {

@@ -1,8 +1,9 @@
 //! Manifests of agents and workflows, as types.
 //!
 //! Owns what a manifest may hold: [`Agent`] and [`Workflow`], read from YAML with every fault and its place, written as
-//! JSON (which is YAML), and described by JSON Schemas that come from the same tables as the readers. Knows nothing
-//! about disks, stores, workers or rights: what a manifest asks for is decided by others.
+//! JSON (which is YAML), and described by JSON Schemas that come from the same tables as the readers; and what follows
+//! from one: the value of a template ([`Scope`]), the words of a command, the next state ([`decide`]). Knows nothing
+//! about disks, stores, workers or rights: what a manifest asks for is done by others.
 //!
 //! ```
 //! use brigade_manifest::{Agent, read};
@@ -44,5 +45,7 @@ pub use fault::Fault;
 pub use manifest::{Kind, Manifest, Read, read, schema_of};
 pub use value::{Name, SchemaText, Span, Version};
 pub use workflow::{
-    Condition, Consensus, ParallelAgent, State, StateKind, Strategy, Transition, Workflow, WorkflowSpec,
+    Condition, Consensus, DECLINED, MAX_RENDERED, Next, Outcome, ParallelAgent, Scope, Standing, State,
+    StateCommand, StateKind, Strategy, Template, TooLong, Transition, Verdict, Workflow, WorkflowSpec,
+    consent, decide,
 };

@@ -1,6 +1,10 @@
 //! Workflows.
 
 mod check;
+mod command;
+mod decide;
+mod evaluate;
+mod expression;
 mod template;
 
 use std::collections::BTreeMap;
@@ -13,6 +17,11 @@ use crate::common::Metadata;
 use crate::manifest::{Kind, Manifest, Root};
 use crate::member::Reader;
 use crate::value::Span;
+
+pub use command::StateCommand;
+pub use decide::{DECLINED, Next, Outcome, Standing, Verdict, consent, decide};
+pub use evaluate::{MAX_RENDERED, Scope, TooLong};
+pub use template::Template;
 
 /// A manifest of a workflow.
 #[derive(Clone, Debug, PartialEq)]

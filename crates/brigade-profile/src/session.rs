@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use brigade_core::Json;
+
 use crate::slot::{ProfileName, Slot};
 
 /// The profiles of one session, besides those of its agent.
@@ -38,6 +40,33 @@ impl SessionProfiles {
         self.granted.insert(profile.slot(), Granted { instead_of: own, profile });
     }
 
+    /// Writes them for a record.
+    pub fn to_json(&self) -> Json {
+        let names = |names: &[ProfileName]| {
+            Json::from(names.iter().map(|name| Json::from(name.as_str())).collect::<Vec<_>>())
+        };
+        let granted = self.granted.values().map(|granted| {
+            Json::object([
+                ("profile", Json::from(granted.profile.as_str())),
+                ("instead_of", names(&granted.instead_of)),
+            ])
+        });
+        Json::object([("granted", Json::from(granted.collect::<Vec<_>>())), ("laid", names(&self.laid))])
+    }
+
+    /// Reads them from a record. `None` if it is none: nothing of it is left out.
+    pub fn from_json(json: &Json) -> Option<SessionProfiles> {
+        let name = |json: &Json| json.as_str()?.parse::<ProfileName>().ok();
+        let names =
+            |json: Option<&Json>| json?.as_array()?.iter().map(name).collect::<Option<Vec<ProfileName>>>();
+        let mut profiles = SessionProfiles::default();
+        for granted in json.get("granted")?.as_array()? {
+            profiles.grant(names(granted.get("instead_of"))?, name(granted.get("profile")?)?);
+        }
+        profiles.laid = names(json.get("laid"))?;
+        Some(profiles)
+    }
+
     /// Returns the profile that a person put in the place of these.
     pub(crate) fn granted(&self, slot: Slot, own: &[&ProfileName]) -> Option<&ProfileName> {
         let granted = self.granted.get(&slot)?;
@@ -63,6 +92,11 @@ impl LiveSession {
     /// Begins a session. No other one ever has the same id.
     pub fn new(id: impl Into<String>) -> LiveSession {
         LiveSession { id: id.into(), profiles: Mutex::default(), root: Mutex::default() }
+    }
+
+    /// Begins a session with the profiles of another one, and its directory.
+    pub fn like(id: impl Into<String>, profiles: SessionProfiles, root: Option<String>) -> LiveSession {
+        LiveSession { id: id.into(), profiles: Mutex::new(profiles), root: Mutex::new(root) }
     }
 
     /// Returns its id.
@@ -97,5 +131,22 @@ impl LiveSession {
 
     fn lock(&self) -> MutexGuard<'_, SessionProfiles> {
         self.profiles.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_of_profiles_is_read_whole_or_not_at_all() {
+        let name = |text: &str| text.parse::<ProfileName>().unwrap();
+        let mut profiles = SessionProfiles::default();
+        profiles.grant(vec![name("mode.chat")], name("mode.operator"));
+        profiles.narrow(name("permission.plan"));
+        assert_eq!(SessionProfiles::from_json(&profiles.to_json()), Some(profiles));
+        let broken = Json::parse(r#"{"granted": [], "laid": ["mode.chat", "nothing"]}"#).unwrap();
+        assert_eq!(SessionProfiles::from_json(&broken), None);
+        assert_eq!(SessionProfiles::from_json(&Json::Null), None);
     }
 }

@@ -95,6 +95,16 @@ pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<Deployed> {
     })
 }
 
+fn read_revision(row: &Row<'_>) -> rusqlite::Result<Revision> {
+    Ok(Revision {
+        revision: row.get("revision")?,
+        version: row.get("version")?,
+        text: row.get("text")?,
+        author: row.get("author")?,
+        created_at: time(row, "created_at")?,
+    })
+}
+
 /// Finds a manifest by its id or name.
 fn find(transaction: &Transaction<'_>, kind: &str, id: &str) -> Result<Option<Deployed>, StoreError> {
     let sql = format!(
@@ -245,19 +255,24 @@ impl Store {
                     "SELECT revision, version, text, author, created_at FROM manifest_revision \
                      WHERE manifest = ?1 AND (?2 IS NULL OR version = ?2) ORDER BY revision DESC LIMIT 1",
                     params![deployed.id, version],
-                    |row| {
-                        Ok(Revision {
-                            revision: row.get("revision")?,
-                            version: row.get("version")?,
-                            text: row.get("text")?,
-                            author: row.get("author")?,
-                            created_at: time(row, "created_at")?,
-                        })
-                    },
+                    read_revision,
                 )
                 .optional()?;
             let missing = || StoreError::refused("not_found", format!("the {kind} has no such version"));
             Ok((deployed, revision.ok_or_else(missing)?))
+        })
+    }
+
+    /// Returns a revision, also of a manifest that was deleted.
+    ///
+    /// # Errors
+    /// Returns `not_found`. Also fails on a disk error.
+    pub fn revision(&self, id: &str, revision: i64) -> Result<Revision, StoreError> {
+        self.look(|transaction| {
+            let sql = "SELECT revision, version, text, author, created_at FROM manifest_revision WHERE manifest = ?1 AND \
+                       revision = ?2";
+            let found = transaction.query_row(sql, params![id, revision], read_revision).optional()?;
+            found.ok_or_else(|| StoreError::refused("not_found", "there is no such revision"))
         })
     }
 

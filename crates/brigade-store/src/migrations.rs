@@ -8,8 +8,12 @@ use crate::error::StoreError;
 pub(crate) const APPLICATION: i32 = 0x4252_4744;
 
 /// The steps from one version to the next. A step that was released is never changed.
-const STEPS: &[&str] =
-    &[include_str!("migrations/1.sql"), include_str!("migrations/2.sql"), include_str!("migrations/3.sql")];
+const STEPS: &[&str] = &[
+    include_str!("migrations/1.sql"),
+    include_str!("migrations/2.sql"),
+    include_str!("migrations/3.sql"),
+    include_str!("migrations/4.sql"),
+];
 
 /// The version that this program writes.
 pub(crate) const VERSION: i64 = STEPS.len() as i64;

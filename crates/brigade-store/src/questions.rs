@@ -365,6 +365,64 @@ fn written(value: &impl Serialize) -> Result<String, StoreError> {
     serde_json::to_string(value).map_err(|error| StoreError::Database(error.to_string()))
 }
 
+/// Asks a person, and returns the id of the question.
+pub(crate) fn insert(
+    transaction: &Transaction<'_>,
+    agent: &str,
+    session: &str,
+    asked: &Asked,
+    now: Timestamp,
+) -> Result<String, StoreError> {
+    let id = new_id(transaction, "ask")?;
+    transaction.execute(
+        "INSERT INTO question (id, agent, session, asked, status, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        params![id, agent, session, written(asked)?, QuestionStatus::Waiting.as_str(), now.unix_micros()],
+    )?;
+    Ok(id)
+}
+
+/// Returns a question that nobody has answered.
+pub(crate) fn waiting(transaction: &Transaction<'_>, id: &str) -> Result<Option<Question>, StoreError> {
+    let question = by_id(transaction, id)?;
+    Ok(Some(question).filter(|question| question.status == QuestionStatus::Waiting))
+}
+
+/// Records the answer of a person. Secrets are masked.
+pub(crate) fn answer(
+    transaction: &Transaction<'_>,
+    question: &Question,
+    answer: &Answer,
+    by: &str,
+    redactor: &Redactor,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    match question.status {
+        QuestionStatus::Waiting => {}
+        QuestionStatus::Answered | QuestionStatus::Delivered => {
+            return Err(StoreError::refused("already_answered", "the question was answered already"));
+        }
+        QuestionStatus::Gone => {
+            return Err(StoreError::refused("gone", "the agent no longer waits for an answer"));
+        }
+    }
+    let text = written(&answer.masked(redactor))?;
+    transaction.execute(
+        "UPDATE question SET status = ?2, answer = ?3, answered_by = ?4, answered_at = ?5 WHERE id = ?1",
+        params![question.id, QuestionStatus::Answered.as_str(), text, by, now.unix_micros()],
+    )?;
+    Ok(())
+}
+
+/// Takes a question back: nobody waits for it any more, whether it was answered or not.
+pub(crate) fn withdraw(transaction: &Transaction<'_>, id: &str) -> Result<(), StoreError> {
+    transaction.execute(
+        "UPDATE question SET status = CASE status WHEN 'waiting' THEN 'gone' ELSE 'delivered' END \
+         WHERE id = ?1 AND status IN ('waiting', 'answered')",
+        [id],
+    )?;
+    Ok(())
+}
+
 impl Store {
     /// Asks a person. The same question of the same agent that waits, or whose answer it has not seen, is returned
     /// instead of asking twice. Secrets are masked first.
@@ -380,7 +438,8 @@ impl Store {
         now: Timestamp,
     ) -> Result<Question, StoreError> {
         asked.check()?;
-        let text = written(&asked.masked(redactor))?;
+        let masked = asked.masked(redactor);
+        let text = written(&masked)?;
         let oldest = now.unix_micros() - KEPT_DAYS * 86_400_000_000;
         self.change(|transaction| {
             transaction.execute(
@@ -393,11 +452,7 @@ impl Store {
             if let Some(same) = transaction.query_row(&sql, params![agent, text], read).optional()? {
                 return Ok(same);
             }
-            let id = new_id(transaction, "ask")?;
-            transaction.execute(
-                "INSERT INTO question (id, agent, session, asked, status, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-                params![id, agent, session, text, QuestionStatus::Waiting.as_str(), now.unix_micros()],
-            )?;
+            let id = insert(transaction, agent, session, &masked, now)?;
             by_id(transaction, &id)
         })
     }
@@ -414,22 +469,8 @@ impl Store {
         redactor: &Redactor,
         now: Timestamp,
     ) -> Result<Question, StoreError> {
-        let text = written(&answer.masked(redactor))?;
         self.change(|transaction| {
-            let question = by_id(transaction, id)?;
-            match question.status {
-                QuestionStatus::Waiting => {}
-                QuestionStatus::Answered | QuestionStatus::Delivered => {
-                    return Err(StoreError::refused("already_answered", "the question was answered already"));
-                }
-                QuestionStatus::Gone => {
-                    return Err(StoreError::refused("gone", "the agent no longer waits for an answer"));
-                }
-            }
-            transaction.execute(
-                "UPDATE question SET status = ?2, answer = ?3, answered_by = ?4, answered_at = ?5 WHERE id = ?1",
-                params![id, QuestionStatus::Answered.as_str(), text, by, now.unix_micros()],
-            )?;
+            self::answer(transaction, &by_id(transaction, id)?, answer, by, redactor, now)?;
             by_id(transaction, id)
         })
     }

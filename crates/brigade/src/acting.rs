@@ -103,7 +103,8 @@ impl Use<'_> {
         let agents = self.config.agents(&host);
         let gateway = agents.map(|agents| &agents.gateway);
         let caller = self.caller.as_record();
-        let hands = crate::tasks::Hands::new(self.room, self.config);
+        let asked_in = self.verified.and_then(|call| call.call().session.as_ref());
+        let hands = crate::tasks::Hands::new(self.room, self.config).asked_in(asked_in);
         let session = self.session.map(LiveSession::profiles).unwrap_or_default();
         let further = Further::new(self.room, self.config, self.caller, session, self.profiles.clone());
         let client = self.room.env.requester.as_ref();

@@ -3,6 +3,7 @@
 //! A task belongs to the process that began it. A process that serves runs it on a thread of its own; any other one
 //! runs it before the call returns, because nobody would run it after that.
 
+mod flow;
 mod judge;
 mod receipt;
 
@@ -13,6 +14,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use brigade_builtin::{Failure, TASKS, Tasks};
+use brigade_call::CallSession;
 use brigade_core::{Fingerprint, Json};
 use brigade_crew::{Attempt, Attempted, Cook, Host, Watch, attempt};
 use brigade_facts::Config;
@@ -28,9 +30,12 @@ use brigade_profile::{Worker, WorkerPrompt, WorkerResult};
 use brigade_queue::this_runner;
 use brigade_store::Store;
 use brigade_store::executions::{Ending, Execution, ExecutionStatus};
+use brigade_store::flows::Flow;
 
 use crate::room::{Room, rel};
+
 use brigade_upkeep::gather;
+pub(crate) use flow::take_over;
 
 /// How long one try takes at most, unless the manifest says so.
 const TRY: Duration = Duration::from_secs(300);
@@ -69,6 +74,7 @@ impl Running {
         for token in state.tasks.values() {
             token.cancel();
         }
+        self.changed.notify_all();
         let until = Instant::now() + patience;
         while !state.tasks.is_empty() {
             let left = until.saturating_duration_since(Instant::now());
@@ -98,11 +104,18 @@ impl Drop for Place {
 pub(crate) struct Hands<'a> {
     room: &'a Room,
     config: &'a Config,
+    /// The session that the call was asked in.
+    asked_in: Option<&'a CallSession>,
 }
 
 impl<'a> Hands<'a> {
     pub(crate) fn new(room: &'a Room, config: &'a Config) -> Hands<'a> {
-        Hands { room, config }
+        Hands { room, config, asked_in: None }
+    }
+
+    /// Says in which session the call was asked.
+    pub(crate) fn asked_in(self, asked_in: Option<&'a CallSession>) -> Hands<'a> {
+        Hands { asked_in, ..self }
     }
 
     /// Returns the worker that the manifest names, else the first one.
@@ -201,6 +214,14 @@ impl Tasks for Hands<'_> {
         let state = self.room.running.state();
         self.room.running.changed.notify_all();
         state.tasks.get(id).map(CancelToken::cancel).is_some()
+    }
+
+    fn rights(&self) -> Json {
+        flow::rights(self.room.env.session.as_deref(), self.asked_in)
+    }
+
+    fn drive(&self, flow: &Flow) -> Result<(), Failure> {
+        flow::drive(self, flow)
     }
 
     fn await_change(&self, longest: Duration) {

@@ -113,6 +113,16 @@ impl Workspace {
         let _ = patience;
     }
 
+    /// Goes on with workflows whose processes are gone. They run in this process, as those who began them.
+    ///
+    /// # Errors
+    /// Returns file errors.
+    pub fn take_over(&self) -> Result<(), Error> {
+        #[cfg(feature = "builtin")]
+        crate::tasks::take_over(&self.room)?;
+        Ok(())
+    }
+
     /// Creates a workspace with these files in an empty or new directory.
     ///
     /// # Errors

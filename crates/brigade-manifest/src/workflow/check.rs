@@ -8,7 +8,9 @@ use brigade_core::yaml::At;
 use crate::manifest::Root;
 use crate::member::{Reader, below};
 
-use super::{State, WorkflowSpec, template};
+use super::command::StateCommand;
+use super::template::{Template, condition_faults};
+use super::{Condition, State, WorkflowSpec};
 
 /// Finds targets that do not exist, states that nothing leads to, and loops without a bound.
 pub(super) fn check(spec: &WorkflowSpec, root: &Root<'_>, reader: &mut Reader) {
@@ -77,23 +79,32 @@ fn templates(spec: &WorkflowSpec, root: &Root<'_>, reader: &mut Reader) {
             texts.extend(agent.input.as_deref().map(|text| (format!("agents[{}].input", index + 1), text)));
         }
         for (index, transition) in state.transitions.iter().enumerate() {
-            let own = [("feedback", &transition.feedback), ("expression", &transition.expression)];
-            for (key, text) in own {
-                texts.extend(text.as_deref().map(|text| (format!("transitions[{}].{key}", index + 1), text)));
+            let key = |key: &str| format!("transitions[{}].{key}", index + 1);
+            texts.extend(transition.feedback.as_deref().map(|text| (key("feedback"), text)));
+            let is_custom = transition.condition == Some(Condition::Custom);
+            if let Some(text) = transition.expression.as_deref().filter(|_| is_custom) {
+                let found = condition_faults(text, &|name| spec.states.contains_key(name));
+                found.into_iter().for_each(|message| told(&key("expression"), message, name, root, reader));
             }
         }
+        let mut is_readable = true;
         for (key, text) in texts {
-            told(&key, text, spec, name, root, reader);
+            for message in Template::read(text, &|name| spec.states.contains_key(name)).1 {
+                is_readable = false;
+                told(&key, message, name, root, reader);
+            }
+        }
+        let command = state.command.as_ref().filter(|_| is_readable);
+        if let Some(Err(message)) = command.map(StateCommand::of) {
+            told("command", message, name, root, reader);
         }
     }
 }
 
-fn told(key: &str, text: &str, spec: &WorkflowSpec, state: &str, root: &Root<'_>, reader: &mut Reader) {
+fn told(key: &str, message: String, state: &str, root: &Root<'_>, reader: &mut Reader) {
     let first = key.split(['.', '[']).next().unwrap_or_default();
-    for message in template::faults(text, &spec.states) {
-        let path = format!("{}.{key}", below("spec.states", state));
-        reader.fault(root.at(&["spec", "states", state, first]), &path, message);
-    }
+    let path = format!("{}.{key}", below("spec.states", state));
+    reader.fault(root.at(&["spec", "states", state, first]), &path, message);
 }
 
 /// Lists the texts of a value.

@@ -1,97 +1,186 @@
 //! Templates: `{{…}}` in texts of a workflow. They are data; nothing in them is run as a command.
 
-use std::collections::BTreeMap;
+use super::expression::{self, Expression};
 
-use super::State;
+/// How deep blocks may nest.
+const DEEPEST: usize = 16;
 
-/// What an expression may begin with, besides the name of a state.
-const ROOTS: &[&str] = &["blackboard", "execution", "human", "input", "intent", "state", "this", "workflow"];
-
-/// Functions and constants.
-const WORDS: &[&str] = &["false", "json", "length", "lower", "null", "trim", "true", "upper"];
-
-/// Blocks, which end with `{{/NAME}}`.
-const BLOCKS: &[&str] = &["each", "if", "unless", "with"];
-
-/// Returns what is wrong with a template. Its text is not quoted, but names that nothing has are.
-pub(super) fn faults(text: &str, states: &BTreeMap<String, State>) -> Vec<String> {
-    let (mut found, mut open, mut left) = (Vec::new(), Vec::new(), text);
-    while let Some(at) = left.find("{{") {
-        let rest = &left[at + 2..];
-        let Some(end) = rest.find("}}") else {
-            found.push("a `{{` is not closed".to_owned());
-            return found;
-        };
-        tag(rest[..end].trim(), states, &mut open, &mut found);
-        left = &rest[end + 2..];
-    }
-    found.extend(open.iter().map(|name| format!("the block `{name}` is not closed")));
-    found
+/// A text with places for values.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Template {
+    pub(super) parts: Vec<Part>,
 }
 
-fn tag(
-    inside: &str,
-    states: &BTreeMap<String, State>,
-    open: &mut Vec<&'static str>,
-    found: &mut Vec<String>,
-) {
-    let known = |name: &str| BLOCKS.iter().copied().find(|block| *block == name);
-    if let Some(block) = inside.strip_prefix('#') {
-        let (name, rest) = block.split_once(char::is_whitespace).unwrap_or((block, ""));
-        match known(name) {
-            Some(name) => open.push(name),
-            None => found.push(format!("there is no such block; the blocks are {}", BLOCKS.join(", "))),
-        }
-        expression(rest, states, found);
-    } else if let Some(name) = inside.strip_prefix('/') {
-        if known(name.trim()).is_none() || open.pop() != known(name.trim()) {
-            found.push("a block is closed that is not open".to_owned());
-        }
-    } else if inside == "else" || inside.starts_with("else ") {
-        if open.is_empty() {
-            found.push("`else` stands in no block".to_owned());
-        }
-        expression(inside["else".len()..].trim().trim_start_matches("if "), states, found);
-    } else if inside.is_empty() {
-        found.push("a `{{}}` is empty".to_owned());
-    } else if !inside.starts_with('!') {
-        expression(inside, states, found);
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Part {
+    Text(String),
+    Value(Expression),
+    /// The first arm that holds, else the last parts.
+    If(Vec<(Expression, Vec<Part>)>, Vec<Part>),
+    /// The parts for each element, else the last parts.
+    Each(Expression, Vec<Part>, Vec<Part>),
+    /// The parts with the value as `this`, else the last parts.
+    With(Expression, Vec<Part>, Vec<Part>),
+}
+
+brigade_core::words! {
+    /// A block, which ends with `{{/NAME}}`.
+    BlockKind {
+        /// For each element.
+        Each = "each",
+        /// If a value is true.
+        If = "if",
+        /// If a value is not true.
+        Unless = "unless",
+        /// With a value as `this`.
+        With = "with",
     }
 }
 
-/// Checks an expression: names, numbers, texts in quotes, and operators.
-pub(super) fn expression(text: &str, states: &BTreeMap<String, State>, found: &mut Vec<String>) {
-    let mut left = text.trim_start();
-    while let Some(first) = left.chars().next() {
-        let end = match first {
-            '"' | '\'' => match left[1..].find(first) {
-                Some(end) => end + 2,
-                None => {
-                    found.push("a text in an expression is not closed".to_owned());
-                    return;
+/// A block that is not closed yet.
+struct Open {
+    kind: BlockKind,
+    arms: Vec<(Expression, Vec<Part>)>,
+    otherwise: Option<Vec<Part>>,
+}
+
+impl Open {
+    fn parts(&mut self) -> &mut Vec<Part> {
+        match &mut self.otherwise {
+            Some(parts) => parts,
+            None => &mut self.arms.last_mut().expect("a block begins with an arm").1,
+        }
+    }
+
+    fn close(mut self) -> Part {
+        let otherwise = self.otherwise.unwrap_or_default();
+        match self.kind {
+            BlockKind::If | BlockKind::Unless => Part::If(self.arms, otherwise),
+            BlockKind::Each | BlockKind::With => {
+                let (value, parts) = self.arms.pop().expect("a block begins with an arm");
+                match self.kind {
+                    BlockKind::Each => Part::Each(value, parts, otherwise),
+                    _ => Part::With(value, parts, otherwise),
                 }
-            },
-            _ if is_name(first) => left.find(|c| !is_name(c) && !".[]-".contains(c)).unwrap_or(left.len()),
-            '<' | '>' | '=' | '!' | '&' | '|' | '(' | ')' | '+' | '-' | '*' | '/' | '%' => 1,
-            _ => {
-                found.push("an expression has a character that is no operator".to_owned());
+            }
+        }
+    }
+}
+
+struct Parser<'p> {
+    whole: Vec<Part>,
+    open: Vec<Open>,
+    is_state: &'p dyn Fn(&str) -> bool,
+    faults: Vec<String>,
+}
+
+impl Parser<'_> {
+    fn push(&mut self, part: Part) {
+        match self.open.last_mut() {
+            Some(open) => open.parts().push(part),
+            None => self.whole.push(part),
+        }
+    }
+
+    fn expression(&mut self, text: &str) -> Expression {
+        let nothing = Expression::Constant(brigade_core::Json::Null);
+        expression::parse(text, self.is_state, &mut self.faults).unwrap_or(nothing)
+    }
+
+    fn tag(&mut self, inside: &str) {
+        if let Some(block) = inside.strip_prefix('#') {
+            let (name, rest) = block.split_once(char::is_whitespace).unwrap_or((block, ""));
+            let value = self.expression(rest);
+            let Some(kind) = BlockKind::of(name) else {
+                let message = format!("there is no such block; the blocks are {}", BlockKind::EXPECTED);
+                self.faults.push(message);
+                return;
+            };
+            if self.open.len() == DEEPEST {
+                self.faults.push(format!("blocks nest deeper than {DEEPEST}"));
                 return;
             }
-        };
-        let word = &left[..end];
-        if is_name(first) && !first.is_ascii_digit() {
-            let root = word.split(['.', '[']).next().unwrap_or_default();
-            if !ROOTS.contains(&root) && !WORDS.contains(&root) && !states.contains_key(root) {
-                let root: String = root.chars().take(64).collect();
-                found.push(format!("`{root}` is neither a state nor one of {}", ROOTS.join(", ")));
+            let value = match kind {
+                BlockKind::Unless => Expression::Not(Box::new(value)),
+                BlockKind::Each | BlockKind::If | BlockKind::With => value,
+            };
+            self.open.push(Open { kind, arms: vec![(value, Vec::new())], otherwise: None });
+        } else if let Some(name) = inside.strip_prefix('/') {
+            match (self.open.pop(), BlockKind::of(name.trim())) {
+                (Some(open), Some(kind)) if open.kind == kind => {
+                    let part = open.close();
+                    self.push(part);
+                }
+                _ => self.faults.push("a block is closed that is not open".to_owned()),
             }
+        } else if inside == "else" || inside.starts_with("else ") {
+            let value = inside["else".len()..].trim();
+            let value = value.strip_prefix("if ").map(str::trim).or((!value.is_empty()).then_some(value));
+            let value = value.map(|value| self.expression(value));
+            match (self.open.last_mut(), value) {
+                (None, _) => self.faults.push("`else` stands in no block".to_owned()),
+                (Some(open), _) if open.otherwise.is_some() => {
+                    self.faults.push("a block has something behind its `else`".to_owned());
+                }
+                (Some(open), None) => open.otherwise = Some(Vec::new()),
+                (Some(open), Some(value)) if matches!(open.kind, BlockKind::If | BlockKind::Unless) => {
+                    open.arms.push((value, Vec::new()));
+                }
+                (Some(_), Some(_)) => self.faults.push("only `if` and `unless` have an `else if`".to_owned()),
+            }
+        } else if inside.is_empty() {
+            self.faults.push("a `{{}}` is empty".to_owned());
+        } else if !inside.starts_with('!') {
+            let value = self.expression(inside);
+            self.push(Part::Value(value));
         }
-        left = left[end..].trim_start();
     }
 }
 
-fn is_name(c: char) -> bool {
-    c.is_alphanumeric() || c == '_'
+impl Template {
+    /// Reads a template, with what is wrong with it. Its text is not quoted there, but names that nothing has are.
+    pub(super) fn read(text: &str, is_state: &dyn Fn(&str) -> bool) -> (Template, Vec<String>) {
+        let mut parser = Parser { whole: Vec::new(), open: Vec::new(), is_state, faults: Vec::new() };
+        let mut left = text;
+        while let Some(at) = left.find("{{") {
+            if 0 < at {
+                parser.push(Part::Text(left[..at].to_owned()));
+            }
+            let rest = &left[at + 2..];
+            let Some(end) = rest.find("}}") else {
+                parser.faults.push("a `{{` is not closed".to_owned());
+                return (Template::default(), parser.faults);
+            };
+            parser.tag(rest[..end].trim());
+            left = &rest[end + 2..];
+        }
+        if !left.is_empty() {
+            parser.push(Part::Text(left.to_owned()));
+        }
+        let Parser { whole, open, mut faults, .. } = parser;
+        faults.extend(open.iter().map(|open| format!("the block `{}` is not closed", open.kind.as_str())));
+        (Template { parts: whole }, faults)
+    }
+
+    /// Reads a template of a manifest without faults. Of one with faults, what cannot be read is left out.
+    pub fn of(text: &str) -> Template {
+        Template::read(text, &|_| true).0
+    }
+
+    /// Returns whether it has no places for values.
+    pub fn is_plain(&self) -> bool {
+        self.parts.iter().all(|part| matches!(part, Part::Text(_)))
+    }
+}
+
+/// Reads a condition's expression: as it stands, or as a template whose text is then read as yes or no.
+pub(super) fn condition_faults(text: &str, is_state: &dyn Fn(&str) -> bool) -> Vec<String> {
+    if text.contains("{{") {
+        return Template::read(text, is_state).1;
+    }
+    let mut faults = Vec::new();
+    expression::parse(text, is_state, &mut faults);
+    faults
 }
 
 #[cfg(test)]
@@ -100,7 +189,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expect: &[&str]) {
-        let found = faults(text, &BTreeMap::new());
+        let found = Template::read(text, &|_| false).1;
         assert_eq!(found.len(), expect.len(), "{text}: {found:?}");
         for (found, expect) in found.iter().zip(expect) {
             assert!(found.contains(expect), "{text}: {found}");
@@ -114,6 +203,8 @@ mod tests {
         check("{{#if blackboard.n}}a{{else if input.x == 'y'}}b{{else}}c{{/if}}", &[]);
         check("{{#each input.files}}{{this.name}}{{/each}}", &[]);
         check("{{blackboard.n < workflow.context.max && !human.feedback}}", &[]);
+        check("{{(blackboard.a[0]['x'] + 1) * -2 >= 3 || lower(intent) != \"no\"}}", &["no operator"]);
+        check("{{(blackboard.a[0][x] + 1) * -2 >= 3 || lower(intent) != \"no\"}}", &[]);
         check("{{NOWHERE.output}}", &["`NOWHERE` is neither"]);
         check("{{workflow.task", &["not closed"]);
         check("{{#if input.x}}a", &["the block `if` is not closed"]);
@@ -121,9 +212,20 @@ mod tests {
         check("{{#if input.x}}{{/each}}", &["not open"]);
         check("{{#include input.x}}", &["no such block"]);
         check("{{else}}", &["no block"]);
+        check("{{#each input}}{{else if input.x}}{{/each}}", &["`else if`"]);
+        check("{{#if input.x}}{{else}}{{else}}{{/if}}", &["behind its `else`"]);
         check("{{}}", &["empty"]);
         check("{{input.x; rm}}", &["no operator"]);
+        check("{{input.x &}}", &["no operator"]);
+        check("{{input.x +}}", &["lacks a value"]);
+        check("{{input.x input.y}}", &["behind its end"]);
+        check("{{(input.x}}", &["`(`"]);
+        check("{{length}}", &["nothing to work on"]);
+        check("{{1.2.3}}", &["broken number"]);
+        check("{{input..x}}", &["empty"]);
         check("{{'x}}", &["text in an expression"]);
-        check(&"{{#if input.x}}".repeat(2_000), &["is not closed"; 2_000]);
+        check(&"{{#if input.x}}".repeat(16), &["is not closed"; 16]);
+        assert!(Template::read(&"{{#if input.x}}".repeat(2_000), &|_| false).1.len() < 2_001);
+        check(&format!("{{{{{}1{}}}}}", "(".repeat(40), ")".repeat(40)), &["nests deeper"]);
     }
 }

@@ -6,6 +6,7 @@ use super::*;
 pub(super) const ROWS: &[Definition] = &[
     Definition {
         id: "workflow.cancel",
+        is_built: true,
         title: "Cancel a workflow",
         description: "Ends an execution of a workflow.",
         input: "execution_id!:string",
@@ -69,6 +70,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "workflow.executions.get",
+        is_built: true,
         title: "Show an execution",
         description: "Shows an execution of a workflow with its blackboard and the outputs of its states.",
         input: "execution_id!:string tenant_id?:string",
@@ -85,6 +87,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "workflow.executions.list",
+        is_built: true,
         title: "List executions",
         description: "Lists executions of workflows.",
         input: "limit:integer=20 offset:integer=0 workflow_id?:string tenant_id?:string",
@@ -143,6 +146,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "workflow.logs",
+        is_built: true,
         title: "Show events of a workflow",
         description: "Lists what happened in an execution of a workflow.",
         input: "execution_id!:string limit:integer=50 offset:integer=0",
@@ -158,6 +162,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "workflow.pause",
+        is_built: true,
         title: "Pause a workflow",
         description: "Lets no new state of an execution begin.",
         input: "execution_id!:string",
@@ -186,6 +191,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "workflow.put",
+        is_built: true,
         title: "Write to the blackboard",
         description: "Writes members of the blackboard of the own execution.",
         input: "execution_id!:string members!:object",
@@ -201,6 +207,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "workflow.remove",
+        is_built: true,
         title: "Remove an execution",
         description: "Removes an execution that has ended. Its receipts stay.",
         input: "execution_id!:string",
@@ -216,6 +223,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "workflow.resume",
+        is_built: true,
         title: "Resume a workflow",
         description: "Lets an execution go on that was paused.",
         input: "execution_id!:string",
@@ -229,6 +237,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "workflow.run",
+        is_built: true,
         title: "Run a workflow",
         description: "Starts a workflow, and returns the id of the execution.",
         input: "name!:string intent?:string input?:object blackboard?:object version?:string \
@@ -261,6 +270,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "workflow.signal",
+        is_built: true,
         title: "Answer a workflow",
         description: "Answers a state of an execution that waits for a person, once.",
         input: "execution_id!:string response!:string",
@@ -283,6 +293,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "workflow.status",
+        is_built: true,
         title: "Show the status of an execution",
         description: "Shows how an execution of a workflow stands.",
         input: "execution_id!:string tenant_id?:string",
@@ -333,6 +344,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "workflow.wait",
+        is_built: true,
         title: "Wait for a workflow",
         description: "Waits until an execution of a workflow has ended.",
         input: "execution_id!:string poll_interval_seconds:integer=5 timeout_seconds:integer=300",

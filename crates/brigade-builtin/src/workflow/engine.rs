@@ -1,0 +1,599 @@
+//! Drives an execution of a workflow: does what its state asks for, and writes what follows.
+//!
+//! All that it knows stands in the store, so another process goes on where this one ended. What is begun is written
+//! down before: whoever takes over asks the journal of calls what became of it, and a person where nobody saw that.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use brigade_core::{Clock, Json, Object, Timestamp};
+use brigade_manifest::{
+    DECLINED, Next, Outcome, Scope, Standing, State, StateKind, Verdict, Workflow, WorkflowSpec, consent,
+    decide, read,
+};
+use brigade_process::CancelToken;
+use brigade_redact::Redactor;
+use brigade_store::executions::{Ending, Execution, ExecutionStatus};
+use brigade_store::flows::{Flow, FlowStatus, Follows, Held, Transit};
+use brigade_store::questions::QuestionStatus;
+use brigade_store::{Store, StoreError};
+
+use super::asked::{AGAIN, FAILED, SUCCEEDED, answer_of, question, scope, unknown};
+use super::steps::{AskedCall, CallResult, Order, Stands, Steps, Then, orders, outcome_of};
+use crate::context::Failure;
+use crate::task::Tasks;
+
+/// How often something is looked at that another process changes.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// The code of a step of which nobody knows what it did.
+const OUTCOME_UNKNOWN: &str = "outcome_unknown";
+
+/// What drives executions of workflows.
+pub struct Engine<'a> {
+    /// Where they stand.
+    pub store: &'a Store,
+    /// Makes their calls.
+    pub steps: &'a dyn Steps,
+    /// Runs the tasks that their calls begin.
+    pub tasks: &'a dyn Tasks,
+    /// The clock.
+    pub clock: &'a dyn Clock,
+    /// Masks what is kept.
+    pub redactor: &'a Redactor,
+    /// Cancelled when this process ends, or the execution.
+    pub cancel: &'a CancelToken,
+    /// Whether it waits for people and tasks, or leaves the execution to the next gateway then.
+    pub waits: bool,
+}
+
+/// How far one call of a state is.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Branch {
+    /// Its call.
+    call: Option<String>,
+    /// Whether the call was begun by an execution's driver.
+    is_begun: bool,
+    /// The task or execution that the call began.
+    execution: Option<String>,
+    /// When that was.
+    began_at: Option<i64>,
+    /// Why there is no call, or what a person said about it: a word and a sentence. A blank word is success.
+    settled: Option<(String, String)>,
+}
+
+/// What became of a branch, or of a state.
+enum Reached {
+    Outcome(Box<Outcome>),
+    /// It goes on by itself.
+    Later,
+    /// It was looked at and written down, and can be looked at again at once.
+    Now,
+    /// Nobody saw what it did.
+    Unknown,
+    /// The execution has ended, or belongs to another process.
+    Lost,
+}
+
+impl Reached {
+    fn outcome(outcome: Outcome) -> Reached {
+        Reached::Outcome(Box::new(outcome))
+    }
+}
+
+impl From<Held> for Reached {
+    fn from(held: Held) -> Reached {
+        match held {
+            Held::Written | Held::Paused => Reached::Now,
+            Held::Lost => Reached::Lost,
+        }
+    }
+}
+
+impl Branch {
+    fn read(json: &Json) -> Branch {
+        let text = |name: &str| json.get(name).and_then(Json::as_str).map(str::to_owned);
+        Branch {
+            call: text("call"),
+            is_begun: json.get("begun").and_then(Json::as_bool) == Some(true),
+            execution: text("execution"),
+            began_at: json.get("began_at").and_then(Json::as_i64),
+            settled: text("code").zip(text("message")),
+        }
+    }
+
+    fn to_json(&self) -> Json {
+        let text = |text: Option<&str>| text.map_or(Json::Null, Json::from);
+        let (code, message) =
+            self.settled.as_ref().map(|(code, message)| (code.as_str(), message.as_str())).unzip();
+        Json::object([
+            ("call", text(self.call.as_deref())),
+            ("begun", Json::from(self.is_begun)),
+            ("execution", text(self.execution.as_deref())),
+            ("began_at", self.began_at.map_or(Json::Null, Json::from)),
+            ("code", text(code)),
+            ("message", text(message)),
+        ])
+    }
+}
+
+fn branches(flow: &Flow) -> Vec<Branch> {
+    flow.step.as_array().unwrap_or_default().iter().map(Branch::read).collect()
+}
+
+fn to_step(branches: &[Branch]) -> Json {
+    Json::from(branches.iter().map(Branch::to_json).collect::<Vec<_>>())
+}
+
+/// Ends what the state of an execution began: its tasks and executions, and what those began.
+///
+/// # Errors
+/// Fails on a disk error.
+pub(super) fn end_tree(store: &Store, tasks: &dyn Tasks, flow: &Flow, now: Timestamp) -> Result<(), Failure> {
+    for branch in branches(flow) {
+        let Some(id) = branch.execution.filter(|id| id.starts_with("task-")) else { continue };
+        let ending = Ending { status: ExecutionStatus::Cancelled, error: None };
+        match store.end_execution(&id, &ending, now) {
+            Ok(_) => drop(tasks.cancel(&id)),
+            Err(error) if error.code_word() == "not_found" => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    for child in store.open_flows(Some(&flow.id))? {
+        store.end_flow(&child.id, FlowStatus::Cancelled, None, now)?;
+        tasks.cancel(&child.id);
+        end_tree(store, tasks, &child, now)?;
+    }
+    Ok(())
+}
+
+impl Engine<'_> {
+    /// Drives an execution until it has ended, another process has it, or this one ends.
+    ///
+    /// # Errors
+    /// Fails where nothing can be written, such as on a full disk. The execution goes on with the next gateway.
+    pub fn drive(&self, id: &str) -> Result<(), Failure> {
+        let gateway = self.tasks.gateway()?;
+        let mut workflow: Option<Workflow> = None;
+        loop {
+            let flow = self.store.flow(None, id)?;
+            if flow.status.is_over() {
+                return self.let_go(&flow);
+            }
+            if flow.gateway != gateway || self.cancel.is_cancelled() {
+                return Ok(());
+            }
+            let whole = match workflow.take() {
+                Some(workflow) => workflow,
+                None => match read::<Workflow>(&self.store.revision(&flow.manifest, flow.revision)?.text)
+                    .manifest
+                {
+                    Some(workflow) => workflow,
+                    None => {
+                        let error = Some(("invalid_manifest", "the workflow can no longer be read"));
+                        self.store.end_flow(id, FlowStatus::Failed, error, self.clock.now())?;
+                        continue;
+                    }
+                },
+            };
+            let reached = match flow.is_paused {
+                true => Reached::Later,
+                false => self.state(&flow, &whole.spec)?,
+            };
+            match reached {
+                Reached::Outcome(outcome) => {
+                    self.transit(&flow, &whole.spec, *outcome)?;
+                    self.steps.changed();
+                }
+                Reached::Now | Reached::Lost => self.steps.changed(),
+                Reached::Unknown => {
+                    self.store.ask_in_flow(id, &gateway, &unknown(&flow), self.redactor, self.clock.now())?;
+                    self.steps.changed();
+                }
+                Reached::Later if self.waits => self.tasks.await_change(LOOK),
+                Reached::Later => return Ok(()),
+            }
+            workflow = Some(whole);
+        }
+    }
+
+    /// Takes back what an execution that has ended still waits for.
+    fn let_go(&self, flow: &Flow) -> Result<(), Failure> {
+        branches(flow)
+            .iter()
+            .filter_map(|branch| branch.call.as_ref())
+            .for_each(|call| self.steps.withdraw(call));
+        end_tree(self.store, self.tasks, flow, self.clock.now())?;
+        self.steps.changed();
+        Ok(())
+    }
+
+    /// Writes what a state gave, and what follows.
+    fn transit(&self, flow: &Flow, spec: &WorkflowSpec, outcome: Outcome) -> Result<(), Failure> {
+        let given = self.redactor.redact_json(&outcome.to_json());
+        let writes = self.redactor.redact_json(&Json::Object(outcome.writes()));
+        let writes = writes.as_object().cloned().unwrap_or_default();
+        let human = given.get("response").and_then(Json::as_str);
+        let standing = Standing {
+            state: flow.state.clone(),
+            visits: counts(&flow.visits),
+            transitions: u64::try_from(flow.transitions).unwrap_or_default(),
+        };
+        // Conditions see what the state wrote.
+        let mut after = flow.clone();
+        after.blackboard.extend(writes.clone());
+        let next = decide(spec, &standing, &outcome, &scope(&after, spec, Some(&given)));
+        let now = self.clock.now();
+        let write = |next: Follows<'_>, writes: &Object| {
+            let transit = Transit { outcome: &given, writes, human, next };
+            self.store.transit(&flow.id, &flow.gateway, &transit, now)
+        };
+        let written = match &next {
+            Next::Enter { standing, feedback } => {
+                let visits =
+                    standing.visits.iter().map(|(name, count)| (name.clone(), Json::from(*count))).collect();
+                let feedback = feedback.as_ref().map(|text| self.redactor.redact_str(text));
+                let (name, transitions) = (standing.state.as_str(), standing.transitions);
+                write(
+                    Follows::State { name, visits: &visits, transitions, feedback: feedback.as_deref() },
+                    &writes,
+                )
+            }
+            Next::End { failure } => {
+                let failure = failure
+                    .as_ref()
+                    .map(|(code, message)| (code.as_str(), self.redactor.redact_str(message)));
+                let failure = failure.as_ref().map(|(code, message)| (*code, message.as_str()));
+                write(Follows::End(failure), &writes)
+            }
+        };
+        let held = match written {
+            Err(error @ StoreError::Refused(_)) if error.code_word() == "too_large" => {
+                let message = error.to_string();
+                write(Follows::End(Some((error.code_word(), &message))), &Object::new())?
+            }
+            held => held?,
+        };
+        if held == Held::Paused && self.waits {
+            self.tasks.await_change(LOOK);
+        }
+        Ok(())
+    }
+
+    /// Does what a state asks for, as far as it goes now.
+    fn state(&self, flow: &Flow, spec: &WorkflowSpec) -> Result<Reached, Failure> {
+        let Some(state) = spec.states.get(&flow.state) else {
+            return Ok(Reached::outcome(Outcome::failed("no_state", "the workflow has no such state")));
+        };
+        let scope = scope(flow, spec, None);
+        if state.kind == StateKind::Human {
+            return self.person(flow, state, &scope);
+        }
+        let wanted = orders(state, &scope, flow.intent.as_deref(), &flow.input, flow.feedback.as_deref());
+        let wanted = match wanted {
+            Ok(wanted) => wanted,
+            Err(outcome) => return Ok(Reached::Outcome(outcome)),
+        };
+        let mut all = branches(flow);
+        all.resize(wanted.len(), Branch::default());
+        if let Some(reached) = self.answered(flow, &mut all)? {
+            return Ok(reached);
+        }
+        let mut outcomes = Vec::new();
+        let (mut is_unknown, mut has_changed) = (false, false);
+        for (index, order) in wanted.iter().enumerate() {
+            match self.branch(flow, order, &mut all, index)? {
+                Reached::Outcome(outcome) => outcomes.push(*outcome),
+                Reached::Later => {}
+                Reached::Now => has_changed = true,
+                Reached::Unknown => is_unknown = true,
+                Reached::Lost => return Ok(Reached::Lost),
+            }
+        }
+        if has_changed {
+            return Ok(Reached::Now);
+        }
+        if outcomes.len() == wanted.len() {
+            return Ok(Reached::outcome(joined(state, &wanted, outcomes)));
+        }
+        let is_asked = flow.question.is_some();
+        Ok(if is_unknown && !is_asked { Reached::Unknown } else { Reached::Later })
+    }
+
+    /// Asks a person, and takes the answer.
+    fn person(&self, flow: &Flow, state: &State, scope: &Scope) -> Result<Reached, Failure> {
+        let now = self.clock.now();
+        let Some(id) = &flow.question else {
+            let asked = match question(flow, state, scope) {
+                Ok(asked) => asked,
+                Err(outcome) => return Ok(Reached::Outcome(outcome)),
+            };
+            let held = self.store.ask_in_flow(&flow.id, &flow.gateway, &asked, self.redactor, now);
+            return match held {
+                Err(error @ StoreError::Refused(_)) => {
+                    Ok(Reached::outcome(Outcome::failed(error.code_word(), error.to_string())))
+                }
+                held => Ok(held?.into()),
+            };
+        };
+        let question = self.store.question(id)?;
+        let answered = |response: String| Outcome {
+            is_success: true,
+            output: Json::from(response.as_str()),
+            response: Some(response),
+            ..Outcome::default()
+        };
+        let declined = || Outcome::failed(DECLINED, "a person declined to answer");
+        let is_late = || {
+            let timeout = state.timeout.as_ref().map(brigade_manifest::Span::duration);
+            timeout.is_some_and(|timeout| timeout <= now.since(flow.entered_at))
+        };
+        Ok(match question.status {
+            QuestionStatus::Answered | QuestionStatus::Delivered => {
+                Reached::outcome(answer_of(&question).map_or_else(declined, answered))
+            }
+            QuestionStatus::Gone => Reached::outcome(declined()),
+            QuestionStatus::Waiting if is_late() => Reached::outcome(match &state.default_response {
+                Some(response) => answered(response.clone()),
+                None => Outcome::failed("timed_out", "nobody answered in time"),
+            }),
+            QuestionStatus::Waiting => Reached::Later,
+        })
+    }
+
+    /// Takes what a person said about calls of which nobody knew what they did.
+    fn answered(&self, flow: &Flow, all: &mut [Branch]) -> Result<Option<Reached>, Failure> {
+        let Some(id) = &flow.question else { return Ok(None) };
+        let question = self.store.question(id)?;
+        if question.status == QuestionStatus::Waiting {
+            return Ok(Some(Reached::Later));
+        }
+        let said = answer_of(&question).unwrap_or_else(|| FAILED.to_owned());
+        for branch in all.iter_mut() {
+            if !self.is_unknown(branch)? {
+                continue;
+            }
+            match said.as_str() {
+                AGAIN => *branch = Branch::default(),
+                SUCCEEDED => branch.settled = Some((String::new(), String::new())),
+                _ => {
+                    let message = "a person says that it did not do what it should".to_owned();
+                    branch.settled = Some((OUTCOME_UNKNOWN.to_owned(), message));
+                }
+            }
+        }
+        let payload = Json::object([("answer", Json::from(said))]);
+        let event = ("outcome_told", &payload);
+        let held = self.store.resume_step(&flow.id, &flow.gateway, &to_step(all), event, self.clock.now())?;
+        Ok(Some(held.into()))
+    }
+
+    fn is_unknown(&self, branch: &Branch) -> Result<bool, Failure> {
+        if branch.settled.is_some() {
+            return Ok(false);
+        }
+        Ok(match (&branch.execution, &branch.call) {
+            (Some(id), _) if id.starts_with("task-") => is_interrupted(&self.store.execution(None, id)?),
+            (None, Some(call)) => self.steps.look(call)? == Stands::Unknown,
+            _ => false,
+        })
+    }
+
+    fn save(&self, flow: &Flow, all: &[Branch], event: Option<(&str, &Json)>) -> Result<Reached, Failure> {
+        let step = to_step(all);
+        Ok(self.store.write_step(&flow.id, &flow.gateway, &step, event, self.clock.now())?.into())
+    }
+
+    /// Goes on with one call of a state.
+    fn branch(
+        &self,
+        flow: &Flow,
+        order: &Order,
+        all: &mut [Branch],
+        index: usize,
+    ) -> Result<Reached, Failure> {
+        let branch = all[index].clone();
+        if let Some((code, message)) = &branch.settled {
+            let done = Outcome { is_success: true, ..Outcome::default() };
+            return Ok(Reached::outcome(match code.as_str() {
+                "" => done,
+                code => Outcome::failed(code, message.as_str()),
+            }));
+        }
+        if let Some(id) = &branch.execution {
+            return self.begun(order, &branch, id);
+        }
+        let Some(call) = &branch.call else {
+            return match self.steps.ask(&order.tool, &order.args)? {
+                // An equal call of another branch: this one is asked for when that has run.
+                AskedCall::Queued(call) if all.iter().any(|other| other.call.as_ref() == Some(&call)) => {
+                    Ok(Reached::Later)
+                }
+                AskedCall::Queued(call) => {
+                    let payload = Json::object([
+                        ("call_id", Json::from(call.as_str())),
+                        ("tool", Json::from(order.tool.as_str())),
+                    ]);
+                    all[index].call = Some(call);
+                    self.save(flow, all, Some(("call_asked", &payload)))
+                }
+                AskedCall::Later => Ok(Reached::Later),
+                AskedCall::Done(result) => self.ended(flow, order, all, index, result),
+            };
+        };
+        match self.steps.look(call)? {
+            Stands::Waits => Ok(Reached::Later),
+            Stands::Unknown => Ok(Reached::Unknown),
+            Stands::Ended(result) => self.ended(flow, order, all, index, result),
+            Stands::Ready => {
+                let call = call.clone();
+                all[index].is_begun = true;
+                let payload = Json::object([("call_id", Json::from(call.as_str()))]);
+                if let Reached::Lost = self.save(flow, all, Some(("call_begun", &payload)))? {
+                    return Ok(Reached::Lost);
+                }
+                let timeout = order.timeout.filter(|_| order.then == Then::Result);
+                let (stands, timed_out) = self.watched(flow, &call, timeout)?;
+                match stands {
+                    _ if self.cancel.is_cancelled() => Ok(Reached::Lost),
+                    _ if timed_out => Ok(Reached::outcome(Outcome::failed(
+                        "timed_out",
+                        "the state took longer than its timeout",
+                    ))),
+                    Stands::Ended(result) => self.ended(flow, order, all, index, result),
+                    Stands::Unknown => Ok(Reached::Unknown),
+                    Stands::Waits | Stands::Ready => Ok(Reached::Later),
+                }
+            }
+        }
+    }
+
+    /// Runs a call, and cancels it when the execution has ended or its time is over.
+    fn watched(&self, flow: &Flow, call: &str, timeout: Option<Duration>) -> Result<(Stands, bool), Failure> {
+        let token = CancelToken::new().map_err(|error| Failure::new("environment", error.to_string()))?;
+        let (alive, gone) = channel::<()>();
+        let (begun, timed_out) = (Instant::now(), AtomicBool::new(false));
+        let stands = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let gone = gone;
+                while gone.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+                    let is_late = timeout.is_some_and(|timeout| timeout <= begun.elapsed());
+                    let is_over = || self.store.flow(None, &flow.id).is_ok_and(|now| now.status.is_over());
+                    if is_late || self.cancel.is_cancelled() || is_over() {
+                        timed_out.store(is_late, Ordering::SeqCst);
+                        token.cancel_by("the workflow");
+                        return;
+                    }
+                }
+            });
+            let stands = self.steps.go_on(call, &token);
+            drop(alive);
+            stands
+        });
+        Ok((stands?, timed_out.load(Ordering::SeqCst)))
+    }
+
+    /// Takes the result of a call: it is what the state gave, or began that.
+    fn ended(
+        &self,
+        flow: &Flow,
+        order: &Order,
+        all: &mut [Branch],
+        index: usize,
+        result: CallResult,
+    ) -> Result<Reached, Failure> {
+        let began = result.output.get("execution_id").and_then(Json::as_str).filter(|_| result.is_success);
+        if let Some(began) = began.filter(|_| order.then != Then::Result) {
+            all[index].execution = Some(began.to_owned());
+            all[index].began_at = Some(self.clock.now().unix_micros());
+            return self.save(flow, all, None);
+        }
+        let outcome = outcome_of(result);
+        if all.len() == 1 || outcome.is_success {
+            return Ok(Reached::outcome(outcome));
+        }
+        // One of several is not asked for again when the others are looked at.
+        let (code, message) = (outcome.code.clone(), outcome.message.clone());
+        all[index].settled = Some((code.unwrap_or_else(|| FAILED.to_owned()), message.unwrap_or_default()));
+        self.save(flow, all, None)
+    }
+
+    /// Waits for what a call began.
+    fn begun(&self, order: &Order, branch: &Branch, id: &str) -> Result<Reached, Failure> {
+        let now = self.clock.now();
+        let began = branch.began_at.map_or(now, Timestamp::from_unix_micros);
+        let is_late = order.timeout.is_some_and(|timeout| timeout <= now.since(began));
+        let late = || Outcome::failed("timed_out", "the state took longer than its timeout");
+        if order.then == Then::Flow {
+            let child = self.store.flow(None, id)?;
+            if child.status.is_over() {
+                return Ok(Reached::outcome(of_flow(&child)));
+            }
+            if is_late {
+                self.store.end_flow(id, FlowStatus::Cancelled, None, now)?;
+                self.tasks.cancel(id);
+                end_tree(self.store, self.tasks, &child, now)?;
+                return Ok(Reached::outcome(late()));
+            }
+            if self.tasks.is_gone(&child.gateway) {
+                self.tasks.drive(&child)?;
+            }
+            return Ok(Reached::Later);
+        }
+        let mut task = self.store.execution(None, id)?;
+        if !task.status.is_over() && self.tasks.is_gone(&task.gateway) {
+            task = crate::task::interrupted(self.store, &task, now)?;
+        }
+        if is_interrupted(&task) {
+            return Ok(Reached::Unknown);
+        }
+        if task.status.is_over() {
+            return Ok(Reached::outcome(of_task(&task)));
+        }
+        if is_late {
+            let ending = Ending { status: ExecutionStatus::Cancelled, error: None };
+            self.store.end_execution(id, &ending, now)?;
+            self.tasks.cancel(id);
+            return Ok(Reached::outcome(late()));
+        }
+        Ok(Reached::Later)
+    }
+}
+
+fn is_interrupted(task: &Execution) -> bool {
+    task.status == ExecutionStatus::Failed && task.error_code.as_deref() == Some(crate::task::INTERRUPTED)
+}
+
+fn counts(visits: &Object) -> BTreeMap<String, u64> {
+    let count = |value: &Json| value.as_i64().and_then(|count| u64::try_from(count).ok()).unwrap_or_default();
+    visits.iter().map(|(name, value)| (name.clone(), count(value))).collect()
+}
+
+fn of_task(task: &Execution) -> Outcome {
+    let output = task.output.as_deref().map_or(Json::Null, Json::from);
+    let outcome = match task.status {
+        ExecutionStatus::Completed => Outcome { is_success: true, ..Outcome::default() },
+        _ => {
+            let code = task.error_code.as_deref().unwrap_or(task.status.as_str());
+            let message = format!("the task is {}", task.status);
+            Outcome::failed(code, task.error.clone().unwrap_or(message))
+        }
+    };
+    outcome.with_output(output)
+}
+
+fn of_flow(flow: &Flow) -> Outcome {
+    let outcome = match flow.status {
+        FlowStatus::Completed => Outcome { is_success: true, ..Outcome::default() },
+        _ => {
+            let code = flow.error_code.as_deref().unwrap_or(flow.status.as_str());
+            let message = format!("the workflow is {}", flow.status);
+            Outcome::failed(code, flow.error.clone().unwrap_or(message))
+        }
+    };
+    // What it wrote to its blackboard stays its own. What its other states gave is shown by its id.
+    let output = Json::object([
+        ("execution_id", Json::from(flow.id.as_str())),
+        ("status", Json::from(flow.status.as_str())),
+        ("result", flow.outputs.get(&flow.state).cloned().unwrap_or_default()),
+    ]);
+    Outcome { output, ..outcome }
+}
+
+/// Makes one outcome of those of all calls.
+fn joined(state: &State, orders: &[Order], mut outcomes: Vec<Outcome>) -> Outcome {
+    let Some(consensus) = state.consensus.as_ref().filter(|_| state.kind == StateKind::ParallelAgents) else {
+        return outcomes.pop().unwrap_or_else(|| Outcome::failed("no_output", "the state has nothing to do"));
+    };
+    let of = |(order, outcome): (&Order, &Outcome)| Verdict {
+        score: outcome.score.unwrap_or(1.0),
+        confidence: outcome.confidence.unwrap_or(1.0),
+        weight: order.weight,
+    };
+    let verdicts = orders.iter().zip(&outcomes).filter(|(_, outcome)| outcome.is_success).map(of).collect();
+    let output =
+        Json::object([("agents", Json::from(outcomes.iter().map(Outcome::to_json).collect::<Vec<_>>()))]);
+    consent(consensus, verdicts, output)
+}

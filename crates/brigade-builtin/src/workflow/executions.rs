@@ -1,0 +1,346 @@
+//! Executions of workflows: begun, shown, waited for, answered and ended. They belong to who began them.
+
+use std::time::Duration;
+
+use brigade_core::{Json, Object, Timestamp};
+use brigade_manifest::Workflow;
+use brigade_store::flows::{Flow, FlowStatus, NewFlow};
+use brigade_store::questions::Given;
+use serde::Deserialize;
+
+use super::WORKFLOWS;
+use super::engine::end_tree;
+use crate::agent::{event, local_tenant, page, without_faults};
+use crate::context::{Context, Failure, Output};
+use crate::run::arguments;
+use crate::stored::at;
+use crate::task::{LONGEST, LOOK, Tasks};
+
+/// The most rows or events of one answer.
+const MOST: i64 = 200;
+
+/// How deep workflows may run workflows.
+const DEEPEST: i64 = 8;
+
+/// The longest intent or answer.
+const MAX_TEXT: usize = 64 << 10;
+
+/// The largest input, in bytes of its JSON.
+const MAX_INPUT: usize = 1 << 20;
+
+#[derive(Deserialize)]
+struct RunArgs {
+    name: String,
+    intent: Option<String>,
+    input: Option<Json>,
+    blackboard: Option<Json>,
+    version: Option<String>,
+    tenant_id: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct IdArgs {
+    execution_id: String,
+    tenant_id: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct ListArgs {
+    limit: i64,
+    offset: i64,
+    workflow_id: Option<String>,
+    tenant_id: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct LogsArgs {
+    execution_id: String,
+    limit: i64,
+    offset: i64,
+}
+
+#[derive(Deserialize)]
+struct WaitArgs {
+    execution_id: String,
+    poll_interval_seconds: i64,
+    timeout_seconds: i64,
+}
+
+#[derive(Deserialize)]
+struct SignalArgs {
+    execution_id: String,
+    response: String,
+}
+
+#[derive(Deserialize)]
+struct PutArgs {
+    execution_id: String,
+    members: Json,
+}
+
+fn not_found() -> Failure {
+    Failure::new("not_found", "there is no such execution")
+}
+
+fn driver<'a>(context: &Context<'a>) -> Result<&'a dyn Tasks, Failure> {
+    context.tasks.ok_or_else(|| Failure::new("not_available_here", "nothing here drives workflows"))
+}
+
+/// Returns an execution of the caller. A person has those of everybody. One whose process is gone goes on here.
+fn found(id: &str, context: &Context<'_>) -> Result<Flow, Failure> {
+    let store = context.stored()?.ok_or_else(not_found)?;
+    let flow = store.flow(context.agent(), id)?;
+    if let Some(tasks) = context.tasks.filter(|_| !flow.status.is_over())
+        && tasks.is_gone(&flow.gateway)
+    {
+        tasks.drive(&flow)?;
+        return Ok(store.flow(None, id)?);
+    }
+    Ok(flow)
+}
+
+fn object(name: &str, value: Option<Json>) -> Result<Object, Failure> {
+    match value {
+        None | Some(Json::Null) => Ok(Object::new()),
+        Some(Json::Object(members)) => Ok(members),
+        Some(_) => Err(Failure::new("invalid_arguments", format!("`{name}` is an object"))),
+    }
+}
+
+pub(super) fn run(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let args: RunArgs = arguments(input)?;
+    local_tenant(args.tenant_id.as_deref())?;
+    if args.intent.as_ref().is_some_and(|intent| MAX_TEXT < intent.len()) {
+        return Err(Failure::new("too_long", format!("`intent` has at most {} KiB", MAX_TEXT >> 10)));
+    }
+    let given = Json::Object(object("input", args.input)?);
+    if MAX_INPUT < given.to_compact().len() {
+        return Err(Failure::new("too_large", format!("`input` has at most {} KiB", MAX_INPUT >> 10)));
+    }
+    let blackboard = object("blackboard", args.blackboard)?;
+    let tasks = driver(context)?;
+    let none = || Failure::new("not_found", "there is no such workflow");
+    let store = context.stored()?.ok_or_else(none)?;
+    let (manifest, revision) = store.manifest(WORKFLOWS.kind, &args.name, args.version.as_deref())?;
+    let read = without_faults::<Workflow>(&revision.text)?;
+    let workflow =
+        read.manifest.ok_or_else(|| Failure::new("invalid_manifest", "the manifest has faults"))?;
+    let store = context.store()?;
+    // The session of a step is the execution that the step belongs to.
+    let parent = context.session.and_then(|session| store.flow(context.agent(), session.id()).ok());
+    if parent.as_ref().is_some_and(|parent| DEEPEST <= parent.depth + 1) {
+        let message = format!("workflows run workflows at most {DEEPEST} deep");
+        return Err(Failure::new("too_deep", message));
+    }
+    let mask = |members: Object| {
+        let masked = context.redactor.redact_json(&Json::Object(members));
+        masked.as_object().cloned().unwrap_or_default()
+    };
+    let (rights, owner, gateway) = (tasks.rights(), context.owner(), tasks.gateway()?);
+    let given = context.redactor.redact_json(&given);
+    let intent = args.intent.as_deref().map(|intent| context.redactor.redact_str(intent));
+    let blackboard = mask(blackboard);
+    let new = NewFlow {
+        owner: &owner,
+        caller: context.caller,
+        rights: &rights,
+        parent: parent.as_ref(),
+        manifest: &manifest,
+        revision: &revision,
+        intent: intent.as_deref(),
+        input: &given,
+        blackboard: &blackboard,
+        state: &workflow.spec.initial_state,
+        gateway: &gateway,
+    };
+    let flow = store.begin_flow(&new, context.clock.now())?;
+    if let Err(failure) = tasks.drive(&flow) {
+        let error = Some((failure.code, failure.message.as_str()));
+        store.end_flow(&flow.id, FlowStatus::Failed, error, context.clock.now())?;
+        return Err(failure.data([("execution_id", Json::from(flow.id))]));
+    }
+    Ok(Output::new([("execution_id", Json::from(flow.id)), ("status", Json::from("started"))]))
+}
+
+/// Writes how an execution stands.
+fn standing(flow: &Flow) -> Vec<(&'static str, Json)> {
+    vec![
+        ("execution_id", Json::from(flow.id.as_str())),
+        ("workflow_id", Json::from(flow.manifest.as_str())),
+        ("status", Json::from(flow.shown())),
+        ("current_state", Json::from(flow.state.as_str())),
+        ("started_at", at(flow.started_at)),
+        ("last_transition_at", at(flow.ended_at.unwrap_or(flow.entered_at))),
+    ]
+}
+
+fn named(input: &Json, context: &Context<'_>) -> Result<Flow, Failure> {
+    let IdArgs { execution_id, tenant_id } = arguments(input)?;
+    local_tenant(tenant_id.as_deref())?;
+    found(&execution_id, context)
+}
+
+pub(super) fn status(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    Ok(Output::new(standing(&named(input, context)?)))
+}
+
+pub(super) fn get(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let flow = named(input, context)?;
+    let mut members = standing(&flow);
+    members.extend([
+        ("input", context.redactor.redact_json(&flow.input)),
+        ("blackboard", context.redactor.redact_json(&Json::Object(flow.blackboard))),
+        ("state_outputs", context.redactor.redact_json(&Json::Object(flow.outputs))),
+    ]);
+    Ok(Output::new(members))
+}
+
+pub(super) fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let ListArgs { limit, offset, workflow_id, tenant_id } = arguments(input)?;
+    local_tenant(tenant_id.as_deref())?;
+    let (limit, offset) = page(limit, MOST, offset)?;
+    let (flows, total) = match context.stored()? {
+        Some(store) => store.flows(context.agent(), workflow_id.as_deref(), limit, offset)?,
+        None => (Vec::new(), 0),
+    };
+    let row = |flow: &Flow| {
+        Json::object([
+            ("execution_id", Json::from(flow.id.as_str())),
+            ("workflow_id", Json::from(flow.manifest.as_str())),
+            ("status", Json::from(flow.shown())),
+            ("current_state", Json::from(flow.state.as_str())),
+            ("started_at", at(flow.started_at)),
+        ])
+    };
+    Ok(Output::new([
+        ("executions", Json::from(flows.iter().map(row).collect::<Vec<_>>())),
+        ("total", Json::from(total)),
+        ("limit", Json::from(limit)),
+        ("offset", Json::from(offset)),
+    ]))
+}
+
+pub(super) fn logs(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let LogsArgs { execution_id, limit, offset } = arguments(input)?;
+    let (limit, offset) = page(limit, MOST, offset)?;
+    found(&execution_id, context)?;
+    let store = context.stored()?.ok_or_else(not_found)?;
+    let (flow, events, total) = store.flow_events(context.agent(), &execution_id, limit, offset)?;
+    let rows = events.iter().map(|one| match event(one) {
+        Json::Object(mut members) => {
+            let state = one.payload.get("state").cloned().unwrap_or_default();
+            let visit = one.payload.get("visit").and_then(Json::as_i64).unwrap_or_default();
+            members.insert("sequence".to_owned(), Json::from(one.sequence));
+            members.insert("state_name".to_owned(), state);
+            members.insert("iteration_number".to_owned(), Json::from(visit));
+            Json::Object(members)
+        }
+        other => other,
+    });
+    Ok(Output::new([
+        ("execution_id", Json::from(flow.id.as_str())),
+        ("status", Json::from(flow.shown())),
+        ("events", Json::from(rows.collect::<Vec<_>>())),
+        ("total", Json::from(total)),
+        ("limit", Json::from(limit)),
+        ("offset", Json::from(offset)),
+    ]))
+}
+
+pub(super) fn wait(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let WaitArgs { execution_id, poll_interval_seconds, timeout_seconds } = arguments(input)?;
+    if timeout_seconds < 1 || poll_interval_seconds < 1 {
+        let message = "`timeout_seconds` and `poll_interval_seconds` are at least 1";
+        return Err(Failure::new("invalid_arguments", message));
+    }
+    let patience = Duration::from_secs(timeout_seconds.min(LONGEST).unsigned_abs());
+    let begun: Timestamp = context.clock.now();
+    let mut flow = found(&execution_id, context)?;
+    let mut timed_out = false;
+    while !flow.status.is_over() {
+        let waited = context.clock.now().since(begun);
+        if patience <= waited {
+            timed_out = true;
+            break;
+        }
+        if context.cancel.is_some_and(brigade_process::CancelToken::is_cancelled) {
+            return Err(Failure::new("cancelled", "the call was cancelled; the workflow goes on"));
+        }
+        driver(context)?.await_change(LOOK.min(patience.saturating_sub(waited)));
+        flow = found(&execution_id, context)?;
+    }
+    let mut members = standing(&flow);
+    members.push(("timed_out", Json::from(timed_out)));
+    members.push(("blackboard", context.redactor.redact_json(&Json::Object(flow.blackboard))));
+    Ok(Output::new(members))
+}
+
+pub(super) fn cancel(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let IdArgs { execution_id, .. } = arguments(input)?;
+    let store = context.stored()?.ok_or_else(not_found)?;
+    let flow = store.flow(context.agent(), &execution_id)?;
+    let (store, tasks, now) = (context.store()?, driver(context)?, context.clock.now());
+    if !store.end_flow(&flow.id, FlowStatus::Cancelled, None, now)? {
+        let flow = store.flow(None, &flow.id)?;
+        return Err(Failure::new("already_ended", format!("the execution is {} already", flow.status)));
+    }
+    end_tree(&store, tasks, &flow, now)?;
+    // One of another process is ended by it as soon as it sees that.
+    tasks.cancel(&flow.id);
+    Ok(Output::new([("cancelled", Json::from(true)), ("execution_id", Json::from(flow.id))]))
+}
+
+pub(super) fn signal(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let SignalArgs { execution_id, response } = arguments(input)?;
+    found(&execution_id, context)?;
+    let given = Given { choices: Vec::new(), text: Some(response.clone()) };
+    let make = |asked: &brigade_store::questions::Asked| {
+        // A choice is a choice, and another text is an answer where one may be.
+        let chosen = Given { choices: vec![response.clone()], text: None };
+        asked.answer(&chosen).or_else(|_| asked.answer(&given))
+    };
+    let by = context.caller;
+    let flow = context.store()?.answer_flow(
+        context.agent(),
+        &execution_id,
+        &make,
+        by,
+        context.redactor,
+        context.clock.now(),
+    )?;
+    Ok(Output::new([("signalled", Json::from(true)), ("execution_id", Json::from(flow.id))]))
+}
+
+pub(super) fn remove(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let IdArgs { execution_id, .. } = arguments(input)?;
+    found(&execution_id, context)?;
+    let flow = context.store()?.remove_flow(context.agent(), &execution_id)?;
+    Ok(Output::new([("removed", Json::from(true)), ("execution_id", Json::from(flow.id))]))
+}
+
+fn paused(input: &Json, is_paused: bool, context: &Context<'_>) -> Result<Output, Failure> {
+    let IdArgs { execution_id, .. } = arguments(input)?;
+    found(&execution_id, context)?;
+    let flow = context.store()?.pause_flow(context.agent(), &execution_id, is_paused, context.clock.now())?;
+    Ok(Output::new([("status", Json::from(flow.shown())), ("execution_id", Json::from(flow.id))]))
+}
+
+pub(super) fn pause(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    paused(input, true, context)
+}
+
+pub(super) fn resume(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    paused(input, false, context)
+}
+
+pub(super) fn put(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let PutArgs { execution_id, members } = arguments(input)?;
+    found(&execution_id, context)?;
+    let members = context.redactor.redact_json(&Json::Object(object("members", Some(members))?));
+    let members = members.as_object().cloned().unwrap_or_default();
+    let flow = context.store()?.put_in_flow(context.agent(), &execution_id, &members, context.clock.now())?;
+    Ok(Output::new([
+        ("execution_id", Json::from(flow.id)),
+        ("blackboard", context.redactor.redact_json(&Json::Object(flow.blackboard))),
+    ]))
+}

@@ -1,0 +1,258 @@
+//! What a state asks for: calls of the caller of its execution.
+
+use std::time::Duration;
+
+use brigade_command::Argv;
+use brigade_core::{Json, Object};
+use brigade_manifest::{Outcome, Scope, State, StateCommand, StateKind, Template, TooLong};
+use brigade_process::CancelToken;
+
+use crate::context::Failure;
+
+/// How a call stands.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Stands {
+    /// It waits for a person, for its turn, or for whoever runs it.
+    Waits,
+    /// It may run.
+    Ready,
+    /// It has ended.
+    Ended(CallResult),
+    /// Its run was cut off, and nobody saw what it did.
+    Unknown,
+}
+
+/// A call that was asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AskedCall {
+    /// It is queued under this id.
+    Queued(String),
+    /// It needed no queue or is refused, and this is what it gave.
+    Done(CallResult),
+    /// The caller did so much already that it is to be asked for later.
+    Later,
+}
+
+/// What a call gave.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CallResult {
+    /// Whether it did what was asked.
+    pub is_success: bool,
+    /// The result, or what it printed.
+    pub output: Json,
+    /// How its program ended.
+    pub exit_code: Option<i64>,
+    /// Why not, as a word and a sentence.
+    pub error: Option<(String, String)>,
+}
+
+impl CallResult {
+    /// Returns that a call was refused or failed.
+    pub fn failed(code: impl Into<String>, message: impl Into<String>) -> CallResult {
+        CallResult { error: Some((code.into(), message.into())), ..CallResult::default() }
+    }
+}
+
+/// Makes calls as the caller of an execution, with no more than the rights that it began with. Each has its own plan,
+/// approval and receipt.
+pub trait Steps {
+    /// Asks for a call. A refusal is a result.
+    ///
+    /// # Errors
+    /// Fails where the call can neither be made nor refused, such as on a full disk.
+    fn ask(&self, tool: &str, args: &Json) -> Result<AskedCall, Failure>;
+
+    /// Returns how a call stands.
+    ///
+    /// # Errors
+    /// Fails if there is no such call, and on a disk error.
+    fn look(&self, call: &str) -> Result<Stands, Failure>;
+
+    /// Runs a call that may run, and returns how it stands then.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    fn go_on(&self, call: &str, cancel: &CancelToken) -> Result<Stands, Failure>;
+
+    /// Takes a call back that has not run.
+    fn withdraw(&self, call: &str);
+
+    /// Says that the execution went on.
+    fn changed(&self);
+}
+
+/// What is waited for when a call has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Then {
+    /// Nothing: its result counts.
+    Result,
+    /// The task that it began.
+    Task,
+    /// The execution that it began.
+    Flow,
+}
+
+/// A call that a state asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Order {
+    pub(super) tool: String,
+    pub(super) args: Json,
+    pub(super) then: Then,
+    pub(super) timeout: Option<Duration>,
+    pub(super) weight: f64,
+}
+
+/// Returns the calls of a state. None: it asks a person.
+///
+/// # Errors
+/// Returns what the state gives instead.
+pub(super) fn orders(
+    state: &State,
+    scope: &Scope,
+    intent: Option<&str>,
+    input: &Json,
+    feedback: Option<&str>,
+) -> Result<Vec<Order>, Box<Outcome>> {
+    let filled = Filled { scope, intent, input, feedback };
+    let one = match state.kind {
+        StateKind::Human => return Ok(Vec::new()),
+        StateKind::System | StateKind::ContainerRun => filled.command(state)?,
+        StateKind::Agent => filled.task(state.agent.as_deref(), state.input.as_ref(), state)?,
+        StateKind::Subworkflow => {
+            let name = Json::from(state.workflow.clone().unwrap_or_default());
+            let args = filled.told("name", name, state.input.as_ref())?;
+            Order { tool: "workflow.run".to_owned(), then: Then::Flow, ..filled.order(args, state) }
+        }
+        StateKind::ParallelAgents => {
+            let each = state.agents.iter().flatten().map(|agent| {
+                let input = agent.input.as_deref().map(Json::from);
+                let order =
+                    filled.task(Some(&agent.agent), input.as_ref().or(state.input.as_ref()), state)?;
+                let own = agent.timeout_seconds.and_then(|seconds| u64::try_from(seconds).ok());
+                let timeout = own.map(Duration::from_secs).or(order.timeout);
+                Ok(Order { timeout, weight: agent.weight.unwrap_or(1.0), ..order })
+            });
+            return each.collect();
+        }
+    };
+    Ok(vec![one])
+}
+
+struct Filled<'a> {
+    scope: &'a Scope,
+    intent: Option<&'a str>,
+    input: &'a Json,
+    feedback: Option<&'a str>,
+}
+
+fn long(error: TooLong) -> Box<Outcome> {
+    Box::new(Outcome::failed("too_long", error.to_string()))
+}
+
+fn no_command(error: impl Into<String>) -> Box<Outcome> {
+    Box::new(Outcome::failed("invalid_command", error))
+}
+
+impl Filled<'_> {
+    fn order(&self, args: Object, state: &State) -> Order {
+        Order {
+            tool: String::new(),
+            args: Json::Object(args),
+            then: Then::Result,
+            timeout: state.timeout.as_ref().map(brigade_manifest::Span::duration),
+            weight: 1.0,
+        }
+    }
+
+    /// Returns the arguments of what works on an intent and an input. A text is the intent; everything else the input.
+    fn told(&self, key: &str, value: Json, input: Option<&Json>) -> Result<Object, Box<Outcome>> {
+        let filled = input.map(|input| self.scope.fill(input)).transpose().map_err(long)?;
+        let (intent, input) = match filled {
+            Some(Json::String(text)) => (Some(text), None),
+            Some(input @ Json::Object(_)) => (self.intent.map(str::to_owned), Some(input)),
+            Some(other) => (Some(other.to_compact()), None),
+            None => {
+                let given = Some(self.input.clone())
+                    .filter(|input| input.as_object().is_some_and(|all| !all.is_empty()));
+                (self.intent.map(str::to_owned), given)
+            }
+        };
+        let intent = match (intent, self.feedback) {
+            (Some(intent), Some(feedback)) if !intent.contains(feedback) => {
+                Some(format!("{intent}\n\n{feedback}"))
+            }
+            (intent, feedback) => intent.or(feedback.map(str::to_owned)),
+        };
+        let mut args: Object = [(key.to_owned(), value)].into();
+        args.extend(intent.map(|intent| ("intent".to_owned(), Json::from(intent))));
+        args.extend(input.map(|input| ("input".to_owned(), input)));
+        Ok(args)
+    }
+
+    fn task(&self, agent: Option<&str>, input: Option<&Json>, state: &State) -> Result<Order, Box<Outcome>> {
+        let agent = self.scope.render(&Template::of(agent.unwrap_or_default())).map_err(long)?;
+        let args = self.told("agent_id", Json::from(agent), input)?;
+        Ok(Order { tool: "task.execute".to_owned(), then: Then::Task, ..self.order(args, state) })
+    }
+
+    fn command(&self, state: &State) -> Result<Order, Box<Outcome>> {
+        let command = state.command.clone().unwrap_or_default();
+        let command = StateCommand::of(&command).map_err(no_command)?;
+        let (program, words) = match command {
+            StateCommand::Words { program, words } => (program, words),
+            StateCommand::Tool { tool, arguments } => {
+                let args = self.scope.fill(&arguments).map_err(long)?;
+                return Ok(Order { tool, args, ..self.order(Object::new(), state) });
+            }
+        };
+        let program = Argv::new(vec![program]).map_err(|error| no_command(error.to_string()))?;
+        let words = words.iter().map(|word| self.scope.render(word).map(Json::from));
+        let words = words.collect::<Result<Vec<_>, _>>().map_err(long)?;
+        let mut args: Object =
+            [("command".to_owned(), Json::from(program.to_string())), ("args".to_owned(), Json::from(words))]
+                .into();
+        args.extend(state.workdir.as_deref().map(|path| ("cwd".to_owned(), Json::from(path))));
+        let seconds = state.timeout.as_ref().map(|span| span.duration().as_secs().clamp(1, 600));
+        args.extend(seconds.map(|seconds| ("timeout_seconds".to_owned(), Json::from(seconds))));
+        if let Some(names) = state.env.as_ref().filter(|names| !names.is_empty()) {
+            let names = names.keys().map(|name| (name.as_str(), Json::from(true)));
+            args.insert("env".to_owned(), Json::object(names));
+        }
+        Ok(Order { tool: "cmd.run".to_owned(), ..self.order(args, state) })
+    }
+}
+
+/// Returns what a state gave whose call has ended. What a program printed as JSON is read as `output.json`.
+pub(super) fn outcome_of(result: CallResult) -> Outcome {
+    let CallResult { is_success, mut output, exit_code, error } = result;
+    let code = output.get("exit_code").and_then(Json::as_i64).or(exit_code);
+    let printed = output.get("stdout").and_then(Json::as_str).and_then(|text| Json::parse(text.trim()).ok());
+    let printed = printed.filter(|json| json.as_object().is_some());
+    let (mut score, mut confidence) = (None, None);
+    if let (Some(printed), Json::Object(members)) = (printed, &mut output) {
+        let read = Outcome::default().with_output(printed.clone());
+        (score, confidence) = (read.score, read.confidence);
+        members.extend(printed.get("blackboard").map(|writes| ("blackboard".to_owned(), writes.clone())));
+        members.insert("json".to_owned(), printed);
+    }
+    let timed_out = output.get("timed_out").and_then(Json::as_bool) == Some(true);
+    let (code_word, message) = match (error, timed_out, code) {
+        (Some((code, message)), ..) => (Some(code), Some(message)),
+        (None, true, _) => {
+            (Some("timed_out".to_owned()), Some("the command was ended at its time limit".to_owned()))
+        }
+        (None, false, Some(code)) if code != 0 => {
+            (Some("exit_code".to_owned()), Some(format!("the command ended with {code}")))
+        }
+        (None, false, _) if !is_success => (Some("failed".to_owned()), Some("the call failed".to_owned())),
+        (None, false, _) => (None, None),
+    };
+    let outcome = Outcome { is_success: code_word.is_none(), code: code_word, message, ..Outcome::default() };
+    let outcome = outcome.with_output(output);
+    Outcome {
+        exit_code: code,
+        score: outcome.score.or(score),
+        confidence: outcome.confidence.or(confidence),
+        ..outcome
+    }
+}

@@ -1,0 +1,167 @@
+//! Commands of states: words with templates in them, or a tool with arguments.
+
+use brigade_command::{Argv, shell_syntax};
+use brigade_core::Json;
+
+use super::template::{Part, Template};
+
+/// What a state calls.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StateCommand {
+    /// A program and its words. What a template gives stays one word, whatever it holds.
+    Words {
+        /// The program, which is no template.
+        program: String,
+        /// The other words.
+        words: Vec<Template>,
+    },
+    /// A tool, with templates in its arguments.
+    Tool {
+        /// Its id.
+        tool: String,
+        /// Its arguments.
+        arguments: Json,
+    },
+}
+
+/// The first of the characters that stand for places of values while a command is split.
+const MARK: u32 = 0xF_0000;
+
+const FORM: &str = "expected a command line, a list of words, or a map of `tool` and `arguments`";
+
+fn marks(text: &str) -> impl Iterator<Item = usize> + '_ {
+    text.chars().filter_map(|c| usize::try_from(u32::from(c).checked_sub(MARK)?).ok())
+}
+
+impl StateCommand {
+    /// Reads the command of a state.
+    ///
+    /// # Errors
+    /// Returns what is wrong with it, without its text.
+    pub fn of(command: &Json) -> Result<StateCommand, String> {
+        match command {
+            Json::String(text) => StateCommand::of_line(text),
+            Json::Array(words) => {
+                let words = words.iter().map(|word| word.as_str().ok_or_else(|| FORM.to_owned()));
+                let words = words.collect::<Result<Vec<_>, _>>()?;
+                let (program, words) = words.split_first().ok_or("names no program")?;
+                StateCommand::of_words(
+                    &Template::of(program),
+                    words.iter().map(|word| Template::of(word)).collect(),
+                )
+            }
+            Json::Object(members) => {
+                let tool = members.get("tool").and_then(Json::as_str).ok_or(FORM)?;
+                if members.keys().any(|name| name != "tool" && name != "arguments") {
+                    return Err(FORM.to_owned());
+                }
+                if !Template::of(tool).is_plain() {
+                    return Err("the tool is no template".to_owned());
+                }
+                let arguments = members.get("arguments").cloned();
+                let arguments = arguments.unwrap_or_else(|| Json::object::<&str>([]));
+                if arguments.as_object().is_none() {
+                    return Err("`arguments` is a map".to_owned());
+                }
+                Ok(StateCommand::Tool { tool: tool.to_owned(), arguments })
+            }
+            Json::Null | Json::Bool(_) | Json::Number(_) => Err(FORM.to_owned()),
+        }
+    }
+
+    /// Splits a line into words before anything is filled in, so that no value becomes several words.
+    fn of_line(line: &str) -> Result<StateCommand, String> {
+        if marks(line).next().is_some() {
+            return Err("has a character that no command may have".to_owned());
+        }
+        let parts = Template::of(line).parts;
+        let mut marked = String::new();
+        for (index, part) in parts.iter().enumerate() {
+            let mark = u32::try_from(index).ok().and_then(|index| char::from_u32(MARK + index));
+            match (part, mark) {
+                (Part::Text(text), _) => marked.push_str(text),
+                (_, Some(mark)) => marked.push(mark),
+                (_, None) => return Err("has too many templates".to_owned()),
+            }
+        }
+        if let Some(syntax) = shell_syntax(&marked) {
+            let shown: String = syntax.chars().filter(|c| !c.is_control()).take(8).collect();
+            return Err(format!("has `{shown}`, and no shell reads it; a script of the catalog can do more"));
+        }
+        let argv = Argv::parse(&marked).map_err(|error| error.to_string())?;
+        let template = |word: &String| {
+            let mut found: Vec<Part> = Vec::new();
+            for c in word.chars() {
+                match (
+                    marks(c.encode_utf8(&mut [0; 4])).next().and_then(|at| parts.get(at)),
+                    found.last_mut(),
+                ) {
+                    (Some(part), _) => found.push(part.clone()),
+                    (None, Some(Part::Text(text))) => text.push(c),
+                    (None, _) => found.push(Part::Text(c.to_string())),
+                }
+            }
+            Template { parts: found }
+        };
+        let mut words = argv.words().iter().map(template);
+        let program = words.next().unwrap_or_default();
+        StateCommand::of_words(&program, words.collect())
+    }
+
+    fn of_words(program: &Template, words: Vec<Template>) -> Result<StateCommand, String> {
+        match program.parts.as_slice() {
+            [Part::Text(program)] => Ok(StateCommand::Words { program: program.clone(), words }),
+            [] => Err("names no program".to_owned()),
+            _ => Err("the program is no template: what data names is never started".to_owned()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workflow::evaluate::Scope;
+
+    #[track_caller]
+    fn check(command: &str, expect: Result<&[&str], &str>) {
+        let names = Json::parse(r#"{"input": {"x": "a b; rm -rf / $(id) '\"", "none": ""}}"#).unwrap();
+        let scope = Scope { names: names.as_object().unwrap().clone() };
+        match (StateCommand::of(&Json::parse(command).unwrap()), expect) {
+            (Ok(StateCommand::Words { program, words }), Ok(expect)) => {
+                let words = words.iter().map(|word| scope.render(word).unwrap());
+                let found: Vec<String> = std::iter::once(program).chain(words).collect();
+                assert_eq!(found, expect, "{command}");
+            }
+            (Ok(StateCommand::Tool { tool, arguments }), Ok(expect)) => {
+                assert_eq!([tool, scope.fill(&arguments).unwrap().to_compact()], *expect, "{command}");
+            }
+            (Err(error), Err(expect)) => assert!(error.contains(expect), "{command}: {error}"),
+            (found, _) => panic!("{command}: {found:?}"),
+        }
+    }
+
+    #[test]
+    fn data_stays_one_word() {
+        let hostile = "a b; rm -rf / $(id) '\"";
+        check(r#""echo 'two words' {{input.x}}""#, Ok(&["echo", "two words", hostile]));
+        check(
+            r#""echo --x={{ input.x }} {{#if input.none}}a b{{else}}c{{/if}}""#,
+            Ok(&["echo", &format!("--x={hostile}"), "c"]),
+        );
+        check(r#"["echo", "{{input.x}}", "a;b"]"#, Ok(&["echo", hostile, "a;b"]));
+        check(r#""{{input.x}} a""#, Err("no template"));
+        check(r#"["{{input.x}}"]"#, Err("no template"));
+        check(r#""echo a | sh""#, Err("`|`"));
+        check(r#""echo 'a""#, Err("quote"));
+        check(r#""""#, Err("program"));
+        check("[]", Err("no program"));
+        check("[1]", Err("expected"));
+        check("3", Err("expected"));
+        check(
+            r#"{"tool": "fs.read", "arguments": {"path": "{{input.none}}x"}}"#,
+            Ok(&["fs.read", r#"{"path":"x"}"#]),
+        );
+        check(r#"{"tool": "{{input.x}}"}"#, Err("no template"));
+        check(r#"{"tool": "fs.read", "args": {}}"#, Err("expected"));
+    }
+}

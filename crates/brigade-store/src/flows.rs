@@ -1,0 +1,676 @@
+//! Executions of workflows: the state that each is in, what its states gave, and what it waits for.
+//!
+//! A transition is one transaction. Whoever drives an execution names its process with each write, and writes nothing
+//! any more once the execution has ended or another process has taken it over.
+
+use brigade_core::{Json, Object, Timestamp, words};
+use brigade_redact::Redactor;
+use rusqlite::{OptionalExtension as _, Row, Transaction, params};
+
+use crate::error::StoreError;
+use crate::events::{About, StoredEvent, add_event_with, page};
+use crate::manifests::{Deployed, Revision};
+use crate::questions::{self, Answer, Asked};
+use crate::store::{Store, new_id, time};
+
+words! {
+    /// How an execution of a workflow stands.
+    FlowStatus {
+        /// It goes on.
+        Running = "running",
+        /// It did what was asked.
+        Completed = "completed",
+        /// It did not.
+        Failed = "failed",
+        /// It was cancelled.
+        Cancelled = "cancelled",
+    }
+}
+
+impl FlowStatus {
+    /// Tells whether it has ended.
+    pub fn is_over(self) -> bool {
+        match self {
+            FlowStatus::Running => false,
+            FlowStatus::Completed | FlowStatus::Failed | FlowStatus::Cancelled => true,
+        }
+    }
+}
+
+/// The largest blackboard, in bytes of its JSON.
+pub const MAX_BLACKBOARD: usize = 1 << 20;
+
+/// An execution of a workflow.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Flow {
+    /// Its id.
+    pub id: String,
+    /// Who began it.
+    pub owner: String,
+    /// Who began it, as records have it.
+    pub caller: String,
+    /// What its calls may do: the profiles and the directory of the session that began it.
+    pub rights: Json,
+    /// The execution whose state it is.
+    pub parent: Option<String>,
+    /// How many executions are above it.
+    pub depth: i64,
+    /// The id of the workflow.
+    pub manifest: String,
+    /// The name of the workflow.
+    pub name: String,
+    /// The revision of the workflow.
+    pub revision: i64,
+    /// The version of the workflow.
+    pub version: String,
+    /// What should be done, in words.
+    pub intent: Option<String>,
+    /// What it was given.
+    pub input: Json,
+    /// How it stands.
+    pub status: FlowStatus,
+    /// Whether no new state begins.
+    pub is_paused: bool,
+    /// The state that it is in, or ended in.
+    pub state: String,
+    /// How often it came to each state.
+    pub visits: Object,
+    /// How many transitions it made.
+    pub transitions: i64,
+    /// What its states share.
+    pub blackboard: Object,
+    /// What each state gave last.
+    pub outputs: Object,
+    /// What the state was told by the transition to it.
+    pub feedback: Option<String>,
+    /// What a person answered last.
+    pub human: Option<String>,
+    /// How far the state is. What it means is known to who drives it.
+    pub step: Json,
+    /// The question that waits for a person.
+    pub question: Option<String>,
+    /// Why it failed, as a word.
+    pub error_code: Option<String>,
+    /// Why it failed.
+    pub error: Option<String>,
+    /// The process that it belongs to.
+    pub gateway: String,
+    /// When it began.
+    pub started_at: Timestamp,
+    /// When it came to its state.
+    pub entered_at: Timestamp,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+}
+
+impl Flow {
+    /// Returns how it stands as a word: its status, or `paused` or `waiting` for a person.
+    pub fn shown(&self) -> &'static str {
+        match (self.status, self.is_paused, &self.question) {
+            (FlowStatus::Running, true, _) => "paused",
+            (FlowStatus::Running, false, Some(_)) => "waiting",
+            (status, ..) => status.as_str(),
+        }
+    }
+}
+
+/// An execution to begin.
+#[derive(Clone, Copy, Debug)]
+pub struct NewFlow<'a> {
+    /// Who begins it.
+    pub owner: &'a str,
+    /// Who begins it, as records have it.
+    pub caller: &'a str,
+    /// What its calls may do.
+    pub rights: &'a Json,
+    /// The execution whose state it is.
+    pub parent: Option<&'a Flow>,
+    /// The workflow.
+    pub manifest: &'a Deployed,
+    /// The revision of it.
+    pub revision: &'a Revision,
+    /// What should be done.
+    pub intent: Option<&'a str>,
+    /// What it is given.
+    pub input: &'a Json,
+    /// What its states share.
+    pub blackboard: &'a Object,
+    /// Its first state.
+    pub state: &'a str,
+    /// The process that it belongs to.
+    pub gateway: &'a str,
+}
+
+/// Whether who drives an execution may still write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// It did.
+    Written,
+    /// Not while it is paused.
+    Paused,
+    /// The execution has ended, or belongs to another process.
+    Lost,
+}
+
+/// What a state gave, and what follows.
+#[derive(Clone, Copy, Debug)]
+pub struct Transit<'a> {
+    /// What the state gave.
+    pub outcome: &'a Json,
+    /// What it writes to the blackboard.
+    pub writes: &'a Object,
+    /// What a person answered.
+    pub human: Option<&'a str>,
+    /// What follows.
+    pub next: Follows<'a>,
+}
+
+/// What follows a state.
+#[derive(Clone, Copy, Debug)]
+pub enum Follows<'a> {
+    /// Another state.
+    State {
+        /// Its name.
+        name: &'a str,
+        /// How often the execution came to each state then.
+        visits: &'a Object,
+        /// How many transitions it made then.
+        transitions: u64,
+        /// What the state is told.
+        feedback: Option<&'a str>,
+    },
+    /// The end, with the reason if it failed, as a word and a sentence.
+    End(Option<(&'a str, &'a str)>),
+}
+
+const COLUMNS: &str = "id, owner, caller, rights, parent, depth, manifest, name, revision, version, intent, input, \
+                       status, is_paused, state, visits, transitions, blackboard, outputs, feedback, human, step, \
+                       question, error_code, error, gateway, started_at, entered_at, ended_at";
+
+fn read(row: &Row<'_>) -> rusqlite::Result<Flow> {
+    let json = |column: &str| -> rusqlite::Result<Json> {
+        Ok(Json::parse(&row.get::<_, String>(column)?).unwrap_or_default())
+    };
+    let object =
+        |column: &str| Ok::<_, rusqlite::Error>(json(column)?.as_object().cloned().unwrap_or_default());
+    let status: String = row.get("status")?;
+    Ok(Flow {
+        id: row.get("id")?,
+        owner: row.get("owner")?,
+        caller: row.get("caller")?,
+        rights: json("rights")?,
+        parent: row.get("parent")?,
+        depth: row.get("depth")?,
+        manifest: row.get("manifest")?,
+        name: row.get("name")?,
+        revision: row.get("revision")?,
+        version: row.get("version")?,
+        intent: row.get("intent")?,
+        input: json("input")?,
+        status: FlowStatus::of(&status).unwrap_or(FlowStatus::Failed),
+        is_paused: row.get("is_paused")?,
+        state: row.get("state")?,
+        visits: object("visits")?,
+        transitions: row.get("transitions")?,
+        blackboard: object("blackboard")?,
+        outputs: object("outputs")?,
+        feedback: row.get("feedback")?,
+        human: row.get("human")?,
+        step: json("step")?,
+        question: row.get("question")?,
+        error_code: row.get("error_code")?,
+        error: row.get("error")?,
+        gateway: row.get("gateway")?,
+        started_at: time(row, "started_at")?,
+        entered_at: time(row, "entered_at")?,
+        ended_at: row.get::<_, Option<i64>>("ended_at")?.map(Timestamp::from_unix_micros),
+    })
+}
+
+/// Finds an execution of an owner. Without an owner, a person asks, who sees all.
+fn by_id(transaction: &Transaction<'_>, owner: Option<&str>, id: &str) -> Result<Flow, StoreError> {
+    let sql = format!("SELECT {COLUMNS} FROM flow WHERE id = ?1 AND (?2 IS NULL OR owner = ?2)");
+    let found = transaction.query_row(&sql, params![id, owner], read).optional()?;
+    found.ok_or_else(|| StoreError::refused("not_found", "there is no such execution"))
+}
+
+fn note(
+    transaction: &Transaction<'_>,
+    flow: &Flow,
+    event_type: &str,
+    payload: &Json,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let visit = flow.visits.get(&flow.state).cloned().unwrap_or_default();
+    let mut members: Object =
+        [("state".to_owned(), Json::from(flow.state.as_str())), ("visit".to_owned(), visit)].into();
+    members.extend(payload.as_object().cloned().unwrap_or_default());
+    let about = About { manifest: Some(&flow.manifest), execution: Some(&flow.id) };
+    add_event_with(transaction, &about, event_type, &Json::Object(members), now)
+}
+
+/// Returns an execution that a process may still write.
+fn held(transaction: &Transaction<'_>, id: &str, gateway: &str) -> Result<Option<Flow>, StoreError> {
+    let flow = by_id(transaction, None, id)?;
+    Ok(Some(flow).filter(|flow| !flow.status.is_over() && flow.gateway == gateway))
+}
+
+fn ended(flow: &Flow) -> StoreError {
+    StoreError::refused("already_ended", format!("the execution is {} already", flow.status))
+}
+
+/// Merges members into a blackboard.
+fn merged(flow: &Flow, writes: &Object) -> Result<String, StoreError> {
+    let mut blackboard = flow.blackboard.clone();
+    blackboard.extend(writes.iter().map(|(name, value)| (name.clone(), value.clone())));
+    let text = Json::Object(blackboard).to_compact();
+    if MAX_BLACKBOARD < text.len() {
+        let message = format!("a blackboard has at most {} KiB", MAX_BLACKBOARD >> 10);
+        return Err(StoreError::refused("too_large", message));
+    }
+    Ok(text)
+}
+
+/// Writes the end of an execution. Nobody waits for its question any more.
+fn end(
+    transaction: &Transaction<'_>,
+    flow: &Flow,
+    status: FlowStatus,
+    error: Option<(&str, &str)>,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let (code, message) = error.unzip();
+    if let Some(question) = &flow.question {
+        questions::withdraw(transaction, question)?;
+    }
+    transaction.execute(
+        "UPDATE flow SET status = ?2, error_code = ?3, error = ?4, ended_at = ?5, question = NULL, is_paused = 0 \
+         WHERE id = ?1",
+        params![flow.id, status.as_str(), code, message, now.unix_micros()],
+    )?;
+    let payload = Json::object([
+        ("status", Json::from(status.as_str())),
+        ("code", code.map_or(Json::Null, Json::from)),
+        ("message", message.map_or(Json::Null, Json::from)),
+    ]);
+    note(transaction, flow, "workflow_ended", &payload, now)
+}
+
+impl Store {
+    /// Writes down an execution in its first state.
+    ///
+    /// # Errors
+    /// Returns `too_large`. Also fails on a disk error.
+    pub fn begin_flow(&self, new: &NewFlow<'_>, now: Timestamp) -> Result<Flow, StoreError> {
+        self.change(|transaction| {
+            let id = new_id(transaction, "flow")?;
+            let visits = Json::object([(new.state, Json::from(1))]);
+            let blackboard = Json::Object(new.blackboard.clone()).to_compact();
+            if MAX_BLACKBOARD < blackboard.len() {
+                let message = format!("a blackboard has at most {} KiB", MAX_BLACKBOARD >> 10);
+                return Err(StoreError::refused("too_large", message));
+            }
+            transaction.execute(
+                "INSERT INTO flow (id, owner, caller, rights, parent, depth, manifest, name, revision, version, intent, \
+                 input, status, is_paused, state, visits, transitions, blackboard, outputs, step, gateway, started_at, \
+                 entered_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 'running', 0, ?13, ?14, 0, ?15, \
+                 '{}', 'null', ?16, ?17, ?17)",
+                params![
+                    id,
+                    new.owner,
+                    new.caller,
+                    new.rights.to_compact(),
+                    new.parent.map(|parent| parent.id.as_str()),
+                    new.parent.map_or(0, |parent| parent.depth + 1),
+                    new.manifest.id,
+                    new.manifest.name,
+                    new.revision.revision,
+                    new.revision.version,
+                    new.intent,
+                    new.input.to_compact(),
+                    new.state,
+                    visits.to_compact(),
+                    blackboard,
+                    new.gateway,
+                    now.unix_micros()
+                ],
+            )?;
+            let flow = by_id(transaction, None, &id)?;
+            let payload =
+                Json::object([("by", Json::from(new.owner)), ("version", Json::from(flow.version.as_str()))]);
+            note(transaction, &flow, "workflow_started", &payload, now)?;
+            note(transaction, &flow, "state_entered", &Json::Null, now)?;
+            Ok(flow)
+        })
+    }
+
+    /// Returns an execution of an owner, or of anybody.
+    ///
+    /// # Errors
+    /// Returns `not_found`. Also fails on a disk error.
+    pub fn flow(&self, owner: Option<&str>, id: &str) -> Result<Flow, StoreError> {
+        self.look(|transaction| by_id(transaction, owner, id))
+    }
+
+    /// Lists executions of an owner, or of all, the newest first: a page, and how many there are.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn flows(
+        &self,
+        owner: Option<&str>,
+        manifest: Option<&str>,
+        limit: usize,
+        offset: usize,
+    ) -> Result<(Vec<Flow>, usize), StoreError> {
+        const WHERE: &str = "(?1 IS NULL OR owner = ?1) AND (?2 IS NULL OR manifest = ?2 OR name = ?2)";
+        self.look(|transaction| {
+            let count = format!("SELECT count(*) FROM flow WHERE {WHERE}");
+            let total: i64 = transaction.query_row(&count, params![owner, manifest], |row| row.get(0))?;
+            let sql = format!(
+                "SELECT {COLUMNS} FROM flow WHERE {WHERE} ORDER BY started_at DESC, rowid DESC LIMIT ?3 OFFSET ?4"
+            );
+            let mut statement = transaction.prepare(&sql)?;
+            let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+            let rows = statement.query_map(params![owner, manifest, number(limit), number(offset)], read)?;
+            Ok((rows.collect::<Result<_, _>>()?, usize::try_from(total).unwrap_or_default()))
+        })
+    }
+
+    /// Lists executions that have not ended: all, or those that are states of another one.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn open_flows(&self, parent: Option<&str>) -> Result<Vec<Flow>, StoreError> {
+        self.look(|transaction| {
+            let sql = format!(
+                "SELECT {COLUMNS} FROM flow WHERE status = 'running' AND (?1 IS NULL OR parent = ?1)"
+            );
+            let mut statement = transaction.prepare(&sql)?;
+            Ok(statement.query_map([parent], read)?.collect::<Result<_, _>>()?)
+        })
+    }
+
+    /// Notes how far a state is.
+    ///
+    /// # Errors
+    /// Returns `not_found`. Also fails on a disk error.
+    pub fn write_step(
+        &self,
+        id: &str,
+        gateway: &str,
+        step: &Json,
+        event: Option<(&str, &Json)>,
+        now: Timestamp,
+    ) -> Result<Held, StoreError> {
+        self.change(|transaction| {
+            let Some(flow) = held(transaction, id, gateway)? else { return Ok(Held::Lost) };
+            transaction.execute("UPDATE flow SET step = ?2 WHERE id = ?1", params![id, step.to_compact()])?;
+            if let Some((event_type, payload)) = event {
+                note(transaction, &flow, event_type, payload, now)?;
+            }
+            Ok(Held::Written)
+        })
+    }
+
+    /// Asks a person something that a state waits for.
+    ///
+    /// # Errors
+    /// Returns what [`Asked::check`] returns. Also fails on a disk error.
+    pub fn ask_in_flow(
+        &self,
+        id: &str,
+        gateway: &str,
+        asked: &Asked,
+        redactor: &Redactor,
+        now: Timestamp,
+    ) -> Result<Held, StoreError> {
+        asked.check()?;
+        let asked = asked.masked(redactor);
+        self.change(|transaction| {
+            let Some(flow) = held(transaction, id, gateway)? else { return Ok(Held::Lost) };
+            let question = questions::insert(transaction, &flow.owner, &flow.id, &asked, now)?;
+            transaction.execute("UPDATE flow SET question = ?2 WHERE id = ?1", params![id, question])?;
+            let payload = Json::object([("question", Json::from(question))]);
+            note(transaction, &flow, "person_asked", &payload, now)?;
+            Ok(Held::Written)
+        })
+    }
+
+    /// Takes the answer of the person, and goes on with the state from a step.
+    ///
+    /// # Errors
+    /// Returns `not_found`. Also fails on a disk error.
+    pub fn resume_step(
+        &self,
+        id: &str,
+        gateway: &str,
+        step: &Json,
+        event: (&str, &Json),
+        now: Timestamp,
+    ) -> Result<Held, StoreError> {
+        self.change(|transaction| {
+            let Some(flow) = held(transaction, id, gateway)? else { return Ok(Held::Lost) };
+            if let Some(question) = &flow.question {
+                questions::withdraw(transaction, question)?;
+            }
+            transaction.execute(
+                "UPDATE flow SET step = ?2, question = NULL WHERE id = ?1",
+                params![id, step.to_compact()],
+            )?;
+            note(transaction, &flow, event.0, event.1, now)?;
+            Ok(Held::Written)
+        })
+    }
+
+    /// Writes what a state gave and what follows, all or nothing.
+    ///
+    /// # Errors
+    /// Returns `not_found` or `too_large`. Also fails on a disk error.
+    pub fn transit(
+        &self,
+        id: &str,
+        gateway: &str,
+        transit: &Transit<'_>,
+        now: Timestamp,
+    ) -> Result<Held, StoreError> {
+        self.change(|transaction| {
+            let Some(mut flow) = held(transaction, id, gateway)? else { return Ok(Held::Lost) };
+            if flow.is_paused {
+                return Ok(Held::Paused);
+            }
+            let blackboard = merged(&flow, transit.writes)?;
+            let mut outputs = std::mem::take(&mut flow.outputs);
+            outputs.insert(flow.state.clone(), transit.outcome.clone());
+            transaction.execute(
+                "UPDATE flow SET blackboard = ?2, outputs = ?3, human = coalesce(?4, human) WHERE id = ?1",
+                params![id, blackboard, Json::Object(outputs).to_compact(), transit.human],
+            )?;
+            // The output stands with the execution, and not once more here.
+            let mut ended = transit.outcome.as_object().cloned().unwrap_or_default();
+            ended.remove("output");
+            note(transaction, &flow, "state_ended", &Json::Object(ended), now)?;
+            match transit.next {
+                Follows::State { name, visits, transitions, feedback } => {
+                    if let Some(question) = &flow.question {
+                        questions::withdraw(transaction, question)?;
+                    }
+                    transaction.execute(
+                        "UPDATE flow SET state = ?2, visits = ?3, transitions = ?4, feedback = ?5, step = 'null', \
+                         question = NULL, entered_at = ?6 WHERE id = ?1",
+                        params![
+                            id,
+                            name,
+                            Json::Object(visits.clone()).to_compact(),
+                            i64::try_from(transitions).unwrap_or(i64::MAX),
+                            feedback,
+                            now.unix_micros()
+                        ],
+                    )?;
+                    (flow.state, flow.visits) = (name.to_owned(), visits.clone());
+                    note(transaction, &flow, "state_entered", &Json::Null, now)?;
+                }
+                Follows::End(error) => {
+                    let status = if error.is_some() { FlowStatus::Failed } else { FlowStatus::Completed };
+                    end(transaction, &flow, status, error, now)?;
+                }
+            }
+            Ok(Held::Written)
+        })
+    }
+
+    /// Ends an execution. Returns whether it had not ended yet; the first end stays.
+    ///
+    /// # Errors
+    /// Returns `not_found`. Also fails on a disk error.
+    pub fn end_flow(
+        &self,
+        id: &str,
+        status: FlowStatus,
+        error: Option<(&str, &str)>,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        self.change(|transaction| {
+            let flow = by_id(transaction, None, id)?;
+            if flow.status.is_over() {
+                return Ok(false);
+            }
+            end(transaction, &flow, status, error, now)?;
+            Ok(true)
+        })
+    }
+
+    /// Answers the question that an execution waits with, once.
+    ///
+    /// # Errors
+    /// Returns `not_found`, or `not_waiting` if there is none. Also fails on a disk error.
+    pub fn answer_flow(
+        &self,
+        owner: Option<&str>,
+        id: &str,
+        make: &dyn Fn(&Asked) -> Result<Answer, StoreError>,
+        by: &str,
+        redactor: &Redactor,
+        now: Timestamp,
+    ) -> Result<Flow, StoreError> {
+        self.change(|transaction| {
+            let flow = by_id(transaction, owner, id)?;
+            let question = flow.question.clone().filter(|_| !flow.status.is_over());
+            let waiting =
+                question.map(|question| questions::waiting(transaction, &question)).transpose()?.flatten();
+            let none = || StoreError::refused("not_waiting", "the execution waits for no answer");
+            let question = waiting.ok_or_else(none)?;
+            let answer = make(&question.asked)?;
+            questions::answer(transaction, &question, &answer, by, redactor, now)?;
+            note(transaction, &flow, "person_answered", &Json::object([("by", Json::from(by))]), now)?;
+            Ok(flow)
+        })
+    }
+
+    /// Lets no new state of an execution begin, or lets it go on.
+    ///
+    /// # Errors
+    /// Returns `not_found` or `already_ended`. Also fails on a disk error.
+    pub fn pause_flow(
+        &self,
+        owner: Option<&str>,
+        id: &str,
+        is_paused: bool,
+        now: Timestamp,
+    ) -> Result<Flow, StoreError> {
+        self.change(|transaction| {
+            let flow = by_id(transaction, owner, id)?;
+            if flow.status.is_over() {
+                return Err(ended(&flow));
+            }
+            if flow.is_paused != is_paused {
+                transaction
+                    .execute("UPDATE flow SET is_paused = ?2 WHERE id = ?1", params![id, is_paused])?;
+                let event = if is_paused { "workflow_paused" } else { "workflow_resumed" };
+                note(transaction, &flow, event, &Json::Null, now)?;
+            }
+            by_id(transaction, None, id)
+        })
+    }
+
+    /// Writes members of the blackboard.
+    ///
+    /// # Errors
+    /// Returns `not_found`, `already_ended` or `too_large`. Also fails on a disk error.
+    pub fn put_in_flow(
+        &self,
+        owner: Option<&str>,
+        id: &str,
+        members: &Object,
+        now: Timestamp,
+    ) -> Result<Flow, StoreError> {
+        self.change(|transaction| {
+            let flow = by_id(transaction, owner, id)?;
+            if flow.status.is_over() {
+                return Err(ended(&flow));
+            }
+            let blackboard = merged(&flow, members)?;
+            transaction.execute("UPDATE flow SET blackboard = ?2 WHERE id = ?1", params![id, blackboard])?;
+            let names: Vec<Json> = members.keys().map(|name| Json::from(name.as_str())).collect();
+            note(
+                transaction,
+                &flow,
+                "blackboard_written",
+                &Json::object([("members", Json::from(names))]),
+                now,
+            )?;
+            by_id(transaction, None, id)
+        })
+    }
+
+    /// Takes an execution over from a process that is gone. Returns whether nobody else did.
+    ///
+    /// # Errors
+    /// Returns `not_found`. Also fails on a disk error.
+    pub fn take_flow_over(&self, flow: &Flow, gateway: &str, now: Timestamp) -> Result<bool, StoreError> {
+        self.change(|transaction| {
+            let Some(flow) = held(transaction, &flow.id, &flow.gateway)? else { return Ok(false) };
+            transaction.execute("UPDATE flow SET gateway = ?2 WHERE id = ?1", params![flow.id, gateway])?;
+            note(transaction, &flow, "workflow_taken_over", &Json::Null, now)?;
+            Ok(true)
+        })
+    }
+
+    /// Removes an execution that has ended, with its events. Events of its workflow stay.
+    ///
+    /// # Errors
+    /// Returns `not_found` or `not_ended`. Also fails on a disk error.
+    pub fn remove_flow(&self, owner: Option<&str>, id: &str) -> Result<Flow, StoreError> {
+        self.change(|transaction| {
+            let flow = by_id(transaction, owner, id)?;
+            if !flow.status.is_over() {
+                return Err(StoreError::refused("not_ended", "the execution has not ended; cancel it first"));
+            }
+            transaction.execute("UPDATE event SET execution = NULL WHERE execution = ?1", [id])?;
+            transaction.execute("DELETE FROM flow WHERE id = ?1", [id])?;
+            Ok(flow)
+        })
+    }
+
+    /// Lists what happened in an execution: a page, the oldest first, and the true total.
+    ///
+    /// # Errors
+    /// Returns `not_found`. Also fails on a disk error.
+    pub fn flow_events(
+        &self,
+        owner: Option<&str>,
+        id: &str,
+        limit: usize,
+        offset: usize,
+    ) -> Result<(Flow, Vec<StoredEvent>, usize), StoreError> {
+        self.look(|transaction| {
+            let flow = by_id(transaction, owner, id)?;
+            let (events, total) = page(transaction, "execution", id, limit, offset)?;
+            Ok((flow, events, total))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,108 @@
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use brigade_fs::DiskFs;
+
+use super::*;
+use crate::manifests::NewManifest;
+use crate::questions::{AskedQuestion, Decision};
+
+fn object(text: &str) -> Object {
+    Json::parse(text).unwrap().as_object().cloned().unwrap()
+}
+
+#[test]
+fn a_transition_is_whole_and_belongs_to_one_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(&DiskFs::open(folder.path()).unwrap(), Duration::ZERO).unwrap();
+    let (now, labels, redactor) = (Timestamp::from_unix_micros(0), BTreeMap::new(), Redactor::new(&[]));
+    let manifest = NewManifest {
+        kind: "workflow",
+        name: "greet",
+        version: "1.0.0",
+        description: None,
+        labels: &labels,
+        text: "text",
+        author: "ada",
+        force: false,
+    };
+    store.deploy_manifest(&manifest, now).unwrap();
+    let (manifest, revision) = store.manifest("workflow", "greet", None).unwrap();
+    let (rights, blackboard) = (Json::Null, object(r#"{"a": 1}"#));
+    let new = NewFlow {
+        owner: "ada",
+        caller: "agent:ada",
+        rights: &rights,
+        parent: None,
+        manifest: &manifest,
+        revision: &revision,
+        intent: None,
+        input: &Json::Null,
+        blackboard: &blackboard,
+        state: "A",
+        gateway: "one",
+    };
+    let begun = store.begin_flow(&new, now).unwrap();
+    let id = begun.id.as_str();
+    let flow = || store.flow(Some("ada"), id).unwrap();
+    assert_eq!(store.flow(Some("bob"), id).unwrap_err().code_word(), "not_found");
+    let asked = Asked {
+        questions: vec![AskedQuestion {
+            id: "a".into(),
+            question: "Go on?".into(),
+            ..AskedQuestion::default()
+        }],
+        ..Asked::default()
+    };
+    let yes = |_: &Asked| Ok(Answer::declined(Decision::Decline));
+    let answer = || store.answer_flow(Some("ada"), id, &yes, "person", &redactor, now).map(drop);
+    assert_eq!(answer().unwrap_err().code_word(), "not_waiting");
+    assert_eq!(store.ask_in_flow(id, "one", &asked, &redactor, now), Ok(Held::Written));
+    assert_eq!((flow().shown(), store.waiting_questions().unwrap().len()), ("waiting", 1));
+    answer().unwrap();
+    assert_eq!(answer().unwrap_err().code_word(), "not_waiting");
+    // While it is paused nothing follows, and of what would nothing is written.
+    let (writes, visits, outcome) = (object(r#"{"b": 2}"#), object(r#"{"A": 1, "B": 1}"#), Json::from("out"));
+    let transit = |next| Transit { outcome: &outcome, writes: &writes, human: Some("yes"), next };
+    let to_b = Follows::State { name: "B", visits: &visits, transitions: 1, feedback: Some("told") };
+    store.pause_flow(Some("ada"), id, true, now).unwrap();
+    assert_eq!(store.transit(id, "one", &transit(to_b), now), Ok(Held::Paused));
+    assert_eq!((flow().shown(), flow().blackboard), ("paused", blackboard.clone()));
+    store.pause_flow(Some("ada"), id, false, now).unwrap();
+    assert_eq!(store.transit(id, "two", &transit(to_b), now), Ok(Held::Lost));
+    assert_eq!(store.transit(id, "one", &transit(to_b), now), Ok(Held::Written));
+    let stands = flow();
+    assert_eq!((stands.state.as_str(), stands.transitions, stands.question), ("B", 1, None));
+    assert_eq!((stands.blackboard, stands.human), (object(r#"{"a": 1, "b": 2}"#), Some("yes".to_owned())));
+    // One process takes it over, and the other one writes no more.
+    assert!(store.take_flow_over(&begun, "two", now).unwrap());
+    assert!(!store.take_flow_over(&begun, "three", now).unwrap());
+    assert_eq!(store.write_step(id, "one", &Json::Null, None, now), Ok(Held::Lost));
+    assert_eq!(store.write_step(id, "two", &Json::from(1), None, now), Ok(Held::Written));
+    let large = object(&format!(r#"{{"x": "{}"}}"#, "x".repeat(MAX_BLACKBOARD)));
+    assert_eq!(store.put_in_flow(None, id, &large, now).unwrap_err().code_word(), "too_large");
+    assert_eq!(store.remove_flow(None, id).unwrap_err().code_word(), "not_ended");
+    assert_eq!(store.transit(id, "two", &transit(Follows::End(None)), now), Ok(Held::Written));
+    assert_eq!(flow().status, FlowStatus::Completed);
+    assert!(!store.end_flow(id, FlowStatus::Cancelled, None, now).unwrap());
+    assert_eq!(store.pause_flow(None, id, true, now).unwrap_err().code_word(), "already_ended");
+    let (_, events, total) = store.flow_events(Some("ada"), id, 100, 0).unwrap();
+    let names: Vec<&str> = events.iter().map(|event| event.event_type.as_str()).collect();
+    let expect = [
+        "workflow_started",
+        "state_entered",
+        "person_asked",
+        "person_answered",
+        "workflow_paused",
+        "workflow_resumed",
+        "state_ended",
+        "state_entered",
+        "workflow_taken_over",
+        "state_ended",
+        "workflow_ended",
+    ];
+    assert_eq!((names.as_slice(), total), (expect.as_slice(), expect.len()));
+    assert_eq!(store.flows(Some("ada"), Some("greet"), 1, 0).unwrap().1, 1);
+    store.remove_flow(Some("ada"), id).unwrap();
+    assert_eq!(store.flows(None, None, 1, 0).unwrap().1, 0);
+}

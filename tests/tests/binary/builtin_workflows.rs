@@ -1,0 +1,376 @@
+//! Workflows: states, transitions, people, limits, and processes that are killed in the middle.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test that cannot go on fails, and scenarios lie beside the workspace"
+)]
+
+use std::fs;
+
+use brigade_tests::{Site, until};
+use serde_json::{Value, json};
+
+use crate::serve_common::{Client, GATEWAY, POLICY, add, assert_stands, text};
+
+const RULES: &str = r#"allowed_families = ["builtin", "script"]
+allowed_effects = ["local-read", "local-write", "local-delete", "state-write", "process-exec", "process-control"]
+
+[[auto_approve]]
+name = "workflows"
+tools = ["agent.*", "task.*", "workflow.*", "fs.*", "cmd.run", "slow"]
+effects = ["local-read", "local-write", "state-write", "process-exec", "process-control"]
+"#;
+
+const AGENTS: &str = r#"[[agent]]
+name = "local"
+profiles = ["access.operator", "permission.full-auto", "context.commands"]
+
+[[agent]]
+name = "ann"
+profiles = ["access.operator", "permission.full-auto", "context.commands"]
+
+[[agent]]
+name = "reader"
+profiles = ["access.operator", "permission.full-auto", "context.reading"]
+"#;
+
+/// Contexts: one whose commands a rule may approve, and one that writes no files.
+const PROFILES: &str = r#"[[profile]]
+name = "context.commands"
+
+[[profile.rule]]
+match = "id:cmd.run"
+action = "allow"
+constrain = { commands = ["cat", "printf", "echo", "true"] }
+
+[[profile]]
+name = "context.reading"
+hide = ["id:fs.write"]
+"#;
+
+fn site() -> Site {
+    let site = Site::empty();
+    site.workspace.write(POLICY, RULES);
+    site.workspace.write(".brigade/tools.toml", "");
+    site.workspace.write(".brigade/tools/profiles.toml", PROFILES);
+    site.workspace.write(GATEWAY, AGENTS);
+    site.workspace
+        .write("schemas/text.json", r#"{"type": "object", "properties": {"text": {"type": "string"}}}"#);
+    add(&site, "slow", "effects = [\"local-write\"]\n", SCRIPT);
+    site
+}
+
+/// Deploys a workflow with these states.
+#[track_caller]
+fn deploy(client: &mut Client, name: &str, spec: &str) {
+    let manifest = format!(
+        "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {{name: {name}}}\nspec:\n  initial_state: A\n{spec}"
+    );
+    done(client, "workflow.create", json!({"manifest_yaml": manifest}));
+}
+
+#[track_caller]
+fn done(client: &mut Client, tool: &str, args: Value) -> Value {
+    let result = client.call(tool, args);
+    assert_ne!(result["isError"], json!(true), "{tool}: {result:#}");
+    result["structuredContent"].clone()
+}
+
+/// Begins an execution, and returns its id.
+#[track_caller]
+fn begin(client: &mut Client, args: Value) -> String {
+    let started = done(client, "aegis.workflow.run", args);
+    assert_eq!(started["status"], "started", "{started:#}");
+    started["execution_id"].as_str().unwrap().to_owned()
+}
+
+/// Waits for the end of an execution, and returns all of it.
+#[track_caller]
+fn ended(client: &mut Client, id: &str) -> Value {
+    let waited = done(client, "workflow.wait", json!({"execution_id": id, "timeout_seconds": 60}));
+    let logs = done(client, "workflow.logs", json!({"execution_id": id, "limit": 200}));
+    assert_eq!(waited["timed_out"], json!(false), "{waited:#}\n{logs:#}");
+    let mut all = done(client, "workflow.executions.get", json!({"execution_id": id}));
+    all["events"] = logs["events"].clone();
+    all
+}
+
+#[track_caller]
+fn assert_code(result: &Value, code: &str) {
+    assert!(text(result).contains(code), "{result:#}");
+}
+
+/// Why an execution failed.
+fn failure(all: &Value) -> &Value {
+    let events = all["events"].as_array().unwrap();
+    &events.iter().find(|event| event["event_type"] == "workflow_ended").unwrap()["payload"]["code"]
+}
+
+/// Waits until something waits for a person.
+fn waiting(site: &Site, part: &str) -> Value {
+    until("a question waits", || {
+        let brief = site.brigade.run(["work", "brief", "--json"]).assert_code(0).json();
+        let rows = brief["waiting"].as_array()?.clone();
+        rows.into_iter().find(|row| row["text"].as_str().is_some_and(|text| text.contains(part)))
+    })
+}
+
+const BRANCHES: &str = "  states:\n    A:\n      kind: System\n      command: {tool: fs.write, arguments: {path: '{{input.path}}', \
+                        content: '{{intent}} {{blackboard.n + 1}}'}}\n      transitions: [{condition: on_success, target: B}]\n    \
+                        B:\n      kind: System\n      command: [cat, '{{input.path}}']\n      transitions:\n        \
+                        - {condition: exit_code_zero, target: C}\n    C:\n      kind: ContainerRun\n      image: alpine\n      \
+                        command: printf '{\"blackboard\":{\"seen\":\"%s\"}}' '{{B.output.stdout}}'\n      transitions: []\n";
+
+#[test]
+fn states_are_calls_of_the_caller_and_hand_data_on() {
+    let site = site();
+    let mut client = Client::of(&site, "local");
+    deploy(&mut client, "chain", BRANCHES);
+    let args = json!({"name": "chain", "intent": "$(id); `x`", "input": {"path": "a b;c.txt"}, "blackboard": {"n": 1}});
+    let id = begin(&mut client, args);
+    let all = ended(&mut client, &id);
+    assert_eq!((&all["status"], &all["current_state"]), (&json!("completed"), &json!("C")), "{all:#}");
+    assert_eq!(site.workspace.read_text("a b;c.txt"), "$(id); `x` 2");
+    assert_eq!(all["blackboard"], json!({"n": 1, "seen": "$(id); `x` 2"}), "{all:#}");
+    assert_eq!(all["state_outputs"]["B"]["exit_code"], json!(0));
+    let events: Vec<&str> =
+        all["events"].as_array().unwrap().iter().map(|event| event["event_type"].as_str().unwrap()).collect();
+    let step = ["state_entered", "call_asked", "call_begun", "state_ended"];
+    let expect: Vec<&str> = ["workflow_started"]
+        .into_iter()
+        .chain([step; 3].into_iter().flatten())
+        .chain(["workflow_ended"])
+        .collect();
+    assert_eq!(events, expect);
+    // Each step has a receipt of its own, of the same caller.
+    let runs = site.workspace.files(".brigade/tools/runs");
+    let receipts: Vec<Value> =
+        runs.values().filter_map(|bytes| serde_json::from_slice::<Value>(bytes).ok()).collect();
+    for tool in ["fs.write", "cmd.run"] {
+        let receipt = receipts.iter().find(|receipt| receipt["tool_id"] == tool).unwrap();
+        assert_eq!(receipt["caller"], "agent:local", "{receipt:#}");
+    }
+    // It belongs to who began it.
+    let mut other = Client::of(&site, "ann");
+    for tool in ["status", "wait", "logs", "cancel", "executions.get", "pause", "resume"] {
+        let refused = other.call(&format!("workflow.{tool}"), json!({"execution_id": id}));
+        assert_code(&refused, "not_found");
+    }
+    let listed = done(&mut other, "workflow.executions.list", json!({}));
+    assert_eq!((&listed["executions"], &listed["total"]), (&json!([]), &json!(0)));
+    let listed = done(&mut client, "listMissions", json!({"workflow_id": "chain", "limit": 1}));
+    assert_eq!((&listed["executions"][0]["execution_id"], &listed["total"]), (&json!(id), &json!(1)));
+    let again = client.call("workflow.cancel", json!({"execution_id": id}));
+    assert_code(&again, "already_ended");
+    for args in [json!({"name": "nothing"}), json!({"name": "chain", "version": "9.0.0"})] {
+        assert_code(&client.call("workflow.run", args), "not_found");
+    }
+    let foreign = client.call("workflow.run", json!({"name": "chain", "tenant_id": "other"}));
+    assert_code(&foreign, "argument_refused");
+    let short = client.call("workflow.wait", json!({"execution_id": id, "timeout_seconds": 0}));
+    assert_code(&short, "invalid_arguments");
+}
+
+#[test]
+fn a_loop_ends_at_its_limit() {
+    let site = site();
+    let mut client = Client::of(&site, "local");
+    let state = "kind: System, command: 'true'";
+    let visits =
+        format!("  states:\n    A: {{{state}, max_state_visits: 3, transitions: [{{target: A}}]}}\n");
+    deploy(&mut client, "visits", &visits);
+    let total =
+        format!("  max_total_transitions: 4\n  states:\n    A: {{{state}, transitions: [{{target: A}}]}}\n");
+    deploy(&mut client, "total", &total);
+    for (name, code, count) in [("visits", "max_state_visits", 3), ("total", "max_total_transitions", 5)] {
+        let id = begin(&mut client, json!({"name": name}));
+        let all = ended(&mut client, &id);
+        assert_eq!((&all["status"], failure(&all)), (&json!("failed"), &json!(code)), "{all:#}");
+        let entered = |event: &&Value| event["event_type"] == "state_entered";
+        assert_eq!(all["events"].as_array().unwrap().iter().filter(entered).count(), count);
+    }
+}
+
+const ASKS: &str = "  states:\n    A:\n      kind: Human\n      prompt: Ship {{input.what}}?\n      transitions:\n        \
+                    - {condition: input_equals_yes, target: B}\n        - {condition: input_equals_no, target: C}\n    \
+                    B: {kind: System, command: [echo, '{{human.response}}'], transitions: []}\n    \
+                    C: {kind: System, command: echo stopped, transitions: []}\n";
+
+#[test]
+fn a_person_answers_from_the_command_line_once() {
+    let site = site();
+    let mut client = Client::of(&site, "local");
+    deploy(&mut client, "ship", ASKS);
+    let id = begin(&mut client, json!({"name": "ship", "input": {"what": "v1"}}));
+    let row = waiting(&site, "Ship v1?");
+    assert_eq!(row["choices"], json!(["yes", "no"]), "{row:#}");
+    let stands = done(&mut client, "workflow.status", json!({"execution_id": id}));
+    assert_eq!(stands["status"], "waiting", "{stands:#}");
+    let early = done(&mut client, "workflow.wait", json!({"execution_id": id, "timeout_seconds": 1}));
+    assert_eq!((&early["timed_out"], &early["status"]), (&json!(true), &json!("waiting")), "{early:#}");
+    // While it is paused, an answer leads nowhere yet.
+    let paused = client.call("pauseMission", json!({"execution_id": id}));
+    assert_eq!(paused["structuredContent"]["status"], "paused", "{paused:#}");
+    let answer = row["id"].as_str().unwrap();
+    site.brigade.run(["work", "answer", answer, "--choice", "yes"]).assert_code(0);
+    let early = done(&mut client, "workflow.wait", json!({"execution_id": id, "timeout_seconds": 1}));
+    assert_eq!((&early["status"], &early["current_state"]), (&json!("paused"), &json!("A")), "{early:#}");
+    done(&mut client, "resumeMission", json!({"execution_id": id}));
+    let all = ended(&mut client, &id);
+    assert_eq!(all["state_outputs"]["B"]["output"]["stdout"], "yes\n", "{all:#}");
+    let twice = site.brigade.run(["work", "answer", answer, "--choice", "no"]);
+    assert_ne!(twice.code(), Some(0), "{twice}");
+    // An agent answers as a person lets it; then nothing waits any more.
+    let id = begin(&mut client, json!({"name": "ship", "input": {"what": "v2"}}));
+    waiting(&site, "Ship v2?");
+    let signal = json!({"execution_id": id, "response": "no"});
+    let asked = client.call("workflow.signal", signal.clone());
+    assert_stands(&asked, "pending", "approval_pending");
+    let call = asked["_meta"]["brigade/call"]["id"].as_str().unwrap().to_owned();
+    site.brigade.run(["tools", "call", "approve", &call]).assert_code(0);
+    let signalled = done(&mut client, "workflow.signal", signal.clone());
+    assert_eq!(signalled, json!({"signalled": true, "execution_id": id}));
+    assert_eq!(ended(&mut client, &id)["current_state"], "C");
+    let asked = client.call("workflow.signal", signal.clone());
+    let call = asked["_meta"]["brigade/call"]["id"].as_str().unwrap().to_owned();
+    site.brigade.run(["tools", "call", "approve", &call]).assert_code(0);
+    assert_code(&client.call("workflow.signal", signal), "not_waiting");
+}
+
+#[test]
+fn a_state_of_a_person_has_a_default() {
+    let site = site();
+    let mut client = Client::of(&site, "local");
+    let spec = "  states:\n    A: {kind: Human, prompt: Go on?, timeout: 1s, default_response: 'no', transitions: [{condition: \
+                input_equals_no, target: B}]}\n    B: {kind: Human, prompt: Sure?, timeout: 1s, transitions: []}\n";
+    deploy(&mut client, "patience", spec);
+    let id = begin(&mut client, json!({"name": "patience"}));
+    let all = ended(&mut client, &id);
+    assert_eq!((&all["current_state"], failure(&all)), (&json!("B"), &json!("timed_out")), "{all:#}");
+    assert_eq!(all["state_outputs"]["A"]["response"], "no");
+    let brief = site.brigade.run(["work", "brief", "--json"]).assert_code(0).json();
+    assert!(brief["waiting"].as_array().is_none_or(Vec::is_empty), "{brief:#}");
+}
+
+#[test]
+fn a_workflow_gets_no_more_than_who_began_it() {
+    let site = site();
+    let mut client = Client::of(&site, "local");
+    let write =
+        "kind: System, command: {tool: fs.write, arguments: {path: out.txt, content: x}}, transitions: []";
+    deploy(&mut client, "writes", &format!("  states:\n    A: {{{write}}}\n"));
+    deploy(
+        &mut client,
+        "around",
+        "  states:\n    A: {kind: Subworkflow, workflow: writes, transitions: []}\n",
+    );
+    let mut reader = Client::of(&site, "reader");
+    for name in ["writes", "around"] {
+        let id = begin(&mut reader, json!({"name": name}));
+        let all = ended(&mut reader, &id);
+        assert_eq!((&all["status"], failure(&all)), (&json!("failed"), &json!("not_found")), "{all:#}");
+        assert!(!site.workspace.exists("out.txt"));
+    }
+    let id = begin(&mut client, json!({"name": "around"}));
+    let all = ended(&mut client, &id);
+    assert_eq!(all["status"], "completed", "{all:#}");
+    assert_eq!(site.workspace.read_text("out.txt"), "x");
+    let listed = done(&mut client, "workflow.executions.list", json!({}));
+    assert_eq!(listed["total"], json!(2), "{listed:#}");
+}
+
+#[test]
+fn a_workflow_that_runs_itself_is_cut_off() {
+    let site = site();
+    let mut client = Client::of(&site, "local");
+    deploy(&mut client, "self", "  states:\n    A: {kind: Subworkflow, workflow: self, transitions: []}\n");
+    let id = begin(&mut client, json!({"name": "self"}));
+    let all = ended(&mut client, &id);
+    assert_eq!((&all["status"], failure(&all)), (&json!("failed"), &json!("too_deep")), "{all:#}");
+    assert_eq!(done(&mut client, "workflow.executions.list", json!({}))["total"], json!(8));
+}
+
+const SLOW: &str = "  states:\n    A: {kind: System, command: {tool: fs.write, arguments: {path: before, content: x}}, \
+                    transitions: [{target: B}]}\n    B: {kind: System, command: {tool: slow, arguments: {text: a}}, \
+                    transitions: [{condition: on_success, target: C}]}\n    C: {kind: System, command: {tool: fs.write, \
+                    arguments: {path: after, content: x}}, transitions: []}\n";
+
+/// A script that says that it began, and waits until it is let go.
+const SCRIPT: &str = "echo x >> began\nwhile [ ! -e go ]; do sleep 0.1; done\n";
+
+#[test]
+fn after_a_kill_the_next_gateway_goes_on_and_asks_about_what_had_begun() {
+    let site = site();
+    let mut client = Client::of(&site, "local");
+    deploy(&mut client, "slow", SLOW);
+    let id = begin(&mut client, json!({"name": "slow"}));
+    until("the step has begun", || site.workspace.exists("began").then_some(()));
+    // The gateway is killed.
+    drop(client);
+    site.workspace.write("go", "");
+    // One that serves another agent takes it over.
+    let other = Client::of(&site, "ann");
+    let row = waiting(&site, "Nobody saw what it did");
+    assert_eq!(row["choices"], json!(["retry", "succeeded", "failed"]), "{row:#}");
+    site.brigade.run(["work", "answer", row["id"].as_str().unwrap(), "--choice", "succeeded"]).assert_code(0);
+    let mut client = Client::of(&site, "local");
+    let all = ended(&mut client, &id);
+    assert_eq!((&all["status"], &all["current_state"]), (&json!("completed"), &json!("C")), "{all:#}");
+    assert!(site.workspace.exists("before") && site.workspace.exists("after"));
+    assert_eq!(site.workspace.read_text("began"), "x\n", "what had begun is not done again by itself");
+    let names: Vec<&str> =
+        all["events"].as_array().unwrap().iter().map(|event| event["event_type"].as_str().unwrap()).collect();
+    assert_eq!(names.iter().filter(|name| **name == "workflow_taken_over").count(), 1, "{names:?}");
+    drop(other);
+}
+
+#[test]
+fn a_workflow_that_is_cancelled_takes_its_command_with_it() {
+    let site = site();
+    let mut client = Client::of(&site, "local");
+    deploy(&mut client, "slow", SLOW);
+    deploy(&mut client, "around", "  states:\n    A: {kind: Subworkflow, workflow: slow, transitions: []}\n");
+    let id = begin(&mut client, json!({"name": "around"}));
+    until("the step has begun", || site.workspace.exists("began").then_some(()));
+    let refused = client.call("workflow.remove", json!({"execution_id": id}));
+    assert_stands(&refused, "pending", "approval_pending");
+    let cancelled = done(&mut client, "cancelMission", json!({"execution_id": id}));
+    assert_eq!(cancelled, json!({"cancelled": true, "execution_id": id}));
+    assert_eq!(ended(&mut client, &id)["status"], "cancelled");
+    let listed = done(&mut client, "workflow.executions.list", json!({}));
+    for row in listed["executions"].as_array().unwrap() {
+        assert_eq!(row["status"], "cancelled", "{listed:#}");
+    }
+    until("the command has ended", || {
+        let calls = fs::read_to_string(site.workspace.path().join(".brigade/tools/calls.jsonl")).unwrap();
+        let last = calls.lines().rfind(|line| line.contains("\"slow\""))?.to_owned();
+        last.contains("\"interrupted\"").then_some(())
+    });
+    assert!(!site.workspace.exists("after"));
+}
+
+#[test]
+fn agents_work_at_once_and_agree_or_do_not() {
+    let site = site();
+    let worker = brigade_testkit::fixtures().join("kitchen/worker.py");
+    let command = format!("python3 -B {} {}", worker.display(), site.beside("scenario.json").display());
+    site.workspace.write(GATEWAY, format!("{AGENTS}\n[[worker]]\nid = \"mock\"\ncommand = {command:?}\n"));
+    let scenario = json!({"default": [{"output": "{\"score\": 0.9, \"confidence\": 0.8}"}], "record": site.beside("calls")});
+    fs::write(site.beside("scenario.json"), scenario.to_string()).unwrap();
+    let mut client = Client::of(&site, "local");
+    let agent = "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: {name: critic}\nspec: {runtime: {image: a/b}}\n";
+    done(&mut client, "agent.create", json!({"manifest_yaml": agent}));
+    let spec = "  states:\n    A:\n      kind: ParallelAgents\n      agents: [{agent: critic, input: 'Look at {{input.what}}'}, \
+                {agent: critic, input: 'Look at {{input.what}}'}]\n      consensus: {strategy: unanimous, threshold: \
+                0.8}\n      transitions: [{condition: consensus, threshold: 0.8, agreement: 0.7, target: B}]\n    \
+                B: {kind: Agent, agent: critic, input: 'Said {{A.score}}', transitions: [{condition: score_above, threshold: \
+                0.5, target: C}]}\n    C: {kind: System, command: [echo, '{{B.output.score}}'], transitions: []}\n";
+    deploy(&mut client, "review", spec);
+    let id = begin(&mut client, json!({"name": "review", "input": {"what": "a.rs"}}));
+    let all = ended(&mut client, &id);
+    assert_eq!(all["status"], "completed", "{all:#}");
+    assert_eq!(all["state_outputs"]["C"]["output"]["stdout"], "0.9\n", "{all:#}");
+    assert_eq!(all["state_outputs"]["A"]["output"]["agents"].as_array().unwrap().len(), 2);
+    assert_eq!(done(&mut client, "task.list", json!({}))["executions"].as_array().unwrap().len(), 3);
+}
