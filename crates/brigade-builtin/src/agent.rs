@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use brigade_core::Json;
-use brigade_manifest::{Agent, Isolation, Manifest, Read, ToolRef, read};
+use brigade_manifest::{Agent, Isolation, Manifest, Read, read};
 use brigade_profile::builtin::own_name;
 use brigade_store::events::StoredEvent;
 use brigade_store::manifests::{Deployed, ManifestQuery, NewManifest};
@@ -120,12 +120,7 @@ fn check(agent: &Agent, context: &Context<'_>) -> Result<(), Failure> {
     }
     let is_known = |name: &str| own_name(name).is_some() || context.tools.contains(&name.to_owned());
     let tools = agent.spec.tools.iter().flatten();
-    // A dispatcher of commands is `cmd.run`; its name is its own.
-    let is_command = |tool: &ToolRef| match tool {
-        ToolRef::Name(_) => false,
-        ToolRef::Detailed(tool) => tool.executor.as_deref() == Some("builtin:cmd"),
-    };
-    let unknown = tools.enumerate().filter(|(_, tool)| !is_command(tool) && !is_known(tool.name()));
+    let unknown = tools.enumerate().filter(|(_, tool)| !tool.is_command() && !is_known(tool.name()));
     let unknown: Vec<String> = unknown.map(|(index, _)| format!("spec.tools[{}]", index + 1)).collect();
     if unknown.is_empty() {
         return Ok(());

@@ -18,6 +18,9 @@ fn main() -> ExitCode {
         dumb: std::env::var_os("TERM").is_some_and(|value| value == "dumb"),
         unicode: speaks_unicode(),
         log: std::env::var("BRIGADE_LOG").ok().or_else(debug),
+        task_gateway: std::env::var_os("BRIGADE_GATEWAY")
+            .filter(|_| std::env::var_os("BRIGADE_ROLE").is_some_and(|role| role == "task"))
+            .map(Into::into),
         variables: brigade_cli::Variables::All,
         local_offset_minutes: brigade::local_offset_minutes(
             brigade::core::Clock::now(&brigade::core::SystemClock).unix_micros() / 1_000_000,

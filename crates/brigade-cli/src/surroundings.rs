@@ -19,6 +19,8 @@ pub struct Surroundings {
     pub unicode: bool,
     /// The value of `BRIGADE_LOG`, such as `debug` or `brigade=trace`.
     pub log: Option<String>,
+    /// The value of `BRIGADE_GATEWAY` inside of a task: the directory of the pipes to its session.
+    pub task_gateway: Option<PathBuf>,
     /// Which environment variables programs and policies see.
     pub variables: Variables,
     /// How far the time of this host is ahead of UTC, in minutes.
@@ -75,6 +77,7 @@ impl Surroundings {
             dumb: false,
             unicode: false,
             log: None,
+            task_gateway: None,
             variables: Variables::Usual,
             local_offset_minutes: 0,
             clock: Arc::new(brigade::core::SystemClock),

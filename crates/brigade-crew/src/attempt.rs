@@ -132,6 +132,8 @@ pub struct Attempt<'a> {
     pub named_log: Option<RelPath>,
     /// The difference between local time and UTC.
     pub local_offset_minutes: i32,
+    /// The directory of the pipes by which it calls tools.
+    pub gateway: Option<&'a Path>,
     /// Follows it.
     pub watch: &'a Watch,
 }
@@ -319,6 +321,7 @@ fn variables(
     ];
     variables.extend(attempt.prd.map(|prd| ("BRIGADE_PRD".into(), prd.as_str().into())));
     variables.extend(attempt.task.map(|task| ("BRIGADE_TASK".into(), task.as_str().into())));
+    variables.extend(attempt.gateway.map(|gateway| ("BRIGADE_GATEWAY".into(), gateway.into())));
     variables
 }
 

@@ -132,6 +132,7 @@ impl Chef {
             max_log_bytes: self.settings.max_log_bytes.0,
             named_log: None,
             local_offset_minutes: 0,
+            gateway: None,
             watch: &watch,
         };
         let desk = |nonce: &str| {

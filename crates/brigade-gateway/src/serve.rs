@@ -23,11 +23,12 @@ use tokio_util::task::TaskTracker;
 use crate::gateway::{Gateway, Terms};
 use crate::http::{Http, Proof};
 use crate::session::Session;
-use crate::stdio::Lines;
+use crate::stdio::{Lines, Stream};
+use crate::tasks::Sessions;
 use crate::watch;
 
 /// How long calls may go on when the input has ended.
-const LAST_CALLS: Duration = Duration::from_secs(1);
+pub(crate) const LAST_CALLS: Duration = Duration::from_secs(1);
 
 /// How long everything may take to end.
 const END: Duration = Duration::from_millis(2500);
@@ -123,9 +124,12 @@ pub fn serve(
     let ended = CancellationToken::new();
     let upstreams = Upstreams::new();
     let kept = upstreams.clone();
-    let workspace = workspace.with_env(|env: Env| env.upstreams(kept));
+    let of_tasks = Arc::new(Sessions::new(runtime.handle().clone()));
+    let opens = of_tasks.clone();
+    let workspace = workspace.with_env(|env: Env| env.upstreams(kept).task_sessions(opens));
     let gateway =
         Arc::new(Gateway::new(workspace, agents, terms, states, upstreams.clone(), mark, ended.clone()));
+    of_tasks.are_of(&gateway);
     let agent: Arc<str> = agent.into();
     let result = runtime.block_on(async {
         let taking = gateway.workspace.clone();
@@ -179,7 +183,7 @@ fn environment(what: &str, error: &io::Error) -> Error {
 }
 
 /// Fills a buffer with random bytes of the system.
-fn random(buffer: &mut [u8]) -> io::Result<()> {
+pub(crate) fn random(buffer: &mut [u8]) -> io::Result<()> {
     let mut filled = 0;
     while filled < buffer.len() {
         filled += rustix::rand::getrandom(&mut buffer[filled..], rustix::rand::GetRandomFlags::empty())?;
@@ -211,14 +215,17 @@ async fn follow(gateway: Arc<Gateway>, say: &(dyn Fn(&str) + Sync)) {
     }
 }
 
+/// Returns standard input and output. Whoever started the server may hold the locks of those of the library.
+pub(crate) fn streams() -> io::Result<(File, File)> {
+    let (input, output) =
+        (io::stdin().as_fd().try_clone_to_owned()?, io::stdout().as_fd().try_clone_to_owned()?);
+    Ok((File::from(input), File::from(output)))
+}
+
 /// Serves one client over standard input and output.
 async fn stdio(gateway: &Arc<Gateway>, agent: Arc<str>) -> Result<(), Error> {
     let limit = gateway.max_request_bytes();
-    // Not the streams of the library: whoever started the server may hold their locks.
-    let streams =
-        || Ok((io::stdin().as_fd().try_clone_to_owned()?, io::stdout().as_fd().try_clone_to_owned()?));
-    let started =
-        streams().and_then(|(input, output)| Lines::start(File::from(input), File::from(output), limit));
+    let started = streams().and_then(|(input, output)| Lines::start(Stream::new(input), output, limit));
     let (lines, input_ended, conversation) =
         started.map_err(|error: io::Error| environment("the input cannot be read", &error))?;
     let session = Session::new(gateway.clone(), Some(agent));

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use brigade::core::{Fingerprint, Json};
-use brigade::profile::LiveSession;
+use brigade::profile::{LiveSession, SessionProfiles};
 use brigade::{OwnName, Reads};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ClientCapabilities, CustomRequest, CustomResult, DiscoverResult,
@@ -52,6 +52,8 @@ pub(crate) struct Session {
     agent: Option<Arc<str>>,
     /// What it has of its own, if it began with a handshake.
     own: Arc<LiveSession>,
+    /// Whether it is the worker of a task, which has this session alone.
+    is_task: bool,
     /// The lowest level of log messages that it wants.
     level: Arc<Mutex<Option<LoggingLevel>>>,
     /// What it was to be shown at its handshake.
@@ -60,15 +62,24 @@ pub(crate) struct Session {
 
 impl Session {
     pub(crate) fn new(gateway: Arc<Gateway>, agent: Option<Arc<str>>) -> Session {
+        Session::with(gateway, agent, SessionProfiles::default())
+    }
+
+    fn with(gateway: Arc<Gateway>, agent: Option<Arc<str>>, profiles: SessionProfiles) -> Session {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        let own = gateway.new_session(&format!("+{}", NEXT.fetch_add(1, Ordering::Relaxed)));
-        Session { gateway, agent, own, level: Arc::default(), known: Arc::default() }
+        let own = gateway.new_session(&format!("+{}", NEXT.fetch_add(1, Ordering::Relaxed)), profiles);
+        Session { gateway, agent, own, is_task: false, level: Arc::default(), known: Arc::default() }
+    }
+
+    /// Begins a session of the worker of a task.
+    pub(crate) fn of_task(gateway: Arc<Gateway>, agent: Arc<str>, profiles: SessionProfiles) -> Session {
+        Session { is_task: true, ..Session::with(gateway, Some(agent), profiles) }
     }
 
     /// Returns who speaks: of a client that began with a handshake its own session, else that of its agent here.
     fn who(&self, context: &RequestContext<RoleServer>) -> Result<Who, ErrorData> {
         let agent = self.agent(&context.extensions)?;
-        Ok(match is_late(context) {
+        Ok(match is_late(context) && !self.is_task {
             true => self.gateway.who(&agent),
             false => Who { agent, session: self.own.clone() },
         })

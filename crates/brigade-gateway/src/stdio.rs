@@ -37,14 +37,14 @@ enum Out {
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 impl Lines {
-    /// Reads messages of at most `limit` bytes from `input` and writes the answers to `output`, each on a thread.
+    /// Takes messages of at most `limit` bytes from `input` and writes the answers to `output`, each on a thread.
     ///
     /// The returned token is cancelled when the input has ended. The conversation knows which requests are open.
     ///
     /// # Errors
     /// Fails if no thread can be started.
     pub(crate) fn start(
-        input: impl Read + Send + 'static,
+        input: impl Input + Send + 'static,
         output: impl Write + Send + 'static,
         limit: usize,
     ) -> io::Result<(Lines, CancellationToken, Arc<Conversation>)> {
@@ -63,19 +63,41 @@ impl Lines {
     }
 }
 
+/// Where lines come from.
+pub(crate) trait Input {
+    /// Takes one line without its end. Of a line that is longer than `limit`, the rest is dropped.
+    fn take_line(&mut self, limit: usize, line: &mut Vec<u8>) -> io::Result<Line>;
+}
+
+/// What was taken.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Line {
+    Whole,
+    Long,
+    End,
+}
+
+/// Lines of a stream.
+pub(crate) struct Stream<R>(io::BufReader<R>);
+
+impl<R: Read> Stream<R> {
+    pub(crate) fn new(input: R) -> Stream<R> {
+        Stream(io::BufReader::with_capacity(64 << 10, input))
+    }
+}
+
 /// Reads lines until the input ends or nobody handles them any more.
 fn read(
-    input: impl Read,
+    mut input: impl Input,
     limit: usize,
     conversation: &Conversation,
     to_server: &channel::Sender<ClientJsonRpcMessage>,
     answers: &mpsc::Sender<Out>,
 ) {
-    let mut input = io::BufReader::with_capacity(64 << 10, input);
     let mut line = Vec::new();
     loop {
         line.clear();
-        match take_line(&mut input, limit, &mut line) {
+        match input.take_line(limit, &mut line) {
             Ok(Line::End) | Err(_) => return,
             Ok(Line::Long) => {
                 let why = format!("the message is longer than {limit} bytes");
@@ -99,39 +121,34 @@ fn read(
     }
 }
 
-enum Line {
-    Whole,
-    Long,
-    End,
-}
-
-/// Reads one line without its end. Of a line that is too long, the rest is read and dropped.
-fn take_line(input: &mut impl BufRead, limit: usize, line: &mut Vec<u8>) -> io::Result<Line> {
-    let mut is_long = false;
-    loop {
-        let piece = match input.fill_buf() {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            piece => piece?,
-        };
-        if piece.is_empty() {
-            return Ok(match (is_long, line.is_empty()) {
-                (true, _) => Line::Long,
-                (false, true) => Line::End,
-                (false, false) => Line::Whole,
-            });
-        }
-        let end = piece.iter().position(|byte| *byte == b'\n');
-        let part = &piece[..end.unwrap_or(piece.len())];
-        is_long |= limit < line.len() + part.len();
-        if is_long {
-            line.clear();
-        } else {
-            line.extend_from_slice(part);
-        }
-        let used = end.map_or(piece.len(), |end| end + 1);
-        input.consume(used);
-        if end.is_some() {
-            return Ok(if is_long { Line::Long } else { Line::Whole });
+impl<R: Read> Input for Stream<R> {
+    fn take_line(&mut self, limit: usize, line: &mut Vec<u8>) -> io::Result<Line> {
+        let mut is_long = false;
+        loop {
+            let piece = match self.0.fill_buf() {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                piece => piece?,
+            };
+            if piece.is_empty() {
+                return Ok(match (is_long, line.is_empty()) {
+                    (true, _) => Line::Long,
+                    (false, true) => Line::End,
+                    (false, false) => Line::Whole,
+                });
+            }
+            let end = piece.iter().position(|byte| *byte == b'\n');
+            let part = &piece[..end.unwrap_or(piece.len())];
+            is_long |= limit < line.len() + part.len();
+            if is_long {
+                line.clear();
+            } else {
+                line.extend_from_slice(part);
+            }
+            let used = end.map_or(piece.len(), |end| end + 1);
+            self.0.consume(used);
+            if end.is_some() {
+                return Ok(if is_long { Line::Long } else { Line::Whole });
+            }
         }
     }
 }

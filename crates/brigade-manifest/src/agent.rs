@@ -423,6 +423,11 @@ impl ToolRef {
             ToolRef::Detailed(tool) => &tool.name,
         }
     }
+
+    /// Returns whether it is the dispatcher of commands, whose name is its own.
+    pub fn is_command(&self) -> bool {
+        matches!(self, ToolRef::Detailed(tool) if tool.executor.as_deref() == Some("builtin:cmd"))
+    }
 }
 
 impl Member for ToolRef {

@@ -61,7 +61,7 @@ pub use offers::Offer;
 pub use profiles::{Action, Constrain, Profile, Profiles, Rule, SHIPPED, Stand};
 pub use report::{AgentRow, AgentToolRow, ConstrainRow, OpinionRow, ProfileRow, RuleRow};
 pub use rights::{Opinion, Rights, UnknownProfile, Verdict};
-pub use session::{LiveSession, SessionProfiles};
+pub use session::{LiveSession, SessionProfiles, TaskLimits};
 pub use slot::{InvalidProfileName, ProfileName, Slot};
 pub use traits::{AccessLevel, ArgumentKinds, Mode, Source, Tier, ToolTraits};
 pub use visible::{Facts, Hidden, entry_reasons, gate, visible};

@@ -10,7 +10,7 @@ use thiserror::Error;
 use crate::gateway::Agent;
 use crate::limits::{self, Outside};
 use crate::profiles::{Action, Profile, Profiles, Stand};
-use crate::session::SessionProfiles;
+use crate::session::{SessionProfiles, TaskLimits};
 use crate::slot::{ProfileName, Slot};
 use crate::traits::{Source, ToolTraits};
 
@@ -117,6 +117,8 @@ impl Rights {
             rights = rights.with(profiles.find(name.as_str())?);
         }
         let before = rights.profiles.len();
+        // Two tasks of one agent, one below the other, narrow both.
+        rights.profiles.extend(session.tasks().iter().map(TaskLimits::profile));
         for name in overlays {
             rights = rights.with(profiles.find(name.trim())?);
         }

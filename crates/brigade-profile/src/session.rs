@@ -1,10 +1,16 @@
 //! What a session of an agent has of its own: profiles that narrow it, and profiles that a person gave it.
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use brigade_core::Json;
+use brigade_core::json::{from_json, to_json};
+use brigade_core::{Json, Place};
+use brigade_policy::Located;
+use serde::{Deserialize, Serialize};
 
+use crate::builtin::{BuiltinName, COMMAND, own_name};
+use crate::matcher::Matcher;
+use crate::profiles::{Action, Constrain, Profile, Rule};
 use crate::slot::{ProfileName, Slot};
 
 /// The profiles of one session, besides those of its agent.
@@ -15,6 +21,58 @@ use crate::slot::{ProfileName, Slot};
 pub struct SessionProfiles {
     granted: BTreeMap<Slot, Granted>,
     laid: Vec<ProfileName>,
+    tasks: Vec<TaskLimits>,
+}
+
+/// What the manifest of an agent allows its tasks, of what whoever began the task may do.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TaskLimits {
+    /// The name in the manifest.
+    pub agent: String,
+    /// The ids of the tools that it may call. Absent: all.
+    pub tools: Option<BTreeSet<String>>,
+    /// First words of the commands that it may run. Absent: all.
+    pub commands: Option<BTreeSet<String>>,
+}
+
+impl TaskLimits {
+    /// Adds a tool by a name that a manifest has for it.
+    pub fn add_tool(&mut self, name: &str) {
+        let id = match own_name(name) {
+            Some(BuiltinName::Tool(definition, _)) => definition.id,
+            Some(BuiltinName::Control(_) | BuiltinName::Never(_)) | None => name,
+        };
+        self.tools.get_or_insert_default().insert(id.to_owned());
+    }
+
+    /// Returns the limits as a profile that is laid over others. No file can have one of its name.
+    pub(crate) fn profile(&self) -> Arc<Profile> {
+        let place = Place::file(format!("the manifest of {}", self.agent));
+        let matcher = |id: &str| {
+            let is_id = id.chars().all(|c| c.is_alphanumeric() || "._-/:@".contains(c));
+            let value = Matcher::parse(&format!("id:{id}")).ok().filter(|_| is_id)?;
+            Some(Located { value, place: place.clone() })
+        };
+        let commands = self.commands.as_ref().map(|words| Rule {
+            place: place.clone(),
+            matches: matcher(COMMAND).into_iter().collect(),
+            action: Action::Allow,
+            constrain: Some(Constrain {
+                commands: Some(words.iter().cloned().collect()),
+                ..Constrain::default()
+            }),
+        });
+        Arc::new(Profile {
+            name: ProfileName::of_task(&self.agent),
+            is_shipped: false,
+            show: self.tools.as_ref().map(|ids| ids.iter().filter_map(|id| matcher(id)).collect()),
+            show_place: None,
+            hide: Vec::new(),
+            rules: commands.into_iter().collect(),
+            place,
+        })
+    }
 }
 
 /// A profile that a person gave a session in place of its agent's own.
@@ -51,7 +109,12 @@ impl SessionProfiles {
                 ("instead_of", names(&granted.instead_of)),
             ])
         });
-        Json::object([("granted", Json::from(granted.collect::<Vec<_>>())), ("laid", names(&self.laid))])
+        let tasks = self.tasks.iter().map(|limits| to_json(limits).unwrap_or_default());
+        Json::object([
+            ("granted", Json::from(granted.collect::<Vec<_>>())),
+            ("laid", names(&self.laid)),
+            ("tasks", Json::from(tasks.collect::<Vec<_>>())),
+        ])
     }
 
     /// Reads them from a record. `None` if it is none: nothing of it is left out.
@@ -64,7 +127,19 @@ impl SessionProfiles {
             profiles.grant(names(granted.get("instead_of"))?, name(granted.get("profile")?)?);
         }
         profiles.laid = names(json.get("laid"))?;
+        let tasks = json.get("tasks")?.as_array()?.iter().map(|limits| from_json(limits).ok());
+        profiles.tasks = tasks.collect::<Option<Vec<TaskLimits>>>()?;
         Some(profiles)
+    }
+
+    /// Narrows to what the manifest of an agent allows a task. No later step takes it away.
+    pub fn within(&mut self, limits: TaskLimits) {
+        self.tasks.push(limits);
+    }
+
+    /// Returns what tasks narrow to.
+    pub(crate) fn tasks(&self) -> &[TaskLimits] {
+        &self.tasks
     }
 
     /// Returns the profile that a person put in the place of these.

@@ -99,6 +99,11 @@ impl ProfileName {
         self.slot
     }
 
+    /// Returns the name of the limits of a task. It is the name of no profile in a file.
+    pub(crate) fn of_task(agent: &str) -> ProfileName {
+        ProfileName { slot: Slot::Context, text: format!("{}.task:{agent}", Slot::Context) }
+    }
+
     /// Returns the whole name.
     pub fn as_str(&self) -> &str {
         &self.text

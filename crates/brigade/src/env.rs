@@ -1,5 +1,7 @@
 //! The environment of operations: files, store, clock, variables and settings.
 
+use std::fs::File;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +13,7 @@ use brigade_exec::{HostEnvironment, Progress};
 use brigade_fs::{DiskFs, Fs};
 use brigade_mcp::{Listener, Requester};
 use brigade_process::CancelToken;
-use brigade_profile::LiveSession;
+use brigade_profile::{LiveSession, SessionProfiles};
 use brigade_queue::Store;
 
 use brigade_facts::is_program;
@@ -25,6 +27,15 @@ pub const DEFAULT_LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 pub trait EndsCalls: Send + Sync {
     /// Ends a call, in the name of somebody. Returns whether it runs here.
     fn end(&self, call: &CallId, who: &str) -> bool;
+}
+
+/// Opens sessions for the workers of tasks. A server that serves agents is one.
+pub trait TaskSessions: Send + Sync {
+    /// Serves whoever is at the other ends of two pipes as the agent, narrowed by these profiles, until they end.
+    ///
+    /// # Errors
+    /// Fails if nothing more can be served.
+    fn open(&self, agent: &str, profiles: SessionProfiles, input: File, output: File) -> io::Result<()>;
 }
 
 /// The environment of operations: files, store, clock, variables, caller and lock timeout.
@@ -42,6 +53,7 @@ pub struct Env {
     pub(crate) listener: Option<Listener>,
     pub(crate) requester: Option<Arc<dyn Requester>>,
     pub(crate) upstreams: Option<Upstreams>,
+    pub(crate) task_sessions: Option<Arc<dyn TaskSessions>>,
     pub(crate) at_once: Option<u64>,
     pub(crate) ender: Option<Arc<dyn EndsCalls>>,
     pub(crate) syncs_late: bool,
@@ -64,6 +76,7 @@ impl Env {
             listener: None,
             requester: None,
             upstreams: None,
+            task_sessions: None,
             at_once: None,
             ender: None,
             syncs_late: false,
@@ -166,6 +179,13 @@ impl Env {
     #[must_use]
     pub fn upstreams(mut self, upstreams: Upstreams) -> Env {
         self.upstreams = Some(upstreams);
+        self
+    }
+
+    /// Sets who serves the workers of tasks. Without it, they can call no tools.
+    #[must_use]
+    pub fn task_sessions(mut self, sessions: Arc<dyn TaskSessions>) -> Env {
+        self.task_sessions = Some(sessions);
         self
     }
 

@@ -152,8 +152,8 @@ pub use brigade_policy::{
     PolicyDecision, PolicyRules, RiskLevel, SourceLine, Standing,
 };
 pub use brigade_process::{
-    CancelSignal, CancelToken, OwnSocket, Stream as OutputStream, Typed, leave_no_core_file, listener_of,
-    local_offset_minutes, read_typed_line, survive_file_size_limit,
+    CancelSignal, CancelToken, NamedPipes, OwnSocket, Stream as OutputStream, Typed, leave_no_core_file,
+    listener_of, local_offset_minutes, read_typed_line, survive_file_size_limit,
 };
 pub use brigade_profile as profile;
 pub use brigade_projection::{Header as ProjectionHeader, ProjectionSummary, SummaryRow};
@@ -175,7 +175,7 @@ pub use catalog::{
 pub use clients::{ConnectRequest, ConnectStep, Scope, Transport};
 pub use defaults::DefaultsRequest;
 pub use doctor::DoctorRequest;
-pub use env::{DEFAULT_LOCK_TIMEOUT, EndsCalls, Env};
+pub use env::{DEFAULT_LOCK_TIMEOUT, EndsCalls, Env, TaskSessions};
 pub use error::{Error, ErrorKind};
 pub use history::RunFilter;
 pub use import_mcp::ImportMcpRequest;

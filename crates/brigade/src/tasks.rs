@@ -3,6 +3,7 @@
 //! A task belongs to the process that began it. A process that serves runs it on a thread of its own; any other one
 //! runs it before the call returns, because nobody would run it after that.
 
+mod connected;
 mod flow;
 mod judge;
 mod receipt;
@@ -178,6 +179,8 @@ impl Tasks for Hands<'_> {
         let cook = cook(&self.worker(agent)?)?;
         let path = folder(&execution.id)?;
         make_folder(&*room.fs, &path).map_err(|error| environment(&error))?;
+        let connected = connected::Connected::open(&room, &path, agent);
+        let connected = connected.map_err(|error| environment(&error))?;
         let running = self.room.running.clone();
         let cancel = CancelToken::new().map_err(|error| environment(&error))?;
         {
@@ -200,6 +203,7 @@ impl Tasks for Hands<'_> {
             room: Arc::new(room),
             cook,
             cancel,
+            connected,
             place,
         };
         if !serves {
@@ -300,6 +304,8 @@ struct Job {
     cancel: CancelToken,
     /// Cancels the call, where the task is a part of it.
     outer: Option<CancelToken>,
+    /// The session by which the worker calls tools.
+    connected: Option<connected::Connected>,
     place: Place,
 }
 
@@ -332,8 +338,9 @@ impl Job {
         &self.execution.id
     }
 
-    fn run(self) {
+    fn run(mut self) {
         let ended = self.tries();
+        drop(self.connected.take());
         let (status, error) = match &ended {
             Ok(()) => (ExecutionStatus::Completed, None),
             Err(unable) => (ExecutionStatus::Failed, Some((unable.code, unable.message.as_str()))),
@@ -422,6 +429,7 @@ impl Job {
             max_log_bytes: MAX_LOG,
             named_log: None,
             local_offset_minutes: 0,
+            gateway: self.connected.as_ref().map(connected::Connected::directory),
             watch: &watch,
         };
         let input = self.execution.input.to_pretty();

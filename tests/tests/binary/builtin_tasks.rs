@@ -253,3 +253,103 @@ fn without_a_worker_no_task_begins() {
     assert!(text(&refused).contains("worker.cli"), "{refused:#}");
     assert_eq!(done(&mut client, "task.list", json!({}))["executions"], json!([]));
 }
+
+/// What the worker of a task was told when it called tools.
+fn told(site: &Site, id: &str, name: &str) -> Value {
+    let path = format!(".brigade/tasks/{id}/{name}");
+    serde_json::from_str(&site.workspace.read_text(path)).unwrap()
+}
+
+/// A scenario whose worker connects to the gateway.
+fn calling(steps: &Value) -> Value {
+    let binary = brigade_testkit::brigade_binary();
+    json!({"brigade": binary, "default": steps})
+}
+
+#[test]
+fn a_worker_calls_the_tools_that_its_manifest_names() {
+    let calls = json!([
+        ["fs.read", {"path": "a.txt"}],
+        ["readFile", {"path": "a.txt"}],
+        ["fs.write", {"path": "a.txt", "content": "changed"}],
+        ["session.mode", {"target_mode": "operator", "reason": "more"}]
+    ]);
+    let steps = json!([{"mcp": calls}, {"output": "done"}]);
+    let tools = "  tools: [readFile, fs.list]\n";
+    let (site, mut client) = site(&calling(&steps), tools);
+    site.workspace.write("a.txt", "words\n");
+    let rules = RULES.replace("\"execution.*\"]", "\"execution.*\", \"fs.*\"]");
+    let rules = rules.replace("\"local-delete\", ", "\"local-delete\", \"local-write\", ");
+    site.workspace.write(POLICY, rules);
+    let id = begin(&mut client);
+    let stands = ended(&mut client, &id);
+    assert_eq!(stands["status"], "completed", "{stands:#}");
+    let told = told(&site, &id, "mcp.json");
+    let listed: Vec<&str> = told["listed"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    assert!(listed.contains(&"fs.read") && listed.contains(&"fs.list"), "{listed:?}");
+    assert!(!listed.contains(&"fs.write") && !listed.contains(&"task.execute"), "{listed:?}");
+    let results = told["results"].as_array().unwrap();
+    for read in &results[..2] {
+        assert_eq!(read["structuredContent"]["content"], "words\n", "{told:#}");
+    }
+    // What is not listed is not callable, and no step of the session widens it.
+    assert!(results[2]["isError"] == json!(true) || results[2]["code"].is_number(), "{:#}", results[2]);
+    assert_eq!(site.workspace.read_text("a.txt"), "words\n");
+    assert_eq!((&told["code"], &told["error"]), (&json!(0), &json!("")), "{told:#}");
+    // Its calls are calls of whoever began the task, with receipts.
+    let calls = site.json(["call", "list"]).expect(0);
+    let reads = calls["calls"].as_array().unwrap().iter().filter(|call| call["tool_id"] == "fs.read");
+    let reads: Vec<&Value> = reads.collect();
+    assert!(!reads.is_empty() && reads.iter().all(|call| call["caller"] == "agent:local"), "{calls:#}");
+    // The pipes are not what the task left.
+    assert!(!site.workspace.join(format!(".brigade/tasks/{id}/.gateway")).exists());
+}
+
+#[test]
+fn a_worker_gets_no_more_than_whoever_began_the_task() {
+    let steps = json!([{"mcp": [["fs.write", {"path": "a.txt", "content": "changed"}]]}, {"output": "done"}]);
+    let (site, _) = site(&calling(&steps), "  tools: [fs.write, fs.read]\n  security_context: nowhere\n");
+    site.workspace.write("a.txt", "words\n");
+    let mut client = Client::of(&site, "local");
+    let id = begin(&mut client);
+    assert_eq!(ended(&mut client, &id)["status"], "completed");
+    // There is no such context, so nothing is open.
+    assert_eq!(told(&site, &id, "mcp.json")["listed"], json!([]));
+    // A session that hides writing hides it from its tasks, whatever the manifest says.
+    let manifest = "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: {name: greeter}\nspec:\n  \
+                    runtime: {language: python, version: '3'}\n  tools: [fs.write, fs.read]\n";
+    done(&mut client, "agent.update", json!({"manifest_yaml": manifest, "force": true}));
+    let profile = "[[profile]]\nname = \"context.closed\"\nhide = [\"id:fs.write\"]\n";
+    site.workspace.write(".brigade/tools/profiles.toml", profile);
+    let mut client = Client::start(&site, &["--as", "local", "--profile", "context.closed"]);
+    client.hello("2025-11-25", json!({}));
+    let id = begin(&mut client);
+    assert_eq!(ended(&mut client, &id)["status"], "completed");
+    let told = told(&site, &id, "mcp.json");
+    let listed = told["listed"].as_array().unwrap();
+    assert!(listed.contains(&json!("fs.read")) && !listed.contains(&json!("fs.write")), "{listed:?}");
+    assert_eq!(site.workspace.read_text("a.txt"), "words\n");
+}
+
+#[test]
+fn a_client_in_a_task_that_dies_makes_room_for_the_next() {
+    let steps = json!([
+        {"mcp": [["fs.list", {"path": "."}]], "to": "one.json", "kill": true},
+        {"mcp": [["fs.list", {"path": "."}]], "to": "two.json", "again": true},
+        {"mcp": [], "to": "three.json", "options": ["--profile", "mode.any"]},
+        {"output": "done"}
+    ]);
+    let (site, mut client) = site(&calling(&steps), "  tools: [fs.list]\n");
+    let rules = RULES.replace("\"execution.*\"]", "\"execution.*\", \"fs.*\"]");
+    site.workspace.write(POLICY, rules);
+    let id = begin(&mut client);
+    assert_eq!(ended(&mut client, &id)["status"], "completed");
+    for name in ["one.json", "two.json"] {
+        let told = told(&site, &id, name);
+        assert_eq!(told["results"][0]["structuredContent"]["status"], "success", "{told:#}");
+    }
+    let second = told(&site, &id, "two.json")["second"].as_str().unwrap().to_owned();
+    assert!(second.contains("one is at a time"), "{second}");
+    let refused = told(&site, &id, "three.json");
+    assert_eq!(refused["code"], json!(2), "{refused:#}");
+}

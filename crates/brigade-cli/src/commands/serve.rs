@@ -2,10 +2,10 @@
 
 use std::io::Write as _;
 use std::net::{SocketAddr, ToSocketAddrs as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use brigade::{Error, ErrorKind, Exit};
-use brigade_gateway::{Listing, NameStyle, Serve, ServeReport, Transport, serve};
+use brigade_gateway::{Listing, NameStyle, Serve, ServeReport, Transport, connect, serve};
 use clap::{Args, ValueEnum};
 
 use crate::examples;
@@ -85,6 +85,9 @@ pub(crate) fn run(arguments: &ServeArgs, session: &Session<'_>, output: &mut Out
 }
 
 fn start(arguments: &ServeArgs, session: &Session<'_>, output: &mut Output<'_, '_>) -> Result<(), Error> {
+    if let Some(directory) = &session.surroundings.task_gateway {
+        return in_task(arguments, directory);
+    }
     let workspace = session.workspace()?;
     workspace.decides()?;
     let stop = session.cancel()?;
@@ -125,6 +128,17 @@ fn start(arguments: &ServeArgs, session: &Session<'_>, output: &mut Output<'_, '
         output.write(Exit::Done, |out| writeln!(out, "{text}"));
     };
     serve(&workspace, wanted, stop, &mut ready, &warn)
+}
+
+/// Passes the lines of a client inside of a task on to the session of the task, which decides who speaks.
+fn in_task(arguments: &ServeArgs, directory: &Path) -> Result<(), Error> {
+    let ServeArgs { stdio: _, http, unix, agent, profiles, list, names, no_token: _ } = arguments;
+    let is_plain = http.is_none() && unix.is_none() && agent.is_none() && profiles.is_empty();
+    if !is_plain || list.is_some() || names.is_some() {
+        let why = "inside of a task the session is that of the task, and no option changes it";
+        return Err(Error::new(ErrorKind::Usage, why).hint("`brigade serve --stdio` connects to it"));
+    }
+    connect(directory)
 }
 
 /// Tells the person behind the server something.

@@ -211,6 +211,7 @@ impl<'e> Shift<'e> {
             max_log_bytes: self.settings.max_log_bytes.0,
             named_log: what.named_log,
             local_offset_minutes: self.offset,
+            gateway: None,
             watch,
         };
         Ok(attempt(&order, &|nonce| text(&self.context(what.tier, nonce)))?)

@@ -202,6 +202,39 @@ proptest! {
         prop_assert_eq!((lapsed.shows(&traits), lapsed.gate(&traits)), (before.shows(&traits), before.gate(&traits)));
     }
 
+    /// A task has at most what began it, and of that only what its manifest names, whatever a person gives the session.
+    #[test]
+    fn a_task_only_narrows(
+        tool in any_tool(),
+        (own, over) in any_profiles(),
+        named in prop::option::of(prop::collection::vec(prop::sample::select(vec!["fs.read", "fs.*", "*", "a b", "x"]), 0..3)),
+        given in prop::sample::select(all_names()),
+    ) {
+        let own: Vec<&str> = own.iter().map(String::as_str).collect();
+        let (profiles, traits) = (profiles(), ToolTraits::of(&tool));
+        let mut session = SessionProfiles::default();
+        over.iter().for_each(|name| session.narrow(name.parse().unwrap()));
+        let given: ProfileName = given.parse().unwrap();
+        let names = Rights::own_names(&profiles, &agent(&own), given.slot()).unwrap();
+        session.grant(names, given);
+        let before = Rights::of_session(&profiles, &agent(&own), &session, &[]).unwrap();
+        let mut limits = TaskLimits { agent: "one".to_owned(), ..TaskLimits::default() };
+        if let Some(named) = &named {
+            limits.tools = Some(Default::default());
+            named.iter().for_each(|name| limits.add_tool(name));
+        }
+        session.within(limits.clone());
+        let now = Rights::of_session(&profiles, &agent(&own), &session, &[]).unwrap();
+        prop_assert!(now.is_within(&before, [traits]));
+        let is_named = named.is_none_or(|named| named.contains(&tool.id.as_str()));
+        prop_assert_eq!(now.shows(&traits), before.shows(&traits) && is_named);
+        // A task below it, of an agent of the same name, narrows as well.
+        limits.tools = Some(Default::default());
+        session.within(limits);
+        let below = Rights::of_session(&profiles, &agent(&own), &session, &[]).unwrap();
+        prop_assert!(!below.shows(&traits));
+    }
+
     /// A deny in any slot hides the tool, whatever the others say, and the strictest opinion is the gate.
     #[test]
     fn a_deny_anywhere_wins(tool in any_tool(), (own, over) in any_profiles()) {

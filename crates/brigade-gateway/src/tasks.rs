@@ -1,0 +1,244 @@
+//! Sessions of the workers of tasks, over two named pipes.
+//!
+//! A worker is in a sandbox that has no sockets, and whoever it starts closes descriptors that it does not know. So
+//! `brigade serve --stdio` inside of a task opens the pipes that `BRIGADE_GATEWAY` leads to, and passes lines on. Each
+//! client begins with a line of its own, and the answer to this line is the first that is meant for it: whatever stands
+//! in the pipes before is of a client that is gone. Who speaks follows from the pipes alone.
+
+use std::fs::File;
+use std::io::{self, BufRead as _, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use brigade::profile::SessionProfiles;
+use brigade::{Error, ErrorKind, NamedPipes, TaskSessions};
+use rmcp::serve_server;
+use serde::{Deserialize, Serialize};
+use tokio::runtime::Handle;
+
+use crate::gateway::Gateway;
+use crate::serve::{LAST_CALLS, random, streams};
+use crate::session::Session;
+use crate::stdio::{Input, Line, Lines, Stream};
+
+/// How many lines wait for a session before no more are read.
+const WAITING: usize = 16;
+
+/// The line with which a client begins or ends, and the answer to it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Mark {
+    /// What is not the same for any other client.
+    #[serde(rename = "brigade/client")]
+    client: String,
+    /// Whether it ends.
+    #[serde(rename = "brigade/ends")]
+    ends: bool,
+}
+
+impl Mark {
+    fn of(line: &[u8]) -> Option<Mark> {
+        // All other lines are messages, which have other members.
+        line.starts_with(b"{\"brigade/client\":").then(|| serde_json::from_slice(line).ok())?
+    }
+
+    /// Writes it as a line of its own, also behind a line that was cut off.
+    fn write(&self, output: &mut impl Write) -> io::Result<()> {
+        let mut line = vec![b'\n'];
+        line.extend(serde_json::to_vec(self)?);
+        line.push(b'\n');
+        output.write_all(&line)?;
+        output.flush()
+    }
+}
+
+/// Opens sessions for the workers of the tasks that run here.
+pub(crate) struct Sessions {
+    runtime: Handle,
+    gateway: OnceLock<Weak<Gateway>>,
+}
+
+impl Sessions {
+    pub(crate) fn new(runtime: Handle) -> Sessions {
+        Sessions { runtime, gateway: OnceLock::new() }
+    }
+
+    /// Says whose sessions they are. Before that, none is opened.
+    pub(crate) fn are_of(&self, gateway: &Arc<Gateway>) {
+        drop(self.gateway.set(Arc::downgrade(gateway)));
+    }
+}
+
+impl TaskSessions for Sessions {
+    fn open(&self, agent: &str, profiles: SessionProfiles, input: File, output: File) -> io::Result<()> {
+        let gateway = self.gateway.get().ok_or(io::ErrorKind::NotConnected)?.clone();
+        let served = Served {
+            gateway,
+            runtime: self.runtime.clone(),
+            agent: agent.into(),
+            profiles,
+            output: Arc::new(Mutex::new(output)),
+            now: Arc::default(),
+        };
+        thread::Builder::new().name("task session".to_owned()).spawn(move || served.pass(input)).map(drop)
+    }
+}
+
+/// The pipes of one task, and what is served over them.
+struct Served {
+    gateway: Weak<Gateway>,
+    runtime: Handle,
+    agent: Arc<str>,
+    profiles: SessionProfiles,
+    output: Arc<Mutex<File>>,
+    /// The number of the client that is there now.
+    now: Arc<AtomicU64>,
+}
+
+impl Served {
+    /// Passes lines to the session of the client that is there, until the pipe ends.
+    fn pass(&self, input: File) {
+        let mut input = Stream::new(input);
+        let mut line = Vec::new();
+        let mut client: Option<mpsc::SyncSender<(Line, Vec<u8>)>> = None;
+        while let Some(gateway) = self.gateway.upgrade() {
+            let limit = gateway.max_request_bytes();
+            drop(gateway);
+            line.clear();
+            let Ok(taken @ (Line::Whole | Line::Long)) = input.take_line(limit, &mut line) else { return };
+            match Mark::of(&line) {
+                // Dropping the sender ends the input of the session, and that ends the session.
+                Some(mark) if mark.ends => client = None,
+                Some(mark) => client = self.begin(mark),
+                // Without a client nobody would read the answer.
+                None => {
+                    if let Some(client) = &client {
+                        drop(client.send((taken, std::mem::take(&mut line))));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Begins the session of a new client, in the place of the one before.
+    fn begin(&self, mark: Mark) -> Option<mpsc::SyncSender<(Line, Vec<u8>)>> {
+        let gateway = self.gateway.upgrade()?;
+        let number = self.now.fetch_add(1, Ordering::SeqCst) + 1;
+        let mut output = Turn { output: self.output.clone(), now: self.now.clone(), number };
+        mark.write(&mut output).ok()?;
+        let mut last = Turn { output: self.output.clone(), now: self.now.clone(), number };
+        let (to_session, lines) = mpsc::sync_channel(WAITING);
+        let limit = gateway.max_request_bytes();
+        let (lines, _, conversation) = Lines::start(Passed(lines), output, limit).ok()?;
+        let session = Session::of_task(gateway, self.agent.clone(), self.profiles.clone());
+        self.runtime.spawn(async move {
+            if let Ok(running) = serve_server(session, lines).await {
+                drop(running.waiting().await);
+            }
+            let until = Instant::now() + LAST_CALLS;
+            while conversation.is_open() && Instant::now() < until {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            let mark = Mark { ends: true, ..mark };
+            // Who does not read has nobody to be told.
+            drop(tokio::task::spawn_blocking(move || mark.write(&mut last)).await);
+        });
+        Some(to_session)
+    }
+}
+
+/// Lines that were read from a pipe for one client.
+struct Passed(mpsc::Receiver<(Line, Vec<u8>)>);
+
+impl Input for Passed {
+    fn take_line(&mut self, _: usize, line: &mut Vec<u8>) -> io::Result<Line> {
+        let Ok((taken, bytes)) = self.0.recv() else { return Ok(Line::End) };
+        *line = bytes;
+        Ok(taken)
+    }
+}
+
+/// The output for one client. Once there is another, nothing more is written.
+struct Turn {
+    output: Arc<Mutex<File>>,
+    now: Arc<AtomicU64>,
+    number: u64,
+}
+
+impl Write for Turn {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_all(bytes).map(|()| bytes.len())
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.now.load(Ordering::SeqCst) != self.number {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        output.write_all(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Connects the client at standard input and output to the session of the task that it is in, until one of both ends.
+/// `directory` is what `BRIGADE_GATEWAY` says.
+///
+/// # Errors
+/// Fails if the session is not there any more or has another client, and with errors of the streams.
+pub fn connect(directory: &Path) -> Result<(), Error> {
+    let environment = |what: &str, error: &dyn std::fmt::Display| {
+        Error::new(ErrorKind::Environment, format!("{what}: {error}"))
+    };
+    let gone = |error: io::Error| match error.kind() {
+        io::ErrorKind::WouldBlock => {
+            let what = "another client of this task is connected, and one is at a time";
+            Error::new(ErrorKind::Environment, what)
+        }
+        _ => environment("the session of the task is not there any more", &error),
+    };
+    let (input, mut output) = streams().map_err(|error| environment("the input cannot be read", &error))?;
+    let (from, mut to) = NamedPipes::connect(directory).map_err(gone)?;
+    let mut bytes = [0; 16];
+    random(&mut bytes).map_err(|error| environment("the system gives no random bytes", &error))?;
+    let client = format!("{:032x}", u128::from_le_bytes(bytes));
+    let begins = Mark { client, ends: false };
+    let ends = Mark { ends: true, ..begins.clone() };
+    let mut from = io::BufReader::with_capacity(64 << 10, from);
+    begins.write(&mut to).map_err(gone)?;
+    let mut line = Vec::new();
+    // What the input passes on to, until it is begun.
+    let mut waits = Some((input, to));
+    loop {
+        line.clear();
+        if from.read_until(b'\n', &mut line).map_err(gone)? == 0 {
+            return Ok(());
+        }
+        match Mark::of(line.strip_suffix(b"\n").unwrap_or(&line)) {
+            Some(mark) if mark == begins => {
+                let Some((mut input, mut to)) = waits.take() else { continue };
+                let ends = ends.clone();
+                let passing = thread::Builder::new().name("input".to_owned()).spawn(move || {
+                    // The session ends with its input, however that ends.
+                    let _ = io::copy(&mut input, &mut to);
+                    let _ = ends.write(&mut to);
+                });
+                passing.map_err(|error| environment("the input cannot be read", &error))?;
+            }
+            Some(mark) if mark == ends => return Ok(()),
+            // What stood in the pipe is of a client that is gone.
+            Some(_) => {}
+            None if waits.is_some() => {}
+            None => {
+                if output.write_all(&line).and_then(|()| output.flush()).is_err() {
+                    return Ok(());
+                }
+            }
+        }
+    }
+}

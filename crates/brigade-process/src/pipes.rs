@@ -1,0 +1,137 @@
+//! Two pipes with names, by which a program in the sandbox talks to one outside of it without a socket.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
+use std::path::Path;
+
+use rustix::fs::{CWD, FileType, FlockOperation, Mode, OFlags, fcntl_getfl, fcntl_setfl, flock, mknodat};
+
+/// What the other side writes.
+const TO: &str = "to";
+/// What the other side reads.
+const FROM: &str = "from";
+
+/// The two pipes, on the side that made them.
+///
+/// Both are opened once, when they are made. So nothing that happens to their names later leads anywhere else.
+#[derive(Debug)]
+pub struct NamedPipes {
+    /// What the other side wrote. It ends when [`NamedPipes::open`] is dropped and nobody writes.
+    pub input: File,
+    /// What the other side reads. Writing fails when `open` is dropped and nobody reads.
+    pub output: File,
+    /// Keeps both pipes open while nobody is on the other side.
+    pub open: OpenPipes,
+}
+
+/// Keeps pipes open while nobody is on the other side.
+#[derive(Debug)]
+pub struct OpenPipes {
+    _kept: [File; 2],
+}
+
+impl NamedPipes {
+    /// Makes both pipes in a directory that has nothing of their names. Only this user can open them.
+    ///
+    /// # Errors
+    /// Fails with errors of the system.
+    pub fn create(directory: &Path) -> io::Result<NamedPipes> {
+        let make = |name: &str| -> io::Result<(File, std::path::PathBuf)> {
+            let path = directory.join(name);
+            mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
+            // Open for both, so that neither the next open nor a write waits for the other side.
+            Ok((pipe(&path, OpenOptions::new().read(true).write(true))?, path))
+        };
+        let (kept_to, to) = make(TO)?;
+        let (kept_from, from) = make(FROM)?;
+        Ok(NamedPipes {
+            input: pipe(&to, OpenOptions::new().read(true))?,
+            output: pipe(&from, OpenOptions::new().write(true))?,
+            open: OpenPipes { _kept: [kept_to, kept_from] },
+        })
+    }
+
+    /// Opens the pipes of a directory on the other side: what is read, and what is written.
+    ///
+    /// # Errors
+    /// Fails if there are none, or nobody keeps them open, and with [`io::ErrorKind::WouldBlock`] if another process is
+    /// on this side already.
+    pub fn connect(directory: &Path) -> io::Result<(File, File)> {
+        let to = pipe(&directory.join(TO), OpenOptions::new().write(true))?;
+        flock(&to, FlockOperation::NonBlockingLockExclusive)?;
+        let from = pipe(&directory.join(FROM), OpenOptions::new().read(true))?;
+        Ok((from, to))
+    }
+}
+
+/// Opens a pipe without waiting for anybody, and makes it one that waits when it is read or written.
+fn pipe(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW;
+    let file = options.custom_flags(flags.bits().cast_signed()).open(path)?;
+    if !file.metadata()?.file_type().is_fifo() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no pipe"));
+    }
+    fcntl_setfl(&file, fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
+    Ok(file)
+}
+
+/// Removes the pipes of a directory, and the directory. What else is in it stays.
+pub fn remove_pipes(directory: &Path) {
+    for name in [TO, FROM] {
+        drop(fs::remove_file(directory.join(name)));
+    }
+    drop(fs::remove_dir(directory));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+
+    use super::*;
+
+    #[test]
+    fn what_one_side_writes_the_other_reads_again_and_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut ours = NamedPipes::create(folder.path()).unwrap();
+        for round in [*b"one", *b"two"] {
+            let (mut from, mut to) = NamedPipes::connect(folder.path()).unwrap();
+            let second = NamedPipes::connect(folder.path()).unwrap_err();
+            assert_eq!(second.kind(), io::ErrorKind::WouldBlock);
+            to.write_all(&round).unwrap();
+            let mut read = [0; 3];
+            ours.input.read_exact(&mut read).unwrap();
+            ours.output.write_all(&read).unwrap();
+            from.read_exact(&mut read).unwrap();
+            assert_eq!(read, round);
+        }
+        let NamedPipes { mut input, mut output, open } = ours;
+        drop(open);
+        assert_eq!(input.read(&mut [0; 3]).unwrap(), 0, "nobody writes any more");
+        assert_eq!(output.write(b"x").unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+    }
+
+    #[test]
+    fn nothing_else_is_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(NamedPipes::connect(folder.path()).unwrap_err().kind(), io::ErrorKind::NotFound);
+        let target = folder.path().join("target");
+        fs::write(&target, "mine").unwrap();
+        std::os::unix::fs::symlink(&target, folder.path().join(TO)).unwrap();
+        assert!(NamedPipes::connect(folder.path()).is_err());
+        fs::remove_file(folder.path().join(TO)).unwrap();
+        fs::write(folder.path().join(TO), "").unwrap();
+        assert!(NamedPipes::connect(folder.path()).is_err());
+        assert!(NamedPipes::create(folder.path()).is_err(), "what is there is not taken");
+        assert_eq!(fs::read_to_string(target).unwrap(), "mine");
+    }
+
+    #[test]
+    fn pipes_that_nobody_keeps_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        drop(NamedPipes::create(folder.path()).unwrap());
+        assert!(NamedPipes::connect(folder.path()).is_err());
+        remove_pipes(folder.path());
+        assert!(!folder.path().exists());
+    }
+}

@@ -1,0 +1,120 @@
+//! The session of a gateway by which the worker of a task calls tools.
+//!
+//! The session is outside of the worker's sandbox. The worker reaches it by two pipes in the folder of the task, whose
+//! directory is in `BRIGADE_GATEWAY`. It speaks as whoever began the task, narrowed by the manifest.
+
+use std::path::{Path, PathBuf};
+
+use brigade_fs::RelPath;
+use brigade_manifest::Agent;
+use brigade_process::{NamedPipes, OpenPipes, remove_pipes};
+use brigade_profile::builtin::{BuiltinName, COMMAND, own_name};
+use brigade_profile::{ProfileName, Slot, TaskLimits};
+
+use crate::room::Room;
+
+/// The name of the directory of the pipes.
+const DIRECTORY: &str = ".gateway";
+
+/// A session that is open. Dropping it ends it.
+pub(super) struct Connected {
+    open: Option<OpenPipes>,
+    directory: PathBuf,
+}
+
+impl Connected {
+    /// Opens the session of a task. `None` where nobody serves, and for whoever is no agent.
+    pub(super) fn open(room: &Room, folder: &RelPath, agent: &Agent) -> std::io::Result<Option<Connected>> {
+        let (Some(sessions), Some(caller)) = (&room.env.task_sessions, room.env.caller.agent()) else {
+            return Ok(None);
+        };
+        let mut profiles = room.env.session.as_ref().map(|session| session.profiles()).unwrap_or_default();
+        if let Some(context) = &agent.spec.security_context {
+            // A name that is none can narrow to nothing, so there is no session.
+            let Some(context) = context_of(context) else { return Ok(None) };
+            profiles.narrow(context);
+        }
+        profiles.within(limits(agent));
+        let path = folder.join(DIRECTORY).expect("a constant name");
+        room.fs.create_dir_all(&path).map_err(std::io::Error::other)?;
+        let directory = room.fs.root().join(path.as_path());
+        let NamedPipes { input, output, open } = NamedPipes::create(&directory)?;
+        let connected = Connected { open: Some(open), directory };
+        sessions.open(caller, profiles, input, output)?;
+        Ok(Some(connected))
+    }
+
+    /// Returns the directory of the pipes.
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
+    }
+}
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        drop(self.open.take());
+        remove_pipes(&self.directory);
+    }
+}
+
+/// Returns the profile that a manifest names, with or without its slot.
+fn context_of(name: &str) -> Option<ProfileName> {
+    name.parse().or_else(|_| format!("{}.{name}", Slot::Context).parse()).ok()
+}
+
+/// Returns what a manifest allows.
+fn limits(agent: &Agent) -> TaskLimits {
+    let mut limits = TaskLimits { agent: agent.metadata.name.as_str().to_owned(), ..TaskLimits::default() };
+    if let Some(tools) = &agent.spec.tools {
+        limits.tools = Some(Default::default());
+        for tool in tools {
+            limits.add_tool(if tool.is_command() { COMMAND } else { tool.name() });
+        }
+    }
+    let is_command =
+        |name: &str| matches!(own_name(name), Some(BuiltinName::Tool(row, _)) if row.id == COMMAND);
+    let capabilities = agent.spec.builtin_dispatchers.iter().flatten();
+    let capabilities = capabilities.flat_map(|dispatcher| dispatcher.capabilities.iter().flatten());
+    for capability in capabilities.filter(|capability| is_command(&capability.name)) {
+        if let Some(words) = &capability.subcommand_allowlist {
+            limits.commands.get_or_insert_default().extend(words.iter().cloned());
+        }
+    }
+    limits
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_manifest::read;
+
+    use super::*;
+
+    fn check(spec: &str, tools: Option<&[&str]>, commands: Option<&[&str]>) {
+        let text = format!(
+            "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: {{name: a}}\nspec: {{runtime: {{image: a/b}}{spec}}}\n"
+        );
+        let read = read::<Agent>(&text);
+        let limits = limits(&read.manifest.unwrap_or_else(|| panic!("{:?}", read.faults)));
+        let owned =
+            |list: Option<&[&str]>| list.map(|list| list.iter().map(|&text| text.to_owned()).collect());
+        assert_eq!((limits.tools, limits.commands), (owned(tools), owned(commands)), "{spec}");
+    }
+
+    #[test]
+    fn a_manifest_says_what_its_tasks_may_call() {
+        check("", None, None);
+        check(", tools: []", Some(&[]), None);
+        check(", tools: [readFile, {name: weather}]", Some(&["fs.read", "weather"]), None);
+        check(", tools: [{name: git, executor: 'builtin:cmd'}]", Some(&["cmd.run"]), None);
+        let words = ", builtin_dispatchers: [{name: cmd, capabilities: [{name: cmd.run, subcommand_allowlist: [git, ls]}]}]";
+        check(words, None, Some(&["git", "ls"]));
+        check(", builtin_dispatchers: [{name: cmd, capabilities: [{name: cmd.run}]}]", None, None);
+    }
+
+    #[test]
+    fn a_context_has_its_slot_or_gets_it() {
+        assert_eq!(context_of("reader").unwrap().as_str(), "context.reader");
+        assert_eq!(context_of("mode.chat").unwrap().as_str(), "mode.chat");
+        assert_eq!(context_of("two words"), None);
+    }
+}
