@@ -92,7 +92,7 @@ impl ToolUse {
         runs: impl IntoIterator<Item = (&'r Receipt, &'r RunObserved)>,
         root: &Path,
     ) -> ToolUse {
-        let globs = |patterns: &[String]| patterns.iter().map(|text| Glob::new(text)).collect::<Vec<_>>();
+        let globs = |patterns: &[String]| patterns.iter().map(|text| Glob::beneath(text)).collect::<Vec<_>>();
         let (code, data) = (globs(&tool.code), globs(&tool.data));
         let is_in = |globs: &[Glob], path: &str| globs.iter().any(|glob| glob.matches(path));
         let mut used = Used { is_complete: true, ..Used::default() };
@@ -280,10 +280,11 @@ fn name_files(
     found.sort();
 }
 
-/// Makes a pattern of a path that matches nothing else.
+/// Makes a pattern of a path that matches nothing else. A pattern that begins with `~` would lead out.
 fn escaped(path: &str) -> String {
     let escape = |c: char| matches!(c, '*' | '?' | '\\').then_some('\\').into_iter().chain([c]);
-    path.chars().flat_map(escape).collect()
+    let start = if path.starts_with('~') { "./" } else { "" };
+    start.chars().chain(path.chars().flat_map(escape)).collect()
 }
 
 #[cfg(test)]
@@ -320,6 +321,19 @@ mod tests {
 
     fn seen() -> RunObserved {
         RunObserved { complete: true, ..RunObserved::default() }
+    }
+
+    /// Issue 12: a directory with the name `~` gave a pattern that leads out of the workspace.
+    #[test]
+    fn names_that_mean_something_in_a_pattern_are_written_so_that_they_match_themselves() {
+        let read = ["~/a.txt", "~/b.txt", "~/c.txt", "~/d.txt", "odd[1]*?/x.py", "~y.py"];
+        let observed = RunObserved { read: files(&read), ..seen() };
+        let patterns = used(&tool(&[], &[], &[]), &observed).patterns(&|_| true);
+        assert_eq!(patterns.data, ["./~/**"]);
+        assert_eq!(patterns.code, ["./~y.py", "odd[1]\\*\\?/x.py"]);
+        let code: Vec<&str> = patterns.code.iter().map(String::as_str).collect();
+        let data: Vec<&str> = patterns.data.iter().map(String::as_str).collect();
+        assert_eq!(used(&tool(&[], &code, &data), &observed).unbound, []);
     }
 
     #[test]

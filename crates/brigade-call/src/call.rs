@@ -68,6 +68,9 @@ pub struct Call {
     /// The [fingerprint of the code](Binding::code_fingerprint) that the call would have run when it was planned;
     /// absent in records that did not hold it yet.
     pub planned_code: Option<Fingerprint>,
+    /// The program that `PATH` led to when it was planned; absent if the command names a path, and in records that did
+    /// not hold it yet.
+    pub planned_program: Option<String>,
     /// What the last approval bound.
     pub approval: Option<Approval>,
     /// The run that claimed it last.
@@ -98,6 +101,7 @@ pub struct Replan {
     pub(crate) policy: PolicyDecision,
     pub(crate) projection_summary: ProjectionSummary,
     pub(crate) binding: Binding,
+    pub(crate) program: Option<String>,
 }
 
 /// An approval of exactly what is bound.
@@ -301,6 +305,11 @@ impl Call {
         self.stated_kind.unwrap_or_default()
     }
 
+    /// Returns whether the call was approved, if only by Brigade v0.30, whose approvals bound nothing.
+    pub fn was_approved(&self) -> bool {
+        self.approval.is_some() || self.claim.is_some() && self.reviewed_at.is_some()
+    }
+
     /// Names the next run of this call. Whoever tries to run it gets the same name, so a run that the queue has lost is
     /// met again by its receipt and its logs.
     pub fn next_run_id(&self) -> RunId {
@@ -339,6 +348,7 @@ impl Call {
         self.planned_binding = Some(replan.binding.fingerprint());
         self.planned_pin = replan.binding.pin;
         self.planned_code = Some(replan.binding.code_fingerprint());
+        self.planned_program = replan.program;
         Ok(self)
     }
 

@@ -201,10 +201,14 @@ impl Plan {
                 Change::ProgramPath => {
                     let program = self.argv().map(|argv| escape_terminal(argv.program())).unwrap_or_default();
                     let path = self.binding().program.as_ref().map(|program| escape_terminal(&program.path));
-                    let message = format!(
-                        "since the call was queued, PATH changed: `{program}` is {} now",
-                        path.as_deref().unwrap_or("not found")
-                    );
+                    let path = path.as_deref().unwrap_or("not found");
+                    let message = match self.program_when_queued(call).map(escape_terminal) {
+                        Some(was) => format!(
+                            "the program `{program}` was {was} when the call was queued and is {path}, because PATH \
+                             differs"
+                        ),
+                        None => format!("since the call was queued, PATH changed: `{program}` is {path} now"),
+                    };
                     Blocker::new(change.code(), message)
                         .hint(
                             "approve it again, if that is the program to run; or use the PATH of before, or write the \

@@ -27,6 +27,9 @@ pub struct Preview {
     /// The tools that this process serves.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub server_tools: Vec<String>,
+    /// The program that `PATH` led to when the call was queued, if it leads to another one now; else `null`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queued_program: Option<String>,
     /// Which files it binds and by what, and what it does not bind.
     pub bound_code: BoundCode,
     /// How it differs from the last approved call of the tool; `null` if there is none.
@@ -50,6 +53,9 @@ pub struct Difference {
     pub contract: Vec<ArgumentChange>,
     /// Names of other bound inputs that differ.
     pub changed: Vec<String>,
+    /// Whether Brigade v0.30 approved the earlier call. It bound nothing, so only arguments and labels are compared.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_unbound: bool,
 }
 
 /// One argument, or one label of the contract, of two calls.
@@ -65,13 +71,14 @@ pub struct ArgumentChange {
 }
 
 impl Preview {
-    /// Shows a plan beside the last approved call of its tool, and the files that nothing covers.
-    pub fn of(plan: &Plan, last_approved: Option<&Call>, unbound: Vec<String>) -> Preview {
+    /// Shows the plan of a call beside the last approved call of its tool, and the files that nothing covers.
+    pub fn of(plan: &Plan, call: &Call, last_approved: Option<&Call>, unbound: Vec<String>) -> Preview {
         let server = plan.server().cloned().unwrap_or_default();
         Preview {
             server_effects: server.effects.into_iter().collect(),
             server_tools: server.tools.into_iter().collect(),
             argv: plan.shown_argv(),
+            queued_program: plan.program_when_queued(call).map(str::to_owned),
             access: plan.decision().sandbox.access(),
             binding: plan.binding().clone(),
             bound_code: BoundCode { unbound, ..plan.code().clone() },
@@ -81,13 +88,16 @@ impl Preview {
 }
 
 impl Difference {
-    /// Compares a plan with an approved call. `None` if that call has no approval.
+    /// Compares a plan with an approved call. `None` if nobody approved that call.
     fn from(earlier: &Call, plan: &Plan) -> Option<Difference> {
-        let approval = earlier.approval.as_ref()?;
+        if !earlier.was_approved() {
+            return None;
+        }
         let empty = Object::new();
         let before = earlier.args.as_object().unwrap_or(&empty);
         let now = plan.args().as_object().unwrap_or(&empty);
-        let changes = approval.binding.changes(plan.binding());
+        let approval = earlier.approval.as_ref();
+        let changes = approval.map(|approval| approval.binding.changes(plan.binding())).unwrap_or_default();
         // The arguments are compared one by one.
         let changed = changes.iter().filter(|change| **change != crate::Change::Args);
         Some(Difference {
@@ -96,6 +106,7 @@ impl Difference {
             arguments: differing(before, now),
             contract: differing(&earlier.contract.to_members(), &plan.contract().to_members()),
             changed: changed.map(ToString::to_string).collect(),
+            is_unbound: approval.is_none(),
         })
     }
 

@@ -58,6 +58,7 @@ impl Plan {
             planned_binding: Some(self.binding().fingerprint()),
             planned_pin: self.binding().pin,
             planned_code: Some(self.binding().code_fingerprint()),
+            planned_program: self.program_on_path().map(str::to_owned),
             approval: None,
             claim: None,
             started_at: None,
@@ -187,7 +188,20 @@ impl Plan {
             policy: self.policy().clone(),
             projection_summary: self.projection_summary().clone(),
             binding: self.binding().clone(),
+            program: self.program_on_path().map(str::to_owned),
         }
+    }
+
+    /// Returns the program that `PATH` leads to; `None` if the command names a path.
+    pub(crate) fn program_on_path(&self) -> Option<&str> {
+        let is_name = self.argv().is_some_and(|argv| !argv.program().contains('/'));
+        self.binding().program.as_ref().map(|program| program.path.as_str()).filter(|_| is_name)
+    }
+
+    /// Returns the program that the call would have run when it was queued, if it is another one now.
+    pub(crate) fn program_when_queued<'c>(&self, call: &'c Call) -> Option<&'c str> {
+        let was = call.planned_program.as_deref()?;
+        (self.program_on_path()? != was).then_some(was)
     }
 }
 

@@ -311,7 +311,7 @@ impl Call {
             by: review.approver(),
             fingerprint,
         });
-        let kind = if receipt.install.is_some() { CallKind::Install } else { CallKind::Run };
+        let kind = if receipt.is_installation() { CallKind::Install } else { CallKind::Run };
         Some(Call {
             id: receipt.call_id.parse().ok()?,
             status: CallStatus::Running,
@@ -337,6 +337,7 @@ impl Call {
             planned_binding: None,
             planned_pin: None,
             planned_code: None,
+            planned_program: None,
             approval,
             claim: Some(Claim { run_id: receipt.id.parse().ok()?, runner: receipt.runner.clone() }),
             started_at: receipt.started_at,

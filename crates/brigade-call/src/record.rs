@@ -118,6 +118,9 @@ struct CallRecord<'a> {
     /// The fingerprint of the code that the call would have run when it was planned.
     #[serde(skip_serializing_if = "Option::is_none")]
     planned_code: Option<Fingerprint>,
+    /// The program that `PATH` led to when the call was planned; absent if the command names a path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    planned_program: Option<String>,
     /// The fingerprint of the last approval.
     approval_fingerprint: Option<String>,
     /// What the last approval bound.
@@ -229,6 +232,7 @@ impl Call {
             planned_binding: self.planned_binding,
             planned_pin: self.planned_pin,
             planned_code: self.planned_code,
+            planned_program: self.planned_program.clone(),
             approval_fingerprint: approval.map(|approval| approval.fingerprint.to_hex()),
             approval_binding: approval.map(|approval| Cow::Borrowed(&approval.binding)),
             approved_by: approval.and_then(|approval| approval.by.stated()).map(Cow::Borrowed),
@@ -354,6 +358,7 @@ impl Call {
             planned_binding: record.planned_binding,
             planned_pin: record.planned_pin,
             planned_code: record.planned_code,
+            planned_program: record.planned_program,
             approval,
             claim,
             started_at: record.started_at,

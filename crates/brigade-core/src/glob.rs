@@ -62,6 +62,12 @@ impl Glob {
         Glob { text: text.to_owned(), parts }
     }
 
+    /// Reads a pattern of paths beneath a directory. `./` at its start says nothing: `./~/x` is how a directory is
+    /// named that is called `~`.
+    pub fn beneath(text: &str) -> Glob {
+        Glob::new(text.strip_prefix("./").unwrap_or(text))
+    }
+
     /// Returns the pattern as it was written.
     pub fn as_str(&self) -> &str {
         &self.text

@@ -77,6 +77,8 @@ next_steps! {
     ApplyAllAndPrune = "apply-all-and-prune";
     /// Write all projections, replacing edited files.
     SyncForced = "sync-forced";
+    /// Read the files of agent programs again.
+    SyncRegistry = "sync-registry";
     /// Show how support differs between harnesses.
     ShowParity = "show-parity";
     /// List the harnesses.
@@ -289,6 +291,7 @@ impl NextStep {
             | N::ApplyAll
             | N::ApplyAllAndPrune
             | N::SyncForced
+            | N::SyncRegistry
             | N::ShowParity
             | N::ListHarnesses
             | N::ListProfiles

@@ -138,8 +138,8 @@ issue_types! {
             "The key has no effect. It may be misspelled or in the wrong table.", Remedy::Edit;
         ConfigWarning = "config_warning", Warning, "A valid value that is probably a mistake",
             "The file is used, but this value may not have the intended effect.", Remedy::Edit;
-        UserCatalogUnsafe = "user_catalog_unsafe", Error, "The user's catalog could be changed by others",
-            "Nothing of it is used. Make the file your own, and let nobody else write to it.", Remedy::Edit;
+        UserCatalogUnsafe = "user_catalog_unsafe", Error, "A file of the user could be changed by others",
+            "Nothing of it is used, neither tools nor runtimes. Make the file your own, and let nobody else write to it.", Remedy::Edit;
         EntryShadowed = "entry_shadowed", Info, "An entry of the user that an entry of the project replaces",
             "The nearest entry of an id is the tool, also if it is disabled or broken.", Remedy::Tool(NextStep::ShowTool);
         AliasTaken = "alias_taken", Warning, "An alias that another tool has, too",
@@ -469,6 +469,9 @@ issue_types! {
     State {
         WideModes = "wide_modes", Warning, "State files that other users can read or write",
             "Calls, receipts and logs should be accessible to their owner only.", Remedy::Step(NextStep::Fix);
+        DiscoveredCacheDamaged = "discovered_cache_damaged", Warning, "The cache of discovered tools cannot be used",
+            "Nothing is known of the files of agent programs. The next `tools sync` replaces a damaged cache; delete one that a newer version wrote.",
+            Remedy::Step(NextStep::SyncRegistry);
         ClientEntryStale = "client_entry_stale", Warning, "A client's entry is not as it was written",
             "The client does not reach this workspace's gateway. Connect it again, or remove the entry with `connect --remove`.",
             Remedy::Object(NextStep::Connect);

@@ -475,6 +475,8 @@ pub enum ClientProblem {
     OtherTarget,
     /// The file cannot be read; the text says why.
     Unreadable(String),
+    /// The cache of what was discovered cannot be used; the text says why.
+    CacheUnfit(String),
     /// A name has several definitions in the files of clients.
     Differs {
         /// The name, with its source.

@@ -207,8 +207,8 @@ pub fn plain_folder(pattern: &str) -> Option<RelPath> {
 /// # Errors
 /// Fails if a directory cannot be read.
 pub fn matching_files(fs: &dyn Fs, pattern: &str) -> Result<Matching, FsError> {
+    let glob = Glob::beneath(pattern);
     let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
-    let glob = Glob::new(pattern);
     // What is before the first directory that is no plain name need not be searched.
     let is_plain = |part: &&str| !part.contains(['*', '?', '\\']);
     let parts: Vec<&str> = pattern.split('/').collect();
@@ -273,6 +273,7 @@ mod tests {
         for pattern in ["lib/**", "package.json", "**/*.py", "a/..b/c", "./lib/*"] {
             assert_eq!(check_pattern(pattern), Ok(()), "{pattern}");
         }
+        assert_eq!(check_pattern("./~/**"), Ok(()));
         for pattern in ["", "/etc/*", "~/x", "../x", "a/../../x", ".git/**", "a/.brigade/x", ".git"] {
             assert!(check_pattern(pattern).is_err(), "{pattern}");
         }

@@ -198,6 +198,11 @@ impl BlockerDetail {
         let file = self.file.clone()?;
         Some(Place { file, line: self.line, column: self.column })
     }
+
+    /// Returns whether the reason is an error of an invalid policy. Then nothing else is certain.
+    pub fn is_of_invalid_policy(&self) -> bool {
+        self.code.as_deref() == Some(crate::decision::INVALID)
+    }
 }
 
 impl Decision {

@@ -1,6 +1,7 @@
 //! The store in files: calls in a journal, receipts and checkpoints in one file each.
 
 mod adopt;
+mod approved;
 mod check;
 mod checkpoints;
 mod kind;
@@ -286,6 +287,7 @@ impl Transaction for JournalTransaction<'_> {
         let line = |place: usize, mark: Option<BatchMark>| calls[place].to_marked_line(mark);
         let now = self.now;
         self.writer().append_batch(calls.len(), &line, now)?;
+        approved::remember(self.fs(), calls);
         for stored in calls.iter().filter(|stored| !stored.checkpoints.is_empty()) {
             // The record is authoritative. A file that cannot be written now is written with the next change of the
             // call.

@@ -15,8 +15,8 @@ const EXAMINED: usize = 1_000;
 /// How many equal calls are compared to find the last.
 const COMPARED: usize = 32;
 
-/// The number of newest runs in which the last approved call of a tool is searched.
-pub const RECENT: usize = 32;
+/// The number of newest runs in which the last approved call of a tool is searched, if the store remembers none.
+const RECENT: usize = 32;
 
 /// The run that is meant.
 #[derive(Clone, Debug, PartialEq)]
@@ -156,33 +156,29 @@ impl View<'_> {
         Ok(held)
     }
 
-    /// Returns the call of a tool that was approved last, of those that wait for their run and of the newest
-    /// 32 runs. The cost does not grow with the history.
+    /// Returns the call of a tool that was approved last: the one that the store remembers, else the one of the newest
+    /// 32 runs, which Brigade v0.30 may have approved. The cost does not grow with the history.
     ///
     /// # Errors
     /// When the store fails.
     pub fn last_approved(&self, tool_id: &str, except: &CallId) -> Result<Option<StoredCall>, QueueError> {
-        let is_one = |call: &Call| call.tool_id == tool_id && call.id != *except && call.approval.is_some();
-        let mut found: Option<StoredCall> = None;
-        let mut offer = |stored: StoredCall| {
-            let is_newer =
-                found.as_ref().is_none_or(|found| found.call.reviewed_at < stored.call.reviewed_at);
-            if is_one(&stored.call) && is_newer {
-                found = Some(stored);
-            }
+        let is_one = |stored: &StoredCall| {
+            stored.call.tool_id == tool_id && stored.call.id != *except && stored.call.was_approved()
         };
-        self.for_each_newest(&Calls::Of(CallStatus::Approved), &mut |stored| {
-            offer(stored);
-            ControlFlow::Continue(())
-        })?;
-        let recent = self.receipts(RECENT)?.receipts;
-        if let Some(run) = recent.iter().find(|run| run.receipt.tool_id() == tool_id)
-            && let Ok(id) = run.receipt.call_id().parse::<CallId>()
-            && let Some(stored) = self.call(&id)?
-        {
-            offer(stored);
+        for id in self.snapshot().last_approved(tool_id)? {
+            if let Some(stored) = self.call(&id)?.filter(is_one) {
+                return Ok(Some(stored));
+            }
         }
-        Ok(found)
+        let recent = self.receipts(RECENT)?.receipts;
+        for run in recent.iter().filter(|run| run.receipt.tool_id() == tool_id) {
+            if let Ok(id) = run.receipt.call_id().parse::<CallId>()
+                && let Some(stored) = self.call(&id)?.filter(is_one)
+            {
+                return Ok(Some(stored));
+            }
+        }
+        Ok(None)
     }
 
     /// Finds the run that a prefix stands for, also one that is running. A receipt may be unreadable.

@@ -118,6 +118,13 @@ impl Snapshot for Moment {
         Ok(similar)
     }
 
+    fn last_approved(&self, tool_id: &str) -> Result<Vec<CallId>, QueueError> {
+        let is_one = |stored: &&StoredCall| stored.call.tool_id == tool_id && stored.call.approval.is_some();
+        let mut approved: Vec<&StoredCall> = self.0.calls.values().filter(is_one).collect();
+        approved.sort_by_key(|stored| Reverse((stored.call.reviewed_at, stored.sequence)));
+        Ok(approved.into_iter().map(|stored| stored.call.id.clone()).collect())
+    }
+
     fn ids(&self, of: Records, prefix: &str, limit: usize) -> Result<Vec<String>, QueueError> {
         let starts = |id: &&str| id.starts_with(prefix);
         Ok(match of {

@@ -1,7 +1,7 @@
 //! The interface of a store for calls, receipts and checkpoints.
 //!
 //! A store keeps and finds records. It decides nothing: [`crate::Queue`] has the rules for calls, duplicates and
-//! interrupted runs. Ten methods read and four write, and a table or two in a database can answer each.
+//! interrupted runs. Eleven methods read and four write, and a table or two in a database can answer each.
 //! [`crate::JournalStore`] keeps records in files, [`crate::MemoryStore`] in memory.
 
 use std::collections::BTreeMap;
@@ -211,6 +211,10 @@ pub trait Snapshot: Send + Sync {
     /// Returns the pending, approved and rejected calls that may be equivalent to a new one, in queue order. The list
     /// may contain others.
     fn similar_calls(&self, call: &Call) -> Result<Vec<StoredCall>, QueueError>;
+
+    /// Lists the calls of a tool that were approved last, the last first, as far as the store remembers them at a cost
+    /// that does not grow with the history. A call may be gone.
+    fn last_approved(&self, tool_id: &str) -> Result<Vec<CallId>, QueueError>;
 
     /// Lists at most `limit` ids that start with a prefix, sorted.
     fn ids(&self, of: Records, prefix: &str, limit: usize) -> Result<Vec<String>, QueueError>;

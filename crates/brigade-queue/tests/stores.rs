@@ -103,6 +103,38 @@ suite! {
     calls_are_listed_in_order_of_creation_despite_later_changes
     a_run_whose_runner_is_gone_is_interrupted_for_every_reader_and_recorded_by_the_next_writer
     all_checkpoints_are_answered_before_a_call_resumes_and_none_is_overwritten
+    the_last_approved_call_of_a_tool_is_found_however_many_runs_came_after_it
+}
+
+/// Issue 13: only the newest 32 runs were searched.
+fn the_last_approved_call_of_a_tool_is_found_however_many_runs_came_after_it(store: &dyn Kept) {
+    let queue = store.queue(true);
+    complete(&queue, "call-first", "run-first", 1);
+    let last = |except: &str| {
+        let found = queue.read().unwrap().last_approved("greet", &call_id(except)).unwrap();
+        found.map(|stored| stored.call.id.to_string())
+    };
+    assert_eq!((last("call-x").as_deref(), last("call-first")), (Some("call-first"), None));
+    for number in 0..40 {
+        let (id, run) = (format!("call-other-{number}"), format!("run-other-{number}"));
+        let mut locked = queue.lock(at(10)).unwrap();
+        let call = brigade_call::Call { tool_id: "other".to_owned(), ..call(&id, &id, 10 + number) };
+        locked.enqueue_all(1, OnDuplicate::Skip, &mut |_, _| call.clone()).unwrap();
+        drop(locked);
+        approve(&queue, &id, 10 + number).unwrap();
+        start(&queue, &id, &run, 10 + number).unwrap();
+        let mut make = |_: &[brigade_call::Checkpoint]| brigade_call::Receipt {
+            tool_id: "other".to_owned(),
+            ..receipt(&id, &run, "completed", 10 + number, &[])
+        };
+        let mut locked = queue.lock(at(60)).unwrap();
+        locked.finish(&call_id(&id), &run_id(&run), Vec::new(), &mut make, at(60)).unwrap();
+    }
+    assert_eq!(last("call-x").as_deref(), Some("call-first"));
+    complete(&queue, "call-second", "run-second", 100);
+    store.compact();
+    assert_eq!(last("call-x").as_deref(), Some("call-second"));
+    assert_eq!(last("call-second").as_deref(), Some("call-first"), "the call that asks is not meant");
 }
 
 fn a_call_lives_from_the_queue_to_its_receipt(store: &dyn Kept) {

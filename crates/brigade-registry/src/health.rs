@@ -12,7 +12,7 @@ use brigade_upkeep::{
     shown_issues, top_issue_of,
 };
 
-use crate::finding::{ListFilter, discovered};
+use crate::finding::{ListFilter, discovered, notes_with_cache};
 use crate::report::{CatalogReport, MissingBuiltin};
 
 /// Lists the catalog with its health, and counts of calls, runs, checkpoints and runtimes. Runs no health command, and
@@ -79,6 +79,7 @@ fn catalog_report(
         shown_issues(seams, &quieted),
         shown_issues(seams, &changed),
     );
+    let notes = if wants_discovered { notes_with_cache(seams, &config.catalog) } else { Vec::new() };
     let (valid, errors) = (config.catalog.is_valid(), load::errors_of(&config.catalog));
     let diagnosis = load::diagnosis(seams, &errors);
     let facts = survey.summaries;
@@ -103,6 +104,7 @@ fn catalog_report(
         tools,
         discovered,
         discovered_at: discovered_at.flatten(),
+        notes,
         raw_issue_count: raw_issues.len(),
         raw_issues,
         issue_count: issues.len(),

@@ -15,8 +15,8 @@ use brigade_fs::{DiskFs, FileMode, FsErrorKind, RelPath};
 use brigade_policy::Failure;
 use brigade_redact::Redactor;
 use brigade_upkeep::{
-    Existing, FoundPacks, Ignore, OpenPack, PACKS, ProjectionPlanReport, Seams, archive_pack, find_pack,
-    gather, meant, near_path, packs as all_packs, projections, store_pack,
+    Existing, FoundPacks, Ignore, NotOpened, OpenPack, PACKS, ProjectionPlanReport, Seams, archive_pack,
+    find_pack, gather, meant, near_path, packs as all_packs, projections, store_pack,
 };
 
 use crate::health::list as list_tools;
@@ -138,7 +138,8 @@ pub fn archive(seams: &Seams, id: &IdPrefix) -> Result<PackArchiveReport, Failur
 /// conflicts, nothing is written.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`] when the directory is not a pack; when the catalog cannot be edited, or the disk fails.
+/// [`ErrorKind::Usage`] when the directory is not a pack, [`ErrorKind::Environment`] when it cannot be read; when the
+/// catalog cannot be edited, or the disk fails.
 pub fn import(seams: &Seams, folder: &Path, existing: Existing) -> Result<PackImportReport, Failure> {
     let pack = open(seams, folder)?;
     let setup = seams.setup();
@@ -164,6 +165,10 @@ pub fn import(seams: &Seams, folder: &Path, existing: Existing) -> Result<PackIm
         gitignore: "skipped".to_owned(),
         next_command: seams.spelled(NextStep::ListContracts),
     };
+    if !pack.entry_errors().is_empty() {
+        let (reason, errors) = ("entries of the pack have errors".to_owned(), pack.entry_errors().to_vec());
+        report.conflicts.push(PackConflict { reason, errors, ..PackConflict::default() });
+    }
     if !errors.is_empty() {
         let reason = "the catalog has errors".to_owned();
         report.conflicts.push(PackConflict { reason, errors, ..PackConflict::default() });
@@ -206,24 +211,27 @@ fn found(seams: &Seams, id: &IdPrefix) -> Result<Pack, Failure> {
 
 /// Opens a pack anywhere on the disk, or in the files that replace it.
 fn open(seams: &Seams, folder: &Path) -> Result<OpenPack, Failure> {
-    let not_a_pack = |why: String| {
-        let message = format!("not a tool pack: `{}`: {why}", pack_path(seams, folder));
-        Failure::new(ErrorKind::Usage, message).coded(codes::PACK_INVALID)
+    let failed = |why: NotOpened| match why {
+        NotOpened::NotAPack(why) => {
+            let message = format!("not a tool pack: `{}`: {why}", pack_path(seams, folder));
+            Failure::new(ErrorKind::Usage, message).coded(codes::PACK_INVALID)
+        }
+        NotOpened::Disk(error) => error.into(),
     };
     if let Some(files) = &seams.files {
         let inside = folder.strip_prefix(files.root()).unwrap_or(folder);
-        let inside = RelPath::try_from(inside).map_err(|error| not_a_pack(error.to_string()))?;
-        return OpenPack::open(files.clone(), inside).map_err(not_a_pack);
+        let inside = RelPath::try_from(inside).map_err(|error| failed(error.to_string().into()))?;
+        return OpenPack::open(files.clone(), inside).map_err(failed);
     }
     let path = seams.typed_path(folder);
     let disk = DiskFs::open(&path).map_err(|error| {
-        let failure = not_a_pack(error.kind.to_string());
+        let failure = failed(NotOpened::of_disk(error));
         match near_path(folder, &path) {
             Some(near) => failure.hint(meant(&near)),
             None => failure,
         }
     });
-    OpenPack::open(Arc::new(disk?), RelPath::root()).map_err(not_a_pack)
+    OpenPack::open(Arc::new(disk?), RelPath::root()).map_err(failed)
 }
 
 fn pack_path(seams: &Seams, folder: &Path) -> String {

@@ -397,6 +397,7 @@ fn put_all(
             report.errors.push(refusal("secret_in_entry", format!("{id}.{field}"), message));
         }
     }
+    let runtimes_before = runtimes;
     for Registration { tool, runtime, detail } in tools.iter().filter(|_| report.errors.is_empty()) {
         let is_new = catalog.tool(tool.id.as_str()).is_none();
         // What a person switched off or reviewed was another entry.
@@ -414,6 +415,7 @@ fn put_all(
                 break;
             }
         }
+        report.notes.extend(left_runtime(&catalog, &shown.runtimes, &runtimes_before, tool));
         let action = if is_new { "add" } else { "replace" };
         let action = if request.dry_run { format!("would-{action}") } else { action.to_owned() };
         report.registered.push(RegisteredTool {
@@ -447,6 +449,24 @@ fn put_all(
         row.next_command = Some(seams.spelled(step));
     }
     Some(after)
+}
+
+/// Notes the runtime of a replaced entry, if no entry uses it any more.
+fn left_runtime(catalog: &Catalog, file: &str, runtimes: &Runtimes, new: &Tool) -> Option<RegisterNoteRow> {
+    let left = catalog.tool(new.id.as_str())?.runtime_id.as_deref()?;
+    let is_used = |tool: &Tool| tool.runtime_id.as_deref() == Some(left);
+    let others = catalog.tools().iter().filter(|tool| tool.id != new.id);
+    if is_used(new) || others.into_iter().any(is_used) || runtimes.runtime(left).is_none() {
+        return None;
+    }
+    let left = escape_terminal(left);
+    Some(RegisterNoteRow {
+        code: "runtime_left".to_owned(),
+        field: format!("{}.runtime_id", new.id),
+        message: format!(
+            "the runtime `{left}` of the replaced entry stays in {file}; remove it if nobody needs it"
+        ),
+    })
 }
 
 impl Target {

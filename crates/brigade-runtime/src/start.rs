@@ -28,8 +28,11 @@ const HOLDER: &str = include_str!("start/holder.txt");
 /// The default time to wait for readiness.
 const MOMENT: Duration = Duration::from_secs(2);
 
-/// How long a process must live to count as started, if nothing else can be checked.
+/// How long a process must live to count as started.
 const SETTLE: Duration = Duration::from_millis(200);
+
+/// How long it must live if nothing else can be checked. An interpreter needs a moment to find a fault.
+const SETTLE_UNCHECKED: Duration = Duration::from_secs(1);
 
 /// The first pause between two health checks; it doubles up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(15);
@@ -401,6 +404,8 @@ impl Supervisor<'_> {
         progress: &mut dyn FnMut(StartProgress),
     ) -> Result<Readiness, NotReady> {
         let limit = options.wait.unwrap_or(MOMENT);
+        let is_unchecked = matches!(check, Check::None) && runtime.port.is_none();
+        let settle = if is_unchecked { SETTLE_UNCHECKED } else { SETTLE }.min(limit);
         let cancel = options.cancel.as_ref();
         let mut pause = FIRST_PAUSE;
         loop {
@@ -425,7 +430,7 @@ impl Supervisor<'_> {
                     port.as_ref().is_some_and(|port| port.ok)
                 }
             };
-            let has_settled = listens || SETTLE.min(limit) <= elapsed;
+            let has_settled = listens || settle <= elapsed;
             let missing = if probe.ok { port.filter(|port| !port.ok) } else { Some(probe.clone()) };
             match missing {
                 None if has_settled => return Ok(Readiness::Ready(probe)),

@@ -97,7 +97,8 @@ pub use inbox::{INBOX, InboxFile, InboxStore, SetAside};
 pub use incoming::left_incoming;
 pub use near::{meant, near_path};
 pub use packs::{
-    FoundPacks, NewPack, OpenPack, PACKS, PACKS_ARCHIVE, archive_pack, find_pack, packs, store_pack,
+    FoundPacks, NewPack, NotOpened, OpenPack, PACKS, PACKS_ARCHIVE, archive_pack, find_pack, packs,
+    store_pack,
 };
 pub use pins::pin_states;
 pub use remember::{DISCOVERED, Memory, remember, remembered};

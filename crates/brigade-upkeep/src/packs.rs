@@ -73,7 +73,7 @@ pub fn packs(fs: &dyn Fs) -> Result<FoundPacks, FsError> {
                 let path = Some(folder.to_string());
                 found.push((created, Pack { pack_id: entry.name, path, ..pack }));
             }
-            Err(why) => unreadable.push((entry.name, why)),
+            Err(why) => unreadable.push((entry.name, why.text())),
         }
     }
     found.sort_by(|(a, one), (b, other)| (b, &other.pack_id).cmp(&(a, &one.pack_id)));
@@ -222,11 +222,44 @@ pub fn archive_pack(fs: &dyn Fs, pack_id: &str) -> Result<RelPath, FsError> {
     Ok(target)
 }
 
+/// Why a directory cannot be imported.
+#[derive(Debug)]
+pub enum NotOpened {
+    /// It is not a pack; the text says why.
+    NotAPack(String),
+    /// The disk does not let it be read.
+    Disk(FsError),
+}
+
+impl From<String> for NotOpened {
+    fn from(why: String) -> NotOpened {
+        NotOpened::NotAPack(why)
+    }
+}
+
+impl NotOpened {
+    fn text(&self) -> String {
+        match self {
+            NotOpened::NotAPack(why) => why.clone(),
+            NotOpened::Disk(error) => error.kind.to_string(),
+        }
+    }
+
+    /// Tells what is no pack from what cannot be read.
+    pub fn of_disk(error: FsError) -> NotOpened {
+        match error.kind {
+            FsErrorKind::Permission | FsErrorKind::Other { .. } => NotOpened::Disk(error),
+            kind => NotOpened::NotAPack(kind.to_string()),
+        }
+    }
+}
+
 /// A pack to be imported, and the sources that were read from it.
 pub struct OpenPack {
     fs: Arc<dyn Fs>,
     folder: RelPath,
     pack: Pack,
+    entry_errors: Vec<String>,
     sources: RefCell<BTreeMap<String, Vec<u8>>>,
 }
 
@@ -234,24 +267,28 @@ impl OpenPack {
     /// Reads the manifest of the pack in a directory.
     ///
     /// # Errors
-    /// Says why it is not a pack.
-    pub fn open(fs: Arc<dyn Fs>, folder: RelPath) -> Result<OpenPack, String> {
+    /// Says why it is not a pack, or cannot be read.
+    pub fn open(fs: Arc<dyn Fs>, folder: RelPath) -> Result<OpenPack, NotOpened> {
         let mut pack = read_manifest(&*fs, &folder)?;
         let entries = &mut pack.portable_catalog.entries;
+        let mut entry_errors = Vec::new();
         if entries.is_empty()
             && let Some(bytes) = read_plain(&*fs, &folder, ENTRIES, PACK_LIMIT)?
         {
             let text = String::from_utf8(bytes).map_err(|_| format!("`{ENTRIES}` is not UTF-8 text"))?;
             let (found, errors) = Entry::of_catalog(ENTRIES, &text);
-            if let Some(error) = errors.into_iter().next() {
-                return Err(error);
-            }
+            entry_errors = errors;
             entries.extend(found.iter().map(|entry| Json::Object(entry.to_object())));
         }
         if MOST_ENTRIES < entries.len() {
-            return Err(format!("it has more than {MOST_ENTRIES} entries"));
+            return Err(format!("it has more than {MOST_ENTRIES} entries").into());
         }
-        Ok(OpenPack { fs, folder, pack, sources: RefCell::default() })
+        Ok(OpenPack { fs, folder, pack, entry_errors, sources: RefCell::default() })
+    }
+
+    /// Returns the errors of entries that stand in a file of their own.
+    pub fn entry_errors(&self) -> &[String] {
+        &self.entry_errors
     }
 
     /// Returns the manifest.
@@ -270,9 +307,11 @@ impl OpenPack {
         };
         let existing = read_plain(workspace, &RelPath::root(), place, DOCUMENT_LIMIT);
         match (packed, existing) {
-            (Err(reason), _) => SourceState::Unusable(format!("source in the pack: {reason}")),
+            (Err(reason), _) => SourceState::Unusable(format!("source in the pack: {}", reason.text())),
             (Ok(None), _) => SourceState::NotPacked,
-            (Ok(Some(_)), Err(reason)) => SourceState::Unusable(format!("source in the workspace: {reason}")),
+            (Ok(Some(_)), Err(reason)) => {
+                SourceState::Unusable(format!("source in the workspace: {}", reason.text()))
+            }
             (Ok(Some(packed)), Ok(existing)) => {
                 let state = match existing {
                     None => SourceState::New,
@@ -291,15 +330,15 @@ impl OpenPack {
     }
 }
 
-fn read_manifest(fs: &dyn Fs, folder: &RelPath) -> Result<Pack, String> {
+fn read_manifest(fs: &dyn Fs, folder: &RelPath) -> Result<Pack, NotOpened> {
     let bytes = read_plain(fs, folder, MANIFEST, PACK_LIMIT)?.ok_or(format!("it has no `{MANIFEST}`"))?;
     let json = parse_json(&bytes).map_err(|error| format!("`{MANIFEST}`: {error}"))?;
-    let Json::Object(members) = json else { return Err(format!("`{MANIFEST}` is not an object")) };
-    Pack::from_members(members).map_err(|error| format!("`{MANIFEST}`: {error}"))
+    let Json::Object(members) = json else { return Err(format!("`{MANIFEST}` is not an object").into()) };
+    Ok(Pack::from_members(members).map_err(|error| format!("`{MANIFEST}`: {error}"))?)
 }
 
 /// Reads a file below a directory; `None` if it does not exist. Links are not followed.
-fn read_plain(fs: &dyn Fs, folder: &RelPath, path: &str, limit: u64) -> Result<Option<Vec<u8>>, String> {
+fn read_plain(fs: &dyn Fs, folder: &RelPath, path: &str, limit: u64) -> Result<Option<Vec<u8>>, NotOpened> {
     let mut at = folder.clone();
     let names: Vec<&str> = path.split('/').collect();
     for (index, name) in names.iter().enumerate() {
@@ -307,17 +346,17 @@ fn read_plain(fs: &dyn Fs, folder: &RelPath, path: &str, limit: u64) -> Result<O
         let kind = match fs.link_metadata(&at) {
             Ok(metadata) => metadata.kind,
             Err(error) if error.is_not_found() => return Ok(None),
-            Err(error) => return Err(error.kind.to_string()),
+            Err(error) => return Err(NotOpened::of_disk(error)),
         };
         let expected = if index + 1 == names.len() { FileKind::File } else { FileKind::Directory };
         if kind == FileKind::Link {
-            return Err("it is, or lies behind, a link".to_owned());
+            return Err("it is, or lies behind, a link".to_owned().into());
         }
         if kind != expected {
-            return Err("it is not a file".to_owned());
+            return Err("it is not a file".to_owned().into());
         }
     }
-    fs.read(&at, limit).map(Some).map_err(|error| error.kind.to_string())
+    fs.read(&at, limit).map(Some).map_err(NotOpened::of_disk)
 }
 
 /// Creates a directory whose content git ignores.
@@ -412,6 +451,15 @@ mod tests {
         assert_eq!(build(&fs, "b"), id);
         assert!(archive_pack(&fs, &id).unwrap_err().is_exists());
         assert_eq!(packs(&fs).unwrap().packs.len(), 1);
+    }
+
+    #[test]
+    fn a_directory_that_the_disk_refuses_is_a_fault_of_the_disk() {
+        let is_disk = |kind: FsErrorKind| {
+            matches!(NotOpened::of_disk(FsError::new("open", "x", kind)), NotOpened::Disk(_))
+        };
+        assert!(is_disk(FsErrorKind::Permission));
+        assert!(!is_disk(FsErrorKind::NotFound) && !is_disk(FsErrorKind::NotADirectory));
     }
 
     #[test]

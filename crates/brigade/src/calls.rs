@@ -70,7 +70,10 @@ impl Calls {
         let report = plan_report(room, &config, &planned)?;
         match missing {
             None => Ok(report),
-            Some(error) => Err(Error::from(error).refusing(room, Refusal::Plan(Box::new(report)))),
+            Some(error) => {
+                let error = invalid_policy(&config).unwrap_or_else(|| error.into());
+                Err(error.refusing(room, Refusal::Plan(Box::new(report))))
+            }
         }
     }
 
@@ -89,8 +92,10 @@ impl Calls {
         let refused = || plan.not_to_be_queued(*blocked).map(|why| Failure::new(ErrorKind::Refused, why));
         if let Some(error) = missing.or_else(refused) {
             let call = Box::new(plan.shown_call(self.room.now()).shown(&*self.room));
-            let error = error.because(plan.blockers().iter().cloned());
-            return Err(Error::from(error).refusing(&self.room, Refusal::Queue { call }));
+            // Under an invalid policy, nothing else is certain.
+            let error = invalid_policy(&config)
+                .unwrap_or_else(|| error.because(plan.blockers().iter().cloned()).into());
+            return Err(error.refusing(&self.room, Refusal::Queue { call }));
         }
         self.room.digests.keep(&*self.room.fs);
         let now = self.room.now();
@@ -295,6 +300,7 @@ fn preview(room: &Room, config: &Config, call: &Call, plan: &Plan) -> Result<Pre
     let earlier = room.queue().read()?.last_approved(&call.tool_id, &call.id)?;
     Ok(Preview::of(
         plan,
+        call,
         earlier.as_ref().map(|stored| &stored.call),
         watching::unbound(room, config, &call.tool_id)?,
     ))

@@ -116,7 +116,8 @@ impl Runs {
         // What the entry declares by now; a catalog that cannot be read declares nothing.
         let config = gather::config(&self.room).ok();
         let tool = config.as_ref().and_then(|config| config.catalog.tool(&receipt.tool_id));
-        let data: Vec<Glob> = tool.iter().flat_map(|tool| &tool.data).map(|text| Glob::new(text)).collect();
+        let data: Vec<Glob> =
+            tool.iter().flat_map(|tool| &tool.data).map(|text| Glob::beneath(text)).collect();
         let RunInputs { bound, arguments, data, nobody, folders } =
             group_inputs(&receipt, &observed, self.room.fs.root(), |path| {
                 data.iter().any(|pattern| pattern.matches(path))

@@ -9,6 +9,7 @@ use brigade_policy::{
 };
 
 use crate::agents;
+use crate::calls::invalid_policy;
 use crate::error::Error;
 use crate::report::{ExplainReport, PolicyReport, Report as _, RulingReport};
 use crate::room::{CATALOG, POLICY, Room};
@@ -47,7 +48,9 @@ impl Policies {
     /// Fails if the tool or the agent does not exist.
     pub fn explain(&self, id: &str, agent: Option<&str>) -> Result<ExplainReport, Error> {
         let config = gather::config(&self.room)?;
-        let tool = &*load::explained(&self.room, &config, id, load::named_tool)?;
+        let found = load::explained(&self.room, &config, id, load::named_tool);
+        // What an invalid policy says of a tool that does not exist is not known, either.
+        let tool = &*found.map_err(|error| invalid_policy(&config).unwrap_or_else(|| error.into()))?;
         let agent = agent.map(|agent| agents::approval(&self.room, &config, tool, agent)).transpose()?;
         if tool.is_broken {
             let is_of_tool = |issue: &&ConfigIssue| {

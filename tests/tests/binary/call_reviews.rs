@@ -137,3 +137,58 @@ fn candidates_are_the_calls_that_the_command_could_take() {
     none.assert_code(1);
     assert!(none.stderr_text().contains("several calls match `call-`, and none can be run"), "{none}");
 }
+
+/// Issue 13: `approve` showed fewer facts than `show`.
+#[test]
+fn approving_and_showing_a_call_say_the_same_of_its_entry() {
+    let lines =
+        "effects = [\"local-read\"]\nenv_labels = [\"GREETING\"]\npermissions = [\"greet\"]\ntimeout = 7\n";
+    let site = Site::script_with("echo ran\n", lines);
+    site.workspace.write(".brigade/tools/policy.toml", "env_bindings = { GREETING = \"HOME\" }\n");
+    let id = site.queue("tool", "{}");
+    let shown = said(&site, &["call", "show", &id]);
+    let approved = said(&site, &["call", "approve", &id]);
+    let facts =
+        ["family:", "command:", "approval mode:", "permissions:", "effects:", "env labels:", "timeout:"];
+    for fact in facts {
+        let line = |text: &str| text.lines().find(|line| line.starts_with(fact)).map(str::to_owned);
+        let (in_show, in_approve) = (line(&shown), line(&approved));
+        assert!(in_show.is_some() && in_show == in_approve, "{fact}\n{shown}\n{approved}");
+    }
+}
+
+/// Issue 13: calls that v0.30 ran were no approved calls.
+#[test]
+fn a_call_is_compared_with_one_that_v030_approved() {
+    let site = site();
+    let call = json!({
+        "id": "call-old", "status": "completed", "tool_id": "tool", "created_at": "2026-01-01T00:00:00+00:00",
+        "reviewed_at": "2026-01-01T00:00:01+00:00", "run_id": "run-old", "args": {"path": "a.txt"},
+        "contract": {"effects": ["local-read", "network"]},
+    });
+    site.workspace.write(".brigade/tools/calls.jsonl", format!("{call}\n"));
+    let receipt = json!({
+        "id": "run-old", "call_id": "call-old", "status": "completed", "tool_id": "tool",
+        "started_at": "2026-01-01T00:00:02+00:00", "completed_at": "2026-01-01T00:00:03+00:00",
+    });
+    site.workspace.write(".brigade/tools/runs/run-old.json", receipt.to_string());
+    let id = site.queue("tool", r#"{"path":"b.txt"}"#);
+    let difference = &site.json(["call", "show", &id]).expect(0)["preview"]["last_approved"];
+    assert_eq!((&difference["call_id"], &difference["is_unbound"]), (&json!("call-old"), &json!(true)));
+    let changed = json!([{"name": "path", "before": "a.txt", "value": "b.txt"}]);
+    assert_eq!((&difference["arguments"], &difference["changed"]), (&changed, &json!([])), "{difference:#}");
+    let shown = said(&site, &["call", "approve", &id]);
+    assert!(shown.contains("call-old by Brigade 0.30, which bound no files; it differs in:\n"), "{shown}");
+}
+
+/// Issue 13: a blocked call proposed to queue it anyway, and nothing else.
+#[test]
+fn a_blocked_call_says_its_reasons_and_one_next_step() {
+    let site = site();
+    let run = site.tools(["call", "queue", "tool", "--args", r#"{"limit":"x","other":1}"#]);
+    run.assert_code(1);
+    let text = run.stderr_text();
+    assert!(text.contains("$.limit: "), "{run}");
+    assert_eq!(text.matches("help: ").count(), 1, "{run}");
+    assert!(!text.contains("include-blocked"), "{run}");
+}

@@ -17,7 +17,7 @@ fn the_demo_walks_the_whole_way_and_leaves_a_workspace() {
     for expect in [
         "$ brigade tools list",
         "did you mean `paths`?",
-        "status:  approved",
+        "status:         approved",
         "completed",
         "bin/count_words.py",
         "run list",
@@ -25,7 +25,7 @@ fn the_demo_walks_the_whole_way_and_leaves_a_workspace() {
         assert!(text.contains(expect), "no `{expect}`\n{run}");
     }
     assert!(!text.contains("Expected exit code"), "{run}");
-    assert!(run.stderr_text().contains("Try next:"), "{run}");
+    assert!(run.stderr_text().contains("\nhelp: cd "), "{run}");
     brigade.current_dir("demo").run(["tools", "list"]).assert_code(0);
 }
 

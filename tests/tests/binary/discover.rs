@@ -443,6 +443,13 @@ fn a_damaged_cache_is_replaced_and_a_newer_one_is_left() {
         let told = sync(&site, "--dry-run");
         assert_eq!(issues(&told)[0].0, "discovered_cache_damaged");
         assert_eq!(site.workspace.read_text(CACHE), damaged);
+        // Whoever reads the cache says so.
+        let doctor = site.json(["doctor"]).expect(0);
+        let rows = doctor["issues"].as_array().unwrap();
+        let row = rows.iter().find(|row| row["issue_type"] == "discovered_cache_damaged").unwrap();
+        assert_eq!(row["fix"], "brigade tools sync", "{row:#}");
+        let list = site.json(["list", "--level", "discovered"]).expect(0);
+        assert!(list["notes"][0].as_str().unwrap().contains("it is damaged"), "{list:#}");
         let synced = sync(&site, "");
         assert_eq!(
             (&synced["written"], issues(&synced)[0].0.as_str()),
@@ -518,4 +525,23 @@ fn the_catalog_chooses_harnesses_and_names_what_is_registered() {
     assert_eq!(entry(&found, "mcp:postgres")["registered_as"], "pg");
     assert_eq!(entry(&found, "mcp:github")["registered_as"], Value::Null);
     assert_eq!(ids(&discover(&site, "--source mcp --harness factory")).len(), 3);
+}
+
+/// Issue 15: such a name was left out in silence.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_name_that_is_no_text_is_said_and_hides_nothing() {
+    use std::os::unix::ffi::OsStringExt as _;
+
+    let site = Site::empty();
+    site.workspace.write(".brigade/tools.toml", "");
+    let skill = "---\nname: good\ndescription: x\n---\n";
+    write(&home(&site, ".claude/skills/good/SKILL.md"), skill);
+    let odd = std::ffi::OsString::from_vec(b"b\xff".to_vec());
+    write(&home(&site, ".claude/skills").join(odd).join("SKILL.md"), skill);
+    let found = discover(&site, "--harness claude --source skill");
+    assert_eq!(ids(&found), ["skill:good"]);
+    let told = list(&found, "issues").iter().find(|issue| issue["code"] == "name_unusual").expect("an issue");
+    assert_eq!(told["message"], "1 name is not UTF-8 text, so nothing of it is read");
+    assert!(told["path"].as_str().unwrap().ends_with(".claude/skills"), "{told:#}");
 }

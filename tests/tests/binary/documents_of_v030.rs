@@ -63,6 +63,8 @@ fn doctor_names_what_behaves_differently_in_a_workspace_of_v030() {
         "switch_arguments split",
         "switch_arguments flag",
         "switch_arguments flag",
+        // What a run gets on its streams, and which variables.
+        "switch_environment -",
         "switch_environment -",
     ];
     assert_eq!(differences(), all);

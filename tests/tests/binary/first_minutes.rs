@@ -91,6 +91,22 @@ fn a_broken_policy_is_said_first_and_shows_no_value() {
         assert!(said.starts_with("error[config_invalid]: sandbox.mode: expected one of"), "{run}");
         assert!(said.contains(" --> .brigade/tools/policy.toml:3:8\n"), "{run}");
     }
+    // Whatever else is wrong is not certain.
+    for words in [
+        &["policy", "explain", "nope"][..],
+        &["call", "plan", "tool"],
+        &["call", "plan", "nope"],
+        &["call", "queue", "tool", "--args", "[]"],
+        &["call", "queue", "nope"],
+    ] {
+        let run = site.tools(words);
+        run.assert_code(1);
+        assert_eq!(run.stdout_text(), "", "{run}");
+        let said = run.stderr_text();
+        assert!(said.contains(" --> .brigade/tools/policy.toml:3:8\n"), "{run}");
+        assert_eq!(said.matches("error[").count(), 1, "{run}");
+        assert_eq!(said.matches("help: ").count(), 1, "{run}");
+    }
     let explained = site.json(["policy", "explain", "tool"]).expect(1);
     assert_eq!((&explained["allowed"], &explained["rulings"]), (&json!(false), &json!([])));
     assert!(explained["errors"][0].to_string().contains("sandbox.mode"), "{explained:#}");

@@ -28,7 +28,7 @@ fn the_demo_serves_a_prd_to_its_end() {
         assert!(text.contains(expect), "no `{expect}`\n{run}");
     }
     assert!(!text.contains("Expected exit code"), "{run}");
-    assert!(run.stderr_text().contains("Try next:"), "{run}");
+    assert!(run.stderr_text().contains("\nhelp: cd "), "{run}");
     let git = |words: &[&str]| {
         let output =
             Command::new("git").args(words).current_dir(workspace.path().join("demo")).output().unwrap();

@@ -253,3 +253,25 @@ fn a_pack_of_v030_is_imported() {
     assert_eq!(done(&other, &["import", &folder])["imported_count"], 1);
     assert!(!other.exists("tools/x.md"));
 }
+
+/// Issue 13: entries of a pack with faults were a refusal in one of its files, and no pack in the other.
+#[test]
+fn entries_with_faults_are_conflicts_wherever_they_stand() {
+    let workspace = TempWorkspace::empty();
+    workspace.write(CATALOG, "");
+    let directory = write_pack(&workspace, &json!([{"id": "bad"}]), &[]);
+    let refused = pack(&workspace, &["import", &directory]);
+    refused.assert_code(1);
+    assert_eq!(refused.json()["valid"], false);
+    let directory = write_pack(&workspace, &json!([]), &[]);
+    workspace.write("pack/portable-tools.toml", "[[tool]]\nid = \"bad\"\n");
+    let refused = pack(&workspace, &["import", &directory]);
+    refused.assert_code(1);
+    let document = refused.json();
+    assert_eq!((&document["valid"], &document["imported_count"]), (&json!(false), &json!(0)), "{document:#}");
+    assert!(document["conflicts"].to_string().contains("portable-tools.toml:1:1: bad: "), "{document:#}");
+    assert_eq!(workspace.read_text(CATALOG), "");
+    // What is no pack cannot be used at all.
+    workspace.write("pack/tool-pack.json", "{");
+    pack(&workspace, &["import", &directory]).assert_code(2);
+}

@@ -270,6 +270,24 @@ fn a_replaced_server_is_disabled_again_and_keeps_what_a_person_added() {
     assert!(runtimes.contains("@x/files@2.0.0") && !runtimes.contains("env_labels"), "{runtimes}");
 }
 
+/// Issue 15: the runtime of a replaced entry stayed, and nobody said so.
+#[test]
+fn a_runtime_that_a_replaced_entry_leaves_behind_is_noted() {
+    let site = site();
+    register(&site, &["mcp:files"], 0);
+    let file = site.beside("files.yaml");
+    fs::write(&file, "id: files\nsource: {type: cli, command: files --list}\n").unwrap();
+    let file = file.display().to_string();
+    let document = register(&site, &[&file, "--replace"], 0);
+    let notes = document["notes"].as_array().unwrap();
+    let left = notes.iter().find(|note| note["code"] == "runtime_left").expect("a note");
+    assert_eq!(left["field"], "files.runtime_id", "{left:#}");
+    assert!(left["message"].as_str().unwrap().contains("`files`"), "{left:#}");
+    // An entry that goes on using its runtime leaves nothing.
+    let again = register(&site, &["mcp:files", "--id", "again"], 0);
+    assert!(!again["notes"].to_string().contains("runtime_left"), "{again:#}");
+}
+
 #[test]
 fn the_level_of_the_user_has_runtimes_too() {
     let site = site();

@@ -100,6 +100,19 @@ fn a_file_of_the_user_that_is_unsafe_or_broken_takes_nothing_down() {
     let issues = doctor["issues"].as_array().unwrap();
     let found = issues.iter().find(|issue| issue["issue_type"] == "user_catalog_unsafe").unwrap();
     assert_eq!(found["severity"], "error");
+    // Runtimes of the user are told the same, beside the tools.
+    let runtimes = user(&site).join("tools/runtimes.toml");
+    fs::create_dir_all(runtimes.parent().unwrap()).unwrap();
+    fs::write(&runtimes, "[[runtime]]\nid = 'r'\nname = 'R'\ncommand = 'sleep 9'\n").unwrap();
+    fs::set_permissions(&runtimes, fs::Permissions::from_mode(0o666)).unwrap();
+    let doctor = site.json(["doctor"]).expect(0);
+    let rows = doctor["issues"].as_array().unwrap().iter();
+    let unsafe_rows: Vec<&Value> = rows.filter(|row| row["issue_type"] == "user_catalog_unsafe").collect();
+    assert_eq!(unsafe_rows.len(), 2, "{unsafe_rows:#?}");
+    assert_ne!(unsafe_rows[0]["fingerprint"], unsafe_rows[1]["fingerprint"]);
+    let types = site.json(["runtime", "doctor"]).expect(0)["issues"].to_string();
+    assert!(types.contains("user_catalog_unsafe") && !types.contains("runtime_config"), "{types}");
+    fs::remove_file(&runtimes).unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
     assert_eq!(ids(&site.json(["list"]).expect(0)["tools"]), ["tool", "mine"]);
     fs::write(&file, "[[tool]]\nid = \"mine\nname = 3\n").unwrap();

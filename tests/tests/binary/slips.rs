@@ -202,6 +202,32 @@ fn a_program_of_another_path_is_named_once_with_both_places() {
     assert_eq!(next.stderr_text().matches(&message).count(), 1, "{next}");
 }
 
+/// Issue 13: that PATH changed between queueing and approving was not told, or not from where.
+#[test]
+fn whoever_approves_under_another_path_sees_both_programs() {
+    let site = Site::script("echo ran\n");
+    site.workspace.replace(".brigade/tools.toml", "sh bin/tool.sh", "helper bin/tool.sh");
+    let places = ["one", "two"].map(|version| {
+        site.write_program(&format!("../{version}/helper"), format!("#!/bin/sh\n# {version}\necho ran\n"));
+        let place = site.workspace.join(format!("../{version}")).canonicalize().expect("it was made");
+        place.display().to_string()
+    });
+    let [was, now] = &places;
+    let site = site.env("PATH", format!("{was}:{PATH}"));
+    let id = site.queue("tool", "{}");
+    let shown = site.tools(["call", "show", &id]).stdout_text();
+    assert!(!shown.contains("PATH led to"), "{shown}");
+    let site = site.env("PATH", format!("{now}:{PATH}"));
+    let told = format!("program {now}/helper (when the call was queued, PATH led to {was}/helper)");
+    let shown = site.tools(["call", "show", &id]).stdout_text();
+    assert_eq!(shown.matches(&told).count(), 1, "{shown}");
+    let approved = site.tools(["call", "approve", &id]);
+    approved.assert_code(0);
+    assert_eq!(approved.stdout_text().matches(&told).count(), 1, "{approved}");
+    let document = site.json(["call", "show", &id]).expect(0);
+    assert_eq!(document["preview"]["queued_program"], json!(format!("{was}/helper")));
+}
+
 #[test]
 fn a_program_that_path_no_longer_leads_to_is_the_one_cause() {
     let site = Site::script("echo ran\n");

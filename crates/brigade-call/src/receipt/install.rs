@@ -1,6 +1,7 @@
 //! What an installation did.
 
 use brigade_core::{Extra, record};
+use brigade_policy::CallKind;
 use serde::{Deserialize, Serialize};
 
 use super::Receipt;
@@ -34,8 +35,12 @@ impl InstallRun {
 }
 
 impl Receipt {
-    /// Returns whether the run installed a tool.
+    /// Returns whether the run installed a tool: its kind says so.
     pub fn is_installation(&self) -> bool {
-        self.install.is_some()
+        match self.kind.as_deref() {
+            Some(kind) => kind == CallKind::Install.as_str(),
+            // The first receipts of installations had no kind.
+            None => self.install.is_some(),
+        }
     }
 }

@@ -158,7 +158,7 @@ impl Registrations {
     fn note_variables(&mut self, definition: &Definition<'_>) {
         let entry = definition.entry;
         for label in &entry.env_labels {
-            let message = "its value stays in the file; bind it under env_bindings of the policy";
+            let message = "no value is taken over; bind it under env_bindings of the policy";
             self.note("value_not_kept", format!("env.{label}"), message);
         }
         for name in &entry.header_names {
@@ -176,7 +176,8 @@ impl Registrations {
                 self.note("unresolved", "command".to_owned(), &message);
             } else {
                 let message = format!("`{reference}` is not expanded");
-                self.note("unresolved", origin.key_path.clone().unwrap_or_default(), &message);
+                let field = origin.key_path.clone().unwrap_or_else(|| origin.reference.clone());
+                self.note("unresolved", field, &message);
             }
         }
         for (field, names) in [("tools_allowed", &entry.tools_allowed), ("tools_denied", &entry.tools_denied)]

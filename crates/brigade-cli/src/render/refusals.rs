@@ -4,7 +4,7 @@ pub(crate) mod forms;
 
 use std::path::Path;
 
-use brigade::core::Json;
+use brigade::core::{Json, NextStep};
 use brigade::paths::{CALLS, CATALOG, CHECKPOINTS, INBOX, PINS, RUNS};
 use brigade::{BlockerDetail, Call, Diagnosis, Error, PlanReport, Refusal, RuntimesSummary};
 
@@ -335,11 +335,9 @@ pub(crate) fn subject(refusal: &Refusal) -> Option<&str> {
 /// Prints what comes after the error.
 pub(crate) fn show_behind(error: &Error, refusal: &Refusal, page: &mut Page) {
     match refusal {
-        Refusal::Queue { .. } => {
-            let is = |code: &str| error.blockers().iter().any(|blocker| blocker.code == code);
-            if !is("tool_missing") && !is("secret_argument") {
-                page.note("use --include-blocked to queue it anyway; a blocked call cannot be approved");
-            }
+        // A reason with a help says what to do.
+        Refusal::Queue { call } if !page.trouble.helps() => {
+            page.next_step(&NextStep::DescribeTool(call.tool_id.clone()));
         }
         Refusal::Call { call: Some(call) } => {
             page.trouble.gap();

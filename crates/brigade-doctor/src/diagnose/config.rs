@@ -16,19 +16,10 @@ pub(super) fn catalog(snapshot: &Snapshot<'_>, found: &mut Vec<Issue>) {
         Some(ConfigFile::Unreadable { file, why }) => found.push(unreadable(IssueType::Config, file, why)),
         Some(ConfigFile::Read(catalog)) => {
             found.extend(catalog.issues().iter().map(|issue| tool_entry(catalog, issue)));
-            found.extend(catalog.user_issues().iter().map(|issue| of_user(catalog, issue)));
+            found.extend(catalog.user_issues().iter().map(|issue| tool_entry(catalog, issue)));
             levels(catalog, found);
         }
     }
-}
-
-/// Makes an issue of one in the file of the user.
-fn of_user(catalog: &Catalog, issue: &ConfigIssue) -> Issue {
-    let mut found = tool_entry(catalog, issue);
-    if issue.message == UNSAFE_USER_FILE {
-        found.kind = IssueType::UserCatalogUnsafe;
-    }
-    found
 }
 
 /// Entries that others hide, and aliases that lead nowhere.
@@ -59,6 +50,7 @@ fn tool_entry(catalog: &Catalog, issue: &ConfigIssue) -> Issue {
 /// Makes an issue of one that the reader of a file found; `kind` is for errors.
 pub(super) fn entry(kind: IssueType, issue: &ConfigIssue) -> Issue {
     let kind = match issue.severity {
+        Severity::Error if issue.message == UNSAFE_USER_FILE => IssueType::UserCatalogUnsafe,
         Severity::Error => kind,
         Severity::Warning | Severity::Info if issue.message.starts_with("unknown key") => {
             IssueType::UnknownKey

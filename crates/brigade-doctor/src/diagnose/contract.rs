@@ -1,7 +1,7 @@
 //! What is wrong with how a tool says it is called.
 
 use brigade_call::{FileFact, SchemaFact, Template, meant_in_schema};
-use brigade_catalog::{Catalog, Family, SecretText, TextPurpose, Tool, ToolSource};
+use brigade_catalog::{Catalog, Family, SecretText, TextPurpose, Tool, ToolSource, Transport};
 use brigade_core::text::escape_terminal;
 use brigade_core::{ConfigIssue, Hint, Place, closest};
 use brigade_policy::{LabelProblem, check_label};
@@ -52,6 +52,14 @@ pub(super) fn contract(tool: &Tool, catalog: &Catalog, files: Option<&ToolFiles>
         });
     };
     let is_mcp = tool.family == Some(Family::Mcp);
+    let transport = tool.source.as_ref().and_then(|source| source.transport);
+    if is_mcp && transport.is_some_and(|transport| transport != Transport::Stdio) {
+        // It has no server that could be called, so nothing of a call is missing.
+        let detail = "a remote server is inventory and is never contacted, so nothing calls it";
+        say(IssueType::MissingRuntime, "source.transport", detail);
+        labels(tool, found);
+        return;
+    }
     let has_command = named(&tool.command);
     if is_mcp {
         if !named(&tool.runtime_id) {

@@ -34,7 +34,10 @@ pub(super) fn runtimes(snapshot: &Snapshot<'_>, tools: &[&Tool], found: &mut Vec
     };
     let of_the_user = read.map(Runtimes::user_issues).unwrap_or_default();
     for issue in read.map(Runtimes::issues).unwrap_or_default().iter().chain(of_the_user) {
-        found.push(of_file(config::entry(IssueType::RuntimeConfig, issue)));
+        let issue = of_file(config::entry(IssueType::RuntimeConfig, issue));
+        // The catalog of the user may be unsafe, too.
+        let is_unsafe = issue.kind == IssueType::UserCatalogUnsafe;
+        found.push(if is_unsafe { issue.subject("runtimes.toml") } else { issue });
     }
     let enabled = read.map(Runtimes::runtimes).unwrap_or_default().iter().filter(|runtime| runtime.enabled);
     for runtime in enabled.filter(|runtime| !runtime.is_broken) {

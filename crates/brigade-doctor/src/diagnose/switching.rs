@@ -28,10 +28,15 @@ pub(super) fn switching(
     let maximum = policy.and_then(|state| state.policy()).and_then(|policy| policy.max_timeout.as_ref());
     let limit = maximum.map_or(DEFAULT_TIMEOUT_SECONDS, |maximum| maximum.value.get());
     let runs = |tool: &&&Tool| tool.is_executable() && tool.command.is_some() && !tool.is_broken;
-    let mut count = 0;
+    let (mut count, mut of_mcp) = (0, 0);
+    let of_family = |is_mcp: bool| {
+        let is_one = |tool: &&&Tool| runs(tool) && (tool.family == Some(Family::Mcp)) == is_mcp;
+        tools.iter().find(is_one).map(|tool| tool.place_of("id"))
+    };
     for tool in tools.iter().filter(runs) {
         count += 1;
         let is_mcp = tool.family == Some(Family::Mcp);
+        of_mcp += usize::from(is_mcp);
         if is_mcp {
             let unset = unset(tool);
             if !unset.is_empty() {
@@ -62,12 +67,24 @@ pub(super) fn switching(
         _ => &[],
     };
     let runtimes = runtimes.iter().filter(|runtime| runtime.enabled && !runtime.is_broken).count();
+    let counted = |count: usize, one: &str| match count {
+        0 => None,
+        1 => Some(format!("1 {one}")),
+        more => Some(format!("{more} {one}s")),
+    };
+    if let Some(named) = counted(of_mcp, "MCP tool") {
+        let detail = format!("a run whose answer has `isError` has failed, and v0.30 completes it: {named}");
+        found.push(Issue::new(IssueType::SwitchMcp, detail).at(of_family(true)).subject("answers"));
+    }
+    if let Some(named) = counted(count - of_mcp, "tool") {
+        let detail = format!(
+            "standard input is empty, what a run leaves in the background is ended, and 16 MiB of each output are kept: \
+             {named}"
+        );
+        let issue = Issue::new(IssueType::SwitchEnvironment, detail).at(of_family(false));
+        found.push(issue.subject("streams"));
+    }
     if let Some(state) = policy.filter(|_| 0 < count + runtimes) {
-        let counted = |count: usize, one: &str| match count {
-            0 => None,
-            1 => Some(format!("1 {one}")),
-            more => Some(format!("{more} {one}s")),
-        };
         let named = [counted(count, "tool"), counted(runtimes, "runtime")].into_iter().flatten();
         let get = if count + runtimes == 1 { "gets" } else { "get" };
         let detail = format!(

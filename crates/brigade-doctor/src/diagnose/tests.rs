@@ -141,6 +141,12 @@ fn contracts_are_wanted_of_what_can_be_called() {
     check("graphql", "", &["missing_contract greet"]);
     check("script", "", &["missing_command greet", "missing_contract greet"]);
     let unset = ["missing_runtime greet", "missing_mcp_tool_name greet", "missing_command greet"];
+    // Issue 15: an entry for a remote server lacked four things, of which it needs none.
+    let remote =
+        "[[tool]]\nid = \"far\"\nname = \"Far\"\nfamily = \"mcp\"\n[tool.source]\ntransport = \"http\"\n";
+    let found = diagnose(of_catalog(&parse(remote)));
+    let kinds: Vec<&str> = found.iter().map(|issue| issue.kind.code()).collect();
+    assert_eq!(kinds, ["missing_runtime"], "{found:?}");
     check("mcp", "", &[&unset[..], &["missing_contract greet"]].concat());
     check("mcp", "effects = [\"network\"]", &[&unset[..], &["missing_input_schema greet"]].concat());
     check(

@@ -1,12 +1,13 @@
 //! Runtimes and their issues as lists and receipts have them.
 
 use brigade_call::RuntimeIssueRecord;
-use brigade_catalog::{Runtime, Runtimes};
+use brigade_catalog::{Runtime, Runtimes, UNSAFE_USER_FILE};
 use brigade_core::text::escape_terminal;
 use brigade_core::{ConfigIssue, Fingerprint, Hint, NextStep, Place, Severity, Spell};
 use brigade_policy::Blocker;
 
 use super::RuntimeIssue;
+use crate::IssueType;
 
 impl RuntimeIssue {
     /// Returns the issue as lists and receipts have it, with its next step in the words of a face.
@@ -38,8 +39,13 @@ impl RuntimeIssue {
 
 /// Returns an issue of the file of the runtimes, with the keys of an issue of a runtime.
 pub fn config_record(issue: &ConfigIssue, speller: &dyn Spell) -> RuntimeIssueRecord {
+    let kind = if issue.message == UNSAFE_USER_FILE {
+        IssueType::UserCatalogUnsafe
+    } else {
+        IssueType::RuntimeConfig
+    };
     let fingerprint = Fingerprint::builder("brigade.runtime-issue.v1")
-        .text("type", "runtime_config")
+        .text("type", kind.code())
         .text("runtime_id", issue.entry.as_deref())
         .text("field", issue.field.as_deref())
         .text("message", issue.message.as_str())
@@ -49,9 +55,9 @@ pub fn config_record(issue: &ConfigIssue, speller: &dyn Spell) -> RuntimeIssueRe
         None => issue.message.clone(),
     };
     RuntimeIssueRecord {
-        name: "runtime_config".to_owned(),
+        name: kind.name(),
         tool_id: issue.entry.clone(),
-        issue_type: "runtime_config".to_owned(),
+        issue_type: kind.code().to_owned(),
         field: issue.field.clone(),
         fingerprint: Some(fingerprint),
         ..record(issue.severity, &detail, &issue.place, issue.hint.as_ref(), speller)

@@ -20,6 +20,11 @@ pub(crate) fn checkpoints() -> RelPath {
     path(brigade_call::CHECKPOINTS)
 }
 
+/// The cache of approved calls.
+pub(crate) fn approved() -> RelPath {
+    path(&format!("{TOOLS}/approved.json"))
+}
+
 /// The file of a checkpoint.
 pub(crate) fn checkpoint(id: &CheckpointId) -> RelPath {
     path(&format!("{}/{id}.json", brigade_call::CHECKPOINTS))

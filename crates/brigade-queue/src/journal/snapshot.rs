@@ -11,7 +11,7 @@ use brigade_journal::{Found, Listed, Log, Merge, State, StatusCode};
 
 use super::kind::{code_of, content_key, duplicate_key, status_of};
 use super::receipts::Hashes;
-use super::{checkpoints, receipts, verify};
+use super::{approved, checkpoints, receipts, verify};
 use crate::error::QueueError;
 use crate::store::{
     BadReceipt, CallQuery, Chain, CheckpointList, Checkpoints, ExaminedRun, FoundCall, Order, Records,
@@ -178,6 +178,10 @@ impl Snapshot for State {
         }
         found.sort_by_key(|stored| stored.sequence);
         Ok(found)
+    }
+
+    fn last_approved(&self, tool_id: &str) -> Result<Vec<CallId>, QueueError> {
+        Ok(approved::last(&**self.place().fs(), tool_id))
     }
 
     fn ids(&self, of: Records, prefix: &str, limit: usize) -> Result<Vec<String>, QueueError> {

@@ -15,7 +15,7 @@ use brigade_redact::MARK;
 
 use super::file::ClientFile;
 use super::{CONNECTED, Clients};
-use crate::remember::{Memory, remembered};
+use crate::remember::{DISCOVERED, Memory, remembered};
 
 /// Lists what is wrong with the entries of `connected.json`, and which servers of the catalog the same files start.
 /// Reads only the files that are noted there.
@@ -63,15 +63,30 @@ pub(crate) fn client_states(
     states
 }
 
-/// Lists what the cache of `tools sync` says about the files of agent programs. The files are not read. A cache that
-/// cannot be read says nothing: `sync` reports that.
+/// Lists what the cache of `tools sync` says about the files of agent programs, or why it says nothing. The files are
+/// not read.
 fn remembered_states(
     clients: &Clients<'_>,
     catalog: &Catalog,
     runtimes: Option<&Runtimes>,
     connected: &[&str],
 ) -> Vec<ClientState> {
-    let Ok(Memory::Found(found)) = remembered(clients.fs) else { return Vec::new() };
+    let unfit = |why: String| ClientState {
+        client: String::new(),
+        scope: String::new(),
+        transport: String::new(),
+        agent: String::new(),
+        noted: DISCOVERED.to_owned(),
+        file: DISCOVERED.to_owned(),
+        line: None,
+        problem: ClientProblem::CacheUnfit(why),
+    };
+    let found = match remembered(clients.fs) {
+        Ok(Memory::Found(found)) => found,
+        Ok(Memory::Nothing) => return Vec::new(),
+        Ok(Memory::Unfit(why)) => return vec![unfit(why.to_string())],
+        Err(error) => return vec![unfit(error.kind.to_string())],
+    };
     let found_at = found.made_at;
     let state = |harness: &str, scope: &str, path: &str, line: Option<usize>, problem: ClientProblem| {
         let inside = Path::new(path).strip_prefix(clients.fs.root()).ok();

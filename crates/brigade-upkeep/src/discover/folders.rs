@@ -26,6 +26,7 @@ struct Walk<'w> {
     count: usize,
     folders: usize,
     left_out: u64,
+    unnamed: u64,
 }
 
 impl Hunt<'_> {
@@ -63,7 +64,15 @@ impl Hunt<'_> {
             }
         };
         self.row(&spot.path, shelf.extent, LookFor::Skills, "read", 0, None);
-        let mut walk = Walk { harness, shelf, seen, count: 0, folders: 1, left_out: listed.others };
+        let mut walk = Walk {
+            harness,
+            shelf,
+            seen,
+            count: 0,
+            folders: 1,
+            left_out: listed.others,
+            unnamed: listed.unnamed,
+        };
         match shelf.holds {
             Holds::Skills => {
                 for name in &listed.names {
@@ -75,8 +84,15 @@ impl Hunt<'_> {
             }
             Holds::Commands | Holds::TomlCommands => self.commands(&mut walk, spot.clone(), listed),
         }
-        let Walk { count, left_out, .. } = walk;
+        let Walk { count, left_out, unnamed, .. } = walk;
         self.rows[row].entry_count = count;
+        if 0 < unnamed {
+            let workspace = self.machine.workspace.clone();
+            let source = source(harness, shelf.extent, &spot.shown, &workspace);
+            let what = if unnamed == 1 { "1 name is".to_owned() } else { format!("{unnamed} names are") };
+            let message = format!("{what} not UTF-8 text, so nothing of it is read");
+            self.tell(source.issue(IssueCode::NameUnusual, message, None));
+        }
         if 0 < left_out {
             let workspace = self.machine.workspace.clone();
             let source = source(harness, shelf.extent, &spot.shown, &workspace);
@@ -121,6 +137,7 @@ impl Hunt<'_> {
                 match self.machine.list(&spot) {
                     Ok(Some(listed)) => {
                         walk.left_out += listed.others;
+                        walk.unnamed += listed.unnamed;
                         level.push((way, spot, listed));
                     }
                     Ok(None) => {}

@@ -55,6 +55,8 @@ pub(super) struct Listed {
     pub(super) names: Vec<String>,
     /// How many names there are beyond those.
     pub(super) others: u64,
+    /// How many names are not UTF-8.
+    pub(super) unnamed: u64,
 }
 
 impl<'m> Machine<'m> {
@@ -141,16 +143,24 @@ impl<'m> Machine<'m> {
             if metadata.kind != FileKind::Directory {
                 return Err(FsError::new("list", spot.shown.as_str(), FsErrorKind::NotADirectory));
             }
-            match inside {
-                Some(inside) => self.fs.list_some(&inside, MOST_NAMES),
-                None => DiskFs::open(&spot.path)?.list_some(&RelPath::root(), MOST_NAMES),
-            }
+            let elsewhere;
+            let (fs, folder): (&dyn Fs, RelPath) = match inside {
+                Some(inside) => (self.fs, inside),
+                None => {
+                    elsewhere = DiskFs::open(&spot.path)?;
+                    (&elsewhere, RelPath::root())
+                }
+            };
+            let (entries, others) = fs.list_some(&folder, MOST_NAMES)?;
+            // Of more names than are read, nobody asks which are text.
+            let unnamed = if others == 0 { fs.unreadable_names(&folder)?.len() as u64 } else { 0 };
+            Ok((entries, others, unnamed))
         };
         match list() {
-            Ok((entries, others)) => {
+            Ok((entries, others, unnamed)) => {
                 let is_listed = |entry: &DirEntry| entry.kind != FileKind::Other;
                 let names = entries.into_iter().filter(is_listed).map(|entry| entry.name).collect();
-                Ok(Some(Listed { names, others }))
+                Ok(Some(Listed { names, others, unnamed }))
             }
             Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(why(&error)),

@@ -203,10 +203,9 @@ impl<'w, 'o, 's> Stage<'w, 'o, 's> {
         }
         let mut page = self.output.new_page();
         page.notes.line("");
-        page.notes.line(Text::new(Tone::Faint, "Try next:"));
         for (command, why) in next {
-            page.notes
-                .indented(2, Text::new(Tone::Accent, command).then(Tone::Faint, &format!("   # {why}")));
+            let step = Text::new(Tone::Good, "help: ").then(Tone::Accent, command);
+            page.notes.line(step.then(Tone::Faint, &format!("   # {why}")));
         }
         self.output.page(&page, exit)
     }

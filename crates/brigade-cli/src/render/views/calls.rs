@@ -18,6 +18,13 @@ use crate::render::{View, when, words};
 
 impl View for PlanReport {
     fn show(&self, page: &mut Page) {
+        let invalid = self.blocker_details.iter().filter(|detail| detail.is_of_invalid_policy());
+        let invalid: Vec<BlockerDetail> = invalid.cloned().collect();
+        if !invalid.is_empty() {
+            // Nothing else is known to hold.
+            blockers::show(&invalid, &mut page.trouble);
+            return;
+        }
         let sheet = &mut page.data;
         sheet.field("tool", Text::new(Tone::Strong, &self.tool_id));
         show_contract(self.plan.family.as_deref(), self.plan.command.as_deref(), &self.plan.contract, sheet);
@@ -213,7 +220,10 @@ fn show_preview(preview: &Preview, call: &Call, sheet: &mut Sheet) {
         sheet.field("server", Text::from(server.as_str()));
     }
     let Binding { program, directory, pin, .. } = &preview.binding;
-    let program = program.iter().map(|program| format!("program {}", program.path));
+    let program = program.iter().map(|program| match &preview.queued_program {
+        Some(was) => format!("program {} (when the call was queued, PATH led to {was})", program.path),
+        None => format!("program {}", program.path),
+    });
     let directory = directory.iter().map(|directory| format!("directory {directory}"));
     let pin = pin.iter().map(|_| "the server's listing".to_owned());
     let bound = program.chain(files_by(&preview.bound_code, BoundBy::Command)).chain(directory).chain(pin);
@@ -224,7 +234,12 @@ fn show_preview(preview: &Preview, call: &Call, sheet: &mut Sheet) {
         sheet.field("last approved", "none among the newest runs");
         return;
     };
-    let same = if earlier.is_none() { ", with the same inputs" } else { ", which differs in:" };
+    let same = match (earlier.is_unbound, earlier.is_none()) {
+        (false, true) => ", with the same inputs",
+        (false, false) => ", which differs in:",
+        (true, true) => " by Brigade 0.30, which bound no files; its arguments were the same",
+        (true, false) => " by Brigade 0.30, which bound no files; it differs in:",
+    };
     sheet.field("last approved", Text::new(Tone::Accent, earlier.call_id.as_str()).then(Tone::Plain, same));
     let value = |value: &Json| match value {
         Json::Null => Text::from("not given"),
@@ -342,10 +357,7 @@ pub(crate) fn show_call(call: &Call, now: Timestamp, sheet: &mut Sheet) {
     }
     sheet.field_if("reason", call.review_reason.as_deref());
     sheet.field_if("replay of", call.replay.as_ref().map(|replay| &replay.run_id));
-    sheet.field_if("installs", Some(&call.tool_id).filter(|_| call.kind() == CallKind::Install));
-    sheet.field_if("family", Some(&call.family));
-    sheet.field_if("command", call.command.as_deref());
-    show_contract(None, None, &call.contract, sheet);
+    show_entry(call, sheet);
     sheet.field_if("exit code", Some(words::number(call.exit_code)));
     sheet.field_if("run", call.claim.as_ref().map(|claim| claim.run_id.as_str()));
     sheet.field_if("receipt", call.receipt.as_ref().map(|receipt| &receipt.path));
@@ -353,6 +365,12 @@ pub(crate) fn show_call(call: &Call, now: Timestamp, sheet: &mut Sheet) {
     let checkpoint = call.checkpoint_ids.first().filter(|_| waits);
     sheet.field_if("waits on", checkpoint.map(|id| id.as_str()));
     show_arguments(&call.args, sheet);
+}
+
+/// Shows what the entry of its tool says of a call.
+fn show_entry(call: &Call, sheet: &mut Sheet) {
+    sheet.field_if("installs", Some(&call.tool_id).filter(|_| call.kind() == CallKind::Install));
+    show_contract(Some(&call.family), call.command.as_deref(), &call.contract, sheet);
 }
 
 /// Shows what stood in the way of a call when it was queued.
@@ -368,9 +386,9 @@ impl View for ReviewReport {
         page.data.field("status", words::status(self.call.status.as_str()));
         page.data.field_if("reason", self.call.review_reason.as_deref());
         if let Some(preview) = &self.preview {
+            show_entry(&self.call, &mut page.data);
             show_arguments(&self.call.args, &mut page.data);
             page.data.gap();
-            page.data.field_if("effects", Some(self.call.contract.effects.join(", ")));
             show_preview(preview, &self.call, &mut page.data);
         }
         if let Some(pin) = &self.pin {

@@ -19,9 +19,13 @@ fn an_mcp_tool_that_is_blocked_is_named_with_what_it_lacks() {
     let catalog = parse(entry);
     let detail = "v0.30 runs it without these; here its calls are blocked until the entry has them: `timeout = 60`, \
         `permissions = [\"NAME\"]`, `approval_mode = \"on-request\"`";
-    assert_eq!(switches(of_catalog(&catalog)), [("switch_mcp", detail.to_owned())]);
+    assert_eq!(switches(of_catalog(&catalog))[0], ("switch_mcp", detail.to_owned()));
     let whole = format!("{entry}timeout = 5\npermissions = [\"speak\"]\napproval_mode = \"always\"\n");
-    assert_eq!(switches(of_catalog(&parse(&whole))), []);
+    let details = switches(of_catalog(&parse(&whole)));
+    assert!(
+        !details.iter().any(|(_, detail)| detail.starts_with("v0.30 runs it without these")),
+        "{details:?}"
+    );
 }
 
 #[test]
@@ -75,4 +79,28 @@ fn runtimes_are_counted_with_the_tools_that_lose_the_environment() {
     let found = switches(Snapshot { policy, runtimes: Some(runtimes), ..of_catalog(&catalog) });
     let detail = "1 tool and 1 runtime get only the usual variables and the labels of their entries";
     assert!(found.contains(&("switch_environment", detail.to_owned())), "{found:?}");
+}
+
+/// Issue 13: doctor names everything that behaves differently.
+#[test]
+fn what_a_run_gets_and_what_fails_it_are_named_once() {
+    let mcp = "\n[[tool]]\nid = \"say\"\nname = \"Say\"\nfamily = \"mcp\"\ncommand = \"server\"\ntimeout = 5\n\
+        effects = [\"network\"]\npermissions = [\"speak\"]\napproval_mode = \"always\"\nruntime_id = \"voice\"\n\
+        mcp_tool_name = \"say\"\ninput_schema_path = \"say.json\"\n";
+    let text = format!("{GREET}{mcp}");
+    let found = switches(of_catalog(&parse(&text)));
+    let details = |kind: &str| -> Vec<&str> {
+        found.iter().filter(|(code, _)| *code == kind).map(|(_, detail)| detail.as_str()).collect()
+    };
+    assert_eq!(
+        details("switch_mcp"),
+        ["a run whose answer has `isError` has failed, and v0.30 completes it: 1 MCP tool"]
+    );
+    assert_eq!(
+        details("switch_environment"),
+        [
+            "standard input is empty, what a run leaves in the background is ended, and 16 MiB of each output are kept: \
+          1 tool"
+        ]
+    );
 }

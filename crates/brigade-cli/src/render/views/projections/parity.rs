@@ -70,8 +70,9 @@ impl View for DefaultsReport {
             let path = relative(&source.path, &self.target);
             sheet.field("source", format!("{path} ({}{detail})", source.action.replace('_', " ")));
         }
-        sheet.field("gitignore", &self.gitignore);
+        sheet.field("gitignore", if self.dry_run { "not changed by a dry run" } else { &self.gitignore });
         if self.dry_run {
+            page.note("nothing was written");
             return page.next_step(&NextStep::AddDefaults);
         }
         page.next(&self.next_command.to_string());

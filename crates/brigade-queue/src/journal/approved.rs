@@ -1,0 +1,78 @@
+//! Remembers which calls of each tool were approved last, so that finding them does not read the history.
+//!
+//! `.brigade/tools/approved.json` is a cache: without it, the last approval is searched among the newest runs. The call
+//! that it names is checked by whoever asks.
+
+use std::collections::BTreeMap;
+
+use brigade_call::CallStatus;
+use brigade_core::json::{from_json, to_json};
+use brigade_core::{CallId, Dialect, Json};
+use brigade_fs::{Fs, RelPath};
+use serde::{Deserialize, Serialize};
+
+use super::layout;
+use crate::store::StoredCall;
+
+/// The schema id of the file.
+const SCHEMA: &str = "brigade.approved.v1";
+
+/// The largest file that is read, and the maximum number of tools in it.
+const LIMIT: u64 = 1 << 20;
+const KEPT: usize = 2_000;
+
+/// How many calls of a tool are remembered. Whoever asks about the last one is answered with the one before.
+const OF_A_TOOL: usize = 2;
+
+/// The file.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Approved {
+    schema: String,
+    /// The calls of each tool that were approved last, the last first.
+    tools: BTreeMap<String, Vec<CallId>>,
+}
+
+fn path() -> RelPath {
+    layout::approved()
+}
+
+fn read(fs: &dyn Fs) -> Approved {
+    let known =
+        fs.read(&path(), LIMIT).ok().and_then(|bytes| Json::parse_bytes(&bytes, Dialect::Strict).ok());
+    let known = known.and_then(|json| from_json::<Approved>(&json).ok());
+    known.filter(|known| known.schema == SCHEMA).unwrap_or_default()
+}
+
+/// Lists the calls of a tool that were approved last, the last first.
+pub(crate) fn last(fs: &dyn Fs, tool_id: &str) -> Vec<CallId> {
+    read(fs).tools.remove(tool_id).unwrap_or_default()
+}
+
+/// Remembers calls that are approved. A write error is ignored, as the file is a cache.
+pub(crate) fn remember(fs: &dyn Fs, calls: &[StoredCall]) {
+    let is_approved =
+        |stored: &&StoredCall| stored.call.status == CallStatus::Approved && stored.call.approval.is_some();
+    let mut approved = calls.iter().filter(is_approved).peekable();
+    if approved.peek().is_none() {
+        return;
+    }
+    let mut known = read(fs);
+    if KEPT <= known.tools.len() {
+        known.tools.clear();
+    }
+    let mut is_changed = false;
+    for StoredCall { call, .. } in approved {
+        let of_tool = known.tools.entry(call.tool_id.clone()).or_default();
+        if of_tool.first() != Some(&call.id) {
+            of_tool.retain(|id| *id != call.id);
+            of_tool.insert(0, call.id.clone());
+            of_tool.truncate(OF_A_TOOL);
+            is_changed = true;
+        }
+    }
+    if is_changed {
+        known.schema = SCHEMA.to_owned();
+        let text = to_json(&known).expect("ids are JSON").to_pretty();
+        let _ = fs.write_cache(&path(), text.as_bytes());
+    }
+}
