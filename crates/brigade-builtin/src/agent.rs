@@ -317,7 +317,8 @@ pub(crate) fn search_in(
         Some(store) => store.search_manifests(&query)?,
         None => Vec::new(),
     };
-    found.retain(|one| args.min_score <= one.score);
+    let offered = |one: &Deployed| one.kind == KIND || crate::workflow::is_offered(one, context);
+    found.retain(|one| args.min_score <= one.score && offered(&one.manifest));
     let total = found.len();
     found.truncate(limit);
     let rows = found.iter().map(|one| {

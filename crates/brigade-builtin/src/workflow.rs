@@ -4,6 +4,7 @@
 mod asked;
 mod engine;
 mod executions;
+mod scope;
 mod steps;
 
 use brigade_core::Json;
@@ -16,6 +17,8 @@ use crate::context::{Context, Failure, Output};
 use crate::run::{Function, arguments};
 use crate::schema::validated;
 
+pub(crate) use scope::is_offered;
+
 pub use engine::Engine;
 pub use steps::{AskedCall, CallResult, Stands, Steps};
 
@@ -24,12 +27,14 @@ pub(crate) const TOOLS: &[(&str, Function)] = &[
     ("workflow.cancel", executions::cancel),
     ("workflow.create", create),
     ("workflow.delete", delete),
+    ("workflow.demote", scope::demote),
     ("workflow.executions.get", executions::get),
     ("workflow.executions.list", executions::list),
     ("workflow.export", export),
     ("workflow.list", list),
     ("workflow.logs", executions::logs),
     ("workflow.pause", executions::pause),
+    ("workflow.promote", scope::promote),
     ("workflow.put", executions::put),
     ("workflow.remove", executions::remove),
     ("workflow.resume", executions::resume),
@@ -74,8 +79,9 @@ fn validate(input: &Json, _: &mut Context<'_>) -> Result<Output, Failure> {
     Ok(validated::<Workflow>(&manifest_yaml))
 }
 
-/// Refuses what this machine cannot give.
-fn check(workflow: &Workflow, _: &Context<'_>) -> Result<(), Failure> {
+/// Refuses what this machine cannot give, and what others rely on.
+fn check(workflow: &Workflow, context: &Context<'_>) -> Result<(), Failure> {
+    scope::check_change(workflow.metadata.name.as_str(), context)?;
     for (name, state) in &workflow.spec.states {
         if let Some(isolation @ (Isolation::Docker | Isolation::Firecracker)) = state.isolation {
             let message = format!(
@@ -125,11 +131,14 @@ fn update(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
 }
 
 fn export(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let NameArgs { name } = arguments(input)?;
+    scope::offered(&name, context)?;
     export_named(&WORKFLOWS, input, context)
 }
 
 fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let NameArgs { name } = arguments(input)?;
+    scope::check_change(&name, context)?;
     let (author, now) = (context.owner(), context.clock.now());
     let workflow = context.store()?.delete_manifest(WORKFLOWS.kind, &name, &author, now)?;
     Ok(Output::new([("workflow_id", Json::from(workflow.id)), ("deleted", Json::from(true))]))
@@ -141,17 +150,43 @@ fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     if user_id.is_some() {
         return Err(Failure::new("argument_refused", "`user_id` gives no rights; leave it out"));
     }
-    let all = match (scope.as_deref(), context.stored()?) {
-        (None | Some("visible"), Some(store)) => store.manifests(WORKFLOWS.kind)?,
-        // Those of the workspace are all that there are.
-        (None | Some("visible" | "global"), _) => Vec::new(),
-        (Some(_), _) => {
-            return Err(Failure::new("invalid_arguments", "`scope` is one of global and visible"));
-        }
+    let wanted = match scope.as_deref() {
+        None | Some("visible") => None,
+        Some(word) => match scope::Scope::of(word) {
+            Some(scope) => Some(scope),
+            None => {
+                let message = format!("`scope` is visible or one of {}", scope::Scope::EXPECTED);
+                return Err(Failure::new("invalid_arguments", message));
+            }
+        },
     };
+    let mut all = match context.stored()? {
+        Some(store) => store.manifests(WORKFLOWS.kind)?,
+        None => Vec::new(),
+    };
+    let hosted = scope::all_hosted(context)?;
+    let has_file = |workflow: &Deployed| hosted.iter().any(|(name, _)| *name == workflow.name);
+    all.retain(|workflow| !scope::is_copy(workflow) || has_file(workflow));
     let mut rows = Vec::new();
     for workflow in &all {
-        rows.push(row(workflow, context)?);
+        let fits = wanted.is_none_or(|wanted| scope::scope_of(workflow) == wanted);
+        if fits && is_offered(workflow, context) {
+            rows.push(row(workflow, context)?);
+        }
+    }
+    for (name, text) in hosted.iter().filter(|(name, _)| !all.iter().any(|known| known.name == *name)) {
+        let Some(manifest) = read::<Workflow>(text)
+            .manifest
+            .filter(|_| wanted.is_none_or(|wanted| wanted == scope::Scope::Global))
+        else {
+            continue;
+        };
+        rows.push(Json::object([
+            ("id", Json::from(name.as_str())),
+            ("name", Json::from(name.as_str())),
+            ("version", Json::from(manifest.metadata.version().as_str())),
+            ("initial_state", Json::from(manifest.spec.initial_state)),
+        ]));
     }
     Ok(Output::new([("workflows", Json::from(rows))]))
 }

@@ -35,6 +35,10 @@ pub struct Deployed {
     pub labels: BTreeMap<String, String>,
     /// Its status: `active`.
     pub status: String,
+    /// Who is offered it, as a word: `user`, `tenant` (the workspace) or `global`.
+    pub scope: String,
+    /// Who deployed it last.
+    pub author: String,
     /// When it was deployed first.
     pub created_at: Timestamp,
     /// When it was deployed last.
@@ -77,7 +81,7 @@ pub struct Revision {
     pub created_at: Timestamp,
 }
 
-pub(crate) const COLUMNS: &str = "m.id, m.kind, m.name, m.version, m.revision, m.description, m.labels, m.status, m.created_at, m.updated_at";
+pub(crate) const COLUMNS: &str = "m.id, m.kind, m.name, m.version, m.revision, m.description, m.labels, m.status, m.scope, m.author, m.created_at, m.updated_at";
 
 pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<Deployed> {
     let labels: String = row.get("labels")?;
@@ -90,6 +94,8 @@ pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<Deployed> {
         description: row.get("description")?,
         labels: serde_json::from_str(&labels).unwrap_or_default(),
         status: row.get("status")?,
+        scope: row.get("scope")?,
+        author: row.get("author")?,
         created_at: time(row, "created_at")?,
         updated_at: time(row, "updated_at")?,
     })
@@ -260,6 +266,20 @@ impl Store {
                 .optional()?;
             let missing = || StoreError::refused("not_found", format!("the {kind} has no such version"));
             Ok((deployed, revision.ok_or_else(missing)?))
+        })
+    }
+
+    /// Says who is offered a manifest.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn set_scope(&self, id: &str, scope: &str, by: &str, now: Timestamp) -> Result<Deployed, StoreError> {
+        self.change(|transaction| {
+            transaction.execute("UPDATE manifest SET scope = ?2 WHERE id = ?1", [id, scope])?;
+            let payload = [("scope", scope), ("by", by)];
+            add_event(transaction, &About::manifest(id), "scope_changed", &payload, now)?;
+            let sql = format!("SELECT {COLUMNS} FROM manifest m WHERE id = ?1");
+            Ok(transaction.query_row(&sql, [id], read)?)
         })
     }
 

@@ -374,3 +374,62 @@ fn agents_work_at_once_and_agree_or_do_not() {
     assert_eq!(all["state_outputs"]["A"]["output"]["agents"].as_array().unwrap().len(), 2);
     assert_eq!(done(&mut client, "task.list", json!({}))["executions"].as_array().unwrap().len(), 3);
 }
+
+/// Calls a tool that a person approves each time.
+#[track_caller]
+fn agreed(site: &Site, client: &mut Client, tool: &str, args: Value) -> Value {
+    let asked = client.call(tool, args.clone());
+    assert_stands(&asked, "pending", "approval_pending");
+    let call = asked["_meta"]["brigade/call"]["id"].as_str().unwrap().to_owned();
+    site.brigade.run(["tools", "call", "approve", &call]).assert_code(0);
+    client.call(tool, args)
+}
+
+#[test]
+fn a_workflow_is_offered_more_widely_and_less() {
+    let here = site();
+    let home = here.beside("home");
+    fs::create_dir_all(&home).unwrap();
+    let home = home.to_str().unwrap();
+    let (here, there) = (here.env("HOME", home), site().env("HOME", home));
+    let (mut client, mut other) = (Client::of(&here, "local"), Client::of(&there, "local"));
+    let leaf = "  states:\n    A: {kind: System, command: echo leaf, transitions: []}\n";
+    deploy(&mut client, "leaf", leaf);
+    deploy(&mut client, "tree", "  states:\n    A: {kind: Subworkflow, workflow: leaf, transitions: []}\n");
+    assert_code(&other.call("workflow.run", json!({"name": "tree"})), "not_found");
+    let refused = agreed(&here, &mut client, "workflow.promote", json!({"name": "tree"}));
+    assert_code(&refused, "refers_to_narrower");
+    for name in ["leaf", "tree"] {
+        let done = agreed(&here, &mut client, "workflow.promote", json!({"name": name}));
+        assert_eq!(done["structuredContent"]["target_scope"], "global", "{done:#}");
+    }
+    let again =
+        agreed(&here, &mut client, "workflow.promote", json!({"name": "leaf", "target_scope": "tenant"}));
+    assert_code(&again, "not_wider");
+    let listed = done(&mut other, "workflow.list", json!({"scope": "global"}));
+    assert_eq!(listed["workflows"].as_array().unwrap().len(), 2, "{listed:#}");
+    let id = begin(&mut other, json!({"name": "tree"}));
+    let all = ended(&mut other, &id);
+    assert_eq!(all["state_outputs"]["A"]["output"]["result"]["output"]["stdout"], "leaf\n", "{all:#}");
+    // Another workspace neither changes nor demotes it, and nobody while others rely on it.
+    let refused = agreed(&there, &mut other, "workflow.demote", json!({"name": "leaf"}));
+    assert_code(&refused, "not_found");
+    let refused = agreed(&here, &mut client, "workflow.demote", json!({"name": "leaf"}));
+    assert_code(&refused, "in_use");
+    let refused = agreed(&here, &mut client, "workflow.delete", json!({"name": "tree"}));
+    assert_code(&refused, "in_wider_scope");
+    let forged = agreed(&here, &mut client, "workflow.demote", json!({"name": "tree", "user_id": "ann"}));
+    assert_code(&forged, "argument_refused");
+    for name in ["tree", "leaf"] {
+        let done =
+            agreed(&here, &mut client, "workflow.demote", json!({"name": name, "target_scope": "user"}));
+        assert_eq!(done["structuredContent"]["demoted"], json!(true), "{done:#}");
+    }
+    assert_code(&other.call("workflow.run", json!({"name": "tree"})), "not_found");
+    assert_eq!(done(&mut other, "workflow.list", json!({}))["workflows"], json!([]));
+    let mut ann = Client::of(&here, "ann");
+    assert_code(&ann.call("workflow.export", json!({"name": "leaf"})), "not_found");
+    assert_eq!(done(&mut ann, "workflow.list", json!({}))["workflows"], json!([]));
+    let id = begin(&mut client, json!({"name": "leaf"}));
+    assert_eq!(ended(&mut client, &id)["status"], "completed");
+}

@@ -119,13 +119,12 @@ pub(super) fn run(input: &Json, context: &mut Context<'_>) -> Result<Output, Fai
     }
     let blackboard = object("blackboard", args.blackboard)?;
     let tasks = driver(context)?;
-    let none = || Failure::new("not_found", "there is no such workflow");
-    let store = context.stored()?.ok_or_else(none)?;
-    let (manifest, revision) = store.manifest(WORKFLOWS.kind, &args.name, args.version.as_deref())?;
+    let offered = super::scope::offered(&args.name, context)?;
+    let store = context.store()?;
+    let (manifest, revision) = store.manifest(WORKFLOWS.kind, &offered.id, args.version.as_deref())?;
     let read = without_faults::<Workflow>(&revision.text)?;
     let workflow =
         read.manifest.ok_or_else(|| Failure::new("invalid_manifest", "the manifest has faults"))?;
-    let store = context.store()?;
     // The session of a step is the execution that the step belongs to.
     let parent = context.session.and_then(|session| store.flow(context.agent(), session.id()).ok());
     if parent.as_ref().is_some_and(|parent| DEEPEST <= parent.depth + 1) {

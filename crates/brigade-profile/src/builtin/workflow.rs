@@ -55,6 +55,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "workflow.demote",
+        is_built: true,
         title: "Demote a workflow",
         description: "Offers a workflow in a narrower scope.",
         input: "name!:string target_scope:string=\"tenant\" user_id?:string tenant_id?:string",
@@ -176,6 +177,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "workflow.promote",
+        is_built: true,
         title: "Promote a workflow",
         description: "Offers a workflow in a wider scope.",
         input: "name!:string target_scope:string=\"global\" tenant_id?:string",
