@@ -19,7 +19,7 @@ use brigade_kitchen::config::Settings;
 use brigade_kitchen::signal::{Evidence, Exit, ResultFile, Role};
 use brigade_kitchen::{PrdName, TaskId, Tier};
 use brigade_policy::{CrewWork, CrewWorker, KitchenGrants, PolicyState};
-use brigade_process::{Input, PrivateFolder, random_bytes};
+use brigade_process::{Input, PrivateFolder, current_program, random_bytes};
 
 use crate::receipts::{RunEnd, RunKind};
 use crate::run::{Host, NotStarted, Order, Ran, Watch, run_order};
@@ -255,6 +255,8 @@ pub fn attempt(attempt: &Attempt<'_>, prompt: &dyn Fn(&str) -> String) -> Result
         directory: attempt.directory,
         own: attempt.own.map(|path| WorkFolder { path, is_writable: may_change }),
         closed: attempt.closed,
+        // By Brigade itself it calls tools.
+        also: attempt.gateway.and_then(|_| current_program().ok()),
         variables,
         temporary: &temporary,
         input,

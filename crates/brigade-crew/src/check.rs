@@ -109,6 +109,7 @@ pub fn check(check: &Check<'_>) -> Result<Checked, NotStarted> {
         directory: check.directory,
         own: check.own.map(|path| WorkFolder { path, is_writable: true }),
         closed: check.closed,
+        also: None,
         variables,
         temporary: &temporary,
         input,

@@ -313,6 +313,8 @@ pub(crate) struct Order<'a> {
     pub(crate) own: Option<WorkFolder<'a>>,
     /// Files that stay closed.
     pub(crate) closed: &'a [PathBuf],
+    /// A program besides its own that it may start.
+    pub(crate) also: Option<PathBuf>,
     pub(crate) variables: Vec<(OsString, OsString)>,
     pub(crate) temporary: &'a PrivateFolder,
     pub(crate) input: Input,
@@ -504,7 +506,8 @@ fn installed(order: &Order<'_>, program: Option<&Path>) -> Vec<String> {
     };
     let is_end = |character: char| character.is_whitespace() || ";|&()<>`$'\"".contains(character);
     let named = text.split(is_end).filter(|word| !word.is_empty()).filter_map(find);
-    let programs: Vec<PathBuf> = program.map(Path::to_owned).into_iter().chain(named).collect();
+    let programs: Vec<PathBuf> =
+        program.map(Path::to_owned).into_iter().chain(named).chain(order.also.clone()).collect();
     let around =
         Surroundings { workspace: Some(host.fs.root().to_owned()), ..Surroundings::of_this_process() };
     let found = installation_in(programs.iter().map(|path| (path.as_path(), NamedBy::Command)), &around);

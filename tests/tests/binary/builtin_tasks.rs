@@ -353,3 +353,26 @@ fn a_client_in_a_task_that_dies_makes_room_for_the_next() {
     let refused = told(&site, &id, "three.json");
     assert_eq!(refused["code"], json!(2), "{refused:#}");
 }
+
+#[test]
+fn a_confined_worker_reaches_its_session() {
+    let steps = json!([{"mcp": [["fs.read", {"path": "a.txt"}]]}, {"output": "done"}]);
+    let (site, mut client) = site(&calling(&steps), "  tools: [fs.read]\n");
+    site.workspace.write("a.txt", "words\n");
+    fs::write(site.beside("scenario.json"), calling(&steps).to_string()).unwrap();
+    let beside = site.beside("scenario.json").parent().unwrap().display().to_string();
+    let fixtures = brigade_testkit::fixtures().display().to_string();
+    let sandbox =
+        format!("[sandbox]\nmode = \"best-effort\"\nread_paths = [{beside:?}, {fixtures:?}]\n\n[[auto");
+    let rules = RULES.replace("[[auto", &sandbox).replace("\"execution.*\"]", "\"execution.*\", \"fs.*\"]");
+    site.workspace.write(POLICY, rules);
+    let id = begin(&mut client);
+    let stands = ended(&mut client, &id);
+    assert_eq!(stands["status"], "completed", "{stands:#}");
+    let told = told(&site, &id, "mcp.json");
+    assert_eq!(told["results"][0]["structuredContent"]["content"], "words\n", "{told:#}");
+    let runs = site.workspace.files(".brigade/tools/runs");
+    let mut receipts = runs.values().filter_map(|bytes| serde_json::from_slice::<Value>(bytes).ok());
+    let attempt = receipts.find(|receipt| receipt["kind"] == "attempt").unwrap();
+    assert_eq!(attempt["sandbox"]["mode"], "best-effort", "{attempt:#}");
+}
