@@ -55,6 +55,8 @@ pub struct Context<'a> {
     pub environment: Option<&'a HostEnvironment>,
     /// Patterns of the repositories that git may reach: `urls` under `[git]` of policy.toml.
     pub git_urls: Vec<String>,
+    /// Hosts whose pages may be fetched: `domains` under `[web]` of policy.toml.
+    pub web_domains: Vec<String>,
     /// How git is confined.
     pub sandbox: Mode,
     /// Whether a person approved this very call.
@@ -95,6 +97,7 @@ impl<'a> Context<'a> {
             calls: None,
             environment: None,
             git_urls: Vec::new(),
+            web_domains: Vec::new(),
             sandbox: Mode::BestEffort,
             is_agreed: false,
             form: None,

@@ -32,6 +32,7 @@ mod task;
 mod test;
 mod todo;
 mod volume;
+mod web;
 mod workflow;
 
 pub use calls::{Calls, FurtherCall};

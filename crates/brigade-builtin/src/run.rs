@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use crate::context::{Context, Failure, Output};
 use crate::{
     agent, ask, docs, files, fleet, git, lane, memory, proof, report, schema, script, session, system, task,
-    test, todo, volume, workflow,
+    test, todo, volume, web, workflow,
 };
 
 /// What a built-in tool does.
@@ -35,6 +35,7 @@ const FAMILIES: &[&[(&str, Function)]] = &[
     test::TOOLS,
     todo::TOOLS,
     volume::TOOLS,
+    web::TOOLS,
     workflow::TOOLS,
 ];
 

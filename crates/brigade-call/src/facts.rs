@@ -81,6 +81,8 @@ pub struct BuiltinFacts {
     pub guards: Guards,
     /// Patterns of the repositories that may be reached.
     pub git_urls: Vec<String>,
+    /// Hosts whose pages may be fetched.
+    pub web_domains: Vec<String>,
 }
 
 /// Why there are no arguments to plan with.

@@ -103,6 +103,12 @@ impl Config {
         policy.map(|policy| policy.git_urls.values().cloned().collect()).unwrap_or_default()
     }
 
+    /// Returns the hosts whose pages built-in tools may fetch.
+    pub fn web_domains(&self) -> Vec<String> {
+        let policy = self.policy.policy();
+        policy.map(|policy| policy.web_domains.values().cloned().collect()).unwrap_or_default()
+    }
+
     /// Reads what calls of a tool that is part of Brigade need to know. `None` for every other tool.
     pub(crate) fn builtin(&self, host: &Host<'_>, tool: &Tool, caller: &Caller) -> Option<BuiltinFacts> {
         if !tool.is_built_in() {
@@ -113,6 +119,7 @@ impl Config {
             missing: self.missing(host, row, caller),
             guards: self.guards(host),
             git_urls: self.git_urls(),
+            web_domains: self.web_domains(),
         })
     }
 
@@ -149,9 +156,10 @@ impl Config {
                 agent.is_some_and(|agent| agent.has_identity)
             }
             Fact::TestSuites => self.suites().next().is_some(),
+            Fact::WebDomains => !self.web_domains().is_empty(),
             Fact::Session => caller.agent().is_some(),
             Fact::Worker => self.gateway(host).is_some_and(|gateway| !gateway.workers.is_empty()),
-            Fact::SearchProvider | Fact::WebDomains | Fact::Forge | Fact::Screenshot => false,
+            Fact::SearchProvider | Fact::Forge | Fact::Screenshot => false,
             Fact::WebFramework => *self.web_framework.get_or_init(|| names_web_framework(host.fs)),
             Fact::Fleet => TARGETS.iter().any(|folder| holds_a_folder(host.fs, folder)),
         }

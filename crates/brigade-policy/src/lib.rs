@@ -83,6 +83,7 @@ mod label;
 mod policy;
 mod record;
 mod ruling;
+mod web_url;
 
 pub use auto_approve::{Asked, AutoApprove, Gate, NotCovered, RuleReport, Rules, covering, covers};
 pub use blocker::Blocker;
@@ -106,3 +107,4 @@ pub use policy::{
 };
 pub use record::{BlockerDetail, PolicyDecision, PolicyRules, SandboxDecision, SandboxSettings};
 pub use ruling::{Ruling, Topic, refuse_inline_code};
+pub use web_url::{Host, Reach, WebDomain, WebProblem, WebUrl, is_public};

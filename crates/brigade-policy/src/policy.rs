@@ -348,6 +348,8 @@ pub struct Policy {
     pub readable_secrets: Rule<String>,
     /// `[git] urls`: patterns of the repositories that built-in tools may reach.
     pub git_urls: Rule<String>,
+    /// `[web] domains`: the hosts whose pages built-in tools may fetch.
+    pub web_domains: Rule<String>,
     /// `[environment] pass`: variables that runs get in addition to the default ones.
     pub pass: Rule<Label>,
     /// `[commands] inline_code`: whether commands may hold code for an interpreter.

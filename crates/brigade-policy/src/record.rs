@@ -140,6 +140,9 @@ pub struct PolicyRules {
     /// Capabilities that tools must not have, if the policy denies some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub denied_capabilities: Option<Vec<String>>,
+    /// Hosts whose pages built-in tools may fetch, if the policy names some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub web_domains: Option<Vec<String>>,
 }
 
 /// The sandbox rules of the policy file, `[sandbox]`.
@@ -297,6 +300,7 @@ impl Policy {
             allowed_levels: given(&self.allowed_levels, |level| level.as_str().to_owned()),
             allowed_sources: given(&self.allowed_sources, |source| source.as_str().to_owned()),
             denied_capabilities: given(&self.denied_capabilities, String::clone),
+            web_domains: given(&self.web_domains, String::clone),
         }
     }
 }

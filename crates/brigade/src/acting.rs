@@ -144,6 +144,7 @@ impl Use<'_> {
             calls: Some(&further),
             environment: Some(&self.room.env.environment),
             git_urls: self.config.git_urls(),
+            web_domains: self.config.web_domains(),
             sandbox: match self.verified.map(|call| call.decision().sandbox.mode) {
                 Some(SandboxMode::Enforce) => Mode::Enforce,
                 // What git could be made to start was reviewed by nobody.

@@ -17,6 +17,7 @@ mod builtin_sessions;
 mod builtin_state;
 mod builtin_tasks;
 mod builtin_tools;
+mod builtin_web;
 mod builtin_workflows;
 mod call_checkpoints;
 mod call_documents;

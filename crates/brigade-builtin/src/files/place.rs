@@ -137,7 +137,7 @@ impl Context<'_> {
     }
 
     /// Returns why the call ends early, if somebody wants that.
-    pub(super) fn check_cancelled(&self) -> Result<(), Failure> {
+    pub(crate) fn check_cancelled(&self) -> Result<(), Failure> {
         match self.cancel {
             Some(cancel) if cancel.is_cancelled() => Err(Failure::new("cancelled", "the call was cancelled")),
             _ => Ok(()),

@@ -66,6 +66,7 @@ impl Work {
             path: None,
             environment: None,
             git_urls: Vec::new(),
+            web_domains: Vec::new(),
             sandbox: brigade_process::Mode::BestEffort,
             is_agreed: false,
             form: None,

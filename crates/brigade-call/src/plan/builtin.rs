@@ -2,7 +2,7 @@
 
 use brigade_command::shell_syntax;
 use brigade_core::Json;
-use brigade_policy::{Blocker, shown_label};
+use brigade_policy::{Blocker, WebUrl, shown_label};
 use brigade_profile::builtin::{COMMAND, Fact, PathUse, allowed_url, definition};
 
 use crate::facts::PlanFacts;
@@ -36,6 +36,11 @@ pub(super) fn blockers(facts: &PlanFacts<'_>, args: Option<&Json>, blockers: &mu
     if let Some(Err(problem)) = url.and_then(Json::as_str).map(|url| allowed_url(url, &known.git_urls)) {
         let blocker = Blocker::new(problem.code(), format!("$.repo_url: {problem}"));
         blockers.push(blocker.field("$.repo_url"));
+    }
+    let url = args.filter(|_| row.id == "web.fetch").and_then(|args| args.get("url"));
+    let judged = url.and_then(Json::as_str).map(|url| WebUrl::parse(url)?.check(&known.web_domains));
+    if let Some(Err(problem)) = judged.filter(|_| known.missing.is_empty()) {
+        blockers.push(Blocker::new(problem.code(), format!("$.url: {problem}")).field("$.url"));
     }
     let root = facts.root.display().to_string();
     for name in row.arguments.paths {

@@ -10,6 +10,7 @@ use toml::de::{DeString, DeTable, DeValue};
 
 use super::{InlineCode, Observe, Policy, PolicyState, Reads, Rule, SandboxMode, SandboxRules};
 use crate::document::{Located, Reader, Value, text_of};
+use crate::web_url::WebDomain;
 
 const TOP: &[&str] = &[
     "allowed_families",
@@ -26,6 +27,7 @@ const TOP: &[&str] = &[
     "sandbox",
     "paths",
     "git",
+    "web",
     "environment",
     "commands",
     "limits",
@@ -34,7 +36,7 @@ const TOP: &[&str] = &[
 ];
 /// The tables that v0.30 does not know. Everything in them is intended for Brigade.
 const TABLES: &[&str] =
-    &["sandbox", "paths", "git", "environment", "commands", "limits", "auto_approve", "kitchen"];
+    &["sandbox", "paths", "git", "web", "environment", "commands", "limits", "auto_approve", "kitchen"];
 const SANDBOX: &[&str] =
     &["mode", "observe", "reads", "read_paths", "write_paths", "local_sockets", "tool", "install"];
 const TOOL_SANDBOX: &[&str] = &["mode", "observe", "reads", "read_paths", "write_paths", "local_sockets"];
@@ -118,6 +120,17 @@ fn top(reader: &mut Reader<'_>, table: &DeTable<'_>, policy: &mut Policy) {
                             policy.git_urls = texts(reader, "git.urls", place, value);
                         }
                         _ => reader.unknown_member(key, "git.", &["urls"], TOP),
+                    }
+                }
+            }
+            "web" => {
+                for (key, value) in reader.table("web", value).into_iter().flatten() {
+                    match key.get_ref().as_ref() {
+                        "domains" => {
+                            let place = reader.place(&key.span());
+                            policy.web_domains = domains(reader, place, value);
+                        }
+                        _ => reader.unknown_member(key, "web.", &["domains"], TOP),
                     }
                 }
             }
@@ -284,6 +297,19 @@ pub(super) fn paths(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> 
         legal
     });
     items
+}
+
+/// Reads hosts. One that is misread would be a rule that is missing, or too wide.
+fn domains(reader: &mut Reader<'_>, place: Place, value: &Value<'_>) -> Rule<String> {
+    let rule = texts(reader, "web.domains", place, value);
+    for (index, domain) in rule.items.iter().enumerate() {
+        if WebDomain::read(&domain.value).is_none() {
+            let field = format!("web.domains[{}]", index + 1);
+            let message = "expected `host`, `*.host`, one of them with `:port`, or an address with a port";
+            reader.error_at(domain.place.clone(), &field, message, None);
+        }
+    }
+    rule
 }
 
 fn sandbox(reader: &mut Reader<'_>, place: Place, value: &Value<'_>, policy: &mut Policy) {

@@ -6,10 +6,11 @@ use super::*;
 pub(super) const ROWS: &[Definition] = &[
     Definition {
         id: "web.fetch",
+        is_built: true,
         title: "Fetch a page",
         description: "Fetches a page of an allowed host, as Markdown unless its source is wanted.",
         input: "url!:string to_markdown:boolean=true follow_redirects:boolean=true \
-            timeout_seconds:integer=30",
+            timeout_seconds:integer(1..120)=30",
         output: "url:string http_status:integer content_type:string content_length:?integer \
             content:string truncated:boolean",
         effects: &["remote-read"],

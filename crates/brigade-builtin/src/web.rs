@@ -1,0 +1,130 @@
+//! Pages of the web: `web.fetch`.
+//!
+//! Every request is judged by itself: its URL by what the policy names, and the addresses of its host, which are those
+//! that are connected to.
+
+mod hop;
+mod markdown;
+#[cfg(test)]
+mod tests;
+
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use brigade_core::Json;
+use brigade_policy::WebUrl;
+use encoding_rs::Encoding;
+use serde::Deserialize;
+
+use crate::context::{Context, Failure, Output};
+use crate::run::{Function, arguments};
+use hop::{Page, Wanted};
+
+/// The tools of this family.
+pub(crate) const TOOLS: &[(&str, Function)] = &[("web.fetch", fetch)];
+
+/// How often a call that waits for a page looks whether it is still wanted.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// How much of a page may say in which characters it is written.
+const PRESCAN: usize = 1024;
+
+#[derive(Deserialize)]
+struct FetchArgs {
+    url: String,
+    to_markdown: bool,
+    follow_redirects: bool,
+    timeout_seconds: u64,
+}
+
+fn fetch(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let args: FetchArgs = arguments(input)?;
+    let url = WebUrl::parse(&args.url).map_err(|problem| hop::refused(problem, 0))?;
+    let until = Instant::now() + Duration::from_secs(args.timeout_seconds);
+    let domains = context.web_domains.clone();
+    let wanted = Wanted { url, domains, follows: args.follow_redirects, until };
+    let (send, receive) = channel();
+    // Looking up a name cannot be ended. Whoever no longer waits leaves it to its own end.
+    thread::spawn(move || drop(send.send(hop::fetch(wanted))));
+    let page = loop {
+        context.check_cancelled()?;
+        if until <= Instant::now() {
+            return Err(hop::timed_out());
+        }
+        match receive.recv_timeout(LOOK) {
+            Ok(page) => break page?,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Failure::new("fetch_failed", "the page could not be fetched"));
+            }
+        }
+    };
+    let kind = page.content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let is_html = matches!(kind.as_str(), "text/html" | "application/xhtml+xml");
+    if !is_text(&kind, &page.body) {
+        let message = "the page is no text";
+        return Err(Failure::new("not_text", message).data([("content_type", Json::from(page.content_type))]));
+    }
+    let text = text_of(&page, is_html);
+    let most = usize::try_from(context.max_bytes).unwrap_or(usize::MAX);
+    let (mut content, is_all) = match is_html && args.to_markdown {
+        true => {
+            let resolve = |link: &str| page.url.join(link).ok().map(|url| url.to_string());
+            markdown::to_markdown(&text, most, &resolve)
+        }
+        false => (text, true),
+    };
+    let is_cut = most < content.len();
+    content.truncate(content.floor_char_boundary(most));
+    let output = Output::new([
+        ("url", Json::from(page.url.to_string())),
+        ("http_status", Json::from(u64::from(page.status))),
+        ("content_type", Json::from(page.content_type)),
+        ("content_length", page.length.map_or(Json::Null, Json::from)),
+        ("content", Json::from(content.as_str())),
+        ("truncated", Json::from(is_cut || !is_all || !page.is_whole)),
+    ]);
+    Ok(output.text(content))
+}
+
+/// Returns whether a body is text: its type says so, or there is no type and nothing speaks against it.
+fn is_text(kind: &str, body: &[u8]) -> bool {
+    let ends = |end: &str| kind.ends_with(end);
+    match kind {
+        "" => !body.contains(&0),
+        "application/json"
+        | "application/xml"
+        | "application/javascript"
+        | "application/yaml"
+        | "application/toml"
+        | "application/x-ndjson" => true,
+        _ => kind.starts_with("text/") || ends("+json") || ends("+xml") || ends("+yaml"),
+    }
+}
+
+/// Reads a body in the characters that it is written in: as its first bytes, its head, or the page itself says.
+fn text_of(page: &Page, is_html: bool) -> String {
+    let said = charset(&page.content_type);
+    let early = String::from_utf8_lossy(&page.body[..page.body.len().min(PRESCAN)]);
+    let meant = Encoding::for_bom(&page.body)
+        .map(|(encoding, _)| encoding)
+        .or_else(|| Encoding::for_label(said?.as_bytes()))
+        .or_else(|| Encoding::for_label(charset(&early).filter(|_| is_html)?.as_bytes()));
+    let encoding = meant.unwrap_or_else(|| match std::str::from_utf8(&page.body) {
+        Ok(_) => encoding_rs::UTF_8,
+        // The body was cut in the middle of a character.
+        Err(error) if !page.is_whole && error.error_len().is_none() => encoding_rs::UTF_8,
+        Err(_) => encoding_rs::WINDOWS_1252,
+    });
+    encoding.decode(&page.body).0.into_owned()
+}
+
+/// Finds what stands behind `charset=`.
+fn charset(text: &str) -> Option<String> {
+    let lower = text.to_ascii_lowercase();
+    let (_, rest) = lower.split_once("charset")?;
+    let rest = rest.trim_start().strip_prefix('=')?.trim_start().trim_start_matches(['"', '\'']);
+    let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || "-_:.".contains(c))).unwrap_or(rest.len());
+    Some(rest[..end].to_owned())
+}
