@@ -214,6 +214,14 @@ impl ApprovedBy {
         }
     }
 
+    /// Returns whether a person approved, here or in a client.
+    pub fn is_person(&self) -> bool {
+        match self {
+            ApprovedBy::Person { .. } | ApprovedBy::Elicitation { .. } => true,
+            ApprovedBy::Rule { .. } => false,
+        }
+    }
+
     /// Returns whether a person at the command line approved, which records leave unsaid.
     fn is_usual(&self) -> bool {
         matches!(self, ApprovedBy::Person { reviewer } if reviewer == ApprovedBy::COMMAND_LINE)

@@ -156,8 +156,9 @@ impl View<'_> {
         Ok(held)
     }
 
-    /// Returns the call of a tool that was approved last: the one that the store remembers, else the one of the newest
-    /// 32 runs, which Brigade v0.30 may have approved. The cost does not grow with the history.
+    /// Returns the call of a tool that was approved last: the one that the store remembers, which a person approved,
+    /// else the one of the newest 32 runs, which a rule or Brigade v0.30 may have approved. The cost does not grow with
+    /// the history.
     ///
     /// # Errors
     /// When the store fails.

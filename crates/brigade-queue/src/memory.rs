@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use brigade_call::{Call, CallStatus, Checkpoint, LedgerLink, RUNS, Receipt};
+use brigade_call::{ApprovedBy, Call, CallStatus, Checkpoint, LedgerLink, RUNS, Receipt};
 use brigade_core::{CallId, Fingerprint, Json, RunId, Timestamp};
 
 use crate::error::QueueError;
@@ -119,7 +119,10 @@ impl Snapshot for Moment {
     }
 
     fn last_approved(&self, tool_id: &str) -> Result<Vec<CallId>, QueueError> {
-        let is_one = |stored: &&StoredCall| stored.call.tool_id == tool_id && stored.call.approval.is_some();
+        let is_one = |stored: &&StoredCall| {
+            let by = stored.call.approval.as_ref().map(|approval| &approval.by);
+            stored.call.tool_id == tool_id && by.is_some_and(ApprovedBy::is_person)
+        };
         let mut approved: Vec<&StoredCall> = self.0.calls.values().filter(is_one).collect();
         approved.sort_by_key(|stored| Reverse((stored.call.reviewed_at, stored.sequence)));
         Ok(approved.into_iter().map(|stored| stored.call.id.clone()).collect())

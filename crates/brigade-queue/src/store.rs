@@ -212,8 +212,8 @@ pub trait Snapshot: Send + Sync {
     /// may contain others.
     fn similar_calls(&self, call: &Call) -> Result<Vec<StoredCall>, QueueError>;
 
-    /// Lists the calls of a tool that were approved last, the last first, as far as the store remembers them at a cost
-    /// that does not grow with the history. A call may be gone.
+    /// Lists the calls of a tool that a person approved last, the last first, as far as the store remembers them at a
+    /// cost that does not grow with the history. A call may be gone.
     fn last_approved(&self, tool_id: &str) -> Result<Vec<CallId>, QueueError>;
 
     /// Lists at most `limit` ids that start with a prefix, sorted.

@@ -1,11 +1,12 @@
-//! Remembers which calls of each tool were approved last, so that finding them does not read the history.
+//! Remembers which calls of each tool a person approved last, so that finding them does not read the history. What rules
+//! approve, hundreds of times an hour, is not remembered, and costs nothing here.
 //!
 //! `.brigade/tools/approved.json` is a cache: without it, the last approval is searched among the newest runs. The call
 //! that it names is checked by whoever asks.
 
 use std::collections::BTreeMap;
 
-use brigade_call::CallStatus;
+use brigade_call::{ApprovedBy, CallStatus};
 use brigade_core::json::{from_json, to_json};
 use brigade_core::{CallId, Dialect, Json};
 use brigade_fs::{Fs, RelPath};
@@ -28,7 +29,7 @@ const OF_A_TOOL: usize = 2;
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Approved {
     schema: String,
-    /// The calls of each tool that were approved last, the last first.
+    /// The calls of each tool that a person approved last, the last first.
     tools: BTreeMap<String, Vec<CallId>>,
 }
 
@@ -43,15 +44,17 @@ fn read(fs: &dyn Fs) -> Approved {
     known.filter(|known| known.schema == SCHEMA).unwrap_or_default()
 }
 
-/// Lists the calls of a tool that were approved last, the last first.
+/// Lists the calls of a tool that a person approved last, the last first.
 pub(crate) fn last(fs: &dyn Fs, tool_id: &str) -> Vec<CallId> {
     read(fs).tools.remove(tool_id).unwrap_or_default()
 }
 
-/// Remembers calls that are approved. A write error is ignored, as the file is a cache.
+/// Remembers calls that a person has approved. A write error is ignored, as the file is a cache.
 pub(crate) fn remember(fs: &dyn Fs, calls: &[StoredCall]) {
-    let is_approved =
-        |stored: &&StoredCall| stored.call.status == CallStatus::Approved && stored.call.approval.is_some();
+    let is_approved = |stored: &&StoredCall| {
+        let by = stored.call.approval.as_ref().map(|approval| &approval.by);
+        stored.call.status == CallStatus::Approved && by.is_some_and(ApprovedBy::is_person)
+    };
     let mut approved = calls.iter().filter(is_approved).peekable();
     if approved.peek().is_none() {
         return;
