@@ -459,10 +459,15 @@ impl AgentCalls {
     /// # Errors
     /// Returns file errors.
     pub fn receipt(&self, run: &RunId) -> Result<Option<Receipt>, Error> {
+        Ok(self.own_receipt(run)?.map(|receipt| receipt.shown(&*self.room)))
+    }
+
+    /// Returns the same as it is stored.
+    fn own_receipt(&self, run: &RunId) -> Result<Option<Receipt>, Error> {
         let stored = self.room.queue().read()?.receipt(run.as_str())?.and_then(Result::ok);
         let caller = self.room.env.caller.as_record();
         let own = |receipt: &Receipt| receipt.caller.as_deref() == Some(caller.as_str());
-        Ok(stored.map(|stored| stored.receipt).filter(own).map(|receipt| receipt.shown(&*self.room)))
+        Ok(stored.map(|stored| stored.receipt).filter(own))
     }
 
     /// Returns a piece of the output of a run of the agent, without secrets; `None` if the agent has no such run.
@@ -499,7 +504,7 @@ impl AgentCalls {
     /// # Errors
     /// Returns file errors.
     pub fn answer(&self, run: &RunId) -> Result<Option<Json>, Error> {
-        let Some(receipt) = self.receipt(run)? else { return Ok(None) };
+        let Some(receipt) = self.own_receipt(run)? else { return Ok(None) };
         let is_own = receipt.executor.as_deref() == Some(BUILTIN);
         if receipt.tool_id == COMMAND {
             let config = gather::config(&self.room)?;

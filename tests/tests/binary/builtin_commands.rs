@@ -139,6 +139,19 @@ fn commands_of_a_context_run_at_once_and_others_are_refused() {
 }
 
 #[test]
+fn the_result_of_a_command_is_there_for_another_process() {
+    let site = site("");
+    let mut client = Client::of(&site, "local");
+    let asked = client.call("cmd.run", json!({"command": "cat a.txt"}));
+    let id = id_of(&asked);
+    site.json(["call", "approve", &id]).expect(0);
+    let ran = client.call("call.wait", json!({"call_id": id}));
+    let again = Client::of(&site, "local").call("call.wait", json!({"call_id": id}));
+    assert_eq!(ran["structuredContent"]["stdout"], "one\ntwo\n", "{ran:#}");
+    assert_eq!(again["structuredContent"], ran["structuredContent"], "{again:#}");
+}
+
+#[test]
 fn what_only_a_shell_understands_is_refused_with_the_way_to_do_it() {
     let site = site("");
     let mut client = Client::of(&site, "local");

@@ -326,6 +326,26 @@ fn after_a_kill_the_next_gateway_goes_on_and_asks_about_what_had_begun() {
 }
 
 #[test]
+fn what_the_command_line_began_goes_on_with_the_next_gateway() {
+    let site = site();
+    let states = "  states:\n    A:\n      kind: System\n      command: [echo, hi]\n      transitions: [{condition: on_success, \
+                  target: B}]\n    B:\n      kind: Human\n      prompt: Go on?\n      transitions: []\n";
+    deploy(&mut Client::of(&site, "local"), "greet", states);
+    let run = |id: &str| {
+        site.json(["call", "approve", id]).expect(0);
+        site.json(["call", "run", id]).expect(0);
+    };
+    let queued = site.json(["call", "queue", "workflow.run", "--args", r#"{"name": "greet"}"#]).expect(0);
+    run(queued["call"]["id"].as_str().unwrap());
+    // It waits for a person at its first step, and no process is there.
+    let calls = site.json(["call", "list", "--status", "pending"]).expect(0);
+    assert_eq!(calls["calls"][0]["tool_id"], "cmd.run", "{calls:#}");
+    run(calls["calls"][0]["id"].as_str().unwrap());
+    let _gateway = Client::of(&site, "ann");
+    waiting(&site, "Go on?");
+}
+
+#[test]
 fn a_workflow_that_is_cancelled_takes_its_command_with_it() {
     let site = site();
     let mut client = Client::of(&site, "local");
