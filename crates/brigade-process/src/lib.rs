@@ -83,7 +83,7 @@ pub use observe::{
 };
 pub use outcome::{Captured, EndedBy, Exit, KillMethod, Outcome, RunError, SpawnError, Step, Usage};
 pub use piped::{Child, spawn_piped, spawn_piped_checked};
-pub use pipes::{NamedPipes, OpenPipes, remove_pipes};
+pub use pipes::{NamedPipes, OpenPipes};
 pub use private::{Disposal, PrivateFolder};
 pub use run::{Control, Discard, Ending, Sink, Stream, run};
 pub use sandbox::{

@@ -1,6 +1,6 @@
 //! Two pipes with names, by which a program in the sandbox talks to one outside of it without a socket.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::Path;
@@ -76,16 +76,9 @@ fn pipe(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     Ok(file)
 }
 
-/// Removes the pipes of a directory, and the directory. What else is in it stays.
-pub fn remove_pipes(directory: &Path) {
-    for name in [TO, FROM] {
-        drop(fs::remove_file(directory.join(name)));
-    }
-    drop(fs::remove_dir(directory));
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::io::{Read as _, Write as _};
 
     use super::*;
@@ -131,7 +124,5 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         drop(NamedPipes::create(folder.path()).unwrap());
         assert!(NamedPipes::connect(folder.path()).is_err());
-        remove_pipes(folder.path());
-        assert!(!folder.path().exists());
     }
 }

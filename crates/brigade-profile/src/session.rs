@@ -137,6 +137,11 @@ impl SessionProfiles {
         self.tasks.push(limits);
     }
 
+    /// Returns whether a name stands for what one of these tasks narrows to.
+    pub fn is_of_task(&self, name: &str) -> bool {
+        self.tasks.iter().any(|limits| ProfileName::of_task(&limits.agent).as_str() == name)
+    }
+
     /// Returns what tasks narrow to.
     pub(crate) fn tasks(&self) -> &[TaskLimits] {
         &self.tasks

@@ -179,7 +179,7 @@ impl Tasks for Hands<'_> {
         let cook = cook(&self.worker(agent)?)?;
         let path = folder(&execution.id)?;
         make_folder(&*room.fs, &path).map_err(|error| environment(&error))?;
-        let connected = connected::Connected::open(&room, &path, agent);
+        let connected = connected::Connected::open(&room, &path, agent, self.asked_in);
         let connected = connected.map_err(|error| environment(&error))?;
         let running = self.room.running.clone();
         let cancel = CancelToken::new().map_err(|error| environment(&error))?;

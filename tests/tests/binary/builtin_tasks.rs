@@ -355,6 +355,21 @@ fn a_client_in_a_task_that_dies_makes_room_for_the_next() {
 }
 
 #[test]
+fn what_a_worker_puts_in_the_place_of_the_pipes_leads_nowhere() {
+    let steps =
+        json!([{"delete": ".gateway"}, {"link": ".gateway", "to": "../../../mine"}, {"output": "done"}]);
+    let (site, mut client) = site(&steps, "");
+    site.workspace.write("mine/to", "kept");
+    site.workspace.write("mine/from", "kept");
+    let id = begin(&mut client);
+    assert_eq!(ended(&mut client, &id)["status"], "completed");
+    client.close_input();
+    client.ended();
+    assert_eq!(site.workspace.read_text("mine/to"), "kept");
+    assert_eq!(site.workspace.read_text("mine/from"), "kept");
+}
+
+#[test]
 fn a_confined_worker_reaches_its_session() {
     let steps = json!([{"mcp": [["fs.read", {"path": "a.txt"}]]}, {"output": "done"}]);
     let (site, mut client) = site(&calling(&steps), "  tools: [fs.read]\n");

@@ -4,12 +4,14 @@
 //! directory is in `BRIGADE_GATEWAY`. It speaks as whoever began the task, narrowed by the manifest.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use brigade_fs::RelPath;
+use brigade_call::CallSession;
+use brigade_fs::{Fs, RelPath};
 use brigade_manifest::Agent;
-use brigade_process::{NamedPipes, OpenPipes, remove_pipes};
+use brigade_process::{NamedPipes, OpenPipes};
 use brigade_profile::builtin::{BuiltinName, COMMAND, own_name};
-use brigade_profile::{ProfileName, Slot, TaskLimits};
+use brigade_profile::{LiveSession, ProfileName, Slot, TaskLimits};
 
 use crate::room::Room;
 
@@ -19,16 +21,36 @@ const DIRECTORY: &str = ".gateway";
 /// A session that is open. Dropping it ends it.
 pub(super) struct Connected {
     open: Option<OpenPipes>,
+    fs: Arc<dyn Fs>,
+    path: RelPath,
     directory: PathBuf,
 }
 
 impl Connected {
     /// Opens the session of a task. `None` where nobody serves, and for whoever is no agent.
-    pub(super) fn open(room: &Room, folder: &RelPath, agent: &Agent) -> std::io::Result<Option<Connected>> {
+    ///
+    /// It has every profile of the session that asked, also where that session is over or another one goes on with the
+    /// call.
+    pub(super) fn open(
+        room: &Room,
+        folder: &RelPath,
+        agent: &Agent,
+        asked_in: Option<&CallSession>,
+    ) -> std::io::Result<Option<Connected>> {
         let (Some(sessions), Some(caller)) = (&room.env.task_sessions, room.env.caller.agent()) else {
             return Ok(None);
         };
-        let mut profiles = room.env.session.as_ref().map(|session| session.profiles()).unwrap_or_default();
+        let live = room.env.session.as_deref();
+        let live = live.filter(|live| asked_in.is_some_and(|asked_in| asked_in.id == live.id()));
+        let mut profiles = live.map(LiveSession::profiles).unwrap_or_default();
+        for name in asked_in.into_iter().flat_map(|asked_in| &asked_in.profiles) {
+            if profiles.is_of_task(name) {
+                continue;
+            }
+            // The limits of a task whose session is over are not known any more.
+            let Ok(name) = name.parse() else { return Ok(None) };
+            profiles.narrow(name);
+        }
         if let Some(context) = &agent.spec.security_context {
             // A name that is none can narrow to nothing, so there is no session.
             let Some(context) = context_of(context) else { return Ok(None) };
@@ -39,7 +61,7 @@ impl Connected {
         room.fs.create_dir_all(&path).map_err(std::io::Error::other)?;
         let directory = room.fs.root().join(path.as_path());
         let NamedPipes { input, output, open } = NamedPipes::create(&directory)?;
-        let connected = Connected { open: Some(open), directory };
+        let connected = Connected { open: Some(open), fs: room.fs.clone(), path, directory };
         sessions.open(caller, profiles, input, output)?;
         Ok(Some(connected))
     }
@@ -53,7 +75,8 @@ impl Connected {
 impl Drop for Connected {
     fn drop(&mut self) {
         drop(self.open.take());
-        remove_pipes(&self.directory);
+        // Beneath the workspace and without links, because the worker may have put one there.
+        drop(self.fs.remove_tree(&self.path));
     }
 }
 
