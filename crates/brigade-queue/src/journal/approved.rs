@@ -1,5 +1,5 @@
-//! Remembers which calls of each tool a person approved last, so that finding them does not read the history. What rules
-//! approve, hundreds of times an hour, is not remembered, and costs nothing here.
+//! Remembers which calls of each tool a person approved last, so that finding them does not read the history. What
+//! rules approve, hundreds of times an hour, is not remembered, and costs nothing here.
 //!
 //! `.brigade/tools/approved.json` is a cache: without it, the last approval is searched among the newest runs. The call
 //! that it names is checked by whoever asks.
