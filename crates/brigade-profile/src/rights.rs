@@ -119,7 +119,9 @@ impl Rights {
         let before = rights.profiles.len();
         // Two tasks of one agent, one below the other, narrow both.
         rights.profiles.extend(session.tasks().iter().map(TaskLimits::profile));
-        for name in overlays {
+        // Records name what tasks narrow to as well, which is laid already. Without that session there is no such
+        // profile.
+        for name in overlays.iter().filter(|name| !session.is_of_task(name)) {
             rights = rights.with(profiles.find(name.trim())?);
         }
         rights.fixed = rights.profiles.len() - before;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use brigade_core::json::{from_json, to_json};
-use brigade_core::{Json, Place};
+use brigade_core::{Fingerprint, Json, Place};
 use brigade_policy::Located;
 use serde::{Deserialize, Serialize};
 
@@ -46,6 +46,13 @@ impl TaskLimits {
         self.tools.get_or_insert_default().insert(id.to_owned());
     }
 
+    /// Returns the name of the profile that these limits are. Other limits of the same agent have another name.
+    fn name(&self) -> ProfileName {
+        let limits =
+            Fingerprint::builder("brigade.task-limits.v1").json("limits", &to_json(self).unwrap_or_default());
+        ProfileName::of_task(&self.agent, limits.finish())
+    }
+
     /// Returns the limits as a profile that is laid over others. No file can have one of its name.
     pub(crate) fn profile(&self) -> Arc<Profile> {
         let place = Place::file(format!("the manifest of {}", self.agent));
@@ -64,7 +71,7 @@ impl TaskLimits {
             }),
         });
         Arc::new(Profile {
-            name: ProfileName::of_task(&self.agent),
+            name: self.name(),
             is_shipped: false,
             show: self.tools.as_ref().map(|ids| ids.iter().filter_map(|id| matcher(id)).collect()),
             show_place: None,
@@ -139,7 +146,7 @@ impl SessionProfiles {
 
     /// Returns whether a name stands for what one of these tasks narrows to.
     pub fn is_of_task(&self, name: &str) -> bool {
-        self.tasks.iter().any(|limits| ProfileName::of_task(&limits.agent).as_str() == name)
+        self.tasks.iter().any(|limits| limits.name().as_str() == name)
     }
 
     /// Returns what tasks narrow to.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use brigade_core::Fingerprint;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -100,8 +101,9 @@ impl ProfileName {
     }
 
     /// Returns the name of the limits of a task. It is the name of no profile in a file.
-    pub(crate) fn of_task(agent: &str) -> ProfileName {
-        ProfileName { slot: Slot::Context, text: format!("{}.task:{agent}", Slot::Context) }
+    pub(crate) fn of_task(agent: &str, limits: Fingerprint) -> ProfileName {
+        let text = format!("{}.task:{agent}:{}", Slot::Context, limits.short());
+        ProfileName { slot: Slot::Context, text }
     }
 
     /// Returns the whole name.

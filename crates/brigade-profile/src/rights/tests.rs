@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use brigade_catalog::{Family, Tool};
 use brigade_core::AgentName;
 use brigade_policy::{Blocker, Standing};
@@ -228,8 +230,16 @@ proptest! {
         prop_assert!(now.is_within(&before, [traits]));
         let is_named = named.is_none_or(|named| named.contains(&tool.id.as_str()));
         prop_assert_eq!(now.shows(&traits), before.shows(&traits) && is_named);
-        // A task below it, of an agent of the same name, narrows as well.
-        limits.tools = Some(Default::default());
+        // A record names it, and means the same where the session has it, and nothing elsewhere.
+        let recorded: Vec<String> = now.profiles().iter().map(|profile| profile.name.to_string()).collect();
+        let again = Rights::of_session(&profiles, &agent(&own), &session, &recorded).unwrap();
+        prop_assert_eq!((again.shows(&traits), again.gate(&traits)), (now.shows(&traits), now.gate(&traits)));
+        prop_assert!(Rights::of(&profiles, &agent(&own), &recorded).is_err());
+        // A task below it, of an agent of the same name, narrows as well, and has a profile of its own.
+        limits.tools = Some(BTreeSet::from(["none".to_owned()]));
+        let mut other = SessionProfiles::default();
+        other.within(limits.clone());
+        prop_assert!(Rights::of_session(&profiles, &agent(&own), &other, &recorded).is_err());
         session.within(limits);
         let below = Rights::of_session(&profiles, &agent(&own), &session, &[]).unwrap();
         prop_assert!(!below.shows(&traits));

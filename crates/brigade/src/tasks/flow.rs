@@ -26,11 +26,7 @@ use brigade_upkeep::gather;
 /// Writes what the calls of an execution may do: what those of the session may that asked for it.
 pub(super) fn rights(session: Option<&LiveSession>, asked_in: Option<&CallSession>) -> Json {
     let profiles = asked_in.map(|session| session.profiles.as_slice()).unwrap_or_default();
-    // What tasks narrow to stands with the session. Of one that is over it is not known, and then nothing is open.
-    let live = session.filter(|session| asked_in.is_some_and(|asked_in| asked_in.id == session.id()));
-    let is_known = |name: &&String| live.is_some_and(|live| live.profiles().is_of_task(name));
-    let names = profiles.iter().filter(|name| !is_known(name)).map(|name| Json::from(name.as_str()));
-    let names: Vec<Json> = names.collect();
+    let names: Vec<Json> = profiles.iter().map(|name| Json::from(name.as_str())).collect();
     let root = asked_in.and_then(|session| session.root.as_deref()).map_or(Json::Null, Json::from);
     Json::object([
         ("profiles", Json::from(names)),
