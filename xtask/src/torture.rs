@@ -19,7 +19,7 @@ pub fn run(repository: &Repository, arguments: &TortureArguments) -> Result<(), 
     println!("killed at any moment: {trials} trials");
     // Test the release build, because that is what users run.
     let words =
-        "test --release --locked --quiet --package brigade-tests --test binary kill_anywhere -- --nocapture";
+        "test --release --locked --quiet --package brigade-cli --test binary kill_anywhere -- --nocapture";
     let killed = done(cargo(repository, words.split(' ')).env("BRIGADE_KILL_TRIALS", &trials));
     processes.and(killed)
 }

@@ -233,66 +233,17 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Returns the binary `brigade` of the same profile as the test. Builds it first if needed.
+/// Returns the binary `brigade` that Cargo built for this test.
 ///
-/// Cargo is called once per process and decides whether to build. The variable `BRIGADE_BIN` names another binary
+/// Only integration tests of the package `brigade-cli` have one. The variable `BRIGADE_BIN` names another binary
 /// instead.
 pub fn brigade_binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
-    BINARY.get_or_init(|| match std::env::var_os("BRIGADE_BIN") {
-        Some(path) => std::path::absolute(path).expect("BRIGADE_BIN is not empty"),
-        None => build(&Layout::of_this_test()),
+    BINARY.get_or_init(|| {
+        let named = std::env::var_os("BRIGADE_BIN").or_else(|| std::env::var_os("CARGO_BIN_EXE_brigade"));
+        let path = named.expect("cargo runs the tests of the binary, or BRIGADE_BIN names one");
+        std::path::absolute(path).expect("the path of the binary is not empty")
     })
-}
-
-/// The target directory of Cargo, derived from the path of a test.
-#[derive(Debug, PartialEq, Eq)]
-struct Layout {
-    target: PathBuf,
-    triple: Option<OsString>,
-    profile: OsString,
-}
-
-impl Layout {
-    fn of_this_test() -> Layout {
-        let test = std::env::current_exe().expect("a test knows its own path");
-        Layout::of(&test, |folder| folder.join("CACHEDIR.TAG").exists())
-            .unwrap_or_else(|| panic!("{} is not in a target directory", test.display()))
-    }
-
-    /// Reads `TARGET[/TRIPLE]/PROFILE/deps/TEST`, where `is_target` knows a target directory.
-    fn of(test: &Path, is_target: impl Fn(&Path) -> bool) -> Option<Layout> {
-        let folder =
-            test.ancestors().skip(1).find(|folder| !matches!(folder.file_name(), Some(n) if n == "deps"))?;
-        let profile = folder.file_name()?.to_owned();
-        let above = folder.parent()?;
-        if is_target(above) {
-            return Some(Layout { target: above.to_owned(), triple: None, profile });
-        }
-        let target = above.parent().filter(|folder| is_target(folder))?;
-        Some(Layout { target: target.to_owned(), triple: above.file_name().map(OsStr::to_owned), profile })
-    }
-
-    fn binary(&self) -> PathBuf {
-        let mut path = self.target.clone();
-        path.extend(&self.triple);
-        path.join(&self.profile).join("brigade").with_extension(std::env::consts::EXE_EXTENSION)
-    }
-}
-
-fn build(layout: &Layout) -> PathBuf {
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["build", "--quiet", "--locked", "--package=brigade-cli", "--bin=brigade"]);
-    cargo.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).stdin(Stdio::null());
-    cargo.arg("--target-dir").arg(&layout.target);
-    // The directory `debug` belongs to the profile `dev`.
-    cargo.arg("--profile").arg(if layout.profile == "debug" { OsStr::new("dev") } else { &layout.profile });
-    if let Some(triple) = &layout.triple {
-        cargo.arg("--target").arg(triple);
-    }
-    let output = cargo.output().unwrap_or_else(|e| panic!("cannot run cargo: {e}"));
-    assert!(output.status.success(), "brigade does not build:\n{}", text(&output.stderr));
-    layout.binary()
 }
 
 #[cfg(test)]
@@ -343,21 +294,5 @@ mod tests {
     fn json_is_one_document() {
         let run = Brigade::of("echo", &TempWorkspace::empty()).run([r#"{"a":1}"#]);
         assert_eq!(run.json()["a"], 1);
-    }
-
-    #[test]
-    fn the_target_directory_is_derived_from_the_path_of_a_test() {
-        let layout = |test: &str| Layout::of(Path::new(test), |folder| folder == Path::new("/p/target"));
-        let of = |triple: Option<&str>, profile: &str| {
-            Some(Layout {
-                target: "/p/target".into(),
-                triple: triple.map(Into::into),
-                profile: profile.into(),
-            })
-        };
-        assert_eq!(layout("/p/target/debug/deps/cli-0123"), of(None, "debug"));
-        assert_eq!(layout("/p/target/release/cli"), of(None, "release"));
-        assert_eq!(layout("/p/target/x86_64-linux/debug/deps/cli-0123"), of(Some("x86_64-linux"), "debug"));
-        assert_eq!(layout("/elsewhere/cli"), None);
     }
 }

@@ -22,7 +22,7 @@ fn comparable(text: &str) -> String {
 
 #[test]
 fn every_command_of_the_tutorial_answers_as_the_page_shows() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/kitchen.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/kitchen.md");
     let page = std::fs::read_to_string(page).expect("the repository has the page");
     let workspace = TempWorkspace::empty();
     let programs = brigade_binary().parent().expect("the binary is in a directory").display().to_string();

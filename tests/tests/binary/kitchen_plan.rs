@@ -25,7 +25,7 @@ struct Kitchen {
 impl Kitchen {
     fn new(rules: &str) -> Kitchen {
         let site = Site::empty();
-        let worker = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/kitchen/worker.py");
+        let worker = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/kitchen/worker.py");
         let kitchen = Kitchen { site };
         let scenario = kitchen.site.beside("scenario.json");
         let command = format!("python3 -B {} {}", worker.display(), scenario.display());

@@ -34,7 +34,7 @@ impl Bench {
     fn run_as(&self, role: &str, attempt: u32, scenario: &str) -> Output {
         fs::write(self.path("scenario.json"), scenario).unwrap();
         fs::write(self.path("prompt.md"), "the prompt\n<promise>COMPLETE</promise>\n").unwrap();
-        let worker = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/kitchen/worker.py");
+        let worker = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/kitchen/worker.py");
         Command::new("python3")
             .arg("-B")
             .arg(worker)

@@ -11,7 +11,7 @@ use brigade_tests::PATH;
 const DIRECTORY: &str = "/work/words";
 
 fn readme() -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
     std::fs::read_to_string(path).expect("the repository has a README")
 }
 

@@ -22,7 +22,7 @@ struct Schemas {
 
 impl Schemas {
     fn read() -> Schemas {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/schemas");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schemas");
         let mut all = BTreeMap::new();
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
