@@ -27,6 +27,7 @@ const FLOORS: &[Floor] = &[
         "brigade-discovery",
     ]),
     Floor::Ordered(&[
+        "brigade-tasks",
         "brigade-registry",
         "brigade-upkeep",
         "brigade-crew",

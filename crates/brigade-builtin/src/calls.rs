@@ -6,9 +6,6 @@ use crate::context::{Context, Failure};
 
 /// Asks for, lists and ends further calls of the caller. Each is planned, approved and receipted by itself.
 pub trait Calls {
-    /// Returns the ids of the test suites.
-    fn suites(&self) -> Vec<String>;
-
     /// Asks for a call of a tool, as the caller would.
     ///
     /// # Errors

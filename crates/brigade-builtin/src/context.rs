@@ -47,6 +47,8 @@ pub struct Context<'a> {
     pub path: Option<&'a OsStr>,
     /// The names of the tools that are not part of Brigade.
     pub tools: Vec<String>,
+    /// The ids of the test suites, for the tools that run one.
+    pub suites: Vec<String>,
     /// Who runs tasks. Absent where nobody does.
     pub tasks: Option<&'a dyn Tasks>,
     /// Who asks for further calls of the caller. Absent where nobody does.
@@ -93,6 +95,7 @@ impl<'a> Context<'a> {
             max_bytes: 32 << 10,
             path: None,
             tools: Vec::new(),
+            suites: Vec::new(),
             tasks: None,
             calls: None,
             environment: None,

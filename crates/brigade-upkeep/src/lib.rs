@@ -104,7 +104,7 @@ pub use pins::pin_states;
 pub use remember::{DISCOVERED, Memory, remember, remembered};
 pub use report::*;
 pub use runtimes::{RUNTIMES, STATE, find_runtime, machine_of};
-pub use seams::Seams;
+pub use seams::{Seams, TaskSessions};
 pub use sections::{
     CallSection, CheckpointSection, ParitySection, PolicySection, RunSection, RuntimeSection, Sections,
 };

@@ -1,5 +1,7 @@
 //! What operations work over: the files of a workspace, its clock, its variables and its queue.
 
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +14,7 @@ use brigade_facts::{Config, Digests, Host, Memory, SourceFiles};
 use brigade_fs::Fs;
 use brigade_policy::Failure;
 use brigade_process::CancelToken;
+use brigade_profile::SessionProfiles;
 use brigade_queue::{JournalStore, Queue, Store, ThisHost};
 use brigade_redact::Redactor;
 
@@ -46,6 +49,15 @@ pub struct Seams {
     pub files_of_calls: Arc<JournalStore>,
     /// What keeps calls instead of the journal.
     pub store: Option<Arc<dyn Store>>,
+}
+
+/// Opens sessions for the workers of tasks. A server that serves agents is one.
+pub trait TaskSessions: Send + Sync {
+    /// Serves whoever is at the other ends of two pipes as the agent, narrowed by these profiles, until they end.
+    ///
+    /// # Errors
+    /// Fails if nothing more can be served.
+    fn open(&self, agent: &str, profiles: SessionProfiles, input: File, output: File) -> io::Result<()>;
 }
 
 impl Seams {

@@ -1,5 +1,7 @@
 //! Calls of built-in tools: a verified call is handed to the function of its row.
 
+use std::sync::Arc;
+
 use brigade_call::{Caller, TouchedFile, VerifiedCall};
 use brigade_core::json::to_json;
 use brigade_core::text::short;
@@ -46,9 +48,9 @@ impl<'a> Acting<'a> {
     }
 
     /// Returns the session that the call was asked in, if that is the one of the environment.
-    fn session(&self) -> Option<&'a LiveSession> {
+    fn session(&self) -> Option<&'a Arc<LiveSession>> {
         let asked_in = self.call.call().session.as_ref()?;
-        self.room.env.session.as_deref().filter(|session| session.id() == asked_in.id)
+        self.room.env.session.as_ref().filter(|session| session.id() == asked_in.id)
     }
 
     /// Returns the result as MCP has it, raw.
@@ -66,7 +68,7 @@ struct Use<'a> {
     caller: &'a Caller,
     call: Option<&'a str>,
     /// The session that the caller asked in, while it lasts.
-    session: Option<&'a LiveSession>,
+    session: Option<&'a Arc<LiveSession>>,
     cancel: Option<&'a CancelToken>,
     redactor: &'a Redactor,
     /// The call, unless it is answered at once.
@@ -87,6 +89,13 @@ impl Use<'_> {
         }
     }
 
+    /// Returns the ids of the test suites, for the tools that run one.
+    #[cfg(feature = "builtin")]
+    fn suites(&self) -> Vec<String> {
+        let is_meant = self.id.starts_with("test.");
+        self.config.suites().filter(|_| is_meant).map(|tool| tool.id.to_string()).collect()
+    }
+
     #[cfg(feature = "builtin")]
     fn run(&self) -> Done {
         use brigade_builtin::{Context, Failure, FormAsker, run};
@@ -95,8 +104,10 @@ impl Use<'_> {
         use brigade_process::Mode;
         use brigade_profile::builtin::definition;
         use brigade_store::volumes::Limits;
+        use brigade_tasks::Hands;
 
-        use crate::further::Further;
+        use crate::behalf::CallsOf;
+        use crate::env::Env;
 
         let redactor = self.redactor;
         let host = self.room.host();
@@ -104,9 +115,10 @@ impl Use<'_> {
         let gateway = agents.map(|agents| &agents.gateway);
         let caller = self.caller.as_record();
         let asked_in = self.verified.and_then(|call| call.call().session.as_ref());
-        let hands = crate::tasks::Hands::new(self.room, self.config).asked_in(asked_in);
-        let session = self.session.map(LiveSession::profiles).unwrap_or_default();
-        let further = Further::new(self.room, self.config, self.caller, session, self.profiles.clone());
+        let room = Arc::new(self.room.with_env(|env| Env { caller: self.caller.clone(), ..env }));
+        let desk = room.desk();
+        let hands = Hands::new(&desk, self.config, asked_in);
+        let calls = CallsOf { room, session: self.session.cloned(), laid: self.profiles.clone() };
         let client = self.room.env.requester.as_ref();
         let client = client.filter(|client| client.capabilities().get("elicitation").is_some());
         let form = client.map(|client| {
@@ -123,7 +135,7 @@ impl Use<'_> {
         let mut context = Context {
             fs: &*self.room.fs,
             caller: &caller,
-            session: self.session,
+            session: self.session.map(|session| &**session),
             call: self.call,
             agent_profiles: agents
                 .and_then(|agents| Some((&agents.profiles, agents.gateway.agent(self.caller.agent()?)?))),
@@ -140,8 +152,9 @@ impl Use<'_> {
             max_bytes: gateway.map_or(32 << 10, |gateway| gateway.max_result_bytes),
             path: self.room.env.environment.get("PATH"),
             tools: self.tools(),
+            suites: self.suites(),
             tasks: Some(&hands),
-            calls: Some(&further),
+            calls: Some(&calls),
             environment: Some(&self.room.env.environment),
             git_urls: self.config.git_urls(),
             web_domains: self.config.web_domains(),
@@ -246,7 +259,7 @@ pub(crate) fn at_once(room: &Room, config: &Config, id: &str, args: &Json, profi
         args,
         caller: &room.env.caller,
         call: None,
-        session: room.env.session.as_deref(),
+        session: room.env.session.as_ref(),
         cancel: room.env.cancel.as_ref(),
         redactor: &redactor,
         verified: None,

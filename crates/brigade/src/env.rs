@@ -1,7 +1,5 @@
 //! The environment of operations: files, store, clock, variables and settings.
 
-use std::fs::File;
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,11 +11,12 @@ use brigade_exec::{HostEnvironment, Progress};
 use brigade_fs::{DiskFs, Fs};
 use brigade_mcp::{Listener, Requester};
 use brigade_process::CancelToken;
-use brigade_profile::{LiveSession, SessionProfiles};
+use brigade_profile::LiveSession;
 use brigade_queue::Store;
 
 use brigade_facts::is_program;
 
+use brigade_upkeep::TaskSessions;
 use brigade_upkeep::upstreams::Upstreams;
 
 /// The default time that a writer waits for a lock.
@@ -27,15 +26,6 @@ pub const DEFAULT_LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 pub trait EndsCalls: Send + Sync {
     /// Ends a call, in the name of somebody. Returns whether it runs here.
     fn end(&self, call: &CallId, who: &str) -> bool;
-}
-
-/// Opens sessions for the workers of tasks. A server that serves agents is one.
-pub trait TaskSessions: Send + Sync {
-    /// Serves whoever is at the other ends of two pipes as the agent, narrowed by these profiles, until they end.
-    ///
-    /// # Errors
-    /// Fails if nothing more can be served.
-    fn open(&self, agent: &str, profiles: SessionProfiles, input: File, output: File) -> io::Result<()>;
 }
 
 /// The environment of operations: files, store, clock, variables, caller and lock timeout.

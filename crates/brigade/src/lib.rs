@@ -37,6 +37,8 @@ mod agents;
 mod args;
 mod attest;
 mod batch;
+#[cfg(feature = "builtin")]
+mod behalf;
 mod brief;
 mod calls;
 mod catalog;
@@ -47,8 +49,6 @@ mod defaults;
 mod doctor;
 mod env;
 mod error;
-#[cfg(feature = "builtin")]
-mod further;
 mod history;
 mod import_mcp;
 mod inbox;
@@ -80,8 +80,6 @@ mod sample;
 mod scripts;
 mod setup;
 mod state;
-#[cfg(feature = "builtin")]
-mod tasks;
 mod watching;
 mod work;
 mod workspace;
@@ -167,6 +165,7 @@ pub use acting::{AtOnce, documentation};
 pub use agent_calls::{AgentCall, AgentCalls, Asked, Counted, Limit, Output, Spent};
 pub use agents::Agents;
 pub use args::ArgsSource;
+pub use brigade_upkeep::TaskSessions;
 pub use brigade_upkeep::upstreams::Upstreams;
 pub use calls::{CallFilter, CallList};
 pub use catalog::{
@@ -175,7 +174,7 @@ pub use catalog::{
 pub use clients::{ConnectRequest, ConnectStep, Scope, Transport};
 pub use defaults::DefaultsRequest;
 pub use doctor::DoctorRequest;
-pub use env::{DEFAULT_LOCK_TIMEOUT, EndsCalls, Env, TaskSessions};
+pub use env::{DEFAULT_LOCK_TIMEOUT, EndsCalls, Env};
 pub use error::{Error, ErrorKind};
 pub use history::RunFilter;
 pub use import_mcp::ImportMcpRequest;

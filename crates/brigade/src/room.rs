@@ -20,7 +20,7 @@ pub use brigade_upkeep::RUNTIMES;
 
 /// The seams of one workspace, the environment that they were made from, and records on the way to the disk.
 pub(crate) struct Room {
-    seams: Seams,
+    pub(crate) seams: Arc<Seams>,
     pub(crate) env: Env,
     memory: Arc<Memory>,
     /// What built-in tools remember.
@@ -28,7 +28,7 @@ pub(crate) struct Room {
     pub(crate) stores: Arc<brigade_store::Stores>,
     /// The tasks that run in this process.
     #[cfg(feature = "builtin")]
-    pub(crate) running: Arc<crate::tasks::Running>,
+    pub(crate) running: Arc<brigade_tasks::Running>,
     pub(crate) late: Arc<LateWrites>,
 }
 
@@ -54,7 +54,7 @@ impl Room {
             stores: Arc::new(brigade_store::Stores::new(env.lock_timeout)),
             #[cfg(feature = "builtin")]
             running: Arc::default(),
-            seams,
+            seams: Arc::new(seams),
             env,
             memory,
             late,
@@ -63,11 +63,11 @@ impl Room {
 
     /// Returns the same workspace with another environment. Files and caches are shared.
     pub(crate) fn with_env(&self, change: impl FnOnce(Env) -> Env) -> Room {
-        let Seams { fs, digests, files_of_calls, .. } = &self.seams;
+        let Seams { fs, digests, files_of_calls, .. } = &*self.seams;
         let (env, memory) = (change(self.env.clone()), self.memory.clone());
         let seams = seams(fs.clone(), &env, &memory, digests.clone(), files_of_calls.clone());
         Room {
-            seams,
+            seams: Arc::new(seams),
             env,
             memory,
             #[cfg(feature = "builtin")]

@@ -119,7 +119,7 @@ impl Workspace {
     /// Returns file errors.
     pub fn take_over(&self) -> Result<(), Error> {
         #[cfg(feature = "builtin")]
-        crate::tasks::take_over(&self.room)?;
+        brigade_tasks::take_over(&self.room.desk())?;
         Ok(())
     }
 

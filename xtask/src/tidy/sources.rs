@@ -28,6 +28,10 @@ const SEAMS: &[&str] = &[
 /// The code of the façade.
 const FACADE: &str = "crates/brigade/src/";
 
+/// The maximum number of lines of code of the façade, without comments, empty lines and tests. What is more belongs
+/// into the crates below it.
+const FACADE_CODE: usize = 7_500;
+
 /// The only file with an `impl Workspace`, which only hands out handles.
 const WORKSPACE: &str = "crates/brigade/src/workspace.rs";
 
@@ -69,6 +73,7 @@ pub fn findings(tree: &Tree) -> Vec<Finding> {
         }
         check_seams(path, &lines, &mut found);
     }
+    check_facade(&sources, FACADE_CODE, &mut found);
     for (path, _) in LONG_FILES {
         if !sources.iter().any(|(source, text)| source == path && LONGEST < text.lines().count()) {
             found.push(Finding::new(
@@ -87,6 +92,24 @@ fn check_length(path: &str, text: &str, excused: &[(&str, &str)], found: &mut Ve
         let message = format!("{length} lines, {LONGEST} are allowed: a module has one idea, so split it");
         found.push(Finding::new(path, LONGEST + 1, message));
     }
+}
+
+fn check_facade(sources: &[(&str, &str)], most: usize, found: &mut Vec<Finding>) {
+    let of_facade = |(path, _): &&(&str, &str)| path.starts_with(FACADE) && !path.ends_with("/tests.rs");
+    let code: usize = sources.iter().filter(of_facade).map(|(_, text)| lines_of_code(text)).sum();
+    if most < code {
+        let message = format!(
+            "the façade has {code} lines of code, {most} are allowed: move what is no handle into the crate that owns it"
+        );
+        found.push(Finding::new("crates/brigade/src/lib.rs", 1, message));
+    }
+}
+
+/// Counts lines of code up to the tests at the end of a file.
+fn lines_of_code(text: &str) -> usize {
+    let lines = split(text);
+    let code = lines.iter().take_while(|line| !line.code.contains("#[cfg(test)]"));
+    code.filter(|line| !line.code.trim().is_empty()).count()
 }
 
 /// Finds permissions to call banned functions that lack a reason, or that are in neither `SEAMS` nor tests.
@@ -193,6 +216,19 @@ mod tests {
         check("crates/brigade/src/workspace.rs", "impl Workspace {\n}\n", &[]);
         check("crates/brigade/src/calls.rs", "\nimpl Workspace {\n}\n", &[(2, "write a handle")]);
         check("crates/brigade/src/calls.rs", "impl Calls {\n}\nimpl WorkspaceError {\n}\n", &[]);
+    }
+
+    #[test]
+    fn the_facade_is_thin() {
+        let text = "//! Docs.\n\nfn a() {\n    // A comment.\n    b()\n}\n#[cfg(test)]\nmod tests {}\n";
+        let files =
+            ["crates/brigade/src/a.rs", "crates/brigade/src/a/tests.rs", "crates/brigade-call/src/a.rs"];
+        let files = files.map(|path| (path, text));
+        let mut found = Vec::new();
+        check_facade(&files, 3, &mut found);
+        assert_eq!(found, []);
+        check_facade(&files, 2, &mut found);
+        assert!(found[0].message.contains("3 lines of code, 2 are allowed"), "{found:#?}");
     }
 
     #[test]

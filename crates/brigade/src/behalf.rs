@@ -1,19 +1,18 @@
-//! Workflows: the calls of their states are calls of who began them, with the rights of the session that did.
+//! Calls that are made in the name of a caller: those that a built-in tool asks for, and those of workflows. Each has
+//! its own plan, approval and receipt.
 
 use std::sync::Arc;
 
-use brigade_builtin::{AskedCall, CallResult, Engine, Failure, Stands, Steps, Tasks};
-use brigade_call::{CallSession, CallStatus, Caller};
+use brigade_builtin::{AskedCall, CallResult, Calls as FurtherCalls, Failure, FurtherCall, Stands, Steps};
+use brigade_call::{Call, CallStatus, Caller};
 use brigade_core::{CallId, Json, codes};
 use brigade_facts::AgentTools;
 use brigade_process::CancelToken;
 use brigade_profile::builtin::definition;
-use brigade_profile::{LiveSession, NameStyle, SessionProfiles};
-use brigade_redact::Redactor;
+use brigade_profile::{LiveSession, NameStyle};
 use brigade_runtime::LogStream;
-use brigade_store::flows::{Flow, FlowStatus};
+use brigade_tasks::{Callers, Desk, OnBehalf};
 
-use super::{Hands, Place, environment};
 use crate::agent_calls::{AgentCall, AgentCalls, Asked};
 use crate::agents::Agents;
 use crate::calls::Calls;
@@ -21,60 +20,95 @@ use crate::env::Env;
 use crate::error::{Error, ErrorKind};
 use crate::request::Request;
 use crate::room::Room;
-use brigade_upkeep::gather;
 
-/// Writes what the calls of an execution may do: what those of the session may that asked for it.
-pub(super) fn rights(session: Option<&LiveSession>, asked_in: Option<&CallSession>) -> Json {
-    let profiles = asked_in.map(|session| session.profiles.as_slice()).unwrap_or_default();
-    let names: Vec<Json> = profiles.iter().map(|name| Json::from(name.as_str())).collect();
-    let root = asked_in.and_then(|session| session.root.as_deref()).map_or(Json::Null, Json::from);
-    Json::object([
-        ("profiles", Json::from(names)),
-        ("root", root),
-        (
-            "session",
-            session
-                .map_or_else(|| SessionProfiles::default().to_json(), |session| session.profiles().to_json()),
-        ),
-    ])
+/// The most calls that are looked through.
+const LOOKED_AT: usize = 1_000;
+
+/// How much of what a program printed is kept of each stream.
+const PRINTED: usize = 64 << 10;
+
+/// Asks for calls as the caller would: a rule of the policy may approve one, and nobody calls what the caller is not
+/// shown.
+pub(crate) struct CallsOf {
+    /// The workspace as the caller sees it.
+    pub(crate) room: Arc<Room>,
+    /// The session whose profiles the caller has.
+    pub(crate) session: Option<Arc<LiveSession>>,
+    /// Names of the profiles that decided about the call that asks, or that the execution began with. They only
+    /// narrow.
+    pub(crate) laid: Vec<String>,
 }
 
-/// Makes the calls of an execution.
-struct CallsOf {
-    room: Arc<Room>,
-    /// The profiles of the session that began it, which are laid over those of the caller.
-    profiles: Vec<String>,
+impl Room {
+    /// Returns what tasks and workflows of the caller work with.
+    pub(crate) fn desk(self: &Arc<Room>) -> Desk {
+        Desk {
+            seams: self.seams.clone(),
+            session: self.env.session.clone(),
+            sessions: self.env.task_sessions.clone(),
+            serves: self.env.upstreams.is_some(),
+            stores: self.stores.clone(),
+            running: self.running.clone(),
+            callers: self.clone(),
+        }
+    }
 }
 
-impl CallsOf {
-    fn of(room: &Room, flow: &Flow) -> Result<CallsOf, Failure> {
-        let broken =
-            || Failure::new("invalid_rights", "the record of what the execution may do cannot be read");
-        let session = flow.rights.get("session").and_then(SessionProfiles::from_json).ok_or_else(broken)?;
-        let names = flow.rights.get("profiles").and_then(Json::as_array).ok_or_else(broken)?;
-        let names = names.iter().map(|name| name.as_str().map(str::to_owned));
-        let profiles = names.collect::<Option<Vec<String>>>().ok_or_else(broken)?;
-        let root = flow.rights.get("root").and_then(Json::as_str).map(str::to_owned);
-        let session = Arc::new(LiveSession::like(flow.id.clone(), session, root));
-        let caller = Caller::from_record(Some(&flow.caller));
-        let room = room.with_env(|env| Env {
+impl Callers for Room {
+    fn on_behalf(&self, caller: Caller, session: Arc<LiveSession>, laid: Vec<String>) -> OnBehalf {
+        let session = Some(session);
+        let room = Arc::new(self.with_env(|env| Env {
             caller,
-            session: Some(session),
+            session: session.clone(),
             cancel: None,
             progress: None,
             listener: None,
             requester: None,
             ..env
-        });
-        Ok(CallsOf { room: Arc::new(room), profiles })
+        }));
+        OnBehalf { desk: room.desk(), steps: Box::new(CallsOf { room, session, laid }) }
     }
+}
 
-    /// Returns what the caller is shown now, narrowed to what the execution may do.
+fn failed(error: &Error) -> Failure {
+    let code = error.blockers().first().map(|blocker| blocker.code.to_string());
+    let message = match code {
+        Some(code) => format!("{error} ({code})"),
+        None => error.to_string(),
+    };
+    Failure::new("refused", message)
+}
+
+fn no_tool() -> Failure {
+    Failure::new("not_found", "there is no such tool")
+}
+
+fn row(call: &Call) -> FurtherCall {
+    FurtherCall {
+        id: call.id.to_string(),
+        status: call.status.as_str().to_owned(),
+        is_running: call.status == CallStatus::Running,
+        run: call.claim.as_ref().map(|claim| claim.run_id.to_string()),
+        created_at: call.created_at,
+    }
+}
+
+fn environment(error: &Error) -> Failure {
+    Failure::new("environment", error.to_string())
+}
+
+impl CallsOf {
+    /// Returns what the caller is shown now.
     fn shown(&self, agent: &str) -> Result<AgentTools, Error> {
         let agents = Agents { room: self.room.clone() };
         let read = Arc::new(agents.read()?);
-        let session = self.room.env.session.as_ref().map(|session| session.profiles()).unwrap_or_default();
-        agents.tools_with(read, agent, &session, &self.profiles, NameStyle::Dotted)
+        let session = self.session.as_ref().map(|session| session.profiles()).unwrap_or_default();
+        agents.tools_with(read, agent, &session, &self.laid, NameStyle::Dotted)
+    }
+
+    fn queue(&self, tool: &str, args: Json) -> Result<Call, Error> {
+        let calls = Calls { room: self.room.clone() };
+        Ok(calls.queue(Request::new(tool).args(args))?.call)
     }
 
     fn calls(&self) -> AgentCalls {
@@ -157,9 +191,6 @@ impl CallsOf {
     }
 }
 
-/// How much of what a program printed is kept of each stream.
-const PRINTED: usize = 64 << 10;
-
 /// Reads a result as MCP has it.
 fn of_answer(answer: &Json) -> CallResult {
     let blocks = answer.get("content").and_then(Json::as_array).unwrap_or_default();
@@ -181,11 +212,7 @@ impl Steps for CallsOf {
     fn ask(&self, tool: &str, args: &Json) -> Result<AskedCall, Failure> {
         let asked = match self.room.env.caller.agent() {
             Some(agent) => self.ask_as(agent, tool, args),
-            None => {
-                let calls = Calls { room: self.room.clone() };
-                let queued = calls.queue(Request::new(tool).args(args.clone()));
-                queued.map(|queued| AskedCall::Queued(queued.call.id.to_string()))
-            }
+            None => self.queue(tool, args.clone()).map(|call| AskedCall::Queued(call.id.to_string())),
         };
         asked.or_else(|error| Ok(AskedCall::Done(CallsOf::refused(&error)?)))
     }
@@ -225,75 +252,46 @@ impl Steps for CallsOf {
     }
 
     fn changed(&self) {
-        self.room.running.changed.notify_all();
+        self.room.running.notify();
     }
 }
 
-/// Begins to drive an execution that belongs to this process, or to one that is gone.
-pub(super) fn drive(hands: &Hands<'_>, flow: &Flow) -> Result<(), Failure> {
-    let (room, gateway) = (hands.room, hands.gateway()?);
-    let serves = room.env.upstreams.is_some();
-    let store = room.stores.writing(&*room.fs)?;
-    if flow.gateway != gateway {
-        // Only who serves goes on with what others began.
-        if !serves || !hands.is_gone(&flow.gateway) || !store.take_flow_over(flow, &gateway, room.now())? {
-            return Ok(());
-        }
-    }
-    let running = room.running.clone();
-    let cancel = CancelToken::new().map_err(|error| environment(&error))?;
-    {
-        let mut state = running.state();
-        if state.is_ending {
-            return Err(Failure::new("busy", "the gateway is ending"));
-        }
-        if state.tasks.contains_key(&flow.id) {
-            return Ok(());
-        }
-        state.tasks.insert(flow.id.clone(), cancel.clone());
-    }
-    let place = Place { running, id: flow.id.clone() };
-    let (steps, id) = (CallsOf::of(room, flow)?, flow.id.clone());
-    let config = gather::config(&steps.room).map_err(|error| environment(&error))?;
-    let work = move || {
-        let room = &*steps.room;
-        let redactor = Redactor::new(&gather::bound_secrets(room, &config.policy));
-        let engine = Engine {
-            store: &store,
-            steps: &steps,
-            tasks: &Hands::new(room, &config),
-            clock: &*room.env.clock,
-            redactor: &redactor,
-            cancel: &cancel,
-            waits: serves,
+impl FurtherCalls for CallsOf {
+    fn ask(&self, tool: &str, args: Json) -> Result<FurtherCall, Failure> {
+        let failed = |error: Error| failed(&error);
+        let Some(agent) = self.room.env.caller.agent() else {
+            return Ok(row(&self.queue(tool, args).map_err(failed)?));
         };
-        if let Err(failure) = engine.drive(&id) {
-            tracing::warn!(flow = %id, code = failure.code, error = %failure.message, "a workflow does not go on");
-            let error = Some((failure.code, failure.message.as_str()));
-            drop(store.end_flow(&id, FlowStatus::Failed, error, room.now()));
+        let shown = self.shown(agent).map_err(failed)?;
+        if shown.callable(tool, &args).is_none() {
+            return Err(no_tool());
         }
-        drop(place);
-    };
-    if !serves {
-        work();
-        return Ok(());
+        match self.calls().ask(&shown, tool, args).map_err(failed)? {
+            Asked::Stored { call, .. } => Ok(row(&call)),
+            Asked::Over { what, .. } => Err(Failure::new("rate_limited", what)),
+            // Its answer needs no call, so there is none to name.
+            Asked::Answered(done) => {
+                let message = "it was refused before it became a call";
+                Err(Failure::new("refused", message).data([("result", done.result)]))
+            }
+        }
     }
-    let thread = std::thread::Builder::new().name("workflow".to_owned());
-    thread.spawn(work).map(drop).map_err(|error| environment(&error))
-}
 
-/// Goes on with the executions whose processes are gone.
-///
-/// # Errors
-/// Returns file errors.
-pub(crate) fn take_over(room: &Room) -> Result<(), Error> {
-    let Some(store) = room.stores.reading(&*room.fs)? else { return Ok(()) };
-    let config = gather::config(room)?;
-    let hands = Hands::new(room, &config);
-    for flow in store.open_flows(None)? {
-        if let Err(failure) = hands.drive(&flow) {
-            tracing::warn!(flow = %flow.id, code = failure.code, error = %failure.message, "a workflow does not go on");
-        }
+    fn of_tool(&self, tool: &str) -> Result<Vec<FurtherCall>, Failure> {
+        let calls = self.calls().list(0, LOOKED_AT).map_err(|error| failed(&error))?;
+        Ok(calls.iter().filter(|call| call.tool_id == tool).map(row).collect())
     }
-    Ok(())
+
+    fn end(&self, id: &str) -> Result<bool, Failure> {
+        let id: CallId = id.parse().map_err(|_| Failure::new("not_found", "there is no such call"))?;
+        let call = self.calls().show(&id).map_err(|error| failed(&error))?.call;
+        let ends = |id: &CallId| {
+            self.room.env.ender.as_ref().is_some_and(|ender| ender.end(id, &self.room.env.caller.as_record()))
+        };
+        Ok(match call.status {
+            _ if ends(&id) => true,
+            CallStatus::Running => false,
+            _ => self.calls().withdraw(&id).is_ok(),
+        })
+    }
 }

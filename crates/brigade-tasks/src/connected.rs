@@ -13,13 +13,13 @@ use brigade_process::{NamedPipes, OpenPipes};
 use brigade_profile::builtin::{BuiltinName, COMMAND, own_name};
 use brigade_profile::{LiveSession, ProfileName, Slot, TaskLimits};
 
-use crate::room::Room;
+use crate::desk::Desk;
 
 /// The name of the directory of the pipes.
 const DIRECTORY: &str = ".gateway";
 
 /// A session that is open. Dropping it ends it.
-pub(super) struct Connected {
+pub(crate) struct Connected {
     open: Option<OpenPipes>,
     fs: Arc<dyn Fs>,
     path: RelPath,
@@ -31,16 +31,16 @@ impl Connected {
     ///
     /// It has every profile of the session that asked, also where that session is over or another one goes on with the
     /// call.
-    pub(super) fn open(
-        room: &Room,
+    pub(crate) fn open(
+        desk: &Desk,
         folder: &RelPath,
         agent: &Agent,
         asked_in: Option<&CallSession>,
     ) -> std::io::Result<Option<Connected>> {
-        let (Some(sessions), Some(caller)) = (&room.env.task_sessions, room.env.caller.agent()) else {
+        let (Some(sessions), Some(caller)) = (&desk.sessions, desk.seams.caller.agent()) else {
             return Ok(None);
         };
-        let live = room.env.session.as_deref();
+        let live = desk.session.as_deref();
         let live = live.filter(|live| asked_in.is_some_and(|asked_in| asked_in.id == live.id()));
         let mut profiles = live.map(LiveSession::profiles).unwrap_or_default();
         for name in asked_in.into_iter().flat_map(|asked_in| &asked_in.profiles) {
@@ -58,16 +58,16 @@ impl Connected {
         }
         profiles.within(limits(agent));
         let path = folder.join(DIRECTORY).expect("a constant name");
-        room.fs.create_dir_all(&path).map_err(std::io::Error::other)?;
-        let directory = room.fs.root().join(path.as_path());
+        desk.seams.fs.create_dir_all(&path).map_err(std::io::Error::other)?;
+        let directory = desk.seams.fs.root().join(path.as_path());
         let NamedPipes { input, output, open } = NamedPipes::create(&directory)?;
-        let connected = Connected { open: Some(open), fs: room.fs.clone(), path, directory };
+        let connected = Connected { open: Some(open), fs: desk.seams.fs.clone(), path, directory };
         sessions.open(caller, profiles, input, output)?;
         Ok(Some(connected))
     }
 
     /// Returns the directory of the pipes.
-    pub(super) fn directory(&self) -> &Path {
+    pub(crate) fn directory(&self) -> &Path {
         &self.directory
     }
 }

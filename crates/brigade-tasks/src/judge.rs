@@ -9,7 +9,7 @@ use brigade_fs::{Fs, RelPath};
 use brigade_manifest::{Stream, Validator};
 use brigade_store::questions::{Asked, AskedOption, AskedQuestion, Decision};
 
-use super::{Job, Unable};
+use crate::job::{Job, Unable};
 
 /// How often an answer is looked for. It comes by another process.
 const LOOK: Duration = Duration::from_millis(200);
@@ -24,7 +24,7 @@ const SHOWN: usize = 4 << 10;
 const MAX_STDERR: u64 = 4 << 20;
 
 /// Returns what does not fit the schema of a validator.
-pub(super) fn by_schema(validator: &Validator, output: &str) -> Option<String> {
+pub(crate) fn by_schema(validator: &Validator, output: &str) -> Option<String> {
     let schema = validator.schema.as_ref()?;
     let Ok(json) = Json::parse(output.trim()) else { return Some("the output is not JSON".to_owned()) };
     let found = schema.schema().violations(&json.to_serde());
@@ -33,7 +33,7 @@ pub(super) fn by_schema(validator: &Validator, output: &str) -> Option<String> {
 }
 
 /// Returns whether the expression of a validator is not found.
-pub(super) fn by_expression(
+pub(crate) fn by_expression(
     validator: &Validator,
     output: &str,
     fs: &dyn Fs,
@@ -52,7 +52,7 @@ pub(super) fn by_expression(
 
 impl Job {
     /// Asks a person what a judge would decide: no judge is there.
-    pub(super) fn by_person(
+    pub(crate) fn by_person(
         &self,
         host: &Host,
         validator: &Validator,
@@ -73,7 +73,7 @@ impl Job {
             questions: vec![question],
         };
         let (owner, redactor) = (self.execution.owner.as_str(), host.redactor());
-        let question = self.store.ask(owner, self.id(), &asked, &redactor, self.room.now())?;
+        let question = self.store.ask(owner, self.id(), &asked, &redactor, self.seams.now())?;
         let seconds = validator.timeout_seconds.and_then(|seconds| u64::try_from(seconds).ok());
         let until = Instant::now() + seconds.map_or(PATIENCE, Duration::from_secs);
         loop {
@@ -93,7 +93,7 @@ impl Job {
                 self.store.withdraw_question(&question.id)?;
                 return Ok(Some("no person judged it in time".to_owned()));
             }
-            if self.cancel.wait(LOOK) || self.is_ended() {
+            if self.place.cancel.wait(LOOK) || self.is_ended() {
                 self.store.withdraw_question(&question.id)?;
                 return Err(Unable::new("interrupted", "the task was ended while a person was asked"));
             }

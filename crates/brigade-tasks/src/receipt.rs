@@ -7,20 +7,21 @@ use brigade_core::{Clock, Json, Number, RunId};
 use brigade_crew::{KeepReceipts, KitchenReceipt, LogRow, NotStarted, RunEnd};
 use brigade_exec::RunPaths;
 use brigade_fs::RelPath;
+use brigade_upkeep::Seams;
 
-use crate::room::{Room, rel};
+use crate::rel;
 
 /// What a receipt says about the task.
-pub(super) struct About {
-    pub(super) execution: String,
-    pub(super) caller: String,
-    pub(super) args: Json,
+pub(crate) struct About {
+    pub(crate) execution: String,
+    pub(crate) caller: String,
+    pub(crate) args: Json,
 }
 
 /// Keeps receipts of attempts beside those of calls.
-pub(super) struct InTools {
-    pub(super) room: Arc<Room>,
-    pub(super) task: About,
+pub(crate) struct InTools {
+    pub(crate) seams: Arc<Seams>,
+    pub(crate) task: About,
 }
 
 impl KeepReceipts for InTools {
@@ -30,9 +31,9 @@ impl KeepReceipts for InTools {
     }
 
     fn store(&self, kept: &KitchenReceipt, clock: &dyn Clock) -> Result<(), NotStarted> {
-        self.room.fs.create_dir_all(&rel(RUNS))?;
+        self.seams.fs.create_dir_all(&rel(RUNS))?;
         let receipt = self.receipt(kept);
-        let queue = self.room.queue();
+        let queue = self.seams.queue();
         let stored = queue.lock(clock.now()).and_then(|mut locked| locked.record_attempt(&receipt));
         stored.map(drop).map_err(|error| NotStarted::Io(std::io::Error::other(error.to_string())))
     }

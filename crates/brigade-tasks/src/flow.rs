@@ -1,0 +1,102 @@
+//! Workflows: the calls of their states are calls of who began them, with the rights of the session that did.
+
+use std::sync::Arc;
+
+use brigade_builtin::{Engine, Failure, Tasks};
+use brigade_call::{CallSession, Caller};
+use brigade_core::Json;
+use brigade_profile::{LiveSession, SessionProfiles};
+use brigade_redact::Redactor;
+use brigade_store::flows::{Flow, FlowStatus};
+use brigade_upkeep::gather;
+
+use crate::desk::{Desk, OnBehalf};
+use crate::environment;
+use crate::hands::Hands;
+
+/// Writes what the calls of an execution may do: what those of the session may that asked for it.
+pub(crate) fn rights(session: Option<&LiveSession>, asked_in: Option<&CallSession>) -> Json {
+    let profiles = asked_in.map(|session| session.profiles.as_slice()).unwrap_or_default();
+    let names: Vec<Json> = profiles.iter().map(|name| Json::from(name.as_str())).collect();
+    let root = asked_in.and_then(|session| session.root.as_deref()).map_or(Json::Null, Json::from);
+    Json::object([
+        ("profiles", Json::from(names)),
+        ("root", root),
+        (
+            "session",
+            session
+                .map_or_else(|| SessionProfiles::default().to_json(), |session| session.profiles().to_json()),
+        ),
+    ])
+}
+
+/// Returns who makes the calls of an execution.
+fn of_who_began(desk: &Desk, flow: &Flow) -> Result<OnBehalf, Failure> {
+    let broken = || Failure::new("invalid_rights", "the record of what the execution may do cannot be read");
+    let session = flow.rights.get("session").and_then(SessionProfiles::from_json).ok_or_else(broken)?;
+    let names = flow.rights.get("profiles").and_then(Json::as_array).ok_or_else(broken)?;
+    let names = names.iter().map(|name| name.as_str().map(str::to_owned));
+    let profiles = names.collect::<Option<Vec<String>>>().ok_or_else(broken)?;
+    let root = flow.rights.get("root").and_then(Json::as_str).map(str::to_owned);
+    let session = Arc::new(LiveSession::like(flow.id.clone(), session, root));
+    Ok(desk.callers.on_behalf(Caller::from_record(Some(&flow.caller)), session, profiles))
+}
+
+/// Begins to drive an execution that belongs to this process, or to one that is gone.
+pub(crate) fn drive(hands: &Hands<'_>, flow: &Flow) -> Result<(), Failure> {
+    let (desk, gateway) = (hands.desk, hands.gateway()?);
+    let store = desk.stores.writing(&*desk.seams.fs)?;
+    if flow.gateway != gateway {
+        // Only who serves goes on with what others began.
+        let may = desk.serves && hands.is_gone(&flow.gateway);
+        if !may || !store.take_flow_over(flow, &gateway, desk.seams.now())? {
+            return Ok(());
+        }
+    }
+    let Some(place) = desk.running.begin(&flow.id)? else { return Ok(()) };
+    let (OnBehalf { desk, steps }, id) = (of_who_began(desk, flow)?, flow.id.clone());
+    let config = gather::config(&desk.seams).map_err(|error| environment(&error))?;
+    let serves = desk.serves;
+    let work = move || {
+        let seams = &*desk.seams;
+        let redactor = Redactor::new(&gather::bound_secrets(seams, &config.policy));
+        let engine = Engine {
+            store: &store,
+            steps: &*steps,
+            tasks: &Hands::new(&desk, &config, None),
+            clock: &*seams.clock,
+            redactor: &redactor,
+            cancel: &place.cancel,
+            waits: serves,
+        };
+        if let Err(failure) = engine.drive(&id) {
+            tracing::warn!(flow = %id, code = failure.code, error = %failure.message, "a workflow does not go on");
+            let error = Some((failure.code, failure.message.as_str()));
+            drop(store.end_flow(&id, FlowStatus::Failed, error, seams.now()));
+        }
+        drop(place);
+    };
+    if !serves {
+        work();
+        return Ok(());
+    }
+    let thread = std::thread::Builder::new().name("workflow".to_owned());
+    thread.spawn(work).map(drop).map_err(|error| environment(&error))
+}
+
+/// Goes on with the executions whose processes are gone.
+///
+/// # Errors
+/// Returns file errors.
+pub fn take_over(desk: &Desk) -> Result<(), brigade_policy::Failure> {
+    let seams = &*desk.seams;
+    let Some(store) = desk.stores.reading(&*seams.fs)? else { return Ok(()) };
+    let config = gather::config(seams)?;
+    let hands = Hands::new(desk, &config, None);
+    for flow in store.open_flows(None)? {
+        if let Err(failure) = hands.drive(&flow) {
+            tracing::warn!(flow = %flow.id, code = failure.code, error = %failure.message, "a workflow does not go on");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,184 @@
+//! Begins, ends and waits for tasks and workflows, for the built-in tools.
+
+use std::time::Duration;
+
+use brigade_builtin::{Failure, TASKS, Tasks};
+use brigade_call::CallSession;
+use brigade_core::Json;
+use brigade_crew::Cook;
+use brigade_facts::Config;
+use brigade_fs::{FileMode, Fs, RelPath};
+use brigade_kitchen::Tier;
+use brigade_kitchen::adapter::{self, Adapter, PromptWay, Source, Wanted};
+use brigade_manifest::Agent;
+use brigade_process::ProcessIdentity;
+use brigade_profile::{Worker, WorkerPrompt, WorkerResult};
+use brigade_queue::this_runner;
+use brigade_store::executions::Execution;
+use brigade_store::flows::Flow;
+
+use crate::connected::Connected;
+use crate::desk::Desk;
+use crate::job::Job;
+use crate::{environment, flow, rel};
+
+/// Runs the tasks of one call.
+pub struct Hands<'a> {
+    pub(crate) desk: &'a Desk,
+    config: &'a Config,
+    /// The session that the call was asked in.
+    asked_in: Option<&'a CallSession>,
+}
+
+impl<'a> Hands<'a> {
+    /// Runs tasks at a desk. `asked_in` is the session that the call was asked in.
+    pub fn new(desk: &'a Desk, config: &'a Config, asked_in: Option<&'a CallSession>) -> Hands<'a> {
+        Hands { desk, config, asked_in }
+    }
+
+    /// Returns the worker that the manifest names, else the first one.
+    fn worker(&self, agent: &Agent) -> Result<Worker, Failure> {
+        let host = self.desk.seams.host();
+        let workers =
+            self.config.gateway(&host).map(|gateway| gateway.workers.as_slice()).unwrap_or_default();
+        let wanted = agent.metadata.labels.as_ref().and_then(|labels| labels.get("worker"));
+        let found = match wanted {
+            Some(id) => workers.iter().find(|worker| worker.id == *id),
+            None => workers.first(),
+        };
+        found.cloned().ok_or_else(|| {
+            let message = match wanted {
+                Some(_) => "no `[[worker]]` of .brigade/tools/gateway.toml has the id that metadata.labels.worker names",
+                None => "there is no `[[worker]]` in .brigade/tools/gateway.toml",
+            };
+            Failure::new("not_available_here", format!("{message} (worker.cli)"))
+        })
+    }
+}
+
+fn folder(id: &str) -> Result<RelPath, Failure> {
+    rel(TASKS).join(id).map_err(|error| environment(&error))
+}
+
+/// Reads what names a process.
+fn identity(gateway: &str) -> Option<ProcessIdentity> {
+    let mut parts = gateway.splitn(3, ' ');
+    let (pid, start) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+    ProcessIdentity::from_record(pid, start, parts.next()?).ok()
+}
+
+impl Tasks for Hands<'_> {
+    fn gateway(&self) -> Result<String, Failure> {
+        let this = this_runner().map_err(|error| environment(&error))?;
+        Ok(format!("{} {} {}", this.pid, this.start_time, this.boot_id))
+    }
+
+    fn is_gone(&self, gateway: &str) -> bool {
+        !identity(gateway).is_some_and(|identity| identity.is_alive())
+    }
+
+    fn workers(&self) -> Vec<String> {
+        let host = self.desk.seams.host();
+        let workers = self.config.gateway(&host).map(|gateway| gateway.workers.as_slice());
+        workers.unwrap_or_default().iter().map(|worker| worker.id.clone()).collect()
+    }
+
+    fn check(&self, agent: &Agent) -> Result<(), Failure> {
+        self.worker(agent).map(drop)
+    }
+
+    fn begin(&self, execution: &Execution, agent: &Agent) -> Result<(), Failure> {
+        let Desk { seams, running, .. } = self.desk;
+        let cook = cook(&self.worker(agent)?)?;
+        let path = folder(&execution.id)?;
+        make_folder(&*seams.fs, &path).map_err(|error| environment(&error))?;
+        let connected = Connected::open(self.desk, &path, agent, self.asked_in);
+        let connected = connected.map_err(|error| environment(&error))?;
+        let Some(place) = running.begin(&execution.id)? else { return Ok(()) };
+        let job = Job {
+            store: self.desk.stores.writing(&*seams.fs)?,
+            directory: seams.fs.root().join(path.as_path()),
+            outer: seams.cancel.clone().filter(|_| !self.desk.serves),
+            policy: self.config.policy.clone(),
+            execution: execution.clone(),
+            agent: agent.clone(),
+            seams: seams.clone(),
+            cook,
+            connected,
+            place,
+        };
+        if !self.desk.serves {
+            job.run();
+            return Ok(());
+        }
+        let thread = std::thread::Builder::new().name("task".to_owned());
+        thread.spawn(move || job.run()).map(drop).map_err(|error| environment(&error))
+    }
+
+    fn cancel(&self, id: &str) -> bool {
+        self.desk.running.cancel(id)
+    }
+
+    fn rights(&self) -> Json {
+        flow::rights(self.desk.session.as_deref(), self.asked_in)
+    }
+
+    fn drive(&self, flow: &Flow) -> Result<(), Failure> {
+        flow::drive(self, flow)
+    }
+
+    fn await_change(&self, longest: Duration) {
+        self.desk.running.await_change(longest);
+    }
+
+    fn remove_folder(&self, id: &str) -> Result<(), Failure> {
+        match self.desk.seams.fs.remove_tree(&folder(id)?) {
+            Err(error) if !error.is_not_found() => Err(environment(&error)),
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+}
+
+/// Makes the folder of a task. What tasks leave is nothing for git.
+fn make_folder(fs: &dyn Fs, path: &RelPath) -> Result<(), brigade_fs::FsError> {
+    fs.create_dir_all(path)?;
+    let ignore = rel(TASKS).join(".gitignore").expect("a constant name");
+    if fs.exists(&ignore)? {
+        return Ok(());
+    }
+    fs.write_atomic(&ignore, b"*\n", FileMode::KeepOr(0o644))
+}
+
+/// Returns a worker as an attempt takes it.
+fn cook(worker: &Worker) -> Result<Cook, Failure> {
+    let unknown = |name: String| {
+        Failure::new(
+            "not_available_here",
+            format!("`[[worker]]` names the adapter `{name}`, which is not there"),
+        )
+    };
+    let chosen = adapter::choose(&[], worker.adapter.as_deref(), &worker.command).map_err(unknown)?;
+    let mut adapter: Adapter = chosen.clone();
+    match worker.prompt {
+        Some(WorkerPrompt::Stdin) => adapter.prompt = PromptWay::Stdin,
+        Some(WorkerPrompt::File) => adapter.prompt = PromptWay::File,
+        None => {}
+    }
+    match worker.result {
+        Some(WorkerResult::Stdout) => adapter.answer = Source::Text,
+        // Nothing but the result file counts.
+        Some(WorkerResult::File) => adapter.answer = Source::File,
+        None => {}
+    }
+    Ok(Cook {
+        tier: Tier::Line,
+        command: worker.command.clone(),
+        env_labels: adapter.env_labels.clone(),
+        adapter,
+        wanted: Wanted::Narrow,
+        may_skip: false,
+        server: None,
+        program: None,
+        bytes: None,
+    })
+}

@@ -1,0 +1,309 @@
+//! A task that runs: tries of a worker until an output is right.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use brigade_builtin::Failure;
+use brigade_core::{Fingerprint, Json, RunId};
+use brigade_crew::{Attempt, Attempted, Cook, Host, Watch, attempt};
+use brigade_kitchen::TaskId;
+use brigade_kitchen::prompt::{Errand, errand};
+use brigade_kitchen::signal::{Exit, Role, tasked, why_nothing};
+use brigade_manifest::{Agent, Validator, ValidatorKind};
+use brigade_policy::PolicyState;
+use brigade_process::CancelToken;
+use brigade_redact::Redactor;
+use brigade_store::executions::{Ending, Execution, ExecutionStatus};
+use brigade_store::{Store, StoreError};
+use brigade_upkeep::{Seams, gather};
+
+use crate::connected::Connected;
+use crate::judge;
+use crate::receipt::{About, InTools};
+use crate::running::Place;
+
+/// How long one try takes at most, unless the manifest says so.
+const TRY: Duration = Duration::from_secs(300);
+
+/// How often a task that runs is looked at for an end that another process wrote down.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// The cap of each log, in bytes.
+const MAX_LOG: u64 = 16 << 20;
+
+/// The longest output that is kept, in bytes.
+const MAX_OUTPUT: usize = 256 << 10;
+
+/// Keeps the beginning of a long output.
+fn cut(mut text: String) -> String {
+    text.truncate(text.floor_char_boundary(MAX_OUTPUT));
+    text
+}
+
+/// A task that runs.
+pub(crate) struct Job {
+    pub(crate) seams: Arc<Seams>,
+    pub(crate) store: Arc<Store>,
+    pub(crate) policy: PolicyState,
+    pub(crate) execution: Execution,
+    pub(crate) agent: Agent,
+    pub(crate) cook: Cook,
+    pub(crate) directory: PathBuf,
+    /// Cancels the call, where the task is a part of it.
+    pub(crate) outer: Option<CancelToken>,
+    /// The session by which the worker calls tools.
+    pub(crate) connected: Option<Connected>,
+    pub(crate) place: Place,
+}
+
+/// Why a task did not do what was asked.
+pub(crate) struct Unable {
+    code: &'static str,
+    message: String,
+}
+
+impl Unable {
+    pub(crate) fn new(code: &'static str, message: impl Into<String>) -> Unable {
+        Unable { code, message: message.into() }
+    }
+}
+
+impl From<Failure> for Unable {
+    fn from(failure: Failure) -> Unable {
+        Unable::new(failure.code, failure.message)
+    }
+}
+
+impl From<StoreError> for Unable {
+    fn from(error: StoreError) -> Unable {
+        Unable::new("store", error.to_string())
+    }
+}
+
+impl Job {
+    pub(crate) fn id(&self) -> &str {
+        &self.execution.id
+    }
+
+    pub(crate) fn run(mut self) {
+        let ended = self.tries();
+        drop(self.connected.take());
+        let (status, error) = match &ended {
+            Ok(()) => (ExecutionStatus::Completed, None),
+            Err(unable) => (ExecutionStatus::Failed, Some((unable.code, unable.message.as_str()))),
+        };
+        let ending = Ending { status, error };
+        // What was cancelled stays so: the first end counts.
+        if let Err(error) = self.store.end_execution(self.id(), &ending, self.seams.now()) {
+            tracing::warn!(%error, task = self.id(), "the end of a task could not be written");
+        }
+        drop(self.place);
+    }
+
+    /// Tries until an output is right, or nothing more may be tried.
+    fn tries(&self) -> Result<(), Unable> {
+        let secrets = gather::bound_secrets(&self.seams, &self.policy);
+        let redactor = Redactor::new(&secrets);
+        let keeper = InTools { seams: self.seams.clone(), task: self.about(&redactor) };
+        let environment = (*self.seams.environment).clone();
+        let host = Host::new(self.seams.fs.clone(), self.seams.clock.clone(), environment, secrets)
+            .keeping(Arc::new(keeper));
+        let execution = self.agent.spec.execution.as_ref();
+        let most = execution.map_or(1, brigade_manifest::Execution::iterations);
+        let each = execution.and_then(|execution| execution.iteration_timeout.as_ref());
+        let each = each.map_or(TRY, brigade_manifest::Span::duration);
+        let resources = self.agent.spec.security.as_ref().and_then(|security| security.resources.as_ref());
+        let all = resources.and_then(|resources| resources.timeout.as_ref()).map(|span| span.duration());
+        let begun = Instant::now();
+        let mut lacks = None;
+        for number in 1..=most {
+            let left = all.map(|all| all.saturating_sub(begun.elapsed()));
+            if left.is_some_and(|left| left.is_zero()) {
+                return Err(Unable::new("timed_out", "the time of the whole task is over"));
+            }
+            let timeout = left.map_or(each, |left| left.min(each));
+            match self.one(&host, number, timeout, lacks.as_ref())? {
+                None => return Ok(()),
+                Some(unable) => lacks = Some(unable),
+            }
+        }
+        Err(lacks.unwrap_or_else(|| Unable::new("no_output", "nothing was tried")))
+    }
+
+    /// Tries once. Returns what the output lacks.
+    fn one(
+        &self,
+        host: &Host,
+        number: u64,
+        timeout: Duration,
+        before: Option<&Unable>,
+    ) -> Result<Option<Unable>, Unable> {
+        let interrupted =
+            || Unable::new("interrupted", "the task was ended with the process that it belongs to");
+        let run = host.new_run().map_err(|error| Unable::new("environment", error.to_string()))?;
+        let Some(messages) = self.store.begin_iteration(self.id(), run.as_str(), self.seams.now())? else {
+            return Err(interrupted());
+        };
+        self.place.running.notify();
+        let watch = Watch::until(Some(self.place.cancel.clone()));
+        let watch = watch.map_err(|error| Unable::new("environment", error.to_string()))?;
+        let grants = self.policy.kitchen();
+        let minutes = grants.as_ref().and_then(|grants| grants.max_minutes);
+        let ceiling = minutes.map(|minutes| Duration::from_secs_f64(minutes * 60.0));
+        let task: Option<TaskId> = self.id().parse().ok();
+        let words = Json::from(
+            self.cook.command.words().iter().map(|word| Json::from(word.as_str())).collect::<Vec<_>>(),
+        );
+        let approved = Fingerprint::builder("brigade.task.v1")
+            .json("execution", &Json::from(self.id()))
+            .json("command", &words)
+            .finish();
+        let order = Attempt {
+            host,
+            policy: &self.policy,
+            // A person or a rule approved the call that began the task.
+            approved: Some(approved),
+            run: &run,
+            cook: &self.cook,
+            role: Role::Task,
+            prd: None,
+            task: task.as_ref(),
+            number,
+            timeout: Some(ceiling.map_or(timeout, |ceiling| ceiling.min(timeout))),
+            directory: &self.directory,
+            own: Some(&self.directory),
+            closed: &[],
+            max_log_bytes: MAX_LOG,
+            named_log: None,
+            local_offset_minutes: 0,
+            gateway: self.connected.as_ref().map(Connected::directory),
+            watch: &watch,
+        };
+        let input = self.execution.input.to_pretty();
+        let spec = self.agent.spec.task.as_ref();
+        let prompt = |nonce: &str| {
+            errand(&Errand {
+                nonce,
+                name: &self.execution.name,
+                instruction: spec.and_then(|task| task.instruction.as_deref()),
+                intent: self.execution.intent.as_deref(),
+                input: &input,
+                lacks: before.map(|unable| unable.message.as_str()),
+                messages: &messages,
+            })
+        };
+        let attempted = self.watched(|| attempt(&order, &prompt));
+        let attempted = attempted
+            .map_err(|error| Unable::new("not_started", host.redactor().redact_str(&error.to_string())))?;
+        let evidence = attempted.evidence();
+        let output = tasked(&evidence).map(|text| host.redactor().redact_str(&text));
+        let output = output.map(cut);
+        let lacks = if attempted.exit == Exit::Interrupted {
+            Some(interrupted())
+        } else {
+            self.lacks(host, &run, &attempted, output.as_deref())?
+        };
+        let code = match attempted.exit {
+            Exit::Code(code) => Json::from(i64::from(code)),
+            _ => Json::Null,
+        };
+        let payload = Json::object([
+            ("iteration", Json::from(number)),
+            ("run_id", Json::from(run.as_str())),
+            ("exit_code", code),
+            ("code", lacks.as_ref().map_or(Json::Null, |unable| Json::from(unable.code))),
+            ("message", lacks.as_ref().map_or(Json::Null, |unable| Json::from(unable.message.as_str()))),
+        ]);
+        let said = lacks.as_ref().map(|unable| unable.message.as_str());
+        self.store.end_iteration(self.id(), output.as_deref(), said, &payload, self.seams.now())?;
+        self.place.running.notify();
+        match lacks {
+            Some(unable) if unable.code == "interrupted" => Err(unable),
+            lacks => Ok(lacks),
+        }
+    }
+
+    /// Does something, and cancels it when the task is ended elsewhere.
+    fn watched<T>(&self, act: impl FnOnce() -> T) -> T {
+        let (alive, gone) = channel::<()>();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                while gone.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+                    if self.is_ended() {
+                        self.place.cancel.cancel();
+                        return;
+                    }
+                }
+            });
+            let done = act();
+            drop(alive);
+            done
+        })
+    }
+
+    /// Tells whether another process or the caller ended the task.
+    pub(crate) fn is_ended(&self) -> bool {
+        let is_over = |execution: Execution| execution.status.is_over();
+        self.outer.as_ref().is_some_and(CancelToken::is_cancelled)
+            || self.store.execution(None, self.id()).is_ok_and(is_over)
+    }
+
+    fn about(&self, redactor: &Redactor) -> About {
+        About {
+            execution: self.id().to_owned(),
+            caller: self.seams.caller.as_record().to_string(),
+            args: redactor.redact_json(&Json::object([
+                ("agent_id", Json::from(self.execution.manifest.as_str())),
+                ("input", self.execution.input.clone()),
+                ("intent", self.execution.intent.as_deref().map_or(Json::Null, Json::from)),
+            ])),
+        }
+    }
+
+    fn validators(&self) -> &[Validator] {
+        let execution = self.agent.spec.execution.as_ref();
+        execution.and_then(|execution| execution.validation.as_deref()).unwrap_or_default()
+    }
+
+    /// Returns what an output lacks, by the validators in their order.
+    fn lacks(
+        &self,
+        host: &Host,
+        run: &RunId,
+        attempted: &Attempted,
+        output: Option<&str>,
+    ) -> Result<Option<Unable>, Unable> {
+        let is_code = |validator: &&Validator| validator.kind == ValidatorKind::ExitCode;
+        let expected = self.validators().iter().find(is_code).and_then(|validator| validator.expected);
+        match attempted.exit {
+            Exit::Code(code) if i64::from(code) == expected.unwrap_or(0) => {}
+            Exit::TimeLimit => {
+                return Ok(Some(Unable::new("timed_out", "the worker was ended at its time limit")));
+            }
+            _ => return Ok(Some(Unable::new("worker_failed", why_nothing(&attempted.evidence())))),
+        }
+        let Some(output) = output else {
+            return Ok(Some(Unable::new("no_output", why_nothing(&attempted.evidence()))));
+        };
+        for (index, validator) in self.validators().iter().enumerate() {
+            let found = match validator.kind {
+                ValidatorKind::ExitCode => None,
+                ValidatorKind::JsonSchema => judge::by_schema(validator, output),
+                ValidatorKind::Regex => {
+                    let (_, stderr) = host.receipts.logs(run);
+                    judge::by_expression(validator, output, &*self.seams.fs, &stderr)
+                }
+                ValidatorKind::Semantic | ValidatorKind::MultiJudge => {
+                    self.by_person(host, validator, output)?
+                }
+            };
+            if let Some(message) = found {
+                let message = format!("spec.execution.validation[{}]: {message}", index + 1);
+                return Ok(Some(Unable::new("validation_failed", message)));
+            }
+        }
+        Ok(None)
+    }
+}

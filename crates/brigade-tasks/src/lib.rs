@@ -1,0 +1,73 @@
+//! Runs the tasks and drives the workflows that agents of a workspace begin.
+//!
+//! Owns: the [`Hands`] that the built-in tools use for tasks; attempts of workers, which are those of the kitchen, with
+//! their receipts in the tools' ledger; the validators of outputs; the pipes by which a worker reaches a session of the
+//! gateway; the thread that drives an execution of a workflow. Does not know: how a call is planned, approved or run.
+//! It asks for calls through [`Callers`].
+//!
+//! A task belongs to the process that began it. A process that serves runs it on a thread of its own; any other one
+//! runs it before the call returns, because nobody would run it after that.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use std::time::Duration;
+//!
+//! use brigade_builtin::Tasks;
+//! use brigade_call::Caller;
+//! use brigade_fs::MemoryFs;
+//! use brigade_profile::LiveSession;
+//! use brigade_store::Stores;
+//! use brigade_tasks::{Callers, Desk, Hands, OnBehalf, Running};
+//! use brigade_upkeep::{Seams, gather};
+//!
+//! struct Nobody;
+//!
+//! impl Callers for Nobody {
+//!     fn on_behalf(&self, _: Caller, _: Arc<LiveSession>, _: Vec<String>) -> OnBehalf {
+//!         unreachable!("no workflow runs")
+//!     }
+//! }
+//!
+//! let desk = Desk {
+//!     seams: Arc::new(Seams::new(Arc::new(MemoryFs::new()))),
+//!     session: None,
+//!     sessions: None,
+//!     serves: false,
+//!     stores: Arc::new(Stores::new(Duration::from_secs(1))),
+//!     running: Arc::new(Running::default()),
+//!     callers: Arc::new(Nobody),
+//! };
+//! let config = gather::config(&desk.seams)?;
+//! let hands = Hands::new(&desk, &config, None);
+//! assert!(hands.workers().is_empty(), "gateway.toml names no worker");
+//! assert!(!hands.is_gone(&hands.gateway().unwrap()), "this process is there");
+//! # Ok::<(), brigade_policy::Failure>(())
+//! ```
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod connected;
+mod desk;
+mod flow;
+mod hands;
+mod job;
+mod judge;
+mod receipt;
+mod running;
+
+use brigade_builtin::Failure;
+
+pub use desk::{Callers, Desk, OnBehalf};
+pub use flow::take_over;
+pub use hands::Hands;
+pub use running::Running;
+
+fn environment(error: &dyn std::fmt::Display) -> Failure {
+    Failure::new("environment", error.to_string())
+}
+
+/// Parses a path constant.
+fn rel(path: &str) -> brigade_fs::RelPath {
+    path.parse().expect("paths in the program stay inside the workspace")
+}

@@ -1,0 +1,93 @@
+//! What runs in this process.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use brigade_builtin::Failure;
+use brigade_process::CancelToken;
+
+use crate::environment;
+
+/// The tasks and workflows that run in this process.
+#[derive(Debug, Default)]
+pub struct Running {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    tasks: HashMap<String, CancelToken>,
+    is_ending: bool,
+}
+
+impl Running {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says that one of them went on.
+    pub fn notify(&self) {
+        self.changed.notify_all();
+    }
+
+    /// Waits until one of them went on, at most this long.
+    pub(crate) fn await_change(&self, longest: Duration) {
+        drop(self.changed.wait_timeout(self.state(), longest));
+    }
+
+    /// Ends one of them. Returns whether it runs here.
+    pub(crate) fn cancel(&self, id: &str) -> bool {
+        let state = self.state();
+        self.notify();
+        state.tasks.get(id).map(CancelToken::cancel).is_some()
+    }
+
+    /// Takes up a task or workflow. `None` if it runs already.
+    pub(crate) fn begin(self: &Arc<Running>, id: &str) -> Result<Option<Place>, Failure> {
+        let cancel = CancelToken::new().map_err(|error| environment(&error))?;
+        let mut state = self.state();
+        if state.is_ending {
+            return Err(Failure::new("busy", "the gateway is ending"));
+        }
+        if state.tasks.contains_key(id) {
+            return Ok(None);
+        }
+        state.tasks.insert(id.to_owned(), cancel.clone());
+        Ok(Some(Place { running: self.clone(), id: id.to_owned(), cancel }))
+    }
+
+    /// Ends all tasks, and waits until their workers have ended.
+    pub fn end(&self, patience: Duration) {
+        let mut state = self.state();
+        state.is_ending = true;
+        for token in state.tasks.values() {
+            token.cancel();
+        }
+        self.notify();
+        let until = Instant::now() + patience;
+        while !state.tasks.is_empty() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            let waited = self.changed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+/// A task or workflow that runs. Dropping it takes it out of those that run, also if its thread panics.
+pub(crate) struct Place {
+    pub(crate) running: Arc<Running>,
+    id: String,
+    pub(crate) cancel: CancelToken,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.running.state().tasks.remove(&self.id);
+        self.running.notify();
+    }
+}
