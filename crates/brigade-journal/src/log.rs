@@ -1,8 +1,8 @@
 //! Searches a file of records: the index for the part that it covers, and a scan for the rest.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Bound;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use brigade_fs::{FsError, Lines, ReadFile, RelPath};
 
@@ -38,6 +38,12 @@ pub struct Listed {
 pub(crate) struct Scanned {
     /// The latest line of each record.
     entries: BTreeMap<Box<str>, Entry>,
+    /// How many of them have each status.
+    counts: Vec<u64>,
+    /// The records that are not finished. Few are, however long the file is.
+    living: BTreeSet<Box<str>>,
+    /// The records in the order in which they came, for a file with an index, which may have them, too.
+    arrived: Option<Vec<Box<str>>>,
     hashes: HashSet<u64>,
     by_key: HashMap<u64, Vec<Box<str>>>,
     /// Lines that are not recognized.
@@ -132,6 +138,13 @@ impl Scanned {
     fn add(&mut self, kind: &dyn Kind, entry: Entry) {
         self.lines += 1;
         self.max_sequence = self.max_sequence.max(entry.sequence);
+        self.counts.resize(codes(kind), 0);
+        self.counts[usize::from(entry.status.byte())] += 1;
+        if kind.is_finished(entry.status) {
+            self.living.remove(&entry.id);
+        } else if !self.living.contains(&entry.id) {
+            self.living.insert(entry.id.clone());
+        }
         self.hashes.insert(id_hash(&entry.id));
         if kind.is_unique(entry.status) {
             let same = self.by_key.entry(entry.key).or_default();
@@ -139,7 +152,13 @@ impl Scanned {
                 same.push(entry.id.clone());
             }
         }
-        self.entries.insert(entry.id.clone(), entry);
+        let id = entry.id.clone();
+        let before = self.entries.insert(id.clone(), entry);
+        match (before, &mut self.arrived) {
+            (Some(before), _) => self.counts[usize::from(before.status.byte())] -= 1,
+            (None, Some(arrived)) => arrived.push(id),
+            (None, None) => {}
+        }
     }
 }
 
@@ -148,6 +167,22 @@ impl Scanned {
 struct Parts {
     index: Option<Index>,
     scanned: Scanned,
+    replaced: Mutex<Replaced>,
+}
+
+/// The records of the index that scanned lines replace, as far as they were looked up.
+#[derive(Default)]
+struct Replaced {
+    /// How many of the scanned records were looked up.
+    known: usize,
+    /// How many of the index have each status.
+    counts: Vec<u64>,
+}
+
+impl Parts {
+    fn new(index: Option<Index>, scanned: Scanned) -> Parts {
+        Parts { index, scanned, replaced: Mutex::default() }
+    }
 }
 
 /// A file of records: the journal or a segment.
@@ -194,9 +229,10 @@ impl Log {
         let (start, max_sequence) =
             index.as_ref().map_or((self.start, 0), |index| (index.covered, index.max_sequence));
         let mut scanned = Scanned::starting_at(start, max_sequence);
+        scanned.arrived = index.is_some().then(Vec::new);
         // The length is read after the index is opened, so it is not less than what the index covers.
         scanned.scan(&*self.journal.kind, &*self.file, self.generation)?;
-        Ok(Parts { index, scanned })
+        Ok(Parts::new(index, scanned))
     }
 
     fn open_index(&self) -> Result<Option<Index>, FsError> {
@@ -212,20 +248,17 @@ impl Log {
     }
 
     /// Queries the index and the scan. If the index is damaged, scans the whole file and queries again.
-    fn ask<T>(
-        &self,
-        question: impl Fn(Option<&Index>, &Scanned) -> Result<T, IndexError>,
-    ) -> Result<T, JournalError> {
+    fn ask<T>(&self, question: impl Fn(&Parts) -> Result<T, IndexError>) -> Result<T, JournalError> {
         let parts = self.parts()?;
-        match question(parts.index.as_ref(), &parts.scanned) {
+        match question(parts) {
             Ok(answer) => return Ok(answer),
             Err(IndexError::Fs(error)) => return Err(error.into()),
             Err(IndexError::Unusable) => {}
         }
         let mut scanned = Scanned::starting_at(self.start, 0);
         scanned.scan(&*self.journal.kind, &*self.file, self.generation)?;
-        let parts = self.rebuilt.get_or_init(|| Parts { index: None, scanned });
-        match question(None, &parts.scanned) {
+        let parts = self.rebuilt.get_or_init(|| Parts::new(None, scanned));
+        match question(parts) {
             Ok(answer) => Ok(answer),
             Err(IndexError::Fs(error)) => Err(error.into()),
             Err(IndexError::Unusable) => {
@@ -266,7 +299,7 @@ impl Log {
 
     /// Finds the latest line of a record.
     pub(crate) fn find(&self, id: &str) -> Result<Option<Found>, JournalError> {
-        self.ask(|index, scanned| {
+        self.ask(|Parts { index, scanned, .. }| {
             if let Some(entry) = scanned.entries.get(id) {
                 return Ok(Some(self.scanned_line(entry)?));
             }
@@ -283,7 +316,7 @@ impl Log {
 
     /// Finds the records whose id starts with a prefix, at most `limit`, sorted by id.
     pub(crate) fn find_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<Box<str>>, JournalError> {
-        self.ask(|index, scanned| {
+        self.ask(|Parts { index, scanned, .. }| {
             let behind = scanned
                 .entries
                 .range::<str, _>((Bound::Included(prefix), Bound::Unbounded))
@@ -314,7 +347,7 @@ impl Log {
 
     /// Finds the lines of unique records that may have this key.
     pub(crate) fn find_key(&self, key: u64) -> Result<Vec<Found>, JournalError> {
-        self.ask(|index, scanned| {
+        self.ask(|Parts { index, scanned, .. }| {
             let mut found = Vec::new();
             for id in scanned.by_key.get(&key).into_iter().flatten() {
                 // A later line may have replaced this one.
@@ -341,18 +374,21 @@ impl Log {
     /// # Errors
     /// Fails on a disk error.
     pub fn list(&self, status: Option<StatusCode>) -> Result<Vec<Listed>, JournalError> {
-        self.ask(|index, scanned| {
-            let mut listed: Vec<Listed> = scanned
-                .entries
-                .values()
-                .filter(|entry| status.is_none_or(|status| status == entry.status))
-                .map(|entry| Listed {
-                    created: entry.created,
-                    sequence: entry.sequence,
-                    span: entry.span,
-                    status: entry.status,
-                })
-                .collect();
+        self.ask(|Parts { index, scanned, .. }| {
+            let row = |entry: &Entry| Listed {
+                created: entry.created,
+                sequence: entry.sequence,
+                span: entry.span,
+                status: entry.status,
+            };
+            let is_wanted = |entry: &&Entry| status.is_none_or(|status| status == entry.status);
+            let mut listed: Vec<Listed> = match status {
+                Some(status) if !self.journal.kind.is_finished(status) => {
+                    let living = scanned.living.iter().filter_map(|id| scanned.entries.get(id));
+                    living.filter(is_wanted).map(row).collect()
+                }
+                _ => scanned.entries.values().filter(is_wanted).map(row).collect(),
+            };
             if let Some(index) = index {
                 let hits = index.by_status(status)?;
                 listed.extend(hits.iter().filter(|hit| !scanned.hashes.contains(&hit.id_hash)).map(|hit| {
@@ -370,17 +406,21 @@ impl Log {
 
     /// Counts the records by their status.
     pub(crate) fn counts(&self) -> Result<Vec<u64>, JournalError> {
-        self.ask(|index, scanned| {
-            let mut counts =
-                index.map_or_else(|| vec![0; codes(&*self.journal.kind)], |index| index.counts.clone());
-            for entry in scanned.entries.values() {
-                if let Some(index) = index {
-                    for hit in index.by_id(&entry.id)? {
-                        let count = &mut counts[usize::from(hit.status.byte())];
-                        *count = count.checked_sub(1).ok_or(IndexError::Unusable)?;
-                    }
+        self.ask(|parts| {
+            let Parts { index, scanned, replaced } = parts;
+            let mut counts = vec![0; codes(&*self.journal.kind)];
+            counts.iter_mut().zip(&scanned.counts).for_each(|(count, scanned)| *count = *scanned);
+            let (Some(index), Some(arrived)) = (index, &scanned.arrived) else { return Ok(counts) };
+            let mut replaced = replaced.lock().unwrap_or_else(PoisonError::into_inner);
+            replaced.counts.resize(counts.len(), 0);
+            while let Some(id) = arrived.get(replaced.known) {
+                for hit in index.by_id(id)? {
+                    replaced.counts[usize::from(hit.status.byte())] += 1;
                 }
-                counts[usize::from(entry.status.byte())] += 1;
+                replaced.known += 1;
+            }
+            for ((count, indexed), replaced) in counts.iter_mut().zip(&index.counts).zip(&replaced.counts) {
+                *count += indexed.checked_sub(*replaced).ok_or(IndexError::Unusable)?;
             }
             Ok(counts)
         })
@@ -465,7 +505,7 @@ impl Log {
     /// Writes the index of the whole file. The caller must hold the lock.
     fn write_index(&self) -> Result<(), FsError> {
         let parts = self.parts()?;
-        let Parts { index, scanned } = parts;
+        let Parts { index, scanned, .. } = parts;
         let kind = &*self.journal.kind;
         let data = match index {
             None => Ok(IndexData::of(kind, scanned.entries.values())),
