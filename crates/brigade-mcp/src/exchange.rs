@@ -199,8 +199,8 @@ pub struct Exchange {
     pub protocol_version: Option<String>,
     /// Name and version, as the server gives them.
     pub server: Option<Json>,
-    /// Every tool that is listed.
-    pub tools: Vec<ListedTool>,
+    /// Every tool that is listed. The calls of a kept server share the list.
+    pub tools: Arc<Vec<ListedTool>>,
     /// The tool that was asked for, when it is listed once.
     pub tool: Option<ListedTool>,
     /// The pin that the tool was compared with; none at its first use, and when it did not come to that.
@@ -242,6 +242,17 @@ fn as_spoken(block: &Json) -> Json {
 }
 
 impl Exchange {
+    /// Masks the names of the tools. Names were compared as the server wrote them; from here on they are only shown.
+    #[cfg(feature = "client")]
+    pub(crate) fn mask_names(&mut self, redactor: &Redactor) {
+        let masked = |tool: &ListedTool| redactor.redact_str(&tool.name);
+        if self.tools.iter().any(|tool| masked(tool) != tool.name) {
+            for tool in Arc::make_mut(&mut self.tools) {
+                tool.name = masked(tool);
+            }
+        }
+    }
+
     /// Writes the keys that the receipt of an MCP call has besides those of every receipt.
     pub fn receipt_keys(&self, request: &McpRequest<'_>, redactor: &Redactor) -> Object {
         let clean = |text: &str| Json::from(redactor.redact_str(text));

@@ -3,7 +3,7 @@
 use std::future::pending;
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use brigade_core::Json;
@@ -36,7 +36,7 @@ const LISTINGS: usize = 3;
 pub(super) struct Listed {
     /// How often the server had said that they changed.
     pub(super) changes: u64,
-    pub(super) tools: Vec<ListedTool>,
+    pub(super) tools: Arc<Vec<ListedTool>>,
 }
 
 /// What requests of a server share.
@@ -85,7 +85,7 @@ impl Session {
                 return Ok(listed);
             }
             let changes = self.link.known().changes;
-            let tools = greeted.list(&self.redactor).await?;
+            let tools = Arc::new(greeted.list(&self.redactor).await?);
             *self.lock_listed() = Some(Arc::new(Listed { changes, tools }));
         }
         let mut held = self.lock_listed();
@@ -177,6 +177,7 @@ pub(super) fn keep(
     mut jobs: UnboundedReceiver<Job>,
     asked: watch::Receiver<Option<Farewell>>,
     uses: &Uses,
+    begun: &OnceLock<Weak<Session>>,
 ) -> ServerEnd {
     let ServerStart { spec, mut sink, output_cap, patience, capabilities, redactor, mut watcher } = start;
     let mut end = ServerEnd::default();
@@ -197,6 +198,7 @@ pub(super) fn keep(
                 jobs: &mut jobs,
                 asked,
                 uses,
+                begun,
             }));
             runtime.shutdown_background();
         }
@@ -217,10 +219,11 @@ struct Serving<'a> {
     jobs: &'a mut UnboundedReceiver<Job>,
     asked: watch::Receiver<Option<Farewell>>,
     uses: &'a Uses,
+    begun: &'a OnceLock<Weak<Session>>,
 }
 
 async fn serve(serving: Serving<'_>) -> ServerEnd {
-    let Serving { mut child, sink, output_cap, patience, capabilities, redactor, jobs, asked, uses } =
+    let Serving { mut child, sink, output_cap, patience, capabilities, redactor, jobs, asked, uses, begun } =
         serving;
     let (to_server, outgoing) = unbounded_channel();
     let (incoming, from_server) = unbounded_channel();
@@ -242,6 +245,7 @@ async fn serve(serving: Serving<'_>) -> ServerEnd {
         listed: Mutex::default(),
         fault: watch::Sender::new(None),
     });
+    let _ = begun.set(Arc::downgrade(&session));
     let capabilities = serde_json::from_value(capabilities.to_serde()).unwrap_or_default();
     tokio::spawn(greet(session.clone(), capabilities, patience, tell_greeted));
     let stop = carry(&mut pipes, &session, jobs, asked, output_cap, uses).await;

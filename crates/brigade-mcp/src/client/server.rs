@@ -1,7 +1,7 @@
 //! A server that is kept for many requests.
 
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak, mpsc};
 use std::time::{Duration, Instant};
 
 use brigade_core::Json;
@@ -44,6 +44,8 @@ pub struct Server {
     ask_to_end: watch::Sender<Option<Farewell>>,
     shared: Arc<Shared>,
     uses: Arc<Uses>,
+    /// There once the process runs, and as long as it does.
+    session: Arc<OnceLock<Weak<Session>>>,
 }
 
 #[derive(Default)]
@@ -110,11 +112,12 @@ impl Server {
         let uses = Arc::new(Uses::default());
         let noting = Noting { shared: shared.clone(), watcher: start.watcher };
         let start = ServerStart { watcher: Box::new(noting), ..start };
-        let used = uses.clone();
+        let session = Arc::default();
+        let (used, begun) = (uses.clone(), Arc::clone(&session));
         std::thread::Builder::new().name("brigade-upstream".to_owned()).spawn(move || {
-            keep(start, taken, asked, &used);
+            keep(start, taken, asked, &used, &begun);
         })?;
-        Ok(Server { jobs, ask_to_end, shared, uses })
+        Ok(Server { jobs, ask_to_end, shared, uses, session })
     }
 
     /// Returns the process, once it runs.
@@ -288,6 +291,11 @@ impl Server {
     }
 
     fn listed(&self, telling: &Telling<'_>) -> Result<Arc<Listed>, Failure> {
+        // What is known needs no word from the server's thread, which compares it once more when the call is sent.
+        if let Some(listed) = self.session.get().and_then(Weak::upgrade).and_then(|session| session.listed())
+        {
+            return Ok(listed);
+        }
         self.within(telling, |session| async move {
             match session.listed() {
                 Some(listed) => Ok(listed),
@@ -528,9 +536,7 @@ impl<'a> Telling<'a> {
             exchange.changes = changes;
             exchange.error = error.map(|error| redactor.redact_json(&error));
         }
-        for tool in &mut exchange.tools {
-            tool.name = redactor.redact_str(&tool.name);
-        }
+        exchange.mask_names(redactor);
         exchange
     }
 }

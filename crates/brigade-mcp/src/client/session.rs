@@ -335,11 +335,8 @@ fn conclude(
     }
     exchange.protocol_version = known.protocol_version.map(|version| redactor.redact_str(&version));
     exchange.server = known.server.map(|server| redact_texts(&server, redactor));
-    // Names were compared as the server wrote them; from here on they are only shown.
-    exchange.tools = known.tools;
-    for tool in &mut exchange.tools {
-        tool.name = redactor.redact_str(&tool.name);
-    }
+    exchange.tools = Arc::new(known.tools);
+    exchange.mask_names(redactor);
     exchange.tool = known.tool;
     exchange.pin = known.pin;
     let sent = known.call.map(|call| call.sent()).unwrap_or_default();

@@ -27,6 +27,18 @@ impl ServerCommand {
         )
     }
 
+    /// Returns the commands of tools. Those of one server have the same one, which is computed once.
+    pub(crate) fn of_all<'c>(tools: impl Iterator<Item = &'c Tool>) -> Vec<ServerCommand> {
+        let mut last: Option<(&Tool, ServerCommand)> = None;
+        let command = |tool: &'c Tool| {
+            let known = last.filter(|(before, _)| before.command == tool.command && before.cwd == tool.cwd);
+            let command = known.map_or_else(|| ServerCommand::of(tool), |(_, command)| command);
+            last = Some((tool, command));
+            command
+        };
+        tools.map(command).collect()
+    }
+
     /// Returns what tells a place of its own from the common one.
     pub fn variant(self) -> String {
         self.0.short()
@@ -68,7 +80,7 @@ impl McpTool {
 
     /// Returns what starts the servers of all entries that ask for a tool of these names.
     pub fn commands(&self, catalog: &Catalog) -> Vec<ServerCommand> {
-        catalog.tools().iter().filter(|tool| self.has_names_of(tool)).map(ServerCommand::of).collect()
+        ServerCommand::of_all(catalog.tools().iter().filter(|tool| self.has_names_of(tool)))
     }
 
     /// Returns the name of its file.

@@ -196,7 +196,7 @@ impl PinStore<'_> {
         own: ServerCommand,
     ) -> Result<Option<String>, FsError> {
         let of_server = catalog.tools().iter().filter(|tool| tool.mcp_server() == Some(server));
-        let all: Vec<ServerCommand> = of_server.map(ServerCommand::of).collect();
+        let all = ServerCommand::of_all(of_server);
         let variant = own.variant();
         let is_there = self.fs.exists(&path_of(server, Some(&variant)))?;
         let common = self.read_listing(&path_of(server, None))?;
