@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use brigade_call::{Caller, PlanFacts};
-use brigade_catalog::{Family, Tool};
+use brigade_catalog::{Family, Runtimes, Tool};
 use brigade_exec::OpenedProgram;
 use brigade_fs::{FsError, Trace, Traced};
 use brigade_projection::ProjectionItem;
@@ -30,8 +30,35 @@ const MOST: usize = 1_000;
 /// The configuration and the facts of plans, as they were read last.
 #[derive(Default)]
 pub struct Memory {
-    config: Mutex<Option<(Trace, Arc<Config>)>>,
+    config: Slot<Config>,
+    runtimes: Slot<Runtimes>,
     inputs: Mutex<HashMap<(String, String), Arc<Input>>>,
+}
+
+/// Something that was read, and what was looked at for it.
+struct Slot<T>(Mutex<Option<(Trace, Arc<T>)>>);
+
+impl<T> Default for Slot<T> {
+    fn default() -> Slot<T> {
+        Slot(Mutex::default())
+    }
+}
+
+impl<T> Slot<T> {
+    /// Returns what was read, read again only if something moved.
+    fn get<E>(&self, host: Host<'_>, read: impl FnOnce(Host<'_>) -> Result<T, E>) -> Result<Arc<T>, E> {
+        if let Some((trace, known)) = &*lock(&self.0)
+            && trace.holds()
+        {
+            return Ok(known.clone());
+        }
+        let traced = Traced::new(host.fs);
+        let read = Arc::new(read(Host { fs: &traced, ..host })?);
+        let trace = traced.into_trace();
+        let is_settled = trace.is_settled(host.clock.now(), SETTLED);
+        *lock(&self.0) = is_settled.then(|| (trace, read.clone()));
+        Ok(read)
+    }
 }
 
 /// What was read for plans of one tool.
@@ -60,19 +87,23 @@ impl Memory {
         host: Host<'_>,
         read: impl FnOnce(Host<'_>) -> Result<Config, E>,
     ) -> Result<Arc<Config>, E> {
-        if let Some((trace, config)) = &*lock(&self.config)
-            && trace.holds()
-        {
-            return Ok(config.clone());
-        }
-        let traced = Traced::new(host.fs);
-        let reading = Host { fs: &traced, ..host };
-        let config = Arc::new(read(reading)?);
-        config.offers(&reading);
-        let trace = traced.into_trace();
-        let is_settled = trace.is_settled(host.clock.now(), SETTLED);
-        *lock(&self.config) = is_settled.then(|| (trace, config.clone()));
-        Ok(config)
+        self.config.get(host, |reading| {
+            let config = read(reading)?;
+            config.offers(&reading);
+            Ok(config)
+        })
+    }
+
+    /// Returns the runtimes, read again only if one of their files moved.
+    ///
+    /// # Errors
+    /// Returns the errors of `read`, which gets the host to read from.
+    pub fn runtimes<E>(
+        &self,
+        host: Host<'_>,
+        read: impl FnOnce(Host<'_>) -> Result<Runtimes, E>,
+    ) -> Result<Arc<Runtimes>, E> {
+        self.runtimes.get(host, read)
     }
 
     /// Reads the facts of plans of a tool whose server is kept, unless they are known and nothing moved since.

@@ -1,6 +1,7 @@
 //! Reads the configuration files.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use brigade_catalog::{Catalog, Level, Reads, Runtimes, Tool};
 use brigade_core::NextStep;
@@ -45,8 +46,20 @@ pub fn catalog_from(seams: &Seams, host: Host<'_>) -> Result<Catalog, Failure> {
 
 /// Reads the runtimes. A missing or unreadable file has no runtimes and an issue.
 pub fn runtimes(seams: &Seams) -> Result<Runtimes, Failure> {
-    let user = || read_user_runtimes(&seams.host());
-    match read_config(&*seams.fs, RUNTIMES) {
+    runtimes_from(seams, seams.host())
+}
+
+/// Like [`runtimes`], for a process that makes many calls: read again only if one of the files moved.
+pub fn known_runtimes(seams: &Seams) -> Result<Arc<Runtimes>, Failure> {
+    match &seams.memory {
+        Some(memory) => memory.runtimes(seams.host(), |host| runtimes_from(seams, host)),
+        None => runtimes(seams).map(Arc::new),
+    }
+}
+
+fn runtimes_from(seams: &Seams, host: Host<'_>) -> Result<Runtimes, Failure> {
+    let user = || read_user_runtimes(&host);
+    match read_config(host.fs, RUNTIMES) {
         Ok(bytes) => {
             let project = Runtimes::parse(RUNTIMES, Level::Project, &bytes);
             Ok(match user() {

@@ -223,7 +223,7 @@ pub(crate) fn runtime_of(room: &Room, call: &Call, config: &Config) -> RuntimeFa
 
 /// Returns whether calls start the runtime of a tool, and nobody else ever did.
 fn is_left_to_calls(room: &Room, tool: &Tool) -> bool {
-    let Ok(runtimes) = load::runtimes(room) else { return false };
+    let Ok(runtimes) = load::known_runtimes(room) else { return false };
     let file = room.fs.exists(&rel(RUNTIMES)).unwrap_or(true).then_some(RUNTIMES);
     needed_runtime(tool, &runtimes, file)
         .is_ok_and(|runtime| runtime.on_demand && !brigade_runtime::was_started(&*room.fs, runtime))
@@ -232,7 +232,8 @@ fn is_left_to_calls(room: &Room, tool: &Tool) -> bool {
 /// Returns whether calls start the runtime of a tool.
 fn is_started_by_calls(room: &Room, tool: &Tool) -> bool {
     let id = tool.runtime_id.as_deref().unwrap_or_default();
-    load::runtimes(room).is_ok_and(|runtimes| runtimes.runtime(id).is_some_and(|runtime| runtime.on_demand))
+    load::known_runtimes(room)
+        .is_ok_and(|runtimes| runtimes.runtime(id).is_some_and(|runtime| runtime.on_demand))
 }
 
 fn look_at_runtime(
@@ -245,7 +246,7 @@ fn look_at_runtime(
         let blocker = Blocker::new("runtime_missing", error.to_string());
         Box::new(blocker.at(tool.place_of("runtime_id")).field("runtime_id"))
     };
-    let runtimes = load::runtimes(room).map_err(cannot)?;
+    let runtimes = load::known_runtimes(room).map_err(cannot)?;
     let file = room.fs.exists(&rel(RUNTIMES)).unwrap_or(true).then_some(RUNTIMES);
     let runtime = needed_runtime(tool, &runtimes, file)?;
     let host = machine_of(room.host(), &config.policy).map_err(|error| cannot(error.into()))?;
