@@ -3,23 +3,25 @@
 //! Asking, approving by rule, running and reading results are operations of the façade. Here they are put in the order
 //! that an agent sees: at once, or pending until a person has decided.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use brigade::core::{CallId, Json, RunId};
 use brigade::profile::{LiveSession, SyncTime};
 use brigade::{
-    AgentCall, ApprovedBy, Asked as FromAgent, Call, CallStatus, CancelToken, Env, Error, ErrorKind,
-    Listener, LogStream, McpProgress, Workspace, codes,
+    AgentCall, ApprovedBy, Asked as FromAgent, AskedToRun, Call, CallStatus, CancelToken, Env, Error,
+    ErrorKind, Listener, LogStream, McpProgress, Workspace, codes,
 };
+use tokio::sync::mpsc::Receiver;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::{About, Answer, Streams, of_run, own_answer};
-use crate::gateway::{Ender, Gateway, Who};
+use crate::gateway::{Ender, Gateway, Running, Who};
 use crate::sessions;
+use crate::turns::Turn;
 use crate::upstream;
 use crate::upstream::{ClientOfCall, ClientSide, Line, Said};
-use crate::view::Shown;
+use crate::view::{Shown, View};
 
 /// How often a client hears that a run goes on.
 const TOLD: Duration = Duration::from_secs(5);
@@ -82,6 +84,15 @@ pub(crate) fn workspace_of(workspace: &Workspace, agent: &str, cancel: Option<Ca
     })
 }
 
+/// A run of a call, and the ways from it to the client.
+struct Run {
+    /// Ends it.
+    token: CancelToken,
+    workspace: Workspace,
+    told: Receiver<McpProgress>,
+    said: Receiver<Said>,
+}
+
 /// What came of asking.
 pub(crate) enum Asked {
     /// The result.
@@ -92,31 +103,72 @@ pub(crate) enum Asked {
 
 impl Gateway {
     /// Plans and queues a call, and runs it when it is approved already.
-    pub(crate) async fn ask(self: &Arc<Self>, asker: &Asker, tool: &Shown, args: Json) -> Asked {
+    pub(crate) async fn ask(
+        self: &Arc<Self>,
+        asker: &Asker,
+        view: &Arc<View>,
+        tool: &Shown,
+        args: Json,
+    ) -> Asked {
         let answer = |answer: Answer| Asked::Answer(Box::new(answer));
-        let workspace = self.recording(asker.workspace(&self.workspace, None));
-        let view = self.view(&asker.who()).await;
-        let id = tool.id.clone();
-        let asked = blocking(move || {
-            let shown =
-                view.shown.as_ref().ok_or_else(|| Error::new(ErrorKind::Refused, "nothing can be called"))?;
-            workspace.agent_calls().ask(shown, &id, args)
-        });
-        let (call, unknown) = match asked.await {
-            Ok(FromAgent::Stored { call, unknown }) => (call, unknown),
-            Ok(FromAgent::Answered(done)) => return answer(own_answer(&tool.id, done)),
-            Ok(FromAgent::Over { code, what, retry_after }) => {
+        let (view, id) = (view.clone(), tool.id.clone());
+        let shown = move || view.shown.clone().ok_or_else(nothing_shown);
+        // Where the turn is free, a call that a rule approves is stored as one that runs.
+        let turn = self.turns.take_now(&asker.agent, tool.writes(), self.concurrent(&asker.agent));
+        let (asked, begun) = match &turn {
+            Some(_) => {
+                let mut run = match self.prepared(asker) {
+                    Ok(run) => run,
+                    Err(error) => return answer(busy(&tool.id, error.to_string())),
+                };
+                let begun: Arc<Mutex<Option<Running>>> = Arc::default();
+                let (notes, gateway, token) = (begun.clone(), self.clone(), run.token.clone());
+                let note = move |id: &CallId| {
+                    let running = gateway.started(id, &token);
+                    *notes.lock().unwrap_or_else(PoisonError::into_inner) = Some(running);
+                };
+                let workspace = run.workspace.clone();
+                let asked =
+                    blocking(move || workspace.agent_calls().ask_and_run(&*shown()?, &id, args, &note));
+                let asked = self.driven(asker, tool, &mut run, asked).await;
+                (asked, begun.lock().unwrap_or_else(PoisonError::into_inner).take())
+            }
+            None => {
+                let workspace = self.recording(asker.workspace(&self.workspace, None));
+                (
+                    blocking(move || workspace.agent_calls().ask(&*shown()?, &id, args))
+                        .await
+                        .map(AskedToRun::from),
+                    None,
+                )
+            }
+        };
+        let begun = begun.map(|running| running.id().clone());
+        let (call, unknown) = match (asked, begun) {
+            (Ok(AskedToRun::Ran(call)), _) => return answer(self.ran(asker, *call, tool).await),
+            (Ok(AskedToRun::NotRun { id, error }), _) => {
+                return answer(self.not_run(asker, tool, &id, &error).await);
+            }
+            (Ok(AskedToRun::Asked(FromAgent::Stored { call, unknown })), _) => (call, unknown),
+            (Ok(AskedToRun::Asked(FromAgent::Answered(done))), _) => {
+                return answer(own_answer(&tool.id, done));
+            }
+            (Ok(AskedToRun::Asked(FromAgent::Over { code, what, retry_after })), _) => {
                 let wait = retry_after.as_secs().max(1);
                 let about = About::of_tool(&tool.id, "refused").coded(code);
                 let about = About { retry_after_seconds: Some(wait), ..about };
                 return answer(Answer::failed(about, format!("{what}; ask again in {wait} s")));
             }
-            Err(error) if error.kind() == ErrorKind::Environment => return answer(broken(&tool.id, &error)),
-            Err(error) => return answer(Answer::refused(&tool.id, &error)),
+            (Err(error), _) if error.kind() == ErrorKind::Environment => {
+                return answer(broken(&tool.id, &error));
+            }
+            (Err(error), Some(id)) => return answer(self.not_run(asker, tool, &id, &error).await),
+            (Err(error), None) => return answer(Answer::refused(&tool.id, &error)),
         };
-        match call.status {
-            CallStatus::Approved => answer(self.run(asker, &call.id, tool).await),
-            CallStatus::Pending => Asked::Pending(call, unknown),
+        match (call.status.clone(), turn) {
+            (CallStatus::Approved, Some(turn)) => answer(self.run_in(asker, &call.id, tool, turn).await),
+            (CallStatus::Approved, None) => answer(self.run(asker, &call.id, tool).await),
+            (CallStatus::Pending, _) => Asked::Pending(call, unknown),
             _ => answer(self.as_it_stands(asker, &call, unknown.as_ref())),
         }
     }
@@ -125,9 +177,7 @@ impl Gateway {
     pub(crate) async fn at_once(self: &Arc<Self>, asker: &Asker, tool: &Shown, args: Json) -> Answer {
         let token = match CancelToken::new() {
             Ok(token) => token,
-            Err(error) => {
-                return Answer::failed(About::of_tool(&tool.id, "refused").coded("busy"), error.to_string());
-            }
+            Err(error) => return busy(&tool.id, error.to_string()),
         };
         let (client, mut said) = ClientOfCall::new(&asker.client);
         let workspace = asker.workspace(&self.workspace, Some(token.clone()));
@@ -135,8 +185,7 @@ impl Gateway {
         let view = self.view(&asker.who()).await;
         let id = tool.id.clone();
         let done = blocking(move || {
-            let shown =
-                view.shown.as_ref().ok_or_else(|| Error::new(ErrorKind::Refused, "nothing can be called"))?;
+            let shown = view.shown.as_ref().ok_or_else(nothing_shown)?;
             workspace.agent_calls().at_once(shown, &id, &args)
         });
         tokio::pin!(done);
@@ -192,12 +241,11 @@ impl Gateway {
 
     /// Runs or resumes a call that is approved, and returns its result.
     pub(crate) async fn run(self: &Arc<Self>, asker: &Asker, id: &CallId, tool: &Shown) -> Answer {
-        let started = Instant::now();
         let turn = tokio::select! {
             turn = self.turns.take(&asker.agent, tool.writes(), self.concurrent(&asker.agent)) => turn,
             () = asker.cancelled.cancelled() => None,
         };
-        let Some(_turn) = turn else {
+        let Some(turn) = turn else {
             let (workspace, id_of) = (workspace_of(&self.workspace, &asker.agent, None), id.clone());
             // If this fails, the call stays approved, and only this agent can run it.
             let left = blocking(move || workspace.agent_calls().give_up(&id_of)).await;
@@ -212,36 +260,80 @@ impl Gateway {
                     Answer::failed(About::of_call(&call).coded("busy"), text)
                 }
                 None => {
-                    let text = format!("{many}; nothing has run, and nothing waits. Call again later");
-                    Answer::failed(About::of_tool(&tool.id, "refused").coded("busy"), text)
+                    busy(&tool.id, format!("{many}; nothing has run, and nothing waits. Call again later"))
                 }
             };
         };
-        let token = match CancelToken::new() {
-            Ok(token) => token,
-            Err(error) => {
-                return Answer::failed(About::of_tool(&tool.id, "refused").coded("busy"), error.to_string());
-            }
+        self.run_in(asker, id, tool, turn).await
+    }
+
+    /// Runs or resumes a call in its turn.
+    async fn run_in(self: &Arc<Self>, asker: &Asker, id: &CallId, tool: &Shown, _turn: Turn) -> Answer {
+        let mut run = match self.prepared(asker) {
+            Ok(run) => run,
+            Err(error) => return busy(&tool.id, error.to_string()),
         };
-        let running = self.started(id, &token);
-        let (tells, mut told) = tokio::sync::mpsc::channel(TOLD_AT_ONCE);
+        let running = self.started(id, &run.token);
+        let going_on = self.go_on(run.workspace.clone(), id, run.token.clone());
+        let ended = self.driven(asker, tool, &mut run, going_on).await;
+        drop(running);
+        match ended {
+            Ok(call) => self.ran(asker, call, tool).await,
+            Err(error) if error.kind() == ErrorKind::Environment => broken(&tool.id, &error),
+            Err(error) => self.not_run(asker, tool, id, &error).await,
+        }
+    }
+
+    /// Returns the result of a call that ran for this request.
+    async fn ran(self: &Arc<Self>, asker: &Asker, call: AgentCall, tool: &Shown) -> Answer {
+        if tool.id.starts_with("session.") {
+            self.session_changed().await;
+        }
+        self.result(asker, call, tool).await
+    }
+
+    /// Returns the result of a call that did not run for this request.
+    async fn not_run(self: &Arc<Self>, asker: &Asker, tool: &Shown, id: &CallId, error: &Error) -> Answer {
+        if let Some(answer) = self.ran_for_another(asker, id).await {
+            return answer;
+        }
+        // What a rule approved is planned anew when it is asked for again.
+        let (workspace, id_of) = (workspace_of(&self.workspace, &asker.agent, None), id.clone());
+        let _ = blocking(move || workspace.agent_calls().give_up(&id_of)).await;
+        let refused = Answer::refused(&tool.id, error);
+        let about = About { id: Some(id.to_string()), ..refused.about };
+        Answer { about, ..refused }
+    }
+
+    /// Prepares a run: what ends it, and the ways from it to the client.
+    fn prepared(self: &Arc<Self>, asker: &Asker) -> std::io::Result<Run> {
+        let token = CancelToken::new()?;
+        let (tells, told) = tokio::sync::mpsc::channel(TOLD_AT_ONCE);
         let most = u64::try_from(self.concurrent(&asker.agent)).unwrap_or(u64::MAX);
-        let workspace = asker.workspace(&self.workspace, Some(token.clone()));
         let ender = Arc::new(Ender(self.clone()));
-        let workspace = workspace.with_env(|env: Env| env.at_once(most).ender(ender));
-        let workspace = self.recording(workspace);
+        let (client, said) = ClientOfCall::new(&asker.client);
         // A client that reads slowly misses some of what a talkative server says.
         let listener = Listener::new(move |progress| drop(tells.try_send(progress)));
-        let workspace = match asker.line.wants_progress() {
-            true => workspace.with_env(|env: Env| env.listener(listener)),
-            false => workspace,
-        };
-        let (client, mut said) = ClientOfCall::new(&asker.client);
-        let workspace = workspace.with_env(|env: Env| env.requester(Arc::new(client)));
+        let workspace = asker.workspace(&self.workspace, Some(token.clone())).with_env(|env: Env| {
+            let env = env.at_once(most).ender(ender).requester(Arc::new(client));
+            if asker.line.wants_progress() { env.listener(listener) } else { env }
+        });
+        Ok(Run { token, workspace: self.recording(workspace), told, said })
+    }
+
+    /// Waits for the end of a run, and passes on meanwhile what it says and what ends it.
+    async fn driven<T>(
+        self: &Arc<Self>,
+        asker: &Asker,
+        tool: &Shown,
+        run: &mut Run,
+        ends: impl Future<Output = T>,
+    ) -> T {
+        let started = Instant::now();
+        let Run { token, told, said, .. } = run;
         let mut asking: Option<std::pin::Pin<Box<dyn Future<Output = ()> + Send>>> = None;
         let mut asks = std::collections::VecDeque::new();
-        let run = self.go_on(workspace, id, &token);
-        tokio::pin!(run);
+        tokio::pin!(ends);
         let mut ticks = tokio::time::interval_at((Instant::now() + TOLD).into(), TOLD);
         let mut is_cancelled = false;
         // What was told last, and whether the server tells itself.
@@ -249,7 +341,7 @@ impl Gateway {
         let mut is_late = Box::pin(tokio::time::sleep(Duration::MAX));
         let ended = loop {
             tokio::select! {
-                ended = &mut run => break ended,
+                ended = &mut ends => break ended,
                 () = asker.cancelled.cancelled(), if !is_cancelled => {
                     is_cancelled = true;
                     token.cancel_by(format!("agent:{}", asker.agent));
@@ -300,7 +392,6 @@ impl Gateway {
                 }
             }
         };
-        drop(running);
         while let Ok(last_words) = said.try_recv() {
             if let Said::Log(log) = last_words {
                 tokio::select! {
@@ -315,26 +406,7 @@ impl Gateway {
                 asker.tell(progress).await;
             }
         }
-        match ended {
-            Ok(call) => {
-                if tool.id.starts_with("session.") {
-                    self.session_changed().await;
-                }
-                self.result(asker, call, tool).await
-            }
-            Err(error) if error.kind() == ErrorKind::Environment => broken(&tool.id, &error),
-            Err(error) => {
-                if let Some(answer) = self.ran_for_another(asker, id).await {
-                    return answer;
-                }
-                // What a rule approved is planned anew when it is asked for again.
-                let (workspace, id_of) = (workspace_of(&self.workspace, &asker.agent, None), id.clone());
-                let _ = blocking(move || workspace.agent_calls().give_up(&id_of)).await;
-                let refused = Answer::refused(&tool.id, &error);
-                let about = About { id: Some(id.to_string()), ..refused.about };
-                Answer { about, ..refused }
-            }
-        }
+        ended
     }
 
     /// Returns the workspace with records synced when gateway.toml says.
@@ -344,12 +416,7 @@ impl Gateway {
     }
 
     /// Runs or resumes a call when it is its turn among those of all gateways.
-    async fn go_on(
-        &self,
-        workspace: Workspace,
-        id: &CallId,
-        token: &CancelToken,
-    ) -> Result<AgentCall, Error> {
+    async fn go_on(&self, workspace: Workspace, id: &CallId, token: CancelToken) -> Result<AgentCall, Error> {
         loop {
             let stamp = self.queue_stamp();
             let (calls, id) = (workspace.agent_calls(), id.clone());
@@ -522,6 +589,15 @@ impl Gateway {
             }
         }
     }
+}
+
+fn nothing_shown() -> Error {
+    Error::new(ErrorKind::Refused, "nothing can be called")
+}
+
+/// An answer for what cannot be done now, and was not begun.
+fn busy(tool: &str, why: String) -> Answer {
+    Answer::failed(About::of_tool(tool, "refused").coded("busy"), why)
 }
 
 /// Waits for the client's answer to what it is being asked.

@@ -4,11 +4,11 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use brigade::core::CallId;
 use brigade::profile::{GatewayConfig, Listing, LiveSession, NameStyle, SessionProfiles};
-use brigade::{AgentConfig, CancelToken, EndsCalls, Limit, Reads, Seen, Upstreams, Workspace};
+use brigade::{AgentConfig, AgentTools, CancelToken, EndsCalls, Limit, Reads, Seen, Upstreams, Workspace};
 use rmcp::model::RequestStateCodec;
 use rmcp::service::{SubscriptionContext, SubscriptionSendError};
 use rmcp::{Peer, RoleServer};
@@ -105,6 +105,12 @@ pub(crate) struct Running {
     id: CallId,
 }
 
+impl Running {
+    pub(crate) fn id(&self) -> &CallId {
+        &self.id
+    }
+}
+
 impl Drop for Running {
     fn drop(&mut self) {
         self.gateway.running().remove(&self.id);
@@ -123,7 +129,7 @@ impl EndsCalls for Ender {
 impl Gateway {
     pub(crate) fn new(
         workspace: Workspace,
-        agents: AgentConfig,
+        agents: Arc<AgentConfig>,
         terms: Terms,
         states: RequestStateCodec,
         upstreams: Upstreams,
@@ -140,7 +146,7 @@ impl Gateway {
             turns: Turns::default(),
             listings: Listings::default(),
             states,
-            agents: RwLock::new(Arc::new(agents)),
+            agents: RwLock::new(agents),
             running: Mutex::default(),
             views: Mutex::default(),
             sessions: Mutex::default(),
@@ -202,7 +208,7 @@ impl Gateway {
         self.config().agent_of_token(token.as_bytes()).map(|agent| agent.name.as_str().into())
     }
 
-    fn running(&self) -> std::sync::MutexGuard<'_, HashMap<CallId, CancelToken>> {
+    fn running(&self) -> MutexGuard<'_, HashMap<CallId, CancelToken>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -228,31 +234,43 @@ impl Gateway {
 
     /// Returns what the agent is shown now.
     pub(crate) async fn view(self: &Arc<Self>, who: &Who) -> Arc<View> {
-        let (gateway, who) = (self.clone(), who.clone());
-        blocking(move || gateway.view_now(&who)).await
-    }
-
-    fn view_now(&self, who: &Who) -> Arc<View> {
         let key = (who.agent.clone(), who.session.profiles());
-        let files = crate::watch::stamp(&self.workspace);
-        let is_settled = crate::watch::is_settled(&files);
-        let stamp = (self.generation.load(Ordering::SeqCst), files);
-        let views = || self.views.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((of, view)) = views().get(&key)
+        // A look at a few files takes less time than another thread takes to wake up.
+        let stamp = (self.generation.load(Ordering::SeqCst), crate::watch::stamp(&self.workspace));
+        if let Some((of, view)) = self.views().get(&key)
             && *of == stamp
         {
             return view.clone();
         }
+        let gateway = self.clone();
+        blocking(move || gateway.read_view(key, stamp)).await
+    }
+
+    fn views(&self) -> MutexGuard<'_, HashMap<(Arc<str>, SessionProfiles), Known>> {
+        self.views.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes over what an agent was shown when the files looked like this.
+    pub(crate) fn know(&self, agent: Arc<str>, files: Stamp, shown: AgentTools) {
+        let stamp = (self.generation.load(Ordering::SeqCst), files);
+        self.keep_view((agent, SessionProfiles::default()), stamp, Arc::new(View::of(shown)));
+    }
+
+    fn read_view(&self, key: (Arc<str>, SessionProfiles), stamp: (u64, Stamp)) -> Arc<View> {
         let view = Arc::new(View::read(&self.workspace, self.agents(), &key.0, &key.1, &self.terms));
+        self.keep_view(key, stamp, view.clone());
+        view
+    }
+
+    fn keep_view(&self, key: (Arc<str>, SessionProfiles), stamp: (u64, Stamp), view: Arc<View>) {
         // Files that changed just now may change again within what their times tell apart.
-        if is_settled {
-            let mut views = views();
+        if crate::watch::is_settled(&stamp.1) {
+            let mut views = self.views();
             if VIEWS <= views.len() {
                 views.clear();
             }
-            views.insert(key, (stamp, view.clone()));
+            views.insert(key, (stamp, view));
         }
-        view
     }
 
     /// Returns a tool that the agent may call, by its id.
@@ -313,7 +331,7 @@ impl Gateway {
         }
     }
 
-    fn listeners(&self) -> std::sync::MutexGuard<'_, Vec<Listener>> {
+    fn listeners(&self) -> MutexGuard<'_, Vec<Listener>> {
         self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use brigade::core::codes;
-use brigade::profile::{Listing, NameStyle};
+use brigade::profile::{Listing, NameStyle, SessionProfiles};
 use brigade::{
     CancelToken, Env, Error, ErrorKind, OwnSocket, Report as _, ServeReport, Upstreams, Workspace,
 };
@@ -101,17 +101,24 @@ pub fn serve(
     ready: &mut dyn FnMut(&ServeReport),
     say: &(dyn Fn(&str) + Sync),
 ) -> Result<(), Error> {
-    let agents = workspace.agents().read()?;
+    let agents = Arc::new(workspace.agents().read()?);
     let agent = wanted.agent.clone().unwrap_or_else(|| Serve::AGENT.to_owned());
     let is_named = matches!(wanted.transport, Transport::Stdio)
         || wanted.no_token
         || matches!(&wanted.transport, Transport::Http { socket: Some(_), .. })
         || wanted.agent.is_some();
-    if is_named {
-        workspace.agents().tools(&agent, &wanted.profiles, wanted.names)?;
-    } else if let Some(first) = agents.gateway.agents.first() {
-        workspace.agents().tools(first.name.as_str(), &wanted.profiles, wanted.names)?;
-    }
+    let first = match is_named {
+        true => Some(agent.clone()),
+        false => agents.gateway.agents.first().map(|first| first.name.to_string()),
+    };
+    let stamp = watch::stamp(workspace);
+    let shown = first.map(|name| -> Result<_, Error> {
+        let (session, overlays) = (SessionProfiles::default(), &wanted.profiles);
+        let all = workspace.agents();
+        let shown = all.tools_with(agents.clone(), &name, &session, overlays, wanted.names)?;
+        Ok((Arc::<str>::from(name), shown))
+    });
+    let shown = shown.transpose()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| environment("the server cannot be started", &error))?;
     let mut key = vec![0; 32];
@@ -130,6 +137,10 @@ pub fn serve(
     let gateway =
         Arc::new(Gateway::new(workspace, agents, terms, states, upstreams.clone(), mark, ended.clone()));
     of_tasks.are_of(&gateway);
+    if let Some((agent, shown)) = shown {
+        // The first client is shown what was read for the check.
+        gateway.know(agent, stamp, shown);
+    }
     let agent: Arc<str> = agent.into();
     let result = runtime.block_on(async {
         let taking = gateway.workspace.clone();

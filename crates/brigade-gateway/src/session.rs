@@ -118,7 +118,7 @@ impl Session {
         asked: &Asking<'_>,
         context: &RequestContext<RoleServer>,
     ) -> Result<Outcome, ErrorData> {
-        let Asking { tool, arguments, state, replies } = *asked;
+        let Asking { view, tool, arguments, state, replies } = *asked;
         let question = Question::of(&self.gateway, &asker.agent, tool, context);
         let late = is_late(context);
         let done = |answer: Answer| match &answer.lacking {
@@ -133,7 +133,7 @@ impl Session {
             let returned = question.returned(&self.gateway, asker, tool, arguments, state, replies);
             return done(Box::pin(returned).await?);
         }
-        match Box::pin(self.gateway.ask(asker, tool, arguments.clone())).await {
+        match Box::pin(self.gateway.ask(asker, view, tool, arguments.clone())).await {
             Asked::Answer(answer) => done(*answer),
             Asked::Pending(call, unknown) => {
                 match Box::pin(question.ask(&self.gateway, asker, tool, &call)).await {
@@ -162,7 +162,7 @@ impl Session {
         self.with_questions(asker, of, back, context, |asker, back| async move {
             let Back { state, replies } = &back;
             let (state, replies) = (state.as_deref(), replies.as_ref());
-            let asked = Asking { tool: &tool, arguments: &arguments, state, replies };
+            let asked = Asking { view: &view, tool: &tool, arguments: &arguments, state, replies };
             session.ask(&asker, &asked, &its_context).await
         })
         .await
@@ -254,7 +254,7 @@ impl Session {
             return Ok(Outcome::Answer(Box::new(answer)));
         }
         let (state, replies) = (back.state.as_deref(), back.replies.as_ref());
-        let asked = Asking { tool, arguments: &arguments, state, replies };
+        let asked = Asking { view: &view, tool, arguments: &arguments, state, replies };
         Box::pin(self.ask(&asker, &asked, &context)).await
     }
 
@@ -270,6 +270,8 @@ impl Session {
 
 /// What is asked for, and what came back with it.
 struct Asking<'a> {
+    /// What the agent is shown.
+    view: &'a Arc<View>,
     tool: &'a Shown,
     arguments: &'a Json,
     /// The state of a question that was asked before.

@@ -65,12 +65,27 @@ impl Drop for Waiting {
 }
 
 impl Turns {
+    /// Takes a turn of the agent if it is free now and nobody waits for it.
+    pub(crate) fn take_now(&self, agent: &Arc<str>, writes: bool, most: usize) -> Option<Turn> {
+        let places = self.places(agent);
+        if 0 < places.state().waiting {
+            return None;
+        }
+        let writing = match writes {
+            true => Some(places.writing.clone().try_lock_owned().ok()?),
+            false => None,
+        };
+        places.take(most.max(1)).then(|| Turn { places, _writing: writing })
+    }
+
+    fn places(&self, agent: &Arc<str>) -> Arc<Places> {
+        let mut agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
+        agents.entry(agent.clone()).or_default().clone()
+    }
+
     /// Waits for a turn of the agent, of which at most `most` run at once. `None` if too many wait already.
     pub(crate) async fn take(&self, agent: &Arc<str>, writes: bool, most: usize) -> Option<Turn> {
-        let places = {
-            let mut agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
-            agents.entry(agent.clone()).or_default().clone()
-        };
+        let places = self.places(agent);
         let waiting = {
             let mut state = places.state();
             if WAITING <= state.waiting && most <= state.running {
@@ -119,8 +134,27 @@ mod tests {
             let first = turns.take(&a, false, 1).await.unwrap();
             assert!(is_ready(turns.take(&a, false, 1)).await.is_none(), "the second of `a` waits");
             assert!(is_ready(turns.take(&b, false, 1)).await.is_some(), "`b` has its own turns");
+            assert!(turns.take_now(&a, false, 1).is_none() && turns.take_now(&b, false, 1).is_some());
             drop(first);
             assert!(is_ready(turns.take(&a, false, 1)).await.is_some());
+            assert!(turns.take_now(&a, true, 1).is_some());
+        });
+    }
+
+    #[test]
+    fn nobody_passes_those_who_wait() {
+        block_on(async {
+            let (turns, a) = (Turns::default(), Arc::from("a"));
+            let writer = turns.take_now(&a, true, 4).unwrap();
+            assert!(turns.take_now(&a, true, 4).is_none());
+            let mut waiting = Box::pin(turns.take(&a, true, 4));
+            let is_waiting = std::future::poll_fn(|context| {
+                std::task::Poll::Ready(waiting.as_mut().poll(context).is_pending())
+            });
+            assert!(is_waiting.await);
+            drop(writer);
+            assert!(turns.take_now(&a, true, 4).is_none());
+            assert!(is_ready(waiting).await.is_some());
         });
     }
 

@@ -230,7 +230,7 @@ impl View {
         }
     }
 
-    fn of(shown: AgentTools) -> View {
+    pub(crate) fn of(shown: AgentTools) -> View {
         let instructions = instructions(&shown);
         let names = shown.names;
         let mut tools: Vec<Shown> =

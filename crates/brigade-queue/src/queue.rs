@@ -402,7 +402,7 @@ pub(crate) fn checkpoint_of(document: &Json) -> Option<Checkpoint> {
 /// The queue while it is locked. Everything that a method returns is durable, or [soon
 /// is](Store::begin_late).
 pub struct LockedQueue<'a> {
-    transaction: Box<dyn Transaction + 'a>,
+    pub(crate) transaction: Box<dyn Transaction + 'a>,
     host: Arc<dyn Host>,
 }
 

@@ -98,6 +98,7 @@ macro_rules! suite {
 suite! {
     a_call_lives_from_the_queue_to_its_receipt
     equal_calls_dedupe_while_they_wait_and_after_a_rejection
+    a_new_call_can_be_stored_with_its_claim
     an_exact_id_wins_over_a_prefix_in_journal_and_segments
     a_change_names_the_revision_that_was_seen
     calls_are_listed_in_order_of_creation_despite_later_changes
@@ -135,6 +136,26 @@ fn the_last_approved_call_of_a_tool_is_found_however_many_runs_came_after_it(sto
     store.compact();
     assert_eq!(last("call-x").as_deref(), Some("call-second"));
     assert_eq!(last("call-second").as_deref(), Some("call-first"), "the call that asks is not meant");
+}
+
+fn a_new_call_can_be_stored_with_its_claim(store: &dyn Kept) {
+    let queue = store.queue(true);
+    complete(&queue, "call-first", "run-first", 1);
+    let approved = |id: &str| call(id, id, 2).approve(binding(), ApprovedBy::command_line(), at(2)).unwrap();
+    let enter = |call, run: &str| queue.lock(at(3)).unwrap().enqueue_claimed(call, claim(run), at(3));
+    let entered = enter(approved("call-a"), "run-a").unwrap();
+    assert_eq!((&entered.call.status, entered.revision, entered.sequence), (&CallStatus::Running, 1, 2));
+    store.crash();
+    let queue = store.queue(true);
+    let after = stored(&queue.read().unwrap(), "call-a");
+    assert_eq!((&after.call.status, after.call.claim), (&CallStatus::Running, entered.call.claim));
+    assert!(after.call.approval.is_some(), "it is durable");
+    let enter = |call, run: &str| queue.lock(at(3)).unwrap().enqueue_claimed(call, claim(run), at(3));
+    assert!(matches!(enter(approved("call-a"), "run-b"), Err(QueueError::IdTaken(_))));
+    assert!(matches!(enter(approved("call-b"), "run-first"), Err(QueueError::RunTaken(_))));
+    assert!(matches!(enter(call("call-b", "b", 2), "run-b"), Err(QueueError::WrongStep { .. })));
+    finish(&queue, "call-a", "run-a", "completed", 4, Vec::new()).unwrap();
+    assert_eq!(stored(&queue.read().unwrap(), "call-a").call.status, CallStatus::Completed);
 }
 
 fn a_call_lives_from_the_queue_to_its_receipt(store: &dyn Kept) {

@@ -12,10 +12,10 @@ use brigade_core::{CallId, Dialect, IdPrefix, Json, RunId, Timestamp, codes};
 use brigade_exec::log_text;
 use brigade_facts::{AgentOffer, AgentTools, FactReader};
 use brigade_mcp::{answer_in_log, shown_result};
-use brigade_policy::{Asked as RuleAsked, Blocker, Failure, Gate, covering};
+use brigade_policy::{Asked as RuleAsked, Blocker, Gate, covering};
 use brigade_profile::builtin::{Approval, COMMAND, Definition, definition};
 use brigade_profile::{AgentLimits, ToolTraits};
-use brigade_queue::{Calls as Which, OnDuplicate, Review, StoredCall, View};
+use brigade_queue::{Calls as Which, Review, StoredCall, View};
 use brigade_redact::Redactor;
 use brigade_runtime::LogStream;
 use brigade_schema::Schema;
@@ -26,11 +26,10 @@ use crate::calls;
 use crate::checkpoints::Checkpoints;
 use crate::commanded;
 use crate::error::{Error, ErrorKind};
-use crate::late::LateWrites;
 use crate::memory_rules;
-use crate::refusal::Refusal;
 use crate::room::Room;
 use crate::running;
+use asking::{Terms, Then};
 use brigade_upkeep::gather;
 use brigade_upkeep::load;
 
@@ -61,6 +60,28 @@ pub enum Asked {
         /// When there is room again, at the earliest.
         retry_after: Duration,
     },
+}
+
+/// What came of a request for a call that gets to run at once.
+#[derive(Debug)]
+pub enum AskedToRun {
+    /// The call has run.
+    Ran(Box<AgentCall>),
+    /// The call is stored as a rule approved it, and may not run after all.
+    NotRun {
+        /// The call.
+        id: CallId,
+        /// Why it may not run.
+        error: Box<Error>,
+    },
+    /// The call does not run yet, or there is none.
+    Asked(Asked),
+}
+
+impl From<Asked> for AskedToRun {
+    fn from(asked: Asked) -> AskedToRun {
+        AskedToRun::Asked(asked)
+    }
 }
 
 /// A limit of an agent over a stretch of time.
@@ -187,6 +208,32 @@ impl AgentCalls {
     /// # Errors
     /// Returns [`Refusal::Queue`] with every reason if the call is refused, and file errors.
     pub fn ask(&self, shown: &AgentTools, tool: &str, args: Json) -> Result<Asked, Error> {
+        self.ask_for(shown, tool, args, &|request, _, _| request.store())
+    }
+
+    /// Like [`AgentCalls::ask`], for a request that gets to run at once. A call that a rule approves is planned once,
+    /// and stored with its claim in one write. `begun` hears of the claim. A call that is stored otherwise waits for
+    /// [`AgentCalls::go_on`].
+    ///
+    /// # Errors
+    /// Like [`AgentCalls::ask`], and those of the run.
+    pub fn ask_and_run(
+        &self,
+        shown: &AgentTools,
+        tool: &str,
+        args: Json,
+        begun: &dyn Fn(&CallId),
+    ) -> Result<AskedToRun, Error> {
+        self.ask_for(shown, tool, args, &|request, planned, config| request.run(planned, config, begun))
+    }
+
+    fn ask_for<T: From<Asked>>(
+        &self,
+        shown: &AgentTools,
+        tool: &str,
+        args: Json,
+        then: &Then<'_, T>,
+    ) -> Result<T, Error> {
         check_offer(shown, tool, &args)?;
         if let Some(row) = definition(tool) {
             check_arguments(row, &args)?;
@@ -199,9 +246,10 @@ impl AgentCalls {
         });
         let (granted, session) = (granted.unwrap_or_default(), self.session(shown));
         let covers = |plan: &Plan, view: &View<'_>| self.rule(shown, plan, view);
-        match self.ask_under(tool, args, session, &limits, &granted, &covers) {
+        let terms = Terms { limits: &limits, granted: &granted, covers: &covers };
+        match self.ask_under(tool, args, session, &terms, then) {
             Err(error) if memory_rules::is_secret(tool, &error) => {
-                Ok(Asked::Answered(memory_rules::rejected()))
+                Ok(Asked::Answered(memory_rules::rejected()).into())
             }
             asked => asked,
         }
@@ -265,98 +313,6 @@ impl AgentCalls {
         let rule = covering(&shown.config.policy, &asked).ok()?;
         let line = rule.place.line.and_then(|line| u64::try_from(line).ok()).unwrap_or_default();
         Some(ApprovedBy::Rule { rule: rule.name.clone(), file: rule.place.file.clone(), line })
-    }
-
-    fn ask_under(
-        &self,
-        tool: &str,
-        args: Json,
-        session: Option<CallSession>,
-        limits: &[Limit],
-        granted: &[String],
-        covers: &Covers<'_>,
-    ) -> Result<Asked, Error> {
-        let room = &*self.room;
-        let config = gather::config(room)?;
-        let (planned, missing) = gather::plan_request(room, &config, tool, Ok(args), Some(granted), session)?;
-        let plan = &planned.plan;
-        let blocked = || plan.not_to_be_queued(brigade_call::Blocked::Refuse);
-        if let Some(error) = missing.or_else(|| blocked().map(|why| Failure::new(ErrorKind::Refused, why))) {
-            let call = Box::new(plan.shown_call(room.now()).shown(room));
-            let error = error.because(plan.blockers().iter().cloned());
-            return Err(Error::from(error).refusing(room, Refusal::Queue { call }));
-        }
-        room.digests.keep(&*room.fs);
-        let now = room.now();
-        let queue = room.queue();
-        // Everything that counts is counted under the lock, so that requests at the same moment count each other.
-        let late = room.late_for(&plan.contract().effects);
-        let _soon = late.map(LateWrites::soon_after);
-        let mut locked = if late.is_some() { queue.lock_late(now)? } else { queue.lock(now)? };
-        let view = locked.view();
-        let is_taken = |id: &CallId| view.call(id).is_ok_and(|found| found.is_some());
-        let probe = plan.to_call(now, None, is_taken);
-        let unknown = unseen_like(&view, &probe)?;
-        let by = covers(plan, &view).filter(|_| unknown.is_none() && !plan.changes_pin());
-        // An equal call under a rule is about to run for another request of the agent.
-        let is_anothers = |call: &Call| {
-            let approved = call.approval.as_ref().map(|approval| &approval.by);
-            by.is_some()
-                && call.status == CallStatus::Approved
-                && matches!(approved, Some(ApprovedBy::Rule { .. }))
-        };
-        let waiting = view.waiting_like(&probe)?.filter(|stored| !is_anothers(&stored.call));
-        let over = match waiting {
-            Some(_) => None,
-            None => self.over(&view, limits)?,
-        };
-        drop(view);
-        if let Some(over) = over {
-            return Ok(over);
-        }
-        let is_approvable =
-            |call: &Call| plan.told(call).is_empty() && plan.changes_since_queued(call).is_empty();
-        let mut stored = match waiting {
-            Some(stored) => stored,
-            None => {
-                // A rule approves in the same write.
-                let mut make = |_: usize, is_taken: &dyn Fn(&CallId) -> bool| {
-                    let call = plan.to_call(now, None, is_taken);
-                    match &by {
-                        Some(by) if call.status == CallStatus::Pending && is_approvable(&call) => {
-                            let approved = call.clone().approve(plan.binding().clone(), by.clone(), now);
-                            approved.unwrap_or(call)
-                        }
-                        _ => call,
-                    }
-                };
-                let stored = locked.enqueue_all(1, OnDuplicate::Queue, &mut make)?.pop();
-                stored.expect("one call was handed in, so one comes back").into_call().0
-            }
-        };
-        if let Some(by) = by
-            && stored.call.status == CallStatus::Pending
-            && is_approvable(&stored.call)
-        {
-            let review = Review::Approve(Box::new(plan.binding().clone()), by);
-            stored = locked.review(&stored.call.id, stored.revision, review, now)?;
-        }
-        drop(locked);
-        if let Some(late) = late.filter(|_| stored.call.status != CallStatus::Approved) {
-            // A person is asked about it, so it must stay.
-            late.now()?;
-        }
-        Ok(Asked::Stored { call: Box::new(stored.call.shown(room)), unknown })
-    }
-
-    /// Returns the first limit that leaves no room for one more call.
-    fn over(&self, view: &View<'_>, limits: &[Limit]) -> Result<Option<Asked>, Error> {
-        for limit in limits {
-            if let Some(over) = limit.over(&self.spent_in(view, limit.window, limit.of)?) {
-                return Ok(Some(over));
-            }
-        }
-        Ok(None)
     }
 
     /// Approves a pending call, because the person in front of the agent agreed to `seen`, the call that was shown.
@@ -653,20 +609,6 @@ fn check_offer(shown: &AgentTools, tool: &str, args: &Json) -> Result<(), Error>
     Err(Error::new(ErrorKind::Refused, format!("`{tool}` has nothing to read")).because(faults))
 }
 
-/// Returns the rule that approves a planned call, if one does.
-type Covers<'a> = dyn Fn(&Plan, &View<'_>) -> Option<ApprovedBy> + 'a;
-
-/// Returns the equal call of the caller that ran last, if nobody saw how its run ended.
-fn unseen_like(view: &View<'_>, call: &Call) -> Result<Option<CallId>, Error> {
-    let Some(last) = view.ran_like(call)?.filter(|last| last.call.status == CallStatus::Interrupted) else {
-        return Ok(None);
-    };
-    let run = last.call.claim.as_ref().map(|claim| claim.run_id.as_str());
-    let receipt = run.map(|run| view.receipt(run)).transpose()?.flatten();
-    let is_seen = matches!(receipt, Some(Ok(stored)) if stored.receipt.failure.is_some());
-    Ok((!is_seen).then_some(last.call.id))
-}
-
 /// Returns the moment that was a stretch of time ago.
 pub(crate) fn before(now: Timestamp, window: Duration) -> Timestamp {
     let micros = i64::try_from(window.as_micros()).unwrap_or(i64::MAX);
@@ -681,6 +623,8 @@ fn floor(text: &str, position: usize) -> usize {
     }
     position
 }
+
+mod asking;
 
 #[cfg(test)]
 mod tests;

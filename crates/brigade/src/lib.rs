@@ -162,7 +162,7 @@ pub use brigade_schema as schema;
 pub use brigade_store as store;
 
 pub use acting::{AtOnce, documentation};
-pub use agent_calls::{AgentCall, AgentCalls, Asked, Counted, Limit, Output, Spent};
+pub use agent_calls::{AgentCall, AgentCalls, Asked, AskedToRun, Counted, Limit, Output, Spent};
 pub use agents::Agents;
 pub use args::ArgsSource;
 pub use brigade_upkeep::TaskSessions;

@@ -7,7 +7,7 @@ use brigade_call::{
     RuntimeFact, SandboxUsed, VerifiedCall, verify,
 };
 use brigade_catalog::Family;
-use brigade_core::{Hint, IdPrefix, Json, NextStep};
+use brigade_core::{Hint, IdPrefix, Json, NextStep, Timestamp};
 use brigade_exec::{Drops, Execution, KeptWay, RunFiles, RunPaths, Watch, Way, execute, with_checkpoints};
 use brigade_fs::Fs;
 use brigade_mcp::{
@@ -15,10 +15,11 @@ use brigade_mcp::{
     shown_result,
 };
 use brigade_policy::CallKind;
-use brigade_queue::{Kept, StoredCall, this_runner, unrecorded};
+use brigade_queue::{Kept, LockedQueue, StoredCall, this_runner, unrecorded};
 use brigade_redact::Redactor;
 
 use crate::acting::Acting;
+use crate::agent_calls::Asked;
 use crate::calls;
 use crate::calls::Calls;
 use crate::commanded;
@@ -54,29 +55,50 @@ impl<I: Into<IdPrefix>> From<I> for RunTarget {
 }
 
 /// A verified call and what was opened for it.
-struct Ready {
-    call: VerifiedCall,
-    revision: u64,
-    planned: Planned,
-    config: Arc<Config>,
+pub(crate) struct Ready<'a> {
+    pub(crate) call: VerifiedCall,
+    pub(crate) stands: Stands<'a>,
+    pub(crate) planned: Planned,
+    pub(crate) config: Arc<Config>,
+}
+
+/// Where a verified call stands before its claim.
+pub(crate) enum Stands<'a> {
+    /// It is stored, at this revision.
+    At(u64),
+    /// It is not stored yet. Under the lock, this stores it with its claim, unless something speaks against that.
+    New(&'a mut Enter<'a>),
+}
+
+/// Stores a new call. Without a claim, it is stored as one that does not run yet.
+pub(crate) type Enter<'a> = dyn FnMut(&mut LockedQueue<'_>, Option<Claim>) -> Result<Entered, Error> + 'a;
+
+/// What came of storing a new call.
+pub(crate) enum Entered {
+    /// It is stored, and claimed.
+    Claimed,
+    /// It does not run now.
+    Not(Asked),
 }
 
 /// The result of comparing a call with its approval.
 enum Verified {
     /// The call may run.
-    Ready(Box<Ready>),
+    Ready(Box<Ready<'static>>),
     /// The call may not run.
     Refused(Box<Call>, Box<NotVerified>),
 }
 
 /// The result of trying to run a verified call.
-enum Attempt {
+pub(crate) enum Attempt {
     /// The call ran, and its server answered so.
     Ran(Box<RunReport>, Option<Json>),
     /// Another process claimed or changed the call meanwhile.
     Taken(Box<Call>, Error),
     /// The call may not run after all.
     Refused(Box<Call>, Box<NotVerified>),
+    /// The call was new, and was not claimed.
+    Not(Asked),
 }
 
 impl Calls {
@@ -118,7 +140,7 @@ fn run_next(room: &Room) -> Result<RunReport, Error> {
         };
         match attempt {
             Attempt::Ran(report, _) => return Ok(RunReport { passed_over, ..*report }),
-            Attempt::Taken(..) => {}
+            Attempt::Taken(..) | Attempt::Not(_) => {}
             Attempt::Refused(call, refusal) => passed_over.push(PassedOver::of(&call, &refusal.blockers)),
         }
     }
@@ -162,6 +184,7 @@ pub(crate) fn run_answered(
         Attempt::Ran(report, answer) => Ok((*report, answer)),
         Attempt::Taken(call, error) => Err(not_run(room, Some(&call), error, RunRefusal::default())),
         Attempt::Refused(call, refusal) => Err(refused(room, &call, *refusal)),
+        Attempt::Not(_) => unreachable!("a stored call is not new"),
     }
 }
 
@@ -186,15 +209,15 @@ fn verify_call(room: &Room, stored: StoredCall, checkpoints: &[Checkpoint]) -> R
     Ok(match verify(call.clone(), plan, runtime, purpose, room.now()) {
         Ok(verified) => {
             planned.plan = verified.plan().clone();
-            Verified::Ready(Box::new(Ready { call: verified, revision, planned, config }))
+            Verified::Ready(Box::new(Ready { call: verified, stands: Stands::At(revision), planned, config }))
         }
         Err(refusal) => Verified::Refused(Box::new(call), Box::new(refusal.spelled(&room.speller()))),
     })
 }
 
 /// Claims the call, runs it, and records how it ended.
-fn attempt(room: &Room, ready: Ready) -> Result<Attempt, Error> {
-    let Ready { call, revision, planned, config } = ready;
+pub(crate) fn attempt(room: &Room, ready: Ready<'_>) -> Result<Attempt, Error> {
+    let Ready { call, stands, planned, config } = ready;
     let mcp = pins::pin_store(room).of_call(&config.catalog, call.call())?;
     let pinned = match pins::pin_store(room).of_verified(mcp.as_ref(), &call) {
         Ok(pinned) => pinned,
@@ -241,38 +264,28 @@ fn attempt(room: &Room, ready: Ready) -> Result<Attempt, Error> {
         let mut files = RunFiles::create(fs, &run_id, &paths, drops)?;
         let mut locked =
             if late.is_some() { queue.lock_late(started_at)? } else { queue.lock(started_at)? };
-        let stands = locked.view().call(call.id())?;
-        let is_free = stands.as_ref().is_some_and(|now| now.revision == revision)
-            && locked.view().receipt(run_id.as_str())?.is_none();
-        let waits = match room.env.at_once {
-            Some(most) if is_free => !locked.view().is_its_turn(call.call(), most)?,
-            _ => false,
-        };
-        let claimed = if waits {
-            Err(Error::new(ErrorKind::Refused, format!("call {} waits for its turn", call.id()))
-                .coded(codes::NOT_ITS_TURN))
-        } else if files.is_used && is_free {
-            let message =
-                format!("call {} has been started already, as the logs of {run_id} show", call.id());
-            Err(Error::new(ErrorKind::Refused, message).hint("queue it again if it is to run once more"))
-        } else {
-            locked.claim(call.id(), revision, claim, started_at).map_err(Error::from)
-        };
-        if let Err(error) = claimed {
-            // Other attempts to run this call use the same files, so they stay if a run has started.
-            let has_begun =
-                |now: &StoredCall| now.call.claim.as_ref().is_some_and(|claim| claim.run_id == run_id);
-            if !stands.as_ref().is_some_and(has_begun) {
-                files.discard(&*room.fs);
+        match stands {
+            Stands::New(enter) => match enter(&mut locked, (!files.is_used).then_some(claim)) {
+                Ok(Entered::Claimed) => {}
+                not => {
+                    files.discard(&*room.fs);
+                    return not.map(|entered| match entered {
+                        Entered::Not(asked) => Attempt::Not(asked),
+                        Entered::Claimed => unreachable!("that is the first arm"),
+                    });
+                }
+            },
+            Stands::At(revision) => {
+                if let Some(error) =
+                    claim_stored(room, &mut locked, &call, revision, &files, claim, started_at)?
+                {
+                    return Ok(Attempt::Taken(Box::new(call.call().clone()), error));
+                }
+                // Another process that gave up may have removed files that it created and this one found.
+                if !room.fs.exists(&rel(&paths.stdout_log))? || !room.fs.exists(&rel(&paths.stderr_log))? {
+                    files = RunFiles::create(fs, &run_id, &paths, drops)?;
+                }
             }
-            if error.kind() == ErrorKind::Environment {
-                return Err(error);
-            }
-            return Ok(Attempt::Taken(Box::new(call.call().clone()), error));
-        }
-        // Another process that gave up may have removed files that it created and this one found.
-        if !room.fs.exists(&rel(&paths.stdout_log))? || !room.fs.exists(&rel(&paths.stderr_log))? {
-            files = RunFiles::create(fs, &run_id, &paths, drops)?;
         }
         (files.logs, files.dropped)
     };
@@ -399,6 +412,42 @@ fn attempt(room: &Room, ready: Ready) -> Result<Attempt, Error> {
     Ok(Attempt::Ran(Box::new(report), answer))
 }
 
+/// Claims a stored call. Returns why it cannot be claimed now, if it cannot.
+fn claim_stored(
+    room: &Room,
+    locked: &mut LockedQueue<'_>,
+    call: &VerifiedCall,
+    revision: u64,
+    files: &RunFiles,
+    claim: Claim,
+    now: Timestamp,
+) -> Result<Option<Error>, Error> {
+    let run_id = claim.run_id.clone();
+    let stands = locked.view().call(call.id())?;
+    let is_free = stands.as_ref().is_some_and(|now| now.revision == revision)
+        && locked.view().receipt(run_id.as_str())?.is_none();
+    let waits = match room.env.at_once {
+        Some(most) if is_free => !locked.view().is_its_turn(call.call(), most)?,
+        _ => false,
+    };
+    let claimed = if waits {
+        Err(Error::new(ErrorKind::Refused, format!("call {} waits for its turn", call.id()))
+            .coded(codes::NOT_ITS_TURN))
+    } else if files.is_used && is_free {
+        let message = format!("call {} has been started already, as the logs of {run_id} show", call.id());
+        Err(Error::new(ErrorKind::Refused, message).hint("queue it again if it is to run once more"))
+    } else {
+        locked.claim(call.id(), revision, claim, now).map_err(Error::from)
+    };
+    let Err(error) = claimed else { return Ok(None) };
+    // Other attempts to run this call use the same files, so they stay if a run has started.
+    let has_begun = |now: &StoredCall| now.call.claim.as_ref().is_some_and(|claim| claim.run_id == run_id);
+    if !stands.as_ref().is_some_and(has_begun) {
+        files.discard(&*room.fs);
+    }
+    if error.kind() == ErrorKind::Environment { Err(error) } else { Ok(Some(error)) }
+}
+
 /// Returns the server that makes a call of an agent, if servers are kept.
 fn keeping(room: &Room, config: &Config, call: &VerifiedCall) -> Result<Option<Found>, Error> {
     let (Some(upstreams), Some(_)) = (&room.env.upstreams, call.call().caller.agent()) else {
@@ -449,7 +498,7 @@ fn masked(listener: Listener, redactor: Redactor) -> Listener {
     })
 }
 
-fn refused(room: &Room, call: &Call, refusal: NotVerified) -> Error {
+pub(crate) fn refused(room: &Room, call: &Call, refusal: NotVerified) -> Error {
     let changed: Vec<String> = refusal.changes.iter().map(ToString::to_string).collect();
     let is_uncertain = refusal.blockers.iter().any(brigade_policy::Blocker::is_of_invalid_policy);
     let message = match changed.as_slice() {

@@ -6,6 +6,7 @@ use brigade_call::Caller;
 use brigade_core::Json;
 use tempfile::TempDir;
 
+use super::asking::Covers;
 use super::*;
 use crate::Workspace;
 use crate::env::Env;
@@ -42,10 +43,25 @@ fn rule(_: &Plan, _: &View<'_>) -> Option<ApprovedBy> {
 }
 
 fn ask(calls: &AgentCalls, args: Json, covers: &Covers<'_>) -> Call {
-    match calls.ask_under("say", args, None, &[], &[], covers).unwrap() {
+    let terms = Terms { limits: &[], granted: &[], covers };
+    match calls.ask_under("say", args, None, &terms, &|request, _, _| request.store()).unwrap() {
         Asked::Stored { call, .. } => *call,
         over => panic!("{over:?}"),
     }
+}
+
+/// Asks for a call that gets to run at once. Returns what came of it, and the call that was begun.
+fn ask_to_run(
+    calls: &AgentCalls,
+    args: Json,
+    limits: &[Limit],
+    covers: &Covers<'_>,
+) -> (AskedToRun, Option<CallId>) {
+    let terms = Terms { limits, granted: &[], covers };
+    let begun = std::cell::RefCell::new(None);
+    let note = |id: &CallId| drop(begun.replace(Some(id.clone())));
+    let run = |request: &asking::Request<'_>, planned, config: &_| request.run(planned, config, &note);
+    (calls.ask_under("say", args, None, &terms, &run).unwrap(), begun.into_inner())
 }
 
 #[test]
@@ -179,4 +195,74 @@ fn only_what_a_rule_approved_is_given_up() {
     workspace.calls().approve(person.as_str()).unwrap();
     calls.give_up(&person).unwrap();
     assert_eq!(calls.show(&person).unwrap().call.status, CallStatus::Approved);
+}
+
+#[test]
+fn a_call_under_a_rule_runs_in_one_go_and_is_written_twice() {
+    let (folder, workspace) = workspace();
+    let calls = of(&workspace, "a");
+    let (asked, begun) = ask_to_run(&calls, args("in one go"), &[], &rule);
+    let AskedToRun::Ran(ran) = asked else { panic!("{asked:?}") };
+    assert_eq!((Some(&ran.call.id), ran.call.status), (begun.as_ref(), CallStatus::Completed));
+    let receipt = ran.receipt.unwrap();
+    let by = receipt.approval.as_ref().and_then(|approval| approval.rule.as_deref());
+    assert_eq!((receipt.stdout_summary.as_str(), by), ("in one go", Some("all")));
+    let journal = fs::read_to_string(folder.path().join(".brigade/tools/calls.jsonl")).unwrap();
+    let statuses: Vec<&str> = journal.lines().filter(|line| line.contains("\"id\":\"call-")).collect();
+    assert_eq!(statuses.len(), 2, "one line with the claim, one with the end: {statuses:?}");
+    assert!(statuses[0].contains("\"status\":\"running\"") && statuses[0].contains("\"rule\":\"all\""));
+    // The same call again is another one.
+    let (again, _) = ask_to_run(&calls, args("in one go"), &[], &rule);
+    assert!(matches!(again, AskedToRun::Ran(again) if again.call.id != ran.call.id));
+}
+
+#[test]
+fn only_a_new_call_under_a_rule_and_within_limits_runs_at_once() {
+    let (_folder, workspace) = workspace();
+    let calls = of(&workspace, "a");
+    let stored = |asked: (AskedToRun, Option<CallId>)| match asked {
+        (AskedToRun::Asked(Asked::Stored { call, .. }), None) => *call,
+        asked => panic!("{asked:?}"),
+    };
+    let pending = stored(ask_to_run(&calls, args("a person"), &[], &nobody));
+    assert_eq!(pending.status, CallStatus::Pending);
+    // A call that waits is approved by the rule, and not made a second time.
+    let approved = stored(ask_to_run(&calls, args("a person"), &[], &rule));
+    assert_eq!((&approved.id, &approved.status), (&pending.id, &CallStatus::Approved));
+    assert_eq!(calls.go_on(&approved.id).unwrap().call.status, CallStatus::Completed);
+
+    let limit = Limit { window: Duration::from_secs(60), most: 1, of: Counted::Calls };
+    let (over, begun) = ask_to_run(&calls, args("too much"), &[limit], &rule);
+    assert!(matches!(over, AskedToRun::Asked(Asked::Over { .. })) && begun.is_none());
+    assert_eq!(calls.list(0, 10).unwrap().len(), 1, "nothing was stored");
+
+    // While another call of the agent runs, this one waits for its turn.
+    let busy = of(&workspace.with_env(|env| env.at_once(1)), "a");
+    let other = ask(&calls, args("other"), &rule);
+    let claim = brigade_call::Claim {
+        run_id: other.next_run_id(),
+        runner: Some(brigade_queue::this_runner().unwrap()),
+    };
+    let queue = busy.room.queue();
+    queue.lock(busy.room.now()).unwrap().claim(&other.id, 1, claim, busy.room.now()).unwrap();
+    let waits = stored(ask_to_run(&busy, args("waits"), &[], &rule));
+    assert_eq!(waits.status, CallStatus::Approved);
+    assert_eq!(busy.go_on(&waits.id).unwrap_err().code(), codes::NOT_ITS_TURN.as_str());
+    let runs = fs::read_dir(workspace.root().join(".brigade/tools/runs")).unwrap();
+    let logs = runs.filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().ends_with(".log"));
+    assert_eq!(logs.count(), 2, "the logs of what did not run are removed");
+}
+
+#[test]
+fn a_call_whose_equal_was_cut_off_does_not_run_by_itself() {
+    let (_folder, workspace) = workspace();
+    let calls = of(&workspace, "a");
+    let cut = ask(&calls, args("cut off"), &rule);
+    let runner = brigade_call::Runner { pid: u32::MAX, start_time: 1, boot_id: "none".to_owned() };
+    let claim = brigade_call::Claim { run_id: cut.next_run_id(), runner: Some(runner) };
+    let queue = calls.room.queue();
+    queue.lock(calls.room.now()).unwrap().claim(&cut.id, 1, claim, calls.room.now()).unwrap();
+    let (asked, begun) = ask_to_run(&calls, args("cut off"), &[], &rule);
+    let AskedToRun::Asked(Asked::Stored { call, unknown }) = asked else { panic!("{asked:?}") };
+    assert_eq!((call.status, unknown, begun), (CallStatus::Pending, Some(cut.id), None));
 }

@@ -1,0 +1,281 @@
+//! What comes of a request for a call: planned once, decided under the lock, and run at once where it may.
+
+use std::sync::Arc;
+
+use brigade_call::{ApprovedBy, Call, CallSession, CallStatus, Claim, Plan, Purpose, RuntimeFact, verify};
+use brigade_core::{CallId, Json, Timestamp};
+use brigade_facts::Config;
+use brigade_policy::{CallKind, Failure};
+use brigade_queue::{LockedQueue, OnDuplicate, Review, View};
+use brigade_upkeep::gather;
+use brigade_upkeep::gather::Planned;
+
+use super::{AgentCall, AgentCalls, Asked, AskedToRun, Limit};
+use crate::agent_review;
+use crate::error::{Error, ErrorKind};
+use crate::late::LateWrites;
+use crate::refusal::Refusal;
+use crate::running::{self, Attempt, Entered, Ready, Stands};
+use crate::runtimes;
+
+/// Returns the rule that approves a planned call, if one does.
+pub(super) type Covers<'a> = dyn Fn(&Plan, &View<'_>) -> Option<ApprovedBy> + 'a;
+
+/// What an agent's request is decided by.
+pub(super) struct Terms<'a> {
+    pub(super) limits: &'a [Limit],
+    /// The effects that a command may have.
+    pub(super) granted: &'a [String],
+    pub(super) covers: &'a Covers<'a>,
+}
+
+/// What becomes of a request that is planned and not blocked.
+pub(super) type Then<'a, T> = dyn Fn(&Request<'_>, Planned, &Arc<Config>) -> Result<T, Error> + 'a;
+
+/// A request that is planned.
+pub(super) struct Request<'a> {
+    calls: &'a AgentCalls,
+    plan: &'a Plan,
+    terms: &'a Terms<'a>,
+}
+
+/// What a request has by now.
+enum Decided {
+    /// A call that does not run yet.
+    Stored(Box<Call>, Option<CallId>),
+    /// A new call, which is claimed.
+    Claimed,
+    /// Nothing, because the agent did so much already.
+    Over(Asked),
+}
+
+/// A new call that a rule approves, and its claim.
+struct Claiming<'a> {
+    call: &'a Call,
+    claim: Claim,
+}
+
+impl AgentCalls {
+    /// Plans a request, refuses it if it is blocked, and hands it on.
+    pub(super) fn ask_under<T>(
+        &self,
+        tool: &str,
+        args: Json,
+        session: Option<CallSession>,
+        terms: &Terms<'_>,
+        then: &Then<'_, T>,
+    ) -> Result<T, Error> {
+        let room = &*self.room;
+        let config = gather::config(room)?;
+        let (planned, missing) =
+            gather::plan_request(room, &config, tool, Ok(args), Some(terms.granted), session)?;
+        let plan = &planned.plan;
+        let blocked = || plan.not_to_be_queued(brigade_call::Blocked::Refuse);
+        if let Some(error) = missing.or_else(|| blocked().map(|why| Failure::new(ErrorKind::Refused, why))) {
+            let call = Box::new(plan.shown_call(room.now()).shown(room));
+            let error = error.because(plan.blockers().iter().cloned());
+            return Err(Error::from(error).refusing(room, Refusal::Queue { call }));
+        }
+        room.digests.keep(&*room.fs);
+        let plan = planned.plan.clone();
+        then(&Request { calls: self, plan: &plan, terms }, planned, &config)
+    }
+
+    /// Returns the first limit that leaves no room for one more call.
+    fn over(&self, view: &View<'_>, limits: &[Limit]) -> Result<Option<Asked>, Error> {
+        for limit in limits {
+            if let Some(over) = limit.over(&self.spent_in(view, limit.window, limit.of)?) {
+                return Ok(Some(over));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Request<'_> {
+    /// Returns what writes the records, if they may be synced late.
+    fn late(&self) -> Option<&LateWrites> {
+        self.calls.room.late_for(&self.plan.contract().effects)
+    }
+
+    /// Stores the call, which does not run yet.
+    pub(super) fn store(&self) -> Result<Asked, Error> {
+        let room = &*self.calls.room;
+        let now = room.now();
+        let queue = room.queue();
+        let late = self.late();
+        let _soon = late.map(LateWrites::soon_after);
+        let mut locked = if late.is_some() { queue.lock_late(now)? } else { queue.lock(now)? };
+        let decided = self.decide(&mut locked, None, now)?;
+        drop(locked);
+        self.told(decided)
+    }
+
+    /// Returns what the agent is told of a call that does not run yet.
+    fn told(&self, decided: Decided) -> Result<Asked, Error> {
+        match decided {
+            Decided::Stored(call, unknown) => {
+                if let Some(late) = self.late().filter(|_| call.status != CallStatus::Approved) {
+                    // A person is asked about it, so it must stay.
+                    late.now()?;
+                }
+                let call = Box::new(call.shown(&*self.calls.room));
+                Ok(Asked::Stored { call, unknown })
+            }
+            Decided::Over(over) => Ok(over),
+            Decided::Claimed => unreachable!("it is told by its run"),
+        }
+    }
+
+    /// Runs the call if a rule approves it. Otherwise it is stored, and does not run yet.
+    pub(super) fn run(
+        &self,
+        planned: Planned,
+        config: &Arc<Config>,
+        begun: &dyn Fn(&CallId),
+    ) -> Result<AskedToRun, Error> {
+        let room = &*self.calls.room;
+        let now = room.now();
+        let approved = {
+            let queue = room.queue();
+            let view = queue.read()?;
+            let is_taken = |id: &CallId| view.call(id).is_ok_and(|found| found.is_some());
+            let by = (self.terms.covers)(self.plan, &view).filter(|_| !self.plan.changes_pin());
+            by.and_then(|by| self.approved(now, &is_taken, &by).ok())
+        };
+        let Some(call) = approved else { return Ok(self.store()?.into()) };
+        let runtime = match call.kind() {
+            CallKind::Run => runtimes::runtime_of(room, &call, config),
+            CallKind::Install => RuntimeFact::NotNeeded,
+        };
+        let Ok(verified) = verify(call.clone(), planned.plan.clone(), runtime, Purpose::Run, now) else {
+            // It is refused when it is gone on with.
+            return Ok(self.store()?.into());
+        };
+        let mut enter = |locked: &mut LockedQueue<'_>, claim: Option<Claim>| {
+            let claiming = claim.map(|claim| Claiming { call: &call, claim });
+            match self.decide(locked, claiming, room.now())? {
+                Decided::Claimed => {
+                    begun(&call.id);
+                    Ok(Entered::Claimed)
+                }
+                decided => self.told(decided).map(Entered::Not),
+            }
+        };
+        let ready =
+            Ready { call: verified, stands: Stands::New(&mut enter), planned, config: config.clone() };
+        Ok(match running::attempt(room, ready)? {
+            Attempt::Ran(report, answer) => {
+                agent_review::note(room, &report.call);
+                let report = *report;
+                let call = AgentCall { call: report.call, receipt: Some(*report.receipt), answer };
+                AskedToRun::Ran(Box::new(call))
+            }
+            Attempt::Not(asked) => asked.into(),
+            // It is stored like every call that a rule approves, and does not run.
+            Attempt::Refused(call, refusal) => match self.store()? {
+                Asked::Stored { call: stored, .. } if stored.status == CallStatus::Approved => {
+                    let error = running::refused(room, &call, *refusal);
+                    AskedToRun::NotRun { id: stored.id, error: Box::new(error) }
+                }
+                asked => asked.into(),
+            },
+            Attempt::Taken(..) => unreachable!("nobody else knows a new call"),
+        })
+    }
+
+    /// Makes the call as a rule approves it. It may not be approvable, and comes back as it is then.
+    fn approved(
+        &self,
+        now: Timestamp,
+        is_taken: &dyn Fn(&CallId) -> bool,
+        by: &ApprovedBy,
+    ) -> Result<Call, Box<Call>> {
+        let call = self.plan.to_call(now, None, is_taken);
+        if call.status != CallStatus::Pending || !self.is_approvable(&call) {
+            return Err(Box::new(call));
+        }
+        let approved = call.clone().approve(self.plan.binding().clone(), by.clone(), now);
+        approved.map_err(|_| Box::new(call))
+    }
+
+    fn is_approvable(&self, call: &Call) -> bool {
+        self.plan.told(call).is_empty() && self.plan.changes_since_queued(call).is_empty()
+    }
+
+    /// Decides about the request. Everything that counts is counted under the lock, so that requests at the same moment
+    /// count each other.
+    fn decide(
+        &self,
+        locked: &mut LockedQueue<'_>,
+        claiming: Option<Claiming<'_>>,
+        now: Timestamp,
+    ) -> Result<Decided, Error> {
+        let (calls, plan) = (self.calls, self.plan);
+        let view = locked.view();
+        let is_taken = |id: &CallId| view.call(id).is_ok_and(|found| found.is_some());
+        let probe = plan.to_call(now, None, is_taken);
+        let unknown = unseen_like(&view, &probe)?;
+        let by = (self.terms.covers)(plan, &view).filter(|_| unknown.is_none() && !plan.changes_pin());
+        // An equal call under a rule is about to run for another request of the agent.
+        let is_anothers = |call: &Call| {
+            let approved = call.approval.as_ref().map(|approval| &approval.by);
+            by.is_some()
+                && call.status == CallStatus::Approved
+                && matches!(approved, Some(ApprovedBy::Rule { .. }))
+        };
+        let waiting = view.waiting_like(&probe)?.filter(|stored| !is_anothers(&stored.call));
+        let over = match waiting {
+            Some(_) => None,
+            None => calls.over(&view, self.terms.limits)?,
+        };
+        // Only a call that nothing speaks against under the lock, either, is claimed at once.
+        let claiming = claiming.filter(|claiming| {
+            let approved = claiming.call.approval.as_ref().map(|approval| &approval.by);
+            waiting.is_none() && approved == by.as_ref() && !is_taken(&claiming.call.id)
+        });
+        let its_turn = match (&claiming, calls.room.env.at_once) {
+            (Some(claiming), Some(most)) => view.is_its_turn(claiming.call, most)?,
+            _ => true,
+        };
+        drop(view);
+        if let Some(over) = over {
+            return Ok(Decided::Over(over));
+        }
+        if let Some(Claiming { call, claim }) = claiming.filter(|_| its_turn) {
+            locked.enqueue_claimed(call.clone(), claim, now)?;
+            return Ok(Decided::Claimed);
+        }
+        let mut stored = match waiting {
+            Some(stored) => stored,
+            None => {
+                // A rule approves in the same write.
+                let mut make = |_: usize, is_taken: &dyn Fn(&CallId) -> bool| match &by {
+                    Some(by) => self.approved(now, is_taken, by).unwrap_or_else(|call| *call),
+                    None => plan.to_call(now, None, is_taken),
+                };
+                let stored = locked.enqueue_all(1, OnDuplicate::Queue, &mut make)?.pop();
+                stored.expect("one call was handed in, so one comes back").into_call().0
+            }
+        };
+        if let Some(by) = by
+            && stored.call.status == CallStatus::Pending
+            && self.is_approvable(&stored.call)
+        {
+            let review = Review::Approve(Box::new(plan.binding().clone()), by);
+            stored = locked.review(&stored.call.id, stored.revision, review, now)?;
+        }
+        Ok(Decided::Stored(Box::new(stored.call), unknown))
+    }
+}
+
+/// Returns the equal call of the caller that ran last, if nobody saw how its run ended.
+fn unseen_like(view: &View<'_>, call: &Call) -> Result<Option<CallId>, Error> {
+    let Some(last) = view.ran_like(call)?.filter(|last| last.call.status == CallStatus::Interrupted) else {
+        return Ok(None);
+    };
+    let run = last.call.claim.as_ref().map(|claim| claim.run_id.as_str());
+    let receipt = run.map(|run| view.receipt(run)).transpose()?.flatten();
+    let is_seen = matches!(receipt, Some(Ok(stored)) if stored.receipt.failure.is_some());
+    Ok((!is_seen).then_some(last.call.id))
+}
