@@ -18,6 +18,18 @@ pub trait Calls {
     /// Fails if the queue cannot be read.
     fn of_tool(&self, tool: &str) -> Result<Vec<FurtherCall>, Failure>;
 
+    /// Returns whether the caller is shown a tool.
+    fn shows(&self, tool: &str) -> bool;
+
+    /// Looks how a call stands, whoever asked for it. `None` if there is none.
+    ///
+    /// # Errors
+    /// Fails if the queue cannot be read.
+    fn standing(&self, id: &str) -> Result<Option<FurtherCall>, Failure>;
+
+    /// Returns whether the schema of a tool of the catalog has an argument.
+    fn takes(&self, tool: &str, argument: &str) -> bool;
+
     /// Ends a call of the caller: one that runs in this process is cut off, one that waits is withdrawn. Returns
     /// whether it did.
     ///

@@ -59,6 +59,8 @@ pub struct Context<'a> {
     pub git_urls: Vec<String>,
     /// Hosts whose pages may be fetched: `domains` under `[web]` of policy.toml.
     pub web_domains: Vec<String>,
+    /// The directory whose documents are searched instead of the web: `search` under `[web]` of gateway.toml.
+    pub search_folder: Option<String>,
     /// How git is confined.
     pub sandbox: Mode,
     /// Whether a person approved this very call.
@@ -101,6 +103,7 @@ impl<'a> Context<'a> {
             environment: None,
             git_urls: Vec::new(),
             web_domains: Vec::new(),
+            search_folder: None,
             sandbox: Mode::BestEffort,
             is_agreed: false,
             form: None,

@@ -52,12 +52,15 @@ pub fn page(url: &str) -> Option<String> {
     let (_, text) = PAGES.iter().find(|(known, _)| *known == name)?;
     match section {
         None => Some((*text).to_owned()),
-        Some(_) => sections(name, text).find(|section| section.key == url).map(|section| section.text),
+        Some(_) => {
+            let page = format!("{PAGES_AT}{name}");
+            sections(&page, text).find(|section| section.key == url).map(|section| section.text)
+        }
     }
 }
 
-/// Splits a page at its headings. Lines in code are none.
-fn sections<'t>(name: &'t str, text: &'t str) -> impl Iterator<Item = Section> + 't {
+/// Splits a page at its headings. Lines in code are none. Keys begin with `page`.
+pub(crate) fn sections(page: &str, text: &str) -> impl Iterator<Item = Section> + use<> {
     let mut found: Vec<Section> = Vec::new();
     let mut is_code = false;
     for line in text.lines() {
@@ -67,8 +70,8 @@ fn sections<'t>(name: &'t str, text: &'t str) -> impl Iterator<Item = Section> +
         if is_heading || found.is_empty() {
             let title = line.trim_start_matches('#').trim().to_owned();
             let key = match found.is_empty() {
-                true => format!("{PAGES_AT}{name}"),
-                false => format!("{PAGES_AT}{name}#{}", slug(&title)),
+                true => page.to_owned(),
+                false => format!("{page}#{}", slug(&title)),
             };
             found.push(Section { key, title, text: String::new() });
         }
@@ -105,7 +108,10 @@ fn search(input: &Json, _: &mut Context<'_>) -> Result<Output, Failure> {
     let mut index = INDEX.lock().unwrap_or_else(PoisonError::into_inner);
     let index = match &mut *index {
         Some(index) => index,
-        none => none.insert(TextIndex::of(PAGES.iter().flat_map(|(name, text)| sections(name, text)))?),
+        none => {
+            let all = |(name, text): &(&str, &str)| sections(&format!("{PAGES_AT}{name}"), text);
+            none.insert(TextIndex::of(PAGES.iter().flat_map(all))?)
+        }
     };
     let (found, total) = index.search(&query, FOUND)?;
     let row = |section: &Section| {
@@ -146,9 +152,9 @@ mod tests {
     fn sections_begin_at_headings_and_not_in_code() {
         let page = "# Page\nfirst\n## One & two\na\n```sh\n# no heading\n```\n### Three\nb\n";
         let keys: Vec<(String, usize)> =
-            sections("x", page).map(|section| (section.key, section.text.lines().count())).collect();
+            sections("p/x", page).map(|section| (section.key, section.text.lines().count())).collect();
         let expect = [("x", 2), ("x#one--two", 5), ("x#three", 2)];
-        assert_eq!(keys, expect.map(|(key, lines)| (format!("{PAGES_AT}{key}"), lines)));
+        assert_eq!(keys, expect.map(|(key, lines)| (format!("p/{key}"), lines)));
     }
 
     #[test]

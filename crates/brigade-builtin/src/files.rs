@@ -17,7 +17,8 @@ use brigade_profile::builtin::PathUse;
 
 use crate::context::{Context, Failure};
 use crate::run::Function;
-use place::{failed, place};
+use ignored::{Go, Walk};
+use place::{failed, place, root};
 
 /// What the tools of this family do.
 pub(crate) const FUNCTIONS: &[(&str, Function)] = &[
@@ -35,6 +36,41 @@ pub(crate) const FUNCTIONS: &[(&str, Function)] = &[
     ("fs.read", read::read),
     ("fs.write", change::write),
 ];
+
+/// The largest document that is searched, in bytes.
+const LARGEST_TEXT: u64 = 1 << 20;
+
+/// How much of all documents is searched, in bytes.
+const ALL_TEXTS: usize = 64 << 20;
+
+/// Documents beneath a directory.
+pub(crate) struct Texts {
+    /// Their paths relative to the workspace, and what they say.
+    pub(crate) texts: Vec<(String, String)>,
+    /// Whether there are no more. What is no text, or too large, does not count.
+    pub(crate) is_all: bool,
+}
+
+/// Reads the documents beneath a directory of the workspace, without what is ignored, closed or no text.
+pub(crate) fn texts_beneath(context: &Context<'_>, folder: &str) -> Result<Texts, Failure> {
+    let place = place(context, folder, PathUse::Search)?;
+    let beneath = root(context)?.beneath(&place.path).map_err(|error| failed(&place.shown, &error))?;
+    let mut walk = Walk::new(context, &place.path)?;
+    let (mut texts, mut left) = (Vec::new(), ALL_TEXTS);
+    let go = walk.files(&beneath, &mut |_, folder, path| {
+        let read = folder.open(path.name()).and_then(|mut file| file.rest(LARGEST_TEXT));
+        let text = read.ok().and_then(|bytes| String::from_utf8(bytes).ok());
+        if let Some(text) = text.filter(|text| !text.contains('\0')) {
+            if left < text.len() {
+                return Ok(Go::End);
+            }
+            left -= text.len();
+            texts.push((path.to_string(), text));
+        }
+        Ok(Go::On)
+    })?;
+    Ok(Texts { texts, is_all: matches!(go, Go::On) })
+}
 
 /// Reads a whole file of the workspace, up to a limit. Returns its path for results, too.
 pub(crate) fn read_whole(

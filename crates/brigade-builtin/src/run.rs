@@ -8,8 +8,8 @@ use serde::de::DeserializeOwned;
 
 use crate::context::{Context, Failure, Output};
 use crate::{
-    agent, ask, docs, files, fleet, git, lane, memory, proof, report, schema, script, session, system, task,
-    test, todo, volume, web, workflow,
+    agent, ask, docs, files, fleet, git, lane, memory, pr, proof, report, schema, script, session, shipped,
+    system, task, test, todo, volume, web, workflow,
 };
 
 /// What a built-in tool does.
@@ -25,11 +25,13 @@ const FAMILIES: &[&[(&str, Function)]] = &[
     git::TOOLS,
     lane::TOOLS,
     memory::TOOLS,
+    pr::TOOLS,
     proof::TOOLS,
     report::TOOLS,
     schema::TOOLS,
     script::TOOLS,
     session::TOOLS,
+    shipped::TOOLS,
     system::TOOLS,
     task::TOOLS,
     test::TOOLS,
@@ -104,5 +106,5 @@ mod tests {
     }
 
     /// Tools that start a program of their own, or whose calls the gateway answers by itself.
-    const ELSEWHERE: &[&str] = &["cmd.run", "session.init"];
+    const ELSEWHERE: &[&str] = &["cmd.run", "proof.screenshot", "session.init"];
 }

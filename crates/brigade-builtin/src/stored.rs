@@ -98,6 +98,10 @@ pub(crate) mod testing {
             }
         }
 
+        pub(crate) fn fs_root(&self) -> &std::path::Path {
+            self._folder.path()
+        }
+
         pub(crate) fn with<T>(&self, caller: &str, act: impl FnOnce(&mut Context<'_>) -> T) -> T {
             self.with_tasks(caller, None, act)
         }

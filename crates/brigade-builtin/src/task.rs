@@ -6,7 +6,7 @@ use std::time::Duration;
 use brigade_core::{Fingerprint, Json, Timestamp};
 use brigade_fs::RelPath;
 use brigade_manifest::Agent;
-use brigade_profile::builtin::Fact;
+use brigade_profile::builtin::{Fact, PathProblem, PathUse};
 use brigade_store::executions::{Ending, Execution, ExecutionStatus, NewExecution};
 use brigade_store::flows::Flow;
 use brigade_store::manifests::Revision;
@@ -448,6 +448,10 @@ fn file(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let folder: RelPath = TASKS.parse().expect("a constant path");
     let folder = folder.join(&execution.id).map_err(|_| not_found())?;
     let path = path.strip_prefix("/workspace/").unwrap_or(&path).trim_start_matches('/').to_owned();
+    // What a task left under such a name is as closed as what lies beside it.
+    if !context.guards.allows(&path, PathUse::Read) {
+        return Err(PathProblem::Protected.into());
+    }
     let bytes = VolumeFiles::of_folder(context.fs, &folder, &context.volumes)?.read(&path)?;
     let hash = Some(Fingerprint::of_bytes(&bytes));
     let touched = format!("{TASKS}/{}/{path}", execution.id);

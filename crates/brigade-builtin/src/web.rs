@@ -1,10 +1,12 @@
-//! Pages of the web: `web.fetch`.
+//! Pages of the web: `web.fetch`, and `web.search` where documents stand in for it.
 //!
 //! Every request is judged by itself: its URL by what the policy names, and the addresses of its host, which are those
 //! that are connected to.
 
+mod answer;
 mod hop;
 mod markdown;
+mod search;
 #[cfg(test)]
 mod tests;
 
@@ -21,8 +23,10 @@ use crate::context::{Context, Failure, Output};
 use crate::run::{Function, arguments};
 use hop::{Page, Wanted};
 
+pub use answer::search_answer;
+
 /// The tools of this family.
-pub(crate) const TOOLS: &[(&str, Function)] = &[("web.fetch", fetch)];
+pub(crate) const TOOLS: &[(&str, Function)] = &[("web.fetch", fetch), ("web.search", search::search)];
 
 /// How often a call that waits for a page looks whether it is still wanted.
 const LOOK: Duration = Duration::from_millis(50);

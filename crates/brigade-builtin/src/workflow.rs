@@ -19,6 +19,8 @@ use crate::schema::validated;
 
 pub(crate) use scope::is_offered;
 
+pub(crate) use executions::{begin, found as execution_of, wait};
+
 pub use engine::Engine;
 pub use steps::{AskedCall, CallResult, Stands, Steps};
 
@@ -44,11 +46,14 @@ pub(crate) const TOOLS: &[(&str, Function)] = &[
     ("workflow.status", executions::status),
     ("workflow.update", update),
     ("workflow.validate", validate),
-    ("workflow.wait", executions::wait),
+    ("workflow.wait", wait),
 ];
 
+/// The kind in the store.
+pub(crate) const KIND: &str = "workflow";
+
 /// Where workflows are kept.
-const WORKFLOWS: Registry = Registry { kind: "workflow", id: "workflow_id" };
+const WORKFLOWS: Registry = Registry { kind: KIND, id: "workflow_id" };
 
 #[derive(Deserialize)]
 struct ValidateArgs {

@@ -18,6 +18,7 @@ use brigade_command::{Argv, code_of_arguments};
 use brigade_core::text::escape_terminal;
 use brigade_core::{ConfigIssue, Fingerprint, Hint, Json, NextStep, Number, Object, Place, closest};
 use brigade_policy::{Blocker, CallKind, Decision, PolicyDecision, Reads, SandboxMode};
+use brigade_profile::builtin::COMMAND;
 use brigade_projection::ProjectionSummary;
 use brigade_redact::{MARK, Redactor, SecretValue, looks_secret_value};
 
@@ -571,7 +572,7 @@ fn command_blockers(
         blockers.push(if is_sent { blocker } else { blocker.hint(hint) });
     }
     // Nobody reviewed a command that a call names, so code for an interpreter in it is a risk, too.
-    let held = if facts.tool.is_built_in() { 0 } else { reviewed };
+    let held = if facts.tool.id == COMMAND { 0 } else { reviewed };
     let risks: Vec<Blocker> =
         start::risks(&argv, held).map(|objection| objection.blocker(place_of)).collect();
     if pushed

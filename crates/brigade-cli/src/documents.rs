@@ -168,6 +168,10 @@ documents! {
     PolicyHealthReport,
     PolicyReport,
     ProfileExplainReport,
+    #[cfg(feature = "builtin")]
+    PullRequestListReport,
+    #[cfg(feature = "builtin")]
+    PullRequestReport,
     ProfileListReport,
     ProfileReport,
     ProjectionPlanReport,

@@ -548,6 +548,32 @@ const TABLE: &[Examples] = &[
     ),
     #[cfg(feature = "builtin")]
     ("memory", "export", &[("brigade work memory export", "Print all memories as JSON lines")]),
+    #[cfg(feature = "builtin")]
+    ("pr", "list", &[("brigade work pr list", "List pull requests of lanes")]),
+    #[cfg(feature = "builtin")]
+    ("pr", "show", &[("brigade work pr show 1", "Show the first one, and what was said about it")]),
+    #[cfg(feature = "builtin")]
+    (
+        "pr",
+        "comment",
+        &[
+            ("brigade work pr comment 1 'Add a test'", "Comment on a pull request"),
+            ("brigade work pr comment 1 'Off by one' --path src/lib.rs --line 4", "Comment on a line"),
+        ],
+    ),
+    #[cfg(feature = "builtin")]
+    ("pr", "reply", &[("brigade work pr reply THREAD 'Better now'", "Reply to a thread")]),
+    #[cfg(feature = "builtin")]
+    (
+        "pr",
+        "resolve",
+        &[
+            ("brigade work pr resolve THREAD", "Mark a thread as resolved"),
+            ("brigade work pr resolve THREAD --off", "Open it again"),
+        ],
+    ),
+    #[cfg(feature = "builtin")]
+    ("pr", "close", &[("brigade work pr close 1", "Close it without its work")]),
     (
         "inbox",
         "list",

@@ -45,7 +45,7 @@ fn outside(command: &Command) -> Outside {
             Work::Brief(_) => O::WorksEmpty,
             Work::Answer(_) => O::Fails,
             #[cfg(feature = "builtin")]
-            Work::Memory(_) | Work::Turn(_) => O::Fails,
+            Work::Memory(_) | Work::Pr(_) | Work::Turn(_) => O::Fails,
             Work::Inbox(command) => match &command.0 {
                 Inbox::List(_) => O::WorksEmpty,
                 _ => O::FailsAsText,

@@ -61,6 +61,7 @@ codes! {
     DECISION_MISSING = "decision_missing": "No decision with this id waits for an answer.";
     WAITING_MISSING = "waiting_missing": "Nothing with this id waits for a person.";
     MEMORY_MISSING = "memory_missing": "No memory has this id or prefix.";
+    PULL_REQUEST_MISSING = "pull_request_missing": "No pull request or thread has this id or number.";
     SCRIPT_MISSING = "script_missing": "No script has this id.";
     PLAN_MISSING = "plan_missing": "No plan with this id waits for answers.";
     SERVER_TOOL_MISSING = "server_tool_missing": "The MCP server lists no tool of this name.";

@@ -219,6 +219,8 @@ next_steps! {
     AnswerByText(String) = "answer-by-text";
     /// List the memories of agents.
     ListMemories = "list-memories";
+    /// List the pull requests of lanes.
+    ListPullRequests = "list-pull-requests";
     /// Check the receipts of the kitchen.
     VerifyKitchenReceipts = "verify-kitchen-receipts";
     /// Remove the worktrees of a PRD whose work is in the branch.
@@ -320,6 +322,7 @@ impl NextStep {
             | N::ListDecisions
             | N::ShowBrief
             | N::ListMemories
+            | N::ListPullRequests
             | N::VerifyKitchenReceipts
             | N::ListInbox
             | N::ListPendingRows => None,

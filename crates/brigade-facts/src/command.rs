@@ -1,4 +1,5 @@
-//! Calls that run a command which an agent names: the entry of such a call, and whether profiles allow the command.
+//! Calls of built-in tools that start a program: the entry of such a call, and whether profiles allow a command that an
+//! agent names.
 
 use std::path::{Path, PathBuf};
 
@@ -8,8 +9,10 @@ use brigade_command::{Argv, Program, Role, find_program, risk};
 use brigade_core::Json;
 use brigade_fs::Location;
 use brigade_policy::Blocker;
-use brigade_profile::builtin::{COMMAND, command_entry, entry};
-use brigade_profile::{Outside, Rights, ToolTraits};
+use brigade_profile::builtin::{
+    COMMAND, SCREENSHOT, SEARCH, command_entry, entry, may_start_a_program, provided_entry,
+};
+use brigade_profile::{Outside, Rights, SearchSource, ToolTraits};
 
 use crate::config::Config;
 use crate::host::Host;
@@ -19,7 +22,8 @@ use crate::seen::is_program;
 const ARGUMENT: &str = "command";
 
 impl Config {
-    /// Makes the entry of a call that runs a command. `None` for every other tool.
+    /// Makes the entry of a call that runs a command, or is answered by a program that the configuration names. `None`
+    /// for every other one.
     ///
     /// Besides reading, the command may do what the context of the agent grants, and of that only what is in `within`.
     pub fn command(
@@ -30,12 +34,27 @@ impl Config {
         caller: &Caller,
         within: Option<&[String]>,
     ) -> Option<Tool> {
-        let row = entry(id.trim()).filter(|_| id.trim() == COMMAND)?;
+        let row = entry(id.trim()).filter(|_| may_start_a_program(id))?;
+        if id.trim() != COMMAND {
+            return provided_entry(id, self.provider(host, id.trim())?);
+        }
         let granted = self.rights(host, caller).map(|rights| rights.granted_effects(&ToolTraits::of(row)));
         let mut granted = granted.unwrap_or_default();
         granted.retain(|effect| within.is_none_or(|within| within.contains(effect)));
         let most = self.policy.policy().and_then(|policy| policy.max_timeout.as_ref()).map(|most| most.value);
         command_entry(id, args, &host.root(), &granted, most)
+    }
+
+    /// Returns the program that the configuration names for a tool.
+    fn provider<'c>(&'c self, host: &Host<'_>, id: &str) -> Option<&'c Argv> {
+        match id {
+            SEARCH => match &self.gateway(host)?.search.as_ref()?.source {
+                SearchSource::Command(program) => Some(program),
+                SearchSource::Folder(_) => None,
+            },
+            SCREENSHOT => Some(&self.policy.policy()?.capture.as_ref()?.value),
+            _ => None,
+        }
     }
 
     /// Returns the rights that the files give the agent that calls. `None` for everybody else.
@@ -47,7 +66,7 @@ impl Config {
 
     /// Returns why the profiles of the agent that calls do not allow the command of an entry that was made for it.
     pub(crate) fn command_outside(&self, host: &Host<'_>, tool: &Tool, caller: &Caller) -> Option<Blocker> {
-        if !tool.is_built_in() || tool.command.is_none() || caller.agent().is_none() {
+        if tool.id != COMMAND || caller.agent().is_none() {
             return None;
         }
         match self.rights(host, caller) {
@@ -62,7 +81,7 @@ impl Config {
 /// Compared are the programs that really run: what a word leads to over `PATH` and links, under the name that a profile
 /// allows, behind every launcher.
 pub fn command_outside(host: &Host<'_>, rights: &Rights, tool: &Tool) -> Option<Blocker> {
-    let command = tool.command.as_deref()?;
+    let command = tool.command.as_deref().filter(|_| tool.id == COMMAND)?;
     let directory = host.fs.root().join(tool.cwd.as_deref().unwrap_or_default());
     let is_same = |typed: &str, allowed: &str| is_same(host, &directory, typed, allowed);
     // What is no command line is refused as that, whatever profiles allow.

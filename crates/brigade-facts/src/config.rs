@@ -9,7 +9,7 @@ use brigade_core::{ConfigIssue, Dialect, Hint, Json, Place, Severity};
 use brigade_fs::{FileKind, Fs, FsError, FsErrorKind};
 use brigade_policy::{ErrorLine, PolicyState};
 use brigade_profile::builtin::{Fact, Guards};
-use brigade_profile::{GatewayConfig, Offer, builtin};
+use brigade_profile::{GatewayConfig, Offer, SearchSource, builtin};
 use brigade_projection::Claims;
 
 use crate::host::Host;
@@ -109,6 +109,14 @@ impl Config {
         policy.map(|policy| policy.web_domains.values().cloned().collect()).unwrap_or_default()
     }
 
+    /// Returns the directory whose documents `web.search` searches, relative to the workspace.
+    pub fn search_folder(&self, host: &Host<'_>) -> Option<String> {
+        match &self.gateway(host)?.search.as_ref()?.source {
+            SearchSource::Folder(folder) => Some(folder.clone()),
+            SearchSource::Command(_) => None,
+        }
+    }
+
     /// Reads what calls of a tool that is part of Brigade need to know. `None` for every other tool.
     pub(crate) fn builtin(&self, host: &Host<'_>, tool: &Tool, caller: &Caller) -> Option<BuiltinFacts> {
         if !tool.is_built_in() {
@@ -159,7 +167,9 @@ impl Config {
             Fact::WebDomains => !self.web_domains().is_empty(),
             Fact::Session => caller.agent().is_some(),
             Fact::Worker => self.gateway(host).is_some_and(|gateway| !gateway.workers.is_empty()),
-            Fact::SearchProvider | Fact::Forge | Fact::Screenshot => false,
+            Fact::SearchProvider => self.gateway(host).is_some_and(|gateway| gateway.search.is_some()),
+            Fact::Screenshot => self.policy.policy().is_some_and(|policy| policy.capture.is_some()),
+            Fact::Forge => self.holds(host, row, Fact::Repository, caller),
             Fact::WebFramework => *self.web_framework.get_or_init(|| names_web_framework(host.fs)),
             Fact::Fleet => TARGETS.iter().any(|folder| holds_a_folder(host.fs, folder)),
         }

@@ -13,6 +13,7 @@ use brigade_core::{ConfigIssue, Hint, Json, NextStep, Severity};
 use brigade_exec::OpenedProgram;
 use brigade_fs::FsError;
 use brigade_policy::{Blocker, CallFacts, Decision, SandboxMode, decide};
+use brigade_profile::builtin::COMMAND;
 use brigade_projection::{ProjectionItem, blocking, summarise};
 
 use crate::files::{ToolReader, compile_schema};
@@ -134,7 +135,7 @@ impl<'c> FactReader<'_, 'c> {
     ) -> Result<PlanFacts<'c>, FsError> {
         let (config, tool) = (self.config, read.tool);
         let mut decision = decide(&config.policy, asked, &|name: &str| self.host.is_set(name));
-        if tool.is_built_in() && !tool.acts_inside() {
+        if tool.id == COMMAND {
             // An agent wrote the command and nobody reviewed it, so it is confined as far as the system can also where
             // the policy confines no call.
             decision.sandbox.mode = decision.sandbox.mode.max(SandboxMode::BestEffort);

@@ -7,6 +7,7 @@ mod rules;
 use std::collections::BTreeMap;
 
 use brigade_catalog::{ApprovalMode, Family, Level, Seconds, ToolSource};
+use brigade_command::Argv;
 use brigade_core::{ConfigIssue, Label, Place, Severity};
 
 pub use kitchen::{KitchenGrants, KitchenRules, ShellUse};
@@ -350,6 +351,8 @@ pub struct Policy {
     pub git_urls: Rule<String>,
     /// `[web] domains`: the hosts whose pages built-in tools may fetch.
     pub web_domains: Rule<String>,
+    /// `[programs] capture`: the command line that prints an image of the screen.
+    pub capture: Option<Located<Argv>>,
     /// `[environment] pass`: variables that runs get in addition to the default ones.
     pub pass: Rule<Label>,
     /// `[commands] inline_code`: whether commands may hold code for an interpreter.

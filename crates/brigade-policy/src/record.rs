@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use brigade_core::json::present;
 use brigade_core::{Extra, Fingerprint, Label, Number, Place, Severity, record};
+use brigade_redact::Redactor;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -143,6 +144,9 @@ pub struct PolicyRules {
     /// Hosts whose pages built-in tools may fetch, if the policy names some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub web_domains: Option<Vec<String>>,
+    /// The command line that prints an image of the screen, without secrets, if the policy names one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capture: Option<String>,
 }
 
 /// The sandbox rules of the policy file, `[sandbox]`.
@@ -301,6 +305,7 @@ impl Policy {
             allowed_sources: given(&self.allowed_sources, |source| source.as_str().to_owned()),
             denied_capabilities: given(&self.denied_capabilities, String::clone),
             web_domains: given(&self.web_domains, String::clone),
+            capture: self.capture.as_ref().map(|line| Redactor::new(&[]).redact_str(&line.value.to_string())),
         }
     }
 }

@@ -13,6 +13,7 @@ mod git;
 mod memory;
 mod names;
 mod path;
+mod provided;
 mod schema;
 mod script;
 mod session;
@@ -36,6 +37,7 @@ pub use fact::Fact;
 pub use framework::web_frameworks;
 pub use names::{Alias, AliasProblem, BuiltinName, NEVER, Never, is_alias, own_name};
 pub use path::{Guards, PathProblem, PathUse, relative};
+pub use provided::{SCREENSHOT, SEARCH, may_start_a_program, provided_entry};
 pub use url::{UrlProblem, allowed_url};
 
 /// One built-in tool.
@@ -186,7 +188,10 @@ pub fn entries() -> &'static [Tool] {
                     ApprovalMode::OnRequest
                 }
             };
-            Tool::built_in(row.id, row.title, row.description, row.effects, approval)
+            // The forge of this workspace is rows, so what would reach another one does not.
+            let is_here = |effect: &&str| !row.needs.contains(&Fact::Forge) || !effect.starts_with("remote-");
+            let effects: Vec<&str> = row.effects.iter().copied().filter(is_here).collect();
+            Tool::built_in(row.id, row.title, row.description, &effects, approval)
         };
         definitions().iter().filter(|row| !row.is_control).map(of).collect()
     })

@@ -118,6 +118,24 @@ words! {
     }
 }
 
+/// `[web] search`: what `web.search` asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SearchProvider {
+    /// The place of the key.
+    pub place: Place,
+    /// A program or documents.
+    pub source: SearchSource,
+}
+
+/// What `web.search` asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SearchSource {
+    /// A program, as its command line. It gets the query and the number of results as further words.
+    Command(Argv),
+    /// The documents in a directory, relative to the workspace.
+    Folder(String),
+}
+
 /// `[[worker]]`: a program that does the tasks of agents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Worker {
@@ -164,6 +182,8 @@ pub struct GatewayConfig {
     pub volumes: VolumeLimits,
     /// The programs that do tasks, in file order. The first one serves agents that name none.
     pub workers: Vec<Worker>,
+    /// What `web.search` asks, if the file names it.
+    pub search: Option<SearchProvider>,
 }
 
 /// `[http]`
@@ -300,6 +320,7 @@ impl GatewayConfig {
             builtin: BuiltinSettings::default(),
             volumes: VolumeLimits::default(),
             workers: Vec::new(),
+            search: None,
         }
     }
 

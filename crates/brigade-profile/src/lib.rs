@@ -50,8 +50,8 @@ pub use cost::{
     listing_costs,
 };
 pub use gateway::{
-    Agent, AgentLimits, BuiltinSettings, Confirm, GatewayConfig, Http, Listing, PlanMemoryWrite, Share,
-    SyncTime, Token, Upstream, Worker, WorkerPrompt, WorkerResult,
+    Agent, AgentLimits, BuiltinSettings, Confirm, GatewayConfig, Http, Listing, PlanMemoryWrite,
+    SearchProvider, SearchSource, Share, SyncTime, Token, Upstream, Worker, WorkerPrompt, WorkerResult,
 };
 pub use limits::Outside;
 pub use listed::{Annotations, ListedMeta, ListedTool, Shown, ToolMark};

@@ -34,6 +34,9 @@ pub struct TaskLimits {
     pub tools: Option<BTreeSet<String>>,
     /// First words of the commands that it may run. Absent: all.
     pub commands: Option<BTreeSet<String>>,
+    /// Tools whose calls a person is asked about each time.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub asks: BTreeSet<String>,
 }
 
 impl TaskLimits {
@@ -70,13 +73,20 @@ impl TaskLimits {
                 ..Constrain::default()
             }),
         });
+        let asks = Some(Rule {
+            place: place.clone(),
+            matches: self.asks.iter().filter_map(|id| matcher(id)).collect(),
+            action: Action::Ask,
+            constrain: None,
+        });
+        let asks = asks.filter(|rule| !rule.matches.is_empty());
         Arc::new(Profile {
             name: self.name(),
             is_shipped: false,
             show: self.tools.as_ref().map(|ids| ids.iter().filter_map(|id| matcher(id)).collect()),
             show_place: None,
             hide: Vec::new(),
-            rules: commands.into_iter().collect(),
+            rules: commands.into_iter().chain(asks).collect(),
             place,
         })
     }

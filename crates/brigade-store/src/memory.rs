@@ -10,7 +10,7 @@ use rusqlite::{OptionalExtension as _, Row, Transaction, params};
 use serde::{Deserialize, Serialize};
 
 pub use self::core::{CoreChange, CoreMemory};
-pub(crate) use rank::search_words;
+pub use rank::search_words;
 pub use rank::{Query, blank};
 pub use rules::{MAX_CONTENT, Objection, is_near_copy, normal, objection};
 

@@ -138,6 +138,14 @@ fn by_id<R: Record>(
     Ok(Kept { id: id.to_owned(), owner, record })
 }
 
+fn all<R: Record>(transaction: &Transaction<'_>, owner: Option<&str>) -> Result<Vec<Kept<R>>, StoreError> {
+    let sql = "SELECT id FROM record WHERE kind = ?1 AND (?2 IS NULL OR owner = ?2) ORDER BY created_at, id";
+    let mut found = transaction.prepare(sql)?;
+    let ids = found.query_map(params![R::KIND, owner], |row| row.get::<_, String>(0))?;
+    let ids = ids.collect::<Result<Vec<_>, _>>()?;
+    ids.iter().map(|id| by_id(transaction, owner, id)).collect()
+}
+
 impl Store {
     /// Returns an id that no row has.
     ///
@@ -169,6 +177,47 @@ impl Store {
         })
     }
 
+    /// Adds a row that depends on the others of its kind, which are listed the oldest first.
+    ///
+    /// # Errors
+    /// Fails as `make` does, or on a disk error. Then nothing is added.
+    pub fn add_record<R: Record>(
+        &self,
+        owner: &str,
+        now: Timestamp,
+        make: impl FnOnce(&[Kept<R>]) -> Result<R, StoreError>,
+    ) -> Result<Kept<R>, StoreError> {
+        self.change(|transaction| {
+            let record = make(&all(transaction, None)?)?;
+            let id = new_id(transaction, R::KIND)?;
+            let document = serde_json::to_string(&record).map_err(|_| broken())?;
+            transaction.execute(
+                "INSERT INTO record (kind, id, owner, document, created_at) VALUES (?1, ?2, ?3, ?4, ?5)",
+                params![R::KIND, id, owner, document, now.unix_micros()],
+            )?;
+            Ok(Kept { id, owner: owner.to_owned(), record })
+        })
+    }
+
+    /// Changes a row of anybody, so that no change of somebody else is lost. Returns what `change` does.
+    ///
+    /// # Errors
+    /// Returns `not_found`, or what `change` does. Also fails on a disk error. Then nothing is changed.
+    pub fn change_record<R: Record, T>(
+        &self,
+        id: &str,
+        change: impl FnOnce(&mut R) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.change(|transaction| {
+            let mut kept = by_id::<R>(transaction, None, id)?;
+            let result = change(&mut kept.record)?;
+            let document = serde_json::to_string(&kept.record).map_err(|_| broken())?;
+            let sql = "UPDATE record SET document = ?3 WHERE kind = ?1 AND id = ?2";
+            transaction.execute(sql, params![R::KIND, id, document])?;
+            Ok(result)
+        })
+    }
+
     /// Returns a row of an owner, or of anybody.
     ///
     /// # Errors
@@ -182,13 +231,7 @@ impl Store {
     /// # Errors
     /// Fails on a disk error.
     pub fn records<R: Record>(&self, owner: Option<&str>) -> Result<Vec<Kept<R>>, StoreError> {
-        self.look(|transaction| {
-            let sql = "SELECT id FROM record WHERE kind = ?1 AND (?2 IS NULL OR owner = ?2) ORDER BY created_at, id";
-            let mut found = transaction.prepare(sql)?;
-            let ids = found.query_map(params![R::KIND, owner], |row| row.get::<_, String>(0))?;
-            let ids = ids.collect::<Result<Vec<_>, _>>()?;
-            ids.iter().map(|id| by_id(transaction, owner, id)).collect()
-        })
+        self.look(|transaction| all(transaction, owner))
     }
 
     /// Removes a row of an owner, or of anybody.

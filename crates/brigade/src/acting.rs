@@ -158,6 +158,7 @@ impl Use<'_> {
             environment: Some(&self.room.env.environment),
             git_urls: self.config.git_urls(),
             web_domains: self.config.web_domains(),
+            search_folder: self.config.search_folder(&host),
             sandbox: match self.verified.map(|call| call.decision().sandbox.mode) {
                 Some(SandboxMode::Enforce) => Mode::Enforce,
                 // What git could be made to start was reviewed by nobody.

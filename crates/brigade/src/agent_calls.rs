@@ -13,7 +13,7 @@ use brigade_exec::log_text;
 use brigade_facts::{AgentOffer, AgentTools, FactReader};
 use brigade_mcp::{answer_in_log, shown_result};
 use brigade_policy::{Asked as RuleAsked, Blocker, Gate, covering};
-use brigade_profile::builtin::{Approval, COMMAND, Definition, definition};
+use brigade_profile::builtin::{Approval, Definition, definition, may_start_a_program};
 use brigade_profile::{AgentLimits, ToolTraits};
 use brigade_queue::{Calls as Which, Review, StoredCall, View};
 use brigade_redact::Redactor;
@@ -462,7 +462,7 @@ impl AgentCalls {
     pub fn answer(&self, run: &RunId) -> Result<Option<Json>, Error> {
         let Some(receipt) = self.own_receipt(run)? else { return Ok(None) };
         let is_own = receipt.executor.as_deref() == Some(BUILTIN);
-        if receipt.tool_id == COMMAND {
+        if may_start_a_program(&receipt.tool_id) && receipt.process.is_some() {
             let config = gather::config(&self.room)?;
             let redactor = Redactor::new(&gather::secrets(&self.room));
             return Ok(commanded::result_of(&self.room, &config, &receipt, &redactor));

@@ -16,7 +16,7 @@ use crate::report::{BatchReport, BatchRow, Report as _};
 use crate::request::Blocked;
 use crate::room::Room;
 use brigade_facts::Config;
-use brigade_profile::builtin::COMMAND;
+use brigade_profile::builtin::may_start_a_program;
 use brigade_upkeep::gather;
 use brigade_upkeep::load;
 
@@ -98,7 +98,7 @@ fn plan_line<'c>(
 ) -> Result<Plan, Error> {
     let BatchLine { tool_id, args } = BatchLine::parse(line)?;
     // Which server such a call reads from, or what it runs, depends on its arguments.
-    if Reads::of_tool_id(&tool_id).is_some() || tool_id == COMMAND {
+    if Reads::of_tool_id(&tool_id).is_some() || may_start_a_program(&tool_id) {
         let tool = gather::entry(room, config, &tool_id, &args)?;
         return Ok(gather::plan_call(room, config, tool, Ok(args), room.env.caller.clone(), None, None)?.plan);
     }

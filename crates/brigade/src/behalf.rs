@@ -6,12 +6,14 @@ use std::sync::Arc;
 use brigade_builtin::{AskedCall, CallResult, Calls as FurtherCalls, Failure, FurtherCall, Stands, Steps};
 use brigade_call::{Call, CallStatus, Caller};
 use brigade_core::{CallId, Json, codes};
-use brigade_facts::AgentTools;
+use brigade_facts::{AgentTools, FactReader};
 use brigade_process::CancelToken;
 use brigade_profile::builtin::definition;
 use brigade_profile::{LiveSession, NameStyle};
+use brigade_queue::StoredCall;
 use brigade_runtime::LogStream;
 use brigade_tasks::{Callers, Desk, OnBehalf};
+use brigade_upkeep::gather;
 
 use crate::agent_calls::{AgentCall, AgentCalls, Asked};
 use crate::agents::Agents;
@@ -81,6 +83,10 @@ fn failed(error: &Error) -> Failure {
 
 fn no_tool() -> Failure {
     Failure::new("not_found", "there is no such tool")
+}
+
+fn no_call() -> Failure {
+    Failure::new("not_found", "there is no such call")
 }
 
 fn row(call: &Call) -> FurtherCall {
@@ -282,8 +288,29 @@ impl FurtherCalls for CallsOf {
         Ok(calls.iter().filter(|call| call.tool_id == tool).map(row).collect())
     }
 
+    fn shows(&self, tool: &str) -> bool {
+        let Some(agent) = self.room.env.caller.agent() else { return true };
+        let none = Json::object::<&str>([]);
+        self.shown(agent).is_ok_and(|shown| shown.callable(tool, &none).is_some())
+    }
+
+    fn standing(&self, id: &str) -> Result<Option<FurtherCall>, Failure> {
+        let id: CallId = id.parse().map_err(|_| no_call())?;
+        let find = || -> Result<Option<StoredCall>, Error> { Ok(self.room.queue().read()?.call(&id)?) };
+        Ok(find().map_err(|error| failed(&error))?.map(|stored| row(&stored.call)))
+    }
+
+    fn takes(&self, tool: &str, argument: &str) -> bool {
+        let Ok(config) = gather::config(&self.room) else { return false };
+        let Some(tool) = config.suites().find(|suite| suite.id == tool) else { return false };
+        let facts = FactReader::new(self.room.host(), &config).plan(tool, self.room.env.caller.clone());
+        let facts = facts.ok().map(|input| input.facts);
+        let schema = facts.as_ref().and_then(|facts| facts.input_schema.schema());
+        schema.is_some_and(|schema| schema.property(argument).is_some())
+    }
+
     fn end(&self, id: &str) -> Result<bool, Failure> {
-        let id: CallId = id.parse().map_err(|_| Failure::new("not_found", "there is no such call"))?;
+        let id: CallId = id.parse().map_err(|_| no_call())?;
         let call = self.calls().show(&id).map_err(|error| failed(&error))?.call;
         let ends = |id: &CallId| {
             self.room.env.ender.as_ref().is_some_and(|ender| ender.end(id, &self.room.env.caller.as_record()))

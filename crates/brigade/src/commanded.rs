@@ -1,28 +1,34 @@
-//! The result of a run of a command that an agent named, as MCP has it.
+//! The results of runs of programs that answer for built-in tools, as MCP has them: a command that an agent named, and
+//! a program that the configuration names.
 
-use brigade_call::Receipt;
+use brigade_call::{Call, CallStatus, Receipt};
 use brigade_core::Json;
-use brigade_exec::log_text;
-use brigade_profile::builtin::{COMMAND, definition};
+use brigade_exec::{Finished, log_text};
+use brigade_profile::builtin::{COMMAND, SCREENSHOT, SEARCH, definition};
 use brigade_redact::Redactor;
 
 use crate::acting::document;
 use crate::room::{Room, rel};
 use brigade_facts::Config;
 
+/// How many results a search has, where its call does not say so.
+#[cfg(feature = "builtin")]
+const RESULTS: usize = 10;
+
 /// What a line about the end of a command takes of a result, in bytes.
 const ROOM: usize = 128;
 
-/// Returns the result of a run, with its text masked: what the command printed and how it ended. `None` for a run of
-/// another tool, and for one that did not start.
+/// Returns the result of a run, with its text masked: what the command printed and how it ended, or what the program
+/// answered. `None` for a run of another tool, for one that did not start, and for a program that failed by itself.
 pub(crate) fn result_of(
     room: &Room,
     config: &Config,
     receipt: &Receipt,
     redactor: &Redactor,
 ) -> Option<Json> {
-    if receipt.tool_id != COMMAND || receipt.process.is_none() {
-        return None;
+    receipt.process.as_ref()?;
+    if receipt.tool_id != COMMAND {
+        return provided(room, receipt, redactor);
     }
     let read = |path: &Option<String>| {
         let file = room.fs.open(&rel(path.as_deref()?)).ok()?;
@@ -60,6 +66,100 @@ pub(crate) fn result_of(
         ("truncated", Json::from(is_cut)),
     ]);
     Some(document(&text.join("\n"), Some(structured), None))
+}
+
+/// Returns what a program answered that the configuration names for a tool.
+#[cfg(feature = "builtin")]
+fn provided(room: &Room, receipt: &Receipt, redactor: &Redactor) -> Option<Json> {
+    if let Some(code) = receipt.error_code.as_deref() {
+        let said = receipt.failure.as_deref().unwrap_or_default();
+        return Some(document(said, None, Some((code, None))));
+    }
+    if receipt.exit_code != Some(0) || receipt.timed_out {
+        return None;
+    }
+    let output = match receipt.tool_id.as_str() {
+        SEARCH => {
+            let printed = room.fs.open(&rel(receipt.stdout_log_path.as_deref()?)).ok()?;
+            let printed = log_text(&*printed, redactor).ok()?;
+            searched(receipt, &printed).ok()?
+        }
+        SCREENSHOT => {
+            let copy = receipt.touched.as_ref()?.first()?;
+            brigade_builtin::kept_image(&copy.path, copy.after?)
+        }
+        _ => return None,
+    };
+    Some(document(&output.structured.to_compact(), Some(output.structured), None))
+}
+
+#[cfg(not(feature = "builtin"))]
+fn provided(_: &Room, _: &Receipt, _: &Redactor) -> Option<Json> {
+    None
+}
+
+/// Reads what a search program printed.
+#[cfg(feature = "builtin")]
+fn searched(receipt: &Receipt, printed: &str) -> Result<brigade_builtin::Output, brigade_builtin::Failure> {
+    let query = receipt.args.get("query").and_then(Json::as_str).unwrap_or_default();
+    let most = receipt.args.get("max_results").and_then(|most| most.to_compact().parse().ok());
+    brigade_builtin::search_answer(query, most.unwrap_or(RESULTS), printed)
+}
+
+/// Does what is left to do after a run of such a program: keeps the image that it printed. A run whose answer cannot be
+/// used has failed.
+#[cfg(feature = "builtin")]
+pub(crate) fn judged(room: &Room, call: &Call, redactor: &Redactor, finished: Finished) -> Finished {
+    use brigade_builtin::{Context, Failure};
+    use brigade_call::TouchedFile;
+
+    let is_provided = matches!(call.tool_id.as_str(), SEARCH | SCREENSHOT);
+    if !is_provided || finished.status != CallStatus::Completed || finished.receipt.process.is_none() {
+        return finished;
+    }
+    let mut finished = finished;
+    let receipt = &mut finished.receipt;
+    let used = || -> Result<Vec<TouchedFile>, Failure> {
+        let disk = |error: brigade_fs::FsError| Failure::new("file_error", error.to_string());
+        let path = receipt.stdout_log_path.as_deref().unwrap_or_default();
+        let log = room.fs.open(&rel(path)).map_err(disk)?;
+        if call.tool_id == SEARCH {
+            return searched(receipt, &log_text(&*log, redactor).map_err(disk)?).map(|_| Vec::new());
+        }
+        if receipt.output.as_ref().is_some_and(|output| 0 < output.stdout.dropped) {
+            let message = "the image is larger than `max_output_bytes` of the policy";
+            return Err(Failure::new("file_too_large", message));
+        }
+        let length = usize::try_from(log.len().map_err(disk)?).unwrap_or(usize::MAX);
+        let printed = log.read_range(0, length).map_err(disk)?;
+        let caller = call.caller.as_record();
+        let mut context = Context::new(&*room.fs, &caller, &*room.env.clock, redactor, &room.stores);
+        brigade_builtin::keep_image(&printed, &mut context)?;
+        let touched = context.touched.iter().map(|touched| TouchedFile {
+            path: touched.path.clone(),
+            before: touched.before,
+            after: touched.after,
+        });
+        Ok(touched.collect())
+    };
+    match used() {
+        Ok(touched) if touched.is_empty() => {}
+        Ok(touched) => receipt.touched = Some(touched),
+        Err(failure) => {
+            let said = redactor.redact_str(&format!("{} ({})", failure.message, failure.code));
+            receipt.status = CallStatus::Failed.as_str().to_owned();
+            receipt.failure = Some(said.clone());
+            receipt.error_code = Some(failure.code.to_owned());
+            finished.status = CallStatus::Failed;
+            finished.failure = Some(said);
+        }
+    }
+    finished
+}
+
+#[cfg(not(feature = "builtin"))]
+pub(crate) fn judged(_: &Room, _: &Call, _: &Redactor, finished: Finished) -> Finished {
+    finished
 }
 
 /// Cuts both streams, each to `each` bytes and together to `most`. At least a quarter is for what stands in standard

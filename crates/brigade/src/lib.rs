@@ -68,6 +68,8 @@ mod parity;
 mod pins;
 mod policies;
 mod projections;
+#[cfg(feature = "builtin")]
+mod pull_requests;
 mod refusal;
 mod registry;
 mod report;
@@ -186,6 +188,10 @@ pub use memories::{Memories, MemoryFilter, MemoryListReport, MemoryReport, WorkT
 pub use observe::Declare;
 pub use offers::Listed;
 pub use projections::{ApplyRequest, Selection, SyncRequest};
+#[cfg(feature = "builtin")]
+pub use pull_requests::{
+    NewThread, PullRequestListReport, PullRequestReport, PullRequestRow, PullRequests, ThreadRow,
+};
 pub use refusal::{Refusal, RunRefusal};
 pub use registry::{
     ChangedEntry, DiscoverRequest, DiscoverSource, DiscoveredEntry, DiscoveryIssue, EntryOrigin, FileState,

@@ -2,11 +2,15 @@
 
 use std::sync::Arc;
 
+use brigade_catalog::Tool;
 use brigade_core::{ConfigIssue, NextStep, Severity, codes};
 use brigade_facts::FactReader;
 use brigade_policy::{
-    CallFacts, Diagnosis, ErrorLine, Failure, Policy, PolicyState, SandboxMode, explain, step_to_correct,
+    CallFacts, Diagnosis, ErrorLine, Failure, Policy, PolicyState, Rule, SandboxMode, explain,
+    step_to_correct,
 };
+use brigade_profile::builtin::{Fact, SCREENSHOT};
+use brigade_redact::Redactor;
 
 use crate::agents;
 use crate::calls::invalid_policy;
@@ -83,12 +87,57 @@ impl Policies {
             errors: if state.is_enabled() { errors(state) } else { Vec::new() },
             warnings: warnings(state),
             allowed: explanation.decision.is_allowed(),
-            rulings: explanation.rulings.iter().map(ruling).collect(),
+            rulings: explanation.rulings.iter().map(ruling).chain(reach(state, tool)).collect(),
             policy: explanation.decision.to_document(state, &tool.env_labels),
             agent,
             diagnosis: if state.is_enabled() { diagnosis(&self.room, state) } else { None },
         })
     }
+}
+
+/// Returns what a built-in tool may reach or start by the policy: hosts, repositories, or a program.
+fn reach(state: &PolicyState, tool: &Tool) -> Option<RulingReport> {
+    let policy = state.policy().filter(|_| tool.is_built_in())?;
+    let list = |topic: &str, rule: &Rule<String>, what: &str, fact: Option<Fact>| {
+        let named: Vec<&str> = rule.values().map(String::as_str).collect();
+        let message = match named.as_slice() {
+            [] => format!("no {what} is named, so none is reached"),
+            named => format!("{what} that may be reached: {}", named.join(", ")),
+        };
+        let place = rule.place.as_ref();
+        RulingReport {
+            topic: topic.to_owned(),
+            subject: None,
+            allowed: !named.is_empty(),
+            message,
+            file: place.map(|place| place.file.clone()),
+            line: place.and_then(|place| place.line),
+            hint: fact.filter(|_| named.is_empty()).map(|fact| fact.remedy().to_owned()),
+        }
+    };
+    Some(match tool.id.as_str() {
+        "web.fetch" => list("web_domains", &policy.web_domains, "host", Some(Fact::WebDomains)),
+        "git.clone" | "git.refresh" | "git.push" => list("git_urls", &policy.git_urls, "repository", None),
+        SCREENSHOT => {
+            let place = policy.capture.as_ref().map(|program| &program.place);
+            let program = policy.capture.as_ref().map(|program| program.value.to_string());
+            RulingReport {
+                topic: "program".to_owned(),
+                subject: None,
+                allowed: program.is_some(),
+                message: match &program {
+                    Some(program) => {
+                        format!("`{}` captures the screen", Redactor::new(&[]).redact_str(program))
+                    }
+                    None => "no program is named that captures the screen".to_owned(),
+                },
+                file: place.map(|place| place.file.clone()),
+                line: place.and_then(|place| place.line),
+                hint: program.is_none().then(|| Fact::Screenshot.remedy().to_owned()),
+            }
+        }
+        _ => return None,
+    })
 }
 
 /// Returns what of the policy has no effect, such as an unknown key.

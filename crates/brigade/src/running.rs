@@ -341,6 +341,7 @@ pub(crate) fn attempt(room: &Room, ready: Ready<'_>) -> Result<Attempt, Error> {
         Some(installing) => installing.judge(room, &config, finished),
         None => finished,
     };
+    let finished = commanded::judged(room, call.call(), &Redactor::new(&secrets), finished);
     room.digests.keep(&*room.fs);
     watching::remember(room, &call, &finished.receipt);
     tracing::debug!(run = %run_id, status = finished.status.as_str(), "the run is over");

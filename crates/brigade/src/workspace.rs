@@ -25,6 +25,8 @@ use crate::parity::Parity;
 use crate::pins::Pins;
 use crate::policies::Policies;
 use crate::projections::Projections;
+#[cfg(feature = "builtin")]
+use crate::pull_requests::PullRequests;
 use crate::registry::Registry;
 use crate::room::{Room, rel};
 use crate::runtimes::Runtimes;
@@ -274,6 +276,12 @@ impl Workspace {
     #[cfg(feature = "builtin")]
     pub fn memories(&self) -> Memories {
         Memories { room: self.room.clone() }
+    }
+
+    /// Returns the operations on the pull requests of lanes.
+    #[cfg(feature = "builtin")]
+    pub fn pull_requests(&self) -> PullRequests {
+        PullRequests { room: self.room.clone() }
     }
 
     /// Returns the operations on the inbox.

@@ -92,7 +92,7 @@ fn gone(call: &Value) {
 #[test]
 fn a_task_gives_its_output_and_leaves_its_files_and_a_receipt() {
     let steps = json!([{"write": "a/out.txt", "text": "by {task}\n"}, {"write": "bin", "text": "\u{0}"},
-        {"output": "Hello from {role}"}]);
+        {"write": ".env", "text": "KEY=canary-4711"}, {"output": "Hello from {role}"}]);
     let (site, mut client) = site(&steps, "");
     let id = begin(&mut client);
     let stands = ended(&mut client, &id);
@@ -114,6 +114,10 @@ fn a_task_gives_its_output_and_leaves_its_files_and_a_receipt() {
     assert_eq!((&file["content"], &file["is_binary"]), (&json!(format!("by {id}\n")), &json!(false)));
     let binary = done(&mut client, "execution.file", json!({"execution_id": id, "path": "bin"}));
     assert_eq!((&binary["is_binary"], &binary["size_bytes"]), (&json!(true), &json!(1)));
+    for path in [".env", "./.env", "/workspace/.env"] {
+        let closed = client.call("execution.file", json!({"execution_id": id, "path": path}));
+        assert!(text(&closed).contains("protected_path"), "{closed:#}");
+    }
     let outside =
         client.call("execution.file", json!({"execution_id": id, "path": "../../tools/policy.toml"}));
     assert!(text(&outside).contains("path_outside"), "{outside:#}");

@@ -1,4 +1,4 @@
-//! `web.fetch`: pages of the hosts that the policy names, and nothing inside.
+//! `web.fetch`: pages of the hosts that the policy names, and nothing inside. `web.search`: a program or documents.
 
 #![allow(
     clippy::unwrap_used,
@@ -96,6 +96,11 @@ fn pages_of_named_hosts_are_fetched_and_nothing_else() {
     assert_eq!(calls["calls"].as_array().unwrap().len(), 2, "{calls:#}");
     let shown = site.json(["policy", "show"]).expect(0);
     assert_eq!(shown["policy"]["web_domains"][0], "docs.example", "{shown:#}");
+    let explained = site.json(["policy", "explain", "web.fetch"]).expect(0);
+    let rulings = explained["rulings"].as_array().unwrap();
+    let domains = rulings.iter().find(|ruling| ruling["topic"] == "web_domains").unwrap();
+    assert_eq!((&domains["allowed"], domains["line"].is_u64()), (&json!(true), true), "{domains:#}");
+    assert!(domains["message"].as_str().unwrap().contains("docs.example, 127.0.0.1"), "{domains:#}");
 }
 
 #[test]
@@ -111,4 +116,133 @@ fn nothing_is_fetched_without_a_policy_that_names_hosts() {
         let report = site(web).json(["policy", "show"]);
         assert_eq!(report.json["valid"], false, "{web}: {:#}", report.json);
     }
+}
+
+/// A workspace whose agent searches with this provider.
+fn searching(provider: &str) -> Site {
+    let site = site("");
+    let agent = "[[agent]]\nname = \"local\"\nprofiles = [\"permission.full-auto\"]\n";
+    site.workspace.write(GATEWAY, format!("{agent}\n[web]\nsearch = {provider}\n"));
+    site
+}
+
+#[test]
+fn a_program_searches_the_web_as_a_call_of_its_own() {
+    let site = searching("{ command = \"./find.sh --site x\" }");
+    let answer =
+        r#"{\"results\": [{\"title\": \"$3\", \"url\": \"https://a.example/\", \"snippet\": \"$4\"}]}"#;
+    site.write_program("find.sh", format!("#!/bin/sh\ntest \"$4\" = \"--query=broken\" && exit 0\ntest \"$4\" = \"--query=down\" && exit 3\necho \"{answer}\"\n"));
+    let mut client = Client::of(&site, "local");
+    assert!(client.names().contains(&"web.search".to_owned()));
+    let found = client.call("webSearch", json!({"query": "-rf; $(id)", "max_results": 3}));
+    assert_stands(&found, "completed", "");
+    let row = &found["structuredContent"]["results"][0];
+    assert_eq!(
+        (&row["title"], &row["snippet"]),
+        (&json!("--max-results=3"), &json!("--query=-rf; $(id)")),
+        "{found:#}"
+    );
+    assert_eq!(found["structuredContent"]["query"], "-rf; $(id)");
+    // The receipt is one of a program, whose bytes the approval binds.
+    let receipt =
+        site.json(["run", "show", about(&found)["run_id"].as_str().unwrap()]).expect(0)["run"].clone();
+    assert!(receipt["binding"]["program"]["sha256"].is_string(), "{receipt:#}");
+    assert_eq!(receipt["argv"][0], "./find.sh");
+    let broken = client.call("web.search", json!({"query": "broken"}));
+    assert_eq!(
+        (&broken["isError"], &about(&broken)["code"]),
+        (&json!(true), &json!("provider_failed")),
+        "{broken:#}"
+    );
+    let down = client.call("web.search", json!({"query": "down"}));
+    assert_eq!((&down["isError"], &about(&down)["status"]), (&json!(true), &json!("failed")), "{down:#}");
+    // The command line plans and runs the same, and a changed program is refused.
+    let id = site.approved("web.search", "{\"query\": \"soup\"}");
+    site.workspace.write("find.sh", "#!/bin/sh\necho []\n");
+    let refused = site.run_call(&id);
+    assert_ne!(refused.code, 0, "{:#}", refused.json);
+    assert!(refused.json.to_string().contains("changed"), "{:#}", refused.json);
+}
+
+#[test]
+fn documents_are_searched_instead_of_the_web() {
+    let site = searching("{ folder = \"pages\" }");
+    site.workspace.write("pages/soup.md", "# Soup\n\nWith lentils and salt.\n");
+    site.workspace.write("other.md", "# Salt\n");
+    let mut client = Client::of(&site, "local");
+    let found = client.call("web.search", json!({"query": "salt"}));
+    assert_stands(&found, "completed", "");
+    let expect = json!([{"title": "Soup", "url": "pages/soup.md", "snippet": "With lentils and salt."}]);
+    assert_eq!(found["structuredContent"]["results"], expect, "{found:#}");
+    let receipt =
+        site.json(["run", "show", about(&found)["run_id"].as_str().unwrap()]).expect(0)["run"].clone();
+    assert_eq!(
+        (&receipt["executor"], &receipt["touched"][0]["path"]),
+        (&json!("builtin"), &json!("pages/soup.md"))
+    );
+    for provider in [
+        "{}",
+        "{ folder = \"/etc\" }",
+        "{ folder = \"../x\" }",
+        "{ folder = \"a\", command = \"b\" }",
+        "{ command = \"'\" }",
+    ] {
+        let site = searching(provider);
+        let doctor = site.tools(["serve", "--stdio"]);
+        assert_ne!(doctor.code(), Some(0), "{provider}");
+    }
+}
+
+#[test]
+fn an_image_of_the_screen_is_kept_as_proof() {
+    let site = Site::empty();
+    let rules = r#"allowed_families = ["builtin"]
+allowed_effects = ["local-write"]
+
+[programs]
+capture = "./screen.sh --all"
+
+[[auto_approve]]
+name = "proofs"
+tools = ["proof.*"]
+effects = ["local-write"]
+"#;
+    site.workspace.write(POLICY, rules);
+    site.workspace.write(".brigade/tools.toml", "");
+    site.workspace.write(GATEWAY, "[[agent]]\nname = \"local\"\nprofiles = [\"permission.full-auto\"]\n");
+    site.write_program("screen.sh", "#!/bin/sh\nprintf '\\211PNG\\r\\n\\032\\nbytes'\n");
+    let mut client = Client::of(&site, "local");
+    assert!(client.names().contains(&"proof.screenshot".to_owned()));
+    let kept = client.call("captureScreenshot", json!({}));
+    assert_stands(&kept, "completed", "");
+    let (id, sha256) = (&kept["structuredContent"]["artifact_id"], &kept["structuredContent"]["sha256"]);
+    let bytes = site.workspace.read(format!(".brigade/proofs/{}", id.as_str().unwrap()));
+    assert_eq!(bytes, b"\x89PNG\r\n\x1a\nbytes");
+    let receipt =
+        site.json(["run", "show", about(&kept)["run_id"].as_str().unwrap()]).expect(0)["run"].clone();
+    assert_eq!(&receipt["touched"][0]["after"], sha256, "{receipt:#}");
+    assert!(receipt["binding"]["program"]["sha256"].is_string(), "{receipt:#}");
+    assert_eq!(receipt["argv"], json!(["./screen.sh", "--all"]));
+    site.write_program("screen.sh", "#!/bin/sh\necho no display\n");
+    let none = client.call("proof.screenshot", json!({}));
+    assert_eq!((&none["isError"], &about(&none)["code"]), (&json!(true), &json!("no_image")), "{none:#}");
+    assert_eq!(site.json(["run", "verify"]).expect(0)["valid"], true);
+    let shown = site.json(["policy", "show"]).expect(0);
+    assert_eq!(shown["policy"]["capture"], "./screen.sh --all", "{shown:#}");
+    let explained = site.tools(["policy", "explain", "proof.screenshot"]).assert_code(0).stdout_text();
+    assert!(explained.contains("`./screen.sh --all` captures the screen"), "{explained}");
+    // Without a program it is not here, and another tool is named.
+    site.workspace.write(POLICY, rules.replace("capture = \"./screen.sh --all\"", ""));
+    let mut client = Client::of(&site, "local");
+    assert!(!client.names().contains(&"proof.screenshot".to_owned()));
+    let absent = fails_by(&mut client, "proof.screenshot", json!({}), "not_available_here");
+    assert!(text(&absent).contains("proof.attach"), "{absent:#}");
+}
+
+#[track_caller]
+fn fails_by(client: &mut Client, tool: &str, args: Value, code: &str) -> Value {
+    let answer = client.call(tool, args);
+    assert_eq!(about(&answer)["code"], code, "{tool}: {answer:#}");
+    assert_eq!(answer["isError"], true);
+    answer
 }

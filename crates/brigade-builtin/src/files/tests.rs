@@ -67,6 +67,7 @@ impl Work {
             environment: None,
             git_urls: Vec::new(),
             web_domains: Vec::new(),
+            search_folder: None,
             sandbox: brigade_process::Mode::BestEffort,
             is_agreed: false,
             form: None,

@@ -5,6 +5,7 @@ use std::time::Duration;
 use brigade_core::{Json, Object, Timestamp};
 use brigade_manifest::Workflow;
 use brigade_store::flows::{Flow, FlowStatus, NewFlow};
+use brigade_store::manifests::{Deployed, Revision};
 use brigade_store::questions::Given;
 use serde::Deserialize;
 
@@ -87,7 +88,7 @@ fn driver<'a>(context: &Context<'a>) -> Result<&'a dyn Tasks, Failure> {
 }
 
 /// Returns an execution of the caller. A person has those of everybody. One whose process is gone goes on here.
-fn found(id: &str, context: &Context<'_>) -> Result<Flow, Failure> {
+pub(crate) fn found(id: &str, context: &Context<'_>) -> Result<Flow, Failure> {
     let store = context.stored()?.ok_or_else(not_found)?;
     let flow = store.flow(context.agent(), id)?;
     if let Some(tasks) = context.tasks.filter(|_| !flow.status.is_over())
@@ -110,21 +111,49 @@ fn object(name: &str, value: Option<Json>) -> Result<Object, Failure> {
 pub(super) fn run(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let args: RunArgs = arguments(input)?;
     local_tenant(args.tenant_id.as_deref())?;
-    if args.intent.as_ref().is_some_and(|intent| MAX_TEXT < intent.len()) {
-        return Err(Failure::new("too_long", format!("`intent` has at most {} KiB", MAX_TEXT >> 10)));
-    }
     let given = Json::Object(object("input", args.input)?);
-    if MAX_INPUT < given.to_compact().len() {
-        return Err(Failure::new("too_large", format!("`input` has at most {} KiB", MAX_INPUT >> 10)));
-    }
     let blackboard = object("blackboard", args.blackboard)?;
-    let tasks = driver(context)?;
+    driver(context)?;
     let offered = super::scope::offered(&args.name, context)?;
     let store = context.store()?;
     let (manifest, revision) = store.manifest(WORKFLOWS.kind, &offered.id, args.version.as_deref())?;
     let read = without_faults::<Workflow>(&revision.text)?;
     let workflow =
         read.manifest.ok_or_else(|| Failure::new("invalid_manifest", "the manifest has faults"))?;
+    let (intent, within) = (args.intent.as_deref(), |_: &mut Json| Ok(()));
+    let flow = begin_with(context, (&manifest, &revision), &workflow, intent, given, blackboard, within)?;
+    Ok(Output::new([("execution_id", Json::from(flow.id)), ("status", Json::from("started"))]))
+}
+
+/// Begins an execution of a workflow, whose rights `within` narrows.
+pub(crate) fn begin(
+    context: &Context<'_>,
+    manifest: &Deployed,
+    revision: &Revision,
+    workflow: &Workflow,
+    intent: Option<&str>,
+    input: Json,
+    within: impl FnOnce(&mut Json) -> Result<(), Failure>,
+) -> Result<Flow, Failure> {
+    begin_with(context, (manifest, revision), workflow, intent, input, Object::new(), within)
+}
+
+fn begin_with(
+    context: &Context<'_>,
+    (manifest, revision): (&Deployed, &Revision),
+    workflow: &Workflow,
+    intent: Option<&str>,
+    input: Json,
+    blackboard: Object,
+    within: impl FnOnce(&mut Json) -> Result<(), Failure>,
+) -> Result<Flow, Failure> {
+    if intent.is_some_and(|intent| MAX_TEXT < intent.len()) {
+        return Err(Failure::new("too_long", format!("an intent has at most {} KiB", MAX_TEXT >> 10)));
+    }
+    if MAX_INPUT < input.to_compact().len() {
+        return Err(Failure::new("too_large", format!("an input has at most {} KiB", MAX_INPUT >> 10)));
+    }
+    let (tasks, store) = (driver(context)?, context.store()?);
     // The session of a step is the execution that the step belongs to.
     let parent = context.session.and_then(|session| store.flow(context.agent(), session.id()).ok());
     if parent.as_ref().is_some_and(|parent| DEEPEST <= parent.depth + 1) {
@@ -135,19 +164,20 @@ pub(super) fn run(input: &Json, context: &mut Context<'_>) -> Result<Output, Fai
         let masked = context.redactor.redact_json(&Json::Object(members));
         masked.as_object().cloned().unwrap_or_default()
     };
-    let (rights, owner, gateway) = (tasks.rights(), context.owner(), tasks.gateway()?);
-    let given = context.redactor.redact_json(&given);
-    let intent = args.intent.as_deref().map(|intent| context.redactor.redact_str(intent));
+    let (mut rights, owner, gateway) = (tasks.rights(), context.owner(), tasks.gateway()?);
+    within(&mut rights)?;
+    let input = context.redactor.redact_json(&input);
+    let intent = intent.map(|intent| context.redactor.redact_str(intent));
     let blackboard = mask(blackboard);
     let new = NewFlow {
         owner: &owner,
         caller: context.caller,
         rights: &rights,
         parent: parent.as_ref(),
-        manifest: &manifest,
-        revision: &revision,
+        manifest,
+        revision,
         intent: intent.as_deref(),
-        input: &given,
+        input: &input,
         blackboard: &blackboard,
         state: &workflow.spec.initial_state,
         gateway: &gateway,
@@ -158,7 +188,7 @@ pub(super) fn run(input: &Json, context: &mut Context<'_>) -> Result<Output, Fai
         store.end_flow(&flow.id, FlowStatus::Failed, error, context.clock.now())?;
         return Err(failure.data([("execution_id", Json::from(flow.id))]));
     }
-    Ok(Output::new([("execution_id", Json::from(flow.id)), ("status", Json::from("started"))]))
+    Ok(flow)
 }
 
 /// Writes how an execution stands.
@@ -246,7 +276,7 @@ pub(super) fn logs(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
     ]))
 }
 
-pub(super) fn wait(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+pub(crate) fn wait(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let WaitArgs { execution_id, poll_interval_seconds, timeout_seconds } = arguments(input)?;
     if timeout_seconds < 1 || poll_interval_seconds < 1 {
         let message = "`timeout_seconds` and `poll_interval_seconds` are at least 1";

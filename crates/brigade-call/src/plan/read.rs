@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use brigade_command::Argv;
 use brigade_core::{Fingerprint, Json, NextStep, Spell};
 use brigade_policy::{Blocker, BlockerDetail, CallKind, Decision, PolicyDecision, step_to_correct};
+use brigade_profile::builtin::COMMAND;
 use brigade_projection::ProjectionSummary;
 use brigade_redact::Redactor;
 
@@ -171,7 +172,7 @@ impl Plan {
 
     /// Returns whether the call runs a command that it names, of which every exit code is a result.
     pub fn runs_command(&self) -> bool {
-        self.is_built_in && !self.acts_inside
+        self.is_built_in && self.tool_id == COMMAND
     }
 
     /// Returns which files an approval binds and by what, and what it does not bind.

@@ -6,6 +6,8 @@ pub(crate) mod inbox;
 #[cfg(feature = "builtin")]
 pub(crate) mod memory;
 #[cfg(feature = "builtin")]
+pub(crate) mod pr;
+#[cfg(feature = "builtin")]
 mod turn;
 
 use brigade::Exit;
@@ -28,6 +30,10 @@ pub(crate) enum Work {
     #[cfg(feature = "builtin")]
     #[command(subcommand)]
     Memory(Lazy<memory::Memory>),
+    /// Review pull requests of lanes
+    #[cfg(feature = "builtin")]
+    #[command(subcommand)]
+    Pr(Lazy<pr::PullRequest>),
 }
 
 pub(crate) fn run(command: &Work, session: &Session<'_>, output: &mut Output<'_, '_>) -> Exit {
@@ -38,6 +44,8 @@ pub(crate) fn run(command: &Work, session: &Session<'_>, output: &mut Output<'_,
         Work::Turn(arguments) => turn::run(session, arguments, output),
         #[cfg(feature = "builtin")]
         Work::Memory(command) => memory::run(&command.0, session, output),
+        #[cfg(feature = "builtin")]
+        Work::Pr(command) => pr::run(&command.0, session, output),
         Work::Inbox(command) => inbox::run(&command.0, session, output),
     }
 }

@@ -240,6 +240,7 @@ fn command(step: &NextStep) -> String {
         N::AnswerByChoice(id) => of("work answer", id, "--choice CHOICE"),
         N::AnswerByText(id) => of("work answer", id, "--text TEXT"),
         N::ListMemories => "work memory list".to_owned(),
+        N::ListPullRequests => "work pr list".to_owned(),
         N::VerifyKitchenReceipts => "kitchen receipts verify".to_owned(),
         N::CleanKitchen(path) => of("kitchen clean", path, ""),
         N::AbandonWork { prd, task } => of("kitchen clean", prd, &format!("--abandon={}", quote(task))),

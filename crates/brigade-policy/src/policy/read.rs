@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use brigade_catalog::{ApprovalMode, Family, Level, Seconds, ToolSource, misspelt_effect};
-use brigade_command::is_dangerous_variable;
+use brigade_command::{Argv, is_dangerous_variable};
 use brigade_core::{Label, Place, Severity, closest};
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
@@ -28,6 +28,7 @@ const TOP: &[&str] = &[
     "paths",
     "git",
     "web",
+    "programs",
     "environment",
     "commands",
     "limits",
@@ -35,8 +36,18 @@ const TOP: &[&str] = &[
     "kitchen",
 ];
 /// The tables that v0.30 does not know. Everything in them is intended for Brigade.
-const TABLES: &[&str] =
-    &["sandbox", "paths", "git", "web", "environment", "commands", "limits", "auto_approve", "kitchen"];
+const TABLES: &[&str] = &[
+    "sandbox",
+    "paths",
+    "git",
+    "web",
+    "programs",
+    "environment",
+    "commands",
+    "limits",
+    "auto_approve",
+    "kitchen",
+];
 const SANDBOX: &[&str] =
     &["mode", "observe", "reads", "read_paths", "write_paths", "local_sockets", "tool", "install"];
 const TOOL_SANDBOX: &[&str] = &["mode", "observe", "reads", "read_paths", "write_paths", "local_sockets"];
@@ -131,6 +142,14 @@ fn top(reader: &mut Reader<'_>, table: &DeTable<'_>, policy: &mut Policy) {
                             policy.web_domains = domains(reader, place, value);
                         }
                         _ => reader.unknown_member(key, "web.", &["domains"], TOP),
+                    }
+                }
+            }
+            "programs" => {
+                for (key, value) in reader.table("programs", value).into_iter().flatten() {
+                    match key.get_ref().as_ref() {
+                        "capture" => policy.capture = command_line(reader, "programs.capture", value),
+                        _ => reader.unknown_member(key, "programs.", &["capture"], TOP),
                     }
                 }
             }
@@ -297,6 +316,18 @@ pub(super) fn paths(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> 
         legal
     });
     items
+}
+
+/// Reads a command as words. No shell reads it.
+fn command_line(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> Option<Located<Argv>> {
+    let text = reader.string(field, value)?;
+    match Argv::parse(&text.value) {
+        Ok(value) => Some(Located { value, place: text.place }),
+        Err(error) => {
+            reader.error_at(text.place, field, &error.to_string(), None);
+            None
+        }
+    }
 }
 
 /// Reads hosts. One that is misread would be a rule that is missing, or too wide.

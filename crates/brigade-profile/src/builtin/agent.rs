@@ -54,6 +54,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "agent.generate",
+        is_built: true,
         title: "Generate an agent",
         description: "Lets a worker write the manifest of a new agent, which waits for a person.",
         input: "input!:string",

@@ -15,7 +15,7 @@ words! {
         SearchProvider = "search.provider",
         /// Hosts that may be fetched from.
         WebDomains = "web.domains",
-        /// A forge.
+        /// A forge: the one of this workspace, which is rows about lanes.
         Forge = "forge",
         /// A program that captures the screen.
         Screenshot = "cap.screenshot",
@@ -45,9 +45,9 @@ impl Fact {
                 "name a provider as `search` under `[web]` in .brigade/tools/gateway.toml"
             }
             Fact::WebDomains => "list hosts as `domains` under `[web]` in .brigade/tools/policy.toml",
-            Fact::Forge => "allow a forge program under `[programs]` in .brigade/tools/policy.toml",
+            Fact::Forge => "make the workspace a git repository: `git init`",
             Fact::Screenshot => {
-                "name a capture program under `[programs]` in .brigade/tools/policy.toml, or keep a file with \
+                "name a capture program as `capture` under `[programs]` in .brigade/tools/policy.toml, or keep a file with \
                  `proof.attach`"
             }
             Fact::Worker => "name a worker as `[[worker]]` in .brigade/tools/gateway.toml",

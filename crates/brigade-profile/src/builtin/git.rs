@@ -240,6 +240,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "proof.screenshot",
+        is_built: true,
         title: "Capture the screen",
         description: "Keeps a picture of the screen as proof.",
         output: "artifact_id:string sha256:string",

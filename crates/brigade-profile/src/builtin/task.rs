@@ -187,6 +187,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "execute.intent",
+        is_built: true,
         title: "Carry out an intent",
         description: "Lets a worker write a program for an intent, checks it, and runs it without a network.",
         input: "intent!:string inputs?:object volume_id?:string language:string=\"python\" \
@@ -203,6 +204,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "execute.status",
+        is_built: true,
         title: "Show an intent",
         description: "Shows how the execution of an intent stands.",
         input: "pipeline_execution_id!:string tenant_id?:string",
@@ -217,6 +219,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "execute.wait",
+        is_built: true,
         title: "Wait for an intent",
         description: "Waits until the execution of an intent has ended.",
         input: "execution_id!:string poll_interval_seconds:integer=5 timeout_seconds:integer=300",

@@ -25,6 +25,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "web.search",
+        is_built: true,
         title: "Search the web",
         description: "Searches the web, or the documents that this workspace names instead.",
         input: "query!:string max_results:integer(1..20)=10",
@@ -96,6 +97,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "pr.comments",
+        is_built: true,
         title: "List comments of a review",
         description: "Lists the comments of a review.",
         input: "prNumber?:integer prId?:string",
@@ -109,6 +111,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "pr.create",
+        is_built: true,
         title: "Open a pull request",
         description: "Opens a pull request of a lane.",
         input: "laneId!:string title?:string body?:string",
@@ -123,6 +126,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "pr.inventory",
+        is_built: true,
         title: "Show a pull request",
         description: "Shows the checks, threads and comments of a pull request.",
         input: "prNumber?:integer prId?:string",
@@ -141,6 +145,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "pr.reply",
+        is_built: true,
         title: "Reply to a thread",
         description: "Replies to a thread of a review.",
         input: "threadId!:string body!:string",
@@ -158,6 +163,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "pr.rerun_checks",
+        is_built: true,
         title: "Run failed checks again",
         description: "Runs the failed checks of a pull request again.",
         input: "prNumber?:integer prId?:string",
@@ -172,6 +178,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "pr.resolve",
+        is_built: true,
         title: "Resolve a thread",
         description: "Marks a thread of a review as resolved.",
         input: "threadId!:string",

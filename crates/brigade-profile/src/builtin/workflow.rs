@@ -118,6 +118,7 @@ pub(super) const ROWS: &[Definition] = &[
     },
     Definition {
         id: "workflow.generate",
+        is_built: true,
         title: "Generate a workflow",
         description: "Lets a worker write the manifest of a new workflow, which waits for a person.",
         input: "input!:string",

@@ -8,9 +8,11 @@ use brigade_policy::document::{Reader, Value};
 use brigade_policy::{Located, RiskLevel};
 
 use super::{
-    Agent, AgentLimits, BuiltinSettings, Confirm, GatewayConfig, Http, Listing, PlanMemoryWrite, Share,
-    SyncTime, Upstream, VolumeLimits, Worker, WorkerPrompt, WorkerResult,
+    Agent, AgentLimits, BuiltinSettings, Confirm, GatewayConfig, Http, Listing, PlanMemoryWrite,
+    SearchProvider, SearchSource, Share, SyncTime, Upstream, VolumeLimits, Worker, WorkerPrompt,
+    WorkerResult,
 };
+use crate::builtin::relative;
 use crate::profiles::Profiles;
 use crate::slot::{ProfileName, Slot};
 
@@ -25,6 +27,7 @@ const TOP: &[&str] = &[
     "upstream",
     "builtin",
     "volumes",
+    "web",
     "worker",
 ];
 const VOLUMES: &[&str] = &["max_count", "max_bytes", "max_file_bytes"];
@@ -33,6 +36,8 @@ const AGENT: &[&str] = &["name", "token_sha256", "profiles", "confirm", "confirm
 const BUILTIN: &[&str] = &["plan_memory_write", "protected"];
 const LIMITS: &[&str] =
     &["calls_per_minute", "calls_per_hour", "seconds_per_hour", "output_per_hour", "concurrent"];
+const WEB: &[&str] = &["search"];
+const SEARCH: &[&str] = &["command", "folder"];
 const WORKER: &[&str] = &["id", "command", "adapter", "prompt", "result"];
 const UPSTREAM: &[&str] = &["id", "keep", "share", "resources", "prompts", "effects", "sampling"];
 
@@ -61,6 +66,7 @@ pub(super) fn config(file: &str, text: &str, profiles: &Profiles) -> Result<Gate
             "agent" => config.agents = agents(&mut reader, value, profiles),
             "builtin" => config.builtin = builtin(&mut reader, value),
             "volumes" => config.volumes = volumes(&mut reader, value),
+            "web" => config.search = web(&mut reader, value),
             "worker" => config.workers = workers(&mut reader, value),
             "upstream" => config.upstreams = upstreams(&mut reader, value),
             _ => reader.unknown_member(key, "", TOP, TOP),
@@ -133,6 +139,48 @@ fn volumes(reader: &mut Reader<'_>, value: &Value<'_>) -> VolumeLimits {
         }
     }
     limits
+}
+
+fn web(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<SearchProvider> {
+    let mut found = None;
+    for (key, value) in reader.table("web", value).into_iter().flatten() {
+        match key.get_ref().as_ref() {
+            "search" => {
+                let place = reader.place(&key.span());
+                found = search(reader, value, &place).map(|source| SearchProvider { place, source });
+            }
+            _ => reader.unknown_member(key, "web.", WEB, TOP),
+        }
+    }
+    found
+}
+
+fn search(reader: &mut Reader<'_>, value: &Value<'_>, place: &Place) -> Option<SearchSource> {
+    let (mut command, mut folder) = (None, None);
+    let table = reader.table("web.search", value)?;
+    for (key, value) in table {
+        match key.get_ref().as_ref() {
+            "command" => command = argv(reader, "web.search.command", value),
+            "folder" => {
+                let text = reader.string("web.search.folder", value);
+                folder = text.and_then(|text| match relative(&text.value, "") {
+                    Some(path) if !text.value.starts_with('/') => Some(path),
+                    Some(_) | None => {
+                        let message = "expected a directory of the workspace";
+                        reader.error_at(text.place, "web.search.folder", message, None);
+                        None
+                    }
+                });
+            }
+            _ => reader.unknown_member(key, "web.search.", SEARCH, TOP),
+        }
+    }
+    if table.contains_key("command") == table.contains_key("folder") {
+        let message = "expected either `command` or `folder`";
+        reader.error_at(place.clone(), "web.search", message, None);
+        return None;
+    }
+    command.map(SearchSource::Command).or_else(|| folder.map(SearchSource::Folder))
 }
 
 /// Returns whether a text is scheme, host and perhaps port, as browsers write it.

@@ -48,7 +48,7 @@ pub fn blank(text: &str) -> bool {
 }
 
 /// Returns the words of a query, each as a string of the full-text search, so that none is an operator.
-pub(crate) fn search_words(text: &str) -> Vec<String> {
+pub fn search_words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
         let word = word.to_lowercase();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use brigade::{BriefReport, InboxItem, InboxItemReport, InboxReport, WorkAnswerReport};
 #[cfg(feature = "builtin")]
-use brigade::{MemoryListReport, MemoryReport, WorkTurnReport};
+use brigade::{MemoryListReport, MemoryReport, PullRequestListReport, PullRequestReport, WorkTurnReport};
 
 use super::doctor::{FOLDED, IssueLine, UNWRITTEN, issue_line};
 use crate::render::page::Page;
@@ -155,6 +155,72 @@ impl View for MemoryReport {
         sheet.field("created", when::moment(&memory.created_at.to_string(), now));
         sheet.field("updated", when::moment(&memory.updated_at.to_string(), now));
         sheet.field("content", memory.content.as_str());
+    }
+}
+
+#[cfg(feature = "builtin")]
+impl View for PullRequestListReport {
+    fn show(&self, page: &mut Page) {
+        if self.pull_requests.is_empty() {
+            page.data.line("no pull requests");
+            return;
+        }
+        let mut table = Table::new([
+            ("number", Fit::Whole),
+            ("author", Fit::Whole),
+            ("made", Fit::Whole),
+            ("state", Fit::Whole),
+            ("threads", Fit::Whole),
+            ("branch", Fit::Whole),
+            ("title", Fit::Cut),
+        ]);
+        for request in &self.pull_requests {
+            table.row([
+                Text::new(Tone::Accent, &request.number.to_string()),
+                Text::from(request.author.as_str()),
+                Text::from(when::distance(request.created_at, page.now)),
+                Text::from(if request.is_closed { "closed" } else { "open" }),
+                Text::from(format!("{} open", request.open_threads)),
+                Text::from(request.branch.as_str()),
+                Text::from(request.title.as_str()),
+            ]);
+        }
+        page.data.table(table);
+        page.next("brigade work pr show NUMBER");
+    }
+}
+
+#[cfg(feature = "builtin")]
+impl View for PullRequestReport {
+    fn show(&self, page: &mut Page) {
+        let (request, now) = (&self.pull_request, page.now);
+        let sheet = &mut page.data;
+        let closed = if request.is_closed { " (closed)" } else { "" };
+        sheet.field("pull request", Text::new(Tone::Accent, &request.id).then(Tone::Plain, closed));
+        sheet.field("number", request.number.to_string());
+        sheet.field("title", request.title.as_str());
+        sheet.field("author", request.author.as_str());
+        sheet.field("lane", request.lane.as_str());
+        sheet.field("branch", format!("{} into {}", request.branch, request.base));
+        sheet.field("created", when::moment(&request.created_at.to_string(), now));
+        sheet.field_if("body", Some(self.body.as_str()).filter(|body| !body.is_empty()));
+        for thread in &self.threads {
+            let place = match (&thread.path, thread.line) {
+                (Some(path), Some(line)) => format!(" {path}:{line}"),
+                (Some(path), None) => format!(" {path}"),
+                (None, _) => String::new(),
+            };
+            let resolved = if thread.is_resolved { " (resolved)" } else { "" };
+            sheet.gap();
+            sheet.field(
+                "thread",
+                Text::new(Tone::Accent, &thread.id).then(Tone::Plain, &format!("{place}{resolved}")),
+            );
+            for comment in &thread.comments {
+                sheet.field(&comment.author, comment.body.as_str());
+            }
+        }
+        page.next("brigade work pr comment NUMBER TEXT");
     }
 }
 

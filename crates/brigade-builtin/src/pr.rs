@@ -1,0 +1,389 @@
+//! Pull requests of the local forge: `pr.*`.
+//!
+//! A pull request is a row about the branch of a lane. Its checks are the test suites of the catalog, each a call with
+//! its own approval and receipt. People review it with `brigade work pr`.
+
+use std::collections::BTreeMap;
+
+use brigade_core::{Json, Object};
+use brigade_store::StoreError;
+use brigade_store::records::{Kept, Lane};
+use brigade_store::reviews::{CheckCall, Comment, LONGEST_TEXT, PullRequest, Thread};
+use serde::Deserialize;
+
+use crate::calls::Calls;
+use crate::context::{Context, Failure, Output};
+use crate::git::repository::Repository;
+use crate::run::{Function, arguments};
+use crate::stored::{at, or_null};
+
+/// The tools of this family.
+pub(crate) const TOOLS: &[(&str, Function)] = &[
+    ("pr.comments", inventory),
+    ("pr.create", create),
+    ("pr.inventory", inventory),
+    ("pr.reply", reply),
+    ("pr.rerun_checks", rerun),
+    ("pr.resolve", resolve),
+];
+
+/// The longest title, in bytes.
+const MAX_TITLE: usize = 256;
+
+/// The argument of a check that is told the branch.
+const BRANCH: &str = "branch";
+
+#[derive(Deserialize)]
+struct CreateArgs {
+    #[serde(rename = "laneId")]
+    lane: String,
+    title: Option<String>,
+    body: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct WhichArgs {
+    #[serde(rename = "prNumber")]
+    number: Option<u64>,
+    #[serde(rename = "prId")]
+    id: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct ReplyArgs {
+    #[serde(rename = "threadId")]
+    thread: String,
+    body: String,
+}
+
+#[derive(Deserialize)]
+struct ThreadArgs {
+    #[serde(rename = "threadId")]
+    thread: String,
+}
+
+fn not_found() -> Failure {
+    Failure::new("not_found", "there is no such pull request")
+}
+
+fn no_thread() -> Failure {
+    Failure::new("not_found", "there is no such thread")
+}
+
+fn wrong(message: impl Into<String>) -> Failure {
+    Failure::new("invalid_arguments", message)
+}
+
+/// Checks a text that is kept, and masks it.
+fn kept_text(context: &Context<'_>, what: &str, text: &str, most: usize) -> Result<String, Failure> {
+    if most < text.len() {
+        return Err(wrong(format!("{what} has at most {most} bytes")));
+    }
+    Ok(context.redactor.redact_str(text))
+}
+
+/// Finds a pull request. They belong to the workspace, as lanes do.
+fn find(input: &Json, context: &Context<'_>) -> Result<Kept<PullRequest>, Failure> {
+    let WhichArgs { number, id } = arguments(input)?;
+    if number.is_some() == id.is_some() {
+        return Err(wrong("name the pull request either by `prNumber` or by `prId`"));
+    }
+    let store = context.stored()?.ok_or_else(not_found)?;
+    let mut all = store.records::<PullRequest>(None)?.into_iter();
+    let is_meant =
+        |kept: &Kept<PullRequest>| id.as_deref() == Some(&*kept.id) || number == Some(kept.record.number);
+    all.find(is_meant).ok_or_else(not_found)
+}
+
+/// Names a branch or a commit as git finds it.
+fn reference(repository: &Repository, name: &str) -> Result<Option<String>, Failure> {
+    let branch = format!("refs/heads/{name}");
+    match repository.commit_of(&branch)? {
+        Some(_) => Ok(Some(branch)),
+        None => Ok(repository.commit_of(name)?.map(|_| name.to_owned())),
+    }
+}
+
+/// How the work of a pull request stands.
+enum State {
+    Open { ahead: u64, behind: u64 },
+    Merged,
+    Closed,
+    Gone,
+}
+
+impl State {
+    fn of(repository: &Repository, request: &PullRequest) -> Result<State, Failure> {
+        let branch = reference(repository, &request.branch)?;
+        let base = reference(repository, &request.base)?;
+        let (Some(branch), Some(base)) = (branch, base) else { return Ok(State::Gone) };
+        let (ahead, behind) = repository.apart(&branch, &base)?;
+        Ok(match ahead {
+            0 => State::Merged,
+            _ if request.is_closed => State::Closed,
+            _ => State::Open { ahead, behind },
+        })
+    }
+
+    fn text(&self) -> String {
+        match self {
+            State::Open { ahead, behind: 0 } => format!("open, {ahead} commits"),
+            State::Open { ahead, behind } => format!("open, {ahead} commits, {behind} behind"),
+            State::Merged => "merged".to_owned(),
+            State::Closed => "closed".to_owned(),
+            State::Gone => "its branch is gone".to_owned(),
+        }
+    }
+}
+
+fn url(number: u64) -> String {
+    format!("brigade://pr/{number}")
+}
+
+fn create(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let CreateArgs { lane: id, title, body } = arguments(input)?;
+    let repository = Repository::of_workspace(context)?;
+    let no_lane = || Failure::new("not_found", "there is no such lane");
+    let store = context.stored()?.ok_or_else(no_lane)?;
+    let lane = store.record::<Lane>(None, &id).map_err(|_| no_lane())?.record;
+    if lane.is_archived {
+        return Err(Failure::new("archived", "the lane was put away"));
+    }
+    let title = title.filter(|title| !title.trim().is_empty()).unwrap_or_else(|| lane.name.clone());
+    if title.chars().any(char::is_control) {
+        return Err(wrong("a title has no control characters"));
+    }
+    let title = kept_text(context, "a title", &title, MAX_TITLE)?;
+    let body = body.or_else(|| lane.description.clone()).unwrap_or_default();
+    let body = kept_text(context, "a body", &body, LONGEST_TEXT)?;
+    let now = context.clock.now();
+    let request = PullRequest {
+        number: 0,
+        title,
+        body,
+        lane: id,
+        base: lane.base_branch.clone().unwrap_or_else(|| lane.base.clone()),
+        branch: lane.branch,
+        checks: BTreeMap::new(),
+        is_closed: false,
+        created_at: now,
+    };
+    match State::of(&repository, &request)? {
+        State::Open { .. } | State::Closed => {}
+        State::Merged => {
+            let message = "the branch of the lane has no commit that its base lacks; commit the work first";
+            return Err(Failure::new("nothing_to_review", message));
+        }
+        State::Gone => return Err(Failure::new("no_commit", "the branch of the lane is gone")),
+    }
+    let kept = context.store()?.open_pull_request(&context.owner(), request, now)?;
+    let request = kept.record;
+    Ok(Output::new([
+        ("pr_id", Json::from(kept.id)),
+        ("title", Json::from(request.title)),
+        ("branch", Json::from(request.branch)),
+        ("base", Json::from(request.base)),
+        ("url", Json::from(url(request.number))),
+        ("number", Json::from(request.number)),
+    ]))
+}
+
+/// How a check stands.
+struct Check {
+    name: String,
+    status: &'static str,
+    call: Option<CheckCall>,
+    run: Option<String>,
+}
+
+impl Check {
+    /// Returns whether it is run by `pr.rerun_checks`.
+    fn is_due(&self) -> bool {
+        matches!(self.status, "failed" | "cancelled" | "not_run")
+    }
+
+    fn row(&self) -> Json {
+        let call = self.call.as_ref();
+        Json::object([
+            ("name", Json::from(self.name.as_str())),
+            ("status", Json::from(self.status)),
+            ("call_id", or_null(call.map(|call| call.call.as_str()))),
+            ("run_id", or_null(self.run.as_deref())),
+            ("looked_at", or_null(call.map(|call| if call.is_of_branch { "branch" } else { "workspace" }))),
+        ])
+    }
+}
+
+/// Names how a call stands in the words of checks.
+fn status(call: &str) -> &'static str {
+    match call {
+        "completed" => "passed",
+        "failed" | "timed-out" | "interrupted" => "failed",
+        "rejected" | "withdrawn" => "cancelled",
+        "running" => "running",
+        _ => "waiting",
+    }
+}
+
+/// Looks at the checks of a pull request: the test suites of the catalog.
+fn checks(calls: &dyn Calls, request: &PullRequest) -> Result<Vec<Check>, Failure> {
+    let of = |name: String| -> Result<Check, Failure> {
+        let call = request.checks.get(&name).cloned();
+        let stands = call.as_ref().map(|call| calls.standing(&call.call)).transpose()?.flatten();
+        let status = stands.as_ref().map_or("not_run", |stands| status(&stands.status));
+        Ok(Check { name, status, call, run: stands.and_then(|stands| stands.run) })
+    };
+    calls.suites().into_iter().map(of).collect()
+}
+
+fn comment_row(thread: &str, comment: &Comment) -> Json {
+    Json::object([
+        ("id", Json::from(comment.id.as_str())),
+        ("thread_id", Json::from(thread)),
+        ("author", Json::from(comment.author.as_str())),
+        ("body", Json::from(comment.body.as_str())),
+        ("created_at", at(comment.created_at)),
+    ])
+}
+
+fn thread_row(kept: &Kept<Thread>) -> Json {
+    let thread = &kept.record;
+    Json::object([
+        ("id", Json::from(kept.id.as_str())),
+        ("path", or_null(thread.path.as_deref())),
+        ("line", thread.line.map_or(Json::Null, Json::from)),
+        ("resolved", Json::from(thread.is_resolved)),
+        ("comments", Json::from(thread.comments.len())),
+    ])
+}
+
+/// `pr.inventory` and `pr.comments`
+fn inventory(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let kept = find(input, context)?;
+    let repository = Repository::of_workspace(context)?;
+    let request = &kept.record;
+    let state = State::of(&repository, request)?;
+    let checks = checks(context.further()?, request)?;
+    let threads = context.stored()?.ok_or_else(not_found)?.threads(&kept.id)?;
+    let count = |wanted: &str| checks.iter().filter(|check| check.status == wanted).count();
+    let open = threads.iter().filter(|thread| !thread.record.is_resolved).count();
+    let summary = format!(
+        "{} #{} \"{}\" of {} into {}: {}; {} checks, {} passed, {} failed; {} threads, {open} open",
+        kept.id,
+        request.number,
+        request.title,
+        request.branch,
+        request.base,
+        state.text(),
+        checks.len(),
+        count("passed"),
+        count("failed"),
+        threads.len(),
+    );
+    let comments: Vec<Json> = threads
+        .iter()
+        .flat_map(|kept| kept.record.comments.iter().map(|comment| comment_row(&kept.id, comment)))
+        .collect();
+    Ok(Output::new([
+        ("summary", Json::from(summary)),
+        ("checks", Json::from(checks.iter().map(Check::row).collect::<Vec<_>>())),
+        ("threads", Json::from(threads.iter().map(thread_row).collect::<Vec<_>>())),
+        ("comments", Json::from(comments)),
+        ("body", Json::from(request.body.as_str())),
+    ]))
+}
+
+fn rerun(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let kept = find(input, context)?;
+    let calls = context.further()?;
+    let checks = checks(calls, &kept.record)?;
+    if checks.is_empty() {
+        let message = "the catalog has no checks; scripts with the category `test` are checks";
+        return Err(Failure::new("no_checks", message));
+    }
+    let mut asked = BTreeMap::new();
+    let mut refused: Option<Failure> = None;
+    for check in checks.iter().filter(|check| check.is_due()) {
+        let is_of_branch = calls.takes(&check.name, BRANCH);
+        let mut args = Object::new();
+        if is_of_branch {
+            args.insert(BRANCH.to_owned(), Json::from(kept.record.branch.as_str()));
+        }
+        match calls.ask(&check.name, Json::Object(args)) {
+            Ok(call) => {
+                asked.insert(check.name.clone(), CheckCall { call: call.id, is_of_branch });
+            }
+            Err(failure) => refused = refused.or(Some(failure)),
+        }
+    }
+    if let Some(failure) = refused.filter(|_| asked.is_empty()) {
+        return Err(failure);
+    }
+    let ids: Vec<Json> = asked.values().map(|check| Json::from(check.call.as_str())).collect();
+    let text = match ids.len() {
+        0 => "no check has failed".to_owned(),
+        count => format!(
+            "{count} checks are calls now; `call.wait` with the id of one runs it when it is approved"
+        ),
+    };
+    context.store()?.change_record(&kept.id, |request: &mut PullRequest| {
+        request.checks.extend(asked);
+        Ok(())
+    })?;
+    Ok(Output::new([("rerun", Json::from(ids))]).text(text))
+}
+
+/// Changes a thread.
+fn change<T>(
+    context: &Context<'_>,
+    id: &str,
+    change: impl FnOnce(&mut Thread) -> Result<T, StoreError>,
+) -> Result<T, Failure> {
+    let store = context.stored()?.ok_or_else(no_thread)?;
+    store.record::<Thread>(None, id).map_err(|_| no_thread())?;
+    Ok(context.store()?.change_record(id, change)?)
+}
+
+fn reply(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let ReplyArgs { thread: id, body } = arguments(input)?;
+    if body.trim().is_empty() {
+        return Err(wrong("$.body: is empty"));
+    }
+    let body = kept_text(context, "a reply", &body, LONGEST_TEXT)?;
+    let (author, now) = (context.owner(), context.clock.now());
+    let reply = change(context, &id, |thread| thread.comment(&id, &author, body, now))?;
+    Ok(Output::new([("reply_id", Json::from(reply))]))
+}
+
+fn resolve(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let ThreadArgs { thread: id } = arguments(input)?;
+    change(context, &id, |thread| {
+        thread.is_resolved = true;
+        Ok(())
+    })?;
+    Ok(Output::new([("thread_id", Json::from(id)), ("resolved", Json::from(true))]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_status_of_a_call_is_one_of_a_check() {
+        for (call, expect) in [
+            ("pending", "waiting"),
+            ("approved", "waiting"),
+            ("held", "waiting"),
+            ("waiting", "waiting"),
+            ("resume-pending", "waiting"),
+            ("running", "running"),
+            ("completed", "passed"),
+            ("failed", "failed"),
+            ("timed-out", "failed"),
+            ("interrupted", "failed"),
+            ("rejected", "cancelled"),
+        ] {
+            assert_eq!(status(call), expect, "{call}");
+        }
+    }
+}

@@ -1,0 +1,343 @@
+//! What is made of the workflows and agents that are shipped with Brigade: `execute.*`, `agent.generate` and
+//! `workflow.generate`.
+//!
+//! A shipped manifest is deployed when it is first needed, as one of the workspace. Each step of an execution is a call of
+//! its caller, with its own plan, approval and receipt, and with less than the caller may do.
+
+use brigade_core::{Fingerprint, Json};
+use brigade_manifest::{Agent, Manifest, Workflow};
+use brigade_profile::{SessionProfiles, TaskLimits};
+use brigade_store::flows::{Flow, FlowStatus};
+use brigade_store::manifests::{Deployed, NewManifest, Revision};
+use serde::Deserialize;
+
+use crate::agent::{KIND as AGENT, local_tenant, without_faults};
+use crate::context::{Context, Failure, Output};
+use crate::run::{Function, arguments};
+use crate::workflow::{KIND as WORKFLOW, begin, execution_of, wait};
+
+/// The tools of this family.
+pub(crate) const TOOLS: &[(&str, Function)] = &[
+    ("agent.generate", generate_agent),
+    ("execute.intent", intent),
+    ("execute.status", status),
+    ("execute.wait", wait),
+    ("workflow.generate", generate_workflow),
+];
+
+/// Who deploys what is shipped. No agent can have this name.
+const AUTHOR: &str = "shipped with Brigade";
+
+/// What names of workflows that carry out intents begin with.
+const EXECUTE: &str = "brigade-execute-";
+
+/// The directory of programs that were written for intents, relative to the workspace.
+const PROGRAMS: &str = ".execute";
+
+/// How long a program runs at most, in seconds, unless the call says so.
+const PATIENCE: u64 = 300;
+
+/// The longest that a program may run, in seconds.
+const LONGEST: u64 = 600;
+
+/// A language that programs are written in.
+struct Language {
+    name: &'static str,
+    /// The command that checks a program, and the one that runs it.
+    check: &'static str,
+    run: &'static str,
+    file: &'static str,
+}
+
+const LANGUAGES: &[Language] = &[
+    Language { name: "python", check: "python3 -m ast", run: "python3 -B", file: "main.py" },
+    Language { name: "javascript", check: "node --check", run: "node", file: "main.js" },
+    Language { name: "bash", check: "bash -n", run: "bash", file: "main.sh" },
+];
+
+#[derive(Deserialize)]
+struct IntentArgs {
+    intent: String,
+    inputs: Option<Json>,
+    volume_id: Option<String>,
+    language: String,
+    timeout_seconds: Option<u64>,
+    tenant_id: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct StatusArgs {
+    pipeline_execution_id: String,
+    tenant_id: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct GenerateArgs {
+    input: String,
+}
+
+/// Returns a shipped manifest as it is deployed, and deploys it where it is not.
+///
+/// # Errors
+/// Returns `name_taken` where another manifest has the name.
+fn deployed<M: Manifest>(
+    context: &Context<'_>,
+    kind: &str,
+    text: &str,
+) -> Result<(Deployed, Revision, M), Failure> {
+    let read = without_faults::<M>(text)?;
+    let manifest =
+        read.manifest.ok_or_else(|| Failure::new("invalid_manifest", "the manifest has faults"))?;
+    let metadata = manifest.parts().0;
+    let (name, version) = (metadata.name.as_str().to_owned(), metadata.version());
+    let labels = metadata.labels.clone().unwrap_or_default();
+    let new = NewManifest {
+        kind,
+        name: &name,
+        version: version.as_str(),
+        description: metadata.description.as_deref(),
+        labels: &labels,
+        text,
+        author: AUTHOR,
+        force: false,
+    };
+    let store = context.store()?;
+    match store.deploy_manifest(&new, context.clock.now()) {
+        Err(error) if error.code_word() == "name_taken" => {}
+        other => drop(other?),
+    }
+    let (found, revision) = store.manifest(kind, &name, None)?;
+    if revision.text != text {
+        let message =
+            format!("another {kind} has the name `{name}`, which is shipped with Brigade; delete it");
+        return Err(Failure::new("name_taken", message));
+    }
+    Ok((found, revision, manifest))
+}
+
+/// Begins a shipped workflow whose calls are of these tools alone, and ask a person where that is said.
+fn begin_shipped(
+    context: &mut Context<'_>,
+    text: &str,
+    intent: &str,
+    input: Json,
+    tools: &[&str],
+    asks: &[&str],
+) -> Result<Flow, Failure> {
+    let (manifest, revision, workflow) = deployed::<Workflow>(context, WORKFLOW, text)?;
+    let mut limits = TaskLimits { agent: manifest.name.clone(), ..TaskLimits::default() };
+    tools.iter().for_each(|tool| limits.add_tool(tool));
+    limits.asks = asks.iter().map(|tool| (*tool).to_owned()).collect();
+    let narrow = |rights: &mut Json| {
+        let session = rights.get("session").and_then(SessionProfiles::from_json);
+        let mut session =
+            session.ok_or_else(|| Failure::new("invalid_rights", "the rights cannot be read"))?;
+        session.within(limits);
+        if let Json::Object(members) = rights {
+            members.insert("session".to_owned(), session.to_json());
+        }
+        Ok(())
+    };
+    begin(context, &manifest, &revision, &workflow, Some(intent), input, narrow)
+}
+
+fn blank(name: &str, text: &str) -> Result<(), Failure> {
+    match text.trim().is_empty() {
+        true => Err(Failure::new("invalid_arguments", format!("`{name}` is blank"))),
+        false => Ok(()),
+    }
+}
+
+/// Writes the workflow for a language.
+fn pipeline(language: &Language, keeps: bool) -> String {
+    let (suffix, then) = if keeps { ("-kept", "[{target: KEEP}]") } else { ("", "[]") };
+    let mut text = include_str!("shipped/execute.yaml").to_owned();
+    for (mark, value) in [
+        ("@NAME@", format!("{EXECUTE}{}{suffix}", language.name).as_str()),
+        ("@LANGUAGE@", language.name),
+        ("@CHECK@", language.check),
+        ("@RUN@", language.run),
+        ("@THEN@", then),
+    ] {
+        text = text.replace(mark, value);
+    }
+    if keeps {
+        text.push_str(include_str!("shipped/keep.yaml"));
+    }
+    text
+}
+
+/// `execute.intent`
+fn intent(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let args: IntentArgs = arguments(input)?;
+    local_tenant(args.tenant_id.as_deref())?;
+    blank("intent", &args.intent)?;
+    let language = LANGUAGES.iter().find(|language| language.name == args.language).ok_or_else(|| {
+        let known: Vec<&str> = LANGUAGES.iter().map(|language| language.name).collect();
+        Failure::new("invalid_arguments", format!("`language` is one of {}", known.join(", ")))
+    })?;
+    let seconds = args.timeout_seconds.unwrap_or(PATIENCE);
+    if !(1..=LONGEST).contains(&seconds) {
+        return Err(Failure::new("invalid_arguments", format!("`timeout_seconds` is 1 to {LONGEST}")));
+    }
+    if let Some(volume) = &args.volume_id {
+        let none = || Failure::new("not_found", "there is no such volume");
+        let store = context.stored()?.ok_or_else(none)?;
+        let mut own = store.volumes(Some(&context.owner()))?.into_iter();
+        own.find(|own| own.id == *volume).ok_or_else(none)?;
+    }
+    let inputs = match args.inputs {
+        None | Some(Json::Null) => Json::object::<&str>([]),
+        Some(inputs @ Json::Object(_)) => inputs,
+        Some(_) => return Err(Failure::new("invalid_arguments", "`inputs` is an object")),
+    };
+    for agent in [include_str!("shipped/coder.yaml"), include_str!("shipped/formatter.yaml")] {
+        deployed::<Agent>(context, AGENT, agent)?;
+    }
+    // Each execution has a program of its own.
+    let own = Fingerprint::builder("brigade.intent.v1")
+        .text("call", context.call.unwrap_or_default())
+        .text("at", context.clock.now().to_string().as_str())
+        .finish();
+    let path = format!("{PROGRAMS}/{}/{}", &own.to_hex()[..12], language.file);
+    let given = Json::object([
+        ("path", Json::from(path)),
+        ("argument", Json::from(inputs.to_compact())),
+        ("inputs", inputs),
+        ("timeout_seconds", Json::from(seconds)),
+        ("volume_id", args.volume_id.as_deref().map_or(Json::Null, Json::from)),
+        ("file", Json::from(language.file)),
+    ]);
+    let mut tools = vec!["task.execute", "fs.write", "cmd.run"];
+    tools.extend(args.volume_id.is_some().then_some("file.write"));
+    let text = pipeline(language, args.volume_id.is_some());
+    let flow = begin_shipped(context, &text, &args.intent, given, &tools, &[])?;
+    Ok(Output::new([("pipeline_execution_id", Json::from(flow.id)), ("status", Json::from("started"))]))
+}
+
+/// Names the phase of a state.
+fn phase(state: &str) -> &'static str {
+    match state {
+        "WRITE" | "SAVE" => "code_generation",
+        "CHECK" => "validation",
+        "RUN" => "execution",
+        _ => "formatting",
+    }
+}
+
+/// `execute.status`
+fn status(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let StatusArgs { pipeline_execution_id, tenant_id } = arguments(input)?;
+    local_tenant(tenant_id.as_deref())?;
+    let none = || Failure::new("not_found", "there is no such execution");
+    let flow = execution_of(&pipeline_execution_id, context)?;
+    if !flow.name.starts_with(EXECUTE) {
+        return Err(none());
+    }
+    let output = Output::new([("status", Json::from(flow.shown()))]);
+    Ok(match flow.status {
+        FlowStatus::Completed => {
+            let result = flow.outputs.get("FORMAT").and_then(|state| state.get("output")).cloned();
+            let ended = flow.ended_at.unwrap_or(flow.entered_at);
+            let took = u64::try_from(ended.since(flow.started_at).as_millis()).unwrap_or(u64::MAX);
+            output
+                .with("final_result", context.redactor.redact_json(&result.unwrap_or_default()))
+                .with("duration_ms", Json::from(took))
+                .with("reused_existing_agent", Json::from(true))
+        }
+        status if status.is_over() => {
+            let code = flow.error_code.as_deref().unwrap_or(status.as_str());
+            let reason = match &flow.error {
+                Some(error) => format!("{code}: {error}"),
+                None => code.to_owned(),
+            };
+            output
+                .with("reason", Json::from(context.redactor.redact_str(&reason)))
+                .with("failed_at_state", Json::from(phase(&flow.state)))
+        }
+        _ => output,
+    })
+}
+
+fn generate(
+    input: &Json,
+    context: &mut Context<'_>,
+    kind: &str,
+    a_kind: &str,
+    writer: &str,
+) -> Result<Output, Failure> {
+    let GenerateArgs { input: wanted } = arguments(input)?;
+    blank("input", &wanted)?;
+    let create = format!("{kind}.create");
+    // A worker would write for nothing.
+    if !context.further()?.shows(&create) {
+        let message = format!("you are not shown `{create}`, with which what is written would be asked for");
+        return Err(Failure::new("not_available_here", message));
+    }
+    deployed::<Agent>(context, AGENT, writer)?;
+    let text = include_str!("shipped/generate.yaml").replace("@A_KIND@", a_kind).replace("@KIND@", kind);
+    let tools = ["task.execute", "schema.validate", create.as_str()];
+    let none = Json::object::<&str>([]);
+    let flow = begin_shipped(context, &text, &wanted, none, &tools, &[create.as_str()])?;
+    Ok(Output::new([("execution_id", Json::from(flow.id)), ("status", Json::from("started"))]))
+}
+
+fn generate_agent(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    generate(input, context, "agent", "an agent", include_str!("shipped/agent-writer.yaml"))
+}
+
+fn generate_workflow(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    generate(input, context, "workflow", "a workflow", include_str!("shipped/workflow-writer.yaml"))
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_manifest::read;
+
+    use super::*;
+
+    #[test]
+    fn what_is_shipped_has_no_faults() {
+        for text in [
+            include_str!("shipped/coder.yaml"),
+            include_str!("shipped/formatter.yaml"),
+            include_str!("shipped/agent-writer.yaml"),
+            include_str!("shipped/workflow-writer.yaml"),
+        ] {
+            let read = read::<Agent>(text);
+            assert!(read.faults.is_empty(), "{:?}", read.faults);
+            let agent = read.manifest.unwrap();
+            assert_eq!(agent.spec.tools.as_deref().map(<[_]>::len), Some(0), "its worker calls nothing");
+        }
+        for language in LANGUAGES {
+            for keeps in [false, true] {
+                let text = pipeline(language, keeps);
+                let read = read::<Workflow>(&text);
+                assert!(read.faults.is_empty(), "{:?}\n{text}", read.faults);
+                assert!(!text.contains('@'), "{text}");
+                assert!(read.manifest.unwrap().metadata.name.as_str().starts_with(EXECUTE));
+            }
+        }
+        for kind in ["agent", "workflow"] {
+            let text = include_str!("shipped/generate.yaml").replace("@A_KIND@", "a").replace("@KIND@", kind);
+            let read = read::<Workflow>(&text);
+            assert!(read.faults.is_empty() && !text.contains('@'), "{:?}\n{text}", read.faults);
+        }
+    }
+
+    #[test]
+    fn the_examples_for_writers_are_what_they_say() {
+        let indented = |text: &str| -> String {
+            let lines = text
+                .lines()
+                .skip_while(|line| !line.trim().starts_with("apiVersion") || !line.starts_with("      "));
+            let lines = lines.take_while(|line| line.is_empty() || line.starts_with("      "));
+            let lines: Vec<&str> = lines.map(|line| line.strip_prefix("      ").unwrap_or(line)).collect();
+            lines.split(|line| line.is_empty()).next().unwrap().join("\n")
+        };
+        let agent = read::<Agent>(&indented(include_str!("shipped/agent-writer.yaml")));
+        assert!(agent.faults.is_empty() && agent.warnings.is_empty(), "{:?}", agent.faults);
+        let workflow = read::<Workflow>(&indented(include_str!("shipped/workflow-writer.yaml")));
+        assert!(workflow.faults.is_empty() && workflow.warnings.is_empty(), "{:?}", workflow.faults);
+    }
+}

@@ -1,0 +1,71 @@
+//! What a search program printed, as the result of `web.search`.
+
+use brigade_core::Json;
+use brigade_core::json::Dialect;
+
+use crate::context::{Failure, Output};
+
+/// The longest text of one result, in bytes.
+const LONGEST: usize = 2_000;
+
+/// Reads what a search program printed: a list of objects with `title`, `url` and `snippet`, or an object whose
+/// `results` is such a list. What is more than `most` is left out.
+///
+/// # Errors
+/// Returns `provider_failed` for everything else.
+pub fn search_answer(query: &str, most: usize, printed: &str) -> Result<Output, Failure> {
+    let failed = |what: &str| {
+        let message = format!("the search program printed no list of results: {what}");
+        Failure::new("provider_failed", message)
+    };
+    let printed = Json::parse_bytes(printed.as_bytes(), Dialect::Strict);
+    let printed = printed.map_err(|error| failed(&error.to_string()))?;
+    let list = printed.as_array().or_else(|| printed.get("results")?.as_array());
+    let list = list.ok_or_else(|| failed("expected a list, or an object with `results`"))?;
+    let rows: Option<Vec<Json>> = list.iter().take(most).map(row).collect();
+    let rows =
+        rows.ok_or_else(|| failed("each result has a `title` and a `url`, and perhaps a `snippet`"))?;
+    Ok(Output::new([("query", Json::from(query)), ("results", Json::from(rows))]))
+}
+
+fn row(found: &Json) -> Option<Json> {
+    let cut = |text: &str| text[..text.floor_char_boundary(LONGEST)].to_owned();
+    let text = |name: &str| found.get(name).and_then(Json::as_str).map(cut);
+    let snippet = match found.get("snippet") {
+        None | Some(Json::Null) => String::new(),
+        Some(_) => text("snippet")?,
+    };
+    Some(Json::object([
+        ("title", Json::from(text("title")?)),
+        ("url", Json::from(text("url")?)),
+        ("snippet", Json::from(snippet)),
+    ]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(printed: &str, most: usize, expect: Result<&str, &str>) {
+        let found = search_answer("q", most, printed);
+        let found = found.map(|output| output.structured.get("results").unwrap().to_compact());
+        assert_eq!(found.as_deref().map_err(|failure| failure.code), expect, "{printed}");
+    }
+
+    #[test]
+    fn a_list_of_results_is_read_and_nothing_else() {
+        let one = r#"{"snippet":"s","title":"t","url":"u"}"#;
+        let list = format!("[{one}]");
+        check(&list, 9, Ok(&list));
+        check(&format!(r#"{{"results": [{one}], "took": 3}}"#), 9, Ok(&list));
+        check(&format!("[{one},{one}]"), 1, Ok(&list));
+        check(r#"[{"title":"t","url":"u","rank":1}]"#, 9, Ok(r#"[{"snippet":"","title":"t","url":"u"}]"#));
+        check("[]", 9, Ok("[]"));
+        for printed in
+            ["", "no network", "{}", "7", r#"[{"title":"t"}]"#, r#"[{"title":1,"url":"u"}]"#, "[null]"]
+        {
+            check(printed, 9, Err("provider_failed"));
+        }
+    }
+}

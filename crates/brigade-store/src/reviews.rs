@@ -1,0 +1,232 @@
+//! Pull requests of the local forge, and the threads of their reviews: rows that agents and people change at once.
+
+use std::collections::BTreeMap;
+
+use brigade_core::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::error::StoreError;
+use crate::records::{Kept, Record};
+use crate::store::Store;
+
+/// The most comments of a thread.
+pub const MOST_COMMENTS: usize = 500;
+
+/// The longest text of a pull request or a comment, in bytes.
+pub const LONGEST_TEXT: usize = 64 << 10;
+
+/// A request to take the work of a lane into the branch that it began at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct PullRequest {
+    /// Its number, from 1.
+    pub number: u64,
+    /// Its title.
+    pub title: String,
+    /// What it says.
+    pub body: String,
+    /// The id of the lane.
+    pub lane: String,
+    /// The branch of the lane.
+    pub branch: String,
+    /// The branch, or else the commit, that the work goes to.
+    pub base: String,
+    /// The last call of each check.
+    pub checks: BTreeMap<String, CheckCall>,
+    /// Whether a person closed it.
+    pub is_closed: bool,
+    /// When it was made.
+    pub created_at: Timestamp,
+}
+
+/// A call that checks a pull request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct CheckCall {
+    /// The id of the call.
+    pub call: String,
+    /// Whether the check was told the branch. Otherwise it looked at the files of the workspace.
+    pub is_of_branch: bool,
+}
+
+impl Record for PullRequest {
+    const KIND: &'static str = "pr";
+    const NAME: &'static str = "pull request";
+}
+
+/// A thread of the review of a pull request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct Thread {
+    /// The id of the pull request.
+    pub pull_request: String,
+    /// The file that it is about.
+    pub path: Option<String>,
+    /// The line of the file.
+    pub line: Option<u64>,
+    /// Whether it is resolved.
+    pub is_resolved: bool,
+    /// The comments, the oldest first.
+    pub comments: Vec<Comment>,
+}
+
+/// A comment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct Comment {
+    /// Its id.
+    pub id: String,
+    /// The agent that wrote it, or `a person`.
+    pub author: String,
+    /// What it says.
+    pub body: String,
+    /// When it was written.
+    pub created_at: Timestamp,
+}
+
+impl Record for Thread {
+    const KIND: &'static str = "thread";
+    const NAME: &'static str = "thread";
+}
+
+impl Thread {
+    /// Adds a comment. Returns its id.
+    ///
+    /// # Errors
+    /// Returns `too_many` for a thread that is full.
+    pub fn comment(
+        &mut self,
+        thread: &str,
+        author: &str,
+        body: String,
+        now: Timestamp,
+    ) -> Result<String, StoreError> {
+        if MOST_COMMENTS <= self.comments.len() {
+            let message = format!("the thread has {MOST_COMMENTS} comments already");
+            return Err(StoreError::refused("too_many", message));
+        }
+        let id = format!("{thread}-{}", self.comments.len() + 1);
+        self.comments.push(Comment { id: id.clone(), author: author.to_owned(), body, created_at: now });
+        Ok(id)
+    }
+}
+
+impl Store {
+    /// Adds a pull request with the next number.
+    ///
+    /// # Errors
+    /// Returns `already_open` with its id if the lane has one that is not closed. Also fails on a disk error.
+    pub fn open_pull_request(
+        &self,
+        owner: &str,
+        request: PullRequest,
+        now: Timestamp,
+    ) -> Result<Kept<PullRequest>, StoreError> {
+        self.add_record(owner, now, |others: &[Kept<PullRequest>]| {
+            let is_open =
+                |other: &&Kept<PullRequest>| other.record.lane == request.lane && !other.record.is_closed;
+            if let Some(open) = others.iter().find(is_open) {
+                let message = format!("the lane has a pull request already: {}", open.id);
+                return Err(StoreError::refused("already_open", message));
+            }
+            let last = others.iter().map(|other| other.record.number).max().unwrap_or_default();
+            Ok(PullRequest { number: last + 1, ..request })
+        })
+    }
+
+    /// Lists the threads of a pull request, the oldest first.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn threads(&self, pull_request: &str) -> Result<Vec<Kept<Thread>>, StoreError> {
+        let mut threads = self.records::<Thread>(None)?;
+        threads.retain(|thread| thread.record.pull_request == pull_request);
+        Ok(threads)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::thread;
+    use std::time::Duration;
+
+    use brigade_fs::DiskFs;
+
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::from_unix_micros(1);
+
+    fn request(lane: &str) -> PullRequest {
+        PullRequest {
+            number: 0,
+            title: "Log in".to_owned(),
+            body: String::new(),
+            lane: lane.to_owned(),
+            branch: "brigade/log-in".to_owned(),
+            base: "main".to_owned(),
+            checks: BTreeMap::new(),
+            is_closed: false,
+            created_at: NOW,
+        }
+    }
+
+    #[test]
+    fn a_lane_has_one_open_request_and_each_its_own_number() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&DiskFs::open(folder.path()).unwrap(), Duration::ZERO).unwrap();
+        let first = store.open_pull_request("ada", request("lane-1"), NOW).unwrap();
+        assert_eq!((first.record.number, first.owner.as_str()), (1, "ada"));
+        let again = store.open_pull_request("ben", request("lane-1"), NOW).unwrap_err();
+        assert_eq!(again.code_word(), "already_open");
+        assert!(again.to_string().contains(&first.id), "{again}");
+        assert_eq!(store.open_pull_request("ben", request("lane-2"), NOW).unwrap().record.number, 2);
+        store
+            .change_record(&first.id, |request: &mut PullRequest| {
+                request.is_closed = true;
+                Ok(())
+            })
+            .unwrap();
+        assert_eq!(store.open_pull_request("ben", request("lane-1"), NOW).unwrap().record.number, 3);
+    }
+
+    #[test]
+    fn no_comment_is_lost_between_writers() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&DiskFs::open(folder.path()).unwrap(), Duration::from_secs(20)).unwrap();
+        let store = Arc::new(store);
+        let empty = Thread {
+            pull_request: "pr-1".to_owned(),
+            path: None,
+            line: None,
+            is_resolved: false,
+            comments: Vec::new(),
+        };
+        let id = store.add_record("ada", NOW, |_: &[Kept<Thread>]| Ok(empty)).unwrap().id;
+        let writers = (0..4).map(|writer| {
+            let (store, id) = (store.clone(), id.clone());
+            thread::spawn(move || {
+                for at in 0..10 {
+                    let body = format!("{writer} {at}");
+                    store
+                        .change_record(&id, |thread: &mut Thread| thread.comment(&id, "ben", body, NOW))
+                        .unwrap();
+                }
+            })
+        });
+        for writer in writers.collect::<Vec<_>>() {
+            writer.join().unwrap();
+        }
+        let thread = store.threads("pr-1").unwrap().pop().unwrap().record;
+        let ids: std::collections::BTreeSet<_> = thread.comments.iter().map(|comment| &comment.id).collect();
+        assert_eq!(ids.len(), 40);
+        assert!(store.threads("pr-2").unwrap().is_empty());
+        let full = |thread: &mut Thread| {
+            while thread.comment(&id, "ben", String::new(), NOW).is_ok() {}
+            thread.comment(&id, "ben", String::new(), NOW).map(drop)
+        };
+        assert_eq!(store.change_record(&id, full).unwrap_err().code_word(), "too_many");
+        // A change that fails changes nothing.
+        assert_eq!(store.threads("pr-1").unwrap()[0].record.comments.len(), 40);
+    }
+}

@@ -1,0 +1,291 @@
+//! Pull requests of the local forge, for the people who review them.
+
+use std::sync::Arc;
+
+use brigade_core::{ErrorKind, NextStep, Report, SchemaId, Timestamp, codes};
+use brigade_redact::Redactor;
+use brigade_store::records::Kept;
+use brigade_store::reviews::{Comment, LONGEST_TEXT, PullRequest, Thread};
+use brigade_store::{Store, StoreError};
+use brigade_upkeep::gather;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::room::Room;
+
+/// Who a person is in the records of the forge. No agent can have this name.
+const PERSON: &str = "a person";
+
+/// Operations on the pull requests of a workspace.
+#[derive(Clone)]
+pub struct PullRequests {
+    pub(crate) room: Arc<Room>,
+}
+
+/// A pull request, without its checks, which are calls.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct PullRequestRow {
+    /// Its id.
+    pub id: String,
+    /// Its number.
+    pub number: u64,
+    /// Its title.
+    pub title: String,
+    /// The agent that made it, or `a person`.
+    pub author: String,
+    /// The id of the lane.
+    pub lane: String,
+    /// The branch of the lane.
+    pub branch: String,
+    /// The branch, or else the commit, that the work goes to.
+    pub base: String,
+    /// Whether a person closed it.
+    pub is_closed: bool,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// The number of its threads that are not resolved.
+    pub open_threads: usize,
+}
+
+/// A thread of a review.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct ThreadRow {
+    /// Its id.
+    pub id: String,
+    /// The file that it is about.
+    pub path: Option<String>,
+    /// The line of the file.
+    pub line: Option<u64>,
+    /// Whether it is resolved.
+    pub is_resolved: bool,
+    /// Its comments, the oldest first.
+    pub comments: Vec<Comment>,
+}
+
+/// `work pr list`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct PullRequestListReport {
+    /// The schema id.
+    #[serde(deserialize_with = "PullRequestListReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// How many there are.
+    pub count: usize,
+    /// The pull requests, the oldest first.
+    pub pull_requests: Vec<PullRequestRow>,
+}
+
+impl Report for PullRequestListReport {
+    const SCHEMA: &'static str = "brigade.pull-request-list.v1";
+}
+
+/// `work pr show`, `comment`, `reply`, `resolve` and `close`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct PullRequestReport {
+    /// The schema id.
+    #[serde(deserialize_with = "PullRequestReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The pull request.
+    pub pull_request: PullRequestRow,
+    /// What it says.
+    pub body: String,
+    /// The threads of its review, the oldest first.
+    pub threads: Vec<ThreadRow>,
+}
+
+impl Report for PullRequestReport {
+    const SCHEMA: &'static str = "brigade.pull-request.v1";
+}
+
+/// A comment that begins a thread.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NewThread {
+    /// What it says.
+    pub text: String,
+    /// The file that it is about.
+    pub path: Option<String>,
+    /// The line of the file.
+    pub line: Option<u64>,
+}
+
+fn row(kept: &Kept<PullRequest>, threads: &[Kept<Thread>]) -> PullRequestRow {
+    let request = &kept.record;
+    let is_open =
+        |thread: &&Kept<Thread>| thread.record.pull_request == kept.id && !thread.record.is_resolved;
+    PullRequestRow {
+        id: kept.id.clone(),
+        number: request.number,
+        title: request.title.clone(),
+        author: kept.owner.clone(),
+        lane: request.lane.clone(),
+        branch: request.branch.clone(),
+        base: request.base.clone(),
+        is_closed: request.is_closed,
+        created_at: request.created_at,
+        open_threads: threads.iter().filter(is_open).count(),
+    }
+}
+
+fn missing(what: &str) -> Error {
+    let error = Error::new(ErrorKind::NotFound, format!("there is no {what} with this id"));
+    error.coded(codes::PULL_REQUEST_MISSING).hint(NextStep::ListPullRequests)
+}
+
+impl PullRequests {
+    fn reading(&self) -> Result<Option<Arc<Store>>, Error> {
+        Ok(self.room.stores.reading(&*self.room.fs)?)
+    }
+
+    /// Opens the store for a person. Does not inside of a run.
+    fn writing(&self) -> Result<Arc<Store>, Error> {
+        self.room.decides()?;
+        Ok(self.room.stores.writing(&*self.room.fs)?)
+    }
+
+    fn find(&self, id: &str) -> Result<Kept<PullRequest>, Error> {
+        let all = match self.reading()? {
+            Some(store) => store.records::<PullRequest>(None)?,
+            None => Vec::new(),
+        };
+        let number: Option<u64> = id.trim_start_matches('#').parse().ok();
+        let is_meant = |kept: &Kept<PullRequest>| kept.id == id || Some(kept.record.number) == number;
+        all.into_iter().find(is_meant).ok_or_else(|| missing("pull request"))
+    }
+
+    fn report(&self, id: &str) -> Result<PullRequestReport, Error> {
+        let kept = self.find(id)?;
+        let threads = match self.reading()? {
+            Some(store) => store.threads(&kept.id)?,
+            None => Vec::new(),
+        };
+        let thread = |kept: &Kept<Thread>| ThreadRow {
+            id: kept.id.clone(),
+            path: kept.record.path.clone(),
+            line: kept.record.line,
+            is_resolved: kept.record.is_resolved,
+            comments: kept.record.comments.clone(),
+        };
+        Ok(PullRequestReport {
+            schema: PullRequestReport::SCHEMA,
+            target: self.room.target(),
+            pull_request: row(&kept, &threads),
+            body: kept.record.body,
+            threads: threads.iter().map(thread).collect(),
+        })
+    }
+
+    /// Returns a text as it is kept.
+    fn kept(&self, text: &str) -> Result<String, Error> {
+        if text.trim().is_empty() || LONGEST_TEXT < text.len() {
+            let message = format!("a comment has 1 to {LONGEST_TEXT} bytes");
+            return Err(Error::new(ErrorKind::Usage, message));
+        }
+        Ok(Redactor::new(&gather::secrets(&self.room)).redact_str(text))
+    }
+
+    /// Changes a thread, and shows its pull request.
+    fn change(
+        &self,
+        thread: &str,
+        change: impl FnOnce(&mut Thread) -> Result<(), StoreError>,
+    ) -> Result<PullRequestReport, Error> {
+        let store = self.writing()?;
+        let known = store.record::<Thread>(None, thread).map_err(|error| match error.code_word() {
+            "not_found" => missing("thread"),
+            _ => error.into(),
+        })?;
+        store.change_record(thread, change)?;
+        self.report(&known.record.pull_request)
+    }
+
+    /// Lists the pull requests.
+    ///
+    /// # Errors
+    /// Returns file errors.
+    pub fn list(&self) -> Result<PullRequestListReport, Error> {
+        let pull_requests: Vec<PullRequestRow> = match self.reading()? {
+            Some(store) => {
+                let threads = store.records::<Thread>(None)?;
+                store.records::<PullRequest>(None)?.iter().map(|kept| row(kept, &threads)).collect()
+            }
+            None => Vec::new(),
+        };
+        Ok(PullRequestListReport {
+            schema: PullRequestListReport::SCHEMA,
+            target: self.room.target(),
+            count: pull_requests.len(),
+            pull_requests,
+        })
+    }
+
+    /// Shows a pull request by its id or number.
+    ///
+    /// # Errors
+    /// Fails if there is none, or on a file error.
+    pub fn show(&self, id: &str) -> Result<PullRequestReport, Error> {
+        self.report(id)
+    }
+
+    /// Begins a thread of its review. Does not inside of a run.
+    ///
+    /// # Errors
+    /// Fails if there is no such pull request, the text is empty or too long, or on a file error.
+    pub fn comment(&self, id: &str, new: &NewThread) -> Result<PullRequestReport, Error> {
+        let text = self.kept(&new.text)?;
+        let (kept, store, now) = (self.find(id)?, self.writing()?, self.room.now());
+        let thread = Thread {
+            pull_request: kept.id.clone(),
+            path: new.path.clone(),
+            line: new.line,
+            is_resolved: false,
+            comments: Vec::new(),
+        };
+        let begun = store.add_record(PERSON, now, |_: &[Kept<Thread>]| Ok(thread))?;
+        store.change_record(&begun.id, |thread: &mut Thread| thread.comment(&begun.id, PERSON, text, now))?;
+        self.report(&kept.id)
+    }
+
+    /// Replies to a thread. Does not inside of a run.
+    ///
+    /// # Errors
+    /// As [`PullRequests::comment`].
+    pub fn reply(&self, thread: &str, text: &str) -> Result<PullRequestReport, Error> {
+        let (text, now) = (self.kept(text)?, self.room.now());
+        self.change(thread, |record| record.comment(thread, PERSON, text, now).map(drop))
+    }
+
+    /// Resolves a thread, or opens it again. Does not inside of a run.
+    ///
+    /// # Errors
+    /// Fails if there is no such thread, or on a file error.
+    pub fn resolve(&self, thread: &str, is_resolved: bool) -> Result<PullRequestReport, Error> {
+        self.change(thread, |record| {
+            record.is_resolved = is_resolved;
+            Ok(())
+        })
+    }
+
+    /// Closes a pull request, so that its lane may have another one. Does not inside of a run.
+    ///
+    /// # Errors
+    /// Fails if there is no such pull request, or on a file error.
+    pub fn close(&self, id: &str) -> Result<PullRequestReport, Error> {
+        let (kept, store) = (self.find(id)?, self.writing()?);
+        store.change_record(&kept.id, |request: &mut PullRequest| {
+            request.is_closed = true;
+            Ok(())
+        })?;
+        self.report(&kept.id)
+    }
+}

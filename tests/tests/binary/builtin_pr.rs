@@ -1,0 +1,214 @@
+//! `pr.*`: pull requests of lanes, their checks and what people say about them.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "tests set up files and programs, and one that cannot read an answer fails"
+)]
+
+use brigade_tests::Site;
+use serde_json::{Value, json};
+
+use crate::serve_common::{Client, GATEWAY, POLICY, about, add, assert_stands, id_of, text};
+
+const RULES: &str = r#"allowed_families = ["builtin", "script"]
+allowed_effects = ["local-read", "local-write", "state-write", "process-exec"]
+
+[[auto_approve]]
+name = "lanes"
+tools = ["lane.*", "pr.*", "passes", "fails"]
+effects = ["local-read", "local-write", "state-write", "process-exec"]
+"#;
+
+/// A repository with two checks. One of them is told the branch, and writes it down.
+fn site() -> Site {
+    let site = Site::empty();
+    site.workspace.write(POLICY, RULES);
+    site.workspace.write(".brigade/tools.toml", "");
+    site.workspace.write(".gitignore", ".brigade/\n");
+    site.workspace.write("a.txt", "one\n");
+    let profiles = "[\"permission.full-auto\", \"access.operator\"]";
+    site.workspace.write(GATEWAY, format!("[[agent]]\nname = \"local\"\nprofiles = {profiles}\n"));
+    site.workspace
+        .write("schemas/text.json", r#"{"type": "object", "properties": {"branch": {"type": "string"}}}"#);
+    let test = "categories = [\"test\"]\neffects = [\"local-write\"]\n";
+    let template = "argument_template = { branch = \"--branch={branch}\" }\n";
+    add(&site, "passes", &format!("{test}{template}"), "echo \"$@\" > told\n");
+    add(&site, "fails", test, "test -e mended\n");
+    site.workspace.git_init();
+    site
+}
+
+#[track_caller]
+fn done(client: &mut Client, tool: &str, args: Value) -> Value {
+    let answer = client.call(tool, args);
+    assert_stands(&answer, "completed", "");
+    answer["structuredContent"].clone()
+}
+
+#[track_caller]
+fn fails(client: &mut Client, tool: &str, args: Value, code: &str) {
+    let answer = client.call(tool, args.clone());
+    assert_eq!(about(&answer)["code"], code, "{tool} {args}: {answer:#}");
+    assert_eq!(answer["isError"], true);
+}
+
+/// Approves a call as a person does, and returns its result.
+#[track_caller]
+fn agreed(site: &Site, client: &mut Client, tool: &str, args: Value) -> Value {
+    let asked = client.call(tool, args);
+    assert_stands(&asked, "pending", "approval_pending");
+    site.json(["call", "approve", &id_of(&asked)]).expect(0);
+    client.call("call.wait", json!({"call_id": id_of(&asked)}))
+}
+
+/// Makes a lane with a commit.
+fn lane(site: &Site, client: &mut Client) -> Value {
+    let lane = done(client, "lane.create", json!({"name": "Log in", "description": "Lets people in."}));
+    let path = lane["worktree_path"].as_str().unwrap();
+    site.workspace.write(&format!("{path}/b.txt"), "two\n");
+    site.workspace.git(["-C", path, "add", "b.txt"]);
+    site.workspace.git(["-C", path, "commit", "--quiet", "-m", "Add two"]);
+    lane
+}
+
+/// The status of each check, by name.
+fn statuses(seen: &Value) -> Vec<(&str, &str)> {
+    let checks = seen["checks"].as_array().unwrap().iter();
+    checks.map(|check| (check["name"].as_str().unwrap(), check["status"].as_str().unwrap())).collect()
+}
+
+#[test]
+fn the_work_of_a_lane_is_reviewed_and_checked() {
+    let site = site();
+    let mut client = Client::of(&site, "local");
+    let names = client.names();
+    for name in ["pr.create", "pr.comments", "pr.inventory", "pr.reply", "pr.resolve", "pr.rerun_checks"] {
+        assert!(names.contains(&name.to_owned()), "{names:?}");
+    }
+    let empty = done(&mut client, "lane.create", json!({"name": "Empty"}));
+    let refused = agreed(&site, &mut client, "pr.create", json!({"laneId": empty["lane_id"]}));
+    assert_eq!(about(&refused)["code"], "nothing_to_review", "{refused:#}");
+    let lane = lane(&site, &mut client);
+    // No rule answers for it: a person is asked.
+    let made = agreed(&site, &mut client, "createPrFromLane", json!({"laneId": lane["lane_id"]}));
+    assert_stands(&made, "completed", "");
+    assert_eq!(about(&made)["tool"], "pr.create");
+    let made = made["structuredContent"].clone();
+    assert_eq!(
+        (&made["title"], &made["branch"], &made["base"], &made["url"]),
+        (&json!("Log in"), &lane["branch"], &json!("main"), &json!("brigade://pr/1"))
+    );
+    let twice = agreed(&site, &mut client, "pr.create", json!({"laneId": lane["lane_id"]}));
+    assert_eq!(about(&twice)["code"], "already_open", "{twice:#}");
+    let seen = done(&mut client, "pr.inventory", json!({"prNumber": 1}));
+    assert_eq!(seen["body"], "Lets people in.");
+    assert!(seen["summary"].as_str().unwrap().contains("open, 1 commits"), "{seen:#}");
+    assert_eq!(statuses(&seen), [("passes", "not_run"), ("fails", "not_run")], "{seen:#}");
+    // Each check is a call with its own receipt; one that knows the argument is told the branch.
+    let asked = done(&mut client, "prRerunFailedChecks", json!({"prId": made["pr_id"]}));
+    let ids: Vec<&str> = asked["rerun"].as_array().unwrap().iter().map(|id| id.as_str().unwrap()).collect();
+    assert_eq!(ids.len(), 2, "{asked:#}");
+    for id in &ids {
+        client.call("call.wait", json!({"call_id": id}));
+    }
+    let seen = done(&mut client, "prGetChecks", json!({"prNumber": 1}));
+    assert_eq!(statuses(&seen), [("passes", "passed"), ("fails", "failed")], "{seen:#}");
+    let told = site.workspace.read_text("told");
+    assert_eq!(told.trim(), format!("--branch={}", lane["branch"].as_str().unwrap()));
+    assert_eq!(
+        (&seen["checks"][0]["looked_at"], &seen["checks"][1]["looked_at"]),
+        (&json!("branch"), &json!("branch"))
+    );
+    // What failed runs again, and nothing else does.
+    site.workspace.write("mended", "");
+    let asked = done(&mut client, "pr.rerun_checks", json!({"prNumber": 1}));
+    let [again] = asked["rerun"].as_array().unwrap().as_slice() else { panic!("{asked:#}") };
+    client.call("call.wait", json!({"call_id": again}));
+    let seen = done(&mut client, "pr.inventory", json!({"prNumber": 1}));
+    assert_eq!(statuses(&seen), [("passes", "passed"), ("fails", "passed")], "{seen:#}");
+    let none = done(&mut client, "pr.rerun_checks", json!({"prNumber": 1}));
+    assert_eq!(none["rerun"], json!([]));
+    // When the work is in the base, it is merged.
+    site.workspace.git(["merge", "--quiet", lane["branch"].as_str().unwrap()]);
+    let seen = done(&mut client, "pr.inventory", json!({"prNumber": 1}));
+    assert!(seen["summary"].as_str().unwrap().contains(": merged;"), "{seen:#}");
+    for args in [json!({}), json!({"prNumber": 1, "prId": made["pr_id"]})] {
+        fails(&mut client, "pr.inventory", args, "invalid_arguments");
+    }
+    fails(&mut client, "pr.inventory", json!({"prNumber": 2}), "not_found");
+}
+
+#[test]
+fn people_and_agents_talk_in_threads() {
+    let site = site();
+    let mut client = Client::of(&site, "local");
+    let lane = lane(&site, &mut client);
+    agreed(&site, &mut client, "pr.create", json!({"laneId": lane["lane_id"], "title": "Let people in"}));
+    let work = |words: &[&str]| {
+        let words = [&["work", "pr"][..], words, &["--json"]].concat();
+        site.brigade.run(words).assert_code(0).json()
+    };
+    let listed = work(&["list"]);
+    assert_eq!(
+        (&listed["count"], &listed["pull_requests"][0]["title"]),
+        (&json!(1), &json!("Let people in"))
+    );
+    let secret = "the key is ghp_0123456789abcdefghijklmnopqrstuvwxyzAB";
+    let said = work(&["comment", "1", secret, "--path", "b.txt", "--line", "1"]);
+    let thread = said["threads"][0]["id"].as_str().unwrap().to_owned();
+    assert!(!said.to_string().contains("ghp_"), "{said:#}");
+    work(&["comment", "#1", "Nice"]);
+    let seen = done(&mut client, "prGetReviewComments", json!({"prNumber": 1}));
+    let first = &seen["threads"][0];
+    assert_eq!(
+        (&first["id"], &first["path"], &first["line"], &first["resolved"]),
+        (&json!(thread), &json!("b.txt"), &json!(1), &json!(false)),
+        "{seen:#}"
+    );
+    assert_eq!(seen["comments"][0]["author"], "a person");
+    let reply = json!({"threadId": thread, "body": "Mended."});
+    let replied = agreed(&site, &mut client, "prReplyToReviewThread", reply);
+    assert_stands(&replied, "completed", "");
+    let resolved = agreed(&site, &mut client, "prResolveReviewThread", json!({"threadId": thread}));
+    assert_eq!(resolved["structuredContent"], json!({"thread_id": thread, "resolved": true}));
+    let shown = work(&["show", "1"]);
+    let comments = &shown["threads"][0]["comments"];
+    assert_eq!((&comments[1]["author"], &comments[1]["body"]), (&json!("local"), &json!("Mended.")));
+    assert_eq!(
+        (&shown["threads"][0]["is_resolved"], &shown["pull_request"]["open_threads"]),
+        (&json!(true), &json!(1))
+    );
+    assert_eq!(work(&["resolve", &thread, "--off"])["pull_request"]["open_threads"], 2);
+    work(&["reply", &thread, "Not yet"]);
+    assert_eq!(work(&["close", "1"])["pull_request"]["is_closed"], true);
+    let page = site.brigade.run(["work", "pr", "show", "1"]).assert_code(0).stdout_text();
+    assert!(page.contains("Not yet") && page.contains("b.txt:1"), "{page}");
+    for words in [["show", "9"], ["close", "pr-nothing"]] {
+        site.brigade.run([&["work", "pr"][..], &words].concat()).assert_code(1);
+    }
+    let unknown = agreed(&site, &mut client, "pr.resolve", json!({"threadId": "thread-nothing"}));
+    assert_eq!(about(&unknown)["code"], "not_found", "{unknown:#}");
+    // Receipts and results stay without what was masked.
+    assert!(!text(&client.call("pr.comments", json!({"prNumber": 1}))).contains("ghp_"));
+}
+
+#[test]
+fn without_a_repository_there_is_no_forge() {
+    let site = Site::empty();
+    site.workspace.write(POLICY, RULES);
+    site.workspace.write(".brigade/tools.toml", "");
+    let profiles = "[\"permission.full-auto\", \"access.operator\"]";
+    site.workspace.write(GATEWAY, format!("[[agent]]\nname = \"local\"\nprofiles = {profiles}\n"));
+    let mut client = Client::of(&site, "local");
+    assert!(!client.names().iter().any(|name| name.starts_with("pr.")));
+    fails(&mut client, "pr.inventory", json!({"prNumber": 1}), "not_available_here");
+    assert_eq!(
+        site.json(["call", "plan", "pr.inventory", "--args", "{\"prNumber\":1}"]).expect(1)["blockers"][0]
+            .as_str()
+            .map(|text| text.contains("forge")),
+        Some(true)
+    );
+    let empty = site.brigade.run(["work", "pr", "list"]).assert_code(0).stdout_text();
+    assert!(empty.contains("no pull requests"), "{empty}");
+}
