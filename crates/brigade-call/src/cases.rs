@@ -156,6 +156,7 @@ impl Case {
             real_directory: self.real_directory.clone(),
             outside: self.outside.iter().map(|field| (*field).to_owned()).collect(),
             program: self.program.clone(),
+            home: Some("/home/ann".into()),
             files: self.files.clone(),
             code: CodeFacts::default(),
             pin: self.pin,

@@ -48,6 +48,8 @@ pub struct PlanFacts<'f> {
     pub outside: Vec<String>,
     /// The program.
     pub program: ProgramFact,
+    /// The home directory of the person, for what is said of a path that begins with `~`.
+    pub home: Option<PathBuf>,
     /// The workspace files that a word of the command names, by their path in the workspace.
     pub files: BTreeMap<String, Fingerprint>,
     /// What binds these files, and what else the command starts.

@@ -647,7 +647,7 @@ fn program_blocker(facts: &PlanFacts<'_>, argv: Option<&Argv>) -> Option<Blocker
         ProgramFact::NotFound => StartProgram::NotFound,
         ProgramFact::Unreadable(why) => StartProgram::Unreadable(why.clone()),
     };
-    let objection = start::missing_program(argv?, &program)?;
+    let objection = start::missing_program(argv?, &program, facts.home.as_deref())?;
     let blocker = objection.blocker(|field| facts.tool.place_of(field));
     Some(install::hinted(facts, blocker))
 }

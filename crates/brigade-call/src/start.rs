@@ -86,6 +86,8 @@ pub struct StartFacts<'f> {
     pub directory_fact: DirectoryFact,
     /// The program that the first word of the command names.
     pub program: StartProgram,
+    /// The home directory of the person, for what is said of a path that begins with `~`.
+    pub home: Option<PathBuf>,
     /// The policy's decision; absent if the policy does not apply.
     pub decision: Option<Decision>,
     /// The place of the policy's rule against code for an interpreter, where the policy makes no decision.
@@ -116,12 +118,17 @@ pub enum StartProgram {
     },
 }
 
-/// Returns the hint for a path that uses `~` like a shell, and `None` for another path.
-pub fn no_home(path: &str) -> Option<String> {
-    path.starts_with('~').then(|| {
-        let path = escape_terminal(path);
-        format!("no shell expands `~`; write the whole path, which `echo {path}` prints")
-    })
+/// Returns the hint for a path that uses `~` like a shell, and `None` for another path. It has the path to write, as
+/// far as that is known: not below the home of another person, and not without `home`.
+pub fn no_home(path: &str, home: Option<&Path>) -> Option<String> {
+    let rest = path.strip_prefix('~')?;
+    let below = rest.strip_prefix('/').or_else(|| rest.is_empty().then_some(""));
+    let meant = match home.zip(below) {
+        Some((home, "")) => format!("write `{}`", escape_terminal(&home.to_string_lossy())),
+        Some((home, below)) => format!("write `{}`", escape_terminal(&home.join(below).to_string_lossy())),
+        None => format!("write the whole path, which `echo {}` prints", escape_terminal(path)),
+    };
+    Some(format!("no shell expands `~`; {meant}"))
 }
 
 /// One reason why a program is not started.
@@ -144,6 +151,8 @@ pub enum Objection {
     ProgramNotFound {
         /// The word that names it, without secrets.
         word: String,
+        /// The home directory of the person, if it is known.
+        home: Option<PathBuf>,
     },
     /// The program of the command cannot be read.
     ProgramUnreadable {
@@ -185,19 +194,18 @@ impl Objection {
                 of_command("high_risk_command").hint("put the steps into a reviewed script and call that")
             }
             Objection::Secret => of_command("secret_in_catalog"),
-            Objection::ProgramNotFound { word } => of_command(PROGRAM_NOT_FOUND).hint(no_home(word).unwrap_or_else(|| {
-                if word.contains('/') {
-                    "create it and make it executable (`chmod +x`), or name its interpreter first in `command`".to_owned()
-                } else {
-                    "install it, add its folder to PATH, or name its path in `command`".to_owned()
-                }
-            })),
+            Objection::ProgramNotFound { word, home } => {
+                let create = "create it and make it executable (`chmod +x`), or name its interpreter first in `command`";
+                let install = "install it, add its folder to PATH, or name its path in `command`";
+                let other = if word.contains('/') { create } else { install };
+                let hint = no_home(word, home.as_deref()).unwrap_or_else(|| other.to_owned());
+                of_command(PROGRAM_NOT_FOUND).hint(hint)
+            }
             Objection::ProgramUnreadable { .. } => of_command(PROGRAM_NOT_FOUND)
                 .hint("let its user read it, so that an approval can bind its bytes"),
             Objection::DirectoryMissing => of("cwd", "missing_cwd"),
-            Objection::DirectoryOutside => of("cwd", "path_outside").hint(
-                "list its folder under `outside` in [paths] of .brigade/tools/policy.toml",
-            ),
+            Objection::DirectoryOutside => of("cwd", "path_outside")
+                .hint("list its folder under `outside` in [paths] of .brigade/tools/policy.toml"),
             Objection::Policy(blocker) | Objection::Unbound(blocker) => blocker.clone(),
             Objection::NotApproved => Blocker::new("kitchen_not_approved", self.to_string()),
             Objection::ProgramChanged => of_command("kitchen_program_changed"),
@@ -214,11 +222,11 @@ impl fmt::Display for Objection {
             Objection::TooLong(message) => f.write_str(message),
             Objection::Risk(risk) => risk.fmt(f),
             Objection::Secret => f.write_str("the command holds what looks like a secret; it is not shown"),
-            Objection::ProgramNotFound { word } if word.contains('/') => {
+            Objection::ProgramNotFound { word, .. } if word.contains('/') => {
                 let word = escape_terminal(word);
                 write!(f, "the program of the command, `{word}`, is no file that can be executed")
             }
-            Objection::ProgramNotFound { word } => {
+            Objection::ProgramNotFound { word, .. } => {
                 let word = escape_terminal(word);
                 write!(f, "the program of the command, `{word}`, is not found on this host")
             }
@@ -269,7 +277,7 @@ pub fn plan_start(facts: StartFacts<'_>) -> Result<VerifiedStart, Vec<Objection>
     objections.extend(directory(facts.directory_fact));
     // Without the working directory, the program was not searched.
     if let (Some(argv), DirectoryFact::Present) = (&argv, facts.directory_fact) {
-        objections.extend(missing_program(argv, &facts.program));
+        objections.extend(missing_program(argv, &facts.program, facts.home.as_deref()));
     }
     let denied = facts.decision.iter().flat_map(|decision| &decision.blockers);
     objections.extend(denied.cloned().map(Objection::Policy));
@@ -364,11 +372,13 @@ pub(crate) fn directory(fact: DirectoryFact) -> Option<Objection> {
 }
 
 /// Returns why the program cannot be started.
-pub(crate) fn missing_program(argv: &Argv, program: &StartProgram) -> Option<Objection> {
+pub(crate) fn missing_program(argv: &Argv, program: &StartProgram, home: Option<&Path>) -> Option<Objection> {
     let word = || Redactor::new(&[]).redact_str(argv.program());
     match program {
         StartProgram::Found { .. } => None,
-        StartProgram::NotFound => Some(Objection::ProgramNotFound { word: word() }),
+        StartProgram::NotFound => {
+            Some(Objection::ProgramNotFound { word: word(), home: home.map(Path::to_owned) })
+        }
         StartProgram::Unreadable(why) => {
             Some(Objection::ProgramUnreadable { word: word(), why: why.clone() })
         }

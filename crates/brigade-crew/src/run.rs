@@ -412,6 +412,7 @@ pub(crate) fn run_order(order: Order<'_>) -> Result<Ran, NotStarted> {
         directory: order.directory.to_owned(),
         directory_fact: if is_there { DirectoryFact::Present } else { DirectoryFact::Missing },
         program,
+        home: environment.home().map(Path::to_owned),
         approved_program: order.program.clone(),
         approved_bytes: order.bytes,
         decision,

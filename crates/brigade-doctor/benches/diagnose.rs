@@ -75,6 +75,7 @@ fn workspace(bencher: divan::Bencher<'_, '_>, what: &str) {
                 catalog: &catalog,
                 tool,
                 files: Some(&files),
+                home: None,
                 projections: &[],
                 policy,
                 presence: None,

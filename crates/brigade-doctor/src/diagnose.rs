@@ -81,7 +81,7 @@ pub fn diagnose_tool(state: &ToolState<'_>, now: Timestamp, found: &mut ToolIssu
     let before_files = found.own.len();
     if let Some(files) = state.files {
         files::files(tool, files, now, &mut found.own);
-        files::command(tool, files, refuses_inline_code.is_some(), &mut found.own);
+        files::command(state, files, refuses_inline_code.is_some(), &mut found.own);
         switching::arguments(tool, files, &mut found.switching);
         switching::secrets(tool, files, &mut found.switching);
     }
@@ -107,7 +107,9 @@ fn of_entries(snapshot: &Snapshot<'_>) -> ToolIssues {
     if let Some(ConfigFile::Read(catalog)) = snapshot.catalog {
         for tool in catalog.tools() {
             let policy = snapshot.policy;
-            let state = ToolState { catalog, tool, files: None, projections: &[], policy, presence: None };
+            let home = snapshot.home;
+            let state =
+                ToolState { catalog, tool, files: None, home, projections: &[], policy, presence: None };
             diagnose_tool(&state, snapshot.now, &mut found);
         }
     }

@@ -1,6 +1,7 @@
 //! The facts of a workspace, gathered by the caller.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use brigade_call::{Call, Checkpoint, DirectoryFact, FileFact, ProgramFact, Receipt, SchemaFact, ToolUse};
@@ -17,6 +18,8 @@ use crate::{Issue, McpServer, RuntimeFacts};
 pub struct Snapshot<'a> {
     /// The current time.
     pub now: Timestamp,
+    /// The home directory of the person, for what is said of a path that begins with `~`.
+    pub home: Option<&'a Path>,
     /// The catalog.
     pub catalog: Option<ConfigFile<'a, Catalog>>,
     /// The issues of the tools, from [`diagnose_tool`](crate::diagnose_tool()) in the order of the catalog. If absent,
@@ -78,6 +81,7 @@ impl<'a> Snapshot<'a> {
     pub fn new(now: Timestamp) -> Snapshot<'a> {
         Snapshot {
             now,
+            home: None,
             catalog: None,
             tools: None,
             orphans: &[],
@@ -160,6 +164,8 @@ pub struct ToolState<'a> {
     pub tool: &'a Tool,
     /// The facts about its files; absent if they were not gathered.
     pub files: Option<&'a ToolFiles>,
+    /// The home directory of the person, for what is said of a path that begins with `~`.
+    pub home: Option<&'a Path>,
     /// Its projections.
     pub projections: &'a [ProjectionItem],
     /// The policy and the environment.

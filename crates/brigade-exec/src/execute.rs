@@ -30,6 +30,10 @@ use crate::receipt::{ReceiptParts, RunPaths, exit_code, receipt};
 /// The family of tools that need a peer.
 pub(crate) const MCP: &str = "mcp";
 
+/// What is said of a limit that the kernel does not apply.
+const UNCOUNTED: &str =
+    "`processes` of [limits] had no effect: the kernel does not count the processes of root";
+
 /// Everything that a run needs.
 pub struct Execution<'a> {
     /// The verified call; only [`verify`](brigade_call::verify) makes one.
@@ -204,6 +208,8 @@ pub fn execute(execution: &Execution<'_>, logs: Logs, mut way: Way<'_>) -> Finis
         let path = path.display().to_string();
         format!("the temporary directory of the run could not be removed: {}", escape_terminal(&path))
     }));
+    let is_of_root = outcome.is_some() && confinement::limits(execution.call.decision()).is_without_effect();
+    warnings.extend(is_of_root.then(|| UNCOUNTED.to_owned()));
     warnings.extend(denied_reads(execution, sandbox.as_ref(), observed.as_ref()));
     // Names of dropped files come from the program and may have any content.
     let failure = (!failures.is_empty()).then(|| redactor.redact_str(&failures.join("; ")));

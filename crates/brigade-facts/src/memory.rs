@@ -181,6 +181,7 @@ fn without_tool(facts: &PlanFacts<'_>) -> Option<PlanFacts<'static>> {
         real_directory: facts.real_directory,
         outside: facts.outside,
         program: facts.program,
+        home: facts.home,
         files: facts.files,
         code: facts.code,
         pin: facts.pin,

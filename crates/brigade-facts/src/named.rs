@@ -48,7 +48,7 @@ impl NamedFiles {
     }
 
     /// Lists why the call may not run: code that no approval can bind, and a script that is not there.
-    pub(crate) fn blockers(&self, tool: &Tool) -> Vec<Blocker> {
+    pub(crate) fn blockers(&self, tool: &Tool, home: Option<&Path>) -> Vec<Blocker> {
         let blocker = |what: &NotBound| {
             let hint = match what {
                 NotBound::Folder(_) => {
@@ -69,9 +69,9 @@ impl NamedFiles {
             let shown = Redactor::new(&[]).redact_str(script);
             let message =
                 format!("the script `{}`, which the command runs, does not exist", escape_terminal(&shown));
-            Blocker::new("script_not_found", message).at(tool.place_of("command")).field("command").hint(
-                no_home(&shown).unwrap_or_else(|| "create it, or name another one in `command`".to_owned()),
-            )
+            let hint = no_home(&shown, home);
+            let hint = hint.unwrap_or_else(|| "create it, or name another one in `command`".to_owned());
+            Blocker::new("script_not_found", message).at(tool.place_of("command")).field("command").hint(hint)
         });
         let refused = self.refused.iter().map(|(field, why)| {
             Blocker::new("code_not_bound", why.clone())

@@ -1,7 +1,7 @@
 //! The facts of plans and of starts: what the policy decides, and what a command leads to.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use brigade_call::{
     Caller, DirectoryFact, FileFact, MissingTool, PlanFacts, ProgramFact, ProjectionFacts, StartFacts,
@@ -147,7 +147,7 @@ impl<'c> FactReader<'_, 'c> {
         let (pin, untrusted) = self.host.pins().fact(&config.catalog, tool)?;
         decision.blockers.extend(untrusted);
         decision.blockers.extend(newer_schema(&config.catalog, tool));
-        decision.blockers.extend(files.blockers(tool));
+        decision.blockers.extend(files.blockers(tool, self.host.home()));
         decision.blockers.extend(config.command_outside(&self.host, tool, &caller));
         Ok(PlanFacts {
             tool,
@@ -164,6 +164,7 @@ impl<'c> FactReader<'_, 'c> {
             real_directory: reader.real_directory(),
             outside: read.files.outside.iter().map(|field| (*field).to_owned()).collect(),
             program,
+            home: self.host.home().map(Path::to_owned),
             files: files.files,
             code: files.code,
             projections: projection_facts(&read.projections),
@@ -271,7 +272,7 @@ impl<'c> FactReader<'_, 'c> {
             let (opened, fact) = reader.program(&directory);
             let files = named_files(&reader, &directory)?;
             files.open_in(&mut decision);
-            (opened, fact, files.blockers(tool), files.files)
+            (opened, fact, files.blockers(tool, self.host.home()), files.files)
         } else {
             (None, ProgramFact::NotFound, Vec::new(), BTreeMap::new())
         };
@@ -290,6 +291,7 @@ impl<'c> FactReader<'_, 'c> {
             directory,
             directory_fact,
             program,
+            home: self.host.home().map(Path::to_owned),
             decision: Some(decision),
             refuses_inline_code: None,
             unbound,

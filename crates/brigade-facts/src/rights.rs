@@ -585,6 +585,7 @@ impl<'h, 'c> Looker<'h, 'c> {
             real_directory: None,
             outside: crate::tool::other_paths_outside(&reader).into_iter().map(str::to_owned).collect(),
             program,
+            home: host.home().map(std::path::Path::to_owned),
             files: BTreeMap::new(),
             code: CodeFacts::default(),
             pin: PinFact::None,

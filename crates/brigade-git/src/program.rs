@@ -134,6 +134,7 @@ impl Git {
             directory: directory.to_owned(),
             directory_fact: DirectoryFact::Present,
             program: StartProgram::Found { path, sha256: None },
+            home: None,
             decision: None,
             refuses_inline_code: None,
             unbound: Vec::new(),

@@ -8,10 +8,12 @@ use std::os::fd::AsRawFd;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
 use crate::keeper::start_detached;
 use crate::launch::{Image, OnParentDeath, Streams};
 use crate::log_writer::{LogWriter, Logs};
-use crate::outcome::Step;
+use crate::outcome::{Exit, Step};
 use crate::sandbox::{Keeping, prepare};
 use crate::{KillMethod, ProcessIdentity, SpawnError, Spec};
 
@@ -26,7 +28,7 @@ mod platform;
 const KILL_LIMIT: Duration = Duration::from_secs(10);
 
 /// A started program that outlives the caller.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Detached {
     /// The program.
     pub program: ProcessIdentity,
@@ -34,6 +36,25 @@ pub struct Detached {
     /// ends when none of them is left and the output has no more writers. If it is killed, writers to the output get a
     /// broken pipe.
     pub writer: ProcessIdentity,
+    /// Tells how the program ended, as long as the caller lives.
+    pub exit: ExitLine,
+}
+
+/// The line on which the parent of a detached program says how the program ended.
+#[derive(Debug)]
+pub struct ExitLine(pub(crate) Option<OwnedFd>);
+
+impl ExitLine {
+    /// Waits at most this long for the end of the program, and returns how it ended. [`Exit::Unknown`] without an end,
+    /// without its parent, and on systems where the caller is its parent.
+    pub fn wait(&self, at_most: Duration) -> Exit {
+        let Some(line) = &self.0 else { return Exit::Unknown };
+        let timeout = Timespec { tv_sec: at_most.as_secs() as _, tv_nsec: at_most.subsec_nanos() as _ };
+        match poll(&mut [PollFd::new(line, PollFlags::IN)], Some(&timeout)) {
+            Ok(1..) => crate::keeper::reported_exit(line),
+            Ok(0) | Err(_) => Exit::Unknown,
+        }
+    }
 }
 
 /// The result of ending a process tree.

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use crate::gate::{gap, gate};
-use crate::launch::{Begun, Image, pipe, start_program, write_all, write_quietly};
+use crate::launch::{Begun, Image, pipe, read_full, start_program, write_all, write_quietly};
 use crate::outcome::Step;
 use crate::{Ending, Exit, ProcessIdentity, SpawnError, Usage, boot_id};
 
@@ -235,7 +235,7 @@ fn tell_start<'a>(image: &'a Image, reports: &OwnedFd) -> Option<Begun<'a>> {
 /// Waits for the report that the program has started or failed to start.
 pub(crate) fn first_report(reports: &OwnedFd) -> Result<ProcessIdentity, SpawnError> {
     let mut bytes = [0u8; RECORD];
-    if crate::launch::read_full(reports, &mut bytes) != RECORD {
+    if read_full(reports, &mut bytes) != RECORD {
         return Err(SpawnError::Keeper);
     }
     match Report::parse(&bytes) {
@@ -249,6 +249,16 @@ pub(crate) fn first_report(reports: &OwnedFd) -> Result<ProcessIdentity, SpawnEr
         Some(Report::Exited { .. } | Report::Survivor { .. } | Report::Finished { .. }) | None => {
             Err(SpawnError::Keeper)
         }
+    }
+}
+
+/// Reads the report of the end of a program.
+pub(crate) fn reported_exit(reports: impl AsFd) -> Exit {
+    let mut bytes = [0u8; RECORD];
+    let is_whole = read_full(reports, &mut bytes) == RECORD;
+    match Report::parse(&bytes).filter(|_| is_whole) {
+        Some(Report::Exited { status, .. }) => exit_of(status),
+        _ => Exit::Unknown,
     }
 }
 

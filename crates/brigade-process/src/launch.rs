@@ -272,6 +272,20 @@ pub(crate) fn last_errno() -> i32 {
     io::Error::last_os_error().raw_os_error().unwrap_or(0)
 }
 
+/// Sets the error number, at the end of a handler of a signal.
+pub(crate) fn set_errno(errno: i32) {
+    // SAFETY: the place is that of this thread.
+    #[cfg(target_os = "linux")]
+    unsafe {
+        *libc::__errno_location() = errno;
+    }
+    // SAFETY: as above.
+    #[cfg(not(target_os = "linux"))]
+    unsafe {
+        *libc::__error() = errno;
+    }
+}
+
 fn check(step: Step, result: libc::c_int) -> Result<(), Failure> {
     if result < 0 { Err(Failure { step, errno: last_errno() }) } else { Ok(()) }
 }
@@ -362,12 +376,7 @@ fn close_on_exec_above_standard() {
     });
 }
 
-/// Closes all descriptors except these, in a forked process that drops nothing before it ends.
-pub(crate) fn close_all_but(kept: &[RawFd]) {
-    close_all_but_both(kept, &[]);
-}
-
-/// Like [`close_all_but`], with two lists.
+/// Closes all descriptors except those in two lists, in a forked process that drops nothing before it ends.
 pub(crate) fn close_all_but_both(kept: &[RawFd], others: &[RawFd]) {
     let highest = kept.iter().chain(others).copied().fold(2, RawFd::max);
     for descriptor in (0..=highest).filter(|number| !kept.contains(number) && !others.contains(number)) {

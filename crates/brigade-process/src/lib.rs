@@ -69,7 +69,7 @@ mod typed;
 mod sandbox;
 
 pub use ancestry::is_inside_run;
-pub use background::{Detached, Ended, kill_detached, kill_tree, spawn_detached};
+pub use background::{Detached, Ended, ExitLine, kill_detached, kill_tree, spawn_detached};
 pub use cancel::{CancelSignal, CancelToken};
 pub use host::{
     current_dir, current_program, is_sealed, leave_no_core_file, local_offset_minutes, random_bytes,

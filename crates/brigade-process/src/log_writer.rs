@@ -7,21 +7,25 @@
 //! writers.
 //!
 //! On Linux it is the parent of the program and adopts orphans of the program's tree, so that
-//! [`kill_detached`](crate::kill_detached) finds them. It also waits until they have ended. On a full disk it keeps
+//! [`kill_detached`](crate::kill_detached) finds them. It also waits until they have ended, and tells the caller how the
+//! program ended, as long as that is there. On a full disk it keeps
 //! reading, so the program never blocks. Once there is room, a line in the log says how much is missing.
 
 use std::ffi::{CString, OsStr};
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use crate::launch::{close_all_but, fork_into, last_errno, pipe};
+use crate::Usage;
+use crate::keeper::Report;
+use crate::launch::{close_all_but_both, fork_into, last_errno, pipe, set_errno};
 
 #[cfg(target_os = "linux")]
 #[path = "log_writer/linux.rs"]
@@ -147,22 +151,21 @@ impl LogWriter {
         Ok((LogWriter { channels, cap, buffer: vec![0; PIECE] }, [stdout_end, stderr_end]))
     }
 
-    /// Forks the writer process and returns its number. The process first calls the function, and ends if it fails.
-    pub(crate) fn fork(&mut self, begin: impl FnOnce() -> bool) -> io::Result<libc::pid_t> {
+    /// Forks the writer process and returns its number. The process first calls the function, and ends if that returns
+    /// nothing.
+    pub(crate) fn fork(&mut self, begin: impl FnOnce() -> Option<Charge>) -> io::Result<libc::pid_t> {
         fork_into(|| {
             // SAFETY: no memory is involved. A writer must not take what a terminal sends to the caller's group.
             unsafe { libc::setsid() };
-            if !begin() {
-                return;
-            }
+            let Some(charge) = begin() else { return };
             // SAFETY: the path ends with NUL. A writer must not hold a directory of the caller in use.
             unsafe { libc::chdir(c"/".as_ptr()) };
-            collect_children();
+            collect_children(charge);
             #[cfg(target_os = "linux")]
             surroundings::forget();
             let [first, second] = &self.channels;
             let kept = [first, second].map(|channel| channel.descriptors());
-            close_all_but(kept.as_flattened());
+            close_all_but_both(kept.as_flattened(), &[charge.line]);
             self.write_until_the_end();
             wait_for_children();
         })
@@ -179,27 +182,75 @@ impl LogWriter {
     }
 }
 
-/// Tells the system to collect all ended children, now and later.
-fn collect_children() {
-    // SAFETY: the structure is plain data on the stack; the status is not asked for.
+/// The program whose end the writer tells.
+#[derive(Clone, Copy)]
+pub(crate) struct Charge {
+    /// Its number.
+    program: libc::pid_t,
+    /// Where the caller listens.
+    line: RawFd,
+}
+
+impl Charge {
+    /// The program is a child of the writer.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn child(program: libc::pid_t, line: &OwnedFd) -> Charge {
+        Charge { program, line: line.as_raw_fd() }
+    }
+
+    /// The program is a child of somebody else.
+    #[cfg(any(test, not(target_os = "linux")))]
+    pub(crate) fn nobody() -> Charge {
+        Charge { program: 0, line: -1 }
+    }
+}
+
+/// The [`Charge`] of this process, for the handler of the signal. No program once its end was told.
+static PROGRAM: AtomicI32 = AtomicI32::new(0);
+static LINE: AtomicI32 = AtomicI32::new(-1);
+
+/// Collects all ended children, now and whenever one ends.
+fn collect_children(charge: Charge) {
+    PROGRAM.store(charge.program, Ordering::SeqCst);
+    LINE.store(charge.line, Ordering::SeqCst);
+    // SAFETY: action and set are plain data on the stack. The handler makes plain system calls and keeps `errno`. This
+    // process has one thread and was forked with all signals blocked, so the handler runs only from here on.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = libc::SIG_DFL;
-        action.sa_flags = libc::SA_NOCLDWAIT;
+        action.sa_sigaction = on_end_of_child as *const () as libc::sighandler_t;
+        action.sa_flags = libc::SA_RESTART | libc::SA_NOCLDSTOP;
         libc::sigaction(libc::SIGCHLD, &action, std::ptr::null_mut());
-        while 0 < libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) {}
+        let mut ends: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut ends);
+        libc::sigaddset(&mut ends, libc::SIGCHLD);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &ends, std::ptr::null_mut());
     }
+    while collect(libc::WNOHANG) {}
+}
+
+extern "C" fn on_end_of_child(_signal: libc::c_int) {
+    let errno = last_errno();
+    while collect(libc::WNOHANG) {}
+    set_errno(errno);
+}
+
+/// Collects one ended child, and tells the end of the program. Returns whether there was one.
+fn collect(options: libc::c_int) -> bool {
+    let mut status = 0;
+    // SAFETY: the status outlives the call.
+    let ended = unsafe { libc::waitpid(-1, &mut status, options) };
+    if 0 < ended && PROGRAM.compare_exchange(ended, 0, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
+        let line = LINE.load(Ordering::SeqCst);
+        // SAFETY: the descriptor was kept for this, and is closed here alone.
+        let line = unsafe { OwnedFd::from_raw_fd(line) };
+        Report::Exited { status, usage: Usage::default() }.send(&line);
+    }
+    0 < ended
 }
 
 /// Waits until no children are left, such as a program that redirected its output, or orphans.
 fn wait_for_children() {
-    loop {
-        // SAFETY: the status is not asked for.
-        let waited = unsafe { libc::waitpid(-1, std::ptr::null_mut(), 0) };
-        if waited < 0 && last_errno() != libc::EINTR {
-            return;
-        }
-    }
+    while collect(0) || last_errno() == libc::EINTR {}
 }
 
 /// Waits until a stream has data or has ended.

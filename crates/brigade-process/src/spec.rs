@@ -71,6 +71,13 @@ pub struct Limits {
     pub open_files: Option<u64>,
 }
 
+impl Limits {
+    /// Returns whether a limit is asked for that the kernel does not apply to the user of this process.
+    pub fn is_without_effect(&self) -> bool {
+        self.processes.is_some() && rustix::process::geteuid().is_root()
+    }
+}
+
 /// A complete description of a program to start. It inherits nothing else.
 #[derive(Clone, Debug)]
 pub struct Spec {

@@ -208,6 +208,28 @@ fn a_detached_program_that_cannot_start_says_why() {
     assert!(error.to_string().contains("execute the program"), "{error}");
 }
 
+#[test]
+fn it_is_told_how_a_detached_program_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let check = |script: &str, expect: Exit| {
+        let begun = spawn_detached(&Trial::shell(script).spec, logs(folder.path(), CAP)).unwrap();
+        assert_eq!(begun.exit.wait(Duration::from_secs(20)), expect, "{script}");
+        // It is told once, and the line is at its end.
+        assert_eq!(begun.exit.wait(Duration::from_secs(20)), Exit::Unknown, "{script}");
+    };
+    check("exit 3", Exit::Code(3));
+    check("kill -9 $$", Exit::Signal(9));
+    check("exec >/dev/null 2>&1; exit 4", Exit::Code(4));
+    // Another process of the tree that ends first is not taken for it.
+    check("(exit 1) & wait; (exit 2) & exit 5", Exit::Code(5));
+    let mut lives = Trial::shell("sleep 300");
+    let begun = spawn_detached(&lives.spec, logs(folder.path(), CAP)).unwrap();
+    assert_eq!(begun.exit.wait(Duration::ZERO), Exit::Unknown);
+    kill_detached(&begun.program, Some(&begun.writer), None, Duration::from_secs(5));
+    assert_eq!(begun.exit.wait(Duration::from_secs(20)), Exit::Signal(15));
+    lives.check_nothing_left();
+}
+
 fn length(path: impl AsRef<Path>) -> u64 {
     std::fs::metadata(path).map_or(0, |metadata| metadata.len())
 }

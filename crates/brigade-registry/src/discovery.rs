@@ -11,7 +11,9 @@ use brigade_discovery::{
     DiscoveredEntry, DiscoveryIssue, IssueCode, NotRemembered, Remembered, harness, harnesses, shows_words,
 };
 use brigade_policy::Failure;
-use brigade_upkeep::{DISCOVERED, Discovered, Look, Machine, Memory, Seams, load, remember, remembered};
+use brigade_upkeep::{
+    DISCOVERED, Discovered, Look, Machine, Memory, Seams, load, registered_from, remember, remembered,
+};
 
 use crate::report::{DiscoveryReport, RegistrySyncReport};
 
@@ -59,8 +61,9 @@ pub fn sync(seams: &Seams, dry_run: bool) -> Result<RegistrySyncReport, Failure>
     };
     keep_unread(&before, &mut entries, &mut issues);
     let catalog = load::catalog(seams)?;
+    let registered = registered_from(&*seams.fs, seams.environment.config_folder().as_deref(), &catalog);
     let told: Vec<DiscoveryIssue> =
-        source_changes(&catalog, Some(&load::runtimes(seams)?), &entries, &issues)
+        source_changes(&catalog, Some(&load::runtimes(seams)?), &registered, &entries, &issues)
             .iter()
             .map(source_issue)
             .collect();

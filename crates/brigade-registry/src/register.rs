@@ -10,12 +10,12 @@ use brigade_catalog::register::{Definition, RegisterError, Registration, Registr
 use brigade_catalog::{Catalog, Level, Runtime, Runtimes, Tool, same_label};
 use brigade_core::text::escape_terminal;
 use brigade_core::{ErrorKind, NextStep, Object, Report as _};
-use brigade_discovery::{DiscoveryIssue, IssueCode, NAME, NotOne, named};
+use brigade_discovery::{DiscoveredEntry, DiscoveryIssue, IssueCode, NAME, NotOne, Registered, named};
 use brigade_facts::CATALOG;
 use brigade_fs::{DiskFs, FileMode, Fs, FsError, Lock, RelPath};
 use brigade_policy::Failure;
 use brigade_redact::{MARK, looks_secret_value};
-use brigade_upkeep::{Discovered, Look, Machine, RUNTIMES, Seams, discover, load};
+use brigade_upkeep::{Discovered, Look, Machine, REGISTERED, RUNTIMES, Seams, discover, load};
 
 use crate::rel;
 use crate::report::{RegisterErrorRow, RegisterNoteRow, RegisterReport, RegisteredTool};
@@ -60,6 +60,8 @@ struct Target {
     runtimes: RelPath,
     lock: RelPath,
     shown: Shown,
+    /// What is registered from the files of agent programs.
+    definitions: Vec<DiscoveredEntry>,
 }
 
 /// The files of a level, as places name them.
@@ -118,6 +120,7 @@ pub fn register(seams: &Seams, request: &RegisterRequest) -> Result<RegisterRepo
         notes: std::mem::take(&mut found.notes),
         errors: std::mem::take(&mut found.errors),
     };
+    target.definitions = std::mem::take(&mut found.definitions);
     let is_writing = !request.dry_run && report.errors.is_empty();
     let _lock = if is_writing { target.lock(seams)? } else { None };
     if report.errors.is_empty() {
@@ -156,6 +159,7 @@ fn look_for(seams: &Seams, references: &[&str]) -> Result<Discovered, Failure> {
 #[derive(Default)]
 struct Found {
     tools: Vec<Registration>,
+    definitions: Vec<DiscoveredEntry>,
     notes: Vec<RegisterNoteRow>,
     errors: Vec<RegisterErrorRow>,
 }
@@ -218,6 +222,7 @@ impl Found {
             None => None,
         };
         let launch = discovered.launches.of(&origin.reference);
+        self.definitions.push(entry.clone());
         let definition = Definition { entry, origin, launch, workspace: seams.fs.root() };
         let id = id.as_ref().map(brigade_catalog::ToolId::as_str);
         let read = Registrations::of_definition(&definition, level, id);
@@ -482,6 +487,7 @@ impl Target {
                     runtimes: RUNTIMES.to_owned(),
                     config_path: seams.absolute(CATALOG),
                 },
+                definitions: Vec::new(),
             });
         }
         let folder = seams.config_folder()?.join("brigade");
@@ -503,7 +509,25 @@ impl Target {
                 catalog: catalog_path,
                 runtimes: runtimes_path,
             },
+            definitions: Vec::new(),
         })
+    }
+
+    /// Keeps what is registered now beside what the tools were registered from that stay.
+    fn remember(&self, fs: &dyn Fs, after: &Texts) -> Result<(), Failure> {
+        if self.definitions.is_empty() {
+            return Ok(());
+        }
+        let path = self.runtimes.parent().join(REGISTERED).expect("a name is a path");
+        let mut kept = fs.read(&path, LIMIT).map(|bytes| Registered::parse(&bytes)).unwrap_or_default();
+        self.definitions.iter().for_each(|definition| kept.add(definition));
+        let catalog = Catalog::parse(&self.shown.catalog, Level::Project, after.catalog.as_bytes());
+        let of_tool = |tool: &Tool| tool.source.as_ref()?.fingerprint.clone();
+        let fingerprints: Vec<String> = catalog.tools().iter().filter_map(of_tool).collect();
+        kept.keep(&fingerprints.iter().map(String::as_str).collect::<Vec<_>>());
+        fs.create_dir_all(&path.parent())?;
+        fs.write_atomic(&path, &kept.to_text(), FileMode::Private)?;
+        Ok(())
     }
 
     /// Makes the directory of the user.
@@ -538,6 +562,7 @@ impl Target {
     /// Writes both files, the runtimes first: a disabled runtime without a tool does nothing.
     fn write(&self, before: &Texts, after: &Texts) -> Result<(), Failure> {
         let Some(fs) = &self.fs else { return Ok(()) };
+        self.remember(&**fs, after)?;
         let files = [
             (&self.runtimes, &before.runtimes, &after.runtimes),
             (&self.catalog, &before.catalog, &after.catalog),

@@ -38,6 +38,7 @@ pub(crate) fn verify(
         directory: directory.map(|directory| directory.path.clone()).unwrap_or_default(),
         directory_fact: if directory.is_some() { DirectoryFact::Present } else { DirectoryFact::Missing },
         program: found.map_or(StartProgram::NotFound, |path| StartProgram::Found { path, sha256: None }),
+        home: host.home().map(Path::to_owned),
         decision: None,
         refuses_inline_code: host.refuses_inline_code.clone(),
         unbound: Vec::new(),
@@ -101,10 +102,10 @@ pub(crate) fn issue(runtime: &Runtime, field: &'static str, objection: &Objectio
             let fix = "take it out, and let the program read it from a file that only you can read";
             issue(IssueType::RuntimeSecretInCommand, detail).with_fix(fix)
         }
-        Objection::ProgramNotFound { word } => {
+        Objection::ProgramNotFound { word, home } => {
             let wherever = if word.contains('/') { "is not there" } else { "is not on PATH" };
             let issue = bad(format!("the program of `{field}` {wherever}, or cannot be executed"));
-            match no_home(word) {
+            match no_home(word, home.as_deref()) {
                 Some(fix) => issue.with_fix(fix),
                 None => issue,
             }
@@ -174,11 +175,15 @@ mod tests {
     fn a_path_for_a_shell_is_explained() {
         let runtime = Runtime::new("r", "~/bin/x").unwrap();
         let directory = Directory { path: "/bin".into(), shown: ".".into() };
-        let found =
-            verify(&Host::default(), &runtime, StartPurpose::Serve, "~/bin/x", Some(&directory)).unwrap_err();
-        let issue = issue(&runtime, "command", &found[0]).unwrap();
-        let fix = issue.fix.unwrap().to_string();
-        assert!(fix.ends_with("which `echo ~/bin/x` prints"), "{fix}");
+        let check = |host: &Host, command: &str, meant: &str| {
+            let found = verify(host, &runtime, StartPurpose::Serve, command, Some(&directory)).unwrap_err();
+            let fix = issue(&runtime, "command", &found[0]).unwrap().fix.unwrap().to_string();
+            assert_eq!(fix, format!("no shell expands `~`; write {meant}"));
+        };
+        let host = Host { environment: vec![("HOME".into(), "/home/ann".into())], ..Host::default() };
+        check(&host, "~/bin/x", "`/home/ann/bin/x`");
+        check(&host, "~ann/bin/x", "the whole path, which `echo ~ann/bin/x` prints");
+        check(&Host::default(), "~/bin/x", "the whole path, which `echo ~/bin/x` prints");
     }
 
     #[test]

@@ -17,7 +17,7 @@ use brigade_call::{LogWriter, RuntimeMetadata};
 use brigade_catalog::Runtime;
 use brigade_core::{Dialect, Json, Timestamp};
 use brigade_fs::{Fs, FsError, RelPath};
-use brigade_process::{Detached, ProcessIdentity};
+use brigade_process::ProcessIdentity;
 
 /// The version that this program writes.
 const VERSION: i64 = 1;
@@ -159,8 +159,7 @@ impl Record {
     }
 
     /// Returns the record once the process exists.
-    pub(crate) fn started(mut self, begun: &Detached) -> Record {
-        let (program, writer) = (&begun.program, &begun.writer);
+    pub(crate) fn started(mut self, program: &ProcessIdentity, writer: &ProcessIdentity) -> Record {
         let metadata = &mut self.metadata;
         metadata.starting = None;
         metadata.pid = Some(program.pid());
@@ -309,9 +308,9 @@ mod tests {
         assert_eq!((leftover.start_time(), leftover.boot_id()), (5, "boot"));
         assert!(!leftover.is_alive());
         let identity = |pid| ProcessIdentity::from_record(pid, 6, "boot").unwrap();
-        let begun = Detached { program: identity(99), writer: identity(98) };
-        let started = Record::parse(&starting.started(&begun).bytes());
-        assert_eq!((started.identity(), started.log_writer()), (Some(begun.program), Some(begun.writer)));
+        let (program, writer) = (identity(99), identity(98));
+        let started = Record::parse(&starting.started(&program, &writer).bytes());
+        assert_eq!((started.identity(), started.log_writer()), (Some(program), Some(writer)));
         assert_eq!(started.starting(&start("j"), &starter).log_writer(), None);
         assert_eq!(started.unfinished_start(), None);
         assert!(started.metadata.extra.keeps("note") && !started.is_stopped());

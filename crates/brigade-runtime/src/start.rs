@@ -9,7 +9,9 @@ use brigade_catalog::Runtime;
 use brigade_core::Fingerprint;
 use brigade_doctor::{Health, RuntimeIssue};
 use brigade_fs::{FileMode, RelPath};
-use brigade_process::{CancelToken, Detached, Logs, ProcessIdentity, kill_detached, spawn_detached};
+use brigade_process::{
+    CancelToken, Detached, Exit, ExitLine, Logs, ProcessIdentity, kill_detached, spawn_detached,
+};
 
 use crate::command;
 use crate::error::RuntimeError;
@@ -27,6 +29,9 @@ const HOLDER: &str = include_str!("start/holder.txt");
 
 /// The default time to wait for readiness.
 const MOMENT: Duration = Duration::from_secs(2);
+
+/// How long to wait for what its parent says of a process that has ended.
+const TOLD_WITHIN: Duration = Duration::from_secs(2);
 
 /// How long a process must live to count as started.
 const SETTLE: Duration = Duration::from_millis(200);
@@ -136,6 +141,8 @@ pub enum NotReady {
     Ended {
         /// How long it lived, roughly.
         after: Duration,
+        /// How it ended, as far as that is known.
+        exit: Exit,
     },
     /// The start was cancelled.
     Interrupted,
@@ -145,8 +152,12 @@ impl fmt::Display for NotReady {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             NotReady::NotSpawned { detail } => f.write_str(detail),
-            NotReady::Ended { after } => {
-                write!(f, "its process ended after {:.1} s, before it was ready", after.as_secs_f64())
+            NotReady::Ended { after, exit } => {
+                f.write_str("its process ended ")?;
+                if *exit != Exit::Unknown {
+                    write!(f, "with {exit} ")?;
+                }
+                write!(f, "after {:.1} s, before it was ready", after.as_secs_f64())
             }
             NotReady::Interrupted => f.write_str("interrupted; stopped again"),
         }
@@ -163,6 +174,7 @@ enum Readiness {
 struct Begun {
     process: ProcessIdentity,
     log_writer: ProcessIdentity,
+    exit: ExitLine,
     instance: String,
     at: Instant,
     logs: LogsBefore,
@@ -253,6 +265,12 @@ impl Supervisor<'_> {
                 Ok(StartOutcome::Started { process, health, ready_after: begun.at.elapsed() })
             }
             Err(reason) => {
+                let reason = match reason {
+                    NotReady::Ended { after, .. } => {
+                        NotReady::Ended { after, exit: begun.exit.wait(TOLD_WITHIN) }
+                    }
+                    other => other,
+                };
                 tracing::debug!(
                     pid = begun.process.pid(),
                     "the runtime ended or was interrupted before it was ready"
@@ -370,18 +388,19 @@ impl Supervisor<'_> {
                 return Ok(ControlFlow::Break(StartOutcome::Failed { reason, log, survivors: Vec::new() }));
             }
         };
-        let saved = self.save(&record.started(&begun), &seen.paths.metadata).and_then(|()| {
-            let text = format!("{}\n", begun.program.pid());
-            Ok(self.fs.write_atomic(pid_path, text.as_bytes(), FileMode::Private)?)
-        });
+        let saved =
+            self.save(&record.started(&begun.program, &begun.writer), &seen.paths.metadata).and_then(|()| {
+                let text = format!("{}\n", begun.program.pid());
+                Ok(self.fs.write_atomic(pid_path, text.as_bytes(), FileMode::Private)?)
+            });
         if let Err(error) = saved {
             // Without a record, it could not be stopped.
             kill_detached(&begun.program, Some(&begun.writer), Some(&mark(&instance)), GRACE);
             await_log_writer(&begun.writer);
             return Err(error);
         }
-        let Detached { program: process, writer: log_writer } = begun;
-        Ok(ControlFlow::Continue(Begun { process, log_writer, instance, at, logs }))
+        let Detached { program: process, writer: log_writer, exit } = begun;
+        Ok(ControlFlow::Continue(Begun { process, log_writer, exit, instance, at, logs }))
     }
 
     fn spawn(
@@ -422,7 +441,7 @@ impl Supervisor<'_> {
             };
             let elapsed = at.elapsed();
             if !process.is_alive() {
-                return Err(NotReady::Ended { after: elapsed });
+                return Err(NotReady::Ended { after: elapsed, exit: Exit::Unknown });
             }
             let listens = match check {
                 Check::Port(_) => probe.ok,

@@ -118,7 +118,8 @@ pub fn projection_issues(host: Host<'_>, config: &Config) -> Vec<Issue> {
     let mut of_tools = ToolIssues::default();
     for projections in items.chunk_by(|left, right| left.tool_id == right.tool_id) {
         if let Some(tool) = catalog.tool(projections[0].tool_id.as_str()) {
-            let state = ToolState { catalog, tool, files: None, projections, policy: None, presence: None };
+            let (home, files, policy, presence) = (host.home(), None, None, None);
+            let state = ToolState { catalog, tool, files, home, projections, policy, presence };
             diagnose_tool(&state, now, &mut of_tools);
         }
     }

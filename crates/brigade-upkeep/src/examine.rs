@@ -23,7 +23,8 @@ pub fn examine<'c>(
             let ToolFacts { tool, files, projections, .. } = &read;
             let presence = tool.claims_presence().then(|| presences.of(tool));
             let presence = presence.as_ref();
-            let state = ToolState { catalog, tool, files: Some(files), projections, policy, presence };
+            let (files, home) = (Some(files), host.home());
+            let state = ToolState { catalog, tool, files, home, projections, policy, presence };
             diagnose_tool(&state, now, &mut examined.issues);
             examined.summaries.push(read.summary());
             if keep == Keep::All {

@@ -1,12 +1,18 @@
-//! The cache of what was found in the files of agent programs.
+//! Caches of what was found in the files of agent programs, and of what tools were registered from.
 
-use brigade_discovery::{NotRemembered, Remembered};
+use std::path::Path;
+
+use brigade_catalog::Catalog;
+use brigade_discovery::{NotRemembered, Registered, Remembered};
 use brigade_fs::{FileMode, Fs, FsError, FsErrorKind};
 
-use crate::rel;
+use crate::{RUNTIMES, rel};
 
 /// The file.
 pub const DISCOVERED: &str = ".brigade/tools/discovered.json";
+
+/// The file of definitions that tools of a level were registered from, below the directory of its runtimes.
+pub const REGISTERED: &str = "registered.json";
 
 /// The largest file that is read.
 const LIMIT: u64 = 64 << 20;
@@ -49,4 +55,24 @@ pub fn remember(fs: &dyn Fs, found: &Remembered) -> Result<(), FsError> {
     let path = rel(DISCOVERED);
     fs.create_dir_all(&path.parent())?;
     fs.write_atomic(&path, &found.to_text(), FileMode::Private)
+}
+
+/// Reads the definitions that tools were registered from, of the project and of the user. `config` is the directory of
+/// the user's settings.
+///
+/// A cache that cannot be read holds nothing: then what a tool says stands for its definition.
+pub fn registered_from(fs: &dyn Fs, config: Option<&Path>, catalog: &Catalog) -> Registered {
+    let is_registered = |tool: &brigade_catalog::Tool| {
+        tool.source.as_ref().is_some_and(|source| source.fingerprint.is_some())
+    };
+    let mut found = Registered::default();
+    if !catalog.tools().iter().any(is_registered) {
+        return found;
+    }
+    let of_project = fs.read(&rel(RUNTIMES).parent().join(REGISTERED).expect("a name is a path"), LIMIT);
+    let of_user = config.map(|config| fs.read_outside(&config.join("brigade/tools").join(REGISTERED), LIMIT));
+    for bytes in [Some(of_project), of_user].into_iter().flatten().flatten() {
+        found.add_all(&Registered::parse(&bytes));
+    }
+    found
 }

@@ -229,6 +229,7 @@ impl<'c> Survey<'c> {
         });
         diagnose(Snapshot {
             now: self.now,
+            home: site.host.home(),
             catalog: Some(catalog),
             tools: self.tool_issues.take(),
             orphans: &self.orphans,

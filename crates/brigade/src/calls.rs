@@ -431,7 +431,7 @@ pub(crate) fn plan_report(room: &Room, config: &Config, planned: &Planned) -> Re
             .filter(|issue| issue.severity == Severity::Warning)
             .map(ToString::to_string)
             .chain(brigade_registry::doubts(room, config, plan.tool_id()))
-            .chain(shell_words(config, plan.tool_id()))
+            .chain(shell_words(room, config, plan.tool_id()))
             .collect(),
         validation_errors: plan.violations().to_vec(),
         projection_blockers: blocking(&planned.projections)
@@ -448,9 +448,9 @@ pub(crate) fn plan_report(room: &Room, config: &Config, planned: &Planned) -> Re
 }
 
 /// Returns that a word of a tool's command means something only to a shell.
-fn shell_words(config: &Config, tool_id: &str) -> Option<String> {
+fn shell_words(room: &Room, config: &Config, tool_id: &str) -> Option<String> {
     let tool = config.catalog.tool(tool_id)?;
-    brigade_doctor::shell_words(tool).map(|detail| format!("{}: {detail}", tool.id))
+    brigade_doctor::shell_words(tool, room.host().home()).map(|detail| format!("{}: {detail}", tool.id))
 }
 
 pub(crate) fn queue_report(room: &Room, plan: &Plan, call: Call, reason: Option<String>) -> QueueReport {

@@ -112,9 +112,12 @@ impl Tools {
     /// Registers tools of files and of agent programs. Starts nothing.
     ///
     /// # Errors
-    /// Fails if an id is given for several tools, and on file errors. What a source or the catalog speaks against is in
-    /// `errors` of the report, and then nothing is written.
+    /// Fails if an id is given for several tools, inside a run, and on file errors. What a source or the catalog speaks
+    /// against is in `errors` of the report, and then nothing is written.
     pub fn register(&self, request: &RegisterRequest) -> Result<RegisterReport, Error> {
+        if !request.dry_run {
+            self.room.decides()?;
+        }
         Ok(brigade_registry::register(&self.room, request)?)
     }
 }
@@ -123,8 +126,11 @@ impl Calls {
     /// Queues the installations of tools. Runs nothing: neither a check nor a command.
     ///
     /// # Errors
-    /// Fails if a named tool does not exist, and on file errors. Then nothing is queued.
+    /// Fails if a named tool does not exist, inside a run, and on file errors. Then nothing is queued.
     pub fn install(&self, request: &InstallRequest) -> Result<InstallReport, Error> {
+        if !request.dry_run {
+            self.room.decides()?;
+        }
         Ok(brigade_registry::install(&self.room, request)?)
     }
 }

@@ -35,8 +35,9 @@ impl Tools {
     ///
     /// # Errors
     /// Fails if the runtime cannot be used, the server does not answer or does not list a requested tool, or the
-    /// catalog is not UTF-8. Also returns file errors.
+    /// catalog is not UTF-8, and inside a run. Also returns file errors.
     pub fn import_mcp(&self, request: &ImportMcpRequest) -> Result<ImportMcpReport, Error> {
+        self.room.decides()?;
         let runtimes = load::runtimes(&self.room)?;
         let runtime = find_runtime(&runtimes, &request.runtime_id)?;
         let shown = escape_terminal(runtime.id.as_str());

@@ -25,13 +25,16 @@ impl Tools {
     ///
     /// # Errors
     /// Returns [`Refusal::Tool`] if no tool has this id, [`ErrorKind::InvalidConfig`](crate::ErrorKind::InvalidConfig)
-    /// if its entry cannot be edited, and file errors.
+    /// if its entry cannot be edited or a run asks for it, and file errors.
     pub fn observe(&self, id: &str, runs: usize, declare: Declare) -> Result<ObserveReport, Error> {
         let room = &*self.room;
         // Held from reading to writing.
         let _lock = match declare {
             Declare::Show => None,
-            Declare::Write => Some(room.setup().lock_catalog()?),
+            Declare::Write => {
+                room.decides()?;
+                Some(room.setup().lock_catalog()?)
+            }
         };
         let catalog = load::catalog(room)?;
         let tool =

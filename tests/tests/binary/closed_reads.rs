@@ -118,6 +118,45 @@ fn patterns_that_lead_elsewhere_block_the_call() {
 }
 
 #[test]
+fn patterns_that_match_too_much_block_the_call_with_the_count() {
+    let plan = |lines: &str, fill: &dyn Fn(&Site)| {
+        let site = site("sh bin/tool.sh", lines);
+        site.workspace.write("bin/tool.sh", "true\n");
+        fill(&site);
+        let plan = site.tools(["call", "plan", "tool", "--json"]);
+        let details = plan.json()["blocker_details"].as_array().unwrap().clone();
+        let of_pattern = |blocker: &Value| {
+            let field = blocker["field"].as_str().unwrap_or_default().to_owned();
+            (blocker["code"] == "code_not_bound")
+                .then(|| (field, blocker["message"].as_str().unwrap().to_owned()))
+        };
+        let found = details.iter().filter_map(of_pattern).collect::<Vec<_>>();
+        assert_eq!(plan.code(), Some(i32::from(!details.is_empty())), "{plan}");
+        found
+    };
+    let many = |site: &Site| {
+        fs::create_dir_all(site.workspace.join("lib")).unwrap();
+        (0..=10_000).for_each(|n| fs::write(site.workspace.join(&format!("lib/{n}.py")), "").unwrap());
+    };
+    let large = |site: &Site| {
+        site.workspace.write("lib/large.bin", "");
+        let file = fs::File::options().write(true).open(site.workspace.join("lib/large.bin")).unwrap();
+        file.set_len((256 << 20) + 1).unwrap();
+    };
+    for (field, pattern) in [("code", "lib/**"), ("data", "lib/*.py")] {
+        let found = plan(&format!("{field} = [\"nothing/*\", {pattern:?}]"), &many);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].0, format!("{field}[2]"));
+        assert!(found[0].1.contains("10001 files"), "{found:?}");
+    }
+    let found = plan("code = [\"lib/*\"]", &large);
+    assert!(found.len() == 1 && found[0].1.contains("256 MiB"), "{found:?}");
+    // As much as is allowed, and a directory of data as a whole.
+    assert_eq!(plan("data = [\"lib/**\"]", &many), []);
+    assert_eq!(plan("code = [\"lib/1*.py\"]", &many), []);
+}
+
+#[test]
 fn a_tool_that_writes_does_not_read_the_rest() {
     let site = site("/usr/bin/python3 bin/tool.py", "effects = [\"local-read\", \"local-write\"]");
     site.workspace.write(

@@ -326,3 +326,51 @@ fn a_broken_entry_is_the_reason_and_not_what_it_lacks() {
     let checked = site.json(["check", "z"]).expect(1);
     assert_eq!(checked["tools"][0]["reasons"][0]["code"], "invalid_entry", "{checked:#}");
 }
+
+/// Issue 15: an agent does not get more tools by a program that it may run, whatever confines that program.
+#[test]
+fn a_program_of_a_run_registers_installs_and_approves_nothing() {
+    let site = Site::script("");
+    site.workspace.replace(
+        ".brigade/tools/policy.toml",
+        "allowed_effects = [",
+        "allowed_effects = [\"install\", ",
+    );
+    let absent =
+        "command = \"vendor/yq\"\nsource = { kind = \"cli\" }\ninstall = { command = \"sh x vendor/yq\" }\n";
+    site.add_to_catalog(&format!("[[tool]]\nid = \"yq\"\nname = \"yq\"\nfamily = \"script\"\n{absent}"));
+    site.workspace.write("mine.toml", "[[tool]]\nid = \"mine\"\nname = \"Mine\"\nfamily = \"script\"\n");
+    site.workspace
+        .write(".cursor/mcp.json", r#"{"mcpServers": {"found": {"command": "sh", "args": ["x.sh"]}}}"#);
+    let binary = brigade_testkit::brigade_binary().display().to_string();
+    let pending = call_of(&site.json(["install", "yq"]).expect(0));
+    let asked = [
+        "register mine.toml".to_owned(),
+        "register mcp:found --level user".to_owned(),
+        "import mcp found".to_owned(),
+        "observe tool --write".to_owned(),
+        "install yq".to_owned(),
+        format!("call approve {pending}"),
+        format!("call run {pending}"),
+    ];
+    let script: String = asked
+        .iter()
+        .map(|words| {
+            format!(
+                "env -i PATH=/usr/bin:/bin HOME=\"$PWD/home\" {binary} tools {words} --json\necho \"=$?\"\n"
+            )
+        })
+        .collect();
+    site.workspace.write("bin/tool.sh", script);
+    let before = site.workspace.read_text(".brigade/tools.toml");
+    let receipt = site.receipt_of("tool", "{}");
+    let said = site.log_text(&receipt, "stdout");
+    assert_eq!(said.matches("\"inside_a_run\"").count(), asked.len(), "{said}");
+    assert_eq!(said.lines().filter(|line| *line == "=1").count(), asked.len(), "{said}");
+    assert_eq!(site.workspace.read_text(".brigade/tools.toml"), before);
+    assert!(!site.workspace.exists("home") && !site.workspace.exists(".brigade/tools/runtimes.toml"));
+    assert_eq!(site.status(&pending), "pending");
+    // A person outside of runs does all of it.
+    site.json(["register", "mine.toml"]).expect(0);
+    site.json(["call", "reject", &pending, "--reason", "seen"]).expect(0);
+}

@@ -97,3 +97,15 @@ fn what_outlived_brigade_and_its_keeper_is_ended_when_the_run_is_recorded() {
     assert_eq!(site.status(&id), "interrupted");
     until("end of the stray", || (!is_alive(&stray)).then_some(()));
 }
+
+/// Issue 12: the limit had no effect for root, and nothing said so.
+#[test]
+fn a_limit_that_the_kernel_does_not_apply_is_said() {
+    let site = Site::script("id -u\n");
+    let without = site.receipt_of("tool", "{}");
+    assert_eq!(without["warnings"], serde_json::Value::Null, "{without:#}");
+    site.add_to_policy("[limits]\nprocesses = 5000\n");
+    let receipt = site.receipt_of("tool", "{}");
+    let is_root = receipt["stdout_summary"] == "0";
+    assert_eq!(receipt["warnings"].to_string().contains("`processes` of [limits]"), is_root, "{receipt:#}");
+}

@@ -29,6 +29,8 @@ pub struct CrewStart {
     pub directory_fact: DirectoryFact,
     /// The program that the first word names.
     pub program: StartProgram,
+    /// The home directory of the person, for what is said of a path that begins with `~`.
+    pub home: Option<PathBuf>,
     /// The path of the program that was approved, where it is bound.
     pub approved_program: Option<PathBuf>,
     /// The bytes of the program that were approved, where they are bound.
@@ -73,7 +75,7 @@ pub fn plan_crew_start(facts: CrewStart) -> Result<VerifiedStart, Vec<Objection>
     }
     objections.extend(directory(facts.directory_fact));
     if facts.directory_fact == DirectoryFact::Present {
-        objections.extend(missing_program(&facts.argv, &facts.program));
+        objections.extend(missing_program(&facts.argv, &facts.program, facts.home.as_deref()));
     }
     if let StartProgram::Found { path, sha256 } = &facts.program {
         let other_path = facts.approved_program.as_ref().is_some_and(|approved| approved != path);

@@ -13,6 +13,7 @@ fn facts(command: &str) -> StartFacts<'_> {
         directory: PathBuf::from("/work"),
         directory_fact: DirectoryFact::Present,
         program: StartProgram::Found { path: PathBuf::from("/bin/serve"), sha256: None },
+        home: None,
         decision: None,
         refuses_inline_code: None,
         unbound: Vec::new(),

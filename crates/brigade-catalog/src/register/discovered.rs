@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use brigade_command::Argv;
+use brigade_core::Number;
 use brigade_core::text::escape_terminal;
 use brigade_discovery::{
-    DiscoveredEntry, DiscoveryIssue, EntryOrigin, IssueCode, Launch, named, shows_words,
+    DiscoveredEntry, DiscoveryIssue, EntryOrigin, IssueCode, Launch, Registered, named, shows_words,
 };
 use brigade_redact::Redactor;
 
@@ -208,18 +209,20 @@ pub struct SourceChange<'t> {
     pub reference: &'t str,
     /// How it differs; `None` if its file has no such definition any more.
     pub differences: Option<Vec<Difference>>,
+    /// Whether the definition is a text, which nothing here keeps.
+    pub is_text: bool,
     /// The file, absolute; absent if the definition is gone.
     pub path: Option<String>,
     /// The line, from 1.
     pub line: Option<usize>,
 }
 
-/// A field in which a definition says something else than the entry that was made from it.
+/// A field in which a definition says something else than when the tool was registered from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// The field.
     pub field: &'static str,
-    /// What the entry says.
+    /// What the definition said when the tool was registered, or what the entry says now.
     pub entry: String,
     /// What the definition says.
     pub definition: String,
@@ -240,10 +243,10 @@ impl SourceChange<'_> {
             format!("{field} is {} and not {}", shown(definition), shown(entry))
         });
         let fields: Vec<String> = fields.collect();
-        let fields = if fields.is_empty() {
-            "it differs in something of which the entry keeps no copy".to_owned()
-        } else {
-            fields.join("; ")
+        let fields = match (fields.is_empty(), self.is_text) {
+            (false, _) => fields.join("; "),
+            (true, true) => "its text changed".to_owned(),
+            (true, false) => "it differs in something of which nothing here keeps a copy".to_owned(),
         };
         format!("`{tool}` was registered from `{reference}`, which says something else now: {fields}")
     }
@@ -251,10 +254,12 @@ impl SourceChange<'_> {
 
 /// Lists the tools whose definition changed or is gone since they were registered.
 ///
-/// Nothing is said of a harness that was not looked at, or of which a file could not be read.
+/// Nothing is said of a harness that was not looked at, or of which a file could not be read. A definition is compared
+/// with what `registered` kept of it, or else with the entry that was made from it.
 pub fn source_changes<'t>(
     catalog: &'t Catalog,
     runtimes: Option<&Runtimes>,
+    registered: &Registered,
     entries: &[DiscoveredEntry],
     issues: &[DiscoveryIssue],
 ) -> Vec<SourceChange<'t>> {
@@ -272,15 +277,26 @@ pub fn source_changes<'t>(
     for tool in catalog.tools() {
         let Some(source) = tool.source.as_deref() else { continue };
         let (Some(reference), Some(fingerprint)) = (&source.reference, &source.fingerprint) else { continue };
-        let change =
-            SourceChange { tool: tool.id.as_str(), reference, differences: None, path: None, line: None };
+        let change = SourceChange {
+            tool: tool.id.as_str(),
+            reference,
+            differences: None,
+            is_text: false,
+            path: None,
+            line: None,
+        };
         match named(entries, reference) {
             Ok((entry, _)) if entry.fingerprint.to_hex() == *fingerprint => {}
             Ok((entry, origin)) => {
                 let id = tool.runtime_id.as_deref().unwrap_or_default();
                 let runtime = runtimes.and_then(|runtimes| runtimes.runtime(id));
+                let differences = match registered.of(fingerprint) {
+                    Some(before) => differences_of_definitions(before, entry),
+                    None => differences(tool, runtime, entry),
+                };
                 found.push(SourceChange {
-                    differences: Some(differences(tool, runtime, entry)),
+                    differences: Some(differences),
+                    is_text: entry.source == "skill",
                     path: Some(origin.path.clone()),
                     line: origin.line,
                     ..change
@@ -300,6 +316,42 @@ pub fn source_changes<'t>(
     found
 }
 
+/// Lists in what a definition says something else than it did.
+fn differences_of_definitions(before: &DiscoveredEntry, now: &DiscoveredEntry) -> Vec<Difference> {
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    let list = |names: &[String]| names.join(", ");
+    let number = |number: &Option<Number>| number.as_ref().map(|number| number.as_str().to_owned());
+    let fields = |entry: &DiscoveredEntry| {
+        [
+            ("description", text(&entry.description)),
+            ("transport", text(&entry.transport)),
+            ("command", line_of(&entry.command)),
+            ("cwd", text(&entry.cwd)),
+            ("env_labels", sorted(&entry.env_labels)),
+            ("header_names", sorted(&entry.header_names)),
+            ("url_host", text(&entry.url_host)),
+            ("timeout", number(&entry.timeout).unwrap_or_default()),
+            ("tools_allowed", list(&entry.tools_allowed)),
+            ("tools_denied", list(&entry.tools_denied)),
+            ("unresolved", list(&entry.unresolved)),
+            ("unknown_keys", list(&entry.unknown_keys)),
+        ]
+    };
+    let both = fields(before).into_iter().zip(fields(now));
+    let differs = both.filter(|((_, before), (_, now))| before != now);
+    differs.map(|((field, entry), (_, definition))| Difference { field, entry, definition }).collect()
+}
+
+fn sorted(labels: &[String]) -> String {
+    let mut labels = labels.to_vec();
+    labels.sort_unstable();
+    labels.join(", ")
+}
+
+fn line_of(words: &[String]) -> String {
+    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+}
+
 /// Lists in what a definition says something else than an entry and its runtime.
 ///
 /// The definition may have changed in what an entry has no place for, or in what the entry was edited to already; then
@@ -311,11 +363,6 @@ fn differences(tool: &Tool, runtime: Option<&Runtime>, now: &DiscoveredEntry) ->
             found.push(Difference { field, entry, definition });
         }
     };
-    let sorted = |labels: &[String]| {
-        let mut labels = labels.to_vec();
-        labels.sort_unstable();
-        labels.join(", ")
-    };
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
     compare("description", text(&tool.description), text(&now.description));
     if now.source == "mcp" {
@@ -324,13 +371,12 @@ fn differences(tool: &Tool, runtime: Option<&Runtime>, now: &DiscoveredEntry) ->
         compare("env_labels", sorted(&tool.env_labels), sorted(&now.env_labels));
     }
     if let Some(runtime) = runtime {
-        let line = |words: &[String]| words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
         let own = Argv::parse(&runtime.command).map(|argv| argv.words().to_vec()).unwrap_or_default();
         if !shows_words(&now.command, &own) {
-            compare("command", Redactor::new(&[]).redact_str(&line(&own)), line(&now.command));
+            compare("command", Redactor::new(&[]).redact_str(&line_of(&own)), line_of(&now.command));
         }
         let seconds = |seconds: Option<f64>| seconds.map(|seconds| seconds.to_string()).unwrap_or_default();
-        let after = now.timeout.as_ref().map(brigade_core::Number::as_f64);
+        let after = now.timeout.as_ref().map(Number::as_f64);
         compare("timeout", seconds(runtime.timeout.map(Seconds::get)), seconds(after));
     }
     found
@@ -350,7 +396,7 @@ mod tests {
             harness: Some("codex".to_owned()),
             ..DiscoveryIssue::new(IssueCode::FileInvalid, "broken")
         };
-        let found = source_changes(&catalog, None, &[], &[unread]);
+        let found = source_changes(&catalog, None, &Registered::default(), &[], &[unread]);
         assert_eq!(found.len(), gone, "{reference}");
         assert!(found.iter().all(|change| change.differences.is_none()));
     }

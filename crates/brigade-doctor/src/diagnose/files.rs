@@ -1,5 +1,6 @@
 //! What is wrong with the files and the program that a tool names.
 
+use std::path::Path;
 use std::time::Duration;
 
 use brigade_call::{DirectoryFact, ProgramFact, no_home};
@@ -12,7 +13,7 @@ use brigade_core::{NextStep, Place, Timestamp};
 use brigade_redact::{MARK, looks_secret_value};
 
 use super::contract::{file, of_path};
-use crate::{Issue, IssueType, McpProblem, ToolFiles};
+use crate::{Issue, IssueType, McpProblem, ToolFiles, ToolState};
 
 /// Words that a shell reads as operators. Other programs rarely have them as arguments.
 const SHELL_WORDS: [&str; 8] = ["|", "||", "&", "&&", ";", ">", ">>", "<"];
@@ -71,7 +72,13 @@ fn outside(tool: &Tool, files: &ToolFiles, found: &mut Vec<Issue>) {
 }
 
 /// Lists what is wrong with the command. `is_code_refused` tells that the policy reports code for an interpreter.
-pub(super) fn command(tool: &Tool, files: &ToolFiles, is_code_refused: bool, found: &mut Vec<Issue>) {
+pub(super) fn command(
+    state: &ToolState<'_>,
+    files: &ToolFiles,
+    is_code_refused: bool,
+    found: &mut Vec<Issue>,
+) {
+    let tool = state.tool;
     let Some(command) = tool.command.as_deref().filter(|command| !command.is_empty()) else { return };
     let argv = match Argv::parse(command) {
         Ok(argv) => argv,
@@ -86,7 +93,7 @@ pub(super) fn command(tool: &Tool, files: &ToolFiles, is_code_refused: bool, fou
     match &files.program {
         ProgramFact::NotFound if may_be_missing(tool) => {}
         ProgramFact::NotFound => {
-            let detail = not_found(argv.program());
+            let detail = not_found(argv.program(), state.home);
             let issue = Issue::of_tool(IssueType::MissingCommand, tool, "command", detail)
                 .evidence(of_path("not found", Some(argv.program())));
             found.push(by_installing(tool, issue));
@@ -100,8 +107,11 @@ pub(super) fn command(tool: &Tool, files: &ToolFiles, is_code_refused: bool, fou
         ProgramFact::NotExecuted | ProgramFact::Found(_) => {}
     }
     if let Some(script) = files.missing_script.as_ref().filter(|_| !may_be_missing(tool)) {
-        let detail =
-            format!("the script `{}`, which the command runs, does not exist{}", shown(script), home(script));
+        let detail = format!(
+            "the script `{}`, which the command runs, does not exist{}",
+            shown(script),
+            for_a_shell(script, state.home)
+        );
         let issue = Issue::of_tool(IssueType::MissingCommand, tool, "command", detail);
         let issue = issue.subject("script").evidence(of_path("not found", Some(script)));
         found.push(by_installing(tool, issue));
@@ -112,7 +122,7 @@ pub(super) fn command(tool: &Tool, files: &ToolFiles, is_code_refused: bool, fou
         found.push(issue.subject("code").evidence(format!("{code:?}")));
     }
     let risks = Risks::of(&argv, ending);
-    let of_shell = shell_words_in(&argv, &risks);
+    let of_shell = shell_words_in(&argv, &risks, state.home);
     found.extend(of_shell.map(|detail| Issue::of_tool(IssueType::ShellWords, tool, "command", detail)));
     found.extend(risks.high.map(|(detail, evidence)| {
         Issue::of_tool(IssueType::HighRiskCommand, tool, "command", format!("command: {detail}"))
@@ -128,31 +138,34 @@ pub(super) fn command(tool: &Tool, files: &ToolFiles, is_code_refused: bool, fou
 /// Says that a word of a tool's command means something only to a shell, which never reads it.
 ///
 /// `None` if there is no such word, or if the command is refused because of what it hides.
-pub fn shell_words(tool: &Tool) -> Option<String> {
+pub fn shell_words(tool: &Tool, home: Option<&Path>) -> Option<String> {
     let argv = Argv::parse(tool.command.as_deref()?).ok()?;
-    shell_words_in(&argv, &Risks::of(&argv, Ending::of(tool)))
+    shell_words_in(&argv, &Risks::of(&argv, Ending::of(tool)), home)
 }
 
-fn shell_words_in(argv: &Argv, risks: &Risks) -> Option<String> {
+fn shell_words_in(argv: &Argv, risks: &Risks, home: Option<&Path>) -> Option<String> {
     let is_path_of_home = |word: &str| word.starts_with("~/") || word.contains("=~/");
     let is_for_a_shell = |word: &&String| SHELL_WORDS.contains(&word.as_str()) || is_path_of_home(word);
     let word = argv.args().iter().find(is_for_a_shell)?;
     let [program, shown_word] = [argv.program(), word].map(shown);
     let detail = || {
         let what = format!("no shell reads the command, so `{shown_word}` is an argument of `{program}`");
-        if is_path_of_home(word) { format!("{what}, and `~` stays in it") } else { what }
+        match word.split('=').find_map(|path| no_home(&shown(path), home)) {
+            Some(hint) if is_path_of_home(word) => format!("{what}: {hint}"),
+            _ => what,
+        }
     };
     risks.high.is_none().then(detail)
 }
 
 /// Says that a program is not there, and why if its path is for a shell.
-pub(super) fn not_found(program: &str) -> String {
-    format!("the program `{}` is not found on this host{}", shown(program), home(program))
+pub(super) fn not_found(program: &str, home: Option<&Path>) -> String {
+    format!("the program `{}` is not found on this host{}", shown(program), for_a_shell(program, home))
 }
 
 /// Returns what to say behind a path that only a shell finds; empty for other paths.
-fn home(path: &str) -> String {
-    no_home(path).map(|hint| format!(": {hint}")).unwrap_or_default()
+fn for_a_shell(path: &str, home: Option<&Path>) -> String {
+    no_home(path, home).map(|hint| format!(": {hint}")).unwrap_or_default()
 }
 
 /// Lets the installation of a tool fix its absence, if its entry says how it is installed.

@@ -1,5 +1,7 @@
 //! What is wrong with runtimes, and with tools that need one.
 
+use std::path::Path;
+
 use brigade_catalog::{Family, Runtime, Runtimes, Tool};
 use brigade_command::argv::Argv;
 use brigade_core::{NextStep, Place};
@@ -41,7 +43,7 @@ pub(super) fn runtimes(snapshot: &Snapshot<'_>, tools: &[&Tool], found: &mut Vec
     }
     let enabled = read.map(Runtimes::runtimes).unwrap_or_default().iter().filter(|runtime| runtime.enabled);
     for runtime in enabled.filter(|runtime| !runtime.is_broken) {
-        one(runtime, facts.of(runtime.id.as_str()), found);
+        one(runtime, facts.of(runtime.id.as_str()), snapshot.home, found);
     }
     for id in facts.left {
         let detail = "it runs, and no entry of runtimes.toml names it any more".to_owned();
@@ -64,7 +66,7 @@ fn needed(tool: &Tool) -> Option<&str> {
     tool.runtime_id.as_deref().filter(|id| needs && !id.is_empty() && !tool.is_broken)
 }
 
-fn one(runtime: &Runtime, state: Option<&RuntimeFacts>, found: &mut Vec<Issue>) {
+fn one(runtime: &Runtime, state: Option<&RuntimeFacts>, home: Option<&Path>, found: &mut Vec<Issue>) {
     let mut say = |kind: IssueType, field: &str, detail: String, evidence: String| {
         // Several paths and commands of one runtime can be wrong in the same way.
         let many = matches!(kind, IssueType::PathOutside | IssueType::RuntimeSecretInCommand);
@@ -117,7 +119,7 @@ fn one(runtime: &Runtime, state: Option<&RuntimeFacts>, found: &mut Vec<Issue>) 
         };
         match (issue_type, text.and_then(|text| Argv::parse(text).ok())) {
             (IssueType::RuntimeBadCommand, Some(argv)) => {
-                let detail = files::not_found(argv.program());
+                let detail = files::not_found(argv.program(), home);
                 say(IssueType::RuntimeBadCommand, field, detail, "not found".to_owned());
             }
             (IssueType::RuntimeMissingCwd, _) => {

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
 
-use crate::background::Detached;
+use crate::background::{Detached, ExitLine};
 use crate::launch::{Begun, Image, close_all_but_both, fork_into, last_errno, read_full, reap};
-use crate::log_writer::LogWriter;
+use crate::log_writer::{Charge, LogWriter};
 use crate::observe::Watcher;
 use crate::outcome::Step;
 use crate::own_limits::OwnLimits;
@@ -79,7 +79,7 @@ pub(crate) fn start_detached(image: Image, mut writer: LogWriter) -> Result<Deta
             };
             let start_time = crate::tree::stat(pid).map_or(0, |stat| stat.start_time);
             Report::Started { pid: pid as u32, start_time }.send(&reports_end);
-            tell_start(&image, &reports_end).is_some()
+            tell_start(&image, &reports_end).map(|program| Charge::child(program.pid, &reports_end))
         };
         if let Err(error) = writer.fork(begin) {
             let errno = error.raw_os_error().unwrap_or(0);
@@ -89,10 +89,11 @@ pub(crate) fn start_detached(image: Image, mut writer: LogWriter) -> Result<Deta
     .map_err(|source| SpawnError::at(Step::Fork, source))?;
     // Closes the caller's ends of the pipes too. The writer ends when the program's ends are closed.
     drop((image, writer, reports_end));
-    let begun = first_report(&reports)
-        .and_then(|writer| first_report(&reports).map(|program| Detached { program, writer }));
+    let begun =
+        first_report(&reports).and_then(|writer| first_report(&reports).map(|program| (program, writer)));
     reap(pid);
-    begun
+    let exit = ExitLine(Some(reports));
+    begun.map(|(program, writer)| Detached { program, writer, exit })
 }
 
 /// Runs the keeper. Returns when the tree has ended.

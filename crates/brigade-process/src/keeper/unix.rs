@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::background::Detached;
+use crate::background::{Detached, ExitLine};
 use crate::launch::{Image, read_full};
-use crate::log_writer::LogWriter;
+use crate::log_writer::{Charge, LogWriter};
 use crate::outcome::Step;
 use crate::{Ending, KillMethod, ProcessIdentity, SpawnError};
 
@@ -68,7 +68,7 @@ pub(crate) fn start_detached(image: Image, mut writer: LogWriter) -> Result<Deta
     let collect_later = |pid: libc::pid_t| {
         let _ = std::thread::Builder::new().stack_size(64 * 1024).spawn(move || crate::launch::reap(pid));
     };
-    let pid = writer.fork(|| true).map_err(|source| SpawnError::at(Step::Fork, source))?;
+    let pid = writer.fork(|| Some(Charge::nobody())).map_err(|source| SpawnError::at(Step::Fork, source))?;
     let written = identity_of(pid);
     collect_later(pid);
     let pid = crate::launch::start_program(&image)
@@ -76,7 +76,7 @@ pub(crate) fn start_detached(image: Image, mut writer: LogWriter) -> Result<Deta
         .map_err(|failure| SpawnError::at(failure.step, io::Error::from_raw_os_error(failure.errno)))?;
     let program = identity_of(pid);
     collect_later(pid);
-    Ok(Detached { program: program?, writer: written? })
+    Ok(Detached { program: program?, writer: written?, exit: ExitLine(None) })
 }
 
 fn watch(main: libc::pid_t, ending: Ending, commands: &OwnedFd, reports: &OwnedFd) {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::workspace::{Ender, LONG, Workspace, free_port, options, until};
 use brigade_core::Json;
 use brigade_doctor::IssueType;
-use brigade_process::{CancelToken, ProcessIdentity};
+use brigade_process::{CancelToken, Exit, ProcessIdentity};
 use brigade_runtime::{
     Checks, NotReady, RuntimeError, RuntimeState, StartOptions, StartOutcome, StartProgress, StopOutcome,
 };
@@ -168,9 +168,11 @@ fn what_ends_before_it_is_ready_has_its_words_told() {
     let workspace = Workspace::one("python3 fails.py", &format!("port = {}\ntimeout = 60", free_port()));
     workspace
         .write("fails.py", "import sys\nprint('hello')\nsys.exit('no such key: password=hunter2example')\n");
-    let StartOutcome::Failed { reason: NotReady::Ended { .. }, log, survivors } = workspace.start() else {
+    let StartOutcome::Failed { reason, log, survivors } = workspace.start() else {
         panic!("it ends at once")
     };
+    assert!(matches!(reason, NotReady::Ended { exit: Exit::Code(1), .. }), "{reason:?}");
+    assert!(reason.to_string().starts_with("its process ended with exit code 1 after "), "{reason}");
     assert_eq!((log.stdout.as_str(), survivors.len()), ("hello\n", 0));
     assert!(log.stderr.starts_with("no such key") && !log.stderr.contains("hunter2"), "{}", log.stderr);
 }

@@ -15,7 +15,7 @@ use brigade_redact::MARK;
 
 use super::file::ClientFile;
 use super::{CONNECTED, Clients};
-use crate::remember::{DISCOVERED, Memory, remembered};
+use crate::remember::{DISCOVERED, Memory, registered_from, remembered};
 
 /// Lists what is wrong with the entries of `connected.json`, and which servers of the catalog the same files start.
 /// Reads only the files that are noted there.
@@ -138,7 +138,8 @@ fn remembered_states(
             }
         }
     }
-    for change in source_changes(catalog, runtimes, &found.entries, &found.issues) {
+    let registered = registered_from(clients.fs, clients.environment.config_folder().as_deref(), catalog);
+    for change in source_changes(catalog, runtimes, &registered, &found.entries, &found.issues) {
         let Some(tool) = catalog.tool(change.tool) else { continue };
         let (tool_id, message) = (tool.id.to_string(), change.message());
         let problem = match change.differences {

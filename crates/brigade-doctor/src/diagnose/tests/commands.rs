@@ -11,7 +11,7 @@ fn a_path_for_a_shell_is_explained() {
     let files = ToolFiles { program: ProgramFact::NotFound, ..ToolFiles::default() };
     let issues = diagnose(of_tools(&catalog, Some(&files), &[]));
     let missing = issues.iter().find(|issue| issue.kind == IssueType::MissingCommand).unwrap();
-    let whole = "no shell expands `~`; write the whole path, which `echo ~/bin/greet` prints";
+    let whole = "no shell expands `~`; write `/home/ann/bin/greet`";
     assert_eq!(missing.detail, format!("the program `~/bin/greet` is not found on this host: {whole}"));
 }
 
@@ -26,7 +26,7 @@ fn commands_of_runtimes_are_judged_like_those_of_tools() {
             ..RuntimeFacts::of(&runtimes.runtimes()[0])
         }];
         let found = FoundRuntimes { config: ConfigFile::Read(&runtimes), facts: &facts, left: &[] };
-        let issues = diagnose(Snapshot { runtimes: Some(found), ..of_catalog(&catalog) });
+        let issues = diagnose(Snapshot { runtimes: Some(found), home: home(), ..of_catalog(&catalog) });
         let of_runtime = issues.into_iter().filter(|issue| issue.tool_id.as_deref() == Some("h"));
         of_runtime.map(|issue| format!("{}: {}", issue.kind.code(), issue.detail)).collect::<Vec<_>>()
     };
@@ -48,7 +48,7 @@ fn commands_of_runtimes_are_judged_like_those_of_tools() {
         let issue = |field| RuntimeIssue::of_field(runtime, IssueType::RuntimeBadCommand, field, "not there");
         vec![issue("command"), issue("health_command")]
     };
-    let whole = "no shell expands `~`; write the whole path, which `echo ~/bin/x` prints";
+    let whole = "no shell expands `~`; write `/home/ann/bin/x`";
     assert_eq!(
         of("command = \"~/bin/x\"\nhealth_command = \"nope\"\n", missing),
         [

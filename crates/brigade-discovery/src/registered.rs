@@ -1,0 +1,96 @@
+//! `registered.json`: the definitions that tools were registered from, which tell what changed in a file since.
+
+use brigade_core::json::{from_json, write_document};
+use brigade_core::{Dialect, Json};
+use serde::{Deserialize, Serialize};
+
+use crate::found::DiscoveredEntry;
+
+/// The schema id of the file.
+const SCHEMA: &str = "brigade.registered.v1";
+
+/// Definitions as they were when tools were registered from them. A cache: without it, what a tool says stands for its
+/// definition.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Registered {
+    definitions: Vec<DiscoveredEntry>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Document {
+    schema: String,
+    definitions: Vec<DiscoveredEntry>,
+}
+
+impl Registered {
+    /// Reads the file. What cannot be read, or is of another version, holds nothing.
+    pub fn parse(bytes: &[u8]) -> Registered {
+        let document = Json::parse_bytes(bytes, Dialect::Lenient)
+            .ok()
+            .and_then(|json| from_json::<Document>(&json).ok());
+        let document = document.filter(|document| document.schema == SCHEMA);
+        Registered { definitions: document.map(|document| document.definitions).unwrap_or_default() }
+    }
+
+    /// Writes the file.
+    pub fn to_text(&self) -> Vec<u8> {
+        let document = Document { schema: SCHEMA.to_owned(), definitions: self.definitions.clone() };
+        let mut text = Vec::new();
+        write_document(&mut text, &document).expect("a document is written to memory");
+        text
+    }
+
+    /// Adds a definition, without the places where it stands.
+    pub fn add(&mut self, entry: &DiscoveredEntry) {
+        if !self.definitions.iter().any(|known| known.fingerprint == entry.fingerprint) {
+            let definition = DiscoveredEntry { origins: Vec::new(), registered_as: None, ..entry.clone() };
+            self.definitions.push(definition);
+        }
+    }
+
+    /// Adds all definitions of another file.
+    pub fn add_all(&mut self, other: &Registered) {
+        other.definitions.iter().for_each(|definition| self.add(definition));
+    }
+
+    /// Forgets the definitions whose fingerprint is not one of these.
+    pub fn keep(&mut self, fingerprints: &[&str]) {
+        self.definitions.retain(|known| fingerprints.contains(&known.fingerprint.to_hex().as_str()));
+    }
+
+    /// Returns the definition with a fingerprint.
+    pub fn of(&self, fingerprint: &str) -> Option<&DiscoveredEntry> {
+        self.definitions.iter().find(|known| known.fingerprint.to_hex() == fingerprint)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{harness, natives};
+
+    #[test]
+    fn a_definition_is_kept_by_its_fingerprint_without_its_places() {
+        let entries = natives(harness("gemini").unwrap(), "/bin/gemini");
+        let mut registered = Registered::default();
+        entries[..3].iter().chain(&entries[..2]).for_each(|entry| registered.add(entry));
+        let read = Registered::parse(&registered.to_text());
+        assert_eq!(read, registered);
+        let marks: Vec<String> = entries.iter().map(|entry| entry.fingerprint.to_hex()).collect();
+        let found = read.of(&marks[1]).unwrap();
+        assert_eq!((&found.name, &found.origins), (&entries[1].name, &Vec::new()));
+        assert_eq!(read.of(&marks[3]), None);
+        registered.keep(&[&marks[1]]);
+        assert_eq!((registered.of(&marks[0]), registered.of(&marks[1]).is_some()), (None, true));
+        registered.add_all(&read);
+        assert!(marks[..3].iter().all(|mark| registered.of(mark).is_some()));
+    }
+
+    #[test]
+    fn what_cannot_be_read_holds_nothing() {
+        let text = String::from_utf8(Registered::default().to_text()).unwrap();
+        for broken in ["", "{", "[]", &text.replace(".v1", ".v2"), &text[..text.len() / 2]] {
+            assert_eq!(Registered::parse(broken.as_bytes()), Registered::default());
+        }
+    }
+}
