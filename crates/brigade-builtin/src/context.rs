@@ -47,7 +47,7 @@ pub struct Context<'a> {
     pub path: Option<&'a OsStr>,
     /// The names of the tools that are not part of Brigade.
     pub tools: Vec<String>,
-    /// The ids of the test suites, for the tools that run one.
+    /// The ids of the test suites, for the tools that run one or tell how they stand.
     pub suites: Vec<String>,
     /// Who runs tasks. Absent where nobody does.
     pub tasks: Option<&'a dyn Tasks>,

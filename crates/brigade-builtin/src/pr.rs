@@ -11,7 +11,6 @@ use brigade_store::records::{Kept, Lane};
 use brigade_store::reviews::{CheckCall, Comment, LONGEST_TEXT, PullRequest, Thread};
 use serde::Deserialize;
 
-use crate::calls::Calls;
 use crate::context::{Context, Failure, Output};
 use crate::git::repository::Repository;
 use crate::run::{Function, arguments};
@@ -226,14 +225,15 @@ fn status(call: &str) -> &'static str {
 }
 
 /// Looks at the checks of a pull request: the test suites of the catalog.
-fn checks(calls: &dyn Calls, request: &PullRequest) -> Result<Vec<Check>, Failure> {
+fn checks(context: &Context<'_>, request: &PullRequest) -> Result<Vec<Check>, Failure> {
+    let calls = context.further()?;
     let of = |name: String| -> Result<Check, Failure> {
         let call = request.checks.get(&name).cloned();
         let stands = call.as_ref().map(|call| calls.standing(&call.call)).transpose()?.flatten();
         let status = stands.as_ref().map_or("not_run", |stands| status(&stands.status));
         Ok(Check { name, status, call, run: stands.and_then(|stands| stands.run) })
     };
-    calls.suites().into_iter().map(of).collect()
+    context.suites.iter().cloned().map(of).collect()
 }
 
 fn comment_row(thread: &str, comment: &Comment) -> Json {
@@ -263,7 +263,7 @@ fn inventory(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure>
     let repository = Repository::of_workspace(context)?;
     let request = &kept.record;
     let state = State::of(&repository, request)?;
-    let checks = checks(context.further()?, request)?;
+    let checks = checks(context, request)?;
     let threads = context.stored()?.ok_or_else(not_found)?.threads(&kept.id)?;
     let count = |wanted: &str| checks.iter().filter(|check| check.status == wanted).count();
     let open = threads.iter().filter(|thread| !thread.record.is_resolved).count();
@@ -296,7 +296,7 @@ fn inventory(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure>
 fn rerun(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let kept = find(input, context)?;
     let calls = context.further()?;
-    let checks = checks(calls, &kept.record)?;
+    let checks = checks(context, &kept.record)?;
     if checks.is_empty() {
         let message = "the catalog has no checks; scripts with the category `test` are checks";
         return Err(Failure::new("no_checks", message));

@@ -310,12 +310,12 @@ mod tests {
         let identity = first_report(&reports).unwrap();
         if let Some(grace) = end {
             // The program reports that it is ready.
-            crate::launch::read_full(&output, &mut [0u8; 6]);
+            read_full(&output, &mut [0u8; 6]);
             write_all(&commands, &(grace.as_millis() as u64).to_ne_bytes());
         }
         let mut heard = Vec::new();
         let mut bytes = [0u8; RECORD];
-        while crate::launch::read_full(&reports, &mut bytes) == RECORD {
+        while read_full(&reports, &mut bytes) == RECORD {
             heard.push(Report::parse(&bytes).unwrap());
         }
         hold.wake();
@@ -394,7 +394,7 @@ mod tests {
         for report in reports {
             assert!(report.send(&write));
             let mut bytes = [0u8; RECORD];
-            assert_eq!(crate::launch::read_full(&read, &mut bytes), RECORD);
+            assert_eq!(read_full(&read, &mut bytes), RECORD);
             assert_eq!(Report::parse(&bytes), Some(report));
         }
     }

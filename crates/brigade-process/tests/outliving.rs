@@ -222,7 +222,7 @@ fn it_is_told_how_a_detached_program_ended() {
     check("exec >/dev/null 2>&1; exit 4", Exit::Code(4));
     // Another process of the tree that ends first is not taken for it.
     check("(exit 1) & wait; (exit 2) & exit 5", Exit::Code(5));
-    let mut lives = Trial::shell("sleep 300");
+    let lives = Trial::shell("sleep 300");
     let begun = spawn_detached(&lives.spec, logs(folder.path(), CAP)).unwrap();
     assert_eq!(begun.exit.wait(Duration::ZERO), Exit::Unknown);
     kill_detached(&begun.program, Some(&begun.writer), None, Duration::from_secs(5));

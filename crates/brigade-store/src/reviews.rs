@@ -155,7 +155,9 @@ mod tests {
 
     use super::*;
 
-    const NOW: Timestamp = Timestamp::from_unix_micros(1);
+    fn now() -> Timestamp {
+        Timestamp::from_unix_micros(1)
+    }
 
     fn request(lane: &str) -> PullRequest {
         PullRequest {
@@ -167,7 +169,7 @@ mod tests {
             base: "main".to_owned(),
             checks: BTreeMap::new(),
             is_closed: false,
-            created_at: NOW,
+            created_at: now(),
         }
     }
 
@@ -175,19 +177,19 @@ mod tests {
     fn a_lane_has_one_open_request_and_each_its_own_number() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(&DiskFs::open(folder.path()).unwrap(), Duration::ZERO).unwrap();
-        let first = store.open_pull_request("ada", request("lane-1"), NOW).unwrap();
+        let first = store.open_pull_request("ada", request("lane-1"), now()).unwrap();
         assert_eq!((first.record.number, first.owner.as_str()), (1, "ada"));
-        let again = store.open_pull_request("ben", request("lane-1"), NOW).unwrap_err();
+        let again = store.open_pull_request("ben", request("lane-1"), now()).unwrap_err();
         assert_eq!(again.code_word(), "already_open");
         assert!(again.to_string().contains(&first.id), "{again}");
-        assert_eq!(store.open_pull_request("ben", request("lane-2"), NOW).unwrap().record.number, 2);
+        assert_eq!(store.open_pull_request("ben", request("lane-2"), now()).unwrap().record.number, 2);
         store
             .change_record(&first.id, |request: &mut PullRequest| {
                 request.is_closed = true;
                 Ok(())
             })
             .unwrap();
-        assert_eq!(store.open_pull_request("ben", request("lane-1"), NOW).unwrap().record.number, 3);
+        assert_eq!(store.open_pull_request("ben", request("lane-1"), now()).unwrap().record.number, 3);
     }
 
     #[test]
@@ -202,14 +204,14 @@ mod tests {
             is_resolved: false,
             comments: Vec::new(),
         };
-        let id = store.add_record("ada", NOW, |_: &[Kept<Thread>]| Ok(empty)).unwrap().id;
+        let id = store.add_record("ada", now(), |_: &[Kept<Thread>]| Ok(empty)).unwrap().id;
         let writers = (0..4).map(|writer| {
             let (store, id) = (store.clone(), id.clone());
             thread::spawn(move || {
                 for at in 0..10 {
                     let body = format!("{writer} {at}");
                     store
-                        .change_record(&id, |thread: &mut Thread| thread.comment(&id, "ben", body, NOW))
+                        .change_record(&id, |thread: &mut Thread| thread.comment(&id, "ben", body, now()))
                         .unwrap();
                 }
             })
@@ -222,8 +224,8 @@ mod tests {
         assert_eq!(ids.len(), 40);
         assert!(store.threads("pr-2").unwrap().is_empty());
         let full = |thread: &mut Thread| {
-            while thread.comment(&id, "ben", String::new(), NOW).is_ok() {}
-            thread.comment(&id, "ben", String::new(), NOW).map(drop)
+            while thread.comment(&id, "ben", String::new(), now()).is_ok() {}
+            thread.comment(&id, "ben", String::new(), now()).map(drop)
         };
         assert_eq!(store.change_record(&id, full).unwrap_err().code_word(), "too_many");
         // A change that fails changes nothing.

@@ -89,10 +89,10 @@ impl Use<'_> {
         }
     }
 
-    /// Returns the ids of the test suites, for the tools that run one.
+    /// Returns the ids of the test suites, for the tools that run one or tell how they stand.
     #[cfg(feature = "builtin")]
     fn suites(&self) -> Vec<String> {
-        let is_meant = self.id.starts_with("test.");
+        let is_meant = ["test.", "pr."].iter().any(|prefix| self.id.starts_with(prefix));
         self.config.suites().filter(|_| is_meant).map(|tool| tool.id.to_string()).collect()
     }
 

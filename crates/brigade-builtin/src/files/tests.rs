@@ -61,6 +61,7 @@ impl Work {
             guards: Guards { protected: Vec::new(), readable: self.readable.clone() },
             max_bytes: self.max_bytes,
             tools: Vec::new(),
+            suites: Vec::new(),
             tasks: None,
             calls: None,
             path: None,

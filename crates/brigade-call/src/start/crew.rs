@@ -114,6 +114,7 @@ mod tests {
             is_approved: true,
             argv: Argv::new(words.iter().map(|word| (*word).to_owned()).collect()).unwrap(),
             directory: PathBuf::from("/work"),
+            home: None,
             directory_fact: DirectoryFact::Present,
             program: StartProgram::Found { path: PathBuf::from("/bin/x"), sha256: None },
             approved_program: None,
