@@ -357,7 +357,7 @@ mod tests {
         assert_eq!(bench.call("agent.list", "{}").get("agents").unwrap().to_compact(), "[]");
         let created = bench.call("agent.create", &deploy(GREETER));
         assert_eq!((text(&created, "name"), text(&created, "version")), ("greeter", "1.0.0"));
-        assert_eq!(created.get("warnings").unwrap().as_array().unwrap().len(), 2);
+        assert_eq!(created.get("warnings").unwrap().as_array().unwrap().len(), 1);
         let exported = bench.call("agent.export", r#"{"name": "greeter"}"#);
         assert_eq!(text(&exported, "manifest_yaml"), GREETER);
         let newer = GREETER.replace("{name: greeter,", "{name: greeter, version: 1.1.0,");

@@ -183,7 +183,6 @@ fn create(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         ("branch", Json::from(request.branch)),
         ("base", Json::from(request.base)),
         ("url", Json::from(url(request.number))),
-        ("number", Json::from(request.number)),
     ]))
 }
 

@@ -336,8 +336,18 @@ mod tests {
             lines.split(|line| line.is_empty()).next().unwrap().join("\n")
         };
         let agent = read::<Agent>(&indented(include_str!("shipped/agent-writer.yaml")));
-        assert!(agent.faults.is_empty() && agent.warnings.is_empty(), "{:?}", agent.faults);
+        assert!(
+            agent.faults.is_empty() && agent.warnings.is_empty(),
+            "{:?} {:?}",
+            agent.faults,
+            agent.warnings
+        );
         let workflow = read::<Workflow>(&indented(include_str!("shipped/workflow-writer.yaml")));
-        assert!(workflow.faults.is_empty() && workflow.warnings.is_empty(), "{:?}", workflow.faults);
+        assert!(
+            workflow.faults.is_empty() && workflow.warnings.is_empty(),
+            "{:?} {:?}",
+            workflow.faults,
+            workflow.warnings
+        );
     }
 }

@@ -510,12 +510,6 @@ impl Manifest for Agent {
     }
 
     fn check(&self, root: &Root<'_>, reader: &mut Reader) {
-        // A worker of a task has no session with Brigade.
-        for path in [["spec", "tools"], ["spec", "builtin_dispatchers"], ["spec", "security_context"]] {
-            if let Some(at) = root.find(&path) {
-                reader.warn(at, &path.join("."), "is kept; tasks call no tools of Brigade yet");
-            }
-        }
         for path in KEPT {
             if let Some(at) = root.find(path) {
                 reader.warn(at, &path.join("."), "is kept, and does nothing here");

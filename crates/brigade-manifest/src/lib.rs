@@ -20,7 +20,7 @@
 //! let read = read::<Agent>(text);
 //! let agent = read.manifest.expect("it has no fault");
 //! assert_eq!(agent.metadata.name.as_str(), "greeter");
-//! assert_eq!(read.warnings[1].to_string(), "line 8, column 3: spec.colour: is not known, and does nothing");
+//! assert_eq!(read.warnings[0].to_string(), "line 8, column 3: spec.colour: is not known, and does nothing");
 //! ```
 
 #![forbid(unsafe_code)]

@@ -94,7 +94,7 @@ fn a_run_opens_nothing_of_the_state_and_keeps_nobody_waiting() {
     let run = std::thread::spawn(move || command.output().unwrap());
     until("run that is ready", || {
         let call = site.json(["call", "show", &id]).expect(0)["call"].clone();
-        let log = format!(".brigade/tools/runs/{}.stdout.log", call["claim"]["run_id"].as_str()?);
+        let log = format!(".brigade/tools/runs/{}.stdout.log", call["run_id"].as_str()?);
         let is_ready = site.workspace.exists(&log) && site.workspace.read_text(&log).contains("ready");
         is_ready.then_some(())
     });

@@ -201,11 +201,11 @@ fn what_was_written_is_kept_in_a_volume() {
         "{stands:#}"
     );
     let kept = done(&mut client, "file.read", json!({"volume_id": volume["volume_id"], "path": "main.sh"}));
-    assert_eq!(kept["content"], "echo \"$1\"\n");
+    assert_eq!(kept["content"], "echo \"$1\"", "the answer of a worker has no line end");
 }
 
 const AGENT: &str = "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: {name: poet}\nspec:\n  runtime: {language: python, \
-                     version: '3'}\n  task: {instruction: Write a poem.}\n  tools: [fs.read]\n";
+                     version: '3'}\n  task: {instruction: Write a poem.}\n  tools: [fs.read]";
 
 /// Waits until a call of a tool waits for a person.
 fn pending(site: &Site, tool: &str) -> Value {

@@ -166,7 +166,7 @@ fn what_changed_is_named_also_where_the_entry_keeps_no_copy() {
     configure(&site, &far(r#", "headers": {"X-One": "b", "X-Two": "c"}, "timeout": 7"#));
     site.workspace.write(".claude/skills/sing/SKILL.md", "---\nname: sing\ndescription: Sings\n---\nTwo.\n");
     let (synced, doctor) = told();
-    let server = "header_names is `X-One, X-Two` and not `X-One`; timeout is";
+    let server = "header_names is `X-One, X-Two` and not `X-One`; ";
     assert_eq!((synced.len(), doctor.len()), (2, 2), "{synced:?} {doctor:?}");
     for messages in [&synced, &doctor] {
         assert!(messages.iter().any(|message| message.contains(server)), "{messages:?}");
