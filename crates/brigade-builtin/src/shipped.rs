@@ -1,8 +1,8 @@
 //! What is made of the workflows and agents that are shipped with Brigade: `execute.*`, `agent.generate` and
 //! `workflow.generate`.
 //!
-//! A shipped manifest is deployed when it is first needed, as one of the workspace. Each step of an execution is a call of
-//! its caller, with its own plan, approval and receipt, and with less than the caller may do.
+//! A shipped manifest is deployed when it is first needed, as one of the workspace. Each step of an execution is a call
+//! of its caller, with its own plan, approval and receipt, and with less than the caller may do.
 
 use brigade_core::{Fingerprint, Json};
 use brigade_manifest::{Agent, Manifest, Workflow};

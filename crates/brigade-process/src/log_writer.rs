@@ -7,8 +7,8 @@
 //! writers.
 //!
 //! On Linux it is the parent of the program and adopts orphans of the program's tree, so that
-//! [`kill_detached`](crate::kill_detached) finds them. It also waits until they have ended, and tells the caller how the
-//! program ended, as long as that is there. On a full disk it keeps
+//! [`kill_detached`](crate::kill_detached) finds them. It also waits until they have ended, and tells the caller how
+//! the program ended, as long as that is there. On a full disk it keeps
 //! reading, so the program never blocks. Once there is room, a line in the log says how much is missing.
 
 use std::ffi::{CString, OsStr};

@@ -1,9 +1,10 @@
 //! What built-in tools remember, in one SQLite file of a workspace.
 //!
 //! Owns the file `.brigade/tools/state.db` ([`Store`]) with its versions, and the rows of memories, scripts, volumes,
-//! lists, questions, turns, reviews, manifests, their executions and what happened to them. Which memory is kept and which text
-//! needs a memory is decided by pure functions ([`memory::objection`], [`turns::classify`]). Does not know which tools
-//! there are, who may call them, or how a person is asked: each function is told who asks and what time it is.
+//! lists, questions, turns, reviews, manifests, their executions and what happened to them. Which memory is kept and
+//! which text needs a memory is decided by pure functions ([`memory::objection`], [`turns::classify`]). Does not know
+//! which tools there are, who may call them, or how a person is asked: each function is told who asks and what time it
+//! is.
 //!
 //! ```
 //! use std::time::Duration;

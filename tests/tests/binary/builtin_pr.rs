@@ -66,7 +66,7 @@ fn agreed(site: &Site, client: &mut Client, tool: &str, args: Value) -> Value {
 fn lane(site: &Site, client: &mut Client) -> Value {
     let lane = done(client, "lane.create", json!({"name": "Log in", "description": "Lets people in."}));
     let path = lane["worktree_path"].as_str().unwrap();
-    site.workspace.write(&format!("{path}/b.txt"), "two\n");
+    site.workspace.write(format!("{path}/b.txt"), "two\n");
     site.workspace.git(["-C", path, "add", "b.txt"]);
     site.workspace.git(["-C", path, "commit", "--quiet", "-m", "Add two"]);
     lane

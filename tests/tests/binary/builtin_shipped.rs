@@ -1,4 +1,5 @@
-//! `execute.*`, `agent.generate` and `workflow.generate`: shipped workflows, whose worker is `fixtures/kitchen/worker.py`.
+//! `execute.*`, `agent.generate` and `workflow.generate`: shipped workflows, whose worker is
+//! `fixtures/kitchen/worker.py`.
 
 #![allow(
     clippy::unwrap_used,

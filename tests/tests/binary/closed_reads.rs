@@ -136,7 +136,7 @@ fn patterns_that_match_too_much_block_the_call_with_the_count() {
     };
     let many = |site: &Site| {
         fs::create_dir_all(site.workspace.join("lib")).unwrap();
-        (0..=10_000).for_each(|n| fs::write(site.workspace.join(&format!("lib/{n}.py")), "").unwrap());
+        (0..=10_000).for_each(|n| fs::write(site.workspace.join(format!("lib/{n}.py")), "").unwrap());
     };
     let large = |site: &Site| {
         site.workspace.write("lib/large.bin", "");

@@ -65,10 +65,6 @@ fn marks(issues: &[Issue]) -> Vec<String> {
     issues.iter().map(mark).collect()
 }
 
-fn home() -> Option<&'static Path> {
-    Some(Path::new("/home/ann"))
-}
-
 #[track_caller]
 fn check(snapshot: &Snapshot<'_>, expect: &[&str]) {
     assert_eq!(marks(&diagnose(snapshot.clone())), expect);
@@ -85,8 +81,8 @@ fn of_tools<'c>(catalog: &'c Catalog, files: Option<&ToolFiles>, items: &[Projec
     let mut found = ToolIssues::default();
     for tool in catalog.tools() {
         let (files, projections) = if tool.id == "greet" { (files, items) } else { (None, &[][..]) };
-        let state =
-            ToolState { catalog, tool, files, home: home(), projections, policy: None, presence: None };
+        let home = Some(Path::new("/home/ann"));
+        let state = ToolState { catalog, tool, files, home, projections, policy: None, presence: None };
         diagnose_tool(&state, now(), &mut found);
     }
     Snapshot { tools: Some(found), ..of_catalog(catalog) }

@@ -26,7 +26,11 @@ fn commands_of_runtimes_are_judged_like_those_of_tools() {
             ..RuntimeFacts::of(&runtimes.runtimes()[0])
         }];
         let found = FoundRuntimes { config: ConfigFile::Read(&runtimes), facts: &facts, left: &[] };
-        let issues = diagnose(Snapshot { runtimes: Some(found), home: home(), ..of_catalog(&catalog) });
+        let issues = diagnose(Snapshot {
+            runtimes: Some(found),
+            home: Some(Path::new("/home/ann")),
+            ..of_catalog(&catalog)
+        });
         let of_runtime = issues.into_iter().filter(|issue| issue.tool_id.as_deref() == Some("h"));
         of_runtime.map(|issue| format!("{}: {}", issue.kind.code(), issue.detail)).collect::<Vec<_>>()
     };
