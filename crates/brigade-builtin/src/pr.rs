@@ -266,7 +266,7 @@ fn inventory(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure>
     let threads = context.stored()?.ok_or_else(not_found)?.threads(&kept.id)?;
     let count = |wanted: &str| checks.iter().filter(|check| check.status == wanted).count();
     let open = threads.iter().filter(|thread| !thread.record.is_resolved).count();
-    let summary = format!(
+    let mut summary = format!(
         "{} #{} \"{}\" of {} into {}: {}; {} checks, {} passed, {} failed; {} threads, {open} open",
         kept.id,
         request.number,
@@ -279,6 +279,10 @@ fn inventory(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure>
         count("failed"),
         threads.len(),
     );
+    if !request.body.is_empty() {
+        summary.push_str("\n\n");
+        summary.push_str(&request.body);
+    }
     let comments: Vec<Json> = threads
         .iter()
         .flat_map(|kept| kept.record.comments.iter().map(|comment| comment_row(&kept.id, comment)))
@@ -288,7 +292,6 @@ fn inventory(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure>
         ("checks", Json::from(checks.iter().map(Check::row).collect::<Vec<_>>())),
         ("threads", Json::from(threads.iter().map(thread_row).collect::<Vec<_>>())),
         ("comments", Json::from(comments)),
-        ("body", Json::from(request.body.as_str())),
     ]))
 }
 

@@ -9,7 +9,7 @@
 use brigade_tests::Site;
 use serde_json::{Value, json};
 
-use crate::serve_common::{Client, GATEWAY, POLICY, about, add, assert_stands, id_of, text};
+use crate::serve_common::{Client, GATEWAY, POLICY, about, add, assert_stands, entry, id_of, text};
 
 const RULES: &str = r#"allowed_families = ["builtin", "script"]
 allowed_effects = ["local-read", "local-write", "state-write", "process-exec"]
@@ -29,11 +29,16 @@ fn site() -> Site {
     site.workspace.write("a.txt", "one\n");
     let profiles = "[\"permission.full-auto\", \"access.operator\"]";
     site.workspace.write(GATEWAY, format!("[[agent]]\nname = \"local\"\nprofiles = {profiles}\n"));
-    site.workspace
-        .write("schemas/text.json", r#"{"type": "object", "properties": {"branch": {"type": "string"}}}"#);
+    for name in ["text", "branch"] {
+        let schema = json!({"type": "object", "properties": {name: {"type": "string"}}});
+        site.workspace.write(format!("schemas/{name}.json"), schema.to_string());
+    }
     let test = "categories = [\"test\"]\neffects = [\"local-write\"]\n";
-    let template = "argument_template = { branch = \"--branch={branch}\" }\n";
-    add(&site, "passes", &format!("{test}{template}"), "echo \"$@\" > told\n");
+    let entry = entry("passes", test)
+        .replace("{ text = \"{text}\" }", "{ branch = \"--branch={branch}\" }")
+        .replace("schemas/text", "schemas/branch");
+    site.workspace.write("bin/passes.sh", "echo \"$@\" > told\n");
+    site.add_to_catalog(&entry);
     add(&site, "fails", test, "test -e mended\n");
     site.workspace.git_init();
     site
@@ -102,7 +107,7 @@ fn the_work_of_a_lane_is_reviewed_and_checked() {
     let twice = agreed(&site, &mut client, "pr.create", json!({"laneId": lane["lane_id"]}));
     assert_eq!(about(&twice)["code"], "already_open", "{twice:#}");
     let seen = done(&mut client, "pr.inventory", json!({"prNumber": 1}));
-    assert_eq!(seen["body"], "Lets people in.");
+    assert!(seen["summary"].as_str().unwrap().ends_with("\n\nLets people in."), "{seen:#}");
     assert!(seen["summary"].as_str().unwrap().contains("open, 1 commits"), "{seen:#}");
     assert_eq!(statuses(&seen), [("passes", "not_run"), ("fails", "not_run")], "{seen:#}");
     // Each check is a call with its own receipt; one that knows the argument is told the branch.
@@ -118,7 +123,7 @@ fn the_work_of_a_lane_is_reviewed_and_checked() {
     assert_eq!(told.trim(), format!("--branch={}", lane["branch"].as_str().unwrap()));
     assert_eq!(
         (&seen["checks"][0]["looked_at"], &seen["checks"][1]["looked_at"]),
-        (&json!("branch"), &json!("branch"))
+        (&json!("branch"), &json!("workspace"))
     );
     // What failed runs again, and nothing else does.
     site.workspace.write("mended", "");

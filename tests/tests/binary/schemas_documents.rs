@@ -247,6 +247,36 @@ fn a_whole_way_names_every_schema() {
     let fresh = Site::empty();
     schemas.check(&fresh.brigade.run(["tools", "init", "--json"]));
 
+    // A pull request of a lane.
+    let forge = Site::empty();
+    let effects = r#"["local-read", "local-write", "state-write", "remote-mutation"]"#;
+    let policy = format!("allowed_families = [\"builtin\"]\nallowed_effects = {effects}\n");
+    forge.workspace.write(".brigade/tools/policy.toml", policy);
+    forge.workspace.write(".brigade/tools.toml", "");
+    forge.workspace.write(".gitignore", ".brigade/\n");
+    forge.workspace.git_init();
+    let on_forge = |words: &[&str]| schemas.check(&forge.brigade.run([words, &["--json"]].concat()));
+    let act = |tool: &str, args: &str| {
+        let asked = on_forge(&["tools", "call", "queue", tool, "--args", args]);
+        let call = asked["call"]["id"].as_str().unwrap();
+        on_forge(&["tools", "call", "approve", call]);
+        assert_eq!(on_forge(&["tools", "call", "run", call])["receipt"]["status"], "completed", "{tool}");
+    };
+    act("lane.create", r#"{"name": "words"}"#);
+    let lane = fs::read_dir(forge.workspace.join(".brigade/lanes")).unwrap().map(|entry| entry.unwrap());
+    let lane = lane.filter(|entry| entry.path().is_dir()).map(|entry| entry.file_name()).next().unwrap();
+    let lane = lane.to_str().unwrap();
+    forge.workspace.git([
+        "-C",
+        &format!(".brigade/lanes/{lane}"),
+        "commit",
+        "--allow-empty",
+        "--message=Count",
+    ]);
+    act("pr.create", &format!(r#"{{"laneId": "{lane}"}}"#));
+    assert_eq!(on_forge(&["work", "pr", "list"])["count"], 1);
+    on_forge(&["work", "pr", "show", "1"]);
+
     // A task that its worker never ends, and the decision about it.
     let worker =
         "LINE_CMD='sh cook.sh'\nSOUS_CMD='sh cook.sh'\nEXECUTIVE_CMD='sh cook.sh'\nMAX_ITERATIONS=1\n";
