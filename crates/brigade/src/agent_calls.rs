@@ -206,7 +206,7 @@ impl AgentCalls {
     /// ran last and was cut off: a person decides about what may have happened already.
     ///
     /// # Errors
-    /// Returns [`Refusal::Queue`] with every reason if the call is refused, and file errors.
+    /// Returns [`Refusal::Queue`](crate::Refusal::Queue) with every reason if the call is refused, and file errors.
     pub fn ask(&self, shown: &AgentTools, tool: &str, args: Json) -> Result<Asked, Error> {
         self.ask_for(shown, tool, args, &|request, _, _| request.store())
     }
@@ -318,7 +318,8 @@ impl AgentCalls {
     /// Approves a pending call, because the person in front of the agent agreed to `seen`, the call that was shown.
     ///
     /// # Errors
-    /// Returns [`Refusal::Review`] if the call cannot be approved now or is not what was shown, and file errors.
+    /// Returns [`Refusal::Review`](crate::Refusal::Review) if the call cannot be approved now or is not what was shown,
+    /// and file errors.
     pub fn agree(&self, seen: &Call, by: ApprovedBy) -> Result<Call, Error> {
         let room = &*self.room;
         let stored = self.find(&seen.id)?;
@@ -339,8 +340,8 @@ impl AgentCalls {
     /// Runs the call if it is approved, or resumes it if its checkpoints are. Otherwise returns it as it stands.
     ///
     /// # Errors
-    /// Returns [`Refusal::Run`] if the call may not run after all, with [`codes::NOT_ITS_TURN`] if it may later, and
-    /// file errors.
+    /// Returns [`Refusal::Run`](crate::Refusal::Run) if the call may not run after all, with [`codes::NOT_ITS_TURN`] if
+    /// it may later, and file errors.
     pub fn go_on(&self, id: &CallId) -> Result<AgentCall, Error> {
         let stored = self.find(id)?;
         let (run, answer) = match (&stored.call.status, stored.call.checkpoint_ids.first()) {
@@ -390,7 +391,7 @@ impl AgentCalls {
     /// and is returned.
     ///
     /// # Errors
-    /// Returns [`Refusal::Review`] if the call runs or has ended, and file errors.
+    /// Returns [`Refusal::Review`](crate::Refusal::Review) if the call runs or has ended, and file errors.
     pub fn give_up(&self, id: &CallId) -> Result<Option<Call>, Error> {
         let call = self.find(id)?.call;
         let by = call.approval.as_ref().map(|approval| &approval.by);
@@ -403,7 +404,7 @@ impl AgentCalls {
     /// Withdraws a call that does not run. It may be asked for again.
     ///
     /// # Errors
-    /// Returns [`Refusal::Review`] if the call runs or has ended, and file errors.
+    /// Returns [`Refusal::Review`](crate::Refusal::Review) if the call runs or has ended, and file errors.
     pub fn withdraw(&self, id: &CallId) -> Result<Call, Error> {
         let stored = self.find(id)?;
         let reason = format!("withdrawn by {}", self.room.env.caller);
