@@ -34,6 +34,9 @@ const EXECUTE: &str = "brigade-execute-";
 /// The directory of programs that were written for intents, relative to the workspace.
 const PROGRAMS: &str = ".execute";
 
+/// The input of an execution that says whether its agent was deployed before it.
+const REUSED: &str = "reused_existing_agent";
+
 /// How long a program runs at most, in seconds, unless the call says so.
 const PATIENCE: u64 = 300;
 
@@ -76,15 +79,20 @@ struct GenerateArgs {
     input: String,
 }
 
+/// A shipped manifest as it is deployed.
+struct Shipped<M> {
+    deployed: Deployed,
+    revision: Revision,
+    manifest: M,
+    /// It was deployed before it was asked for.
+    was_there: bool,
+}
+
 /// Returns a shipped manifest as it is deployed, and deploys it where it is not.
 ///
 /// # Errors
 /// Returns `name_taken` where another manifest has the name.
-fn deployed<M: Manifest>(
-    context: &Context<'_>,
-    kind: &str,
-    text: &str,
-) -> Result<(Deployed, Revision, M), Failure> {
+fn deployed<M: Manifest>(context: &Context<'_>, kind: &str, text: &str) -> Result<Shipped<M>, Failure> {
     let read = without_faults::<M>(text)?;
     let manifest =
         read.manifest.ok_or_else(|| Failure::new("invalid_manifest", "the manifest has faults"))?;
@@ -102,17 +110,17 @@ fn deployed<M: Manifest>(
         force: false,
     };
     let store = context.store()?;
-    match store.deploy_manifest(&new, context.clock.now()) {
-        Err(error) if error.code_word() == "name_taken" => {}
-        other => drop(other?),
-    }
-    let (found, revision) = store.manifest(kind, &name, None)?;
+    let was_there = match store.deploy_manifest(&new, context.clock.now()) {
+        Err(error) if error.code_word() == "name_taken" => true,
+        other => other.map(|_| false)?,
+    };
+    let (deployed, revision) = store.manifest(kind, &name, None)?;
     if revision.text != text {
         let message =
             format!("another {kind} has the name `{name}`, which is shipped with Brigade; delete it");
         return Err(Failure::new("name_taken", message));
     }
-    Ok((found, revision, manifest))
+    Ok(Shipped { deployed, revision, manifest, was_there })
 }
 
 /// Begins a shipped workflow whose calls are of these tools alone, and ask a person where that is said.
@@ -124,8 +132,8 @@ fn begin_shipped(
     tools: &[&str],
     asks: &[&str],
 ) -> Result<Flow, Failure> {
-    let (manifest, revision, workflow) = deployed::<Workflow>(context, WORKFLOW, text)?;
-    let mut limits = TaskLimits { agent: manifest.name.clone(), ..TaskLimits::default() };
+    let shipped = deployed::<Workflow>(context, WORKFLOW, text)?;
+    let mut limits = TaskLimits { agent: shipped.deployed.name.clone(), ..TaskLimits::default() };
     tools.iter().for_each(|tool| limits.add_tool(tool));
     limits.asks = asks.iter().map(|tool| (*tool).to_owned()).collect();
     let narrow = |rights: &mut Json| {
@@ -138,7 +146,7 @@ fn begin_shipped(
         }
         Ok(())
     };
-    begin(context, &manifest, &revision, &workflow, Some(intent), input, narrow)
+    begin(context, &shipped.deployed, &shipped.revision, &shipped.manifest, Some(intent), input, narrow)
 }
 
 fn blank(name: &str, text: &str) -> Result<(), Failure> {
@@ -191,9 +199,8 @@ fn intent(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         Some(inputs @ Json::Object(_)) => inputs,
         Some(_) => return Err(Failure::new("invalid_arguments", "`inputs` is an object")),
     };
-    for agent in [include_str!("shipped/coder.yaml"), include_str!("shipped/formatter.yaml")] {
-        deployed::<Agent>(context, AGENT, agent)?;
-    }
+    let coder = deployed::<Agent>(context, AGENT, include_str!("shipped/coder.yaml"))?;
+    deployed::<Agent>(context, AGENT, include_str!("shipped/formatter.yaml"))?;
     // Each execution has a program of its own.
     let own = Fingerprint::builder("brigade.intent.v1")
         .text("call", context.call.unwrap_or_default())
@@ -207,6 +214,7 @@ fn intent(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         ("timeout_seconds", Json::from(seconds)),
         ("volume_id", args.volume_id.as_deref().map_or(Json::Null, Json::from)),
         ("file", Json::from(language.file)),
+        (REUSED, Json::from(coder.was_there)),
     ]);
     let mut tools = vec!["task.execute", "fs.write", "cmd.run"];
     tools.extend(args.volume_id.is_some().then_some("file.write"));
@@ -243,7 +251,7 @@ fn status(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
             output
                 .with("final_result", context.redactor.redact_json(&result.unwrap_or_default()))
                 .with("duration_ms", Json::from(took))
-                .with("reused_existing_agent", Json::from(true))
+                .with(REUSED, Json::from(flow.input.get(REUSED).and_then(Json::as_bool) == Some(true)))
         }
         status if status.is_over() => {
             let code = flow.error_code.as_deref().unwrap_or(status.as_str());

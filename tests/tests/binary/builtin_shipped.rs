@@ -133,7 +133,8 @@ fn a_program_is_written_checked_run_without_network_and_its_result_told() {
     let logs = done(&mut client, "workflow.logs", json!({"execution_id": id, "limit": 200}));
     assert_eq!(stands["status"], "completed", "{stands:#}\n{logs:#}");
     assert_eq!(stands["final_result"], "The sum is 5.", "{stands:#}\n{:#?}", prompts(&site));
-    assert!(stands["duration_ms"].is_u64() && stands["reused_existing_agent"].is_boolean(), "{stands:#}");
+    assert!(stands["duration_ms"].is_u64(), "{stands:#}");
+    assert_eq!(stands["reused_existing_agent"], false, "the first execution deployed it: {stands:#}");
     // What was wrong was told, and the program had neither network nor files, whatever the agent's context grants.
     let told = prompts(&site);
     assert_eq!(told.len(), 4, "{told:#?}");
@@ -203,6 +204,9 @@ fn what_was_written_is_kept_in_a_volume() {
     );
     let kept = done(&mut client, "file.read", json!({"volume_id": volume["volume_id"], "path": "main.sh"}));
     assert_eq!(kept["content"], "echo \"$1\"", "the answer of a worker has no line end");
+    assert_eq!(stands["reused_existing_agent"], false, "{stands:#}");
+    let again = begin(&mut client, json!({"intent": "Say hello again", "language": "bash"}));
+    assert_eq!(ended(&mut client, &again)["reused_existing_agent"], true);
 }
 
 const AGENT: &str = "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: {name: poet}\nspec:\n  runtime: {language: python, \
