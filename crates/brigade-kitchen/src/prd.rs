@@ -62,6 +62,8 @@ pub struct Task {
     pub acceptance_criteria: Vec<String>,
     /// The commands that must succeed before it is done.
     pub verification: Vec<Verification>,
+    /// An entry of its verification has an error and is not in the list, so nothing is said of what the list lacks.
+    pub verification_has_errors: bool,
     /// The tasks that must be done before it.
     pub depends_on: Vec<TaskId>,
     /// How hard it is, if the file says so.
@@ -352,7 +354,8 @@ impl Task {
     /// Returns whether it has verification, and all of it looks only for files and texts.
     pub fn verifies_only_patterns(&self) -> bool {
         let is_pattern = |entry: &Verification| entry.kind == VerificationKind::Pattern;
-        !self.verification.is_empty() && self.verification.iter().all(is_pattern)
+        let is_known = !self.verification.is_empty() && !self.verification_has_errors;
+        is_known && self.verification.iter().all(is_pattern)
     }
 
     /// Returns whether one of its commands verifies one of these.

@@ -90,20 +90,21 @@ pub(super) fn check(prd: &Prd, lints: Lints, report: &mut impl FnMut(Fault)) {
             }
         }
     }
-    let Some(first) = prd.tasks.first() else { return };
-    let place = Place { line: None, column: None, ..first.place.clone() };
+    if prd.tasks.iter().any(|task| task.verification_has_errors) {
+        return;
+    }
+    let mut entries = prd.tasks.iter().flat_map(|task| &task.verification).peekable();
+    let Some(place) = entries.peek().map(|entry| entry.place.clone()) else { return };
+    let only_patterns = entries.all(|entry| entry.kind == VerificationKind::Pattern);
     let mut warn = |code: FaultCode, message: &str| {
         let (message, place) = (message.to_owned(), place.clone());
         report(Fault { code, task: None, field: None, message, place });
     };
-    let mut entries = prd.tasks.iter().flat_map(|task| &task.verification).peekable();
-    let has_verification = entries.peek().is_some();
-    let only_patterns = has_verification && entries.all(|entry| entry.kind == VerificationKind::Pattern);
     if lints.pattern_only && only_patterns {
         warn(FaultCode::PatternOnly, "all verification only looks for files and texts, so nothing is run");
     }
     let runs_whole = prd.tasks.iter().any(|task| task.verifies(&[Integration, Smoke]));
-    if lints.end_to_end && 1 < prd.tasks.len() && has_verification && !only_patterns && !runs_whole {
+    if lints.end_to_end && 1 < prd.tasks.len() && !only_patterns && !runs_whole {
         warn(
             FaultCode::NoEndToEnd,
             "no task has integration or smoke verification, so nothing runs the feature",
@@ -121,6 +122,9 @@ pub fn coverage_kind(task: &Task) -> &'static str {
 
 /// Returns what the verification of a task lacks for its title.
 fn coverage(task: &Task) -> Option<String> {
+    if task.verification_has_errors {
+        return None;
+    }
     let title = Words::of(&task.title);
     let (words, kinds) = COVERAGE.iter().find(|(words, _)| words.iter().any(|word| title.has(word)))?;
     if task.verifies(kinds) {

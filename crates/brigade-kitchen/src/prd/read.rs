@@ -204,6 +204,7 @@ impl Reader<'_> {
             description: None,
             acceptance_criteria: Vec::new(),
             verification: Vec::new(),
+            verification_has_errors: false,
             depends_on: Vec::new(),
             complexity: None,
             passes: false,
@@ -234,7 +235,9 @@ impl Reader<'_> {
                 "acceptanceCriteria" => {
                     task.acceptance_criteria = self.texts("acceptanceCriteria", value);
                 }
-                "verification" => task.verification = self.verification(value),
+                "verification" => {
+                    (task.verification, task.verification_has_errors) = self.verification(value);
+                }
                 "dependsOn" => depends_on = self.depends_on(value),
                 "complexity" => task.complexity = self.complexity(value),
                 "passes" => task.passes = self.truth("passes", value),
@@ -376,7 +379,8 @@ impl Reader<'_> {
         known.map(|(_, complexity)| *complexity)
     }
 
-    fn verification(&mut self, value: &PlacedValue<'_>) -> Vec<Verification> {
+    /// Reads the entries of a verification, and whether one has an error and is left out.
+    fn verification(&mut self, value: &PlacedValue<'_>) -> (Vec<Verification>, bool) {
         let mut found = Vec::new();
         let entries = match &value.data {
             PlacedData::Array(entries) => entries.as_slice(),
@@ -400,7 +404,9 @@ impl Reader<'_> {
                 _ => self.wrong_type(&field, entry, "a command, or an object with `type` and `cmd`"),
             }
         }
-        found
+        let has_errors =
+            found.len() != entries.len() || matches!(value.data, PlacedData::Bool(_) | PlacedData::Number(_));
+        (found, has_errors)
     }
 
     fn typed(

@@ -184,13 +184,24 @@ fn a_walkaway_prd_needs_more_than_patterns_however_they_are_written() {
             "{:?}",
             faults(&walkaway)
         );
-        check(&text, &["pattern_only"]);
+        check(&text, &["pattern_only 3:44"]);
         let prd = read("prd.json", text.as_bytes(), Lints::ALL).prd;
         assert_eq!(prd.walkaway_faults().len(), 1);
     }
     let text =
         one(",\"verification\":[\"grep -q x f\", \"npm test\"]").replacen('{', "{\"walkaway\":true,", 1);
     check(&text, &[]);
+}
+
+#[test]
+fn an_entry_with_an_error_is_not_called_missing() {
+    let refused = "{\"type\":\"unit\",\"cmd\":\"sudo rm -rf /\"}";
+    for entries in [refused.to_owned(), format!("\"grep -q x f\",{refused}")] {
+        let text = one(&format!(",\"verification\":[{entries}]")).replace("\"t\"", "\"Add a button\"");
+        let text = text.replacen('{', "{\"walkaway\":true,", 1);
+        let found = faults(&text);
+        assert!(matches!(found.as_slice(), [only] if only.starts_with("dangerous_command 3:")), "{found:?}");
+    }
 }
 
 #[test]
