@@ -19,7 +19,7 @@ use crate::{Site, processes_with, until};
 const RAN: &str = "ran.txt";
 
 /// The longest that a command is left alone, in parts of the time that it takes undisturbed: some come to their end.
-const LIFE: f64 = 1.6;
+const LIFE: f64 = 2.4;
 
 /// What became of the trials.
 #[derive(Debug, Default)]
@@ -69,7 +69,7 @@ impl Undisturbed {
 }
 
 /// The longest on a machine that has much else to do.
-const LONGEST: Duration = Duration::from_millis(200);
+const LONGEST: Duration = Duration::from_millis(500);
 
 /// What is done in one trial.
 #[derive(Clone, Copy, Debug)]
@@ -84,14 +84,15 @@ enum Step {
 /// Kills `trials` commands in a fresh workspace and looks for what is lost, doubled or left behind.
 ///
 /// Panics with what it found. `seed` chooses the commands and the moments; how far a command comes by then is up to the
-/// machine.
+/// machine. `policy` is added to the policy of the workspace.
 #[track_caller]
-pub fn kill_anywhere(trials: usize, seed: u64) -> Outcome {
+pub fn kill_anywhere(trials: usize, seed: u64, policy: &str) -> Outcome {
     let site = Site::script_with(
         // It continues for a while after its one line, so that runners are killed while it runs.
         &format!("printf '%s\\n' \"$1\" >> {RAN}\nsleep 0.05\n"),
         "argument_template = { n = \"{n}\" }\neffects = [\"local-read\", \"local-write\"]",
     );
+    site.add_to_policy(policy);
     let has_compact = site.tools(["state", "compact", "--help"]).code() == Some(0);
     let has_batch = site.tools(["call", "queue", "--help"]).stdout_text().contains("--stdin");
     let undisturbed = Undisturbed::measure(&site);

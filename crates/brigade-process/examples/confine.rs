@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use brigade_process::{
-    CancelSignal, CancelToken, Control, Exit, LocalSockets, Mode, Network, Program, SandboxProfile, Spec,
-    Stream, installation_of, run, system_read_paths,
+    CancelSignal, CancelToken, Control, Exit, Mode, Network, Program, SandboxProfile, Spec, Stream,
+    installation_of, run, system_read_paths,
 };
 
 fn main() -> ExitCode {
@@ -62,17 +62,11 @@ fn confine(
     let temporary = std::env::temp_dir().join(format!("brigade-confine-{}", std::process::id()));
     std::fs::create_dir(&temporary)?;
     let mut profile = SandboxProfile {
-        workspace: None,
-        hidden: None,
         installed: system_read_paths(),
-        read: Vec::new(),
         write: vec![temporary.clone()],
         deny_write: vec![workspace.join(".git"), workspace.join(".brigade")],
-        closed: None,
         network: if network { Network::Allowed } else { Network::Denied },
-        local_sockets: LocalSockets::Denied,
-        mode: Mode::Enforce,
-        landlock_at_most: None,
+        ..SandboxProfile::nothing(Mode::Enforce)
     };
     profile.installed.extend(installation_of(&program));
     eprintln!("installation: {:?}", installation_of(&program));

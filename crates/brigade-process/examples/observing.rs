@@ -14,8 +14,8 @@ fn main() {
     use std::time::{Duration, Instant};
 
     use brigade_process::{
-        Control, Discard, LocalSockets, Mode, Network, Observation, Program, SandboxProfile, Spec,
-        installation_of, run, system_read_paths,
+        Control, Discard, Mode, Observation, Program, SandboxProfile, Spec, installation_of, run,
+        system_read_paths,
     };
 
     let words: Vec<std::ffi::OsString> = std::env::args_os().skip(1).collect();
@@ -30,17 +30,10 @@ fn main() {
     spec.argv = words[1..].to_vec();
     spec.environment = vec![("PATH".into(), "/usr/bin:/bin".into())];
     spec.sandbox = Some(SandboxProfile {
-        hidden: None,
         workspace: Some(workspace.clone()),
-        installed: Vec::new(),
         read,
         write: vec![temporary],
-        deny_write: Vec::new(),
-        closed: None,
-        network: Network::Denied,
-        local_sockets: LocalSockets::Denied,
-        mode: Mode::Enforce,
-        landlock_at_most: None,
+        ..SandboxProfile::nothing(Mode::Enforce)
     });
     let mut times: [Vec<Duration>; 2] = Default::default();
     let mut seen = String::new();

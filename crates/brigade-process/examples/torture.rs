@@ -14,7 +14,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use brigade_process::{CancelToken, Control, EndedBy, Ending, Program, Spec, Stream, run};
+use brigade_process::{
+    CancelToken, Control, EndedBy, Ending, Mode, Network, Observation, Program, SandboxProfile, Spec, Stream,
+    run,
+};
 
 /// How a trial is ended once the program says that it is ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +64,7 @@ fn main() -> ExitCode {
         return ExitCode::from(3);
     };
     let next = AtomicUsize::new(0);
+    let observed = AtomicUsize::new(0);
     let failures = Mutex::new(BTreeMap::<String, usize>::new());
     let start = Instant::now();
     std::thread::scope(|scope| {
@@ -72,9 +76,16 @@ fn main() -> ExitCode {
                         break;
                     }
                     let (name, end) = CORPUS[index % CORPUS.len()];
-                    if let Err(what) = trial(&corpus.join(name), &python, end, index) {
-                        let mut failures = failures.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                        *failures.entry(format!("{name} ({end:?}): {what}")).or_default() += 1;
+                    // Each program is tried alone, and in a sandbox that observes it.
+                    let observe = index / CORPUS.len() % 2 == 1;
+                    match trial(&corpus.join(name), &python, end, index, observe) {
+                        Ok(was_observed) => drop(observed.fetch_add(was_observed.into(), Ordering::Relaxed)),
+                        Err(what) => {
+                            let mut failures =
+                                failures.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                            let how = if observe { ", observed" } else { "" };
+                            *failures.entry(format!("{name} ({end:?}{how}): {what}")).or_default() += 1;
+                        }
                     }
                 }
             });
@@ -83,7 +94,8 @@ fn main() -> ExitCode {
     let failures = failures.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     let failed: usize = failures.values().sum();
     let seconds = start.elapsed().as_secs_f64();
-    println!("{trials} trials, {failed} failed, {seconds:.1} s, {threads} at a time");
+    let observed = observed.into_inner();
+    println!("{trials} trials, {observed} observed, {failed} failed, {seconds:.1} s, {threads} at a time");
     for (what, count) in &failures {
         println!("{count} x {what}");
     }
@@ -98,7 +110,8 @@ fn python() -> Option<PathBuf> {
     Some(PathBuf::from(path.trim())).filter(|path| path.is_file())
 }
 
-fn trial(program: &Path, python: &Path, end: End, index: usize) -> Result<(), String> {
+/// Runs one trial, and returns whether it was observed.
+fn trial(program: &Path, python: &Path, end: End, index: usize, observe: bool) -> Result<bool, String> {
     let mark = format!("{}-{index}", std::process::id());
     let mut argv: Vec<OsString> = vec![program.into()];
     let mut path = program;
@@ -112,6 +125,15 @@ fn trial(program: &Path, python: &Path, end: End, index: usize) -> Result<(), St
         ("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()),
         ("BRIGADE_TRIAL".into(), mark.clone().into()),
     ];
+    if observe {
+        // It opens everything, so that the programs misbehave as they do alone.
+        spec.sandbox = Some(SandboxProfile {
+            write: vec!["/".into()],
+            network: Network::Allowed,
+            ..SandboxProfile::nothing(Mode::BestEffort)
+        });
+        spec.observe = program.parent().map(Path::to_owned);
+    }
     let token = CancelToken::new().map_err(|error| error.to_string())?;
     let timeout = if end == End::Timeout { Duration::from_millis(150) } else { Duration::from_secs(60) };
     let control = Control {
@@ -146,7 +168,12 @@ fn trial(program: &Path, python: &Path, end: End, index: usize) -> Result<(), St
     if outcome.ended_by != expect {
         return Err(format!("ended by {:?}", outcome.ended_by));
     }
-    Ok(())
+    match outcome.observation {
+        Some(Observation::Done(seen)) if seen.read.is_empty() => Err("nothing was observed".to_owned()),
+        Some(Observation::Done(_)) => Ok(true),
+        None if observe => Err("there is no observation".to_owned()),
+        _ => Ok(false),
+    }
 }
 
 /// How many living processes were started with this `NAME=value`.

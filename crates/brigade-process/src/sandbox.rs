@@ -205,6 +205,23 @@ pub enum SandboxError {
 }
 
 impl SandboxProfile {
+    /// Returns the profile that opens nothing.
+    pub fn nothing(mode: Mode) -> SandboxProfile {
+        SandboxProfile {
+            workspace: None,
+            hidden: None,
+            installed: Vec::new(),
+            read: Vec::new(),
+            write: Vec::new(),
+            deny_write: Vec::new(),
+            closed: None,
+            network: Network::Denied,
+            local_sockets: LocalSockets::Denied,
+            mode,
+            landlock_at_most: None,
+        }
+    }
+
     /// Returns what a run with this profile would enforce here, or why it would be refused. Starts nothing.
     pub fn check(&self) -> Result<Enforcement, SandboxError> {
         Ok(platform::prepare(self, None, Keeping::Asking)?.enforcement())

@@ -14,8 +14,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use brigade_process::{
-    Attempt, Closed, Code, Control, Exit, LocalSockets, Mode, Network, Observation, Observed, Program,
-    SandboxProfile, installation_of, system_read_paths,
+    Attempt, Closed, Code, Control, Exit, Mode, Observation, Observed, Program, SandboxProfile,
+    installation_of, system_read_paths,
 };
 use common::{Trial, python};
 
@@ -58,12 +58,9 @@ impl Ground {
             is_executable: true,
         };
         SandboxProfile {
-            hidden: None,
             workspace: Some(self.workspace.clone()),
             installed,
-            read: Vec::new(),
             write: vec![self.temporary.clone()],
-            deny_write: Vec::new(),
             closed: Some(Closed {
                 code: vec![
                     code("lib/helper.py", "word = 'approved'\n"),
@@ -76,10 +73,7 @@ impl Ground {
                 outside: Vec::new(),
                 folders: Vec::new(),
             }),
-            network: Network::Denied,
-            local_sockets: LocalSockets::Denied,
-            mode: Mode::Enforce,
-            landlock_at_most: None,
+            ..SandboxProfile::nothing(Mode::Enforce)
         }
     }
 

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use brigade_process::{
-    Attempt, Control, Exit, LocalSockets, Mode, Network, Observation, Observed, ObservedFile, SandboxProfile,
+    Attempt, Control, Exit, Mode, Network, Observation, Observed, ObservedFile, SandboxProfile,
     installation_of, system_read_paths,
 };
 use common::{Trial, python};
@@ -44,19 +44,7 @@ impl Ground {
         let mut read = system_read_paths();
         read.extend(installation_of(&python()));
         read.push(self.workspace.clone());
-        SandboxProfile {
-            workspace: None,
-            hidden: None,
-            installed: Vec::new(),
-            read,
-            write: vec![self.temporary.clone()],
-            deny_write: Vec::new(),
-            closed: None,
-            network: Network::Denied,
-            local_sockets: LocalSockets::Denied,
-            mode: Mode::Enforce,
-            landlock_at_most: None,
-        }
+        SandboxProfile { read, write: vec![self.temporary.clone()], ..SandboxProfile::nothing(Mode::Enforce) }
     }
 
     fn writing(&self) -> SandboxProfile {

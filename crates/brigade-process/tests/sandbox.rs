@@ -56,16 +56,10 @@ impl Ground {
         read.push(self.workspace.clone());
         SandboxProfile {
             workspace: Some(self.workspace.clone()),
-            hidden: None,
-            installed: Vec::new(),
             read,
             write: vec![self.temporary.clone()],
             deny_write: vec![self.workspace.join(".git"), self.workspace.join(".brigade")],
-            closed: None,
-            network: Network::Denied,
-            local_sockets: LocalSockets::Denied,
-            mode: Mode::Enforce,
-            landlock_at_most: None,
+            ..SandboxProfile::nothing(Mode::Enforce)
         }
     }
 

@@ -17,7 +17,10 @@ fn a_killed_command_loses_nothing_and_runs_nothing_twice() {
     let trials =
         variable("BRIGADE_KILL_TRIALS").and_then(|trials| usize::try_from(trials).ok()).unwrap_or(TRIALS);
     let seed: u64 = variable("BRIGADE_KILL_SEED").unwrap_or(0x5eed);
-    let outcome = kill_anywhere(trials, seed);
-    println!("{outcome:?}");
-    assert!(0 < outcome.killed && 0 < outcome.acknowledged, "the trials tried nothing: {outcome:?}");
+    // One after the other, because commands are killed by how long they take undisturbed.
+    for policy in ["", "[sandbox]\nmode = \"best-effort\"\nobserve = \"always\"\n"] {
+        let outcome = kill_anywhere(trials / 2, seed, policy);
+        println!("{outcome:?} {policy:?}");
+        assert!(0 < outcome.killed && 0 < outcome.acknowledged, "the trials tried nothing: {outcome:?}");
+    }
 }

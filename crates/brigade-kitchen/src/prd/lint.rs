@@ -1,7 +1,5 @@
 //! Warnings about tasks that can be worked on, but may not be done well.
 
-use brigade_core::Place;
-
 use super::{Fault, FaultCode, Prd, Task, VerificationKind};
 use crate::words::{Words, has_phrase};
 
