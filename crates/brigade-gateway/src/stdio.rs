@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::io::{self, BufRead, Read, Write};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -18,10 +18,13 @@ use crate::message::{self, Checked, Conversation};
 /// How many messages wait to be handled before no more are read.
 const WAITING: usize = 64;
 
+/// How many bytes of messages wait to be written before no more requests are read.
+const UNREAD: usize = 4 << 20;
+
 /// The transport of one client over lines.
 pub(crate) struct Lines {
     incoming: channel::Receiver<ClientJsonRpcMessage>,
-    outgoing: mpsc::Sender<Out>,
+    outgoing: Outgoing,
     conversation: Arc<Conversation>,
 }
 
@@ -31,6 +34,43 @@ enum Out {
     Message(Vec<u8>),
     /// A question for when all messages before it are written.
     Written(mpsc::SyncSender<()>),
+}
+
+/// Messages on their way to the client.
+#[derive(Clone)]
+struct Outgoing {
+    to_client: mpsc::Sender<Out>,
+    unread: Arc<Unread>,
+}
+
+impl Outgoing {
+    /// Passes a message on to the writing thread.
+    fn send(&self, bytes: Vec<u8>) -> Result<(), mpsc::SendError<Out>> {
+        let count = bytes.len();
+        self.unread.change(|unread| unread.saturating_add(count));
+        self.to_client.send(Out::Message(bytes))
+    }
+}
+
+/// The bytes of messages that the client has not taken yet. A client that does not read its answers is not read from.
+#[derive(Default)]
+struct Unread {
+    bytes: Mutex<usize>,
+    changed: Condvar,
+}
+
+impl Unread {
+    fn change(&self, change: impl FnOnce(usize) -> usize) {
+        let mut bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        *bytes = change(*bytes);
+        self.changed.notify_all();
+    }
+
+    /// Waits until the client has taken enough of them.
+    fn wait(&self) {
+        let bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(self.changed.wait_while(bytes, |bytes| UNREAD < *bytes).unwrap_or_else(PoisonError::into_inner));
+    }
 }
 
 /// How long the last messages may take to be written.
@@ -52,13 +92,20 @@ impl Lines {
         let at_end = ended.clone();
         let conversation = Arc::new(Conversation::default());
         let (to_server, incoming) = channel::channel(WAITING);
-        let (outgoing, to_client) = mpsc::channel::<Out>();
+        let (to_client, messages) = mpsc::channel::<Out>();
+        let outgoing = Outgoing { to_client, unread: Arc::default() };
+        let unread = outgoing.unread.clone();
         let (talk, answers) = (conversation.clone(), outgoing.clone());
         thread::Builder::new().name("input".to_owned()).spawn(move || {
             read(input, limit, &talk, &to_server, &answers);
             at_end.cancel();
         })?;
-        thread::Builder::new().name("output".to_owned()).spawn(move || write(output, &to_client))?;
+        thread::Builder::new().name("output".to_owned()).spawn(move || {
+            write(output, &messages, &unread);
+            // Nobody takes the others, and nobody waits for that.
+            drop(messages);
+            unread.change(|_| 0);
+        })?;
         Ok((Lines { incoming, outgoing, conversation: conversation.clone() }, ended, conversation))
     }
 }
@@ -92,16 +139,17 @@ fn read(
     limit: usize,
     conversation: &Conversation,
     to_server: &channel::Sender<ClientJsonRpcMessage>,
-    answers: &mpsc::Sender<Out>,
+    answers: &Outgoing,
 ) {
     let mut line = Vec::new();
     loop {
+        answers.unread.wait();
         line.clear();
         match input.take_line(limit, &mut line) {
             Ok(Line::End) | Err(_) => return,
             Ok(Line::Long) => {
                 let why = format!("the message is longer than {limit} bytes");
-                drop(answers.send(Out::Message(message::error(None, message::INVALID_REQUEST, &why))));
+                drop(answers.send(message::error(None, message::INVALID_REQUEST, &why)));
                 continue;
             }
             Ok(Line::Whole) => {}
@@ -115,7 +163,7 @@ fn read(
                     return;
                 }
             }
-            Checked::Answer(bytes) => drop(answers.send(Out::Message(bytes))),
+            Checked::Answer(bytes) => drop(answers.send(bytes)),
             Checked::Nothing => {}
         }
     }
@@ -154,14 +202,16 @@ impl<R: Read> Input for Stream<R> {
 }
 
 /// Writes messages until there are no more, or nobody reads them.
-fn write(mut output: impl Write, messages: &mpsc::Receiver<Out>) {
+fn write(mut output: impl Write, messages: &mpsc::Receiver<Out>, unread: &Unread) {
     while let Ok(out) = messages.recv() {
         match out {
             Out::Message(mut bytes) => {
+                let count = bytes.len();
                 bytes.push(b'\n');
                 if output.write_all(&bytes).and_then(|()| output.flush()).is_err() {
                     return;
                 }
+                unread.change(|unread| unread.saturating_sub(count));
             }
             Out::Written(asked) => drop(asked.try_send(())),
         }
@@ -183,7 +233,7 @@ impl Transport<RoleServer> for Lines {
         if let Some(key) = answered {
             self.conversation.answered(&key);
         }
-        let sent = self.outgoing.send(Out::Message(bytes));
+        let sent = self.outgoing.send(bytes);
         std::future::ready(sent.map_err(|_| io::ErrorKind::BrokenPipe.into()))
     }
 
@@ -195,9 +245,58 @@ impl Transport<RoleServer> for Lines {
         self.incoming.close();
         let (written, all) = mpsc::sync_channel(1);
         // Without a writer there is nothing to wait for.
-        if self.outgoing.send(Out::Written(written)).is_ok() {
+        if self.outgoing.to_client.send(Out::Written(written)).is_ok() {
             let _ = all.recv_timeout(LAST_WORDS);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// So many lines that are no messages.
+    struct Noise {
+        left: usize,
+        unread: Arc<Unread>,
+    }
+
+    impl Input for Noise {
+        fn take_line(&mut self, _: usize, line: &mut Vec<u8>) -> io::Result<Line> {
+            assert!(*self.unread.bytes.lock().unwrap() <= UNREAD, "it is read from");
+            if self.left == 0 {
+                return Ok(Line::End);
+            }
+            self.left -= 1;
+            line.extend(b"no message");
+            Ok(Line::Whole)
+        }
+    }
+
+    #[test]
+    fn a_client_that_takes_no_answers_is_not_read_from() {
+        let (to_client, messages) = mpsc::channel();
+        let outgoing = Outgoing { to_client, unread: Arc::default() };
+        let (to_server, _incoming) = channel::channel(1);
+        let unread = outgoing.unread.clone();
+        let reading = thread::spawn(move || {
+            let noise = Noise { left: 100_000, unread: outgoing.unread.clone() };
+            read(noise, 1 << 10, &Conversation::default(), &to_server, &outgoing);
+        });
+        // Takes an answer only when no more requests are read, until the last.
+        let mut full = 0;
+        while !reading.is_finished() {
+            if UNREAD < *unread.bytes.lock().unwrap() {
+                full += 1;
+                messages.try_iter().for_each(|out| match out {
+                    Out::Message(bytes) => unread.change(|unread| unread - bytes.len()),
+                    Out::Written(_) => {}
+                });
+            }
+            thread::yield_now();
+        }
+        reading.join().unwrap();
+        assert!(0 < full);
     }
 }

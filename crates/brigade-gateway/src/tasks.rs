@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{self, BufRead as _, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak, mpsc};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, Weak, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -26,6 +26,9 @@ use crate::stdio::{Input, Line, Lines, Stream};
 
 /// How many lines wait for a session before no more are read.
 const WAITING: usize = 16;
+
+/// How many sessions of one task there are at a time: those whose clients are gone end within [`LAST_CALLS`].
+const SESSIONS: usize = 4;
 
 /// The line with which a client begins or ends, and the answer to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,6 +85,7 @@ impl TaskSessions for Sessions {
             profiles,
             output: Arc::new(Mutex::new(output)),
             now: Arc::default(),
+            sessions: Arc::default(),
         };
         thread::Builder::new().name("task session".to_owned()).spawn(move || served.pass(input)).map(drop)
     }
@@ -96,6 +100,35 @@ struct Served {
     output: Arc<Mutex<File>>,
     /// The number of the client that is there now.
     now: Arc<AtomicU64>,
+    /// The sessions that have not ended yet: of this client, and of ones before it.
+    sessions: Arc<Count>,
+}
+
+/// A count that can be waited for.
+#[derive(Default)]
+struct Count {
+    number: Mutex<usize>,
+    fell: Condvar,
+}
+
+/// One of a count.
+struct Counted(Arc<Count>);
+
+impl Count {
+    /// Waits until there are fewer than `most`, and counts one more.
+    fn enter(self: &Arc<Count>, most: usize) -> Counted {
+        let number = self.number.lock().unwrap_or_else(PoisonError::into_inner);
+        let many = |number: &mut usize| most <= *number;
+        *self.fell.wait_while(number, many).unwrap_or_else(PoisonError::into_inner) += 1;
+        Counted(self.clone())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        *self.0.number.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        self.0.fell.notify_all();
+    }
 }
 
 impl Served {
@@ -112,7 +145,11 @@ impl Served {
             match Mark::of(&line) {
                 // Dropping the sender ends the input of the session, and that ends the session.
                 Some(mark) if mark.ends => client = None,
-                Some(mark) => client = self.begin(mark),
+                Some(mark) => {
+                    // The session before ends first.
+                    drop(client.take());
+                    client = self.begin(mark);
+                }
                 // Without a client nobody would read the answer.
                 None => {
                     if let Some(client) = &client {
@@ -125,6 +162,7 @@ impl Served {
 
     /// Begins the session of a new client, in the place of the one before.
     fn begin(&self, mark: Mark) -> Option<mpsc::SyncSender<(Line, Vec<u8>)>> {
+        let session = self.sessions.enter(SESSIONS);
         let gateway = self.gateway.upgrade()?;
         let number = self.now.fetch_add(1, Ordering::SeqCst) + 1;
         let mut output = Turn { output: self.output.clone(), now: self.now.clone(), number };
@@ -133,9 +171,10 @@ impl Served {
         let (to_session, lines) = mpsc::sync_channel(WAITING);
         let limit = gateway.max_request_bytes();
         let (lines, _, conversation) = Lines::start(Passed(lines), output, limit).ok()?;
-        let session = Session::of_task(gateway, self.agent.clone(), self.profiles.clone());
+        let server = Session::of_task(gateway, self.agent.clone(), self.profiles.clone());
         self.runtime.spawn(async move {
-            if let Ok(running) = serve_server(session, lines).await {
+            let _counted = session;
+            if let Ok(running) = serve_server(server, lines).await {
                 drop(running.waiting().await);
             }
             let until = Instant::now() + LAST_CALLS;
@@ -233,6 +272,8 @@ pub fn connect(directory: &Path) -> Result<(), Error> {
             Some(mark) if mark == ends => return Ok(()),
             // What stood in the pipe is of a client that is gone.
             Some(_) => {}
+            // A mark begins with a line end, in case that a line was cut off.
+            None if line == b"\n" => {}
             None if waits.is_some() => {}
             None => {
                 if output.write_all(&line).and_then(|()| output.flush()).is_err() {

@@ -19,8 +19,10 @@ impl Runs {
     /// Creates the signing key of this host, with mode 0600, outside of every workspace.
     ///
     /// # Errors
-    /// Returns [`ErrorKind::Usage`] if a key exists and may not be replaced. Also fails without a home directory.
+    /// Returns [`ErrorKind::Usage`] if a key exists and may not be replaced. Also fails without a home directory, and
+    /// inside a run.
     pub fn init_keys(&self, existing: Existing) -> Result<KeyReport, Error> {
+        self.room.decides()?;
         let keys = host_keys(&self.room)?;
         let public = keys.make(existing == Existing::Overwrite)?;
         Ok(KeyReport {

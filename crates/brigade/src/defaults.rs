@@ -14,8 +14,11 @@ impl Tools {
     /// report then lists what would have been added. Faults of other entries do not matter.
     ///
     /// # Errors
-    /// Returns file errors.
+    /// Returns file errors, and fails inside a run.
     pub fn defaults(&self, request: DefaultsRequest) -> Result<DefaultsReport, Error> {
+        if !request.dry_run {
+            self.room.decides()?;
+        }
         Ok(brigade_upkeep::add_default_tools(&self.room, request)?)
     }
 }

@@ -59,8 +59,11 @@ impl Kitchen {
     /// Writes `kitchen.toml`, the directory of PRDs and the ignore lines.
     ///
     /// # Errors
-    /// Fails if there is a `kitchen.toml` that may not be replaced, or on a disk error.
+    /// Fails if there is a `kitchen.toml` that may not be replaced, or on a disk error. Replaces nothing inside a run.
     pub fn init(&self, request: InitRequest) -> Result<KitchenInitReport, Error> {
+        if request.force {
+            self.room.decides()?;
+        }
         let report = self.hands().init(request)?;
         Ok(KitchenInitReport::spelled(report, &self.room.speller()))
     }

@@ -57,8 +57,9 @@ impl Packs {
     ///
     /// # Errors
     /// [`ErrorKind::Usage`](crate::ErrorKind::Usage) when the directory is not a pack; when the catalog cannot be
-    /// edited, or the disk fails.
+    /// edited, or the disk fails. Also fails inside a run.
     pub fn import(&self, folder: &Path, existing: Existing) -> Result<PackImportReport, Error> {
+        self.room.decides()?;
         Ok(packs::import(&self.room, folder, existing)?)
     }
 }

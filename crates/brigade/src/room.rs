@@ -8,7 +8,7 @@ use brigade_core::codes;
 use brigade_facts::{Digests, Memory};
 use brigade_fs::{Fs, RelPath};
 use brigade_queue::JournalStore;
-use brigade_upkeep::Seams;
+use brigade_upkeep::{Existing, Seams};
 
 use crate::env::Env;
 use crate::error::{Error, ErrorKind};
@@ -83,6 +83,17 @@ impl Room {
         let reads = !effects.is_empty() && effects.iter().all(|effect| effect == "local-read");
         (self.env.syncs_late && reads && self.store.is_none() && self.late.is_working())
             .then_some(&*self.late)
+    }
+
+    /// Refuses to replace a file with one that may widen rights when a program of a run asks for it.
+    ///
+    /// # Errors
+    /// As [`Room::decides`].
+    pub(crate) fn replaces(&self, existing: Existing) -> Result<(), Error> {
+        match existing {
+            Existing::Overwrite => self.decides(),
+            Existing::Keep => Ok(()),
+        }
     }
 
     /// Refuses what decides or widens when a program of a run asks for it, whatever its environment says.

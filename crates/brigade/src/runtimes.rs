@@ -45,8 +45,9 @@ impl Runtimes {
     /// Writes starter runtimes, and creates the directory of their state.
     ///
     /// # Errors
-    /// Returns [`ErrorKind::Usage`] if the file exists and may not be replaced.
+    /// Returns [`ErrorKind::Usage`] if the file exists and may not be replaced. Replaces nothing inside a run.
     pub fn init(&self, existing: Existing) -> Result<InitReport, Error> {
+        self.room.replaces(existing)?;
         let starter = (RUNTIMES, starter::RUNTIMES_TOML);
         let report = setup::write_starter(&self.room, starter, existing, NextStep::ListRuntimes)?;
         self.room.fs.create_dir_all(&rel(STATE))?;

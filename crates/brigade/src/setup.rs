@@ -17,13 +17,14 @@ impl Tools {
     ///
     /// # Errors
     /// Returns [`ErrorKind::Usage`](crate::ErrorKind::Usage) if a catalog exists and may not be replaced, or a harness
-    /// is not known.
+    /// is not known. Replaces nothing inside a run.
     pub fn init(
         &self,
         tools: &StarterTools,
         existing: Existing,
         ignore: Ignore,
     ) -> Result<InitReport, Error> {
+        self.room.replaces(existing)?;
         let above = workspace_above(&self.room)?;
         let host = self.room.host();
         let starter = tools.starter(&|program| host.has_program(program))?;
@@ -41,8 +42,10 @@ impl Policies {
     /// Writes a starter policy.
     ///
     /// # Errors
-    /// Returns [`ErrorKind::Usage`](crate::ErrorKind::Usage) if a policy exists and may not be replaced.
+    /// Returns [`ErrorKind::Usage`](crate::ErrorKind::Usage) if a policy exists and may not be replaced. Fails inside a
+    /// run.
     pub fn init(&self, existing: Existing) -> Result<InitReport, Error> {
+        self.room.decides()?;
         write_starter(&self.room, (POLICY, starter::POLICY_TOML), existing, NextStep::CheckPolicy)
     }
 }

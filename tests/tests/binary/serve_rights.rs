@@ -159,7 +159,7 @@ fn a_program_of_a_run_decides_nothing() {
     let binary = brigade_testkit::brigade_binary().display().to_string();
     let script = format!(
         r#"id=$1
-for words in "tools call approve $id" "tools call reject $id --reason x" "tools call hold $id --reason x" "serve --stdio" "tools agent add evil" "tools agent rotate local"; do
+for words in "tools call approve $id" "tools call reject $id --reason x" "tools call hold $id --reason x" "serve --stdio" "tools agent add evil" "tools agent rotate local" "tools policy init --force" "tools init --force" "tools defaults" "tools runtime init --force" "tools keys init" "kitchen init --force"; do
     env -i PATH=/usr/bin:/bin HOME=/nonexistent {binary} --target . $words --json </dev/null >answer.txt 2>&1
     echo "$? $(grep -c inside_a_run answer.txt) $words"
 done
@@ -175,7 +175,7 @@ mkdir -p "$TMPDIR/own/.brigade"; cd "$TMPDIR/own" && {binary} tools policy init 
     let result = client.call("read-evil", json!({"text": id}));
     let said = text(&result);
     let refusals = said.lines().filter(|line| line.starts_with("1 1 ") || line.starts_with("1 2 ")).count();
-    assert_eq!(refusals, 6, "{said}");
+    assert_eq!(refusals, 12, "{said}");
     assert!(said.contains("left 1") && said.contains("own 0"), "{said}");
     assert_eq!(site.status(&id), "pending");
     assert_eq!(runs(&site, "asks"), 0);
