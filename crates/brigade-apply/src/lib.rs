@@ -20,7 +20,7 @@
 //! fs.write_atomic(&"greet.md".parse()?, b"Say hello.\n", FileMode::KeepOr(0o644))?;
 //!
 //! let (environment, digests) = (HostEnvironment::default(), Digests::default());
-//! let host = Host { fs: &fs, environment: &environment, digests: &digests, clock: &SystemClock };
+//! let host = Host { fs: &fs, environment: &environment, digests: &digests, clock: &SystemClock, names: None };
 //! let turn = Turn::to_write(host, std::time::Duration::from_secs(1))?;
 //! let config = Config::new(&host, read_catalog(&fs)?, read_policy(&fs));
 //! let places = Places::new(&fs, host.root());

@@ -505,9 +505,15 @@ fn refresh(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
             return Err(Failure::new("not_fast_forward", "the branch and its remote went different ways"));
         }
         let paths = repository.order("diff-tree", Reach::Read);
-        let paths = paths.words(["-r", "-z", "--name-only", "--no-renames", &old, &new]).run()?;
-        let paths: Vec<Vec<u8>> = paths.parts().map(<[u8]>::to_vec).collect();
+        let paths = paths.words(["-r", "-z", "--name-status", "--no-renames", &old, &new]).run()?;
+        let parts: Vec<&[u8]> = paths.parts().collect();
+        let changes: Vec<(&[u8], &[u8])> = parts.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
+        if bound.row.is_none() {
+            check_closed(context, &changes)?;
+        }
+        let paths: Vec<Vec<u8>> = changes.iter().map(|(_, path)| path.to_vec()).collect();
         repository.check_filters(&paths)?;
+        repository.check_untracked(&changes)?;
         let order = repository.order("read-tree", Reach::Files).words(["-n", "-m", "-u", &old, &new]);
         if order.ask()?.code != Some(0) {
             let message = "files that git does not track are where new ones would be";
@@ -524,6 +530,20 @@ fn refresh(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let bound = open(context, &binding_id)?;
     let standing = bound.repository.standing()?;
     Ok(Output::new([("binding", binding(context, &bound, &standing)), ("changed", Json::from(is_changed))]))
+}
+
+/// Refuses changes of what is closed in the workspace whatever a person says: the state of Brigade.
+fn check_closed(context: &Context<'_>, changes: &[(&[u8], &[u8])]) -> Result<(), Failure> {
+    let is_closed = |path: &str| context.guards.is_closed(path);
+    let mut paths = changes.iter().map(|(_, path)| String::from_utf8_lossy(path));
+    match paths.find(|path| is_closed(path)) {
+        Some(path) => {
+            let message =
+                format!("the new commit changes `{path}`, which no tool changes; a person pulls it");
+            Err(Failure::new("protected_path", message))
+        }
+        None => Ok(()),
+    }
 }
 
 fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {

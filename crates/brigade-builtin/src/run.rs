@@ -63,21 +63,9 @@ pub fn run(definition: &Definition, input: &Json, context: &mut Context<'_>) -> 
     let Some(function) = function(definition.id) else {
         return Err(Failure::new("not_available_here", format!("`{}` is not built yet", definition.id)));
     };
-    let output = function(&with_defaults(definition, input), context)?;
+    let output = function(&definition.with_defaults(input), context)?;
     debug_assert_eq!(faults(definition, &output), Vec::<String>::new(), "the result of {}", definition.id);
     Ok(output)
-}
-
-/// Gives arguments that are missing the default of the schema.
-fn with_defaults(definition: &Definition, input: &Json) -> Json {
-    let mut given = input.as_object().cloned().unwrap_or_default();
-    let properties = definition.input_schema().get("properties").and_then(Json::as_object);
-    for (name, property) in properties.into_iter().flatten() {
-        if let Some(default) = property.get("default").filter(|_| !given.contains_key(name)) {
-            given.insert(name.clone(), default.clone());
-        }
-    }
-    Json::Object(given)
 }
 
 /// Lists what of a result does not fit its schema.

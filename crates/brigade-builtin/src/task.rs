@@ -7,9 +7,9 @@ use brigade_core::{Fingerprint, Json, Timestamp};
 use brigade_fs::RelPath;
 use brigade_manifest::Agent;
 use brigade_profile::builtin::{Fact, PathProblem, PathUse};
-use brigade_store::executions::{Ending, Execution, ExecutionStatus, NewExecution};
-use brigade_store::flows::Flow;
-use brigade_store::manifests::Revision;
+use brigade_store::executions::{Ending, Execution, ExecutionStatus, NewExecution, Parent};
+use brigade_store::flows::{Flow, FlowStatus};
+use brigade_store::manifests::{Deployed, Revision};
 use brigade_store::volumes::VolumeFiles;
 use brigade_store::{Store, StoreError};
 use serde::Deserialize;
@@ -158,7 +158,36 @@ fn not_found() -> Failure {
     Failure::new("not_found", "there is no such execution")
 }
 
+/// Ends the executions that one began, and those that they began.
+///
+/// # Errors
+/// Fails on a disk error.
+pub fn end_children(
+    store: &Store,
+    parent: &str,
+    cancel: &dyn Fn(&str),
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    for task in store.open_executions(Some(parent))? {
+        store.end_execution(&task.id, &Ending { status: ExecutionStatus::Cancelled, error: None }, now)?;
+        // One of another process is ended by it as soon as it sees that it has ended.
+        cancel(&task.id);
+        end_children(store, &task.id, cancel, now)?;
+    }
+    for flow in store.open_flows(Some(parent))? {
+        store.end_flow(&flow.id, FlowStatus::Cancelled, None, now)?;
+        cancel(&flow.id);
+        end_children(store, &flow.id, cancel, now)?;
+    }
+    Ok(())
+}
+
 impl<'a> Context<'a> {
+    /// Returns the execution whose step or worker calls: its session has the id of it.
+    pub(crate) fn parent(&self, store: &Store) -> Result<Option<Parent>, StoreError> {
+        self.session.map_or(Ok(None), |session| store.parent(self.agent(), session.id()))
+    }
+
     /// Returns who runs tasks.
     fn workers(&self) -> Result<&'a dyn Tasks, Failure> {
         self.tasks.ok_or_else(|| {
@@ -221,8 +250,17 @@ fn agent_of(revision: &Revision) -> Result<Agent, Failure> {
     read.manifest.ok_or_else(|| Failure::new("invalid_manifest", "the manifest has faults"))
 }
 
-/// Writes a task down and begins it.
-fn begin(args: &ExecuteArgs, context: &Context<'_>) -> Result<Execution, Failure> {
+/// A task that can begin.
+struct Ready {
+    manifest: Deployed,
+    revision: Revision,
+    agent: Agent,
+    input: Json,
+    intent: Option<String>,
+}
+
+/// Checks a task that is about to begin.
+fn ready(args: ExecuteArgs, context: &Context<'_>) -> Result<Ready, Failure> {
     short("intent", args.intent.as_deref())?;
     let tasks = context.workers()?;
     let none = || Failure::new("not_found", "there is no such agent");
@@ -231,21 +269,27 @@ fn begin(args: &ExecuteArgs, context: &Context<'_>) -> Result<Execution, Failure
     let agent = agent_of(&revision)?;
     tasks.check(&agent)?;
     let usual = || agent.spec.task.as_ref().and_then(|task| task.input_data.clone()).map(Json::Object);
-    let input = args.input.clone().or_else(usual).unwrap_or_else(|| Json::object::<&str>([]));
+    let input = args.input.or_else(usual).unwrap_or_else(|| Json::object::<&str>([]));
     check_input(&agent, &input)?;
-    let store = context.store()?;
+    Ok(Ready { manifest, revision, agent, input, intent: args.intent })
+}
+
+/// Writes a task down and begins it.
+fn begin(ready: &Ready, context: &Context<'_>) -> Result<Execution, Failure> {
+    let (tasks, store) = (context.workers()?, context.store()?);
     let (owner, gateway, now) = (context.owner(), tasks.gateway()?, context.clock.now());
-    let intent = args.intent.as_deref();
+    let parent = context.parent(&store)?;
     let new = NewExecution {
         owner: &owner,
-        manifest: &manifest,
-        revision: &revision,
-        intent,
-        input: &input,
+        manifest: &ready.manifest,
+        revision: &ready.revision,
+        intent: ready.intent.as_deref(),
+        input: &ready.input,
         gateway: &gateway,
+        parent: parent.as_ref(),
     };
     let execution = store.begin_execution(&new, now)?;
-    if let Err(failure) = tasks.begin(&execution, &agent) {
+    if let Err(failure) = tasks.begin(&execution, &ready.agent) {
         let error = Some((failure.code, failure.message.as_str()));
         let ending = Ending { status: ExecutionStatus::Failed, error };
         store.end_execution(&execution.id, &ending, context.clock.now())?;
@@ -255,7 +299,7 @@ fn begin(args: &ExecuteArgs, context: &Context<'_>) -> Result<Execution, Failure
 }
 
 fn execute(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
-    let execution = begin(&arguments(input)?, context)?;
+    let execution = begin(&ready(arguments(input)?, context)?, context)?;
     Ok(Output::new([("execution_id", Json::from(execution.id)), ("status", Json::from("started"))]))
 }
 
@@ -264,10 +308,10 @@ fn end(execution: &Execution, context: &Context<'_>) -> Result<Execution, Failur
     let store = context.store()?;
     let ending = Ending { status: ExecutionStatus::Cancelled, error: None };
     store.end_execution(&execution.id, &ending, context.clock.now())?;
-    if let Some(tasks) = context.tasks {
-        // A task of another process is ended by it as soon as it sees that it has ended.
-        tasks.cancel(&execution.id);
-    }
+    // A task of another process is ended by it as soon as it sees that it has ended.
+    let cancel = |id: &str| context.tasks.is_some_and(|tasks| tasks.cancel(id));
+    cancel(&execution.id);
+    end_children(&store, &execution.id, &|id| _ = cancel(id), context.clock.now())?;
     Ok(store.execution(None, &execution.id)?)
 }
 
@@ -286,10 +330,9 @@ fn handoff(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let HandoffArgs { execution_id, agent_id, note } = arguments(input)?;
     short("note", note.as_deref())?;
     let old = found(&execution_id, context)?;
-    let store = context.stored()?.ok_or_else(not_found)?;
-    // The next agent must be there before this one is ended.
-    store.manifest(KIND, &agent_id, None)?;
-    context.workers()?;
+    // The next one must be able to begin before this one is ended.
+    let args = ExecuteArgs { agent_id, intent: None, input: Some(old.input.clone()), version: None };
+    let mut next = ready(args, context)?;
     let old = if old.status.is_over() { old } else { end(&old, context)? };
     let mut said = format!("Another agent, {}, worked on this before, and was {}.", old.name, old.status);
     for (title, text) in [
@@ -301,8 +344,8 @@ fn handoff(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
             said.push_str(&format!("\n\n{title}: {}", brigade_core::text::short(text, 8 << 10)));
         }
     }
-    let args = ExecuteArgs { agent_id, intent: Some(said), input: Some(old.input), version: None };
-    let execution = begin(&args, context)?;
+    next.intent = Some(said);
+    let execution = begin(&next, context)?;
     Ok(Output::new([("execution_id", Json::from(execution.id))]))
 }
 

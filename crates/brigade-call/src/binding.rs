@@ -14,6 +14,7 @@
 //! | the effects of all entries that one kept server process serves, for a call of an agent | `server` |
 //! | who asked | `caller` |
 //! | the session that the call acts on, and the directory that its paths are relative to | `session` |
+//! | what arguments of a built-in tool name besides files: manifests, a question, a worker and its files | `named` |
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -132,6 +133,9 @@ pub struct Binding {
     /// The part of the caller's session that decides about the act. Absent if nothing of it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<Fingerprint>,
+    /// What the arguments of a built-in tool name besides files, with a fingerprint of what it is.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub named: BTreeMap<String, Fingerprint>,
 }
 
 /// A bound input that has changed.
@@ -153,6 +157,8 @@ pub enum Change {
     ProgramBytes,
     /// A workspace file that the command names: changed, added or gone.
     File(String),
+    /// What an argument of a built-in tool names besides files: changed, added or gone.
+    Named(String),
     /// The target of links on the path of the working directory.
     Directory,
     /// The code in the workspace that would be executed; it is not known which part.
@@ -182,6 +188,7 @@ impl fmt::Display for Change {
             Change::ProgramPath => "program path",
             Change::ProgramBytes => "program bytes",
             Change::File(path) => return write!(f, "file {}", brigade_core::text::escape_terminal(path)),
+            Change::Named(name) => return f.write_str(&brigade_core::text::escape_terminal(name)),
             Change::Directory => "folder that cwd leads to",
             Change::Code => "program or a file that the command names",
             Change::Pin => "tool as its server lists it",
@@ -205,6 +212,7 @@ impl Change {
             Change::Policy => "changed_policy",
             Change::ProgramPath | Change::ProgramBytes => "changed_program",
             Change::File(_) => "changed_file",
+            Change::Named(_) => "changed_named",
             Change::Directory => "changed_directory",
             Change::Code => "changed_program",
             Change::Pin => "changed_pin",
@@ -240,6 +248,10 @@ impl Binding {
         for name in names {
             differs(self.files.get(name) != now.files.get(name), Change::File(name.clone()));
         }
+        let names: std::collections::BTreeSet<&String> = self.named.keys().chain(now.named.keys()).collect();
+        for name in names {
+            differs(self.named.get(name) != now.named.get(name), Change::Named(name.clone()));
+        }
         differs(self.directory != now.directory, Change::Directory);
         differs(self.pin.is_some() && self.pin != now.pin, Change::Pin);
         differs(self.server != now.server, Change::Server);
@@ -272,6 +284,10 @@ impl Binding {
         }
         if self.session.is_some() {
             fingerprint = fingerprint.fingerprint("session", self.session);
+        }
+        if !self.named.is_empty() {
+            fingerprint =
+                fingerprint.table("named", self.named.iter().map(|(name, what)| (name, what.to_hex())));
         }
         fingerprint.finish()
     }
@@ -313,6 +329,7 @@ mod tests {
             server: Some(mark("server")),
             caller: Caller::CommandLine,
             session: Some(mark("session")),
+            named: BTreeMap::from([("workflow ship 1.0.0".to_owned(), mark("ship"))]),
         }
     }
 
@@ -339,6 +356,8 @@ mod tests {
         check(|binding| binding.program = None, &[Change::ProgramPath, Change::ProgramBytes]);
         check(|binding| binding.files.clear(), &[Change::File("bin/a.sh".into())]);
         check(|binding| binding.files.extend([("b".to_owned(), other)]), &[Change::File("b".into())]);
+        check(|binding| binding.named.clear(), &[Change::Named("workflow ship 1.0.0".into())]);
+        check(|binding| binding.named.extend([("c".to_owned(), other)]), &[Change::Named("c".into())]);
         check(|binding| binding.directory = Some("else".to_owned()), &[Change::Directory]);
         check(|binding| binding.directory = None, &[Change::Directory]);
         check(|binding| binding.pin = Some(other), &[Change::Pin]);
@@ -370,7 +389,14 @@ mod tests {
 
     #[test]
     fn a_binding_reads_back() {
-        let older = Binding { pin: None, directory: None, server: None, session: None, ..binding() };
+        let older = Binding {
+            pin: None,
+            directory: None,
+            server: None,
+            session: None,
+            named: BTreeMap::new(),
+            ..binding()
+        };
         for binding in [binding(), older.clone()] {
             assert_eq!(from_json(&to_json(&binding).unwrap()), Ok(binding));
         }

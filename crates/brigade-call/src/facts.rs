@@ -85,6 +85,8 @@ pub struct BuiltinFacts {
     pub git_urls: Vec<String>,
     /// Hosts whose pages may be fetched.
     pub web_domains: Vec<String>,
+    /// What the arguments name besides files, with a fingerprint of what it is.
+    pub named: BTreeMap<String, Fingerprint>,
 }
 
 /// Why there are no arguments to plan with.

@@ -80,7 +80,7 @@ pub use receipt::{
 };
 pub use record::{ADOPTED_STATUS, NotACall, RECORD_VERSION, RecordVersion, STORED_BLOCKER};
 pub use report::{BatchLine, BatchRow, PassedOver};
-pub use session::CallSession;
+pub use session::{CallSession, is_of_execution};
 pub use shown::{Paths, shown_policy, shown_projections};
 pub use start::{
     CrewStart, Objection, StartFacts, StartProgram, StartPurpose, VerifiedStart, no_home, plan_crew_start,

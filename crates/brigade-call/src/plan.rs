@@ -233,6 +233,7 @@ fn finish(
         server: facts.server.as_ref().map(ServerFact::fingerprint),
         caller: facts.caller,
         session,
+        named: facts.builtin.map(|known| known.named).unwrap_or_default(),
     };
     let waiting_pin = match facts.pin {
         PinFact::Changed(fingerprint) => Some(fingerprint),

@@ -6,6 +6,15 @@ use serde::{Deserialize, Serialize};
 /// Groups of tools that act on the session which their calls were asked in.
 const OF_SESSION: &[&str] = &["session.", "todo."];
 
+/// What ids of executions begin with: of a task, and of a workflow. The session of an execution has its id.
+const EXECUTIONS: [&str; 2] = ["task-", "flow-"];
+
+/// Returns whether a session is that of one execution. Its calls are nobody else's: an equal call of another session is
+/// another call, and it sees no other calls of its agent.
+pub fn is_of_execution(session: &str) -> bool {
+    EXECUTIONS.iter().any(|kind| session.starts_with(kind))
+}
+
 /// The session of an agent that a call was asked in, as records have it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
@@ -24,7 +33,8 @@ impl CallSession {
     /// Returns what an approval binds of the session: what decides about the act. `None` if nothing of it does, so that
     /// the agent may go on with the call in another session.
     pub(crate) fn bound(&self, tool_id: &str) -> Option<Fingerprint> {
-        let is_of_session = OF_SESSION.iter().any(|group| tool_id.starts_with(group));
+        let is_of_session =
+            OF_SESSION.iter().any(|group| tool_id.starts_with(group)) || is_of_execution(&self.id);
         let id = is_of_session.then_some(self.id.as_str());
         (id.is_some() || self.root.is_some()).then(|| {
             Fingerprint::builder("brigade.session.v1")
@@ -49,6 +59,8 @@ mod tests {
             root: root.map(str::to_owned),
         };
         assert_eq!(session("a", None).bound("fs.read"), None);
+        assert_ne!(session("flow-a", None).bound("fs.read"), session("flow-b", None).bound("fs.read"));
+        assert_ne!(session("task-a", None).bound("fs.read"), session("a", None).bound("fs.read"));
         assert_ne!(session("a", None).bound("session.mode"), session("b", None).bound("session.mode"));
         assert_eq!(session("a", Some("x")).bound("fs.read"), session("b", Some("x")).bound("fs.read"));
         assert_ne!(session("a", Some("x")).bound("fs.read"), session("a", Some("y")).bound("fs.read"));

@@ -1,8 +1,9 @@
 //! Reading the configuration.
 
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use brigade_call::{BuiltinFacts, Caller};
+use brigade_call::{ArgsProblem, BuiltinFacts, CallSession, Caller, PlanFacts};
 use brigade_catalog::{Catalog, Family, Level, NoTool, Reads, Tool};
 use brigade_command::find_program;
 use brigade_core::{ConfigIssue, Dialect, Hint, Json, Place, Severity};
@@ -128,7 +129,23 @@ impl Config {
             guards: self.guards(host),
             git_urls: self.git_urls(),
             web_domains: self.web_domains(),
+            named: BTreeMap::new(),
         })
+    }
+
+    /// Completes the facts of a tool to those of one call.
+    pub fn with_args<'f>(
+        &self,
+        host: &Host<'_>,
+        facts: PlanFacts<'f>,
+        args: Result<Json, ArgsProblem>,
+        session: Option<CallSession>,
+    ) -> PlanFacts<'f> {
+        let mut facts = PlanFacts { args, session, ..facts };
+        if let (Some(names), Some(known), Ok(args)) = (host.names, &mut facts.builtin, &facts.args) {
+            known.named = names.named(host, self, facts.tool.id.as_str(), args);
+        }
+        facts
     }
 
     /// Returns the built-in tools that need what is not here, and what that is. What depends on a session is left out.

@@ -1,10 +1,11 @@
 //! The workspace and host that facts are read from.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use brigade_command::{Reads, find_program};
-use brigade_core::Clock;
+use brigade_core::{Clock, Fingerprint, Json};
 use brigade_exec::HostEnvironment;
 use brigade_fs::{Fs, Location};
 use brigade_mcp::PinStore;
@@ -12,6 +13,7 @@ use brigade_policy::PolicyState;
 use brigade_process::{Installation, NamedBy, Surroundings, installation_in};
 use brigade_redact::SecretValue;
 
+use crate::config::Config;
 use crate::digests::Digests;
 use crate::seen::is_program;
 
@@ -26,6 +28,20 @@ pub struct Host<'a> {
     pub digests: &'a Digests,
     /// The clock.
     pub clock: &'a dyn Clock,
+    /// What looks up the names in arguments of built-in tools; `None` where there are none.
+    pub names: Option<&'a dyn Names>,
+}
+
+/// Looks up what arguments of built-in tools name besides files: a manifest, a question that waits, a worker.
+pub trait Names: Send + Sync {
+    /// Returns what the arguments of a tool name as it is now, each with a fingerprint. An approval binds it.
+    fn named(
+        &self,
+        host: &Host<'_>,
+        config: &Config,
+        tool: &str,
+        args: &Json,
+    ) -> BTreeMap<String, Fingerprint>;
 }
 
 /// Makes a path of the table of harnesses absolute; `None` if what it is relative to is not known.

@@ -24,7 +24,7 @@
 //! fs.write_atomic(&".brigade/tools.toml".parse()?, entry, FileMode::Private)?;
 //!
 //! let (environment, digests) = (HostEnvironment::default(), Digests::default());
-//! let host = Host { fs: &fs, environment: &environment, digests: &digests, clock: &SystemClock };
+//! let host = Host { fs: &fs, environment: &environment, digests: &digests, clock: &SystemClock, names: None };
 //! let config = Config::new(&host, read_catalog(&fs)?, read_policy(&fs));
 //! let facts = FactReader::new(host, &config).read(config.catalog.tool("greet").unwrap(), Depth::Summary);
 //! assert_eq!(facts.files.input_schema.schema().map(|_| ()), None);
@@ -64,7 +64,7 @@ pub use config::{
 };
 pub use digests::Digests;
 pub use files::{DOCUMENT_LIMIT, Found, ToolReader, compile_schema, parse_json};
-pub use host::{Host, bound_values, user_path};
+pub use host::{Host, Names, bound_values, user_path};
 pub use lines::SourceFiles;
 pub use memory::Memory;
 pub use places::{Places, Spot};

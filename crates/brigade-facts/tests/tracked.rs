@@ -34,7 +34,13 @@ fn write(directory: &Path, path: &str) {
 fn tracked(workspace: &Path) -> bool {
     let fs = DiskFs::open(workspace).unwrap();
     let (environment, digests) = (HostEnvironment::default(), Digests::default());
-    policy_tracked(&Host { fs: &fs, environment: &environment, digests: &digests, clock: &SystemClock })
+    policy_tracked(&Host {
+        fs: &fs,
+        environment: &environment,
+        digests: &digests,
+        clock: &SystemClock,
+        names: None,
+    })
 }
 
 /// Makes a repository with many files, and says what is found before and after the policy is added.

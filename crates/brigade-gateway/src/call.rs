@@ -60,8 +60,7 @@ impl Asker {
 
     /// Returns the workspace with the agent as its caller, in its session.
     pub(crate) fn workspace(&self, workspace: &Workspace, cancel: Option<CancelToken>) -> Workspace {
-        let session = self.session.clone();
-        workspace_of(workspace, &self.agent, cancel).with_env(|env: Env| env.session(session))
+        self.who().workspace(workspace, cancel)
     }
 
     /// Tells the client how far a run is, unless it no longer listens.
@@ -70,6 +69,14 @@ impl Asker {
             () = self.line.tell(told) => {}
             () = self.cancelled.cancelled() => {}
         }
+    }
+}
+
+impl Who {
+    /// Returns the workspace with the agent as its caller, in its session.
+    pub(crate) fn workspace(&self, workspace: &Workspace, cancel: Option<CancelToken>) -> Workspace {
+        let session = self.session.clone();
+        workspace_of(workspace, &self.agent, cancel).with_env(|env: Env| env.session(session))
     }
 }
 
@@ -220,7 +227,7 @@ impl Gateway {
 
     /// Approves a pending call, because the person in front of the client agreed to it, and runs it.
     pub(crate) async fn agreed(self: &Arc<Self>, asker: &Asker, call: &Call, tool: &Shown) -> Answer {
-        let workspace = workspace_of(&self.workspace, &asker.agent, None);
+        let workspace = asker.workspace(&self.workspace, None);
         let (seen, agent) = (call.clone(), asker.agent.clone());
         let by = ApprovedBy::Elicitation { agent: agent.to_string() };
         match blocking(move || workspace.agent_calls().agree(&seen, by)).await {
@@ -231,7 +238,7 @@ impl Gateway {
 
     /// Rejects a pending call, because the person in front of the client declined it.
     pub(crate) async fn declined(self: &Arc<Self>, asker: &Asker, call: &Call) -> Answer {
-        let workspace = workspace_of(&self.workspace, &asker.agent, None);
+        let workspace = asker.workspace(&self.workspace, None);
         let (id, reason) = (call.id.clone(), format!("declined in the client of {}", asker.agent));
         match blocking(move || workspace.calls().reject(id.as_str(), &reason)).await {
             Ok(report) => self.as_it_stands(asker, &report.call, None),
@@ -246,7 +253,7 @@ impl Gateway {
             () = asker.cancelled.cancelled() => None,
         };
         let Some(turn) = turn else {
-            let (workspace, id_of) = (workspace_of(&self.workspace, &asker.agent, None), id.clone());
+            let (workspace, id_of) = (asker.workspace(&self.workspace, None), id.clone());
             // If this fails, the call stays approved, and only this agent can run it.
             let left = blocking(move || workspace.agent_calls().give_up(&id_of)).await;
             let many = "too many calls of this agent wait already";
@@ -298,7 +305,7 @@ impl Gateway {
             return answer;
         }
         // What a rule approved is planned anew when it is asked for again.
-        let (workspace, id_of) = (workspace_of(&self.workspace, &asker.agent, None), id.clone());
+        let (workspace, id_of) = (asker.workspace(&self.workspace, None), id.clone());
         let _ = blocking(move || workspace.agent_calls().give_up(&id_of)).await;
         let refused = Answer::refused(&tool.id, error);
         let about = About { id: Some(id.to_string()), ..refused.about };
@@ -433,7 +440,7 @@ impl Gateway {
 
     /// Waits for the result of a call that another request of the agent was first to run. `None` if none did.
     async fn ran_for_another(self: &Arc<Self>, asker: &Asker, id: &CallId) -> Option<Answer> {
-        let workspace = workspace_of(&self.workspace, &asker.agent, None);
+        let workspace = asker.workspace(&self.workspace, None);
         let wanted = id.clone();
         let call = blocking(move || workspace.agent_calls().show(&wanted)).await.ok()?.call;
         match call.status {
@@ -454,16 +461,16 @@ impl Gateway {
             None => {
                 let has_answer =
                     matches!(call.call.family.as_str(), "mcp" | "builtin") || receipt.executor.is_some();
-                self.streams(&asker.agent, &receipt.id, has_answer).await
+                self.streams(asker, &receipt.id, has_answer).await
             }
         };
         let has_schema = tool.output_schema.is_some();
         of_run(&call, receipt, streams, &|value| tool.output_faults(value), has_schema)
     }
 
-    async fn streams(&self, agent: &str, run: &str, has_answer: bool) -> Streams {
+    async fn streams(&self, asker: &Asker, run: &str, has_answer: bool) -> Streams {
         let Ok(run) = run.parse::<RunId>() else { return Streams::default() };
-        let workspace = workspace_of(&self.workspace, agent, None);
+        let workspace = asker.workspace(&self.workspace, None);
         blocking(move || {
             let calls = workspace.agent_calls();
             let read = |stream| {
@@ -539,7 +546,7 @@ impl Gateway {
         let mut told = Instant::now();
         loop {
             let stamp = self.queue_stamp();
-            let workspace = workspace_of(&self.workspace, &asker.agent, None);
+            let workspace = asker.workspace(&self.workspace, None);
             let wanted = id.clone();
             let call = match blocking(move || workspace.agent_calls().show(&wanted)).await {
                 Ok(call) => call,
@@ -550,7 +557,22 @@ impl Gateway {
             let runs_here = self.runs_here(id);
             match call.call.status {
                 CallStatus::Approved | CallStatus::ResumePending if !runs_here => match tool {
-                    Some(tool) => return Some(self.run(asker, id, &tool).await),
+                    Some(tool) => {
+                        let view = self.view(&asker.who()).await;
+                        let calls = asker.workspace(&self.workspace, None).agent_calls();
+                        let laid = view.shown.as_ref().map(|shown| calls.laid_over(shown, &call.call));
+                        return Some(match laid.unwrap_or_default().as_slice() {
+                            [] => self.run(asker, id, &tool).await,
+                            laid => {
+                                let about = About::of_call(&call.call).coded("wrong_session");
+                                let text = format!(
+                                    "the call was asked in a session without {}, and goes on there; ask for it here anew",
+                                    laid.join(", ")
+                                );
+                                Answer::failed(about, text)
+                            }
+                        });
+                    }
                     None => {
                         let about = About::of_call(&call.call).coded("not_available_here");
                         return Some(Answer::failed(about, "the tool is no longer available to this agent"));

@@ -6,19 +6,17 @@ use std::time::Duration;
 use brigade::Call;
 use brigade::core::Json;
 use brigade::profile::Confirm;
+use rmcp::ErrorData;
 use rmcp::model::{
     ClientResult, ElicitRequest, InputRequest, InputRequiredResult, InputResponses, SealOptions,
     ServerRequest,
 };
-use rmcp::service::RequestContext;
-use rmcp::{ErrorData, RoleServer};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
 use crate::call::Asker;
 use crate::gateway::Gateway;
-use crate::session::is_late;
 use crate::upstream::wrong;
 use crate::view::Shown;
 
@@ -64,18 +62,13 @@ impl State {
 }
 
 impl Question {
-    pub(crate) fn of(
-        gateway: &Gateway,
-        agent: &Arc<str>,
-        tool: &Shown,
-        context: &RequestContext<RoleServer>,
-    ) -> Question {
+    pub(crate) fn of(gateway: &Gateway, asker: &Asker, tool: &Shown) -> Question {
         let config = gateway.config();
         let may = config
-            .agent(agent)
+            .agent(&asker.agent)
             .is_some_and(|agent| agent.confirm == Confirm::Elicitation && tool.risk <= agent.confirm_risk);
-        let declares = context.client_capabilities().is_some_and(|declared| declared.elicitation.is_some());
-        match (may && declares && tool.may_be_confirmed(), is_late(context)) {
+        let declares = asker.client.capabilities.elicitation.is_some();
+        match (may && declares && tool.may_be_confirmed(), asker.client.is_late) {
             (false, _) => Question::None,
             (true, true) => Question::Result,
             (true, false) => Question::Request,
@@ -132,7 +125,7 @@ impl Question {
         let state: State = gateway.states.open_json(state).map_err(|_| wrong())?;
         let id: brigade::core::CallId = state.call.parse().map_err(|_| wrong())?;
         let call = {
-            let workspace = crate::call::workspace_of(&gateway.workspace, &asker.agent, None);
+            let workspace = asker.workspace(&gateway.workspace, None);
             crate::call::blocking(move || workspace.agent_calls().show(&id)).await.map_err(|_| wrong())?.call
         };
         let is_its = state.agent == *asker.agent

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use crate::answer::{About, Answer, FaultRow};
-use crate::call::{Asker, blocking, broken, workspace_of};
+use crate::call::{Asker, blocking, broken};
 use crate::gateway::Gateway;
 use crate::session::Arguments;
 use crate::view::{Shown, View};
@@ -252,7 +252,7 @@ impl Control {
         view: &View,
         arguments: &Arguments,
     ) -> Result<Answer, Box<Answer>> {
-        let workspace = || workspace_of(&gateway.workspace, &asker.agent, None);
+        let workspace = || asker.workspace(&gateway.workspace, None);
         Ok(match self {
             Control::List => {
                 let ListArgs { offset, limit, source, category } = self.read(arguments)?;

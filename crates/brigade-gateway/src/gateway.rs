@@ -279,17 +279,14 @@ impl Gateway {
     }
 
     /// Begins a session, with an id that no other one has.
-    pub(crate) fn new_session(&self, name: &str, profiles: SessionProfiles) -> Arc<LiveSession> {
-        Arc::new(LiveSession::like(format!("session-{}-{name}", self.mark), profiles, None))
+    pub(crate) fn new_session(&self, name: &str) -> Arc<LiveSession> {
+        Arc::new(LiveSession::new(format!("session-{}-{name}", self.mark)))
     }
 
     /// Returns the session of all requests of an agent that come without a handshake.
     pub(crate) fn session_of(&self, agent: &Arc<str>) -> Arc<LiveSession> {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        sessions
-            .entry(agent.clone())
-            .or_insert_with(|| self.new_session(agent, SessionProfiles::default()))
-            .clone()
+        sessions.entry(agent.clone()).or_insert_with(|| self.new_session(agent)).clone()
     }
 
     /// Returns an agent in the session of its requests without a handshake.

@@ -7,7 +7,7 @@ use brigade::core::RunId;
 use serde_json::{Value, json};
 
 use crate::call::{blocking, workspace_of};
-use crate::gateway::Gateway;
+use crate::gateway::{Gateway, Who};
 use crate::view::{Kind, View};
 
 /// Lists a page for each tool that the agent is shown.
@@ -42,7 +42,7 @@ pub(crate) fn templates() -> Vec<Value> {
 }
 
 /// Reads a resource. `None` for what does not exist or belongs to another agent.
-pub(crate) async fn read(gateway: &Arc<Gateway>, agent: &Arc<str>, view: &View, uri: &str) -> Option<Value> {
+pub(crate) async fn read(gateway: &Arc<Gateway>, who: &Who, view: &View, uri: &str) -> Option<Value> {
     let rest = uri.strip_prefix("brigade://")?;
     if let Some(id) = rest.strip_prefix("tool/") {
         let tool = view.by_id(id)?;
@@ -62,7 +62,7 @@ pub(crate) async fn read(gateway: &Arc<Gateway>, agent: &Arc<str>, view: &View, 
         Some(_) => return None,
     };
     let run: RunId = run.parse().ok()?;
-    let workspace = workspace_of(&gateway.workspace, agent, None);
+    let workspace = who.workspace(&gateway.workspace, None);
     blocking(move || {
         let calls = workspace.agent_calls();
         match stream {

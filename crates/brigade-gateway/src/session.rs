@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use brigade::core::{Fingerprint, Json};
-use brigade::profile::{LiveSession, SessionProfiles};
+use brigade::profile::LiveSession;
 use brigade::{OwnName, Reads};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ClientCapabilities, CustomRequest, CustomResult, DiscoverResult,
@@ -62,18 +62,14 @@ pub(crate) struct Session {
 
 impl Session {
     pub(crate) fn new(gateway: Arc<Gateway>, agent: Option<Arc<str>>) -> Session {
-        Session::with(gateway, agent, SessionProfiles::default())
-    }
-
-    fn with(gateway: Arc<Gateway>, agent: Option<Arc<str>>, profiles: SessionProfiles) -> Session {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        let own = gateway.new_session(&format!("+{}", NEXT.fetch_add(1, Ordering::Relaxed)), profiles);
+        let own = gateway.new_session(&format!("+{}", NEXT.fetch_add(1, Ordering::Relaxed)));
         Session { gateway, agent, own, is_task: false, level: Arc::default(), known: Arc::default() }
     }
 
     /// Begins a session of the worker of a task.
-    pub(crate) fn of_task(gateway: Arc<Gateway>, agent: Arc<str>, profiles: SessionProfiles) -> Session {
-        Session { is_task: true, ..Session::with(gateway, Some(agent), profiles) }
+    pub(crate) fn of_task(gateway: Arc<Gateway>, agent: Arc<str>, own: Arc<LiveSession>) -> Session {
+        Session { is_task: true, own, ..Session::new(gateway, Some(agent)) }
     }
 
     /// Returns who speaks: of a client that began with a handshake its own session, else that of its agent here.
@@ -92,6 +88,11 @@ impl Session {
         agent.ok_or_else(|| ErrorData::internal_error("the connection has no agent", None))
     }
 
+    /// Returns what the client can be asked. The worker of a task answers for no person, so it is asked nothing.
+    fn capabilities(&self, context: &RequestContext<RoleServer>) -> Option<ClientCapabilities> {
+        context.client_capabilities().filter(|_| !self.is_task)
+    }
+
     fn asker(&self, context: &RequestContext<RoleServer>) -> Result<Asker, ErrorData> {
         let Who { agent, session } = self.who(context)?;
         Ok(Asker {
@@ -100,7 +101,7 @@ impl Session {
             line: Line::new(context.peer.clone(), context.meta.get_progress_token()),
             cancelled: context.ct.clone(),
             client: ClientSide {
-                capabilities: context.client_capabilities().unwrap_or_default(),
+                capabilities: self.capabilities(context).unwrap_or_default(),
                 level: match is_late(context) {
                     true => context.meta.log_level(),
                     false => *self.level.lock().unwrap_or_else(PoisonError::into_inner),
@@ -119,11 +120,11 @@ impl Session {
         context: &RequestContext<RoleServer>,
     ) -> Result<Outcome, ErrorData> {
         let Asking { view, tool, arguments, state, replies } = *asked;
-        let question = Question::of(&self.gateway, &asker.agent, tool, context);
+        let question = Question::of(&self.gateway, asker, tool);
         let late = is_late(context);
         let done = |answer: Answer| match &answer.lacking {
             // What the upstream server needs of its client is needed of ours.
-            Some(wanted) if late && !has(context.client_capabilities().as_ref(), wanted) => {
+            Some(wanted) if late && !has(Some(&asker.client.capabilities), wanted) => {
                 Err(ErrorData::missing_required_client_capability(wanted.clone()))
             }
             _ => Ok(Outcome::Answer(Box::new(answer))),
@@ -436,14 +437,14 @@ impl ServerHandler for Session {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let who = self.who(&context)?;
-        let (view, agent) = (self.gateway.view(&who).await, who.agent);
-        if let Some(contents) = own::read(&self.gateway, &agent, &view, &request.uri).await {
+        let view = self.gateway.view(&who).await;
+        if let Some(contents) = own::read(&self.gateway, &who, &view, &request.uri).await {
             return Ok(ReadResourceResponse::Complete(typed(json!({"contents": [contents]}))?));
         }
         let read = Read { reads: Reads::Resource, name: &request.uri, arguments: None };
         let returned =
             Back { state: request.request_state.clone(), replies: request.input_responses.clone() };
-        match self.gateway.whose(&agent, &view, read.reads, read.name).await {
+        match self.gateway.whose(&who.agent, &view, read.reads, read.name).await {
             Whose::Server(server) => match Box::pin(self.read(&read, &server, returned, &context)).await? {
                 Outcome::Answer(answer) => {
                     Ok(ReadResourceResponse::Complete(self.result(&read, *answer, &context)?))

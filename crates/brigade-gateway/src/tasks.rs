@@ -13,7 +13,7 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, Weak, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use brigade::profile::SessionProfiles;
+use brigade::profile::LiveSession;
 use brigade::{Error, ErrorKind, NamedPipes, TaskSessions};
 use rmcp::serve_server;
 use serde::{Deserialize, Serialize};
@@ -76,13 +76,13 @@ impl Sessions {
 }
 
 impl TaskSessions for Sessions {
-    fn open(&self, agent: &str, profiles: SessionProfiles, input: File, output: File) -> io::Result<()> {
+    fn open(&self, agent: &str, session: LiveSession, input: File, output: File) -> io::Result<()> {
         let gateway = self.gateway.get().ok_or(io::ErrorKind::NotConnected)?.clone();
         let served = Served {
             gateway,
             runtime: self.runtime.clone(),
             agent: agent.into(),
-            profiles,
+            session: Arc::new(session),
             output: Arc::new(Mutex::new(output)),
             now: Arc::default(),
             sessions: Arc::default(),
@@ -96,7 +96,8 @@ struct Served {
     gateway: Weak<Gateway>,
     runtime: Handle,
     agent: Arc<str>,
-    profiles: SessionProfiles,
+    /// The session of the task, which all of its clients have, one after the other.
+    session: Arc<LiveSession>,
     output: Arc<Mutex<File>>,
     /// The number of the client that is there now.
     now: Arc<AtomicU64>,
@@ -171,7 +172,7 @@ impl Served {
         let (to_session, lines) = mpsc::sync_channel(WAITING);
         let limit = gateway.max_request_bytes();
         let (lines, _, conversation) = Lines::start(Passed(lines), output, limit).ok()?;
-        let server = Session::of_task(gateway, self.agent.clone(), self.profiles.clone());
+        let server = Session::of_task(gateway, self.agent.clone(), self.session.clone());
         self.runtime.spawn(async move {
             let _counted = session;
             if let Ok(running) = serve_server(server, lines).await {

@@ -226,6 +226,18 @@ fn schemas(id: &str) -> &'static Schemas {
 }
 
 impl Definition {
+    /// Gives arguments that are missing the default of the schema.
+    pub fn with_defaults(&self, input: &Json) -> Json {
+        let mut given = input.as_object().cloned().unwrap_or_default();
+        let properties = self.input_schema().get("properties").and_then(Json::as_object);
+        for (name, property) in properties.into_iter().flatten() {
+            if let Some(default) = property.get("default").filter(|_| !given.contains_key(name)) {
+                given.insert(name.clone(), default.clone());
+            }
+        }
+        Json::Object(given)
+    }
+
     /// Returns the JSON Schema of its arguments.
     pub fn input_schema(&self) -> &'static Json {
         &schemas(self.id).input

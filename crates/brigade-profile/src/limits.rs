@@ -37,30 +37,36 @@ pub(crate) fn check(
     let kinds = &tool.arguments;
     if let Some(allowed) = &constrain.paths {
         let is_inside = |path: &str| relative(path, root).is_some_and(|path| is_in(allowed, &path));
-        every(args, kinds.paths, is_inside).map_err(|argument| (argument, "constrain.paths"))?;
+        every(args, kinds.paths, &is_inside).map_err(|argument| (argument, "constrain.paths"))?;
     }
     if let Some(allowed) = &constrain.domains {
         let is_allowed = |url: &str| {
             host(url).is_some_and(|host| allowed.iter().any(|domain| Glob::new(domain).matches(&host)))
         };
-        every(args, kinds.urls, is_allowed).map_err(|argument| (argument, "constrain.domains"))?;
+        every(args, kinds.urls, &is_allowed).map_err(|argument| (argument, "constrain.domains"))?;
     }
     if let Some(most) = constrain.max_bytes {
         let fits = |text: &str| text.len() as u64 <= most;
-        every(args, kinds.contents, fits).map_err(|argument| (argument, "constrain.max_bytes"))?;
+        every(args, kinds.contents, &fits).map_err(|argument| (argument, "constrain.max_bytes"))?;
     }
     Ok(())
 }
 
 /// Checks every string in these arguments. One that is neither a string nor a list of strings is outside.
-fn every(args: &Json, names: &[&str], is_inside: impl Fn(&str) -> bool) -> Result<(), String> {
+fn every(args: &Json, names: &[&str], is_inside: &dyn Fn(&str) -> bool) -> Result<(), String> {
     for name in names {
+        // `list[].member` is the member of each element.
+        if let Some((list, member)) = name.split_once("[].") {
+            let elements = args.get(list).and_then(Json::as_array).unwrap_or_default();
+            elements.iter().try_for_each(|element| every(element, &[member], is_inside))?;
+            continue;
+        }
         let fits = match args.get(name) {
             None => true,
             Some(Json::Array(elements)) => {
-                elements.iter().all(|element| element.as_str().is_some_and(&is_inside))
+                elements.iter().all(|element| element.as_str().is_some_and(is_inside))
             }
-            Some(value) => value.as_str().is_some_and(&is_inside),
+            Some(value) => value.as_str().is_some_and(is_inside),
         };
         if !fits {
             return Err((*name).to_owned());

@@ -65,6 +65,10 @@ pub struct Execution {
     pub error: Option<String>,
     /// The process that it belongs to.
     pub gateway: String,
+    /// The execution, of a task or a workflow, that began it.
+    pub parent: Option<String>,
+    /// How many executions are above it.
+    pub depth: i64,
     /// When it was asked for.
     pub created_at: Timestamp,
     /// When it began.
@@ -88,6 +92,51 @@ pub struct NewExecution<'a> {
     pub input: &'a Json,
     /// The process that it belongs to.
     pub gateway: &'a str,
+    /// The execution that begins it.
+    pub parent: Option<&'a Parent>,
+}
+
+/// An execution that begins another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parent {
+    /// Its id.
+    pub id: String,
+    /// How many executions are above it.
+    pub depth: i64,
+}
+
+/// How deep executions may begin executions.
+pub const DEEPEST: i64 = 8;
+
+/// How many tasks of one owner may be under way: each has a worker.
+const MOST_TASKS: i64 = 64;
+
+impl Parent {
+    /// Returns how many executions are above one that this one begins.
+    ///
+    /// # Errors
+    /// Returns `too_deep`.
+    pub(crate) fn depth_below(parent: Option<&Parent>) -> Result<i64, StoreError> {
+        match parent.map_or(0, |parent| parent.depth + 1) {
+            depth if depth < DEEPEST => Ok(depth),
+            _ => {
+                let message = format!("executions begin executions at most {DEEPEST} deep");
+                Err(StoreError::refused("too_deep", message))
+            }
+        }
+    }
+}
+
+/// Refuses one more execution of an owner, of whose kind so many are `open`.
+///
+/// # Errors
+/// Returns `busy`.
+pub(crate) fn check_open(open: i64, most: i64) -> Result<(), StoreError> {
+    if open < most {
+        return Ok(());
+    }
+    let message = format!("{open} executions are under way; wait for one, or cancel one");
+    Err(StoreError::refused("busy", message))
 }
 
 /// How an execution ends.
@@ -100,7 +149,7 @@ pub struct Ending<'a> {
 }
 
 const COLUMNS: &str = "id, owner, manifest, name, revision, version, intent, input, status, iterations, output, \
-                       error_code, error, gateway, created_at, started_at, ended_at";
+                       error_code, error, gateway, parent, depth, created_at, started_at, ended_at";
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Execution> {
     let (input, status): (String, String) = (row.get("input")?, row.get("status")?);
@@ -122,6 +171,8 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Execution> {
         error_code: row.get("error_code")?,
         error: row.get("error")?,
         gateway: row.get("gateway")?,
+        parent: row.get("parent")?,
+        depth: row.get("depth")?,
         created_at: time(row, "created_at")?,
         started_at: at("started_at")?,
         ended_at: at("ended_at")?,
@@ -147,16 +198,33 @@ fn note(
 }
 
 impl Store {
-    /// Writes down an execution that is about to begin.
+    /// Returns the execution, of a task or a workflow, of an owner that has this id.
     ///
     /// # Errors
     /// Fails on a disk error.
+    pub fn parent(&self, owner: Option<&str>, id: &str) -> Result<Option<Parent>, StoreError> {
+        self.look(|transaction| {
+            let sql = "SELECT id, depth FROM execution WHERE id = ?1 AND (?2 IS NULL OR owner = ?2) UNION ALL \
+                       SELECT id, depth FROM flow WHERE id = ?1 AND (?2 IS NULL OR owner = ?2)";
+            let read = |row: &Row<'_>| Ok(Parent { id: row.get(0)?, depth: row.get(1)? });
+            Ok(transaction.query_row(sql, params![id, owner], read).optional()?)
+        })
+    }
+
+    /// Writes down an execution that is about to begin.
+    ///
+    /// # Errors
+    /// Returns `too_deep` or `busy`. Also fails on a disk error.
     pub fn begin_execution(&self, new: &NewExecution<'_>, now: Timestamp) -> Result<Execution, StoreError> {
         self.change(|transaction| {
+            let depth = Parent::depth_below(new.parent)?;
+            let sql = "SELECT count(*) FROM execution WHERE owner = ?1 AND status IN ('pending', 'running')";
+            check_open(transaction.query_row(sql, [new.owner], |row| row.get(0))?, MOST_TASKS)?;
             let id = new_id(transaction, "task")?;
             transaction.execute(
                 "INSERT INTO execution (id, owner, manifest, name, revision, version, intent, input, status, iterations, \
-                 gateway, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'pending', 0, ?9, ?10)",
+                 gateway, created_at, parent, depth) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'pending', 0, ?9, ?10, ?11, ?12)",
                 params![
                     id,
                     new.owner,
@@ -167,7 +235,9 @@ impl Store {
                     new.intent,
                     new.input.to_compact(),
                     new.gateway,
-                    now.unix_micros()
+                    now.unix_micros(),
+                    new.parent.map(|parent| parent.id.as_str()),
+                    depth
                 ],
             )?;
             let execution = by_id(transaction, None, &id)?;
@@ -210,15 +280,17 @@ impl Store {
         })
     }
 
-    /// Lists executions that have not ended.
+    /// Lists executions that have not ended: all, or those that another one began.
     ///
     /// # Errors
     /// Fails on a disk error.
-    pub fn open_executions(&self) -> Result<Vec<Execution>, StoreError> {
+    pub fn open_executions(&self, parent: Option<&str>) -> Result<Vec<Execution>, StoreError> {
         self.look(|transaction| {
-            let sql = format!("SELECT {COLUMNS} FROM execution WHERE status IN ('pending', 'running')");
+            let sql = format!(
+                "SELECT {COLUMNS} FROM execution WHERE status IN ('pending', 'running') AND (?1 IS NULL OR parent = ?1)"
+            );
             let mut statement = transaction.prepare(&sql)?;
-            Ok(statement.query_map([], read)?.collect::<Result<_, _>>()?)
+            Ok(statement.query_map([parent], read)?.collect::<Result<_, _>>()?)
         })
     }
 
@@ -409,6 +481,7 @@ mod tests {
             intent: Some("Greet"),
             input: &input,
             gateway: "1",
+            parent: None,
         };
         let id = store.begin_execution(&new, now).unwrap().id;
         let code = |result: Result<Execution, StoreError>| result.unwrap_err().code_word();
@@ -418,7 +491,26 @@ mod tests {
         store.end_iteration(&id, Some("Hi"), Some("too short"), &Json::Null, now).unwrap();
         assert_eq!(store.begin_iteration(&id, "run-2", now).unwrap(), Some(Vec::new()));
         assert_eq!(code(store.remove_execution(Some("ada"), &id)), "not_ended");
-        assert_eq!(store.open_executions().unwrap().len(), 1);
+        assert_eq!(store.open_executions(None).unwrap().len(), 1);
+        let parent = store.parent(Some("ada"), &id).unwrap().unwrap();
+        assert_eq!((parent.depth, store.parent(Some("bob"), &id).unwrap()), (0, None));
+        let mut parent = Some(parent);
+        let mut depths = Vec::new();
+        let refused = loop {
+            match store.begin_execution(&NewExecution { parent: parent.as_ref(), ..new }, now) {
+                Ok(child) => {
+                    depths.push(child.depth);
+                    parent = store.parent(None, &child.id).unwrap();
+                }
+                Err(error) => break error,
+            }
+        };
+        assert_eq!((depths, refused.code_word()), (vec![1, 2, 3, 4, 5, 6, 7], "too_deep"));
+        let many = std::iter::repeat_with(|| store.begin_execution(&new, now));
+        let begun = many.take_while(Result::is_ok).count();
+        assert_eq!(begun + 8, 64);
+        assert_eq!(code(store.begin_execution(&new, now)), "busy");
+        assert_eq!(store.open_executions(Some(&id)).unwrap().len(), 1);
         let ending = Ending { status: ExecutionStatus::Cancelled, error: None };
         assert!(store.end_execution(&id, &ending, now).unwrap());
         let late = Ending { status: ExecutionStatus::Completed, error: None };

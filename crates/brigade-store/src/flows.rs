@@ -9,6 +9,7 @@ use rusqlite::{OptionalExtension as _, Row, Transaction, params};
 
 use crate::error::StoreError;
 use crate::events::{About, StoredEvent, add_event_with, page};
+use crate::executions::{Parent, check_open};
 use crate::manifests::{Deployed, Revision};
 use crate::questions::{self, Answer, Asked};
 use crate::store::{Store, new_id, time};
@@ -115,6 +116,9 @@ impl Flow {
     }
 }
 
+/// How many executions of one owner may be under way. Many wait for a person.
+const MOST_FLOWS: i64 = 1_000;
+
 /// An execution to begin.
 #[derive(Clone, Copy, Debug)]
 pub struct NewFlow<'a> {
@@ -125,7 +129,7 @@ pub struct NewFlow<'a> {
     /// What its calls may do.
     pub rights: &'a Json,
     /// The execution whose state it is.
-    pub parent: Option<&'a Flow>,
+    pub parent: Option<&'a Parent>,
     /// The workflow.
     pub manifest: &'a Deployed,
     /// The revision of it.
@@ -301,9 +305,12 @@ impl Store {
     /// Writes down an execution in its first state.
     ///
     /// # Errors
-    /// Returns `too_large`. Also fails on a disk error.
+    /// Returns `too_large`, `too_deep` or `busy`. Also fails on a disk error.
     pub fn begin_flow(&self, new: &NewFlow<'_>, now: Timestamp) -> Result<Flow, StoreError> {
         self.change(|transaction| {
+            let depth = Parent::depth_below(new.parent)?;
+            let sql = "SELECT count(*) FROM flow WHERE owner = ?1 AND status = 'running'";
+            check_open(transaction.query_row(sql, [new.owner], |row| row.get(0))?, MOST_FLOWS)?;
             let id = new_id(transaction, "flow")?;
             let visits = Json::object([(new.state, Json::from(1))]);
             let blackboard = Json::Object(new.blackboard.clone()).to_compact();
@@ -322,7 +329,7 @@ impl Store {
                     new.caller,
                     new.rights.to_compact(),
                     new.parent.map(|parent| parent.id.as_str()),
-                    new.parent.map_or(0, |parent| parent.depth + 1),
+                    depth,
                     new.manifest.id,
                     new.manifest.name,
                     new.revision.revision,
@@ -378,7 +385,7 @@ impl Store {
         })
     }
 
-    /// Lists executions that have not ended: all, or those that are states of another one.
+    /// Lists executions that have not ended: all, or those that another one began.
     ///
     /// # Errors
     /// Fails on a disk error.

@@ -3,6 +3,7 @@
 //! The session is outside of the worker's sandbox. The worker reaches it by two pipes in the folder of the task, whose
 //! directory is in `BRIGADE_GATEWAY`. It speaks as whoever began the task, narrowed by the manifest.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -33,6 +34,7 @@ impl Connected {
     /// call.
     pub(crate) fn open(
         desk: &Desk,
+        execution: &str,
         folder: &RelPath,
         agent: &Agent,
         asked_in: Option<&CallSession>,
@@ -62,7 +64,7 @@ impl Connected {
         let directory = desk.seams.fs.root().join(path.as_path());
         let NamedPipes { input, output, open } = NamedPipes::create(&directory)?;
         let connected = Connected { open: Some(open), fs: desk.seams.fs.clone(), path, directory };
-        sessions.open(caller, profiles, input, output)?;
+        sessions.open(caller, LiveSession::like(execution, profiles, None), input, output)?;
         Ok(Some(connected))
     }
 
@@ -88,22 +90,51 @@ fn context_of(name: &str) -> Option<ProfileName> {
 /// Returns what a manifest allows.
 fn limits(agent: &Agent) -> TaskLimits {
     let mut limits = TaskLimits { agent: agent.metadata.name.as_str().to_owned(), ..TaskLimits::default() };
+    let is_command =
+        |name: &str| matches!(own_name(name), Some(BuiltinName::Tool(row, _)) if row.id == COMMAND);
+    let dispatchers = || agent.spec.builtin_dispatchers.iter().flatten();
+    // An entry of the dispatcher of commands names a program. Under a name of the dispatcher it names all of them.
+    let is_any = |name: &str| name == "cmd" || is_command(name) || dispatchers().any(|own| own.name == name);
+    let mut programs = BTreeSet::new();
+    let mut any = false;
     if let Some(tools) = &agent.spec.tools {
         limits.tools = Some(Default::default());
         for tool in tools {
-            limits.add_tool(if tool.is_command() { COMMAND } else { tool.name() });
+            let runs = tool.is_command() || is_command(tool.name());
+            limits.add_tool(if runs { COMMAND } else { tool.name() });
+            if runs && is_any(tool.name()) {
+                any = true;
+            } else if runs {
+                programs.insert(tool.name().to_owned());
+            }
         }
     }
-    let is_command =
-        |name: &str| matches!(own_name(name), Some(BuiltinName::Tool(row, _)) if row.id == COMMAND);
-    let capabilities = agent.spec.builtin_dispatchers.iter().flatten();
-    let capabilities = capabilities.flat_map(|dispatcher| dispatcher.capabilities.iter().flatten());
-    for capability in capabilities.filter(|capability| is_command(&capability.name)) {
-        if let Some(words) = &capability.subcommand_allowlist {
-            limits.commands.get_or_insert_default().extend(words.iter().cloned());
-        }
-    }
+    let capabilities = dispatchers().flat_map(|dispatcher| dispatcher.capabilities.iter().flatten());
+    let lists = capabilities
+        .filter(|capability| is_command(&capability.name))
+        .filter_map(|capability| capability.subcommand_allowlist.as_ref());
+    let listed: Option<BTreeSet<String>> =
+        lists.fold(None, |all, words| Some(all.into_iter().flatten().chain(words.iter().cloned()).collect()));
+    limits.commands = match (Some(programs).filter(|programs| !any && !programs.is_empty()), listed) {
+        (Some(programs), Some(listed)) => Some(both(&programs, &listed)),
+        (programs, listed) => programs.or(listed),
+    };
     limits
+}
+
+/// Returns the beginnings of commands that both lists allow: the longer one of two that begin alike.
+fn both(one: &BTreeSet<String>, other: &BTreeSet<String>) -> BTreeSet<String> {
+    let begins = |long: &str, short: &str| {
+        let mut long = long.split_whitespace();
+        short.split_whitespace().all(|word| long.next() == Some(word))
+    };
+    let pairs = one.iter().flat_map(|one| other.iter().map(move |other| (one, other)));
+    let common = pairs.filter_map(|(one, other)| match (begins(one, other), begins(other, one)) {
+        (true, _) => Some(one.clone()),
+        (false, true) => Some(other.clone()),
+        (false, false) => None,
+    });
+    common.collect()
 }
 
 #[cfg(test)]
@@ -128,7 +159,15 @@ mod tests {
         check("", None, None);
         check(", tools: []", Some(&[]), None);
         check(", tools: [readFile, {name: weather}]", Some(&["fs.read", "weather"]), None);
-        check(", tools: [{name: git, executor: 'builtin:cmd'}]", Some(&["cmd.run"]), None);
+        check(", tools: [{name: git, executor: 'builtin:cmd'}]", Some(&["cmd.run"]), Some(&["git"]));
+        check(", tools: [{name: cmd, executor: 'builtin:cmd'}]", Some(&["cmd.run"]), None);
+        check(", tools: [{name: git, executor: 'builtin:cmd'}, cmd.run]", Some(&["cmd.run"]), None);
+        let listed = "[{name: cmd, capabilities: [{name: cmd.run, subcommand_allowlist: [git status, ls]}]}]";
+        check(
+            &format!(", tools: [{{name: git, executor: 'builtin:cmd'}}], builtin_dispatchers: {listed}"),
+            Some(&["cmd.run"]),
+            Some(&["git status"]),
+        );
         let words = ", builtin_dispatchers: [{name: cmd, capabilities: [{name: cmd.run, subcommand_allowlist: [git, ls]}]}]";
         check(words, None, Some(&["git", "ls"]));
         check(", builtin_dispatchers: [{name: cmd, capabilities: [{name: cmd.run}]}]", None, None);

@@ -6,7 +6,7 @@ use brigade_builtin::{Failure, TASKS, Tasks};
 use brigade_call::CallSession;
 use brigade_core::Json;
 use brigade_crew::Cook;
-use brigade_facts::Config;
+use brigade_facts::{Config, Host};
 use brigade_fs::{FileMode, Fs, RelPath};
 use brigade_kitchen::Tier;
 use brigade_kitchen::adapter::{self, Adapter, PromptWay, Source, Wanted};
@@ -38,22 +38,27 @@ impl<'a> Hands<'a> {
 
     /// Returns the worker that the manifest names, else the first one.
     fn worker(&self, agent: &Agent) -> Result<Worker, Failure> {
-        let host = self.desk.seams.host();
-        let workers =
-            self.config.gateway(&host).map(|gateway| gateway.workers.as_slice()).unwrap_or_default();
-        let wanted = agent.metadata.labels.as_ref().and_then(|labels| labels.get("worker"));
-        let found = match wanted {
-            Some(id) => workers.iter().find(|worker| worker.id == *id),
-            None => workers.first(),
-        };
-        found.cloned().ok_or_else(|| {
-            let message = match wanted {
-                Some(_) => "no `[[worker]]` of .brigade/tools/gateway.toml has the id that metadata.labels.worker names",
-                None => "there is no `[[worker]]` in .brigade/tools/gateway.toml",
-            };
-            Failure::new("not_available_here", format!("{message} (worker.cli)"))
-        })
+        worker_of(self.config, &self.desk.seams.host(), agent)
     }
+}
+
+/// Returns the worker that works for an agent: the one that its manifest names, else the first.
+pub(crate) fn worker_of(config: &Config, host: &Host<'_>, agent: &Agent) -> Result<Worker, Failure> {
+    let workers = config.gateway(host).map(|gateway| gateway.workers.as_slice()).unwrap_or_default();
+    let wanted = agent.metadata.labels.as_ref().and_then(|labels| labels.get("worker"));
+    let found = match wanted {
+        Some(id) => workers.iter().find(|worker| worker.id == *id),
+        None => workers.first(),
+    };
+    found.cloned().ok_or_else(|| {
+        let message = match wanted {
+            Some(_) => {
+                "no `[[worker]]` of .brigade/tools/gateway.toml has the id that metadata.labels.worker names"
+            }
+            None => "there is no `[[worker]]` in .brigade/tools/gateway.toml",
+        };
+        Failure::new("not_available_here", format!("{message} (worker.cli)"))
+    })
 }
 
 fn folder(id: &str) -> Result<RelPath, Failure> {
@@ -92,7 +97,7 @@ impl Tasks for Hands<'_> {
         let cook = cook(&self.worker(agent)?)?;
         let path = folder(&execution.id)?;
         make_folder(&*seams.fs, &path).map_err(|error| environment(&error))?;
-        let connected = Connected::open(self.desk, &path, agent, self.asked_in);
+        let connected = Connected::open(self.desk, &execution.id, &path, agent, self.asked_in);
         let connected = connected.map_err(|error| environment(&error))?;
         let Some(place) = running.begin(&execution.id)? else { return Ok(()) };
         let job = Job {

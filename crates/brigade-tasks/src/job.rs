@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use brigade_builtin::Failure;
+use brigade_builtin::{Failure, end_children};
 use brigade_core::{Fingerprint, Json, RunId};
 use brigade_crew::{Attempt, Attempted, Cook, Host, Watch, attempt};
 use brigade_kitchen::TaskId;
@@ -98,6 +98,10 @@ impl Job {
         // What was cancelled stays so: the first end counts.
         if let Err(error) = self.store.end_execution(self.id(), &ending, self.seams.now()) {
             tracing::warn!(%error, task = self.id(), "the end of a task could not be written");
+        }
+        let cancel = |id: &str| _ = self.place.running.cancel(id);
+        if let Err(error) = end_children(&self.store, self.id(), &cancel, self.seams.now()) {
+            tracing::warn!(%error, task = self.id(), "the end of what a task began could not be written");
         }
         drop(self.place);
     }
@@ -201,7 +205,11 @@ impl Job {
         let output = tasked(&evidence).map(|text| host.redactor().redact_str(&text));
         let output = output.map(cut);
         let lacks = if attempted.exit == Exit::Interrupted {
-            Some(interrupted())
+            let execution = self.store.execution(None, self.id())?;
+            match execution.status {
+                ExecutionStatus::Cancelled => Some(Unable::new("cancelled", "the task was cancelled")),
+                _ => Some(interrupted()),
+            }
         } else {
             self.lacks(host, &run, &attempted, output.as_deref())?
         };

@@ -53,6 +53,7 @@ mod flow;
 mod hands;
 mod job;
 mod judge;
+mod names;
 mod receipt;
 mod running;
 
@@ -61,6 +62,7 @@ use brigade_builtin::Failure;
 pub use desk::{Callers, Desk, OnBehalf};
 pub use flow::take_over;
 pub use hands::Hands;
+pub use names::NamesOf;
 pub use running::Running;
 
 fn environment(error: &dyn std::fmt::Display) -> Failure {

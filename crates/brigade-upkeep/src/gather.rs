@@ -3,9 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use brigade_call::{
-    ArgsProblem, Call, CallSession, Caller, MissingTool, Plan, PlanFacts, Receipt, plan_missing,
-};
+use brigade_call::{ArgsProblem, Call, CallSession, Caller, MissingTool, Plan, Receipt, plan_missing};
 use brigade_catalog::Tool;
 use brigade_core::{ErrorKind, Json, Object, codes};
 use brigade_exec::OpenedProgram;
@@ -67,13 +65,13 @@ pub fn plan_call(
     let made = known.and_then(|args| config.command(&host, tool.id.as_str(), args, &caller, within));
     if let Some(made) = made {
         let input = FactReader::new(host, config).plan(&made, caller)?;
-        return planned(seams, input, args, session);
+        return planned(seams, config, input, args, session);
     }
     let input = match &seams.memory {
         Some(memory) => memory.plan(seams.host(), config, tool, caller)?,
         None => FactReader::new(seams.host(), config).plan(tool, caller)?,
     };
-    planned(seams, input, args, session)
+    planned(seams, config, input, args, session)
 }
 
 /// Plans the installation of a tool with one of its commands.
@@ -87,7 +85,7 @@ pub fn plan_installation(
     let installation = entry.installation(command);
     let reader = FactReader::new(seams.host(), config);
     let input = reader.plan_installation(&installation, entry, caller)?;
-    planned(seams, input, Ok(Json::Object(Object::new())), None)
+    planned(seams, config, input, Ok(Json::Object(Object::new())), None)
 }
 
 /// Plans again what was asked for before.
@@ -145,12 +143,14 @@ impl<'a> Again<'a> {
 
 fn planned(
     seams: &Seams,
+    config: &Config,
     input: PlanInput<'_>,
     args: Result<Json, ArgsProblem>,
     session: Option<CallSession>,
 ) -> Result<Planned, Failure> {
     let PlanInput { facts, projections, program, directory } = input;
-    let plan = brigade_call::plan(PlanFacts { args, session, ..facts }).spelled(&seams.speller());
+    let facts = config.with_args(&seams.host(), facts, args, session);
+    let plan = brigade_call::plan(facts).spelled(&seams.speller());
     tracing::debug!(
         tool = plan.tool_id(),
         directory = %directory.display(),

@@ -21,7 +21,7 @@
 //! fs.write_atomic(&".brigade/tools.toml".parse()?, entry, FileMode::Private)?;
 //!
 //! let (environment, digests) = (HostEnvironment::default(), Digests::default());
-//! let host = Host { fs: &*fs, environment: &environment, digests: &digests, clock: &SystemClock };
+//! let host = Host { fs: &*fs, environment: &environment, digests: &digests, clock: &SystemClock, names: None };
 //! let config = Config::new(&host, read_catalog(&*fs)?, read_policy(&*fs));
 //! let queue = Queue::new(Arc::new(MemoryStore::new()), Arc::new(ThisHost::new(fs.clone())));
 //! let caller = Caller::CommandLine;

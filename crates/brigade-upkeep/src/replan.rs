@@ -127,14 +127,14 @@ impl<'a, 'c> Replanner<'a, 'c> {
     ) -> Result<Plan, NoPlan> {
         if let Some(made) = self.config.command(&self.reader.host(), tool_id, args, &caller, within) {
             let facts = FactReader::new(self.reader.host(), self.config).plan(&made, caller)?.facts;
-            return Ok(plan(PlanFacts { args: Ok(args.clone()), session, ..facts }));
+            return Ok(plan(self.config.with_args(&self.reader.host(), facts, Ok(args.clone()), session)));
         }
         // Which server such a call reads from depends on its arguments.
         if Reads::of_tool_id(tool_id).is_some() {
             let tool = self.config.entry(&self.reader.host(), tool_id, args);
             let tool = tool.map_err(|error| NoPlan::NoTool(error.to_string()))?;
             let facts = self.reader.plan(tool, caller)?.facts;
-            return Ok(plan(PlanFacts { args: Ok(args.clone()), session, ..facts }));
+            return Ok(plan(self.config.with_args(&self.reader.host(), facts, Ok(args.clone()), session)));
         }
         let key = (tool_id.to_owned(), caller.agent().is_some());
         if !self.facts.contains_key(&key) {
@@ -148,7 +148,8 @@ impl<'a, 'c> Replanner<'a, 'c> {
             self.facts.insert(key.clone(), facts);
         }
         let facts = self.facts.get(&key).expect("the facts were put there above").clone();
-        Ok(plan(PlanFacts { args: Ok(args.clone()), caller, session, ..facts }))
+        let facts = PlanFacts { caller, ..facts };
+        Ok(plan(self.config.with_args(&self.reader.host(), facts, Ok(args.clone()), session)))
     }
 }
 

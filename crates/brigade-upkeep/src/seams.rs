@@ -10,11 +10,11 @@ use brigade_call::{Caller, Paths};
 use brigade_core::{Clock, ErrorKind, NeutralWords, Spell, SystemClock, Timestamp};
 use brigade_crew::Kitchen;
 use brigade_exec::HostEnvironment;
-use brigade_facts::{Config, Digests, Host, Memory, SourceFiles};
+use brigade_facts::{Config, Digests, Host, Memory, Names, SourceFiles};
 use brigade_fs::Fs;
 use brigade_policy::Failure;
 use brigade_process::CancelToken;
-use brigade_profile::SessionProfiles;
+use brigade_profile::LiveSession;
 use brigade_queue::{JournalStore, Queue, Store, ThisHost};
 use brigade_redact::Redactor;
 
@@ -49,15 +49,17 @@ pub struct Seams {
     pub files_of_calls: Arc<JournalStore>,
     /// What keeps calls instead of the journal.
     pub store: Option<Arc<dyn Store>>,
+    /// What looks up the names in arguments of built-in tools.
+    pub names: Option<Arc<dyn Names>>,
 }
 
 /// Opens sessions for the workers of tasks. A server that serves agents is one.
 pub trait TaskSessions: Send + Sync {
-    /// Serves whoever is at the other ends of two pipes as the agent, narrowed by these profiles, until they end.
+    /// Serves whoever is at the other ends of two pipes as the agent, in this session, until they end.
     ///
     /// # Errors
     /// Fails if nothing more can be served.
-    fn open(&self, agent: &str, profiles: SessionProfiles, input: File, output: File) -> io::Result<()>;
+    fn open(&self, agent: &str, session: LiveSession, input: File, output: File) -> io::Result<()>;
 }
 
 impl Seams {
@@ -78,6 +80,7 @@ impl Seams {
             digests: Arc::default(),
             memory: None,
             store: None,
+            names: None,
         }
     }
 
@@ -88,7 +91,13 @@ impl Seams {
 
     /// Returns the host for reading facts.
     pub fn host(&self) -> Host<'_> {
-        Host { fs: &*self.fs, environment: &self.environment, digests: &self.digests, clock: &*self.clock }
+        Host {
+            fs: &*self.fs,
+            environment: &self.environment,
+            digests: &self.digests,
+            clock: &*self.clock,
+            names: self.names.as_deref(),
+        }
     }
 
     /// Opens the queue. Reads and writes nothing.

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use brigade_call::{ApprovedBy, Call, CallSession, CallStatus, Plan, Receipt};
+use brigade_call::{ApprovedBy, Call, CallSession, CallStatus, Plan, Receipt, is_of_execution};
 use brigade_catalog::Reads;
 use brigade_core::{CallId, Dialect, IdPrefix, Json, RunId, Timestamp, codes};
 use brigade_exec::log_text;
@@ -376,7 +376,7 @@ impl AgentCalls {
         let mut found = Vec::new();
         let mut left = offset;
         self.room.queue().read()?.for_each_newest(&Which::All, &mut |stored| {
-            if stored.call.caller == self.room.env.caller {
+            if self.is_own(&stored.call) {
                 match left {
                     0 => found.push(stored.call.shown(&*self.room)),
                     _ => left -= 1,
@@ -423,7 +423,9 @@ impl AgentCalls {
     fn own_receipt(&self, run: &RunId) -> Result<Option<Receipt>, Error> {
         let stored = self.room.queue().read()?.receipt(run.as_str())?.and_then(Result::ok);
         let caller = self.room.env.caller.as_record();
-        let own = |receipt: &Receipt| receipt.caller.as_deref() == Some(caller.as_str());
+        let own = |receipt: &Receipt| {
+            receipt.caller.as_deref() == Some(caller.as_str()) && self.is_here(receipt.session.as_ref())
+        };
         Ok(stored.map(|stored| stored.receipt).filter(own))
     }
 
@@ -563,12 +565,35 @@ impl AgentCalls {
         Ok(source.bytes().map(|bytes| redactor.redact_str(&String::from_utf8_lossy(bytes))))
     }
 
+    /// Returns the profiles that narrow a session of the agent, and did not narrow the one that a call was asked in:
+    /// there more may be allowed than here, so the call does not go on here.
+    pub fn laid_over(&self, shown: &AgentTools, call: &Call) -> Vec<String> {
+        let own = self.room.env.session.as_ref().map(|session| session.id());
+        let Some(asked_in) = call.session.as_ref().filter(|asked_in| Some(&*asked_in.id) != own) else {
+            return Vec::new();
+        };
+        names_of(shown).into_iter().filter(|name| !asked_in.profiles.contains(name)).collect()
+    }
+
+    /// Returns whether a call is one of the agent that this session may see.
+    fn is_own(&self, call: &Call) -> bool {
+        call.caller == self.room.env.caller && self.is_here(call.session.as_ref())
+    }
+
+    /// Returns whether what was asked in a session may be seen in this one: in that of an execution its own alone.
+    fn is_here(&self, asked_in: Option<&CallSession>) -> bool {
+        // What a person began has no session in records.
+        let own = self.room.env.session.as_ref().filter(|_| self.room.env.caller.agent().is_some());
+        let own = own.map(|session| session.id()).filter(|own| is_of_execution(own));
+        own.is_none_or(|own| asked_in.is_some_and(|asked_in| asked_in.id == own))
+    }
+
     /// Finds a call of the agent. If its runner is gone, the end of its run is recorded first.
     fn find(&self, id: &CallId) -> Result<StoredCall, Error> {
         let room = &*self.room;
         let find = || -> Result<Option<StoredCall>, Error> {
             let found = room.queue().read()?.call(id)?;
-            Ok(found.filter(|stored| stored.call.caller == room.env.caller))
+            Ok(found.filter(|stored| self.is_own(&stored.call)))
         };
         let found = match find()? {
             Some(stored) if stored.call.is_unrecorded() => {

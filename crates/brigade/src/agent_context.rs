@@ -5,6 +5,7 @@ use std::time::Duration;
 use brigade_call::Call;
 use brigade_core::Json;
 use brigade_facts::{AgentTools, command_outside};
+use brigade_fs::{Fs, Location};
 use brigade_policy::Blocker;
 use brigade_profile::builtin::{PathProblem, definition, relative};
 use brigade_profile::{Outside, ToolTraits};
@@ -23,6 +24,46 @@ fn leads_out(tool: &str, argument: &str, args: &Json, root: &str) -> Option<Bloc
     relative(path, root).is_none().then(|| PathProblem::Outside.blocker(argument))
 }
 
+/// Writes the paths among arguments as where they lead. A part that does not exist yet is no link.
+fn real_paths(fs: &dyn Fs, tool: &ToolTraits<'_>, args: Json, root: &str) -> Json {
+    let real = |value: &Json| match value.as_str().and_then(|path| relative(path, root)) {
+        Some(path) => real_path(fs, &path).map_or_else(|| value.clone(), Json::from),
+        None => value.clone(),
+    };
+    let Json::Object(mut members) = args else { return args };
+    for name in tool.arguments.paths {
+        let Some(value) = members.get_mut(*name) else { continue };
+        *value = match &*value {
+            Json::Array(paths) => Json::from(paths.iter().map(real).collect::<Vec<_>>()),
+            value => real(value),
+        };
+    }
+    Json::Object(members)
+}
+
+/// Returns where a path in the workspace leads; `None` where that is outside.
+fn real_path(fs: &dyn Fs, path: &str) -> Option<String> {
+    let mut rest: Vec<&str> = Vec::new();
+    let mut above = path;
+    loop {
+        match fs.resolve(if above.is_empty() { "." } else { above }, None) {
+            Ok(Location::Inside(real)) => {
+                let real = std::iter::once(real.as_str()).chain(rest.into_iter().rev());
+                return Some(
+                    real.filter(|part| !part.is_empty() && *part != ".").collect::<Vec<_>>().join("/"),
+                );
+            }
+            Ok(Location::Outside(_)) => return None,
+            Err(_) if above.is_empty() => return None,
+            Err(_) => {
+                let (folder, name) = above.rsplit_once('/').unwrap_or(("", above));
+                rest.push(name);
+                above = folder;
+            }
+        }
+    }
+}
+
 impl AgentCalls {
     /// Refuses a call outside of what the agent's profiles limit the tool to.
     pub(crate) fn check_context(&self, shown: &AgentTools, tool: &str, args: &Json) -> Result<(), Error> {
@@ -32,7 +73,12 @@ impl AgentCalls {
             Err(Error::new(ErrorKind::Refused, "the profiles of the agent do not allow the call")
                 .because([reason]))
         };
-        if let Err(outside) = shown.rights.check_call(&traits, args, &self.room.target()) {
+        let whole = definition(tool).map_or_else(|| args.clone(), |row| row.with_defaults(args));
+        let root = self.room.target();
+        let check = |args: &Json| shown.rights.check_call(&traits, args, &root);
+        // A path is compared as it is written and, where links lead elsewhere, as where it leads.
+        let checked = check(&whole).and_then(|_| check(&real_paths(&*self.room.fs, &traits, whole, &root)));
+        if let Err(outside) = checked {
             // A path that no profile could open is the tool's own reason.
             if let Some(reason) = leads_out(tool, &outside.argument, args, &self.room.target()) {
                 return Err(Error::new(ErrorKind::Refused, "the call is blocked").because([reason]));

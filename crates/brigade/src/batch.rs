@@ -108,7 +108,7 @@ fn plan_line<'c>(
         facts.insert(tool_id.clone(), reader.plan(tool, room.env.caller.clone())?.facts);
     }
     let known = facts.get(&tool_id).expect("the facts were put there above").clone();
-    Ok(plan(PlanFacts { args: Ok(args), ..known }).spelled(&room.speller()))
+    Ok(plan(config.with_args(&room.host(), known, Ok(args), None)).spelled(&room.speller()))
 }
 
 /// Stores a group with one sync, and passes the result of each line in input order.

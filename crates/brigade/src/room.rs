@@ -48,10 +48,16 @@ impl Room {
         let files_of_calls = JournalStore::new(fs.clone(), holder, env.lock_timeout);
         let files_of_calls = Arc::new(files_of_calls.with_late(late.files().clone()));
         let memory = Arc::default();
-        let seams = seams(fs, &env, &memory, Arc::default(), files_of_calls);
+        #[cfg(feature = "builtin")]
+        let stores = Arc::new(brigade_store::Stores::new(env.lock_timeout));
+        let seams = Seams {
+            #[cfg(feature = "builtin")]
+            names: Some(Arc::new(brigade_tasks::NamesOf::new(stores.clone()))),
+            ..seams(fs, &env, &memory, Arc::default(), files_of_calls)
+        };
         Room {
             #[cfg(feature = "builtin")]
-            stores: Arc::new(brigade_store::Stores::new(env.lock_timeout)),
+            stores,
             #[cfg(feature = "builtin")]
             running: Arc::default(),
             seams: Arc::new(seams),
@@ -65,7 +71,10 @@ impl Room {
     pub(crate) fn with_env(&self, change: impl FnOnce(Env) -> Env) -> Room {
         let Seams { fs, digests, files_of_calls, .. } = &*self.seams;
         let (env, memory) = (change(self.env.clone()), self.memory.clone());
-        let seams = seams(fs.clone(), &env, &memory, digests.clone(), files_of_calls.clone());
+        let seams = Seams {
+            names: self.seams.names.clone(),
+            ..seams(fs.clone(), &env, &memory, digests.clone(), files_of_calls.clone())
+        };
         Room {
             seams: Arc::new(seams),
             env,
@@ -132,6 +141,7 @@ fn seams(
         memory: remembers.then(|| memory.clone()),
         files_of_calls,
         store: env.store.clone(),
+        names: None,
     }
 }
 

@@ -212,6 +212,59 @@ fn repositories_are_cloned_into_volumes_and_moved_forward() {
     fails(&mut client, "git.delete", json!({"binding_id": HERE}), "invalid_arguments");
 }
 
+#[test]
+fn a_refresh_changes_neither_the_state_of_brigade_nor_files_that_git_does_not_track() {
+    let site = site();
+    let mut client = Client::of(&site, "local");
+    let other = site.beside("other");
+    let there = other.display().to_string();
+    let origin = site.beside("origin.git").display().to_string();
+    site.workspace.git(["clone", "--quiet", &origin, &there]);
+    site.workspace.write(".gitignore", ".brigade\n.env\ncache\n");
+    site.workspace.git(["commit", "--quiet", "--all", "--message=Ignore"]);
+    site.workspace.git(["push", "--quiet"]);
+    site.workspace.git(["-C", &there, "pull", "--quiet"]);
+    let start = site.workspace.git(["rev-parse", "HEAD"]).trim().to_owned();
+    let policy = site.workspace.read_text(POLICY);
+    site.workspace.write(".env", "mine\n");
+    site.workspace.write("cache/kept", "mine\n");
+    let push = |path: &str, link: bool| {
+        site.workspace.git(["-C", &there, "reset", "--quiet", "--hard", &start]);
+        let path = other.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        match link {
+            true => std::os::unix::fs::symlink("a.txt", &path).unwrap(),
+            false => std::fs::write(&path, "theirs\n").unwrap(),
+        }
+        site.workspace.git(["-C", &there, "add", "--force", "."]);
+        site.workspace.git(["-C", &there, "commit", "--quiet", "--message=Theirs"]);
+        site.workspace.git(["-C", &there, "push", "--quiet", "--force"]);
+        std::fs::remove_file(&path).unwrap();
+    };
+    for (path, link, code) in [
+        (".brigade/tools/policy.toml", false, "protected_path"),
+        (".brigade/tools/profiles.toml", false, "protected_path"),
+        (".brigade", true, "protected_path"),
+        ("lib/.Brigade/x", false, "protected_path"),
+        (".env", false, "dirty_tree"),
+        (".env/x", false, "dirty_tree"),
+        ("cache", true, "dirty_tree"),
+        ("cache/kept", false, "dirty_tree"),
+    ] {
+        push(path, link);
+        fails(&mut client, "git.refresh", json!({"binding_id": HERE}), code);
+        assert_eq!(site.workspace.git(["rev-parse", "HEAD"]).trim(), start, "{path}");
+        assert_eq!(site.workspace.read_text(POLICY), policy, "{path}");
+        assert!(!site.workspace.exists(".brigade/tools/profiles.toml"), "{path}");
+        assert_eq!(site.workspace.read_text(".env"), "mine\n");
+        assert_eq!(site.workspace.read_text("cache/kept"), "mine\n");
+    }
+    push("cache/new", false);
+    assert_eq!(done(&mut client, "git.refresh", json!({"binding_id": HERE}))["changed"], true);
+    assert_eq!(site.workspace.read_text("cache/new"), "theirs\n");
+    assert_eq!(site.workspace.read_text("cache/kept"), "mine\n");
+}
+
 /// Makes every place of a repository that can name a program name one that leaves a file behind.
 fn poison(site: &Site, folder: &str) -> String {
     let mark = site.beside("ran").display().to_string();

@@ -1,9 +1,12 @@
 //! A repository as git is let see it: its directories by name, its dangerous settings overridden, in the sandbox.
 
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use brigade_core::Fingerprint;
-use brigade_fs::{DiskFs, FileKind, Fs as _, RelPath};
+use brigade_fs::{DiskFs, FileKind, Fs as _, FsErrorKind, RelPath};
 use brigade_git::{Git, GitError, Identity, Order, Settings, Sight};
 use brigade_process::{LocalSockets, Network, SandboxProfile, system_read_paths};
 
@@ -51,6 +54,8 @@ pub(crate) struct Repository {
     cancel: Option<brigade_process::CancelToken>,
     /// Directories that it writes besides.
     pub(crate) also: Vec<PathBuf>,
+    /// What lies beside its files and is never written.
+    closed: Vec<PathBuf>,
 }
 
 /// How the files of a repository stand.
@@ -92,7 +97,8 @@ impl Repository {
     pub(crate) fn of_workspace(context: &Context<'_>) -> Result<Repository, Failure> {
         let top = context.fs.root().to_owned();
         let (git_dir, common) = directories(context, &top).ok_or_else(no_repository)?;
-        Repository::at(context, top, git_dir, common)
+        let closed = vec![top.join(".brigade")];
+        Ok(Repository { closed, ..Repository::at(context, top, git_dir, common)? })
     }
 
     /// Opens a repository whose directories are known.
@@ -114,6 +120,7 @@ impl Repository {
             sandbox: context.sandbox,
             cancel: context.cancel.cloned(),
             also: Vec::new(),
+            closed: Vec::new(),
         })
     }
 
@@ -133,6 +140,7 @@ impl Repository {
             sandbox: self.sandbox,
             cancel: self.cancel.clone(),
             also: Vec::new(),
+            closed: Vec::new(),
         })
     }
 
@@ -184,7 +192,7 @@ impl Repository {
             installed,
             read,
             write,
-            deny_write: Vec::new(),
+            deny_write: if reach == Reach::Files { self.closed.clone() } else { Vec::new() },
             closed: None,
             network: if reach == Reach::Remote { Network::Allowed } else { Network::Denied },
             local_sockets: LocalSockets::Denied,
@@ -243,6 +251,51 @@ impl Repository {
             "needs_filter",
             "a changed file needs a filter of the repository, and no filter runs here",
         ))
+    }
+
+    /// Refuses changes (a letter and a path each) that add files where ones are that git does not track, ignored ones
+    /// included: git would replace those.
+    pub(crate) fn check_untracked(&self, changes: &[(&[u8], &[u8])]) -> Result<(), Failure> {
+        let fs = DiskFs::open(&self.top).map_err(|error| Failure::new("git_failed", error.to_string()))?;
+        let kind = |path: &[u8]| -> Result<Option<FileKind>, Failure> {
+            let name = text_of(path).and_then(|path| path.parse::<RelPath>().ok());
+            let Some(name) = name else {
+                let path = self.top.join(OsStr::from_bytes(path));
+                return Ok(path.symlink_metadata().is_ok().then_some(FileKind::Other));
+            };
+            match fs.link_metadata(&name) {
+                Ok(found) => Ok(Some(found.kind)),
+                Err(error) if error.is_not_found() || error.kind == FsErrorKind::NotADirectory => Ok(None),
+                Err(error) => Err(Failure::new("git_failed", error.to_string())),
+            }
+        };
+        let mut known = BTreeSet::new();
+        let mut is_free = |path: &[u8]| -> Result<bool, Failure> {
+            for (end, _) in path.iter().enumerate().filter(|(_, byte)| **byte == b'/') {
+                let above = &path[..end];
+                let is_new = known.insert(above.to_vec());
+                let is_folder = matches!(kind(above)?, None | Some(FileKind::Directory));
+                if is_new && !is_folder && !changes.contains(&(b"D", above)) {
+                    return Ok(false);
+                }
+            }
+            match kind(path)? {
+                None => Ok(true),
+                Some(FileKind::Directory) => {
+                    let order = self.order("ls-files", Reach::Read).words(["--others", "-z", "--"]);
+                    Ok(order.word(OsStr::from_bytes(path)).run()?.parts().next().is_none())
+                }
+                Some(_) => Ok(false),
+            }
+        };
+        for (_, path) in changes.iter().filter(|(letter, _)| *letter == b"A") {
+            if !is_free(path)? {
+                let path = String::from_utf8_lossy(path);
+                let message = format!("a file that git does not track is where a new one would be: `{path}`");
+                return Err(Failure::new("dirty_tree", message));
+            }
+        }
+        Ok(())
     }
 
     /// Refuses a repository in the middle of something.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use brigade_policy::{Host, Reach, WebProblem, WebUrl, is_public};
 use ureq::config::Config;
 use ureq::http::Uri;
-use ureq::http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, LOCATION};
+use ureq::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, LOCATION};
 use ureq::tls::{RootCerts, TlsConfig};
 use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
@@ -135,6 +135,7 @@ fn get(url: &WebUrl, addresses: Vec<SocketAddr>, left: Duration) -> Result<(Page
         .max_response_header_size(HEAD)
         .timeout_global(Some(left))
         .user_agent(concat!("brigade/", env!("CARGO_PKG_VERSION")))
+        .accept_encoding("identity")
         .accept("text/markdown, text/html;q=0.9, text/*;q=0.8, application/json;q=0.8, */*;q=0.1")
         .tls_config(tls)
         .build();
@@ -148,6 +149,10 @@ fn get(url: &WebUrl, addresses: Vec<SocketAddr>, left: Duration) -> Result<(Page
     let content_type = header(headers, CONTENT_TYPE).unwrap_or_default().chars().take(200).collect();
     let length = header(headers, CONTENT_LENGTH).and_then(|length| length.parse().ok());
     let leads_to = header(headers, LOCATION).filter(|_| matches!(status, 301 | 302 | 303 | 307 | 308));
+    let encoding = header(headers, CONTENT_ENCODING).filter(|name| !name.eq_ignore_ascii_case("identity"));
+    if leads_to.is_none() && encoding.is_some_and(|name| !name.is_empty()) {
+        return Err(Failure::new("not_text", "the page came compressed, which was not asked for"));
+    }
     let mut body = Vec::new();
     if leads_to.is_none() {
         let reader = response.into_body().into_reader();

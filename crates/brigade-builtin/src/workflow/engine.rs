@@ -23,7 +23,7 @@ use brigade_store::{Store, StoreError};
 use super::asked::{AGAIN, FAILED, SUCCEEDED, answer_of, question, scope, unknown};
 use super::steps::{AskedCall, CallResult, Order, Stands, Steps, Then, orders, outcome_of};
 use crate::context::Failure;
-use crate::task::Tasks;
+use crate::task::{Tasks, end_children};
 
 /// How often something is looked at that another process changes.
 const LOOK: Duration = Duration::from_millis(200);
@@ -141,11 +141,7 @@ pub(super) fn end_tree(store: &Store, tasks: &dyn Tasks, flow: &Flow, now: Times
             Err(error) => return Err(error.into()),
         }
     }
-    for child in store.open_flows(Some(&flow.id))? {
-        store.end_flow(&child.id, FlowStatus::Cancelled, None, now)?;
-        tasks.cancel(&child.id);
-        end_tree(store, tasks, &child, now)?;
-    }
+    end_children(store, &flow.id, &|id| _ = tasks.cancel(id), now)?;
     Ok(())
 }
 

@@ -20,9 +20,6 @@ use crate::task::{LONGEST, LOOK, Tasks};
 /// The most rows or events of one answer.
 const MOST: i64 = 200;
 
-/// How deep workflows may run workflows.
-const DEEPEST: i64 = 8;
-
 /// The longest intent or answer.
 const MAX_TEXT: usize = 64 << 10;
 
@@ -154,12 +151,7 @@ fn begin_with(
         return Err(Failure::new("too_large", format!("an input has at most {} KiB", MAX_INPUT >> 10)));
     }
     let (tasks, store) = (driver(context)?, context.store()?);
-    // The session of a step is the execution that the step belongs to.
-    let parent = context.session.and_then(|session| store.flow(context.agent(), session.id()).ok());
-    if parent.as_ref().is_some_and(|parent| DEEPEST <= parent.depth + 1) {
-        let message = format!("workflows run workflows at most {DEEPEST} deep");
-        return Err(Failure::new("too_deep", message));
-    }
+    let parent = context.parent(&store)?;
     let mask = |members: Object| {
         let masked = context.redactor.redact_json(&Json::Object(members));
         masked.as_object().cloned().unwrap_or_default()

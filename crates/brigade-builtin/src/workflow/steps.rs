@@ -6,6 +6,7 @@ use brigade_command::Argv;
 use brigade_core::{Json, Object};
 use brigade_manifest::{Outcome, Scope, State, StateCommand, StateKind, Template, TooLong};
 use brigade_process::CancelToken;
+use brigade_profile::builtin::COMMAND;
 
 use crate::context::Failure;
 
@@ -202,12 +203,23 @@ impl Filled<'_> {
             StateCommand::Words { program, words } => (program, words),
             StateCommand::Tool { tool, arguments } => {
                 let args = self.scope.fill(&arguments).map_err(long)?;
+                if tool == COMMAND {
+                    let texts = |args: &Json| -> Vec<String> {
+                        let words = args.get("args").and_then(Json::as_array).into_iter().flatten();
+                        words.map(|word| word.as_str().unwrap_or_default().to_owned()).collect()
+                    };
+                    let templates =
+                        texts(&arguments).iter().map(|word| Template::of(word)).collect::<Vec<_>>();
+                    check_options(&templates, &texts(&args))?;
+                }
                 return Ok(Order { tool, args, ..self.order(Object::new(), state) });
             }
         };
         let program = Argv::new(vec![program]).map_err(|error| no_command(error.to_string()))?;
-        let words = words.iter().map(|word| self.scope.render(word).map(Json::from));
-        let words = words.collect::<Result<Vec<_>, _>>().map_err(long)?;
+        let rendered = words.iter().map(|word| self.scope.render(word));
+        let rendered = rendered.collect::<Result<Vec<_>, _>>().map_err(long)?;
+        check_options(&words, &rendered)?;
+        let words: Vec<Json> = rendered.into_iter().map(Json::from).collect();
         let mut args: Object =
             [("command".to_owned(), Json::from(program.to_string())), ("args".to_owned(), Json::from(words))]
                 .into();
@@ -218,7 +230,24 @@ impl Filled<'_> {
             let names = names.keys().map(|name| (name.as_str(), Json::from(true)));
             args.insert("env".to_owned(), Json::object(names));
         }
-        Ok(Order { tool: "cmd.run".to_owned(), ..self.order(args, state) })
+        Ok(Order { tool: COMMAND.to_owned(), ..self.order(args, state) })
+    }
+}
+
+/// Refuses a word that is made an option by a value. Behind `--` words are no options.
+fn check_options(templates: &[Template], words: &[String]) -> Result<(), Box<Outcome>> {
+    let all = templates.iter().zip(words).enumerate().take_while(|(_, (_, word))| *word != "--");
+    let mut made = all.filter(|(_, (template, word))| !template.begins_with_text() && word.starts_with('-'));
+    match made.next() {
+        Some((at, _)) => {
+            let message = format!(
+                "word {} of the command begins with a value and with `-`, so the program would read an option; \
+                 write `--` before it",
+                at + 1
+            );
+            Err(Box::new(Outcome::failed("argument_looks_like_option", message)))
+        }
+        None => Ok(()),
     }
 }
 

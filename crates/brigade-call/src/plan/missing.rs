@@ -57,6 +57,7 @@ pub fn plan_missing(missing: MissingTool) -> Plan {
         server: None,
         caller,
         session: None,
+        named: BTreeMap::new(),
     };
     Plan {
         kind: brigade_policy::CallKind::Run,

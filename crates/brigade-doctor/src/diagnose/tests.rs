@@ -549,6 +549,7 @@ fn an_approved_call_says_what_changed() {
         server: None,
         caller: Caller::from_record(None),
         session: None,
+        named: BTreeMap::new(),
     };
     let approval = Some(Approval { fingerprint: print(), binding, by: ApprovedBy::command_line() });
     let approved = [Call { approval, ..call("a", CallStatus::Approved) }];

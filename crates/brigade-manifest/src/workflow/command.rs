@@ -24,6 +24,9 @@ pub enum StateCommand {
     },
 }
 
+/// The tool that starts commands.
+const COMMAND: &str = "cmd.run";
+
 /// The first of the characters that stand for places of values while a command is split.
 const MARK: u32 = 0xF_0000;
 
@@ -62,6 +65,10 @@ impl StateCommand {
                 let arguments = arguments.unwrap_or_else(|| Json::object::<&str>([]));
                 if arguments.as_object().is_none() {
                     return Err("`arguments` is a map".to_owned());
+                }
+                let command = arguments.get("command").and_then(Json::as_str);
+                if tool == COMMAND && command.is_some_and(|command| !Template::of(command).is_plain()) {
+                    return Err("the command is no template; values stand in `args`".to_owned());
                 }
                 Ok(StateCommand::Tool { tool: tool.to_owned(), arguments })
             }
@@ -138,6 +145,19 @@ mod tests {
             (Err(error), Err(expect)) => assert!(error.contains(expect), "{command}: {error}"),
             (found, _) => panic!("{command}: {found:?}"),
         }
+    }
+
+    #[test]
+    fn data_is_no_command() {
+        check(r#""{{input.x}} a""#, Err("template"));
+        check(
+            r#"{"tool": "cmd.run", "arguments": {"command": "{{input.x}}"}}"#,
+            Err("the command is no template"),
+        );
+        check(
+            r#"{"tool": "cmd.run", "arguments": {"args": ["{{input.none}}"], "command": "echo"}}"#,
+            Ok(&["cmd.run", r#"{"args":[""],"command":"echo"}"#]),
+        );
     }
 
     #[test]

@@ -167,6 +167,11 @@ impl Template {
         Template::read(text, &|_| true).0
     }
 
+    /// Returns whether its first character is text, so that no value decides about it.
+    pub fn begins_with_text(&self) -> bool {
+        matches!(self.parts.first(), Some(Part::Text(text)) if !text.is_empty())
+    }
+
     /// Returns whether it has no places for values.
     pub fn is_plain(&self) -> bool {
         self.parts.iter().all(|part| matches!(part, Part::Text(_)))

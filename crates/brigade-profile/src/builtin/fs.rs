@@ -127,7 +127,11 @@ pub(super) const ROWS: &[Definition] = &[
         modes: &[Mode::Operator],
         judge: Judge::Run,
         stage: 1,
-        arguments: ArgumentKinds { paths: &["path"], ..NO_ARGUMENTS },
+        arguments: ArgumentKinds {
+            paths: &["path"],
+            contents: &["edits[].replacement_content"],
+            ..NO_ARGUMENTS
+        },
         ..ROW
     },
     Definition {

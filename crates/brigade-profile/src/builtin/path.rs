@@ -127,8 +127,7 @@ impl Guards {
 
     /// Returns whether a path relative to the workspace is open.
     pub fn allows(&self, path: &str, usage: PathUse) -> bool {
-        let is_closed = |name: &str| CLOSED.iter().any(|closed| name.eq_ignore_ascii_case(closed));
-        if path.split('/').any(is_closed) {
+        if self.is_closed(path) {
             return false;
         }
         match usage {
@@ -136,6 +135,12 @@ impl Guards {
             // What is found beneath is looked at by its own name, too.
             PathUse::Search | PathUse::Read => !self.looks_secret(path) || matches(&self.readable, path),
         }
+    }
+
+    /// Returns whether a path relative to the workspace lies in a directory that is closed whatever the host opens.
+    pub fn is_closed(&self, path: &str) -> bool {
+        let is_closed = |name: &str| CLOSED.iter().any(|closed| name.eq_ignore_ascii_case(closed));
+        path.split('/').any(is_closed)
     }
 
     /// Returns whether a file looks like it holds keys, or lies in a directory that does.

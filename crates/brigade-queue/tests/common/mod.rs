@@ -68,6 +68,7 @@ pub fn binding() -> Binding {
         server: None,
         caller: Caller::CommandLine,
         session: None,
+        named: BTreeMap::new(),
     }
 }
 

@@ -226,7 +226,9 @@ fn show_preview(preview: &Preview, call: &Call, sheet: &mut Sheet) {
     });
     let directory = directory.iter().map(|directory| format!("directory {directory}"));
     let pin = pin.iter().map(|_| "the server's listing".to_owned());
-    let bound = program.chain(files_by(&preview.bound_code, BoundBy::Command)).chain(directory).chain(pin);
+    let named = preview.binding.named.keys().cloned();
+    let files = files_by(&preview.bound_code, BoundBy::Command);
+    let bound = program.chain(files).chain(named).chain(directory).chain(pin);
     sheet.field("binds", bound.collect::<Vec<_>>().join(", "));
     show_code(&preview.bound_code, sheet);
     sheet.field("asked by", call.caller.to_string());
@@ -261,7 +263,8 @@ fn show_bound(binding: &Binding, sheet: &mut Sheet) {
     let directory = binding.directory.iter().map(|directory| format!("directory {directory}"));
     let pin = binding.pin.iter().map(|_| "the server's listing".to_owned());
     let files = few(binding.files.keys().cloned().collect());
-    let bound: Vec<String> = program.chain(files).chain(directory).chain(pin).collect();
+    let named = binding.named.keys().cloned();
+    let bound: Vec<String> = program.chain(files).chain(named).chain(directory).chain(pin).collect();
     sheet.field_if("approved", Some(bound.join(", ")).filter(|bound| !bound.is_empty()));
 }
 
