@@ -95,15 +95,20 @@ pub fn command_outside(host: &Host<'_>, rights: &Rights, tool: &Tool) -> Option<
 fn started(argv: &Argv, is_same: &dyn Fn(&str, &str) -> bool) -> Vec<Vec<String>> {
     let commands = risk::started_commands(argv);
     let is_launcher = |at: usize| {
-        let (words, rest) = (&commands[at], &commands[at + 1..]);
+        let (words, rest) = (&commands[at].words, &commands[at + 1..]);
         let Some(known) = words.first().and_then(|word| Program::of(word)) else { return false };
         matches!(known.role(), Role::Wrapper { .. } | Role::Launcher)
             // A file of the workspace with the name of a launcher is a program of its own.
             && is_same(&words[0], known.name)
-            && rest.iter().any(|inner| words.ends_with(inner))
+            && rest.iter().any(|inner| words.ends_with(&inner.words))
     };
     let at = (0..commands.len()).filter(|at| !is_launcher(*at));
-    at.map(|at| commands[at].clone()).collect()
+    // No name of a program stands for what is found elsewhere.
+    let words = |started: &risk::StartedCommand| match started.is_elsewhere {
+        true => vec![String::new()],
+        false => started.words.clone(),
+    };
+    at.map(|at| words(&commands[at])).collect()
 }
 
 /// Returns whether a word that was typed for a program leads to the same file as one that a profile names, and under

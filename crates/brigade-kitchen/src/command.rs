@@ -116,7 +116,7 @@ impl Command {
         if self.shell && !started.is_empty() {
             started.remove(0);
         }
-        started
+        started.into_iter().map(|started| started.words).collect()
     }
 }
 

@@ -126,6 +126,10 @@ fn commands_of_a_context_run_at_once_and_others_are_refused() {
         "timeout 5 ls",
         "nice -n 5 env ls",
         "./env cat a.txt",
+        // What a word names elsewhere is nothing that the profile names.
+        "env -C sub ./tool.sh",
+        "env --chdir=sub ./tool.sh",
+        "timeout 5 env -Csub ./tool.sh",
         "find . -exec ls {} +",
         "env",
         "nosuchprogram",

@@ -211,3 +211,58 @@ fn the_documentation_is_found_and_read() {
     other.hello("2025-11-25", json!({}));
     assert_eq!(other.refused("resources/read", json!({"uri": url})), -32002);
 }
+
+/// A profile that limits files to `docs`.
+const DOCS: &str = r#"[[profile]]
+name = "context.docs"
+
+[[profile.rule]]
+match = "*"
+action = "allow"
+constrain = { paths = ["docs"], max_bytes = "10B" }
+"#;
+
+#[test]
+fn a_context_of_paths_is_left_through_no_link_no_default_and_no_list() {
+    let site = site("\"context.docs\"");
+    site.workspace.write(".brigade/tools/profiles.toml", DOCS);
+    site.workspace.write("docs/a.txt", "one\n");
+    site.workspace.write("priv/s.txt", "secret\n");
+    std::os::unix::fs::symlink("../priv", site.workspace.join("docs/l")).unwrap();
+    std::os::unix::fs::symlink("a.txt", site.workspace.join("docs/same")).unwrap();
+    let mut client = Client::of(&site, "local");
+    for path in ["docs/a.txt", "docs/same", "./docs/../docs/a.txt"] {
+        assert_stands(&client.call("fs.read", json!({"path": path})), "completed", "");
+    }
+    let edits = json!([{"target_content": "one", "replacement_content": "0123456789a"}]);
+    for (tool, args) in [
+        ("fs.read", json!({"path": "docs/l/s.txt"})),
+        ("fs.write", json!({"path": "docs/l/new/w.txt", "content": "x"})),
+        ("fs.list", json!({"path": "docs/l"})),
+        ("fs.grep", json!({"path": "docs/l", "pattern": "s"})),
+        ("fs.delete", json!({"path": "docs/l/s.txt"})),
+        ("fs.multi_edit", json!({"path": "docs/a.txt", "edits": edits})),
+    ] {
+        let refused = client.call(tool, args.clone());
+        assert_eq!(stands(&refused).1, "outside_context", "{tool} {args}: {refused:#}");
+    }
+    assert_eq!(site.workspace.read_text("docs/a.txt"), "one\n");
+    assert_eq!(site.workspace.read_text("priv/s.txt"), "secret\n");
+}
+
+#[test]
+fn a_narrower_session_does_not_go_on_with_what_a_wider_one_asked_for() {
+    let site = site("");
+    site.workspace.write(".brigade/tools/profiles.toml", DOCS);
+    site.workspace.write(POLICY, RULES.replace("\"fs.*\"", "\"fs.read\""));
+    let mut wide = Client::of(&site, "local");
+    let id = id_of(&wide.call("fs.write", json!({"path": "a.txt", "content": "two\n"})));
+    site.json(["call", "approve", &id]).expect(0);
+    let mut narrow = Client::start(&site, &["--as", "local", "--profile", "context.docs"]);
+    narrow.hello("2025-11-25", json!({}));
+    let refused = narrow.call("call.wait", json!({"call_id": id}));
+    assert_eq!(stands(&refused).1, "wrong_session", "{refused:#}");
+    assert_eq!(site.workspace.read_text("a.txt"), "one\n");
+    assert_stands(&wide.call("call.wait", json!({"call_id": id})), "completed", "");
+    assert_eq!(site.workspace.read_text("a.txt"), "two\n");
+}

@@ -335,6 +335,134 @@ fn a_worker_gets_no_more_than_whoever_began_the_task() {
     assert_eq!(site.workspace.read_text("a.txt"), "words\n");
 }
 
+/// Finds the only call of a tool.
+fn call_of(site: &Site, tool: &str) -> Value {
+    let calls = site.json(["call", "list"]).expect(0);
+    let mut found = calls["calls"].as_array().unwrap().iter().filter(|call| call["tool_id"] == tool);
+    let call = found.next().cloned().unwrap_or_default();
+    assert!(found.next().is_none(), "{calls:#}");
+    call
+}
+
+#[test]
+fn a_worker_answers_for_no_person() {
+    let steps = json!([
+        {"mcp": [["fs.delete", {"path": "a.txt"}]], "accept": true},
+        {"output": "done"}
+    ]);
+    let (site, mut client) = site(&calling(&steps), "  tools: [fs.delete]\n");
+    let agents = site.workspace.read_text(GATEWAY);
+    let confirm = "confirm = \"elicitation\"\nconfirm_risk = \"high\"\nprofiles = [\"access.operator\"";
+    site.workspace.write(GATEWAY, agents.replacen("profiles = [\"access.operator\"", confirm, 1));
+    site.workspace.write("a.txt", "words\n");
+    let id = begin(&mut client);
+    assert_eq!(ended(&mut client, &id)["status"], "completed");
+    let told = told(&site, &id, "mcp.json");
+    assert_stands(&told["results"][0], "pending", "approval_pending");
+    assert_eq!(call_of(&site, "fs.delete")["status"], "pending");
+    assert!(site.workspace.exists("a.txt"));
+}
+
+#[test]
+fn a_worker_sees_no_calls_but_its_own() {
+    let steps = json!([{"mcp": [
+        ["call.list", {}],
+        ["call.wait", {"call_id": "@CALL", "timeout_seconds": 0}],
+        ["output.read", {"run_id": "@RUN"}],
+        ["call.cancel", {"call_id": "@PENDING"}],
+        ["fs.list", {"path": "."}],
+        ["call.list", {}]
+    ]}, {"output": "done"}]);
+    let (site, mut client) = site(&calling(&steps), "  tools: [fs.list]\n");
+    let rules = RULES.replace("\"execution.*\"]", "\"execution.*\", \"fs.read\", \"fs.list\"]");
+    site.workspace.write(POLICY, rules);
+    site.workspace.write("secret.txt", "for the caller alone\n");
+    let read = client.call("fs.read", json!({"path": "secret.txt"}));
+    assert_stands(&read, "completed", "");
+    let pending = client.call("fs.delete", json!({"path": "secret.txt"}));
+    assert_stands(&pending, "pending", "approval_pending");
+    let about =
+        |result: &Value, name: &str| result["_meta"]["brigade/call"][name].as_str().unwrap().to_owned();
+    let scenario = fs::read_to_string(site.beside("scenario.json")).unwrap();
+    let scenario = scenario.replace("@CALL", &about(&read, "id")).replace("@RUN", &about(&read, "run_id"));
+    fs::write(site.beside("scenario.json"), scenario.replace("@PENDING", &about(&pending, "id"))).unwrap();
+    let id = begin(&mut client);
+    assert_eq!(ended(&mut client, &id)["status"], "completed");
+    let told = told(&site, &id, "mcp.json");
+    let results = told["results"].as_array().unwrap();
+    assert_eq!(results[0]["structuredContent"]["calls"], json!([]), "{told:#}");
+    for result in &results[1..4] {
+        assert!(result["isError"] == json!(true), "{result:#}");
+    }
+    assert!(!told.to_string().contains("for the caller alone"), "{told:#}");
+    let own = results[5]["structuredContent"]["calls"].as_array().unwrap();
+    assert!(own.len() == 1 && own[0].to_string().contains("fs.list"), "{own:?}");
+    assert_eq!(call_of(&site, "fs.delete")["status"], "pending");
+    // Whoever began it sees them all.
+    let all = done(&mut client, "call.list", json!({}))["calls"].to_string();
+    assert!(all.contains("fs.list") && all.contains("fs.delete"), "{all}");
+}
+
+#[test]
+fn what_a_task_began_ends_with_it() {
+    let steps = json!({
+        "brigade": brigade_testkit::brigade_binary(),
+        "default": [{"mcp": [["task.execute", {"agent_id": "slow"}]]}, {"sleep": 60}],
+        "rules": [{"says": "Wait.", "do": [{"sleep": 60}]}],
+    });
+    let (site, mut client) = site(&steps, "  tools: [task.execute]\n");
+    let slow = "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: {name: slow}\nspec:\n  \
+                runtime: {language: python, version: '3'}\n  task: {instruction: Wait.}\n";
+    done(&mut client, "agent.create", json!({"manifest_yaml": slow}));
+    let id = begin(&mut client);
+    let child = until("the child has begun", || {
+        let told = fs::read_to_string(site.workspace.join(format!(".brigade/tasks/{id}/mcp.json"))).ok()?;
+        let told: Value = serde_json::from_str(&told).ok()?;
+        Some(told["results"][0]["structuredContent"]["execution_id"].as_str()?.to_owned())
+    });
+    let worker = call(&site, &child, 1);
+    done(&mut client, "task.cancel", json!({"execution_id": id}));
+    gone(&worker);
+    let stands = done(&mut client, "task.status", json!({"execution_id": child}));
+    assert_eq!(stands["status"], "cancelled", "{stands:#}");
+}
+
+#[test]
+fn an_approval_holds_for_the_agent_and_the_worker_that_were_there() {
+    let (site, mut client) = site(&json!([{"output": "done"}]), "");
+    site.workspace
+        .write("bin/worker.py", fs::read(brigade_testkit::fixtures().join("kitchen/worker.py")).unwrap());
+    let agents = site.workspace.read_text(GATEWAY);
+    let elsewhere = brigade_testkit::fixtures().join("kitchen/worker.py").display().to_string();
+    site.workspace.write(GATEWAY, agents.replace(&elsewhere, "bin/worker.py"));
+    site.workspace.write(POLICY, RULES.replace("\"task.*\"", "\"task.list\""));
+    let args = json!({"agent_id": "greeter", "intent": "Greet Bob."});
+    let approved = |client: &mut Client, args: &Value| {
+        let asked = client.call("task.execute", args.clone());
+        assert_stands(&asked, "pending", "approval_pending");
+        let id = asked["_meta"]["brigade/call"]["id"].as_str().unwrap().to_owned();
+        let shown = site.tools(["call", "show", &id]).stdout_text();
+        assert!(shown.contains("agent greeter") && shown.contains("worker mock"), "{shown}");
+        assert!(shown.contains("bin/worker.py"), "{shown}");
+        site.json(["call", "approve", &id]).expect(0);
+        id
+    };
+    let goes_on = |client: &mut Client, id: &str| client.call("call.wait", json!({"call_id": id}));
+    // Another version of the agent.
+    let id = approved(&mut client, &args);
+    let manifest = "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: {name: greeter, version: 2.0.0}\nspec:\n  \
+                    runtime: {language: python, version: '3'}\n  task: {instruction: Evil.}\n";
+    done(&mut client, "agent.update", json!({"manifest_yaml": manifest}));
+    let refused = goes_on(&mut client, &id);
+    assert!(text(&refused).contains("agent greeter"), "{refused:#}");
+    // Other bytes of the worker.
+    let id = approved(&mut client, &json!({"agent_id": "greeter", "intent": "Greet Ann."}));
+    site.workspace.write("bin/worker.py", "print('evil')\n");
+    let refused = goes_on(&mut client, &id);
+    assert!(text(&refused).contains("bin/worker.py"), "{refused:#}");
+    assert_eq!(done(&mut client, "task.list", json!({}))["executions"], json!([]));
+}
+
 #[test]
 fn a_client_in_a_task_that_dies_makes_room_for_the_next() {
     let steps = json!([

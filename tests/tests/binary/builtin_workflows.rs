@@ -396,6 +396,116 @@ fn agents_work_at_once_and_agree_or_do_not() {
 }
 
 /// Calls a tool that a person approves each time.
+/// The calls of a tool that wait for a person.
+fn pending(site: &Site, tool: &str) -> Vec<String> {
+    let calls = site.json(["call", "list", "--status", "pending"]).expect(0);
+    let own = calls["calls"].as_array().unwrap().iter().filter(|call| call["tool_id"] == tool);
+    own.map(|call| call["id"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn equal_steps_of_two_executions_are_two_calls() {
+    let site = site();
+    site.workspace.write(POLICY, RULES.replace("\"cmd.run\", ", ""));
+    let mut client = Client::of(&site, "local");
+    deploy(
+        &mut client,
+        "ship",
+        "  states:\n    A: {kind: System, command: [echo, shipped], transitions: []}\n",
+    );
+    let executions = [(); 3].map(|()| begin(&mut client, json!({"name": "ship"})));
+    let calls =
+        until("all of them wait", || Some(pending(&site, "cmd.run")).filter(|calls| calls.len() == 3));
+    done(&mut client, "workflow.cancel", json!({"execution_id": executions[0]}));
+    let left = until("one is withdrawn", || Some(pending(&site, "cmd.run")).filter(|calls| calls.len() == 2));
+    site.json(["call", "approve", &left[0], &left[1]]).expect(0);
+    assert!(left.iter().all(|id| calls.contains(id)));
+    for id in &executions[1..] {
+        assert_eq!(ended(&mut client, id)["status"], "completed");
+    }
+    let runs = site.json(["run", "list"]).expect(0);
+    let ran = runs["runs"].as_array().unwrap().iter().filter(|run| run["tool_id"] == "cmd.run").count();
+    assert_eq!(ran, 2, "each has a run of its own");
+}
+
+#[test]
+fn an_approval_holds_for_the_workflow_and_the_question_that_were_there() {
+    let site = site();
+    site.workspace.write(
+        POLICY,
+        RULES.replace(
+            "\"workflow.*\"",
+            "\"workflow.create\", \"workflow.update\", \"workflow.executions.list\"",
+        ),
+    );
+    let mut client = Client::of(&site, "local");
+    let states = |word: &str| {
+        format!("  states:\n    A: {{kind: System, command: [echo, {word}], transitions: []}}\n")
+    };
+    deploy(&mut client, "ship", &states("harmless"));
+    let asked = client.call("workflow.run", json!({"name": "ship"}));
+    assert_stands(&asked, "pending", "approval_pending");
+    let id = asked["_meta"]["brigade/call"]["id"].as_str().unwrap().to_owned();
+    let shown = site.tools(["call", "show", &id]).stdout_text();
+    assert!(shown.contains("workflow ship"), "{shown}");
+    site.json(["call", "approve", &id]).expect(0);
+    let manifest = format!(
+        "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {{name: ship, version: 2.0.0}}\nspec:\n  \
+         initial_state: A\n{}",
+        states("evil")
+    );
+    done(&mut client, "workflow.update", json!({"manifest_yaml": manifest}));
+    let refused = client.call("call.wait", json!({"call_id": id}));
+    assert!(text(&refused).contains("workflow ship"), "{refused:#}");
+    assert_eq!(done(&mut client, "workflow.executions.list", json!({}))["executions"], json!([]));
+    // A yes to one question is none to the next.
+    deploy(
+        &mut client,
+        "two",
+        "  states:\n    A: {kind: Human, prompt: 'Harmless?', transitions: [{condition: always, target: B}]}\n    \
+         B: {kind: Human, prompt: 'Delete it?', transitions: []}\n",
+    );
+    let run = agreed(&site, &mut client, "workflow.run", json!({"name": "two"}));
+    let execution = run["structuredContent"]["execution_id"].clone();
+    let question = waiting(&site, "Harmless?");
+    let asked = client.call("workflow.signal", json!({"execution_id": execution, "response": "yes"}));
+    let signal = asked["_meta"]["brigade/call"]["id"].as_str().unwrap().to_owned();
+    let shown = site.tools(["call", "show", &signal]).stdout_text();
+    assert!(shown.contains("the question of `A`"), "{shown}");
+    site.json(["call", "approve", &signal]).expect(0);
+    let id = question["id"].as_str().unwrap();
+    site.brigade.run(["work", "answer", id, "--text", "ok"]).assert_code(0);
+    waiting(&site, "Delete it?");
+    let refused = client.call("call.wait", json!({"call_id": signal}));
+    assert!(text(&refused).contains("the question of"), "{refused:#}");
+    waiting(&site, "Delete it?");
+}
+
+#[test]
+fn a_value_makes_no_option() {
+    let site = site();
+    site.workspace.write("important.txt", "precious\n");
+    let mut client = Client::of(&site, "local");
+    deploy(
+        &mut client,
+        "show",
+        "  states:\n    A: {kind: System, command: [cat, '{{input.x}}', important.txt], transitions: []}\n",
+    );
+    deploy(
+        &mut client,
+        "called",
+        "  states:\n    A: {kind: System, command: {tool: cmd.run, arguments: {command: cat, args: ['{{input.x}}']}}, \
+         transitions: []}\n",
+    );
+    for name in ["show", "called"] {
+        let id = begin(&mut client, json!({"name": name, "input": {"x": "--help"}}));
+        let all = ended(&mut client, &id);
+        assert_eq!(failure(&all), "argument_looks_like_option", "{all:#}");
+        let id = begin(&mut client, json!({"name": name, "input": {"x": "important.txt"}}));
+        assert_eq!(ended(&mut client, &id)["status"], "completed");
+    }
+}
+
 #[track_caller]
 fn agreed(site: &Site, client: &mut Client, tool: &str, args: Value) -> Value {
     let asked = client.call(tool, args.clone());
