@@ -20,6 +20,7 @@ mod hook;
 mod language;
 mod options;
 mod shell_text;
+mod starts;
 mod stdin;
 mod wrapper;
 
@@ -30,6 +31,7 @@ use crate::argv::Argv;
 use crate::programs::{DOWNLOADERS, Program, Role, base_name};
 
 pub use device::raw_devices;
+pub use starts::{StartedCommand, started_commands};
 pub(crate) use wrapper::{changed_directory, sets_variable};
 
 /// One reason why a command line is high-risk.
@@ -202,37 +204,6 @@ pub fn inline_code(risks: &[Risk], words: usize) -> impl Iterator<Item = &Risk> 
 /// texts that a program splits or passes to a shell, and in settings.
 pub(crate) fn started(words: &[String]) -> Vec<Started> {
     Reading::of(words).started
-}
-
-/// Lists the words of the commands that certainly start, outermost first: the command line itself, then commands after
-/// wrappers and in the text of a shell.
-///
-/// ```
-/// use brigade_command::{Argv, risk};
-///
-/// let argv = Argv::parse("sh -c 'cd src && timeout 5 make test'")?;
-/// let commands = risk::started_commands(&argv);
-/// assert_eq!(commands.last().unwrap().words, ["make", "test"]);
-/// # Ok::<(), brigade_command::argv::InvalidCommand>(())
-/// ```
-pub fn started_commands(argv: &Argv) -> Vec<StartedCommand> {
-    let started = Reading::of(argv.words()).started.into_iter();
-    let certain = started.filter(|started| started.standing != Standing::Guessed);
-    let shown = |started: Started| StartedCommand {
-        is_elsewhere: started.standing == Standing::Moved || !started.directory.as_os_str().is_empty(),
-        words: started.words,
-    };
-    certain.map(shown).collect()
-}
-
-/// A command that certainly starts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StartedCommand {
-    /// Its words.
-    pub words: Vec<String>,
-    /// It starts in another working directory than the command line, or may have another root: its words name other
-    /// files there.
-    pub is_elsewhere: bool,
 }
 
 /// Tells whether words that a shell would read as the end of a command are among these.

@@ -25,7 +25,6 @@ use crate::{
     RunState, RunnerState, RuntimeFacts, RuntimeIssue, RuntimeState, ToolFiles, inspect_mcp, quiet,
     top_issue,
 };
-
 mod registry;
 mod switching;
 
@@ -527,10 +526,10 @@ fn calls_that_need_someone_are_found() {
     let ended = Call { exit_code: Some(-15), ..call("a", CallStatus::Interrupted) };
     check(ended, unknown, &["call_interrupted greet"]);
     check(call("a", CallStatus::Completed), unknown, &[]);
-    let running = Call { started_at: Some(hours_ago(3)), ..call("a", CallStatus::Running) };
-    check(running.clone(), RunnerState::Alive, &["call_running_stale greet"]);
-    check(running.clone(), RunnerState::Gone, &["call_interrupted greet"]);
-    check(Call { started_at: Some(hours_ago(1)), ..running }, RunnerState::Alive, &[]);
+    let running = |hours| Call { started_at: Some(hours_ago(hours)), ..call("a", CallStatus::Running) };
+    check(running(3), RunnerState::Alive, &["call_running_stale greet"]);
+    check(running(3), RunnerState::Gone, &["call_interrupted greet"]);
+    check(running(1), RunnerState::Alive, &[]);
 }
 
 #[test]
@@ -551,8 +550,8 @@ fn an_approved_call_says_what_changed() {
         session: None,
         named: BTreeMap::new(),
     };
-    let approval = Some(Approval { fingerprint: print(), binding, by: ApprovedBy::command_line() });
-    let approved = [Call { approval, ..call("a", CallStatus::Approved) }];
+    let approval = Approval { fingerprint: print(), binding, by: ApprovedBy::command_line() };
+    let approved = [Call { approval: Some(approval), ..call("a", CallStatus::Approved) }];
     check_calls(&approved, RunnerState::NotChecked, &[], &[]);
     check_calls(
         &approved,
