@@ -208,6 +208,8 @@ fn a_workflow_leads_somewhere_and_ends() {
     let text = changed(WORKFLOW, "target: ASK", "target: DONE");
     assert_eq!(said(&read::<Workflow>(&text)).len(), 1);
     assert_eq!(read::<Workflow>(&text).faults[0].message, "no state leads here");
+    let hidden = WORKFLOW.replace("AUDIT", "human");
+    assert_eq!(read::<Workflow>(&hidden).faults[0].message, "is the name of something else in templates");
     let text = changed(WORKFLOW, "  max_total_transitions: 20\n", "");
     let fault = &read::<Workflow>(&text).faults[0];
     assert!(fault.message.starts_with("the loop EXECUTE -> GENERATE -> EXECUTE"), "{fault}");

@@ -1,5 +1,7 @@
 //! A search in documents of the workspace, which stand in for the web.
 
+use std::collections::BTreeSet;
+
 use brigade_core::{Fingerprint, Json};
 use brigade_store::memory::{blank, search_words};
 use brigade_store::texts::{Section, TextIndex};
@@ -35,13 +37,23 @@ pub(super) fn search(input: &Json, context: &mut Context<'_>) -> Result<Output, 
     })?;
     let Texts { texts, is_all } = texts_beneath(context, &folder)?;
     let all = texts.iter().flat_map(|(path, text)| sections(path, text).map(titled(path)));
-    let (found, _) = TextIndex::of(all)?.search(&query, max_results * SECTIONS_PER_PAGE)?;
-    let words = search_words(&query);
+    let (index, words) = (TextIndex::of(all)?, search_words(&query));
+    let file = |section: &Section| section.key.split('#').next().unwrap_or_default().to_owned();
+    // One file may have all of the best sections.
+    let mut most = max_results * SECTIONS_PER_PAGE;
+    let found = loop {
+        let (found, _) = index.search(&query, most)?;
+        let files: BTreeSet<String> = found.iter().map(file).collect();
+        if max_results <= files.len() || found.len() < most {
+            break found;
+        }
+        most *= 8;
+    };
     let mut rows: Vec<Json> = Vec::new();
     let mut seen: Vec<String> = Vec::new();
     for section in &found {
-        let path = section.key.split('#').next().unwrap_or_default();
-        if max_results <= rows.len() || seen.iter().any(|known| known == path) {
+        let path = &file(section);
+        if max_results <= rows.len() || seen.contains(path) {
             continue;
         }
         seen.push(path.to_owned());
@@ -126,6 +138,10 @@ mod tests {
         assert_eq!(text(&rows[0], "snippet"), "A pinch of salt for the lentils.");
         let one = searched(&bench, r#"{"query": "salt lentils", "max_results": 1}"#).unwrap().structured;
         assert_eq!(one.get("results").unwrap().as_array().unwrap().len(), 1);
+        // One file with many headings hides no other.
+        write("pages/many.md", "# h salt\n".repeat(2_000).as_bytes());
+        let two = searched(&bench, r#"{"query": "salt", "max_results": 3}"#).unwrap().structured;
+        assert_eq!(two.get("results").unwrap().as_array().unwrap().len(), 3, "{two:?}");
         let none = searched(&bench, r#"{"query": "zzqxv"}"#).unwrap().structured;
         assert_eq!(none.get("results"), Some(&Json::from(Vec::<Json>::new())));
         assert_eq!(searched(&bench, r#"{"query": "?"}"#).unwrap_err().code, "blank_query");

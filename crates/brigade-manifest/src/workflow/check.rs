@@ -12,6 +12,9 @@ use super::command::StateCommand;
 use super::template::{Template, condition_faults};
 use super::{Condition, State, WorkflowSpec};
 
+/// What templates call what is no state. A state of such a name would hide it, or be hidden.
+const ROOTS: [&str; 8] = ["blackboard", "execution", "human", "input", "intent", "state", "this", "workflow"];
+
 /// Finds targets that do not exist, states that nothing leads to, and loops without a bound.
 pub(super) fn check(spec: &WorkflowSpec, root: &Root<'_>, reader: &mut Reader) {
     let states = &spec.states;
@@ -24,6 +27,13 @@ pub(super) fn check(spec: &WorkflowSpec, root: &Root<'_>, reader: &mut Reader) {
     }
     let mut is_whole = true;
     for (name, state) in states {
+        if ROOTS.contains(&name.as_str()) {
+            reader.fault(at(name), &path(name), "is the name of something else in templates");
+        }
+        if state.workdir.as_deref().is_some_and(|workdir| workdir.contains("{{")) {
+            let at = root.at(&["spec", "states", name, "workdir"]);
+            reader.fault(at, &below(&path(name), "workdir"), "is no template");
+        }
         for (index, transition) in state.transitions.iter().enumerate() {
             if !states.contains_key(&transition.target) {
                 is_whole = false;
