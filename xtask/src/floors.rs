@@ -28,6 +28,7 @@ const FLOORS: &[Floor] = &[
     ]),
     Floor::Ordered(&[
         "brigade-tasks",
+        "brigade-calls",
         "brigade-registry",
         "brigade-upkeep",
         "brigade-crew",

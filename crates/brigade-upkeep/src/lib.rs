@@ -54,6 +54,7 @@ mod history;
 mod import;
 mod inbox;
 mod incoming;
+mod init;
 pub mod load;
 mod locks;
 mod modes;
@@ -95,6 +96,7 @@ pub use history::{FoundCall, FoundCheckpoint, HistoryFacts};
 pub use import::{Imported, Listed};
 pub use inbox::{INBOX, InboxFile, InboxStore, SetAside};
 pub use incoming::left_incoming;
+pub use init::{MARKER, init_tools, marked, write_starter};
 pub use near::{meant, near_path};
 pub use packs::{
     FoundPacks, NewPack, NotOpened, OpenPack, PACKS, PACKS_ARCHIVE, archive_pack, find_pack, packs,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brigade_call::{Caller, Paths};
-use brigade_core::{Clock, ErrorKind, NeutralWords, Spell, SystemClock, Timestamp};
+use brigade_core::{Clock, ErrorKind, NeutralWords, Spell, SystemClock, Timestamp, codes};
 use brigade_crew::Kitchen;
 use brigade_exec::HostEnvironment;
 use brigade_facts::{Config, Digests, Host, Memory, Names, SourceFiles};
@@ -20,7 +20,7 @@ use brigade_redact::Redactor;
 
 use crate::gather;
 use crate::inbox::InboxStore;
-use crate::setup::Setup;
+use crate::setup::{Existing, Setup};
 use crate::site::Site;
 
 /// The seams of a workspace: everything that an operation reads, writes, asks and spells with. It has no decisions.
@@ -148,6 +148,30 @@ impl Seams {
     /// Returns the reader of source lines for messages.
     pub fn sources(&self) -> SourceFiles {
         SourceFiles::new(self.fs.clone(), Redactor::new(&gather::telling_values(self)))
+    }
+
+    /// Refuses to replace a file with one that may widen rights when a program of a run asks for it.
+    ///
+    /// # Errors
+    /// As [`Seams::decides`].
+    pub fn replaces(&self, existing: Existing) -> Result<(), Failure> {
+        match existing {
+            Existing::Overwrite => self.decides(),
+            Existing::Keep => Ok(()),
+        }
+    }
+
+    /// Refuses what decides or widens when a program of a run asks for it, whatever its environment says.
+    ///
+    /// # Errors
+    /// Returns [`ErrorKind::Refused`] inside a run, unless the workspace lies in the run's own directory.
+    pub fn decides(&self) -> Result<(), Failure> {
+        // Other files than those of the disk are the host's own.
+        if self.files.is_some() || !brigade_process::is_inside_run(self.fs.root()) {
+            return Ok(());
+        }
+        let message = "a program of a run asked for this, and only a person outside of runs decides";
+        Err(Failure::new(ErrorKind::Refused, message).coded(codes::INSIDE_A_RUN))
     }
 
     /// Returns the workspace path for reports.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brigade_call::{ApprovedBy, Call, CallSession, CallStatus, Plan, Receipt, is_of_execution};
+use brigade_calls::{Error, ErrorKind};
 use brigade_catalog::Reads;
 use brigade_core::{CallId, Dialect, IdPrefix, Json, RunId, Timestamp, codes};
 use brigade_exec::log_text;
@@ -19,19 +20,12 @@ use brigade_queue::{Calls as Which, Review, StoredCall, View};
 use brigade_redact::Redactor;
 use brigade_runtime::LogStream;
 use brigade_schema::Schema;
+use brigade_upkeep::{gather, load};
 
 use crate::acting::{self, AtOnce, BUILTIN};
-use crate::agent_review;
-use crate::calls;
-use crate::checkpoints::Checkpoints;
-use crate::commanded;
-use crate::error::{Error, ErrorKind};
-use crate::memory_rules;
 use crate::room::Room;
-use crate::running;
+use crate::{agent_review, commanded, memory_rules};
 use asking::{Terms, Then};
-use brigade_upkeep::gather;
-use brigade_upkeep::load;
 
 /// Asks for, goes on with, reads and withdraws the calls of one agent.
 #[derive(Clone)]
@@ -323,7 +317,7 @@ impl AgentCalls {
     pub fn agree(&self, seen: &Call, by: ApprovedBy) -> Result<Call, Error> {
         let room = &*self.room;
         let stored = self.find(&seen.id)?;
-        let (_, planned) = calls::plan_again(room, &stored.call)?;
+        let (_, planned) = brigade_calls::plan_again(room, &stored.call)?;
         let mut reasons = planned.plan.told(&stored.call);
         if planned.plan.changes_pin() || stored.call.planned_binding != seen.planned_binding {
             reasons.push(Blocker::new("changed", "the call changed since it was shown"));
@@ -334,7 +328,8 @@ impl AgentCalls {
                 .coded(codes::CALL_BLOCKED)
                 .because(blockers)
         })?;
-        calls::record_review(room, &stored, Review::Approve(Box::new(binding), by)).map(|report| report.call)
+        brigade_calls::record_review(room, &stored, Review::Approve(Box::new(binding), by))
+            .map(|report| report.call)
     }
 
     /// Runs the call if it is approved, or resumes it if its checkpoints are. Otherwise returns it as it stands.
@@ -345,10 +340,10 @@ impl AgentCalls {
     pub fn go_on(&self, id: &CallId) -> Result<AgentCall, Error> {
         let stored = self.find(id)?;
         let (run, answer) = match (&stored.call.status, stored.call.checkpoint_ids.first()) {
-            (CallStatus::Approved, _) => running::run_answered(&self.room, stored, &[])?,
+            (CallStatus::Approved, _) => brigade_calls::run_stored(&self.room, &*self.room, stored, &[])?,
             (CallStatus::ResumePending, Some(checkpoint)) => {
                 let prefix = IdPrefix::new(checkpoint.as_str());
-                Checkpoints { room: self.room.clone() }.resume(&prefix)?;
+                self.room.checkpoints().resume(&prefix)?;
                 return self.show(id);
             }
             _ => return self.show(id),
@@ -408,7 +403,7 @@ impl AgentCalls {
     pub fn withdraw(&self, id: &CallId) -> Result<Call, Error> {
         let stored = self.find(id)?;
         let reason = format!("withdrawn by {}", self.room.env.caller);
-        calls::record_review(&self.room, &stored, Review::Withdraw(reason)).map(|report| report.call)
+        brigade_calls::record_review(&self.room, &stored, Review::Withdraw(reason)).map(|report| report.call)
     }
 
     /// Returns the receipt of a run of the agent, or `None` if the agent has no such run.
@@ -597,7 +592,7 @@ impl AgentCalls {
         };
         let found = match find()? {
             Some(stored) if stored.call.is_unrecorded() => {
-                calls::record_interrupted(room)?;
+                brigade_calls::record_interrupted(room)?;
                 find()?
             }
             found => found,

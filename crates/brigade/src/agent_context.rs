@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use brigade_call::Call;
+use brigade_calls::{Error, ErrorKind};
 use brigade_core::Json;
 use brigade_facts::{AgentTools, command_outside};
 use brigade_fs::{Fs, Location};
@@ -11,7 +12,6 @@ use brigade_profile::builtin::{PathProblem, definition, relative};
 use brigade_profile::{Outside, ToolTraits};
 
 use crate::agent_calls::AgentCalls;
-use crate::error::{Error, ErrorKind};
 use crate::memory_rules;
 
 /// The stretch of time that profiles count calls in.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use brigade_calls::{Error, ErrorKind};
 use brigade_catalog::Tool;
 use brigade_core::{AgentName, ConfigIssue, Fingerprint, Json, codes};
 use brigade_facts::{
@@ -14,15 +15,13 @@ use brigade_profile::{
     Agent, AgentRow, GatewayConfig, NameStyle, OpinionRow, ProfileRow, Profiles, Rights, SessionProfiles,
     Token, ToolTraits,
 };
+use brigade_upkeep::{gather, load};
 
-use crate::error::{Error, ErrorKind};
 use crate::report::{
     AgentApproval, AgentListReport, AgentReport, AgentToolsReport, CostReport, ProfileExplainReport,
     ProfileListReport, ProfileReport, Report as _,
 };
 use crate::room::{POLICY, Room};
-use brigade_upkeep::gather;
-use brigade_upkeep::load;
 
 /// The agents of the gateway, and what each is shown.
 #[derive(Clone)]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use brigade_builtin::{AskedCall, CallResult, Calls as FurtherCalls, Failure, FurtherCall, Stands, Steps};
 use brigade_call::{Call, CallStatus, Caller};
+use brigade_calls::{Error, ErrorKind, Request};
 use brigade_core::{CallId, Json, codes};
 use brigade_facts::{AgentTools, FactReader};
 use brigade_process::CancelToken;
@@ -17,10 +18,7 @@ use brigade_upkeep::gather;
 
 use crate::agent_calls::{AgentCall, AgentCalls, Asked};
 use crate::agents::Agents;
-use crate::calls::Calls;
 use crate::env::Env;
-use crate::error::{Error, ErrorKind};
-use crate::request::Request;
 use crate::room::Room;
 
 /// The most calls that are looked through.
@@ -113,7 +111,7 @@ impl CallsOf {
     }
 
     fn queue(&self, tool: &str, args: Json) -> Result<Call, Error> {
-        let calls = Calls { room: self.room.clone() };
+        let calls = self.room.calls();
         Ok(calls.queue(Request::new(tool).args(args))?.call)
     }
 

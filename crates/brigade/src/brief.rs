@@ -1,9 +1,9 @@
 //! Pending decisions, and the next command to type.
 
+use brigade_calls::Error;
 use brigade_crew::WhichDecisions;
 
 use crate::doctor::Doctor;
-use crate::error::Error;
 use crate::report::BriefReport;
 use crate::workspace::Workspace;
 

@@ -2,20 +2,21 @@
 
 use std::sync::Arc;
 
+use brigade_calls::{Declare, Error, ImportMcpReport, ImportMcpRequest, ObserveReport, Refusal};
+use brigade_catalog::starter::StarterTools;
 use brigade_catalog::{Family, FindQuery};
 use brigade_registry::NoContract;
-pub use brigade_registry::{
-    InstallRequest, ListFilter, RegisterRequest, RegisterSource, RunChecks, WhatToCheck, WhatToInstall,
-};
+use brigade_upkeep::{Existing, Ignore};
 
-use crate::calls::Calls;
-use crate::error::Error;
-use crate::refusal::Refusal;
 use crate::report::{
-    CheckReport, ContractsReport, DescribeReport, FindReport, InstallReport, RegisterReport, SearchReport,
+    CheckReport, ContractsReport, DescribeReport, FindReport, InitReport, RegisterReport, SearchReport,
     ShowReport, StatsReport, ToolLinesReport,
 };
 use crate::room::Room;
+
+pub use brigade_registry::{
+    InstallRequest, ListFilter, RegisterRequest, RegisterSource, RunChecks, WhatToCheck, WhatToInstall,
+};
 
 /// Operations on the catalog.
 #[derive(Clone)]
@@ -120,17 +121,58 @@ impl Tools {
         }
         Ok(brigade_registry::register(&self.room, request)?)
     }
-}
 
-impl Calls {
-    /// Queues the installations of tools. Runs nothing: neither a check nor a command.
+    /// Sums up what the last runs of a tool used, and says what its entry should declare. Starts nothing.
     ///
     /// # Errors
-    /// Fails if a named tool does not exist, inside a run, and on file errors. Then nothing is queued.
-    pub fn install(&self, request: &InstallRequest) -> Result<InstallReport, Error> {
-        if !request.dry_run {
-            self.room.decides()?;
-        }
-        Ok(brigade_registry::install(&self.room, request)?)
+    /// Returns [`Refusal::Tool`] if no tool has this id, [`ErrorKind::InvalidConfig`](crate::ErrorKind::InvalidConfig)
+    /// if its entry cannot be edited, and file errors.
+    pub fn observe(&self, id: &str, runs: usize, declare: Declare) -> Result<ObserveReport, Error> {
+        brigade_calls::observe(&self.room, id, runs, declare)
+    }
+
+    /// Lists the tools of a runtime's server and adds them to the catalog, disabled, with their input schemas.
+    ///
+    /// # Errors
+    /// Fails if the runtime cannot be used, the server does not answer or does not list a requested tool, or the
+    /// catalog is not UTF-8. Also returns file errors.
+    pub fn import_mcp(&self, request: &ImportMcpRequest) -> Result<ImportMcpReport, Error> {
+        brigade_calls::import_mcp(&self.room, request)
+    }
+
+    /// Describes the contract of a tool, and compares it with the current list of its server.
+    ///
+    /// # Errors
+    /// Fails if the tool is not an MCP tool, or on a file error.
+    pub fn describe_live(&self, id: &str) -> Result<DescribeReport, Error> {
+        let mut report = self.describe(id)?;
+        report.live = Some(brigade_calls::tool_live(&self.room, id)?);
+        Ok(report)
+    }
+
+    /// Lists the contracts of the enabled tools, and compares those of MCP tools with the current lists of their
+    /// servers.
+    ///
+    /// # Errors
+    /// Returns file errors.
+    pub fn contracts_live(&self) -> Result<ContractsReport, Error> {
+        let mut report = self.contracts()?;
+        report.live = Some(brigade_calls::contracts_live(&self.room)?);
+        Ok(report)
+    }
+
+    /// Writes a new catalog, its sources and the ignore lines. Existing sources are kept.
+    ///
+    /// # Errors
+    /// Returns [`ErrorKind::Usage`](crate::ErrorKind::Usage) if a catalog exists and may not be replaced, or a harness
+    /// is not known. Replaces nothing inside a run.
+    pub fn init(
+        &self,
+        tools: &StarterTools,
+        existing: Existing,
+        ignore: Ignore,
+    ) -> Result<InitReport, Error> {
+        self.room.replaces(existing)?;
+        Ok(brigade_upkeep::init_tools(&self.room, tools, existing, ignore)?)
     }
 }

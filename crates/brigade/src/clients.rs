@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
+use brigade_calls::{Error, ErrorKind};
 use brigade_core::text::escape_terminal;
 use brigade_core::{NextStep, codes};
 use brigade_discovery::{Client, Connection, client, clients, put};
-pub use brigade_discovery::{Scope, Transport};
 use brigade_redact::Redactor;
-pub use brigade_upkeep::ConnectStep;
-use brigade_upkeep::{Clients as Files, ConnectOutcome, Wanted};
+use brigade_upkeep::{Clients as Files, ConnectOutcome, Wanted, gather};
 
 use crate::agents;
-use crate::error::{Error, ErrorKind};
 use crate::report::{ConnectReport, Report as _};
 use crate::room::Room;
-use brigade_upkeep::gather;
+
+pub use brigade_discovery::{Scope, Transport};
+pub use brigade_upkeep::ConnectStep;
 
 /// The address of a gateway that was started without one.
 const GATEWAY: &str = "http://127.0.0.1:8766/mcp";

@@ -1,10 +1,11 @@
 //! Adds the built-in tools to a catalog.
 
-pub use brigade_upkeep::DefaultsRequest;
+use brigade_calls::Error;
 
 use crate::catalog::Tools;
-use crate::error::Error;
 use crate::report::DefaultsReport;
+
+pub use brigade_upkeep::DefaultsRequest;
 
 impl Tools {
     /// Adds the built-in tools and their sources. Other text in the catalog stays, including comments. Entries of older

@@ -2,21 +2,19 @@
 
 use std::sync::Arc;
 
-use brigade_core::NextStep;
+use brigade_calls::{Error, ErrorKind};
+use brigade_core::{Exit, NextStep};
 use brigade_doctor::Area;
-pub use brigade_doctor::DoctorRequest;
 use brigade_policy::Policy;
-use brigade_upkeep::{Fix, Parts, Survey, UpkeepError, fix, shown_issues, top_issue_of};
+use brigade_registry::ListFilter;
+use brigade_upkeep::{Fix, Parts, Survey, UpkeepError, fix, gather, load, shown_issues, top_issue_of};
 
 use crate::catalog::Tools;
-use crate::error::{Error, ErrorKind};
 use crate::policies::{self, Policies, errors};
 use crate::report::{CatalogReport, FixReport, PolicyHealthReport, Report as _};
 use crate::room::{POLICY, Room};
-use brigade_core::Exit;
-use brigade_registry::ListFilter;
-use brigade_upkeep::gather;
-use brigade_upkeep::load;
+
+pub use brigade_doctor::DoctorRequest;
 
 impl Tools {
     /// Lists the catalog with its health, and counts of calls, runs, checkpoints and runtimes. Runs no health

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use brigade_calls::{Error, Refusal};
 use brigade_core::IdPrefix;
 use brigade_upkeep::work::{self, NoRow};
-pub use brigade_upkeep::work::{InboxFilter, InboxStep};
 
-use crate::error::Error;
-use crate::refusal::Refusal;
 use crate::report::{ImportReport, InboxItemReport, InboxReport};
 use crate::room::Room;
+
+pub use brigade_upkeep::work::{InboxFilter, InboxStep};
 
 /// Operations on the work inbox.
 #[derive(Clone)]

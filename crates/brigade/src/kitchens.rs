@@ -1,5 +1,9 @@
 //! Operations on the kitchen: a crew of coding agents that works through PRDs.
 
+use std::path::Path;
+use std::sync::Arc;
+
+use brigade_calls::{Error, ErrorKind};
 use brigade_catalog::ToolId;
 use brigade_core::NextStep;
 use brigade_crew::{
@@ -14,10 +18,7 @@ use brigade_kitchen::map::KitchenMapReport;
 use brigade_kitchen::plan::KitchenPlanReport;
 use brigade_kitchen::service::ServiceReport;
 use brigade_kitchen::show::{Brief, KitchenCostReport, StatusReport, SummaryReport};
-use std::path::Path;
-use std::sync::Arc;
 
-use crate::error::{Error, ErrorKind};
 use crate::room::Room;
 
 /// How far to read the log of an attempt.

@@ -34,55 +34,38 @@ mod agent_calls;
 mod agent_context;
 mod agent_review;
 mod agents;
-mod args;
-mod attest;
-mod batch;
 #[cfg(feature = "builtin")]
 mod behalf;
 mod brief;
-mod calls;
 mod catalog;
-mod checkpoints;
 mod clients;
 mod commanded;
 mod defaults;
 mod doctor;
 mod env;
-mod error;
-mod history;
-mod import_mcp;
 mod inbox;
 mod kitchens;
 mod late;
-mod live;
-mod logs;
 #[cfg(feature = "builtin")]
 mod memories;
 #[cfg(feature = "builtin")]
 mod memory_guard;
 mod memory_rules;
-mod observe;
 mod offers;
 mod packs;
 mod parity;
-mod pins;
 mod policies;
 mod projections;
 #[cfg(feature = "builtin")]
 mod pull_requests;
-mod refusal;
 mod registry;
 mod report;
-mod request;
 mod room;
 mod running;
-mod runtimes;
 mod sample;
 #[cfg(feature = "builtin")]
 mod scripts;
-mod setup;
 mod state;
-mod watching;
 mod work;
 mod workspace;
 
@@ -108,10 +91,10 @@ pub mod kitchen {
 
 /// Paths of a workspace's files, relative to its root.
 pub mod paths {
-    pub use crate::room::{CALLS, CATALOG, CHECKPOINTS, POLICY, RUNS, RUNTIMES};
-    pub use brigade_facts::{GATEWAY, PACKAGE, PROFILES, TARGETS};
+    pub use brigade_call::{CALLS, CHECKPOINTS, RUNS};
+    pub use brigade_facts::{CATALOG, GATEWAY, PACKAGE, POLICY, PROFILES, TARGETS};
     pub use brigade_mcp::PINS;
-    pub use brigade_upkeep::{INBOX, STATE};
+    pub use brigade_upkeep::{INBOX, RUNTIMES, STATE};
 }
 
 pub use brigade_call::{
@@ -166,10 +149,13 @@ pub use brigade_store as store;
 pub use acting::{AtOnce, documentation};
 pub use agent_calls::{AgentCall, AgentCalls, Asked, AskedToRun, Counted, Limit, Output, Spent};
 pub use agents::Agents;
-pub use args::ArgsSource;
+pub use brigade_calls::{
+    ArgsSource, Blocked, CallFilter, CallList, Calls, Checkpoints, Declare, Error, ErrorKind,
+    ImportMcpRequest, LogReach, Pins, Refusal, Request, RunFilter, RunRefusal, RunTarget, Runs, Runtimes,
+};
 pub use brigade_upkeep::TaskSessions;
 pub use brigade_upkeep::upstreams::Upstreams;
-pub use calls::{CallFilter, CallList};
+pub use brigade_upkeep::{Existing, Ignore};
 pub use catalog::{
     InstallRequest, ListFilter, RegisterRequest, RegisterSource, RunChecks, WhatToCheck, WhatToInstall,
 };
@@ -177,31 +163,22 @@ pub use clients::{ConnectRequest, ConnectStep, Scope, Transport};
 pub use defaults::DefaultsRequest;
 pub use doctor::DoctorRequest;
 pub use env::{DEFAULT_LOCK_TIMEOUT, EndsCalls, Env};
-pub use error::{Error, ErrorKind};
-pub use history::RunFilter;
-pub use import_mcp::ImportMcpRequest;
 pub use inbox::{InboxFilter, InboxStep};
 pub use kitchens::{Kitchen, KitchenLogReach, PlanOptions};
-pub use logs::LogReach;
 #[cfg(feature = "builtin")]
 pub use memories::{Memories, MemoryFilter, MemoryListReport, MemoryReport, WorkTurnReport};
-pub use observe::Declare;
 pub use offers::Listed;
 pub use projections::{ApplyRequest, Selection, SyncRequest};
 #[cfg(feature = "builtin")]
 pub use pull_requests::{
     NewThread, PullRequestListReport, PullRequestReport, PullRequestRow, PullRequests, ThreadRow,
 };
-pub use refusal::{Refusal, RunRefusal};
 pub use registry::{
     ChangedEntry, DiscoverRequest, DiscoverSource, DiscoveredEntry, DiscoveryIssue, EntryOrigin, FileState,
     HarnessFiles, Registry, harness_labels,
 };
 pub use report::*;
-pub use request::{Blocked, Request};
-pub use running::RunTarget;
 pub use sample::NewFile;
-pub use setup::{Existing, Ignore};
 pub use state::Exported;
 pub use work::{Work, WorkAnswer};
 pub use workspace::Workspace;

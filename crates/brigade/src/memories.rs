@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use brigade_calls::{Error, ErrorKind};
 use brigade_core::{AgentName, NextStep, Report, SchemaId, codes};
 use brigade_store::StoreError;
 use brigade_store::memory::{Memory, Owners, Scope};
 use serde::{Deserialize, Serialize};
 
 use crate::agents;
-use crate::error::{Error, ErrorKind};
 use crate::room::Room;
 use crate::work::Work;
 

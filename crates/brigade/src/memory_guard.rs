@@ -1,10 +1,10 @@
 //! `guard.memory`: an agent looks into its memory before it changes something.
 
+use brigade_calls::{Error, ErrorKind};
 use brigade_facts::AgentTools;
 use brigade_policy::Blocker;
 
 use crate::agent_calls::AgentCalls;
-use crate::error::{Error, ErrorKind};
 
 /// The profile that asks for it.
 const GUARD: &str = "guard.memory";

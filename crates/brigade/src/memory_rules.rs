@@ -1,10 +1,10 @@
 //! Calls of `memory.add` that remember nothing.
 
 use brigade_call::Receipt;
+use brigade_calls::Error;
 use brigade_core::{Dialect, Json};
 
 use crate::acting::{self, AtOnce};
-use crate::error::Error;
 
 /// The tool.
 const ADD: &str = "memory.add";

@@ -3,15 +3,15 @@
 use std::sync::Weak;
 use std::time::Duration;
 
+use brigade_calls::{Error, ErrorKind};
 use brigade_catalog::Tool;
 use brigade_core::codes;
 use brigade_mcp::{Offered, OfferedNames, OfferedNow, RequestTerms};
 use brigade_profile::Offer;
-
-use crate::agent_calls::AgentCalls;
-use crate::error::{Error, ErrorKind};
 use brigade_upkeep::gather;
 use brigade_upkeep::upstreams::{Found, Kept};
+
+use crate::agent_calls::AgentCalls;
 
 /// The maximum time for listing. The tool can lower it.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -3,13 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use brigade_calls::Error;
 use brigade_core::IdPrefix;
 use brigade_registry::packs;
+use brigade_upkeep::Existing;
 
-use crate::error::Error;
 use crate::report::{PackArchiveReport, PackBuildReport, PackImportReport, PackListReport, PackShowReport};
 use crate::room::Room;
-use crate::setup::Existing;
 
 /// Builds, lists, archives and imports tool packs.
 #[derive(Clone)]

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use brigade_calls::Error;
 use brigade_doctor::Verdict;
 use brigade_upkeep::parity;
 
-use crate::error::Error;
 use crate::report::{CloseoutReport, ParityReport};
 use crate::room::Room;
 

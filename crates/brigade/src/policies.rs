@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use brigade_catalog::Tool;
+use brigade_calls::{Error, invalid_policy};
+use brigade_catalog::{Tool, starter};
 use brigade_core::{ConfigIssue, NextStep, Severity, codes};
 use brigade_facts::FactReader;
 use brigade_policy::{
@@ -11,14 +12,11 @@ use brigade_policy::{
 };
 use brigade_profile::builtin::{Fact, SCREENSHOT};
 use brigade_redact::Redactor;
+use brigade_upkeep::{Existing, InitReport, gather, load, write_starter};
 
 use crate::agents;
-use crate::calls::invalid_policy;
-use crate::error::Error;
 use crate::report::{ExplainReport, PolicyReport, Report as _, RulingReport};
 use crate::room::{CATALOG, POLICY, Room};
-use brigade_upkeep::gather;
-use brigade_upkeep::load;
 
 /// Operations on the policy.
 #[derive(Clone)]
@@ -27,6 +25,17 @@ pub struct Policies {
 }
 
 impl Policies {
+    /// Writes a starter policy.
+    ///
+    /// # Errors
+    /// Returns [`ErrorKind::Usage`](crate::ErrorKind::Usage) if a policy exists and may not be replaced. Fails inside a
+    /// run.
+    pub fn init(&self, existing: Existing) -> Result<InitReport, Error> {
+        self.room.decides()?;
+        let starter = (POLICY, starter::POLICY_TOML);
+        Ok(write_starter(&self.room, starter, existing, NextStep::CheckPolicy)?)
+    }
+
     /// Shows the policy.
     ///
     /// # Errors

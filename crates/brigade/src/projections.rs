@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use brigade_calls::Error;
 use brigade_upkeep::projections;
-pub use brigade_upkeep::projections::{ApplyRequest, Selection, SyncRequest};
 
-use crate::error::Error;
 use crate::report::{ApplyReport, HarnessListReport, HarnessReport, ProjectionPlanReport, SyncPlanReport};
 use crate::room::Room;
+
+pub use brigade_upkeep::projections::{ApplyRequest, Selection, SyncRequest};
 
 /// Operations on projections.
 #[derive(Clone)]

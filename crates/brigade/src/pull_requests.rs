@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use brigade_calls::Error;
 use brigade_core::{ErrorKind, NextStep, Report, SchemaId, Timestamp, codes};
 use brigade_redact::Redactor;
 use brigade_store::records::Kept;
@@ -10,7 +11,6 @@ use brigade_store::{Store, StoreError};
 use brigade_upkeep::gather;
 use serde::{Deserialize, Serialize};
 
-use crate::error::Error;
 use crate::room::Room;
 
 /// Who a person is in the records of the forge. No agent can have this name.

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
+use brigade_calls::Error;
+
+use crate::report::{DiscoveryReport, RegistrySyncReport};
+use crate::room::Room;
+
 pub use brigade_discovery::{
     ChangedEntry, DiscoveredEntry, DiscoveryIssue, EntryOrigin, FileState, HarnessFiles,
 };
 pub use brigade_registry::harness_labels;
 pub use brigade_upkeep::{Look as DiscoverRequest, LookFor as DiscoverSource};
-
-use crate::error::Error;
-use crate::report::{DiscoveryReport, RegistrySyncReport};
-use crate::room::Room;
 
 /// Operations on the tools of other agent programs. None of them starts a program or opens a connection.
 #[derive(Clone)]

@@ -4,25 +4,25 @@
 //! Paths are absolute. Fields are public, because a report has no invariants.
 
 mod agents;
-mod attest;
-mod calls;
-mod checkpoints;
 mod clients;
 mod doctor;
-mod logs;
-mod mcp;
 mod policy;
-mod runs;
-mod runtimes;
 mod serve;
-mod setup;
 
 pub use agents::*;
-pub use attest::*;
+pub use brigade_calls::{
+    BatchReport, BatchRow, BrokenCheckpoint, BrokenPin, BrokenReceipt, CallReport, CheckpointListReport,
+    CheckpointReport, CheckpointReviewReport, Envelope, EnvelopeReport, EnvelopeSignature, ImportMcpReport,
+    ImportedTool, KeyReport, LedgerFinding, LedgerReport, LiveIssue, LiveReport, LiveServerReport,
+    LiveToolReport, ObserveReport, OfferedTool, PassedOver, PinListReport, PinReport, PinSummary, PlanReport,
+    QueueReport, ReplayReport, ResumeReport, ReviewReport, RunInputsReport, RunListReport, RunLogReport,
+    RunReport, RunShowReport, RunSummary, RuntimeHealthReport, RuntimeListReport, RuntimeLogsReport,
+    RuntimeReport, RuntimeRestartReport, RuntimeStartReport, RuntimeStatusReport, RuntimeStopReport,
+    RuntimesSummary, ServerSummary, StartState, Statement, Strictness, Subject,
+};
 pub use brigade_catalog::pack::{
     CopiedSource, ImportedEntry, Pack, PackConflict, PackedSource, PortableCatalog, SkippedEntry,
 };
-pub(crate) use brigade_core::Unfilled;
 pub use brigade_core::json::Rows;
 pub use brigade_core::{Report, SchemaId};
 pub use brigade_doctor::{IssueReport, ProjectionMarks};
@@ -44,18 +44,11 @@ pub use brigade_registry::{
 pub use brigade_upkeep::{
     ApplyReport, BriefReport, CallSection, CheckpointSection, CloseoutReport, CompactReport, DamageReport,
     DefaultConflict, DefaultSource, Defaults, DefaultsReport, HarnessListReport, HarnessReport, ImportReport,
-    InboxItemReport, InboxReport, ParityReport, ParitySection, PolicySection, ProjectionPlanReport,
-    Quarantine, RunSection, RuntimeSection, StateReport, SyncPlanReport, UpstreamStart, WaitingRow,
-    WorkAnswerReport,
+    InboxItemReport, InboxReport, InitReport, ParityReport, ParitySection, PolicySection,
+    ProjectionPlanReport, Quarantine, RunSection, RuntimeSection, StateReport, SyncPlanReport, UpstreamStart,
+    WaitingRow, WorkAnswerReport, WorkspaceAbove,
 };
-pub use calls::*;
-pub use checkpoints::*;
 pub use clients::*;
 pub use doctor::*;
-pub use logs::*;
-pub use mcp::*;
 pub use policy::*;
-pub use runs::*;
-pub use runtimes::*;
 pub use serve::*;
-pub use setup::*;

@@ -4,19 +4,17 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use brigade_call::Paths;
-use brigade_core::codes;
+use brigade_calls::{Calls, Checkpoints};
 use brigade_facts::{Digests, Memory};
 use brigade_fs::{Fs, RelPath};
 use brigade_queue::JournalStore;
-use brigade_upkeep::{Existing, Seams};
+use brigade_upkeep::Seams;
 
 use crate::env::Env;
-use crate::error::{Error, ErrorKind};
 use crate::late::LateWrites;
 
-pub use brigade_call::{CALLS, CHECKPOINTS, RUNS};
+pub use brigade_call::RUNS;
 pub use brigade_facts::{CATALOG, POLICY};
-pub use brigade_upkeep::RUNTIMES;
 
 /// The seams of one workspace, the environment that they were made from, and records on the way to the disk.
 pub(crate) struct Room {
@@ -87,35 +85,21 @@ impl Room {
         }
     }
 
+    /// Returns the operations on calls. What may run is run in this environment.
+    pub(crate) fn calls(self: &Arc<Room>) -> Calls {
+        Calls::new(self.seams.clone(), self.clone())
+    }
+
+    /// Returns the operations on checkpoints, which go on in this environment.
+    pub(crate) fn checkpoints(self: &Arc<Room>) -> Checkpoints {
+        Checkpoints::new(self.seams.clone(), self.clone())
+    }
+
     /// Returns what writes the records of a call with these effects, if they may be synced late.
     pub(crate) fn late_for(&self, effects: &[String]) -> Option<&LateWrites> {
         let reads = !effects.is_empty() && effects.iter().all(|effect| effect == "local-read");
         (self.env.syncs_late && reads && self.store.is_none() && self.late.is_working())
             .then_some(&*self.late)
-    }
-
-    /// Refuses to replace a file with one that may widen rights when a program of a run asks for it.
-    ///
-    /// # Errors
-    /// As [`Room::decides`].
-    pub(crate) fn replaces(&self, existing: Existing) -> Result<(), Error> {
-        match existing {
-            Existing::Overwrite => self.decides(),
-            Existing::Keep => Ok(()),
-        }
-    }
-
-    /// Refuses what decides or widens when a program of a run asks for it, whatever its environment says.
-    ///
-    /// # Errors
-    /// Returns [`ErrorKind::Refused`] inside a run, unless the workspace lies in the run's own directory.
-    pub(crate) fn decides(&self) -> Result<(), Error> {
-        // Other files than those of the disk are the host's own.
-        if self.env.files.is_some() || !brigade_process::is_inside_run(self.fs.root()) {
-            return Ok(());
-        }
-        let message = "a program of a run asked for this, and only a person outside of runs decides";
-        Err(Error::new(ErrorKind::Refused, message).coded(codes::INSIDE_A_RUN))
     }
 }
 

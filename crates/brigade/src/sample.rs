@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use brigade_calls::{Error, ErrorKind};
 use brigade_fs::{DiskFs, FileMode, Fs, FsErrorKind};
 
-use crate::error::{Error, ErrorKind};
 use crate::room::rel;
 
 /// A file to write.

@@ -1,12 +1,12 @@
 //! Scripts that agents saved, and that a person makes tools of.
 
+use brigade_calls::{Error, ErrorKind};
 use brigade_catalog::Level;
 use brigade_core::{Json, codes};
 use brigade_fs::{FileMode, RelPath};
 use brigade_store::StoreError;
 
 use crate::catalog::{RegisterRequest, RegisterSource, Tools};
-use crate::error::{Error, ErrorKind};
 use crate::report::RegisterReport;
 
 /// The directory of the files.

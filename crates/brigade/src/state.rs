@@ -3,12 +3,13 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use brigade_calls::Error;
 use brigade_upkeep::state;
-pub use brigade_upkeep::state::Exported;
 
-use crate::error::Error;
 use crate::report::{CompactReport, StateReport};
 use crate::room::Room;
+
+pub use brigade_upkeep::state::Exported;
 
 /// Operations on the stored state.
 #[derive(Clone)]

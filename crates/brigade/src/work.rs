@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
+use brigade_calls::{Error, ErrorKind};
 use brigade_core::{Hint, IdPrefix, NextStep, codes};
 use brigade_crew::{AnswerRequest, WhichDecisions};
 use brigade_policy::Failure;
 use brigade_upkeep::{WaitingRow, WorkAnswerReport};
 
-use crate::calls::Calls;
-use crate::checkpoints::Checkpoints;
-use crate::error::{Error, ErrorKind};
 use crate::kitchens::Kitchen;
 use crate::room::Room;
 
@@ -87,7 +85,7 @@ impl Work {
     }
 
     fn review(&self, row: &WaitingRow, answer: &WorkAnswer) -> Result<(&'static str, Hint), Error> {
-        let calls = Calls { room: self.room.clone() };
+        let calls = self.room.calls();
         let next = row.id.parse::<brigade_core::CallId>().map(NextStep::ShowCall);
         let next = Hint::from(next.unwrap_or(NextStep::ShowBrief));
         if matches!(decided(answer, row)?.as_str(), "approve") {
@@ -99,7 +97,7 @@ impl Work {
     }
 
     fn checkpoint(&self, row: &WaitingRow, answer: &WorkAnswer) -> Result<(&'static str, Hint), Error> {
-        let checkpoints = Checkpoints { room: self.room.clone() };
+        let checkpoints = self.room.checkpoints();
         let id = IdPrefix::new(&row.id);
         if answer.is_declined {
             checkpoints.reject(&id, answer.text.as_deref().unwrap_or(DECLINED))?;
@@ -179,7 +177,7 @@ mod questions {
     use brigade_upkeep::{WaitingRow, gather};
 
     use super::{Work, WorkAnswer};
-    use crate::error::{Error, ErrorKind};
+    use brigade_calls::{Error, ErrorKind};
 
     impl Work {
         pub(crate) fn questions(&self) -> Result<Vec<WaitingRow>, Error> {

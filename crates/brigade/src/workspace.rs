@@ -3,46 +3,33 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use brigade_calls::{Calls, Checkpoints, Error, ErrorKind, Pins, Runs, Runtimes};
+use brigade_core::codes;
 use brigade_facts::SourceFiles;
 use brigade_fs::{DiskFs, Fs, RelPath};
+use brigade_upkeep::{MARKER, marked, meant, near_path};
 
 use crate::agent_calls::AgentCalls;
 use crate::agents::Agents;
-use crate::calls::Calls;
 use crate::catalog::Tools;
-use crate::checkpoints::Checkpoints;
 use crate::clients::Clients;
 use crate::doctor::Doctor;
 use crate::env::Env;
-use crate::error::{Error, ErrorKind};
-use crate::history::Runs;
 use crate::inbox::Inbox;
 use crate::kitchens::Kitchen;
 #[cfg(feature = "builtin")]
 use crate::memories::Memories;
 use crate::packs::Packs;
 use crate::parity::Parity;
-use crate::pins::Pins;
 use crate::policies::Policies;
 use crate::projections::Projections;
 #[cfg(feature = "builtin")]
 use crate::pull_requests::PullRequests;
 use crate::registry::Registry;
 use crate::room::{Room, rel};
-use crate::runtimes::Runtimes;
 use crate::sample::{NewFile, make_folder, write_files};
 use crate::state::State;
 use crate::work::Work;
-use brigade_core::codes;
-use brigade_upkeep::{meant, near_path};
-
-/// The directory that marks a workspace.
-pub(crate) const MARKER: &str = ".brigade";
-
-/// Opens a directory if it holds a workspace.
-pub(crate) fn marked(folder: &Path) -> Option<DiskFs> {
-    DiskFs::open(folder).ok().filter(|fs| fs.exists(&rel(MARKER)).unwrap_or(false))
-}
 
 /// An open workspace, with one handle of operations per subject. Clones share caches.
 ///
@@ -186,7 +173,7 @@ impl Workspace {
     /// # Errors
     /// Returns [`ErrorKind::Refused`] inside a run, unless the workspace lies in the run's own directory.
     pub fn decides(&self) -> Result<(), Error> {
-        self.room.decides()
+        Ok(self.room.decides()?)
     }
 
     /// Returns what an agent may do with its own calls. The environment's caller says which agent it is.
@@ -209,12 +196,12 @@ impl Workspace {
 
     /// Returns the operations on calls.
     pub fn calls(&self) -> Calls {
-        Calls { room: self.room.clone() }
+        self.room.calls()
     }
 
     /// Returns the operations on runs.
     pub fn runs(&self) -> Runs {
-        Runs { room: self.room.clone() }
+        Runs::new(self.room.seams.clone())
     }
 
     /// Returns what agents are shown, and the agents of the gateway.
@@ -224,7 +211,7 @@ impl Workspace {
 
     /// Returns the operations on checkpoints.
     pub fn checkpoints(&self) -> Checkpoints {
-        Checkpoints { room: self.room.clone() }
+        self.room.checkpoints()
     }
 
     /// Returns the operations on agent programs that use the workspace.
@@ -239,7 +226,7 @@ impl Workspace {
 
     /// Returns the operations on runtimes.
     pub fn runtimes(&self) -> Runtimes {
-        Runtimes { room: self.room.clone() }
+        Runtimes::new(self.room.seams.clone())
     }
 
     /// Returns the operations on projections.
@@ -264,7 +251,7 @@ impl Workspace {
 
     /// Returns the operations on pins.
     pub fn pins(&self) -> Pins {
-        Pins { room: self.room.clone() }
+        Pins::new(self.room.seams.clone())
     }
 
     /// Returns the operations on what waits for a person.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use brigade_call::{ApprovedBy, Call, CallSession, CallStatus, Claim, Plan, Purpose, RuntimeFact, verify};
+use brigade_calls::{Attempt, Error, ErrorKind, Refusal};
 use brigade_core::{CallId, Json, Timestamp};
 use brigade_facts::Config;
 use brigade_policy::{CallKind, Failure};
@@ -12,11 +13,8 @@ use brigade_upkeep::gather::Planned;
 
 use super::{AgentCall, AgentCalls, Asked, AskedToRun, Limit};
 use crate::agent_review;
-use crate::error::{Error, ErrorKind};
 use crate::late::LateWrites;
-use crate::refusal::Refusal;
-use crate::running::{self, Attempt, Entered, Ready, Stands};
-use crate::runtimes;
+use crate::running::{self, Claimed, Entered, Stands};
 
 /// Returns the rule that approves a planned call, if one does.
 pub(super) type Covers<'a> = dyn Fn(&Plan, &View<'_>) -> Option<ApprovedBy> + 'a;
@@ -145,7 +143,7 @@ impl Request<'_> {
         };
         let Some(call) = approved else { return Ok(self.store()?.into()) };
         let runtime = match call.kind() {
-            CallKind::Run => runtimes::runtime_of(room, &call, config),
+            CallKind::Run => brigade_calls::runtime_of(room, &call, config),
             CallKind::Install => RuntimeFact::NotNeeded,
         };
         let Ok(verified) = verify(call.clone(), planned.plan.clone(), runtime, Purpose::Run, now) else {
@@ -162,20 +160,22 @@ impl Request<'_> {
                 decided => self.told(decided).map(Entered::Not),
             }
         };
-        let ready =
-            Ready { call: verified, stands: Stands::New(&mut enter), planned, config: config.clone() };
-        Ok(match running::attempt(room, ready)? {
+        let claimed = running::attempt(room, verified, Stands::New(&mut enter), planned, config)?;
+        let attempt = match claimed {
+            Claimed::Tried(attempt) => attempt,
+            Claimed::Not(asked) => return Ok(asked.into()),
+        };
+        Ok(match attempt {
             Attempt::Ran(report, answer) => {
                 agent_review::note(room, &report.call);
                 let report = *report;
                 let call = AgentCall { call: report.call, receipt: Some(*report.receipt), answer };
                 AskedToRun::Ran(Box::new(call))
             }
-            Attempt::Not(asked) => asked.into(),
             // It is stored like every call that a rule approves, and does not run.
             Attempt::Refused(call, refusal) => match self.store()? {
                 Asked::Stored { call: stored, .. } if stored.status == CallStatus::Approved => {
-                    let error = running::refused(room, &call, *refusal);
+                    let error = brigade_calls::refused(room, &call, *refusal);
                     AskedToRun::NotRun { id: stored.id, error: Box::new(error) }
                 }
                 asked => asked.into(),

@@ -2,15 +2,14 @@
 
 use std::fs;
 
+use brigade_core::Exit;
+use brigade_upkeep::{Existing, Ignore, load};
 use tempfile::TempDir;
 
 use super::*;
 use crate::env::Env;
 use crate::report::Report as _;
-use crate::setup::{Existing, Ignore};
 use crate::workspace::Workspace;
-use brigade_core::Exit;
-use brigade_upkeep::load;
 
 const REQUEST: DefaultsRequest =
     DefaultsRequest { dry_run: false, existing: Existing::Keep, ignore: Ignore::Write };

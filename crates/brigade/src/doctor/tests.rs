@@ -1,14 +1,14 @@
 use std::path::Path;
 
+use brigade_call::CALLS;
+use brigade_calls::{ArgsSource, Request};
 use brigade_core::json::to_json;
 use brigade_core::{IdPrefix, Json, NeutralWords, NextStep};
 
 use super::*;
-use crate::args::ArgsSource;
 use crate::env::Env;
 use crate::report::IssueReport;
-use crate::request::Request;
-use crate::room::{CALLS, RUNS, rel};
+use crate::room::{RUNS, rel};
 use crate::sample::NewFile;
 use crate::workspace::Workspace;
 

@@ -6,16 +6,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use brigade_calls::ErrorKind;
+use brigade_core::Exit;
 use brigade_testkit::TickingClock;
 use tempfile::TempDir;
 
 use super::*;
 use crate::env::Env;
-use crate::error::ErrorKind;
-use crate::report::ApplyReport;
-use crate::report::Report as _;
+use crate::report::{ApplyReport, Report as _};
 use crate::workspace::Workspace;
-use brigade_core::Exit;
 
 /// A tool: id, family, and the path for each harness.
 type Entry<'e> = (&'e str, &'e str, &'e [(&'e str, &'e str)]);

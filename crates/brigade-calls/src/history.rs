@@ -1,0 +1,302 @@
+//! Operations on finished runs.
+
+use std::sync::Arc;
+
+use brigade_call::{
+    CALLS, CallStatus, Caller, RUNS, Receipt, ReplayOf, RunInputs, RunObserved, group_inputs,
+};
+use brigade_core::{Glob, IdPrefix, NextStep, codes};
+use brigade_queue::{
+    Enqueued, ListedRun, MeantRun, OnDuplicate, OpenRun, RunPage, StoredReceipt, ThisHost, View,
+    check_status, interrupted_receipt,
+};
+use brigade_upkeep::gather::Again;
+use brigade_upkeep::{Seams, gather, load};
+
+use crate::error::{Error, ErrorKind};
+use crate::refusal::Refusal;
+use crate::report::{
+    BrokenReceipt, LedgerFinding, LedgerReport, ReplayReport, Report as _, Rows, RunInputsReport,
+    RunListReport, RunShowReport, RunSummary, Unfilled,
+};
+use crate::{calls, logs, running};
+
+pub use brigade_queue::RunFilter;
+
+/// The possible statuses of runs.
+const RUN_STATUSES: [CallStatus; 5] = [
+    CallStatus::Completed,
+    CallStatus::Failed,
+    CallStatus::TimedOut,
+    CallStatus::Interrupted,
+    CallStatus::Waiting,
+];
+
+/// Operations on runs.
+#[derive(Clone)]
+pub struct Runs {
+    pub(crate) seams: Arc<Seams>,
+}
+
+impl Runs {
+    /// Works over a workspace.
+    pub fn new(seams: Arc<Seams>) -> Runs {
+        Runs { seams }
+    }
+}
+
+impl Runs {
+    /// Lists runs, newest first. With a limit, reads little more than it lists.
+    ///
+    /// # Errors
+    /// Fails if the run to list before does not exist, or on a file error.
+    pub fn list(&self, filter: &RunFilter) -> Result<RunListReport, Error> {
+        let tool = filter.tool.as_ref().map(|tool| load::id_of(&self.seams, tool)).transpose()?;
+        let filter = &RunFilter { tool, ..filter.clone() };
+        let before = match &filter.before {
+            Some(prefix) => Some(find_run(&self.seams, prefix)?.receipt.id().to_owned()),
+            None => None,
+        };
+        let queue = self.seams.queue();
+        let view = queue.read()?;
+        let counts = view.run_counts()?;
+        if let Some(status) = &filter.status {
+            check_status(
+                status,
+                RUN_STATUSES.iter().map(CallStatus::as_str).chain(counts.keys().map(String::as_str)),
+            )?;
+        }
+        let page = view.list_runs(self.seams.journal(), filter, before.as_deref())?;
+        let RunPage { runs: shown, latest, next_before, errors: bad } = page;
+        let latest = latest.map(|run| listed_summary(&self.seams, &view, &run));
+        let absolute = |path: &str| self.seams.absolute(path);
+        let errors: Vec<BrokenReceipt> = bad.iter().map(|bad| BrokenReceipt::of(bad, absolute)).collect();
+        let seams = self.seams.clone();
+        let runs = Rows::new(shown.len(), move |place| listed_summary(&seams, &view, &shown[place]));
+        let total: u64 = counts.values().sum();
+        let notes = match &filter.tool {
+            Some(tool) if runs.is_empty() => calls::note_on_tool(&self.seams, tool)?.into_iter().collect(),
+            _ => Vec::new(),
+        };
+        Ok(RunListReport {
+            schema: RunListReport::SCHEMA,
+            target: self.seams.target(),
+            runs_path: self.seams.absolute(RUNS),
+            run_count: usize::try_from(total).unwrap_or(usize::MAX),
+            counts,
+            error_count: errors.len(),
+            errors,
+            next_before,
+            latest,
+            runs,
+            notes,
+        })
+    }
+
+    /// Shows one receipt.
+    ///
+    /// # Errors
+    /// Returns [`Refusal::RunShow`] if no finished run matches, and file errors.
+    pub fn show(&self, prefix: &IdPrefix) -> Result<RunShowReport, Error> {
+        let shown = logs::meant_run(&self.seams, prefix).and_then(|run| match run {
+            MeantRun::Abandoned(run) => abandoned_report(&self.seams, &run),
+            run => Ok(run_report(&self.seams, run.into_receipt()?)),
+        });
+        shown.map_err(|error| error.missing(&self.seams, Refusal::RunShow))
+    }
+
+    /// Shows what a run used, grouped by what covers it: the approval, the arguments, the data of the tool, or nothing.
+    ///
+    /// # Errors
+    /// Returns [`Refusal::RunShow`] if no run matches, and file errors.
+    pub fn inputs(&self, prefix: &IdPrefix) -> Result<RunInputsReport, Error> {
+        let receipt = *self.show(prefix)?.run;
+        let own = receipt.observed.clone().unwrap_or_default();
+        let (observed_run_id, observed) = match self.seams.queue().read()?.observed_run(&receipt)? {
+            Some((run, observed)) => (Some(run.id), observed),
+            None => (None, RunObserved::default()),
+        };
+        let reason = observed_run_id.is_none().then(|| own.why_not());
+        // What the entry declares by now; a catalog that cannot be read declares nothing.
+        let config = gather::config(&self.seams).ok();
+        let tool = config.as_ref().and_then(|config| config.catalog.tool(&receipt.tool_id));
+        let data: Vec<Glob> =
+            tool.iter().flat_map(|tool| &tool.data).map(|text| Glob::beneath(text)).collect();
+        let RunInputs { bound, arguments, data, nobody, folders } =
+            group_inputs(&receipt, &observed, self.seams.fs.root(), |path| {
+                data.iter().any(|pattern| pattern.matches(path))
+            });
+        Ok(RunInputsReport {
+            schema: RunInputsReport::SCHEMA,
+            target: self.seams.target(),
+            run_id: receipt.id.clone(),
+            tool_id: receipt.tool_id.clone(),
+            observed_run_id,
+            reason,
+            complete: observed.complete,
+            truncated: observed.truncated,
+            bound,
+            arguments,
+            data,
+            nobody,
+            folders,
+            written: observed.written.into_iter().flatten().map(|file| file.path).collect(),
+            connected: observed.connected.unwrap_or_default(),
+            denied: observed.denied.unwrap_or_default(),
+            outside: observed.outside.unwrap_or_default(),
+        })
+    }
+
+    /// Shows the newest receipt.
+    ///
+    /// # Errors
+    /// Returns [`Refusal::RunShow`] if there is no run, and file errors.
+    pub fn latest(&self) -> Result<RunShowReport, Error> {
+        let newest = self.seams.queue().read()?.receipts(1)?.receipts.into_iter().next();
+        newest.map(|stored| run_report(&self.seams, stored)).ok_or_else(|| {
+            Error::new(ErrorKind::NotFound, "nothing has run yet")
+                .coded(codes::RUN_MISSING)
+                .hint(NextStep::RunNext)
+                .refusing(&self.seams, Refusal::RunShow)
+        })
+    }
+
+    /// Queues a call with the arguments of a receipt, planned with the current contract, policy and files. Runs
+    /// nothing. The call needs approval like any other.
+    ///
+    /// # Errors
+    /// Returns [`Refusal::Replay`] if no run matches or the new call is blocked, and file errors.
+    pub fn replay(&self, prefix: &IdPrefix) -> Result<ReplayReport, Error> {
+        let seams = &*self.seams;
+        let stored = find_run_to_change(seams, prefix)
+            .map_err(|error| error.missing(seams, Refusal::Replay { run: None, plan: None }))?;
+        let receipt = &stored.receipt;
+        let run = stored.summary(seams);
+        let refused = |plan| Refusal::Replay { run: Some(Box::new(run.clone())), plan };
+        if let Some(error) = running::of_agent(seams, &Caller::from_record(receipt.caller.as_deref())) {
+            return Err(error.refusing(seams, refused(None)));
+        }
+        let config = gather::config(seams)?;
+        let planned = gather::plan_again(seams, &config, &Again::run(receipt), seams.caller.clone());
+        let planned = planned.map_err(|error| Error::from(error).missing(seams, refused(None)))?;
+        let plan = &planned.plan;
+        let plan_report = Box::new(calls::plan_report(seams, &config, &planned)?);
+        if !plan.blockers().is_empty() || plan.holds_secret() {
+            return Err(Error::new(ErrorKind::Refused, "the run cannot be replayed as things are")
+                .because(plan.blockers().iter().cloned())
+                .refusing(seams, refused(Some(plan_report))));
+        }
+        let now = seams.now();
+        let replay = ReplayOf {
+            run_id: receipt.id().to_owned(),
+            source_call_id: Some(receipt.call_id().to_owned()),
+            created_at: now,
+        };
+        let queue = seams.queue();
+        let mut locked = queue.lock(now)?;
+        let queued = locked.enqueue_all(1, OnDuplicate::Queue, &mut |_, is_taken| {
+            plan.to_call(now, Some(replay.clone()), is_taken)
+        })?;
+        let Some(Enqueued::Queued(call)) = queued.into_iter().next() else {
+            unreachable!("a replay is queued beside calls that ask for the same");
+        };
+        Ok(ReplayReport {
+            schema: ReplayReport::SCHEMA,
+            target: seams.target(),
+            runs_path: seams.absolute(RUNS),
+            calls_path: seams.absolute(CALLS),
+            run,
+            plan: plan_report,
+            blockers: Unfilled::default(),
+            blocker_details: Unfilled::default(),
+            created: 1,
+            executed: 0,
+            call: Box::new(call.call.shown(seams)),
+        })
+    }
+
+    /// Verifies the chain of receipts, starting at an entry of the ledger.
+    ///
+    /// # Errors
+    /// Returns [`ErrorKind::Usage`] if the ledger is shorter and nothing shows that it was cut, and file errors.
+    pub fn verify(&self, from: u64) -> Result<LedgerReport, Error> {
+        let verification = self.seams.queue().read()?.verify(from)?;
+        verification.check_start(from)?;
+        let findings: Vec<LedgerFinding> = verification.findings.iter().map(LedgerFinding::from).collect();
+        Ok(LedgerReport {
+            schema: LedgerReport::SCHEMA,
+            target: self.seams.target(),
+            runs_path: self.seams.absolute(RUNS),
+            valid: findings.is_empty(),
+            checked: verification.checked,
+            adopted: !verification.is_unadopted,
+            findings,
+        })
+    }
+}
+
+/// Finds a finished run.
+pub(crate) fn find_run(seams: &Seams, prefix: &IdPrefix) -> Result<StoredReceipt, Error> {
+    Ok(logs::meant_run(seams, prefix)?.into_receipt()?)
+}
+
+/// Finds a finished run before a write. A run whose runner is gone is recorded first.
+fn find_run_to_change(seams: &Seams, prefix: &IdPrefix) -> Result<StoredReceipt, Error> {
+    match logs::meant_run(seams, prefix)? {
+        MeantRun::Abandoned(run) => {
+            calls::record_interrupted(seams)?;
+            find_run(seams, &IdPrefix::new(&run.run_id))
+        }
+        run => Ok(run.into_receipt()?),
+    }
+}
+
+/// Shows a run whose runner is gone, as the next writer will record it.
+fn abandoned_report(seams: &Seams, run: &OpenRun) -> Result<RunShowReport, Error> {
+    let stored = seams.queue().read()?.call(&run.call_id)?;
+    let claim = stored.as_ref().and_then(|stored| stored.call.claim.clone());
+    let (Some(stored), Some(claim)) = (stored, claim) else {
+        return Ok(run_report(seams, MeantRun::Abandoned(run.clone()).into_receipt()?));
+    };
+    let host = ThisHost::new(seams.fs.clone());
+    let receipt = interrupted_receipt(&host, &stored, &claim.run_id, seams.now());
+    let next = next_of_run(seams, &receipt);
+    Ok(shown_run(seams, Receipt { recorded: Some(false), ..receipt }, next))
+}
+
+fn run_report(seams: &Seams, stored: StoredReceipt) -> RunShowReport {
+    let next = next_of_run(seams, &stored.receipt);
+    let mut receipt = stored.receipt;
+    receipt.extra.show(RunSummary::MEMBERS);
+    shown_run(seams, receipt, next)
+}
+
+fn shown_run(seams: &Seams, receipt: Receipt, next: Option<NextStep>) -> RunShowReport {
+    RunShowReport {
+        schema: RunShowReport::SCHEMA,
+        target: seams.target(),
+        runs_path: seams.absolute(RUNS),
+        run: Box::new(receipt.shown(seams)),
+        error: Unfilled::default(),
+        candidates: Unfilled::default(),
+        next,
+    }
+}
+
+/// Returns the next step that would be accepted after a run now.
+fn next_of_run(seams: &Seams, receipt: &Receipt) -> Option<NextStep> {
+    let plan = || {
+        let config = gather::config(seams).ok()?;
+        let asked = Again::run(receipt);
+        Some(gather::plan_again(seams, &config, &asked, seams.caller.clone()).ok()?.plan)
+    };
+    receipt.next_step(plan)
+}
+
+/// Reads and summarizes a listed receipt. A receipt that was removed meanwhile has only its id.
+fn listed_summary(seams: &Seams, view: &View<'_>, run: &ListedRun) -> RunSummary {
+    match view.receipt(run.stored_id()) {
+        Ok(Some(Ok(stored))) => stored.summary(seams),
+        _ => RunSummary::of(Receipt { id: run.id.clone(), ..Receipt::default() }),
+    }
+}

@@ -1,0 +1,97 @@
+//! The logs of finished and running runs.
+//!
+//! A running run has no receipt yet. Its call names it, and its logs grow.
+
+use std::io;
+
+use brigade_core::IdPrefix;
+use brigade_exec::{LOG_SHOWN, follow_log, log_end, pass_log};
+use brigade_queue::MeantRun;
+use brigade_redact::Redactor;
+use brigade_runtime::LogStream;
+use brigade_upkeep::{Seams, gather};
+
+use crate::error::{Error, ErrorKind};
+use crate::history::Runs;
+use crate::report::{Report as _, RunLogReport};
+
+/// How far to read a log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LogReach {
+    /// To its current end.
+    #[default]
+    Now,
+    /// Until its run ends.
+    EndOfRun,
+}
+
+impl Runs {
+    /// Returns the end of a run's log, without secrets.
+    ///
+    /// # Errors
+    /// Fails if the prefix does not match exactly one run, the log is missing, or on a file error.
+    pub fn log(&self, prefix: &IdPrefix, stream: LogStream) -> Result<RunLogReport, Error> {
+        let run = meant_run(&self.seams, prefix)?;
+        let (path, file) = run.open_log(&*self.seams.fs, stream.as_str())?;
+        let bytes = file.len()?;
+        Ok(RunLogReport {
+            schema: RunLogReport::SCHEMA,
+            target: self.seams.target(),
+            run_id: run.id().to_owned(),
+            running: matches!(run, MeantRun::Running(_)),
+            stream: stream.as_str().into(),
+            path: self.seams.absolute(path.as_str()),
+            bytes,
+            text: log_end(&*file, bytes, Redactor::new(&gather::secrets(&self.seams)))?,
+            omitted_bytes: bytes.saturating_sub(LOG_SHOWN),
+        })
+    }
+
+    /// Passes the raw bytes of a run's log in pieces.
+    ///
+    /// Following ends with the run, when the cancel token is set, or with an error of `sink`, which is returned.
+    ///
+    /// # Errors
+    /// Fails if the prefix does not match exactly one run, the log is missing, or on a file error. Following also needs
+    /// a cancel token.
+    pub fn log_bytes(
+        &self,
+        prefix: &IdPrefix,
+        stream: LogStream,
+        reach: LogReach,
+        sink: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+    ) -> Result<io::Result<()>, Error> {
+        let cancel = self.seams.cancel.as_ref();
+        let run = meant_run(&self.seams, prefix)?;
+        let (_, file) = run.open_log(&*self.seams.fs, stream.as_str())?;
+        match (reach, cancel, &run) {
+            (LogReach::Now, _, _) | (LogReach::EndOfRun, _, MeantRun::Over(_) | MeantRun::Abandoned(_)) => {
+                Ok(pass_log(&*file, 0, file.len()?, cancel, sink)?.map(|_| ()))
+            }
+            (LogReach::EndOfRun, Some(cancel), MeantRun::Running(running)) => {
+                let mut is_running = || Ok(self.seams.queue().read()?.is_running(running)?);
+                follow_log::<Error>(&*file, cancel, &mut is_running, sink)
+            }
+            (LogReach::EndOfRun, None, MeantRun::Running(_)) => {
+                Err(Error::new(ErrorKind::Usage, "following a log needs something that ends it"))
+            }
+        }
+    }
+}
+
+/// The word for the run that finished last, unless a run has an id that begins so.
+const LATEST: &str = "latest";
+
+/// Finds a finished or running run.
+pub(crate) fn meant_run(seams: &Seams, prefix: &IdPrefix) -> Result<MeantRun, Error> {
+    let view = seams.queue().read()?;
+    let found = view.the_run(prefix);
+    let is_unknown = found.as_ref().is_err_and(|failure| failure.kind() == ErrorKind::NotFound);
+    if prefix.as_str() != LATEST || !is_unknown {
+        return Ok(found?);
+    }
+    match view.receipts(1)?.receipts.into_iter().next() {
+        Some(newest) => Ok(view.the_run(&IdPrefix::new(newest.receipt.id()))?),
+        None => Ok(found?),
+    }
+}

@@ -1,0 +1,70 @@
+//! Says what the entry of a tool should declare, by what its last runs used, and declares it.
+
+use brigade_call::{Patterns, ToolUse};
+use brigade_core::NextStep;
+use brigade_exec::{Matching, matching_files};
+use brigade_facts::CATALOG;
+use brigade_upkeep::{Seams, load};
+
+use crate::error::Error;
+use crate::refusal::Refusal;
+use crate::report::{ObserveReport, Report as _};
+
+/// Whether to change the entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Declare {
+    /// Only say what it should declare.
+    Show,
+    /// Write it into the catalog. This ends approvals of the tool's calls.
+    Write,
+}
+
+/// Sums up what the last runs of a tool used, and says what its entry should declare. Starts nothing.
+///
+/// # Errors
+/// Returns [`Refusal::Tool`] if no tool has this id, [`ErrorKind::InvalidConfig`](crate::ErrorKind::InvalidConfig)
+/// if its entry cannot be edited or a run asks for it, and file errors.
+pub fn observe(seams: &Seams, id: &str, runs: usize, declare: Declare) -> Result<ObserveReport, Error> {
+    // Held from reading to writing.
+    let _lock = match declare {
+        Declare::Show => None,
+        Declare::Write => {
+            seams.decides()?;
+            Some(seams.setup().lock_catalog()?)
+        }
+    };
+    let catalog = load::catalog(seams)?;
+    let tool =
+        load::any_tool(&catalog, id).map_err(|error| Error::from(error).refusing(seams, Refusal::Tool))?;
+    let queue = seams.queue();
+    let found = queue.read()?.observed_runs(seams.journal(), tool.id.as_str(), runs)?;
+    let seen = found.runs.iter().map(|(receipt, observed)| (receipt, observed));
+    let used = ToolUse::of(tool, seen, seams.fs.root());
+    let fits = |pattern: &str| matches!(matching_files(&*seams.fs, pattern), Ok(Matching::All(_)));
+    let patterns = used.patterns(&fits);
+    let written = declare == Declare::Write
+        && seams.setup().set_lists(tool.id.as_str(), &used.lists(tool, &patterns))?;
+    let is_done = patterns == Patterns::default()
+        && used.effects_undeclared.is_empty()
+        && used.effects_unused.is_empty();
+    let id = tool.id.to_string();
+    Ok(ObserveReport {
+        schema: ObserveReport::SCHEMA,
+        target: seams.target(),
+        config_path: seams.absolute(CATALOG),
+        run_count: found.looked_at,
+        observed_run_ids: found.runs.iter().map(|(receipt, _)| receipt.id.clone()).collect(),
+        complete: used.is_complete,
+        next_command: seams.spelled(match (written || is_done, declare) {
+            (true, _) | (_, Declare::Write) => NextStep::QueueCall(id.clone()),
+            (false, Declare::Show) => NextStep::DeclareUsed(id.clone()),
+        }),
+        tool_id: id,
+        code: patterns.code,
+        data: patterns.data,
+        unbound: used.unbound,
+        effects_undeclared: used.effects_undeclared,
+        effects_unused: used.effects_unused,
+        written,
+    })
+}

@@ -1,0 +1,187 @@
+//! Shows and accepts pins of MCP tools.
+
+use std::sync::Arc;
+
+use brigade_call::Call;
+use brigade_core::Fingerprint;
+use brigade_mcp::{McpTool, PINS, PinRecord, PinStore, ServerState, server_issues};
+use brigade_upkeep::{Seams, load};
+
+use crate::error::Error;
+use crate::refusal::Refusal;
+use crate::report::{
+    BrokenPin, LiveIssue, OfferedTool, PinListReport, PinReport, PinSummary, Report as _, ServerSummary,
+    Unfilled,
+};
+
+/// Operations on pins.
+#[derive(Clone)]
+pub struct Pins {
+    pub(crate) seams: Arc<Seams>,
+}
+
+impl Pins {
+    /// Works over a workspace.
+    pub fn new(seams: Arc<Seams>) -> Pins {
+        Pins { seams }
+    }
+}
+
+impl Pins {
+    /// Lists the pins, by server and tool. Starts no server.
+    ///
+    /// # Errors
+    /// Returns file errors.
+    pub fn list(&self) -> Result<PinListReport, Error> {
+        let (pins, errors) = pins(&self.seams)?;
+        let states = pin_store(&self.seams).servers(&load::catalog(&self.seams)?, &pins)?;
+        let mut issues: Vec<LiveIssue> = states.iter().flat_map(server_issues).collect();
+        issues.iter_mut().for_each(|issue| issue.spell(&self.seams.speller()));
+        let servers: Vec<ServerSummary> =
+            states.iter().map(|state| ServerSummary::of(state, |path| self.seams.absolute(path))).collect();
+        let summaries: Vec<PinSummary> = pins.iter().map(|pin| pin_summary(&self.seams, pin)).collect();
+        Ok(PinListReport {
+            schema: PinListReport::SCHEMA,
+            target: self.seams.target(),
+            pins_path: self.seams.absolute(PINS),
+            pin_count: summaries.len(),
+            changed_count: summaries.iter().filter(|pin| pin.state == "changed").count(),
+            pins: summaries,
+            error_count: errors.len(),
+            errors,
+            is_live: false,
+            server_count: servers.len(),
+            servers,
+            issue_count: issues.len(),
+            issues,
+        })
+    }
+
+    /// Shows a pin, and the change that its server listed since.
+    ///
+    /// # Errors
+    /// Returns [`Refusal::Pin`] if no pin matches, and file errors.
+    pub fn show(&self, id: &str) -> Result<PinReport, Error> {
+        if let Some(state) = find_server(&self.seams, id)? {
+            return Ok(server_report(&self.seams, &state));
+        }
+        Ok(pin_report(&self.seams, &find_pin(&self.seams, id)?))
+    }
+
+    /// Accepts a reported change as the new pin. Asks no server.
+    ///
+    /// `fingerprint` is the prefix of the fingerprint of the reviewed change. A change that came later does not match
+    /// and is refused.
+    ///
+    /// # Errors
+    /// Returns [`Refusal::Pin`] if no pin matches or it has no change, and file errors.
+    pub fn accept(&self, id: &str, fingerprint: Option<&str>) -> Result<PinReport, Error> {
+        self.seams.decides()?;
+        if let Some(state) = find_server(&self.seams, id)? {
+            return accept_server(&self.seams, state, fingerprint);
+        }
+        let pin = find_pin(&self.seams, id)?;
+        let before = pin_report(&self.seams, &pin);
+        let accepted = pin_store(&self.seams).accept(pin, fingerprint).map_err(|failure| {
+            Error::from(failure).refusing(&self.seams, Refusal::Pin(Some(Box::new(before.clone()))))
+        })?;
+        let PinReport { changes, offered, .. } = before;
+        Ok(PinReport { accepted: true, changes, offered, ..pin_report(&self.seams, &accepted) })
+    }
+}
+
+fn accept_server(seams: &Seams, state: ServerState, fingerprint: Option<&str>) -> Result<PinReport, Error> {
+    let before = server_report(seams, &state);
+    match pin_store(seams).accept_server(state, fingerprint) {
+        Ok(state) => {
+            Ok(PinReport { accepted: true, changes: before.changes, ..server_report(seams, &state) })
+        }
+        Err(failure) => Err(Error::from(failure).refusing(seams, Refusal::Pin(Some(Box::new(before))))),
+    }
+}
+
+fn find_server(seams: &Seams, id: &str) -> Result<Option<ServerState>, Error> {
+    // The id of a list is `servers/NAME`.
+    if !id.contains('/') {
+        return Ok(None);
+    }
+    Ok(pin_store(seams).server_of(&load::catalog(seams)?, id)?)
+}
+
+fn find_pin(seams: &Seams, id: &str) -> Result<PinRecord, Error> {
+    let found = pin_store(seams).the_pin(&load::catalog(seams)?, id);
+    found.map_err(|failure| Error::from(failure).refusing(seams, Refusal::Pin(None)))
+}
+
+fn server_report(seams: &Seams, state: &ServerState) -> PinReport {
+    PinReport {
+        schema: PinReport::SCHEMA,
+        target: seams.target(),
+        pins_path: seams.absolute(PINS),
+        pin: None,
+        server: Some(ServerSummary::of(state, |path| seams.absolute(path))),
+        description: None,
+        input_schema: brigade_core::Json::Null,
+        offered: None,
+        changes: state.changes(),
+        accepted: false,
+        error: Unfilled::default(),
+        candidates: Unfilled::default(),
+    }
+}
+
+/// Returns the store of the pins.
+pub fn pin_store(seams: &Seams) -> PinStore<'_> {
+    PinStore { fs: &*seams.fs, clock: &*seams.clock }
+}
+
+/// Reads all pins, sorted by server and tool, and the invalid pin files.
+fn pins(seams: &Seams) -> Result<(Vec<PinRecord>, Vec<BrokenPin>), Error> {
+    let (pins, broken) = pin_store(seams).all()?;
+    let shown = |broken: brigade_mcp::BrokenPin| BrokenPin {
+        pin_path: seams.absolute(broken.path.as_str()),
+        error: broken.trouble.to_string(),
+    };
+    Ok((pins, broken.into_iter().map(shown).collect()))
+}
+
+/// Returns the pin of a stored call's tool, if there is a readable one.
+pub(crate) fn pin_beside(seams: &Seams, call: &Call) -> Result<Option<PinRecord>, Error> {
+    // Only MCP tools have pins.
+    if McpTool::of_contract(&call.family, &call.contract).is_none() {
+        return Ok(None);
+    }
+    Ok(pin_store(seams).beside(&load::catalog(seams)?, call)?)
+}
+
+/// Renews the pin of a call's tool if the offered change is the one that the approval bound. Returns the current pin
+/// and the changes.
+pub(crate) fn renew_pin(
+    seams: &Seams,
+    call: &Call,
+    bound: Fingerprint,
+) -> Result<(Option<PinRecord>, Vec<String>), Error> {
+    Ok(pin_store(seams).take_waiting(&load::catalog(seams)?, call, bound)?)
+}
+
+pub(crate) fn pin_summary(seams: &Seams, record: &PinRecord) -> PinSummary {
+    PinSummary::of(record, |path| seams.absolute(path))
+}
+
+fn pin_report(seams: &Seams, record: &PinRecord) -> PinReport {
+    let summary = pin_summary(seams, record);
+    PinReport {
+        schema: PinReport::SCHEMA,
+        target: seams.target(),
+        pins_path: seams.absolute(PINS),
+        changes: summary.changes.clone(),
+        pin: Some(summary),
+        server: None,
+        description: record.pin.tool().description.clone(),
+        input_schema: record.pin.tool().input_schema.clone(),
+        offered: record.offered.as_ref().map(OfferedTool::from),
+        accepted: false,
+        error: Unfilled::default(),
+        candidates: Unfilled::default(),
+    }
+}

@@ -1,0 +1,137 @@
+//! Documents about the tools of MCP servers: their pins, what they list now, and what is imported.
+
+use brigade_core::{Exit, Json};
+use serde::{Deserialize, Serialize};
+
+use super::{Report, SchemaId, Unfilled};
+
+pub use brigade_mcp::{
+    ImportedTool, LiveIssue, LiveReport, LiveServerReport, LiveToolReport, OfferedTool, PinSummary,
+    ServerSummary,
+};
+
+/// `pins list`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct PinListReport {
+    /// The schema id.
+    #[serde(deserialize_with = "PinListReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The directory of the pins.
+    pub pins_path: String,
+    /// The pins, by server and tool.
+    pub pins: Vec<PinSummary>,
+    /// Number of entries.
+    pub pin_count: usize,
+    /// Number of pins that a server listed differently since.
+    pub changed_count: usize,
+    /// The known tool lists of servers, by name.
+    pub servers: Vec<ServerSummary>,
+    /// Number of entries.
+    pub server_count: usize,
+    /// Invalid pin files.
+    pub errors: Vec<BrokenPin>,
+    /// Number of entries.
+    pub error_count: usize,
+    /// Whether the servers were asked.
+    pub is_live: bool,
+    /// Differences to what the servers list now. If they were not asked, tools that appeared or vanished in the
+    /// last known list.
+    pub issues: Vec<LiveIssue>,
+    /// Number of entries.
+    pub issue_count: usize,
+}
+
+impl Report for PinListReport {
+    const SCHEMA: &'static str = "brigade.pins.v1";
+
+    fn exit(&self) -> Exit {
+        // What is only remembered shows; it fails nothing until somebody asks.
+        let is_good = self.errors.is_empty() && !(self.is_live && self.issues.iter().any(LiveIssue::is_bad));
+        if is_good { Exit::Done } else { Exit::Refused }
+    }
+}
+
+/// An invalid pin file.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct BrokenPin {
+    /// The file.
+    pub pin_path: String,
+    /// The problems.
+    pub error: String,
+}
+
+/// `pins show` and `pins accept`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct PinReport {
+    /// The schema id.
+    #[serde(deserialize_with = "PinReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The directory of the pins.
+    pub pins_path: String,
+    /// The pin; `null` if none was found.
+    pub pin: Option<PinSummary>,
+    /// The list of a server, if the id names a server instead of a pin.
+    pub server: Option<ServerSummary>,
+    /// The pinned description.
+    pub description: Option<String>,
+    /// The pinned schema of the arguments.
+    pub input_schema: Json,
+    /// The offered or accepted listing; `null` without a change.
+    pub offered: Option<OfferedTool>,
+    /// The offered or accepted changes.
+    pub changes: Vec<String>,
+    /// Whether a change was accepted.
+    pub accepted: bool,
+    /// Why nothing was found or accepted.
+    pub(crate) error: Unfilled<Option<String>>,
+    /// Candidates for an ambiguous id.
+    pub(crate) candidates: Unfilled<Vec<String>>,
+}
+
+impl Report for PinReport {
+    const SCHEMA: &'static str = "brigade.pin.v1";
+}
+
+/// `import mcp`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct ImportMcpReport {
+    /// The schema id.
+    #[serde(deserialize_with = "ImportMcpReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The catalog file.
+    pub config_path: String,
+    /// The runtime whose server was asked.
+    pub runtime_id: String,
+    /// Whether nothing was written.
+    pub dry_run: bool,
+    /// Name and version reported by the server.
+    pub server_info: Json,
+    /// The protocol version.
+    pub protocol_version: Option<String>,
+    /// Number of tools that the server lists.
+    pub listed_count: usize,
+    /// Number of added tools, or tools to add.
+    pub added_count: usize,
+    /// Number of skipped tools.
+    pub skipped_count: usize,
+    /// The requested tools.
+    pub tools: Vec<ImportedTool>,
+}
+
+impl Report for ImportMcpReport {
+    const SCHEMA: &'static str = "brigade.import-mcp.v1";
+}

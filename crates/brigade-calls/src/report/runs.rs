@@ -1,0 +1,227 @@
+//! Documents about runs.
+
+use std::collections::BTreeMap;
+
+use brigade_call::{Call, EffectUse, ObservedAddress, ObservedDenial, Receipt, RunInput, UnboundFile};
+use brigade_core::json::sorted;
+use brigade_core::{Exit, Hint, NextStep};
+use brigade_policy::BlockerDetail;
+use serde::{Deserialize, Serialize};
+
+use super::{PlanReport, Report, Rows, SchemaId, Unfilled};
+
+pub use brigade_call::RunSummary;
+pub use brigade_queue::{BrokenReceipt, LedgerFinding};
+
+/// `run list`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct RunListReport {
+    /// The schema id.
+    #[serde(deserialize_with = "RunListReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The directory of receipts and logs.
+    pub runs_path: String,
+    /// Summaries, newest first.
+    #[cfg_attr(feature = "schemas", schemars(with = "Vec<RunSummary>"))]
+    pub runs: Rows<RunSummary>,
+    /// Number of all runs.
+    pub run_count: usize,
+    /// Number by status.
+    pub counts: BTreeMap<String, u64>,
+    /// Unreadable receipts.
+    pub errors: Vec<BrokenReceipt>,
+    /// Number of entries.
+    pub error_count: usize,
+    /// The newest run; `null` if there is none.
+    pub latest: Option<RunSummary>,
+    /// The run to list before for the next page, if there is one.
+    pub next_before: Option<String>,
+    /// Why the list may be empty, such as an unknown tool.
+    pub notes: Vec<String>,
+}
+
+impl Report for RunListReport {
+    const SCHEMA: &'static str = "brigade.run-list.v1";
+}
+
+/// `run show` and `run latest`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct RunShowReport {
+    /// The schema id.
+    #[serde(deserialize_with = "RunShowReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The directory of receipts and logs.
+    pub runs_path: String,
+    /// The receipt; `null` if there is none.
+    pub run: Box<Receipt>,
+    /// Why nothing was found.
+    pub(crate) error: Unfilled<Option<String>>,
+    /// Matching ids, if more than one run matches.
+    pub(crate) candidates: Unfilled<Vec<String>>,
+    /// The next step that would be accepted now; not in the document.
+    #[serde(skip)]
+    pub next: Option<NextStep>,
+}
+
+impl Report for RunShowReport {
+    const SCHEMA: &'static str = "brigade.run.v1";
+}
+
+/// `run show --inputs`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct RunInputsReport {
+    /// The schema id.
+    #[serde(deserialize_with = "RunInputsReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The requested run.
+    pub run_id: String,
+    /// The tool.
+    pub tool_id: String,
+    /// The observed run: this one or an earlier equal one; `null` if there is none.
+    pub observed_run_id: Option<String>,
+    /// Why nothing was found.
+    pub reason: Option<String>,
+    /// Whether the observation saw everything.
+    pub complete: bool,
+    /// Whether a list was full, so entries are missing.
+    pub truncated: bool,
+    /// Files that were read or executed and are bound by the approval.
+    pub bound: Vec<RunInput>,
+    /// Files that a word of the command line names, or that are below a directory that it names.
+    pub arguments: Vec<RunInput>,
+    /// Files that the tool declares as data.
+    pub data: Vec<RunInput>,
+    /// Files that were read or executed and belong to none of these lists.
+    pub nobody: Vec<RunInput>,
+    /// Directories that were listed.
+    pub folders: Vec<String>,
+    /// Files that were written.
+    pub written: Vec<String>,
+    /// Addresses that sockets connected or bound to.
+    pub connected: Vec<ObservedAddress>,
+    /// Access that was tried and denied.
+    pub denied: Vec<ObservedDenial>,
+    /// How often files outside of the workspace were used, by the first directory of their path.
+    pub outside: BTreeMap<String, u64>,
+}
+
+impl Report for RunInputsReport {
+    const SCHEMA: SchemaId = "brigade.run-inputs.v1";
+}
+
+/// `observe`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct ObserveReport {
+    /// The schema id.
+    #[serde(deserialize_with = "ObserveReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The catalog.
+    pub config_path: String,
+    /// The tool.
+    pub tool_id: String,
+    /// Number of the last runs that were looked at.
+    pub run_count: usize,
+    /// Those of them that were observed, or the earlier equal runs that were, newest first.
+    pub observed_run_ids: Vec<String>,
+    /// Whether everything was seen in each observed run.
+    pub complete: bool,
+    /// Files that were used and that neither approvals, arguments, `code` nor `data` cover, by path.
+    pub unbound: Vec<UnboundFile>,
+    /// Patterns to add to `code` of the entry.
+    pub code: Vec<String>,
+    /// Patterns to add to `data` of the entry.
+    pub data: Vec<String>,
+    /// Effects that were used, or tried and denied, and are not declared.
+    pub effects_undeclared: Vec<EffectUse>,
+    /// Effects that are declared and were not used. Empty unless everything was seen.
+    pub effects_unused: Vec<String>,
+    /// Whether the entry was changed.
+    pub written: bool,
+    /// The next command.
+    pub next_command: Hint,
+}
+
+impl Report for ObserveReport {
+    const SCHEMA: SchemaId = "brigade.tool-observe.v1";
+}
+
+/// `run replay`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct ReplayReport {
+    /// The schema id.
+    #[serde(deserialize_with = "ReplayReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The directory of receipts and logs.
+    pub runs_path: String,
+    /// The queue file.
+    pub calls_path: String,
+    /// The replayed run; `null` if there is none.
+    pub run: RunSummary,
+    /// The plan of the new call; `null` if there is none.
+    #[serde(serialize_with = "sorted::serialize")]
+    pub plan: Box<PlanReport>,
+    /// All reasons against the new call, as sentences.
+    pub(crate) blockers: Unfilled<Vec<String>>,
+    /// The same reasons with code, place and fix.
+    pub(crate) blocker_details: Unfilled<Vec<BlockerDetail>>,
+    /// 1 if a pending call was stored.
+    pub created: u8,
+    /// Always 0: a replay runs nothing.
+    pub executed: u8,
+    /// The stored call.
+    pub call: Box<Call>,
+}
+
+impl Report for ReplayReport {
+    const SCHEMA: &'static str = "brigade.run-replay.v1";
+}
+
+/// `run verify`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct LedgerReport {
+    /// The schema id.
+    #[serde(deserialize_with = "LedgerReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The directory of receipts and logs.
+    pub runs_path: String,
+    /// Whether the chain is valid.
+    pub valid: bool,
+    /// Number of checked entries.
+    pub checked: u64,
+    /// Whether the receipts are in the ledger. Receipts of v0.30 enter it with the first write.
+    pub adopted: bool,
+    /// The faults, in order.
+    pub findings: Vec<LedgerFinding>,
+}
+
+impl Report for LedgerReport {
+    const SCHEMA: &'static str = "brigade.run-verify.v1";
+
+    fn exit(&self) -> Exit {
+        if self.valid { Exit::Done } else { Exit::Refused }
+    }
+}

@@ -1,0 +1,342 @@
+//! Documents about runtimes.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use brigade_call::{RuntimeHealth, RuntimeIssueRecord, RuntimeStatus};
+use brigade_core::Exit;
+use brigade_policy::{BlockerDetail, Diagnosis, ErrorLine};
+use serde::{Deserialize, Serialize};
+
+use super::{Report, SchemaId, Unfilled};
+
+/// The common part of runtime documents.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct RuntimesSummary {
+    /// The workspace root.
+    pub target: String,
+    /// The file of the runtimes.
+    pub config_path: String,
+    /// The directory of their state.
+    pub state_path: String,
+    /// Whether the file exists and has no errors.
+    pub valid: bool,
+    /// Errors in the file.
+    pub errors: Vec<ErrorLine>,
+    /// The runtimes, including disabled and broken ones.
+    pub runtimes: Vec<RuntimeStatus>,
+    /// Number of entries.
+    pub runtime_count: usize,
+    /// Number of `running`, `stopped` and `stale` runtimes.
+    pub counts: BTreeMap<String, u64>,
+    /// Issues of the file, then of each runtime.
+    pub issues: Vec<RuntimeIssueRecord>,
+    /// Number of entries.
+    pub issue_count: usize,
+    /// The first issue with the highest severity.
+    pub top_issue: Option<RuntimeIssueRecord>,
+}
+
+impl RuntimesSummary {
+    fn exit(&self) -> Exit {
+        if self.valid { Exit::Done } else { Exit::Refused }
+    }
+}
+
+/// `runtime list`: the runtimes and their state.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct RuntimeListReport {
+    /// The schema id.
+    #[serde(deserialize_with = "RuntimeListReport::read_schema")]
+    pub schema: SchemaId,
+    /// The runtimes.
+    #[serde(flatten)]
+    pub summary: RuntimesSummary,
+    /// Where and why the file is wrong, and what to do; absent without errors.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub diagnosis: Option<Diagnosis>,
+}
+
+impl Report for RuntimeListReport {
+    const SCHEMA: &'static str = "brigade.runtime-list.v1";
+
+    fn exit(&self) -> Exit {
+        self.summary.exit()
+    }
+}
+
+/// `runtime status`: the runtimes, their state and health.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct RuntimeStatusReport {
+    /// The schema id.
+    #[serde(deserialize_with = "RuntimeStatusReport::read_schema")]
+    pub schema: SchemaId,
+    /// The runtimes.
+    #[serde(flatten)]
+    pub summary: RuntimesSummary,
+    /// Where and why the file is wrong, and what to do; absent without errors.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub diagnosis: Option<Diagnosis>,
+}
+
+impl Report for RuntimeStatusReport {
+    const SCHEMA: &'static str = "brigade.runtime-status.v1";
+
+    fn exit(&self) -> Exit {
+        self.summary.exit()
+    }
+}
+
+/// Whether issues fail the command.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Strictness {
+    /// Only an invalid configuration fails it.
+    #[default]
+    Lenient,
+    /// Every issue fails it.
+    Strict,
+}
+
+/// `runtime doctor`: the issues of runtimes.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct RuntimeHealthReport {
+    /// The schema id.
+    #[serde(deserialize_with = "RuntimeHealthReport::read_schema")]
+    pub schema: SchemaId,
+    /// The runtimes and their issues.
+    #[serde(flatten)]
+    pub summary: RuntimesSummary,
+    /// Where and why the file is wrong, and what to do; absent without errors.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub diagnosis: Option<Diagnosis>,
+    /// Whether issues fail the command; not in the document.
+    #[serde(skip)]
+    pub strictness: Strictness,
+}
+
+impl Report for RuntimeHealthReport {
+    const SCHEMA: &'static str = "brigade.runtime-health.v1";
+
+    fn exit(&self) -> Exit {
+        match self.strictness {
+            Strictness::Strict if 0 < self.summary.issue_count => Exit::Refused,
+            Strictness::Strict | Strictness::Lenient => self.summary.exit(),
+        }
+    }
+}
+
+/// `runtime show`: one runtime, in the form of a list with one entry.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct RuntimeReport {
+    /// The schema id.
+    #[serde(deserialize_with = "RuntimeReport::read_schema")]
+    pub schema: SchemaId,
+    /// The list with this runtime.
+    #[serde(flatten)]
+    pub summary: RuntimesSummary,
+    /// Where and why the file is wrong, and what to do; absent without errors.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub diagnosis: Option<Diagnosis>,
+    /// The runtime; `null` when no runtime has this id.
+    pub runtime: Box<RuntimeStatus>,
+    /// Why no runtime was found, with suggestions.
+    pub(crate) error: Unfilled<Option<String>>,
+}
+
+impl Report for RuntimeReport {
+    const SCHEMA: &'static str = "brigade.runtime.v1";
+
+    fn exit(&self) -> Exit {
+        self.summary.exit()
+    }
+}
+
+/// `runtime start`: the result.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct RuntimeStartReport {
+    /// The schema id.
+    #[serde(deserialize_with = "RuntimeStartReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The requested id.
+    pub runtime_id: String,
+    /// The current runtime; `null` if no runtime has this id.
+    pub runtime: Box<RuntimeStatus>,
+    /// 1 if the runtime was started, else 0.
+    pub started: u8,
+    /// 1 if it was already running, else 0.
+    pub skipped: u8,
+    /// The state after the start: `ready` or `starting`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemas", schemars(with = "Option<String>"))]
+    pub state: Option<StartState>,
+    /// The requested time to wait for readiness, in seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waited_seconds: Option<f64>,
+    /// Its process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// The pid file, if it was started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid_path: Option<String>,
+    /// The metadata file, if it was started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metadata_path: Option<String>,
+    /// The first health check: `ok`, `detail` and `checked_at`; `null` if it was not started.
+    pub health: Option<RuntimeHealth>,
+    /// Seconds until it was ready.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ready_after_seconds: Option<f64>,
+    /// Why nothing was done, or why it is not ready yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// All reasons why it may not start.
+    pub(crate) blockers: Unfilled<Vec<String>>,
+    /// The same reasons with code, place and fix.
+    pub(crate) blocker_details: Unfilled<Vec<BlockerDetail>>,
+    /// The error, if the caller asked to wait and the runtime is not ready.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Code and help of the error.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub diagnosis: Option<Diagnosis>,
+}
+
+impl Report for RuntimeStartReport {
+    const SCHEMA: &'static str = "brigade.runtime-start.v1";
+
+    /// Refused if the caller asked to wait and the runtime is not ready. It continues to start.
+    fn exit(&self) -> Exit {
+        match (self.state, self.waited_seconds) {
+            (Some(StartState::Starting), Some(_)) => Exit::Refused,
+            _ => Exit::Done,
+        }
+    }
+}
+
+/// The state of a runtime after its start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum StartState {
+    /// It is ready.
+    Ready,
+    /// It runs but is not ready yet.
+    Starting,
+}
+
+/// `runtime stop`: the result.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct RuntimeStopReport {
+    /// The schema id.
+    #[serde(deserialize_with = "RuntimeStopReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The requested id.
+    pub runtime_id: String,
+    /// The current runtime; `null` if no runtime has this id.
+    pub runtime: Box<RuntimeStatus>,
+    /// 1 if it was stopped, else 0.
+    pub stopped: u8,
+    /// Its process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// Number of ended processes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub processes: Option<u32>,
+    /// Number of killed processes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub killed: Option<u32>,
+    /// How completely this system can end a process tree.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub method: Option<Cow<'static, str>>,
+    /// Why nothing was stopped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl Report for RuntimeStopReport {
+    const SCHEMA: &'static str = "brigade.runtime-stop.v1";
+}
+
+/// `runtime restart`: the result.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct RuntimeRestartReport {
+    /// The schema id.
+    #[serde(deserialize_with = "RuntimeRestartReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The requested id.
+    pub runtime_id: String,
+    /// The result of the stop; `null` if it was not tried, because the start would have been refused.
+    pub stop: Option<RuntimeStopReport>,
+    /// The result of the start; `null` if the stop failed.
+    pub start: Option<RuntimeStartReport>,
+    /// The current runtime; `null` if no runtime has this id.
+    pub runtime: Box<RuntimeStatus>,
+    /// The error, if the caller asked to wait and the runtime is not ready.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Code and help of the error.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub diagnosis: Option<Diagnosis>,
+}
+
+impl Report for RuntimeRestartReport {
+    const SCHEMA: &'static str = "brigade.runtime-restart.v1";
+
+    fn exit(&self) -> Exit {
+        self.start.as_ref().map_or(Exit::Done, Report::exit)
+    }
+}
+
+/// `runtime logs`: the last lines of a log.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct RuntimeLogsReport {
+    /// The schema id.
+    #[serde(deserialize_with = "RuntimeLogsReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The runtime.
+    pub runtime_id: String,
+    /// The stream: `stdout` or `stderr`.
+    pub stream: Cow<'static, str>,
+    /// The log.
+    pub log_path: String,
+    /// The last lines, without secrets.
+    pub lines: Vec<String>,
+    /// Number of entries.
+    pub line_count: usize,
+    /// Whether the log has earlier lines.
+    pub has_earlier: bool,
+    /// The other log.
+    pub other_stream: Cow<'static, str>,
+    /// Whether the other log has lines.
+    pub other_has_lines: bool,
+}
+
+impl Report for RuntimeLogsReport {
+    const SCHEMA: &'static str = "brigade.runtime-logs.v1";
+}

@@ -1,0 +1,127 @@
+//! Decides which runs to observe, and remembers observed runs.
+//!
+//! Observing costs a few microseconds per opened file. By default, a call is observed once after each change of what
+//! its approval binds. `.brigade/tools/observed.json` maps the fingerprint of the binding to the observed run, and each
+//! tool to its last observed run. The file is a cache: if it is missing or invalid, runs are observed.
+
+use std::collections::BTreeMap;
+
+use brigade_call::{Binding, Receipt, RunObserved, ToolUse, VerifiedCall};
+use brigade_core::json::{from_json, matching, to_json};
+use brigade_core::{Dialect, Fingerprint, Json, RunId};
+use brigade_exec::Watch;
+use brigade_facts::Config;
+use brigade_policy::{Observe, Reads, SandboxMode};
+use brigade_upkeep::Seams;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::rel;
+
+/// The file of observed runs.
+const OBSERVED: &str = ".brigade/tools/observed.json";
+
+/// The schema id of the file.
+const SCHEMA: &str = "brigade.observed.v1";
+
+/// The largest file that is read, and the maximum number of runs in it.
+const LIMIT: u64 = 256 << 10;
+const KEPT: usize = 1_000;
+
+/// Decides whether to observe a run of a call.
+pub fn watch(seams: &Seams, call: &VerifiedCall) -> Watch {
+    let request = &call.decision().sandbox;
+    match (request.mode, request.observe) {
+        (SandboxMode::Off, _) | (_, Observe::Never) => Watch::Nothing,
+        (_, Observe::Always) => Watch::Observe,
+        // What a closed workspace keeps from a run is seen by observing.
+        (_, Observe::Changed) if request.reads == Reads::Closed => Watch::Observe,
+        (_, Observe::Changed) => {
+            let before = read(seams).runs.remove(&key(&call.call().tool_id, call.binding()).to_hex());
+            before.map_or(Watch::Observe, Watch::Unchanged)
+        }
+    }
+}
+
+/// Remembers an observed run. A write error is ignored: the next run is observed again.
+pub fn remember(seams: &Seams, call: &VerifiedCall, receipt: &Receipt) {
+    let is_observed = receipt.observed.as_ref().is_some_and(RunObserved::is_observed);
+    let Ok(run_id) = receipt.id.parse::<RunId>() else { return };
+    if !is_observed {
+        return;
+    }
+    let mut known = read(seams);
+    for runs in [&mut known.runs, &mut known.tools].into_iter().filter(|runs| KEPT <= runs.len()) {
+        runs.clear();
+    }
+    let tool_id = &call.call().tool_id;
+    if call.decision().sandbox.observe == Observe::Changed {
+        known.runs.insert(key(tool_id, call.binding()).to_hex(), run_id.clone());
+    }
+    known.tools.insert(tool_id.clone(), run_id);
+    known.schema = SCHEMA.to_owned();
+    let text = to_json(&known).expect("ids are JSON").to_pretty();
+    let _ = seams.fs.write_cache(&rel(OBSERVED), text.as_bytes());
+}
+
+/// Lists the files that the last observed run of a tool used, and that nothing covers. Reads one receipt.
+pub(crate) fn unbound(seams: &Seams, config: &Config, tool_id: &str) -> Result<Vec<String>, Error> {
+    let (Some(tool), Some(run)) = (config.catalog.tool(tool_id), read(seams).tools.remove(tool_id)) else {
+        return Ok(Vec::new());
+    };
+    let Some(Ok(stored)) = seams.queue().read()?.receipt(run.as_str())? else { return Ok(Vec::new()) };
+    let Some(observed) = &stored.receipt.observed else { return Ok(Vec::new()) };
+    let used = ToolUse::of(tool, [(&stored.receipt, observed)], seams.fs.root());
+    Ok(used.unbound.into_iter().map(|file| file.path).collect())
+}
+
+/// The file.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Known {
+    schema: String,
+    /// Observed runs, by the fingerprint of their binding.
+    #[serde(default, deserialize_with = "matching")]
+    runs: BTreeMap<String, RunId>,
+    /// The last observed run of each tool.
+    #[serde(default, deserialize_with = "matching")]
+    tools: BTreeMap<String, RunId>,
+}
+
+/// Returns the fingerprint of a binding, without caller and pin.
+fn key(tool_id: &str, binding: &Binding) -> Fingerprint {
+    let bound = Binding { caller: brigade_call::Caller::CommandLine, pin: None, ..binding.clone() };
+    Fingerprint::builder("brigade.observed.v1")
+        .text("tool", tool_id)
+        .fingerprint("bound", bound.fingerprint())
+        .finish()
+}
+
+fn read(seams: &Seams) -> Known {
+    seams.fs.read(&rel(OBSERVED), LIMIT).map(|bytes| parse(&bytes)).unwrap_or_default()
+}
+
+/// Parses the file; empty if it is invalid.
+fn parse(bytes: &[u8]) -> Known {
+    let known =
+        Json::parse_bytes(bytes, Dialect::Strict).ok().and_then(|json| from_json::<Known>(&json).ok());
+    known.filter(|known| known.schema == SCHEMA).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_is_no_such_file_remembers_nothing() {
+        let good = format!(
+            r#"{{"schema": "{SCHEMA}", "runs": {{"ab": "run-1", "odd": 7}},
+            "tools": {{"a": "run-2"}}}}"#
+        );
+        let run = |key: &str, run: &str| BTreeMap::from([(key.to_owned(), run.parse().unwrap())]);
+        let expect = Known { schema: SCHEMA.to_owned(), runs: run("ab", "run-1"), tools: run("a", "run-2") };
+        assert_eq!(parse(good.as_bytes()), expect);
+        for bad in ["", "[]", "{}", &good.replace(".v1", ".v2"), &good[..40]] {
+            assert_eq!(parse(bad.as_bytes()), Known::default(), "{bad}");
+        }
+    }
+}
