@@ -3,7 +3,7 @@
 use std::fmt;
 
 use brigade_command::Argv;
-use brigade_core::text;
+use brigade_core::{text, words};
 
 use super::keys::Rule;
 use crate::command::{self, Command};
@@ -227,47 +227,22 @@ impl Setting for Bytes {
     }
 }
 
-macro_rules! words {
-    ($(#[$doc:meta])* $name:ident { $($(#[$word_doc:meta])* $word:ident = $text:literal,)+ }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum $name {
-            $($(#[$word_doc])* $word,)+
-        }
-
-        impl $name {
-            /// All words.
-            pub const ALL: &[$name] = &[$($name::$word),+];
-
-            /// Returns the word of the file.
-            pub const fn as_str(self) -> &'static str {
-                match self { $($name::$word => $text,)+ }
-            }
-        }
-
+/// Lets keywords be the values of settings.
+macro_rules! settings {
+    ($($name:ident),+ $(,)?) => {$(
         impl Setting for $name {
             fn read(raw: &Raw, _: &Rule) -> Result<$name, String> {
-                let found = raw.text().and_then(|text| $name::ALL.iter().find(|word| word.as_str() == text));
-                found.copied().ok_or_else(|| {
-                    let words: Vec<&str> = $name::ALL.iter().map(|word| word.as_str()).collect();
-                    format!("one of {}", words.join(", "))
-                })
+                raw.text().and_then($name::of).ok_or_else(|| format!("one of {}", $name::EXPECTED))
             }
 
             fn toml(&self) -> Option<String> {
                 Some(quoted(self.as_str()))
             }
         }
-
-        impl std::str::FromStr for $name {
-            type Err = String;
-
-            fn from_str(text: &str) -> Result<$name, String> {
-                $name::read(&Raw::Text(text.to_owned()), &Rule::Any)
-            }
-        }
-    };
+    )+};
 }
+
+settings!(PhaseAction, PhaseGate, Stall, Keep, Integrate, Switch);
 
 words! {
     /// What follows a phase review that needs attention.
