@@ -12,6 +12,7 @@ use super::{InlineCode, Observe, Policy, PolicyState, Reads, Rule, SandboxMode, 
 use crate::document::{Located, Reader, Value, text_of};
 use crate::web_url::WebDomain;
 
+/// All keys and tables, those that v0.30 knows first.
 const TOP: &[&str] = &[
     "allowed_families",
     "allowed_levels",
@@ -35,19 +36,8 @@ const TOP: &[&str] = &[
     "auto_approve",
     "kitchen",
 ];
-/// The tables that v0.30 does not know. Everything in them is intended for Brigade.
-const TABLES: &[&str] = &[
-    "sandbox",
-    "paths",
-    "git",
-    "web",
-    "programs",
-    "environment",
-    "commands",
-    "limits",
-    "auto_approve",
-    "kitchen",
-];
+/// The first table that v0.30 does not know. Everything in it and in those after it is intended for Brigade.
+const FIRST_TABLE: &str = "sandbox";
 const SANDBOX: &[&str] =
     &["mode", "observe", "reads", "read_paths", "write_paths", "local_sockets", "tool", "install"];
 const TOOL_SANDBOX: &[&str] = &["mode", "observe", "reads", "read_paths", "write_paths", "local_sockets"];
@@ -189,7 +179,8 @@ fn top(reader: &mut Reader<'_>, table: &DeTable<'_>, policy: &mut Policy) {
                     }
                     value => matches!(value, DeValue::Table(_)),
                 };
-                match closest(name, TABLES.iter().copied()).filter(|_| is_table) {
+                let tables = TOP.iter().copied().skip_while(|known| *known != FIRST_TABLE);
+                match closest(name, tables).filter(|_| is_table) {
                     Some(meant) => reader.unknown_table(key, meant),
                     None => reader.unknown_key(key, TOP),
                 }
