@@ -14,11 +14,11 @@ pub use brigade_calls::{
     BatchReport, BatchRow, BrokenCheckpoint, BrokenPin, BrokenReceipt, CallReport, CheckpointListReport,
     CheckpointReport, CheckpointReviewReport, Envelope, EnvelopeReport, EnvelopeSignature, ImportMcpReport,
     ImportedTool, KeyReport, LedgerFinding, LedgerReport, LiveIssue, LiveReport, LiveServerReport,
-    LiveToolReport, ObserveReport, OfferedTool, PassedOver, PinListReport, PinReport, PinSummary, PlanReport,
-    QueueReport, ReplayReport, ResumeReport, ReviewReport, RunInputsReport, RunListReport, RunLogReport,
-    RunReport, RunShowReport, RunSummary, RuntimeHealthReport, RuntimeListReport, RuntimeLogsReport,
-    RuntimeReport, RuntimeRestartReport, RuntimeStartReport, RuntimeStatusReport, RuntimeStopReport,
-    RuntimesSummary, ServerSummary, StartState, Statement, Strictness, Subject,
+    LiveToolReport, NotReady, ObserveReport, OfferedTool, PassedOver, PinListReport, PinReport, PinSummary,
+    PlanReport, QueueReport, ReplayReport, ResumeReport, ReviewReport, RunInputsReport, RunListReport,
+    RunLogReport, RunReport, RunShowReport, RunSummary, RuntimeHealthReport, RuntimeListReport,
+    RuntimeLogsReport, RuntimeReport, RuntimeRestartReport, RuntimeStartReport, RuntimeStatusReport,
+    RuntimeStopReport, RuntimesSummary, ServerSummary, StartState, Statement, Strictness, Subject,
 };
 pub use brigade_catalog::pack::{
     CopiedSource, ImportedEntry, Pack, PackConflict, PackedSource, PortableCatalog, SkippedEntry,

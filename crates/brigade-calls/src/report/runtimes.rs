@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use brigade_call::{RuntimeHealth, RuntimeIssueRecord, RuntimeStatus};
-use brigade_core::Exit;
-use brigade_policy::{BlockerDetail, Diagnosis, ErrorLine};
+use brigade_core::{Exit, Hint};
+use brigade_policy::{BlockerDetail, Diagnosis, ErrorLine, Fault};
 use serde::{Deserialize, Serialize};
 
 use super::{Report, SchemaId, Unfilled};
@@ -207,12 +207,9 @@ pub struct RuntimeStartReport {
     pub(crate) blockers: Unfilled<Vec<String>>,
     /// The same reasons with code, place and fix.
     pub(crate) blocker_details: Unfilled<Vec<BlockerDetail>>,
-    /// The error, if the caller asked to wait and the runtime is not ready.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-    /// Code and help of the error.
+    /// Why the start that the caller waited for has no ready runtime.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    pub diagnosis: Option<Diagnosis>,
+    pub not_ready: Option<NotReady>,
 }
 
 impl Report for RuntimeStartReport {
@@ -224,6 +221,27 @@ impl Report for RuntimeStartReport {
             (Some(StartState::Starting), Some(_)) => Exit::Refused,
             _ => Exit::Done,
         }
+    }
+}
+
+/// Why a start that was waited for has no ready runtime. The runtime lives, and continues to start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct NotReady {
+    /// The error, if the caller asked to wait and the runtime is not ready.
+    #[serde(rename = "error")]
+    pub message: String,
+    /// Code and help of the error.
+    #[serde(flatten)]
+    pub diagnosis: Diagnosis,
+}
+
+impl NotReady {
+    /// Returns the fault for display.
+    pub fn fault(&self) -> Fault {
+        let Diagnosis { code, help, .. } = &self.diagnosis;
+        Fault::new(code.clone(), &self.message).help(help.clone().map(Hint::from))
     }
 }
 
@@ -293,12 +311,9 @@ pub struct RuntimeRestartReport {
     pub start: Option<RuntimeStartReport>,
     /// The current runtime; `null` if no runtime has this id.
     pub runtime: Box<RuntimeStatus>,
-    /// The error, if the caller asked to wait and the runtime is not ready.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-    /// Code and help of the error.
+    /// Why the start that the caller waited for has no ready runtime.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    pub diagnosis: Option<Diagnosis>,
+    pub not_ready: Option<NotReady>,
 }
 
 impl Report for RuntimeRestartReport {

@@ -17,7 +17,7 @@ use super::Configured;
 use crate::error::{Error, ErrorKind};
 use crate::refusal::Refusal;
 use crate::report::{
-    Report as _, RuntimeRestartReport, RuntimeStartReport, RuntimeStopReport, StartState, Unfilled,
+    NotReady, Report as _, RuntimeRestartReport, RuntimeStartReport, RuntimeStopReport, StartState, Unfilled,
 };
 use crate::runtimes;
 use crate::runtimes::Runtimes;
@@ -110,8 +110,7 @@ impl Runtimes {
             schema: RuntimeRestartReport::SCHEMA,
             target: seams.target(),
             runtime_id: shown_id(id),
-            error: start.as_ref().and_then(|start| start.error.clone()),
-            diagnosis: start.as_ref().and_then(|start| start.diagnosis.clone()),
+            not_ready: start.as_ref().and_then(|start| start.not_ready.clone()),
             stop,
             start,
             runtime,
@@ -157,8 +156,7 @@ fn start_report(
         health: None,
         ready_after_seconds: None,
         reason: None,
-        error: None,
-        diagnosis: None,
+        not_ready: None,
         blockers: Unfilled::default(),
         blocker_details: Unfilled::default(),
     };
@@ -219,14 +217,15 @@ fn start_report(
 
 /// Completes the report of a runtime that lives but is not ready. That is an error only if it was waited for.
 fn starting(seams: &Seams, report: RuntimeStartReport, reason: String) -> RuntimeStartReport {
-    let error = report.waited_seconds.map(|_| format!("the runtime is not ready: {reason}"));
-    let step = NextStep::ReadRuntimeLogs(report.runtime_id.clone());
-    let diagnosis = error.as_ref().map(|_| Diagnosis {
-        code: codes::RUNTIME_NOT_READY.as_str().to_owned(),
-        labels: Vec::new(),
-        help: Some(seams.words(&step)),
+    let not_ready = report.waited_seconds.map(|_| NotReady {
+        message: format!("the runtime is not ready: {reason}"),
+        diagnosis: Diagnosis {
+            code: codes::RUNTIME_NOT_READY.as_str().to_owned(),
+            labels: Vec::new(),
+            help: Some(seams.words(&NextStep::ReadRuntimeLogs(report.runtime_id.clone()))),
+        },
     });
-    RuntimeStartReport { state: Some(StartState::Starting), reason: Some(reason), error, diagnosis, ..report }
+    RuntimeStartReport { state: Some(StartState::Starting), reason: Some(reason), not_ready, ..report }
 }
 
 fn start_refused(seams: &Seams, runtime: &Runtime, facts: &RuntimeFacts, blockers: Vec<Blocker>) -> Error {

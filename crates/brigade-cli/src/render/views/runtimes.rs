@@ -1,9 +1,8 @@
 //! Runtimes: their state, starts and stops.
 
 use brigade::command::argv::Argv;
-use brigade::core::Hint;
 use brigade::{
-    Fault, RuntimeHealthReport, RuntimeListReport, RuntimeLogsReport, RuntimeReport, RuntimeRestartReport,
+    RuntimeHealthReport, RuntimeListReport, RuntimeLogsReport, RuntimeReport, RuntimeRestartReport,
     RuntimeStartReport, RuntimeStatus, RuntimeStatusReport, RuntimeStopReport, RuntimesSummary, StartState,
 };
 
@@ -120,12 +119,9 @@ impl View for RuntimeReport {
 impl View for RuntimeStartReport {
     fn show(&self, page: &mut Page) {
         show_start(self, page);
-        match (&self.error, &self.diagnosis) {
-            (Some(error), Some(diagnosis)) => {
-                let fault = Fault::new(diagnosis.code.clone(), error);
-                page.trouble.fault(fault.help(diagnosis.help.clone().map(Hint::from)));
-            }
-            _ => page.next(&command_line("status", "")),
+        match &self.not_ready {
+            Some(not_ready) => page.trouble.fault(not_ready.fault()),
+            None => page.next(&command_line("status", "")),
         }
     }
 }
