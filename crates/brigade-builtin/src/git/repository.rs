@@ -259,10 +259,8 @@ impl Repository {
         let fs = DiskFs::open(&self.top).map_err(|error| Failure::new("git_failed", error.to_string()))?;
         let kind = |path: &[u8]| -> Result<Option<FileKind>, Failure> {
             let name = text_of(path).and_then(|path| path.parse::<RelPath>().ok());
-            let Some(name) = name else {
-                let path = self.top.join(OsStr::from_bytes(path));
-                return Ok(path.symlink_metadata().is_ok().then_some(FileKind::Other));
-            };
+            // What cannot be looked at counts as a file that is there.
+            let Some(name) = name else { return Ok(Some(FileKind::Other)) };
             match fs.link_metadata(&name) {
                 Ok(found) => Ok(Some(found.kind)),
                 Err(error) if error.is_not_found() || error.kind == FsErrorKind::NotADirectory => Ok(None),
