@@ -62,7 +62,7 @@ pub(crate) fn json(text: &str) -> Json {
 /// Compiles a schema that a test wrote.
 pub(crate) fn schema(text: &str) -> SchemaFact {
     match Schema::compile_root(&json(text).to_serde()) {
-        Ok(schema) => SchemaFact::Sound { schema, fingerprint: mark(text) },
+        Ok(schema) => SchemaFact::Sound { schema: std::sync::Arc::new(schema), fingerprint: mark(text) },
         Err(problems) => SchemaFact::Unsound(problems),
     }
 }

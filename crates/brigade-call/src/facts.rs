@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use brigade_catalog::Tool;
 use brigade_core::{ConfigIssue, Fingerprint, Json, JsonError};
@@ -149,7 +150,7 @@ pub enum SchemaFact {
     /// It can be used.
     Sound {
         /// The compiled schema.
-        schema: Schema,
+        schema: Arc<Schema>,
         /// The sha256 of its bytes.
         fingerprint: Fingerprint,
     },

@@ -62,7 +62,7 @@ pub use import_mcp::{ImportMcpRequest, import_mcp};
 pub use live::{contracts_live, tool_live};
 pub use logs::LogReach;
 pub use observe::{Declare, observe};
-pub use pins::{Pins, pin_store};
+pub use pins::{Pinned, Pins, keep as keep_pin, pin_of_call, pin_store};
 pub use refusal::{Refusal, RunRefusal};
 pub use report::*;
 pub use request::{Blocked, Request};

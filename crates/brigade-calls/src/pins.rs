@@ -2,9 +2,13 @@
 
 use std::sync::Arc;
 
-use brigade_call::Call;
-use brigade_core::Fingerprint;
-use brigade_mcp::{McpTool, PINS, PinRecord, PinStore, ServerState, server_issues};
+use brigade_call::{Call, VerifiedCall};
+use brigade_core::{Fingerprint, Timestamp};
+use brigade_facts::Config;
+use brigade_fs::FsError;
+use brigade_mcp::{
+    Exchange, McpOfCall, McpTool, NoPin, PINS, PinRecord, PinStore, ServerState, server_issues,
+};
 use brigade_upkeep::{Seams, load};
 
 use crate::error::Error;
@@ -133,6 +137,45 @@ fn server_report(seams: &Seams, state: &ServerState) -> PinReport {
 /// Returns the store of the pins.
 pub fn pin_store(seams: &Seams) -> PinStore<'_> {
     PinStore { fs: &*seams.fs, clock: &*seams.clock }
+}
+
+/// A call's tool and its pin, if it has one.
+pub type Pinned<'c> = (McpOfCall<'c>, Option<Arc<PinRecord>>);
+
+/// Returns the pin that a verified call is compared with. `None` for what is no MCP call.
+pub fn pin_of_call<'c>(
+    seams: &Seams,
+    config: &'c Arc<Config>,
+    call: &VerifiedCall,
+) -> Result<Option<Pinned<'c>>, NoPin> {
+    let store = pin_store(seams);
+    let found = match &seams.memory {
+        Some(memory) => memory.pin_of_call(seams.host(), config, call.call())?,
+        None => store.of_call(&config.catalog, call.call())?.map(|mcp| {
+            let read = store.read(mcp.key()).map(|record| record.map(Arc::new));
+            (mcp, read)
+        }),
+    };
+    let Some((mcp, read)) = found else { return Ok(None) };
+    let pinned = store.of_verified(&mcp, read, call)?;
+    Ok(Some((mcp, pinned)))
+}
+
+/// Keeps what the server of a call listed. Returns the id of a pin that it changes.
+pub fn keep(
+    seams: &Seams,
+    config: &Arc<Config>,
+    mcp: &McpOfCall<'_>,
+    pinned: Option<&PinRecord>,
+    exchange: &Exchange,
+    seen_at: Timestamp,
+) -> Result<Option<String>, FsError> {
+    let changed = pin_store(seams).keep(mcp, pinned, exchange, seen_at)?;
+    match &seams.memory {
+        Some(memory) => memory.note_names(seams.host(), config, mcp, &exchange.tools)?,
+        None => pin_store(seams).note_listed(mcp, &exchange.tools)?,
+    }
+    Ok(changed)
 }
 
 /// Reads all pins, sorted by server and tool, and the invalid pin files.

@@ -1,7 +1,7 @@
 //! Reading the configuration.
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use brigade_call::{ArgsProblem, BuiltinFacts, CallSession, Caller, PlanFacts};
 use brigade_catalog::{Catalog, Family, Level, NoTool, Reads, Tool};
@@ -49,6 +49,22 @@ pub struct Config {
     offers: OnceLock<Vec<Offer>>,
     /// Whether package.json names a web framework, once it was asked for.
     web_framework: OnceLock<bool>,
+}
+
+/// What holds for one caller during one reading, as far as it was asked for. Many tools need the same.
+#[derive(Default)]
+pub(crate) struct KnownFacts(Mutex<Vec<(Fact, bool)>>);
+
+impl KnownFacts {
+    fn holds(&self, fact: Fact, look: impl FnOnce() -> bool) -> bool {
+        let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, holds)) = known().iter().find(|(of, _)| *of == fact) {
+            return *holds;
+        }
+        let holds = look();
+        known().push((fact, holds));
+        holds
+    }
 }
 
 impl Config {
@@ -120,12 +136,23 @@ impl Config {
 
     /// Reads what calls of a tool that is part of Brigade need to know. `None` for every other tool.
     pub(crate) fn builtin(&self, host: &Host<'_>, tool: &Tool, caller: &Caller) -> Option<BuiltinFacts> {
+        self.builtin_known(host, tool, caller, &KnownFacts::default())
+    }
+
+    /// Like [`Config::builtin`], for many tools that need the same.
+    pub(crate) fn builtin_known(
+        &self,
+        host: &Host<'_>,
+        tool: &Tool,
+        caller: &Caller,
+        known: &KnownFacts,
+    ) -> Option<BuiltinFacts> {
         if !tool.is_built_in() {
             return None;
         }
         let row = builtin::definition(tool.id.as_str())?;
         Some(BuiltinFacts {
-            missing: self.missing(host, row, caller),
+            missing: self.missing(host, row, caller, known),
             guards: self.guards(host),
             git_urls: self.git_urls(),
             web_domains: self.web_domains(),
@@ -151,8 +178,9 @@ impl Config {
     /// Returns the built-in tools that need what is not here, and what that is. What depends on a session is left out.
     pub fn missing_facts(&self, host: &Host<'_>) -> Vec<(&'static builtin::Definition, Vec<Fact>)> {
         let person = Caller::CommandLine;
+        let known = KnownFacts::default();
         let of = |row: &'static builtin::Definition| {
-            let mut missing = self.missing(host, row, &person);
+            let mut missing = self.missing(host, row, &person, &known);
             missing.retain(|fact| *fact != Fact::Session);
             (!missing.is_empty()).then_some((row, missing))
         };
@@ -160,9 +188,16 @@ impl Config {
     }
 
     /// Returns what a built-in tool needs and does not find here.
-    fn missing(&self, host: &Host<'_>, row: &builtin::Definition, caller: &Caller) -> Vec<Fact> {
-        let needs = std::iter::once(Fact::Built).chain(row.needs.iter().copied());
-        needs.filter(|fact| !self.holds(host, row, *fact, caller)).collect()
+    fn missing(
+        &self,
+        host: &Host<'_>,
+        row: &builtin::Definition,
+        caller: &Caller,
+        known: &KnownFacts,
+    ) -> Vec<Fact> {
+        let needs = row.needs.iter().copied().filter(|fact| *fact != Fact::Built);
+        let missing = needs.filter(|fact| !known.holds(*fact, || self.holds(host, row, *fact, caller)));
+        (!row.is_built).then_some(Fact::Built).into_iter().chain(missing).collect()
     }
 
     fn holds(&self, host: &Host<'_>, row: &builtin::Definition, fact: Fact, caller: &Caller) -> bool {

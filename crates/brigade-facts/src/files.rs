@@ -1,6 +1,7 @@
 //! The files that one tool's entry names.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use brigade_call::{DirectoryFact, FileFact, ProgramBinding, ProgramFact, SchemaFact};
 use brigade_catalog::Tool;
@@ -179,7 +180,7 @@ impl ToolReader<'_> {
         }
     }
 
-    fn row(&self) -> Option<&'static Definition> {
+    pub(crate) fn row(&self) -> Option<&'static Definition> {
         if self.tool.is_built_in() { definition(self.tool.id.as_str()) } else { None }
     }
 
@@ -341,7 +342,9 @@ pub fn compile_schema(bytes: &[u8]) -> SchemaFact {
         Err(error) => return SchemaFact::NotJson(error),
     };
     match Schema::compile_root(&json.to_serde()) {
-        Ok(schema) => SchemaFact::Sound { schema, fingerprint: Fingerprint::of_bytes(bytes) },
+        Ok(schema) => {
+            SchemaFact::Sound { schema: Arc::new(schema), fingerprint: Fingerprint::of_bytes(bytes) }
+        }
         Err(mut problems) => {
             let text = String::from_utf8_lossy(bytes);
             problems.iter_mut().for_each(|problem| problem.locate(&text));

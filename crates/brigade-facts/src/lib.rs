@@ -44,11 +44,13 @@ mod host;
 mod lines;
 mod memory;
 mod named;
+mod pinned;
 mod places;
 mod plan;
 mod presence;
 mod report;
 mod rights;
+mod schemas;
 mod seen;
 mod shared;
 mod sources;
@@ -67,6 +69,7 @@ pub use files::{DOCUMENT_LIMIT, Found, ToolReader, compile_schema, parse_json};
 pub use host::{Host, Names, bound_values, user_path};
 pub use lines::SourceFiles;
 pub use memory::Memory;
+pub use pinned::PinOfCall;
 pub use places::{Places, Spot};
 pub use plan::{PlanInput, StartInput, errors_of_tool};
 pub use presence::PresenceReader;
@@ -77,6 +80,7 @@ pub use rights::{
     AgentConfig, AgentOffer, AgentTool, AgentTools, Callable, GATEWAY, OwnName, PROFILES, Sight, agent_tools,
     look, read_agents, read_profiles,
 };
+pub use schemas::SchemaText;
 pub use seen::is_program;
 pub use sources::{Sources, plan_projections, refuse_shared};
 pub use tool::{Depth, FactReader, SummaryFacts, ToolFacts};

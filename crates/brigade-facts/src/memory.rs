@@ -9,23 +9,25 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use brigade_call::{Caller, PlanFacts};
+use brigade_call::{Call, Caller, PlanFacts};
 use brigade_catalog::{Family, Runtimes, Tool};
 use brigade_exec::OpenedProgram;
 use brigade_fs::{FsError, Trace, Traced};
+use brigade_mcp::{ListedTool, McpOfCall};
 use brigade_projection::ProjectionItem;
 
 use crate::config::Config;
 use crate::host::Host;
+use crate::pinned::{PinOfCall, Pins};
 use crate::plan::PlanInput;
 use crate::tool::FactReader;
 
 /// How long everything must have been left alone before it is remembered: a second change may share its time with the
 /// first one.
-const SETTLED: Duration = Duration::from_secs(2);
+pub(crate) const SETTLED: Duration = Duration::from_secs(2);
 
 /// The number of tools and callers that are remembered.
-const MOST: usize = 1_000;
+pub(crate) const MOST: usize = 1_000;
 
 /// The configuration and the facts of plans, as they were read last.
 #[derive(Default)]
@@ -33,6 +35,7 @@ pub struct Memory {
     config: Slot<Config>,
     runtimes: Slot<Runtimes>,
     inputs: Mutex<HashMap<(String, String), Arc<Input>>>,
+    pins: Pins,
 }
 
 /// Something that was read, and what was looked at for it.
@@ -104,6 +107,34 @@ impl Memory {
         read: impl FnOnce(Host<'_>) -> Result<Runtimes, E>,
     ) -> Result<Arc<Runtimes>, E> {
         self.runtimes.get(host, read)
+    }
+
+    /// Returns whose pin a call needs, and the pin, read again only if something moved. `None` for what is no call of an
+    /// MCP tool.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn pin_of_call<'c>(
+        &self,
+        host: Host<'_>,
+        config: &'c Arc<Config>,
+        call: &Call,
+    ) -> Result<Option<PinOfCall<'c>>, FsError> {
+        self.pins.of_call(host, config, call)
+    }
+
+    /// Notes the names that the server of a call lists, unless they were noted and nothing moved since.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn note_names(
+        &self,
+        host: Host<'_>,
+        config: &Arc<Config>,
+        mcp: &McpOfCall<'_>,
+        listed: &Arc<Vec<ListedTool>>,
+    ) -> Result<(), FsError> {
+        self.pins.note_names(host, config, mcp, listed)
     }
 
     /// Reads the facts of plans of a tool whose server is kept, unless they are known and nothing moved since.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use brigade_call::{
     Caller, CodeFacts, DirectoryFact, FileFact, NOT_AVAILABLE, PinFact, PlanFacts, ProgramFact,
-    ProjectionFacts, SchemaFact, standing_blockers,
+    ProjectionFacts, standing_blockers,
 };
 use brigade_catalog::{Family, Reads, Tool};
 use brigade_core::parallel::in_parts;
@@ -21,10 +21,10 @@ use brigade_profile::{
 };
 use brigade_projection::summarise;
 
-use crate::config::{Config, read_config};
-use crate::files::{Found, compile_schema};
+use crate::config::{Config, KnownFacts, read_config};
 use crate::host::Host;
 use crate::plan::{errors_of_tool, misspelt_of, newer_schema};
+use crate::schemas::{SchemaFound, SchemaText, Schemas};
 use crate::tool::FactReader;
 
 /// The gateway's file.
@@ -168,8 +168,8 @@ pub struct AgentTool {
     pub risk: RiskLevel,
     /// The position in the catalog, behind it in the built-in tools, or behind these in the readers.
     at: usize,
-    input_schema: Arc<[u8]>,
-    output_schema: Option<Arc<[u8]>>,
+    input_schema: SchemaText,
+    output_schema: Option<SchemaText>,
 }
 
 /// Whether an agent sees a tool, with every reason.
@@ -184,18 +184,14 @@ pub struct Sight {
 
 impl AgentTool {
     /// Returns the reviewed input schema.
-    pub fn input_schema(&self) -> Json {
-        schema_of(&self.input_schema)
+    pub fn input_schema(&self) -> &SchemaText {
+        &self.input_schema
     }
 
     /// Returns the reviewed output schema, if the tool has one.
-    pub fn output_schema(&self) -> Option<Json> {
-        self.output_schema.as_deref().map(schema_of)
+    pub fn output_schema(&self) -> Option<&SchemaText> {
+        self.output_schema.as_ref()
     }
-}
-
-fn schema_of(bytes: &[u8]) -> Json {
-    crate::files::parse_json(bytes).unwrap_or_else(|_| Json::object([("type", Json::from("object"))]))
 }
 
 impl AgentTools {
@@ -243,8 +239,8 @@ impl AgentTools {
             name: &tool.name,
             title: &entry.name,
             description: entry.description.as_deref(),
-            input_schema: tool.input_schema(),
-            output_schema: tool.output_schema(),
+            input_schema: tool.input_schema.json(),
+            output_schema: tool.output_schema.as_ref().map(SchemaText::json),
             family: entry.family.map_or("", Family::as_str),
             effects: &entry.effects,
             risk: tool.risk,
@@ -442,7 +438,7 @@ fn reader_of(reads: Reads, offers: &[AgentOffer], names: NameStyle, at: usize) -
         gate: offers.iter().map(|found| found.gate).max().unwrap_or(first.gate),
         risk: offers.iter().map(|found| found.risk).max().unwrap_or(first.risk),
         at,
-        input_schema: Arc::from(schema.to_compact().into_bytes()),
+        input_schema: SchemaText::File(Arc::from(schema.to_compact().into_bytes())),
         output_schema: None,
     };
     let reader = Tool { effects, ..first.offer.entry.clone() };
@@ -471,13 +467,12 @@ struct Looker<'h, 'c> {
     caller: Caller,
     clashes: NameClashes,
     programs: Mutex<HashMap<(String, PathBuf), bool>>,
+    schemas: Schemas,
+    known: KnownFacts,
 }
 
-/// The schema files of a tool.
-struct Schemas {
-    input: Found,
-    output: Found,
-}
+/// The schemas of a tool that has them.
+type Texts = (Option<SchemaText>, Option<SchemaText>);
 
 impl<'h, 'c> Looker<'h, 'c> {
     fn new(
@@ -490,27 +485,24 @@ impl<'h, 'c> Looker<'h, 'c> {
         let enabled = config.catalog.tools().iter().filter(|tool| tool.enabled);
         let clashes = NameClashes::of(enabled.map(|tool| tool.id.as_str()), names);
         let facts = FactReader::new(host, config);
-        Looker { facts, config, rights, names, caller, clashes, programs: Mutex::default() }
+        let (programs, schemas, known) = (Mutex::default(), Schemas::default(), KnownFacts::default());
+        Looker { facts, config, rights, names, caller, clashes, programs, schemas, known }
     }
 
     /// Returns the tool if the agent sees it.
     fn shown(&self, at: usize, tool: &Tool) -> Option<AgentTool> {
         // What needs no file decides first.
         self.visible(tool, &[]).ok()?;
-        let (against, schemas) = self.against(tool);
+        let (against, (input, output)) = self.against(tool);
         let gate = self.visible(tool, &against).ok()?;
-        let bytes = |found: Found| match found {
-            Found::Bytes(bytes) => Some(Arc::from(bytes)),
-            _ => None,
-        };
         Some(AgentTool {
             name: listed_name(tool.id.as_str(), self.names),
             gate,
             risk: ToolTraits::of(tool).risk,
             at,
             // A tool without a readable schema has a reason against it.
-            input_schema: bytes(schemas.input)?,
-            output_schema: bytes(schemas.output),
+            input_schema: input?,
+            output_schema: output,
         })
     }
 
@@ -542,16 +534,12 @@ impl<'h, 'c> Looker<'h, 'c> {
     }
 
     /// Returns the reasons against every call of a tool.
-    fn against(&self, tool: &Tool) -> (Vec<Blocker>, Schemas) {
+    fn against(&self, tool: &Tool) -> (Vec<Blocker>, Texts) {
         let host = &self.facts.host;
         let reader = self.facts.reader(tool);
         let (directory, directory_fact) = reader.directory();
-        let input = reader.input_schema();
-        let output = reader.output_schema();
-        let input_schema = match &input {
-            Found::Bytes(bytes) => compile_schema(bytes),
-            found => SchemaFact::File(found.fact()),
-        };
+        let input = self.schemas.input(&reader);
+        let output = self.schemas.output(&reader);
         let place = |path: &Option<String>| {
             if reader.leads_out(path.as_deref()) { FileFact::Outside } else { FileFact::NotNamed }
         };
@@ -573,11 +561,10 @@ impl<'h, 'c> Looker<'h, 'c> {
             entry_errors: errors_of_tool(&self.config.catalog, tool),
             misspelt: misspelt_of(&self.config.catalog, tool),
             args: Ok(Json::Null),
-            input_schema,
-            output_schema: if matches!(output, Found::Outside) {
-                FileFact::Outside
-            } else {
-                FileFact::NotNamed
+            input_schema: input.1.clone(),
+            output_schema: match output {
+                SchemaFound::None(FileFact::Outside) => FileFact::Outside,
+                SchemaFound::None(_) | SchemaFound::Text(_) => FileFact::NotNamed,
             },
             examples: place(&tool.examples_path),
             source: place(&tool.source_path),
@@ -594,11 +581,11 @@ impl<'h, 'c> Looker<'h, 'c> {
             decision,
             policy: PolicyDecision::default(),
             bound_values: Vec::new(),
-            builtin: self.config.builtin(host, tool, &self.caller),
+            builtin: self.config.builtin_known(host, tool, &self.caller, &self.known),
             caller: Caller::CommandLine,
             session: None,
         };
-        (standing_blockers(&facts), Schemas { input, output })
+        (standing_blockers(&facts), (input.0.text(), output.text()))
     }
 
     /// Returns whether the program of a tool is there. Many tools name the same one.

@@ -131,10 +131,9 @@ impl Fs for DiskFs {
     }
 
     fn create(&self, path: &RelPath, mode: u32) -> Result<Box<dyn WriteFile>, FsError> {
-        let (parent, name) = self.parent("create", path)?;
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         let bits = Mode::from_raw_mode(mode & 0o7777);
-        let file = rustix::fs::openat(&parent, name, flags, bits).explain("create", path.as_str())?;
+        let file = self.root.open_beneath(path.as_path(), flags, bits).explain("create", path.as_str())?;
         // The umask may have removed bits; set exactly the requested mode.
         if mode & 0o077 != 0 {
             rustix::fs::fchmod(&file, bits).explain("create", path.as_str())?;
@@ -188,6 +187,11 @@ impl Fs for DiskFs {
 
     fn rename(&self, from: &RelPath, to: &RelPath) -> Result<(), FsError> {
         let (from_parent, from_name) = self.parent("rename", from)?;
+        if from.parent() == to.parent() {
+            let to_name = Path::new(to.name());
+            return rustix::fs::renameat(&from_parent, from_name, &from_parent, to_name)
+                .explain("rename", from.as_str());
+        }
         let (to_parent, to_name) = self.parent("rename", to)?;
         rustix::fs::renameat(&from_parent, from_name, &to_parent, to_name).explain("rename", from.as_str())
     }
@@ -261,6 +265,23 @@ impl Fs for DiskFs {
         let (parent, name) = self.parent("read", path)?;
         let stat = rustix::fs::statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW);
         Ok(metadata_of(&stat.explain("read", path.as_str())?))
+    }
+
+    #[allow(clippy::unnecessary_cast, reason = "the types of these fields differ between platforms")]
+    fn identity(&self, path: &RelPath) -> Result<(FileId, u64), FsError> {
+        let stat = self.root.look(path.as_path()).explain("read", path.as_str())?;
+        let id = FileId { device: stat.st_dev as u64, inode: stat.st_ino as u64 };
+        Ok((id, u64::try_from(stat.st_size).unwrap_or(0)))
+    }
+
+    /// Opens what is there instead of its directory.
+    #[cfg(target_os = "linux")]
+    fn exists(&self, path: &RelPath) -> Result<bool, FsError> {
+        match self.open_fd("read", path, OFlags::PATH | OFlags::NOFOLLOW) {
+            Ok(_) => Ok(true),
+            Err(error) if error.is_not_found() => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     fn set_mode(&self, path: &RelPath, mode: u32) -> Result<(), FsError> {

@@ -351,6 +351,17 @@ pub trait Fs: Send + Sync {
         read_all(&*file, file.len()?, &path.to_string_lossy(), limit)
     }
 
+    /// Returns which file is at a path, and how long it is, to be compared with what is known of a file that was
+    /// opened here. What is known of the file is not read from the path: unlike all others, this may follow a link out
+    /// of the root.
+    ///
+    /// # Errors
+    /// Fails if there is none.
+    fn identity(&self, path: &RelPath) -> Result<(FileId, u64), FsError> {
+        let file = self.open(path)?;
+        Ok((file.id()?, file.len()?))
+    }
+
     /// Returns whether a path exists.
     ///
     /// # Errors

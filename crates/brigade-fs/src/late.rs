@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::{DirEntry, Fs, FsError, Location, Lock, Metadata, ReadFile, RelPath, WriteFile};
+use crate::{DirEntry, FileId, Fs, FsError, Location, Lock, Metadata, ReadFile, RelPath, WriteFile};
 
 /// A directory tree whose syncs are noted and not done. [`Late::sync`] does them.
 pub struct Late {
@@ -174,6 +174,14 @@ impl Fs for Late {
 
     fn unreadable_names(&self, path: &RelPath) -> Result<Vec<String>, FsError> {
         self.fs.unreadable_names(path)
+    }
+
+    fn identity(&self, path: &RelPath) -> Result<(FileId, u64), FsError> {
+        self.fs.identity(path)
+    }
+
+    fn exists(&self, path: &RelPath) -> Result<bool, FsError> {
+        self.fs.exists(path)
     }
 
     fn metadata(&self, path: &RelPath) -> Result<Metadata, FsError> {

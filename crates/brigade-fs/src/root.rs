@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path};
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{AtFlags, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 /// The directory that paths are opened beneath.
@@ -77,6 +77,11 @@ impl Root {
             let _ = path;
             false
         }
+    }
+
+    /// Looks at what a path leads to, also outside.
+    pub(crate) fn look(&self, path: &Path) -> io::Result<Stat> {
+        Ok(rustix::fs::statat(&self.folder, path, AtFlags::empty())?)
     }
 
     /// Opens the parent directory of a path, and returns it with the last name.

@@ -42,13 +42,24 @@ impl Mark {
 
     /// Like [`Mark::at`], but of a directory only which one it is, whatever comes and goes in it.
     pub fn of_entry(path: &Path) -> Option<Mark> {
-        let metadata = std::fs::metadata(path).ok()?;
-        let mark = Mark::of(&metadata);
+        Some(Mark::entry_of(&std::fs::metadata(path).ok()?))
+    }
+
+    /// Returns the marks of [`Mark::of_entry`] and [`Mark::at`], with one look.
+    pub(crate) fn both(path: &Path) -> [Option<Mark>; 2] {
+        match std::fs::metadata(path) {
+            Ok(metadata) => [Some(Mark::entry_of(&metadata)), Some(Mark::of(&metadata))],
+            Err(_) => [None; 2],
+        }
+    }
+
+    fn entry_of(metadata: &std::fs::Metadata) -> Mark {
+        let mark = Mark::of(metadata);
         let [device, inode, _] = mark.identity;
-        Some(match metadata.is_dir() {
+        match metadata.is_dir() {
             true => Mark { identity: [device, inode, 0], modified: (0, 0), changed: (0, 0) },
             false => mark,
-        })
+        }
     }
 
     fn of(metadata: &std::fs::Metadata) -> Mark {

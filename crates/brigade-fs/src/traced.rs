@@ -60,7 +60,15 @@ impl<'a> Traced<'a> {
 impl Trace {
     /// Returns whether everything still looks as it did.
     pub fn holds(&self) -> bool {
-        self.0.iter().all(|(path, depth, mark)| depth.mark(path) == *mark)
+        // What was looked at in both ways stands side by side, and is looked at once.
+        let mut last: Option<(&Path, [Option<Mark>; 2])> = None;
+        self.0.iter().all(|(path, depth, mark)| {
+            let [entry, content] = match last {
+                Some((known, marks)) if known == path => marks,
+                _ => last.insert((path, Mark::both(path))).1,
+            };
+            *mark == if *depth == Depth::Entry { entry } else { content }
+        })
     }
 
     /// Returns whether everything was left alone for this long before `now`, so that a change after it shows.
@@ -143,6 +151,11 @@ impl Fs for Traced<'_> {
     fn read_outside(&self, path: &Path, limit: u64) -> Result<Vec<u8>, FsError> {
         self.see(path, Depth::Content);
         self.fs.read_outside(path, limit)
+    }
+
+    fn exists(&self, path: &RelPath) -> Result<bool, FsError> {
+        self.see(path.as_path(), Depth::Entry);
+        self.fs.exists(path)
     }
 
     fn create(&self, path: &RelPath, mode: u32) -> Result<Box<dyn WriteFile>, FsError> {

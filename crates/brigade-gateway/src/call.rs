@@ -464,7 +464,7 @@ impl Gateway {
                 self.streams(asker, &receipt.id, has_answer).await
             }
         };
-        let has_schema = tool.output_schema.is_some();
+        let has_schema = tool.has_output_schema();
         of_run(&call, receipt, streams, &|value| tool.output_faults(value), has_schema)
     }
 

@@ -54,7 +54,7 @@ pub(crate) fn page(
     let size = gateway.config().page_size;
     let tools = listed.iter().skip(after).take(size);
     let tools =
-        tools.map(|tool| if mode == Listing::Compact { view.compact(tool) } else { tool.listed.clone() });
+        tools.map(|tool| if mode == Listing::Compact { view.compact(tool) } else { tool.listed().clone() });
     let end = after.saturating_add(size);
     let next = (end < listed.len()).then(|| {
         let cursor = Cursor { agent: agent.to_string(), listing, after: end };

@@ -8,12 +8,11 @@ use serde_json::{Value, json};
 
 use crate::call::{blocking, workspace_of};
 use crate::gateway::{Gateway, Who};
-use crate::view::{Kind, View};
+use crate::view::{Kind, Shown, View};
 
 /// Lists a page for each tool that the agent is shown.
 pub(crate) fn resources(view: &View) -> Vec<Value> {
-    let tools = view.tools.iter().filter(|tool| matches!(tool.kind, Kind::Catalog));
-    let row = |tool: &crate::view::Shown| {
+    let row = |tool: &Shown| {
         json!({
             "uri": format!("brigade://tool/{}", tool.id),
             "name": tool.id,
@@ -21,7 +20,12 @@ pub(crate) fn resources(view: &View) -> Vec<Value> {
             "mimeType": "text/markdown",
         })
     };
-    tools.map(row).collect()
+    listed(view).map(row).collect()
+}
+
+/// Returns the tools that have a page.
+pub(crate) fn listed(view: &View) -> impl Iterator<Item = &Shown> {
+    view.tools.iter().filter(|tool| matches!(tool.kind, Kind::Catalog))
 }
 
 /// The forms of resources that are not listed one by one.

@@ -3,11 +3,16 @@
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use brigade::profile::{ListedTool, Offer, SessionProfiles, ToolTraits, control_tools};
+use brigade::profile::{
+    Annotations, ControlTool, ListedTool, Offer, SessionProfiles, ToolTraits, control_tools, is_of_object,
+    listed_name, listed_text, of_object,
+};
 use brigade::schema::Schema;
-use brigade::{AgentConfig, AgentTools, Family, Gate, Reads, RiskLevel, Standing, Tool as Entry, Workspace};
+use brigade::{
+    AgentConfig, AgentTools, Family, Gate, Reads, RiskLevel, SchemaText, Standing, Tool as Entry, Workspace,
+};
 use rmcp::model::Tool;
 use serde_json::{Map, Value, json};
 
@@ -50,11 +55,12 @@ impl Lists {
         };
         let offer = |offer: &Offer| format!("{} {:?}", offer.server, offer.patterns().collect::<Vec<_>>());
         let offers = |reads| view.offers(reads).map(offer);
-        let own = crate::own::resources(view).into_iter().map(|row| row.to_string());
+        let own = crate::own::listed(view).map(|tool| format!("{} {}", tool.id, tool.title()));
         let texts = view.prompts.iter().map(|text| format!("{text:?}"));
-        let written = |tool: &Shown| serde_json::to_string(&tool.listed).unwrap_or_default();
+        let mut tools = DefaultHasher::new();
+        view.tools.iter().for_each(|tool| tool.hash_listed(&mut tools));
         Lists {
-            tools: hashed(&mut view.tools.iter().map(written)),
+            tools: tools.finish(),
             resources: hashed(&mut own.chain(offers(Reads::Resource))),
             prompts: hashed(&mut texts.chain(offers(Reads::Prompt))),
         }
@@ -80,12 +86,62 @@ pub(crate) struct Shown {
     pub(crate) effects: Vec<String>,
     pub(crate) risk: RiskLevel,
     pub(crate) gate: Gate,
-    pub(crate) listed: Tool,
-    pub(crate) output_schema: Option<Arc<Schema>>,
+    title: Option<String>,
+    text: Option<String>,
+    input: Arc<Reviewed>,
+    output: Option<Arc<Reviewed>>,
+    /// How it is listed, once it was asked for.
+    listed: OnceLock<Tool>,
     category: Option<String>,
     tags: Vec<String>,
     /// The names of its source.
     sources: Vec<String>,
+}
+
+/// A reviewed schema, read when it is asked for.
+struct Reviewed {
+    text: SchemaText,
+    /// Differs when the schema does.
+    mark: u64,
+    object: OnceLock<Arc<Map<String, Value>>>,
+    compiled: OnceLock<Option<Schema>>,
+}
+
+impl Default for Reviewed {
+    fn default() -> Reviewed {
+        Reviewed::of(SchemaText::File(Arc::from(&b"{}"[..])))
+    }
+}
+
+impl Reviewed {
+    fn of(text: SchemaText) -> Reviewed {
+        let mut hasher = DefaultHasher::new();
+        match &text {
+            SchemaText::File(bytes) => bytes.hash(&mut hasher),
+            // It is the same as long as this program runs.
+            SchemaText::Own(json) => std::ptr::from_ref(*json).addr().hash(&mut hasher),
+        }
+        Reviewed { text, mark: hasher.finish(), object: OnceLock::new(), compiled: OnceLock::new() }
+    }
+
+    /// Returns it as the schema of arguments.
+    fn object(&self) -> Arc<Map<String, Value>> {
+        let object = self.object.get_or_init(|| match of_object(self.text.json()).to_serde() {
+            Value::Object(members) => Arc::new(members),
+            _ => Arc::default(),
+        });
+        object.clone()
+    }
+
+    /// Returns it as the schema of a result, if that is an object.
+    fn result(&self) -> Option<Arc<Map<String, Value>>> {
+        is_of_object(&self.text.json()).then(|| self.object())
+    }
+
+    fn compiled(&self) -> Option<&Schema> {
+        let compile = || Schema::compile_root(&self.text.json().to_serde()).ok();
+        self.compiled.get_or_init(compile).as_ref()
+    }
 }
 
 /// A text of the catalog that is offered as a prompt.
@@ -99,7 +155,6 @@ pub(crate) struct Text {
 impl Shown {
     /// A tool that is no longer there.
     pub(crate) fn gone(id: &str) -> Shown {
-        let tool = || Tool::new(id.to_owned(), "", Arc::new(Map::new()));
         Shown {
             id: id.to_owned(),
             name: id.to_owned(),
@@ -108,12 +163,52 @@ impl Shown {
             effects: Vec::new(),
             risk: RiskLevel::Critical,
             gate: Gate::Ask,
-            listed: tool(),
-            output_schema: None,
+            title: None,
+            text: None,
+            input: Arc::default(),
+            output: None,
+            listed: OnceLock::new(),
             category: None,
             tags: Vec::new(),
             sources: Vec::new(),
         }
+    }
+
+    /// Takes in everything that its listing says.
+    fn hash_listed(&self, hasher: &mut DefaultHasher) {
+        let said = (&self.id, &self.name, &self.title, &self.text, &self.family, &self.effects);
+        let output = self.output.as_ref().map(|output| output.mark);
+        (said, self.risk.as_str(), self.gate.as_str(), self.input.mark, output).hash(hasher);
+    }
+
+    /// Returns how it is listed.
+    pub(crate) fn listed(&self) -> &Tool {
+        self.listed.get_or_init(|| {
+            let traits = || control_tools().iter().find(|own| own.id == self.id);
+            let reads = traits().filter(|_| matches!(self.kind, Kind::Control(_))).map(|own| own.reads);
+            let annotations = match reads {
+                Some(reads) => ControlTool::hints(reads),
+                None => Annotations::of(&self.effects),
+            };
+            let mark = json!({
+                "family": if reads.is_some() { "builtin" } else { &self.family },
+                "effects": self.effects,
+                "risk": self.risk.as_str(),
+                "gate": self.gate.as_str(),
+            });
+            let mut tool = Tool::new(self.name.clone(), "", self.input.object());
+            tool.title.clone_from(&self.title);
+            tool.description = self.text.clone().map(Into::into);
+            tool.output_schema = self.output.as_ref().and_then(|output| output.result());
+            tool.annotations = serde_json::to_value(annotations).and_then(serde_json::from_value).ok();
+            tool.meta = serde_json::from_value(json!({"brigade/tool": mark})).ok();
+            tool
+        })
+    }
+
+    /// Returns whether the tool has a schema of its results.
+    pub(crate) fn has_output_schema(&self) -> bool {
+        self.output.as_ref().is_some_and(|output| output.compiled().is_some())
     }
 
     /// Returns whether its calls are answered at once: they are neither queued nor written down.
@@ -135,16 +230,18 @@ impl Shown {
     }
 
     pub(crate) fn title(&self) -> &str {
-        self.listed.title.as_deref().unwrap_or(&self.name)
+        self.title.as_deref().unwrap_or(&self.name)
     }
 
     fn text(&self) -> &str {
-        self.listed.description.as_deref().unwrap_or_default()
+        self.text.as_deref().unwrap_or_default()
     }
 
     /// Returns what does not fit in an output.
     pub(crate) fn output_faults(&self, value: &Value) -> Vec<String> {
-        let Some(schema) = &self.output_schema else { return Vec::new() };
+        let Some(schema) = self.output.as_ref().and_then(|output| output.compiled()) else {
+            return Vec::new();
+        };
         schema.violations(value).iter().map(ToString::to_string).collect()
     }
 
@@ -171,8 +268,8 @@ impl Shown {
             "id": self.id,
             "title": self.title(),
             "description": self.text(),
-            "input_schema": &*self.listed.input_schema,
-            "output_schema": self.listed.output_schema.as_deref(),
+            "input_schema": &*self.listed().input_schema,
+            "output_schema": self.listed().output_schema.as_deref(),
             "family": self.family,
             "effects": self.effects,
             "risk": self.risk.as_str(),
@@ -190,7 +287,7 @@ impl Shown {
 
     /// Returns the page of the tool as Markdown.
     pub(crate) fn page(&self) -> String {
-        let schema = serde_json::to_string_pretty(&*self.listed.input_schema).unwrap_or_default();
+        let schema = serde_json::to_string_pretty(&*self.listed().input_schema).unwrap_or_default();
         format!(
             "# {}\n\n{}\n\n- id: `{}`\n- effects: {}\n- risk: {}\n- gate: {} ({})\n\n## Arguments\n\n```json\n{schema}\n```\n",
             self.title(),
@@ -233,23 +330,26 @@ impl View {
     pub(crate) fn of(shown: AgentTools) -> View {
         let instructions = instructions(&shown);
         let names = shown.names;
+        let mut schemas = HashMap::new();
         let mut tools: Vec<Shown> =
-            shown.tools().iter().filter_map(|tool| catalog_tool(&shown, tool)).collect();
+            shown.tools().iter().map(|tool| catalog_tool(&shown, tool, &mut schemas)).collect();
         if shown.config.policy.standing() == Standing::Valid {
             for own in control_tools() {
                 let Some(control) = Control::of(&own.id) else { continue };
-                let Ok(listed) = as_tool(&own.listed(names)) else { continue };
                 let traits = own.traits();
                 tools.push(Shown {
                     id: own.id.clone(),
-                    name: listed.name.to_string(),
+                    name: listed_name(&own.id, names),
                     kind: Kind::Control(control),
                     family: "gateway".to_owned(),
                     effects: vec!["session".to_owned()],
                     risk: traits.risk,
                     gate: Gate::Allow,
-                    listed,
-                    output_schema: None,
+                    title: listed_text(&own.title),
+                    text: listed_text(&own.description),
+                    input: Arc::new(Reviewed::of(SchemaText::Own(&own.input))),
+                    output: None,
+                    listed: OnceLock::new(),
                     category: None,
                     tags: Vec::new(),
                     sources: traits.sources().map(str::to_owned).collect(),
@@ -290,7 +390,7 @@ impl View {
             (Kind::Catalog, Some(shown)) => shown.find(&tool.name).map(|found| shown.listed_compact(found)),
             (_, None) => None,
         };
-        listed.and_then(|listed| as_tool(&listed).ok()).unwrap_or_else(|| tool.listed.clone())
+        listed.and_then(|listed| as_tool(&listed).ok()).unwrap_or_else(|| tool.listed().clone())
     }
 
     /// Returns the tool with this listed name or id.
@@ -372,10 +472,18 @@ impl View {
     }
 }
 
-fn catalog_tool(shown: &AgentTools, tool: &brigade::AgentTool) -> Option<Shown> {
+/// Many tools have the same schema.
+fn catalog_tool(
+    shown: &AgentTools,
+    tool: &brigade::AgentTool,
+    schemas: &mut HashMap<usize, Arc<Reviewed>>,
+) -> Shown {
     let entry = shown.entry(tool);
-    let schema = tool.output_schema().and_then(|schema| serde_json::to_value(schema).ok());
-    Some(Shown {
+    let mut reviewed = |text: &SchemaText| {
+        let known = schemas.entry(text.address());
+        known.or_insert_with(|| Arc::new(Reviewed::of(text.clone()))).clone()
+    };
+    Shown {
         id: entry.id.as_str().to_owned(),
         name: tool.name.clone(),
         kind: Kind::Catalog,
@@ -383,12 +491,15 @@ fn catalog_tool(shown: &AgentTools, tool: &brigade::AgentTool) -> Option<Shown> 
         effects: entry.effects.clone(),
         risk: tool.risk,
         gate: tool.gate,
-        listed: as_tool(&shown.listed(tool)).ok()?,
-        output_schema: schema.and_then(|schema| Schema::compile_root(&schema).ok()).map(Arc::new),
+        title: listed_text(&entry.name),
+        text: entry.description.as_deref().and_then(listed_text),
+        input: reviewed(tool.input_schema()),
+        output: tool.output_schema().map(reviewed),
+        listed: OnceLock::new(),
         category: entry.domain.clone(),
         tags: entry.capability.clone(),
         sources: ToolTraits::of(entry).sources().map(str::to_owned).collect(),
-    })
+    }
 }
 
 /// Lists the enabled skills, slash commands and superpowers.

@@ -280,10 +280,7 @@ impl State {
 
     /// Returns whether the journal is still the file that was loaded, with the same length.
     pub fn is_current(&self) -> bool {
-        let now = match self.place.fs.open(&self.place.layout.journal()) {
-            Ok(file) => file.id().and_then(|id| Ok((id, file.len()?))).ok(),
-            Err(_) => None,
-        };
+        let now = self.place.fs.identity(&self.place.layout.journal()).ok();
         self.loaded.is_some() && now == self.loaded
     }
 
@@ -297,10 +294,7 @@ impl State {
         if self.header.is_none() || !self.damage.is_empty() || !journal.ends_with_a_line() {
             return Ok(false);
         }
-        let now = match self.place.fs.open(&self.place.layout.journal()) {
-            Ok(file) => (file.id()?, file.len()?),
-            Err(_) => return Ok(false),
-        };
+        let Ok(now) = self.place.fs.identity(&self.place.layout.journal()) else { return Ok(false) };
         if now.0 != id || now.1 < length {
             return Ok(false);
         }

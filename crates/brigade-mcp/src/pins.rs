@@ -16,6 +16,7 @@ mod key;
 mod servers;
 mod store;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use brigade_call::{Call, PinFact, VerifiedCall};
@@ -86,6 +87,28 @@ pub struct McpOfCall<'c> {
     catalog: &'c Catalog,
 }
 
+impl<'c> McpOfCall<'c> {
+    /// Puts together again what [`PinStore::of_call`] found for a call that names this tool.
+    pub fn known(catalog: &'c Catalog, call: &Call, named: &McpTool, key: McpTool) -> McpOfCall<'c> {
+        McpOfCall { key, tool: tool_of(catalog, call, named), catalog }
+    }
+
+    /// Returns whose pin the call needs.
+    pub fn key(&self) -> &McpTool {
+        &self.key
+    }
+
+    /// Returns the tool, as far as the catalog has it.
+    pub fn tool(&self) -> Option<&'c Tool> {
+        self.tool
+    }
+}
+
+/// Finds the tool of a call. What the call was made of may be gone from the catalog, or be another tool by now.
+fn tool_of<'c>(catalog: &'c Catalog, call: &Call, named: &McpTool) -> Option<&'c Tool> {
+    catalog.tool(&call.tool_id).filter(|tool| McpTool::of_tool(tool).as_ref() == Some(named))
+}
+
 fn unreadable(tool: &McpTool, trouble: &PinTrouble) -> Blocker {
     let path = format!("{PINS}/{}", tool.file_name());
     Blocker::new("mcp_pin_unreadable", format!("the pin `{path}` cannot be trusted: {trouble}"))
@@ -140,8 +163,7 @@ impl PinStore<'_> {
             return Ok(None);
         }
         let Some(named) = McpTool::of_contract(&call.family, &call.contract) else { return Ok(None) };
-        // What the call was made of may be gone from the catalog, or be another tool by now.
-        let tool = catalog.tool(&call.tool_id).filter(|tool| McpTool::of_tool(tool).as_ref() == Some(&named));
+        let tool = tool_of(catalog, call, &named);
         let key = match tool {
             Some(tool) => self.key(catalog, tool)?.unwrap_or(named),
             None => named,
@@ -167,43 +189,34 @@ impl PinStore<'_> {
         })
     }
 
-    /// Returns the pin of a call's tool; none before its first use and for what is no MCP call. A change that the
-    /// call's approval bound becomes the pin, should that have been cut short.
+    /// Returns the pin of a call's tool as it was read; none before its first use. A change that the call's approval
+    /// bound becomes the pin, should that have been cut short.
     ///
     /// # Errors
     /// When there is a pin and it cannot be read, so that the call may not run; when the disk fails.
     pub fn of_verified(
         &self,
-        mcp: Option<&McpOfCall<'_>>,
+        mcp: &McpOfCall<'_>,
+        read: Result<Option<Arc<PinRecord>>, PinTrouble>,
         call: &VerifiedCall,
-    ) -> Result<Option<PinRecord>, NoPin> {
-        let Some(McpOfCall { key: tool, .. }) = mcp else { return Ok(None) };
+    ) -> Result<Option<Arc<PinRecord>>, NoPin> {
         let approval = call.call().approval.as_ref();
         let bound = approval.and_then(|approval| approval.binding.pin);
-        let record =
-            self.read(tool).map_err(|trouble| NoPin::Unreadable(Box::new(unreadable(tool, &trouble))))?;
+        let record = read.map_err(|trouble| NoPin::Unreadable(Box::new(unreadable(&mcp.key, &trouble))))?;
         let Some(record) = record else { return Ok(None) };
         Ok(Some(match bound.and_then(|bound| record.waiting(bound)) {
-            Some(offered) => self.renew(record, &offered)?,
+            Some(offered) => Arc::new(self.renew(Arc::unwrap_or_clone(record), &offered)?),
             None => record,
         }))
     }
 
-    /// Keeps what the server said of the tool: as the pin at the first use, as the offer when it says something else.
-    /// Returns the pin's id when it does.
-    pub fn keep(
-        &self,
-        mcp: &McpOfCall<'_>,
-        pinned: Option<&PinRecord>,
-        exchange: &Exchange,
-        seen_at: Timestamp,
-    ) -> Result<Option<String>, FsError> {
-        let changed = self.keep_tool(mcp, pinned, exchange, seen_at)?;
-        if let Some(tool) = mcp.tool {
-            let names = exchange.tools.iter().map(|tool| tool.name.as_str());
-            self.note_names(mcp.catalog, tool, names, FirstTime::Begin)?;
-        }
-        Ok(changed)
+    /// Keeps which names the server of a call lists.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn note_listed(&self, mcp: &McpOfCall<'_>, listed: &[ListedTool]) -> Result<(), FsError> {
+        let Some(tool) = mcp.tool else { return Ok(()) };
+        self.note_names(mcp.catalog, tool, listed.iter().map(|tool| tool.name.as_str()), FirstTime::Begin)
     }
 
     /// Makes what the server says of a call's tool its pin, unless someone else has done so meanwhile, whose pin then
@@ -227,7 +240,12 @@ impl PinStore<'_> {
         Ok(None)
     }
 
-    fn keep_tool(
+    /// Keeps what the server said of the tool: as the pin at the first use, as the offer when it says something else.
+    /// Returns the pin's id when it does. The names that the server lists are kept by [`PinStore::note_listed`].
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn keep(
         &self,
         mcp: &McpOfCall<'_>,
         pinned: Option<&PinRecord>,

@@ -87,7 +87,7 @@ fn run(faults: &str, tool_name: &str, args: &str, policy: &str, pin: Option<&Pin
         misspelt: BTreeMap::new(),
         args: Ok(Json::parse(args).unwrap()),
         input_schema: SchemaFact::Sound {
-            schema: Schema::compile(&schema.to_serde()).unwrap(),
+            schema: std::sync::Arc::new(Schema::compile(&schema.to_serde()).unwrap()),
             fingerprint: Fingerprint::of_bytes(b"schema"),
         },
         output_schema: FileFact::NotNamed,

@@ -84,7 +84,12 @@ impl ControlTool {
     }
 
     fn annotations(&self) -> Annotations {
-        if self.reads { Annotations::of(&["session"]) } else { Annotations::of::<&str>(&[]) }
+        ControlTool::hints(self.reads)
+    }
+
+    /// Returns the hints about a tool of the gateway.
+    pub fn hints(reads: bool) -> Annotations {
+        if reads { Annotations::of(&["session"]) } else { Annotations::of::<&str>(&[]) }
     }
 }
 

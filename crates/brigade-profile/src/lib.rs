@@ -54,7 +54,9 @@ pub use gateway::{
     SearchProvider, SearchSource, Share, SyncTime, Token, Upstream, Worker, WorkerPrompt, WorkerResult,
 };
 pub use limits::Outside;
-pub use listed::{Annotations, ListedMeta, ListedTool, Shown, ToolMark};
+pub use listed::{
+    Annotations, ListedMeta, ListedTool, Shown, ToolMark, is_of_object, listed_text, of_object,
+};
 pub use matcher::{InvalidMatcher, Matcher};
 pub use names::{CONTROL_TOOLS, NameClashes, NameStyle, builtin_ids, is_reserved, listed_name};
 pub use offers::Offer;

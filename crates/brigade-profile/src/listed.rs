@@ -108,11 +108,10 @@ pub struct Shown<'a> {
 impl ListedTool {
     /// Writes a tool with everything.
     pub fn full(shown: Shown<'_>) -> ListedTool {
-        let text = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
         ListedTool {
             name: shown.name.to_owned(),
-            title: text(shown.title),
-            description: shown.description.and_then(text),
+            title: listed_text(shown.title),
+            description: shown.description.and_then(listed_text),
             input_schema: of_object(shown.input_schema),
             output_schema: shown.output_schema.filter(is_of_object),
             annotations: Some(Annotations::of(shown.effects)),
@@ -142,8 +141,13 @@ impl ListedTool {
     }
 }
 
+/// Returns a text as it is listed: without blanks around it, and not at all if nothing is left.
+pub fn listed_text(text: &str) -> Option<String> {
+    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
 /// Returns a schema as the root of a tool's arguments, which clients require to say that it is an object.
-fn of_object(schema: Json) -> Json {
+pub fn of_object(schema: Json) -> Json {
     let mut members = match schema {
         Json::Object(members) => members,
         _ => Object::new(),
@@ -152,7 +156,8 @@ fn of_object(schema: Json) -> Json {
     Json::Object(members)
 }
 
-fn is_of_object(schema: &Json) -> bool {
+/// Returns whether a schema says that it is one of an object, which clients require of results.
+pub fn is_of_object(schema: &Json) -> bool {
     schema.get("type").and_then(Json::as_str) == Some("object")
 }
 

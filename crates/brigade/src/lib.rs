@@ -119,7 +119,9 @@ pub use brigade_crew::{
 pub use brigade_crew::{Doing, Follow, Follower, Printed, RunningRow, Scene, Unfollowed, Watched};
 pub use brigade_doctor::{Area, Closeout, InboxItem, InboxMetadata, IssueType, Remedy, Verdict};
 pub use brigade_exec::Progress;
-pub use brigade_facts::{AgentConfig, AgentOffer, AgentTool, AgentTools, Callable, OwnName, SourceFiles};
+pub use brigade_facts::{
+    AgentConfig, AgentOffer, AgentTool, AgentTools, Callable, OwnName, SchemaText, SourceFiles,
+};
 pub use brigade_fs::{Fs, MemoryFs, Seen};
 pub use brigade_kitchen::approval::{ApprovalReport, ValidationReport, WorkersReport};
 pub use brigade_kitchen::map::KitchenMapReport;

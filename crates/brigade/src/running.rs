@@ -69,11 +69,11 @@ pub(crate) fn attempt(
     call: VerifiedCall,
     stands: Stands<'_>,
     planned: Planned,
-    config: &Config,
+    config: &Arc<Config>,
 ) -> Result<Claimed, Error> {
-    let mcp = brigade_calls::pin_store(room).of_call(&config.catalog, call.call())?;
-    let pinned = match brigade_calls::pin_store(room).of_verified(mcp.as_ref(), &call) {
-        Ok(pinned) => pinned,
+    let (mcp, pinned) = match brigade_calls::pin_of_call(room, config, &call) {
+        Ok(Some((mcp, pinned))) => (Some(mcp), pinned),
+        Ok(None) => (None, None),
         Err(NoPin::Files(error)) => return Err(error.into()),
         Err(NoPin::Unreadable(blocker)) => {
             let refusal = NotVerified { blockers: vec![*blocker], changes: Vec::new(), moved: None };
@@ -207,7 +207,7 @@ pub(crate) fn attempt(
     };
     let answer = own.or_else(|| server.exchange().and_then(|exchange| exchange.result.clone()));
     let kept = said.map_or(Ok(None), |(mcp, exchange)| {
-        brigade_calls::pin_store(room).keep(mcp, pinned.as_ref(), exchange, finished.completed_at)
+        brigade_calls::keep_pin(room, config, mcp, pinned.as_deref(), exchange, finished.completed_at)
     });
     let locked = if late.is_some() { queue.lock_late(room.now()) } else { queue.lock(room.now()) };
     let recorded = locked

@@ -1,5 +1,5 @@
-//! Measures `brigade serve`: calls of a kept server beside a direct client of an equal one, the start, and many
-//! sessions.
+//! Measures `brigade serve`: calls of a kept server beside a direct client of an equal one, calls of built-in tools, the
+//! start, many tools and many sessions.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -34,6 +34,7 @@ for line in sys.stdin:
 
 const COMMAND: [&str; 4] = ["python3", "-S", "-E", "server.py"];
 
+/// Without built-in tools.
 const POLICY: &str = r#"allowed_families = ["mcp"]
 allowed_effects = ["local-read"]
 required_approval_modes = ["on-request"]
@@ -45,6 +46,23 @@ name = "reads"
 tools = ["read-*"]
 effects = ["local-read"]
 "#;
+
+/// The same with built-in tools.
+fn with_built_in() -> String {
+    POLICY
+        .replace(r#"["mcp"]"#, r#"["mcp", "builtin"]"#)
+        .replace(r#"["local-read"]"#, r#"["local-read", "memory-write"]"#)
+        .replace(r#"["read-*"]"#, r#"["read-*", "fs.*", "memory.*"]"#)
+}
+
+/// The tools of a large catalog.
+const MANY: usize = 10_000;
+
+/// How much is read by `fs.read`.
+const READ: usize = 10 * 1024;
+
+/// How many memories are searched.
+const MEMORIES: usize = 2_000;
 
 /// What is remembered must have been left alone this long.
 const SETTLED: Duration = Duration::from_millis(2500);
@@ -61,6 +79,8 @@ pub fn measure(brigade: &Program, turns: usize) -> Result<Table, Failure> {
     calls(brigade, folder.path(), turns * 60, &mut table)?;
     starts(brigade, folder.path(), turns, &mut table)?;
     sessions(brigade, folder.path(), turns * 10, &mut table)?;
+    many_tools(brigade, turns, &mut table)?;
+    built_in(brigade, folder.path(), turns, &mut table)?;
     Ok(table)
 }
 
@@ -137,6 +157,19 @@ impl Client {
             if answer["id"] == self.next && answer.get("method").is_none() {
                 return Ok(answer);
             }
+        }
+    }
+
+    /// Calls any tool. Returns how long that took, and the structured result.
+    fn tool(&mut self, tool: &str, arguments: &Value) -> Result<(Duration, Value), Failure> {
+        let params = json!({"name": tool, "arguments": arguments});
+        let asked = Instant::now();
+        let answer = self.ask("tools/call", &params)?;
+        let took = asked.elapsed();
+        let is_right = answer["result"].is_object() && answer["result"]["isError"] != true;
+        match is_right {
+            true => Ok((took, answer["result"]["structuredContent"].clone())),
+            false => Err(Failure::new(format!("the call failed: {answer}"))),
         }
     }
 
@@ -225,6 +258,110 @@ fn starts(brigade: &Program, root: &Path, turns: usize, table: &mut Table) -> Re
         Figures { median: at(&times, 0.5), reference: at(&reference, 0.5), peak: most, code: Some(0) };
     let targets = [Target::Times(10.0), Target::Memory(20 << 20)];
     table.rows.push(Row::new("answer of initialize, from the start", figures).targets(targets));
+    Ok(())
+}
+
+/// Lists a large catalog, page by page.
+fn many_tools(brigade: &Program, turns: usize, table: &mut Table) -> Result<(), Failure> {
+    let folder = tempfile::tempdir().map_err(failed)?;
+    write_workspace(folder.path(), MANY)?;
+    let mut client = Client::start(serve(brigade, &[]), folder.path())?;
+    let (first, _) = list_all(&mut client)?;
+    let (mut whole, mut pages) = (Vec::new(), Vec::new());
+    for _ in 0..turns.min(5) {
+        let (took, each) = list_all(&mut client)?;
+        whole.push(took);
+        pages.extend(each);
+    }
+    let peak = peak(client.child.id());
+    let figures = |median| Figures { median, reference: Duration::from_millis(1), peak, code: Some(0) };
+    let (page, all) = (Target::Within(Duration::from_millis(5)), Target::Within(Duration::from_secs(1)));
+    for (name, median, targets) in [
+        ("10,000 tools: a warm page of 100", at(&pages, 0.5), vec![page]),
+        ("10,000 tools: the first whole list", first, vec![all, Target::Memory(150 << 20)]),
+        ("10,000 tools: a later whole list", at(&whole, 0.5), vec![all]),
+    ] {
+        table.rows.push(Row::new(name, figures(median)).targets(targets));
+    }
+    Ok(())
+}
+
+/// Lists every tool exactly once. Returns how long that took, and how long each page took.
+fn list_all(client: &mut Client) -> Result<(Duration, Vec<Duration>), Failure> {
+    let (started, mut pages) = (Instant::now(), Vec::new());
+    let (mut names, mut cursor) = (std::collections::BTreeSet::new(), Value::Null);
+    loop {
+        let params = if cursor.is_null() { json!({}) } else { json!({"cursor": cursor}) };
+        let asked = Instant::now();
+        let answer = client.ask("tools/list", &params)?;
+        pages.push(asked.elapsed());
+        for tool in answer["result"]["tools"].as_array().into_iter().flatten() {
+            let name = tool["name"].as_str().unwrap_or_default().to_owned();
+            if !names.insert(name) {
+                return Err(Failure::new("a tool was listed twice"));
+            }
+        }
+        cursor = answer["result"]["nextCursor"].clone();
+        if cursor.is_null() {
+            break;
+        }
+    }
+    let took = started.elapsed();
+    let listed = names.iter().filter(|name| name.starts_with("read-")).count();
+    if listed == MANY { Ok((took, pages)) } else { Err(Failure::new(format!("{listed} tools were listed"))) }
+}
+
+/// Measures what built-in tools cost: the start with them beside that without them, and calls of two of them.
+fn built_in(brigade: &Program, root: &Path, turns: usize, table: &mut Table) -> Result<(), Failure> {
+    let policy = root.join(".brigade/tools/policy.toml");
+    let set = |text: &str| std::fs::write(&policy, text).map_err(Failure::at(&policy));
+    let (mut without, mut with, mut most) = (Vec::new(), Vec::new(), 0);
+    for _ in 0..turns {
+        for (text, times) in [(POLICY.to_owned(), &mut without), (with_built_in(), &mut with)] {
+            set(&text)?;
+            let started = Instant::now();
+            let client = Client::start(serve(brigade, &[]), root)?;
+            times.push(started.elapsed());
+            most = most.max(peak(client.child.id()));
+        }
+    }
+    let figures = Figures { median: at(&with, 0.5), reference: at(&without, 0.5), peak: most, code: Some(0) };
+    let row = Row::new("answer of initialize with all built-in tools, beside without", figures);
+    table.rows.push(row.targets([Target::Times(1.5)]));
+    let file = root.join("read.txt");
+    let line = "some words of a line that is read\n";
+    std::fs::write(&file, line.repeat(READ / line.len())).map_err(Failure::at(&file))?;
+    let mut client = Client::start(serve(brigade, &[]), root)?;
+    for number in 0..MEMORIES {
+        let content = format!("the lane {number} of word{} ends at harbour {}", number % 97, number % 13);
+        let (_, said) = client.tool("memory.add", &json!({"category": "fact", "content": content}))?;
+        if said["saved"] != true || said["deduped"] == true {
+            return Err(Failure::new(format!("a memory was not kept as its own: {said}")));
+        }
+    }
+    std::thread::sleep(SETTLED);
+    let mut times = Vec::new();
+    let mut reference = Vec::new();
+    for number in 0..turns * 10 {
+        let started = Instant::now();
+        std::fs::read(&file).map_err(Failure::at(&file))?;
+        reference.push(started.elapsed());
+        // Equal calls would be answered from the queue.
+        times.push(client.tool("fs.read", &json!({"path": "read.txt", "limit": 500 + number}))?.0);
+    }
+    let peak = peak(client.child.id());
+    let figures = Figures { median: at(&times, 0.5), reference: at(&reference, 0.5), peak, code: Some(0) };
+    let row = Row::new("fs.read of 10 KB under a rule, beside reading it", figures);
+    table.rows.push(row.targets([Target::More(Duration::from_millis(1))]));
+    let mut times = Vec::new();
+    for number in 0..turns * 10 {
+        let query = format!("word{} harbour", number % 97);
+        times.push(client.tool("memory.search", &json!({"query": query}))?.0);
+    }
+    let reference = Duration::from_millis(1);
+    let figures = Figures { median: at(&times, 0.5), reference, peak, code: Some(0) };
+    let row = Row::new("memory.search in 2,000 rows", figures);
+    table.rows.push(row.targets([Target::Within(Duration::from_millis(5))]));
     Ok(())
 }
 

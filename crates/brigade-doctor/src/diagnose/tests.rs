@@ -93,7 +93,7 @@ fn of_catalog(catalog: &Catalog) -> Snapshot<'_> {
 
 fn sound(schema: &str) -> Arc<SchemaFact> {
     let schema = Schema::compile_root(&Json::parse(schema).unwrap().to_serde()).unwrap();
-    Arc::new(SchemaFact::Sound { schema, fingerprint: Fingerprint::of_bytes(b"") })
+    Arc::new(SchemaFact::Sound { schema: Arc::new(schema), fingerprint: Fingerprint::of_bytes(b"") })
 }
 
 #[test]

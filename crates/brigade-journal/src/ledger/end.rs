@@ -31,7 +31,6 @@ impl Ledger<'_> {
     }
 
     fn look(&self) -> Option<(FileId, u64)> {
-        let file = self.file.fs.open(&self.path()).ok()?;
-        file.id().and_then(|id| Ok((id, file.len()?))).ok()
+        self.file.fs.identity(&self.path()).ok()
     }
 }

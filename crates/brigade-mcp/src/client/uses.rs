@@ -19,6 +19,8 @@ struct State {
     idle: Option<Duration>,
     /// Set once the server ends.
     over: bool,
+    /// When the server's thread looks again by itself.
+    looks: Option<Instant>,
 }
 
 impl Uses {
@@ -31,22 +33,30 @@ impl Uses {
     }
 
     pub(super) fn begin(&self) {
+        // The server's thread finds this when it looks.
         self.state().count += 1;
-        self.changed.notify_one();
     }
 
     pub(super) fn end(&self) {
-        {
-            let mut state = self.state();
-            state.count = state.count.saturating_sub(1);
-            state.last = Some(Instant::now());
-        }
-        self.changed.notify_one();
+        let mut state = self.state();
+        state.count = state.count.saturating_sub(1);
+        state.last = Some(Instant::now());
+        self.wake(state);
     }
 
     pub(super) fn keep_for(&self, idle: Option<Duration>) {
-        self.state().idle = idle;
-        self.changed.notify_one();
+        let mut state = self.state();
+        state.idle = idle;
+        self.wake(state);
+    }
+
+    /// Wakes the server's thread if the server is to end before that looks by itself.
+    fn wake(&self, state: MutexGuard<'_, State>) {
+        let is_sooner = state.due().is_some_and(|due| state.looks.is_none_or(|looks| due < looks));
+        drop(state);
+        if is_sooner {
+            self.changed.notify_one();
+        }
     }
 
     /// Notes that the server ends.
@@ -69,7 +79,11 @@ impl Uses {
     /// Waits until nothing was asked for as long as the server is kept. From then on it is over.
     pub(super) async fn idle(&self) {
         loop {
-            let due = self.state().due();
+            let due = {
+                let mut state = self.state();
+                state.looks = state.due();
+                state.looks
+            };
             let passed = async {
                 match due {
                     Some(due) => tokio::time::sleep_until(due.into()).await,
@@ -93,5 +107,66 @@ impl State {
             (0, Some(last), Some(idle)) => last.checked_add(idle),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs until nothing is left to do at this moment, and returns whether the server is over.
+    async fn settles(uses: &Uses, idle: &mut std::pin::Pin<&mut impl Future<Output = ()>>) -> bool {
+        let over = tokio::select! {
+            biased;
+            () = idle => true,
+            () = tokio::task::yield_now() => false,
+        };
+        assert_eq!(over, uses.is_over());
+        over
+    }
+
+    #[test]
+    fn a_server_ends_after_its_last_use_and_not_before() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(async {
+            let uses = Uses::default();
+            let idle = uses.idle();
+            tokio::pin!(idle);
+            uses.begin();
+            uses.keep_for(Some(Duration::from_secs(300)));
+            uses.begin();
+            uses.end();
+            assert!(!settles(&uses, &mut idle).await, "one use is left");
+            uses.end();
+            assert!(!settles(&uses, &mut idle).await, "it is kept for a while");
+            assert!(uses.state().looks.is_some());
+            // A shorter time wakes the thread, which would have looked later.
+            uses.begin();
+            uses.keep_for(Some(Duration::ZERO));
+            assert!(!settles(&uses, &mut idle).await, "it is in use");
+            uses.end();
+            idle.await;
+            assert!(uses.is_over());
+        });
+    }
+
+    #[test]
+    fn a_use_that_begins_while_the_thread_waits_keeps_the_server() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(async {
+            let uses = Uses::default();
+            uses.keep_for(Some(Duration::from_millis(20)));
+            let idle = uses.idle();
+            tokio::pin!(idle);
+            uses.begin();
+            uses.end();
+            assert!(!settles(&uses, &mut idle).await);
+            uses.begin();
+            let waited = tokio::time::timeout(Duration::from_millis(60), idle.as_mut()).await;
+            assert!(waited.is_err() && !uses.is_over());
+            uses.end();
+            idle.await;
+            assert!(uses.is_over());
+        });
     }
 }

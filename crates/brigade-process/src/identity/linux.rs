@@ -42,12 +42,17 @@ pub(crate) fn parse_stat(bytes: &[u8]) -> Option<Stat> {
 
 /// Reads the state of one process; `NotFound` if there is none.
 pub(crate) fn stat_of(pid: u32) -> io::Result<Stat> {
-    let bytes = fs::read(format!("/proc/{pid}/stat")).map_err(|error| match error.raw_os_error() {
+    use std::io::Read as _;
+
+    // The line has up to 52 numbers and a name of at most 64 bytes, and comes as a whole.
+    let mut bytes = [0; 2048];
+    let read = fs::File::open(format!("/proc/{pid}/stat")).and_then(|mut file| file.read(&mut bytes));
+    let length = read.map_err(|error| match error.raw_os_error() {
         // The process ended between open and read.
         Some(libc::ESRCH) => io::ErrorKind::NotFound.into(),
         _ => error,
     })?;
-    parse_stat(&bytes).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    parse_stat(&bytes[..length]).ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
 pub(super) fn start_time(pid: u32) -> io::Result<u64> {

@@ -112,7 +112,7 @@ fn an_agent_is_shown_what_it_may_call() {
         [(Gate::Ask, RiskLevel::High), (Gate::Allow, RiskLevel::Low), (Gate::Ask, RiskLevel::Low)]
     );
     assert_eq!(dev.entry(dev.find("zeta.read").unwrap()).name, "Read");
-    assert!(dev.find("zeta.read").unwrap().input_schema().get("properties").is_some());
+    assert!(dev.find("zeta.read").unwrap().input_schema().json().get("properties").is_some());
     for hidden in ["net", "off", "page", "no-schema", "no-program", "broken", "fs.read", "nothing"] {
         assert!(dev.find(hidden).is_none(), "{hidden}");
     }

@@ -1,0 +1,120 @@
+//! The pins of MCP tools as they were read last, for a process that makes many calls.
+//!
+//! Which file has the pin of a tool depends on every entry of its server, so that is worked out once for a
+//! configuration. The pin and the names that its server listed are read again when a file that was looked at looks
+//! different.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use brigade_call::Call;
+use brigade_fs::{FsError, Trace, Traced};
+use brigade_mcp::{ListedTool, McpOfCall, McpTool, PinRecord, PinStore, PinTrouble};
+
+use crate::config::Config;
+use crate::host::Host;
+use crate::memory::{MOST, SETTLED};
+
+/// What is remembered of pins.
+#[derive(Default)]
+pub(crate) struct Pins {
+    pins: Known<String, KnownPin>,
+    names: Known<String, Arc<Vec<ListedTool>>>,
+}
+
+/// Whose pin a call needs, and its pin.
+pub type PinOfCall<'c> = (McpOfCall<'c>, Result<Option<Arc<PinRecord>>, PinTrouble>);
+
+#[derive(Clone)]
+struct KnownPin {
+    named: McpTool,
+    key: McpTool,
+    record: Option<Arc<PinRecord>>,
+}
+
+/// Values that hold as long as the configuration is the same and no file moved that was looked at for them.
+struct Known<K, V>(Mutex<HashMap<K, Arc<Entry<V>>>>);
+
+struct Entry<V> {
+    config: Arc<Config>,
+    trace: Trace,
+    value: V,
+}
+
+impl<K, V> Default for Known<K, V> {
+    fn default() -> Known<K, V> {
+        Known(Mutex::default())
+    }
+}
+
+impl<K: Eq + Hash, V> Known<K, V> {
+    /// Returns what still holds.
+    fn get(&self, key: &K, config: &Arc<Config>) -> Option<Arc<Entry<V>>> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned();
+        known.filter(|known| Arc::ptr_eq(&known.config, config) && known.trace.holds())
+    }
+
+    /// Keeps a value, unless something changed so lately that another change might not show.
+    fn keep(&self, key: K, host: &Host<'_>, config: &Arc<Config>, trace: Trace, value: V) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if MOST <= known.len() {
+            known.clear();
+        }
+        if trace.is_settled(host.clock.now(), SETTLED) {
+            known.insert(key, Arc::new(Entry { config: config.clone(), trace, value }));
+        } else {
+            known.remove(&key);
+        }
+    }
+}
+
+impl Pins {
+    /// Returns whose pin a call needs, and the pin. `None` for what is no call of an MCP tool.
+    pub(crate) fn of_call<'c>(
+        &self,
+        host: Host<'_>,
+        config: &'c Arc<Config>,
+        call: &Call,
+    ) -> Result<Option<PinOfCall<'c>>, FsError> {
+        let Some(named) = McpTool::of_contract(&call.family, &call.contract) else { return Ok(None) };
+        let id = call.tool_id.clone();
+        if let Some(known) = self.pins.get(&id, config).filter(|known| known.value.named == named) {
+            let KnownPin { named, key, record } = &known.value;
+            let mcp = McpOfCall::known(&config.catalog, call, named, key.clone());
+            return Ok(Some((mcp, Ok(record.clone()))));
+        }
+        let traced = Traced::new(host.fs);
+        let store = PinStore { fs: &traced, clock: host.clock };
+        let Some(mcp) = store.of_call(&config.catalog, call)? else { return Ok(None) };
+        let read = store.read(mcp.key()).map(|record| record.map(Arc::new));
+        if let Ok(record) = &read {
+            let known = KnownPin { named, key: mcp.key().clone(), record: record.clone() };
+            self.pins.keep(id, &host, config, traced.into_trace(), known);
+        }
+        Ok(Some((mcp, read)))
+    }
+
+    /// Notes the names that a server lists, unless they were noted and nothing moved since.
+    pub(crate) fn note_names(
+        &self,
+        host: Host<'_>,
+        config: &Arc<Config>,
+        mcp: &McpOfCall<'_>,
+        listed: &Arc<Vec<ListedTool>>,
+    ) -> Result<(), FsError> {
+        let Some(tool) = mcp.tool() else { return Ok(()) };
+        let id = tool.id.to_string();
+        if self.names.get(&id, config).is_some_and(|known| Arc::ptr_eq(&known.value, listed)) {
+            return Ok(());
+        }
+        let traced = Traced::new(host.fs);
+        let store = PinStore { fs: &traced, clock: host.clock };
+        store.note_listed(mcp, listed)?;
+        self.names.keep(id, &host, config, traced.into_trace(), listed.clone());
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

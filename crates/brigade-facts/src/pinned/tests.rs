@@ -1,0 +1,59 @@
+use brigade_core::{Clock, Timestamp};
+use brigade_exec::HostEnvironment;
+use brigade_fs::{DiskFs, Fs as _, RelPath};
+
+use super::*;
+use crate::config::{read_catalog, read_policy};
+use crate::digests::Digests;
+
+struct At(i64);
+
+impl Clock for At {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_unix_micros(self.0)
+    }
+}
+
+/// What a change does to a value that was remembered after this file was read.
+#[track_caller]
+fn check(what: &str, now: i64, change: impl FnOnce(&std::path::Path), holds: bool) {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("pin.json"), "one").unwrap();
+    let fs = DiskFs::open(folder.path()).unwrap();
+    let (environment, digests, clock) = (HostEnvironment::default(), Digests::default(), At(now));
+    let host = Host { fs: &fs, environment: &environment, digests: &digests, clock: &clock };
+    let config = || Arc::new(Config::new(&host, read_catalog(&fs).unwrap(), read_policy(&fs)));
+    let (known, first) = (Known::default(), config());
+    let path = |text: &str| text.parse::<RelPath>().unwrap();
+    let traced = Traced::new(&fs);
+    traced.read(&path("pin.json"), 99).unwrap();
+    assert!(!traced.exists(&path("other.json")).unwrap());
+    known.keep("tool", &host, &first, traced.into_trace(), 7);
+    assert!(known.get(&"another", &first).is_none(), "{what}");
+    assert!(known.get(&"tool", &config()).is_none(), "{what}: a configuration that was read anew");
+    change(folder.path());
+    assert_eq!(known.get(&"tool", &first).map(|entry| entry.value), holds.then_some(7), "{what}");
+}
+
+#[test]
+fn what_was_read_holds_until_a_file_moves() {
+    let late = i64::MAX / 2;
+    let write = |name: &'static str, text: &'static str| {
+        move |folder: &std::path::Path| std::fs::write(folder.join(name), text).unwrap()
+    };
+    check("nothing", late, |_| (), true);
+    check("another file", late, write("unseen", "x"), true);
+    check("the pin", late, write("pin.json", "two!"), false);
+    check("a pin in another place", late, write("other.json", "x"), false);
+    check("no pin", late, |folder| std::fs::remove_file(folder.join("pin.json")).unwrap(), false);
+    let replace = |folder: &std::path::Path| {
+        std::fs::write(folder.join("new"), "one").unwrap();
+        std::fs::rename(folder.join("new"), folder.join("pin.json")).unwrap();
+    };
+    check("a pin with the same bytes in another file", late, replace, false);
+}
+
+#[test]
+fn what_changed_just_now_is_not_remembered() {
+    check("at once", 0, |_| (), false);
+}
