@@ -217,16 +217,16 @@ impl PinFact {
 /// What a kept server process is opened for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerFact {
-    /// The entries that it serves.
-    pub tools: BTreeSet<String>,
+    /// The entries that it serves. They may be many, and every plan has them.
+    pub tools: Arc<BTreeSet<String>>,
     /// Their effects.
-    pub effects: BTreeSet<String>,
+    pub effects: Arc<BTreeSet<String>>,
 }
 
 impl ServerFact {
     /// Returns what an approval binds.
     pub fn fingerprint(&self) -> Fingerprint {
-        Fingerprint::builder("brigade.server.v1").list("effects", &self.effects).finish()
+        Fingerprint::builder("brigade.server.v1").list("effects", self.effects.iter()).finish()
     }
 }
 

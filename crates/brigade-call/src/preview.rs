@@ -75,8 +75,8 @@ impl Preview {
     pub fn of(plan: &Plan, call: &Call, last_approved: Option<&Call>, unbound: Vec<String>) -> Preview {
         let server = plan.server().cloned().unwrap_or_default();
         Preview {
-            server_effects: server.effects.into_iter().collect(),
-            server_tools: server.tools.into_iter().collect(),
+            server_effects: server.effects.iter().cloned().collect(),
+            server_tools: server.tools.iter().cloned().collect(),
             argv: plan.shown_argv(),
             queued_program: plan.program_when_queued(call).map(str::to_owned),
             access: plan.decision().sandbox.access(),

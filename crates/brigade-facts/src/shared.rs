@@ -5,6 +5,7 @@
 //! nothing.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use brigade_call::ServerFact;
 use brigade_catalog::{Family, Tool};
@@ -43,7 +44,7 @@ impl FactReader<'_, '_> {
         if tool.family != Some(Family::Mcp) {
             return None;
         }
-        let mut fact = ServerFact::default();
+        let (mut tools, mut effects) = (BTreeSet::new(), BTreeSet::new());
         for (place, other) in self.config.served_with(&self.host, tool).into_iter().enumerate() {
             if 0 < place {
                 let theirs =
@@ -53,9 +54,9 @@ impl FactReader<'_, '_> {
                 }
                 decision.sandbox.share(&theirs.sandbox);
             }
-            fact.tools.insert(other.id.to_string());
-            fact.effects.extend(other.effects.iter().cloned());
+            tools.insert(other.id.to_string());
+            effects.extend(other.effects.iter().cloned());
         }
-        Some(fact)
+        Some(ServerFact { tools: Arc::new(tools), effects: Arc::new(effects) })
     }
 }

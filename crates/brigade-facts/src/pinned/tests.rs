@@ -19,6 +19,8 @@ impl Clock for At {
 fn check(what: &str, now: i64, change: impl FnOnce(&std::path::Path), holds: bool) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("pin.json"), "one").unwrap();
+    std::fs::create_dir(folder.path().join(".brigade")).unwrap();
+    std::fs::write(folder.path().join(".brigade/tools.toml"), "").unwrap();
     let fs = DiskFs::open(folder.path()).unwrap();
     let (environment, digests, clock) = (HostEnvironment::default(), Digests::default(), At(now));
     let host = Host { fs: &fs, environment: &environment, digests: &digests, clock: &clock };
