@@ -132,6 +132,7 @@ impl Error {
     pub fn exit(&self) -> Exit {
         match self.kind() {
             _ if self.failure.code() == codes::SERVICE_BUSY.as_str() => Exit::Busy,
+            _ if self.failure.code() == codes::JOURNAL_LOST.as_str() => Exit::Paused,
             ErrorKind::Usage => Exit::Usage,
             ErrorKind::Environment => Exit::Environment,
             _ => Exit::Refused,

@@ -90,8 +90,10 @@ codes! {
 
     AGENT_EXISTS = "agent_exists": "gateway.toml has an agent of this name.";
 
-    SERVICE_BUSY = "service_busy": "Another service works through the PRD.";
+    SERVICE_BUSY = "service_busy": "Another service works through the PRD, or workers of one that was killed still run.";
     APPROVAL_NEEDED = "approval_needed": "Nobody approved what would be executed, or it is another than what was approved.";
+    JOURNAL_LOST = "journal_lost": "Records of a running service are no longer in its journal. It ends at once, because nothing tells any more what was approved and done.";
+    BRANCH_LOST_WORK = "branch_lost_work": "The branch of a PRD does not hold the commits of tasks that are done. Nothing is built on it until it does.";
     KITCHEN_REFUSED = "kitchen_refused": "The configuration or the policy refuses to start workers. Each reason has its own code.";
     CHEF_FAILED = "chef_failed": "The executive was started for a plan or a map, and gave nothing that can be used.";
     PRD_INVALID = "prd_invalid": "The PRD has errors, or its file name is not one that Brigade can use.";

@@ -98,6 +98,7 @@ fn main() {
     git(root, &["gc", "-q"]);
     let host = HostEnvironment::new(std::env::vars_os().filter(|(name, _)| name == "PATH"));
     let options = GitOptions {
+        done: Vec::new(),
         branch: "work".to_owned(),
         worktrees: ".brigade/kitchen/worktrees".to_owned(),
         copy: Vec::new(),

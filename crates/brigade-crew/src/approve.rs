@@ -107,6 +107,10 @@ impl Kitchen<'_> {
             compare(typed, fingerprint)?;
             if !report.approved {
                 let by = self.person();
+                if let Some(problem) = &standing.state_problem {
+                    // The first service writes its place.
+                    report.notes.extend(problem.set_aside(&*self.fs)?);
+                }
                 let adopted = standing.foreign_state.clone().map(|state| Record::Adopted { state });
                 let passed = passed(&standing.prd);
                 let approved = Record::Approved { fingerprint, items, passed, by };

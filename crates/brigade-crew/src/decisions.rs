@@ -3,10 +3,13 @@
 use brigade_core::{ErrorKind, Hint, NextStep, Report, SchemaId, Spell, codes};
 use brigade_facts::read_policy;
 use brigade_fs::{FileKind, FsError, FsErrorKind};
-use brigade_kitchen::PrdName;
-use brigade_kitchen::life::{Answer, AnsweredBy, Decided, DecisionId, DecisionKind, Record};
+use brigade_kitchen::life::{
+    Answer, AnsweredBy, Decided, Decision, DecisionId, DecisionKind, Record, TaskOutcome,
+};
 use brigade_kitchen::show::{DecisionRow, decision_row};
+use brigade_kitchen::{PrdName, TaskId};
 use brigade_policy::Failure;
+use brigade_process::random_bytes;
 use brigade_redact::Redactor;
 use serde::{Deserialize, Serialize};
 
@@ -195,10 +198,11 @@ impl Kitchen<'_> {
         })
     }
 
-    /// Answers failures of a PRD that wait, as a person: the oldest, or all. Returns how many.
+    /// Answers failures of a PRD, as a person: those that wait, the oldest first, then those that nobody is asked about
+    /// any more, such as after an abort. The first one, or all. Returns how many.
     ///
     /// # Errors
-    /// Fails if there is no such PRD, no failure waits, or on a disk error.
+    /// Fails if there is no such PRD, no task failed, or on a disk error.
     pub fn answer_failures(
         &self,
         search: &PrdSearch,
@@ -207,8 +211,9 @@ impl Kitchen<'_> {
     ) -> Result<usize, Failure> {
         let waiting = self.decisions(Some(search), WhichDecisions::Waiting)?.decisions;
         let failures = waiting.iter().filter(|row| row.kind == DecisionKind::Failure);
+        let most = if all { usize::MAX } else { 1 };
         let mut answered = 0;
-        for row in failures.take(if all { usize::MAX } else { 1 }) {
+        for row in failures.take(most) {
             self.answer(&AnswerRequest {
                 id: row.id.to_string(),
                 choice: choice.as_str().to_owned(),
@@ -217,13 +222,53 @@ impl Kitchen<'_> {
             })?;
             answered += 1;
         }
+        answered += self.answer_unasked(search, choice, most - answered)?;
         if answered == 0 {
-            let message =
-                format!("no failed task waits for an answer, so there is nothing to {}", choice.as_str());
+            let message = format!("no task has failed, so there is nothing to {}", choice.as_str());
             let failure = Failure::new(ErrorKind::Refused, message).coded(codes::DECISION_MISSING);
             return Err(failure.hint(NextStep::ListDecisions));
         }
         Ok(answered)
+    }
+
+    /// Asks about failed tasks that no decision waits for, and answers at once.
+    fn answer_unasked(
+        &self,
+        search: &PrdSearch,
+        choice: FailureChoice,
+        most: usize,
+    ) -> Result<usize, Failure> {
+        let found = self.prd(search, brigade_kitchen::prd::Lints::ALL)?;
+        let ids: Vec<TaskId> = found.reading.prd.tasks.iter().map(|task| task.id.clone()).collect();
+        if !PrdJournal::read(&*self.fs, &found.name)?.exists {
+            return Ok(0);
+        }
+        let mut journal = self.journal(PrdFiles::of(&found.name))?;
+        let fresh = ids.iter().map(|_| random_bytes::<8>()).collect::<Result<Vec<_>, _>>();
+        let fresh = fresh.map_err(|error| Failure::new(ErrorKind::Environment, error.to_string()))?;
+        let recorded = journal.append_with(|life, now| {
+            let is_failed = |task: &&TaskId| {
+                matches!(life.outcome(task), Some(TaskOutcome::Failed | TaskOutcome::Blocked))
+                    && life.decision_of(task).is_none()
+            };
+            let failed = ids.iter().filter(is_failed).zip(&fresh).take(most);
+            let both = failed.flat_map(|(task, random)| {
+                let id = DecisionId::of_random(*random);
+                let context = life.task(task).last_error.unwrap_or_else(|| "the task failed".to_owned());
+                let (about, task) = (DecisionKind::Failure, Some(task.clone()));
+                let decision = Decision { id: id.clone(), about, task, context, created_at: now };
+                let answer = Answer {
+                    choice: choice.as_str().to_owned(),
+                    by: AnsweredBy::Person,
+                    reason: None,
+                    guidance: None,
+                    is_clear: true,
+                };
+                [Record::DecisionAsked { decision }, Record::DecisionAnswered { id, answer }]
+            });
+            both.collect()
+        })?;
+        Ok(recorded.len() / 2)
     }
 
     /// Returns whether the workspace has a kitchen: its configuration, or its state.
@@ -268,7 +313,7 @@ impl Kitchen<'_> {
         let mut answered = None;
         for name in self.served()? {
             let life = PrdJournal::read(&*self.fs, &name)?.life;
-            for Decided { decision, answer } in life.decisions {
+            for Decided { decision, answer, .. } in life.decisions {
                 let is_meant = !typed.is_empty() && decision.id.as_str().starts_with(typed);
                 match (is_meant, answer) {
                     (true, None) => found.push((name.clone(), decision.id)),

@@ -7,6 +7,8 @@ mod attempt;
 mod begin;
 pub(crate) mod changes;
 mod checkout;
+pub(crate) mod done;
+mod ignored;
 mod integrate;
 mod landing;
 pub(crate) mod repository;
@@ -27,8 +29,8 @@ use brigade_kitchen::{PrdName, TaskId};
 pub use repository::WithoutGit;
 
 use crate::workplace::{
-    Abandoned, Begun, Changes, Cleaned, CommitId, Guard, Integration, Made, Place, PlaceError, Room,
-    TaskName, Workplace,
+    Abandoned, Begun, Changes, Cleaned, CommitId, DoneWork, Guard, Integration, Made, Place, PlaceError,
+    Room, TaskName, Workplace,
 };
 use repository::{Repository, is_branch_name, unsafe_name};
 use task_dir::Folders;
@@ -61,6 +63,8 @@ pub struct GitOptions {
     /// Files of the workspace that Brigade itself writes: changes to them do not make a checkout unclean. Those below a
     /// folder count, too.
     pub own_files: Vec<String>,
+    /// The work that the branch has to hold, the newest at the end.
+    pub done: Vec<DoneWork>,
 }
 
 /// Tasks in worktrees of a git repository. See the [module](self).
@@ -74,6 +78,10 @@ pub struct GitPlace {
     options: GitOptions,
     /// The branch moves for one task at a time.
     moving: Mutex<()>,
+    /// What the branch has to hold.
+    done: Mutex<done::Done>,
+    /// What a person should know of how the branch was made.
+    notes: Vec<String>,
 }
 
 impl GitPlace {
@@ -88,11 +96,11 @@ impl GitPlace {
         host: &HostEnvironment,
         options: GitOptions,
     ) -> Result<Result<GitPlace, WithoutGit>, PlaceError> {
-        let place = match GitPlace::open_to_clean(workspace, host, options)? {
+        let mut place = match GitPlace::open_to_clean(workspace, host, options)? {
             Ok(place) => place,
             Err(why) => return Ok(Err(why)),
         };
-        place.make_branch()?;
+        place.notes.extend(place.make_branch()?);
         place.finish_checkout()?;
         for checkout in place.repository.checkouts_of(&place.options.branch)? {
             place.require_clean(&checkout, &place.options.branch)?;
@@ -132,26 +140,37 @@ impl GitPlace {
             folders,
             workspace,
             host: host.clone(),
+            done: Mutex::new(done::Done { works: options.done.clone(), sound: None }),
+            notes: Vec::new(),
             options,
             moving: Mutex::new(()),
         }))
     }
 
-    fn make_branch(&self) -> Result<(), PlaceError> {
+    /// Makes the branch if it is not there. Returns what is noteworthy of that.
+    fn make_branch(&self) -> Result<Option<String>, PlaceError> {
         let (repository, branch) = (&self.repository, &self.options.branch);
         if let Some(state) = repository.busy_with(branch) {
             return Err(PlaceError::Busy(state));
         }
         let reference = format!("refs/heads/{branch}");
-        if repository.commit_of(&reference)?.is_some() {
-            return Ok(());
+        if let Some(tip) = repository.commit_of(&reference)? {
+            return self.require_done(&tip).map(|()| None);
         }
         if let Some(state) = repository.in_the_middle_of() {
             return Err(PlaceError::Busy(state));
         }
         let head = repository.commit_of("HEAD")?.ok_or_else(|| PlaceError::BranchGone("HEAD".to_owned()))?;
-        repository.update_refs("brigade: created from HEAD", &[(reference, &head, None)])?;
-        Ok(())
+        let Some(last) = self.last_done(&head)? else {
+            repository.update_refs("brigade: created from HEAD", &[(reference, &head, None)])?;
+            return Ok(None);
+        };
+        repository.update_refs("brigade: made anew", &[(reference, &last, None)])?;
+        let note = format!(
+            "the branch `{branch}` was gone, and is made anew at {last}, the last commit of its tasks"
+        );
+        tracing::warn!("{note}");
+        Ok(Some(note))
     }
 
     /// Returns how often git was started.
@@ -174,6 +193,10 @@ impl Workplace for GitPlace {
         Some(&self.options.branch)
     }
 
+    fn notes(&self) -> Vec<String> {
+        self.notes.clone()
+    }
+
     fn begin(&self, name: &TaskName) -> Result<(Place, Begun), PlaceError> {
         self.begin_task(name)
     }
@@ -184,6 +207,10 @@ impl Workplace for GitPlace {
 
     fn look(&self, place: &Place, guard: &Guard) -> Result<Changes, PlaceError> {
         self.look_guarded(place, guard)
+    }
+
+    fn drop_ignored(&self, place: &Place) -> Result<Vec<String>, PlaceError> {
+        self.drop_new_ignored(place)
     }
 
     fn recall(&self, place: &Place, tree: &str) -> Result<Option<Changes>, PlaceError> {

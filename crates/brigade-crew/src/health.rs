@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use brigade_fs::{FsError, RelPath};
 use brigade_kitchen::PrdName;
 use brigade_kitchen::approval::changes;
+use brigade_kitchen::config::Switch;
 use brigade_kitchen::health::{JournalDamage, KitchenHealth, PrdHealth};
 use brigade_kitchen::life::Life;
 use brigade_kitchen::prd::ValidPrd;
 use brigade_policy::{Blocker, Failure};
 
+use crate::branch::Look;
 use crate::gather::{Configuration, PrdSearch};
 use crate::journal::PrdJournal;
 use crate::kitchen::{Kitchen, rel};
@@ -112,6 +114,10 @@ impl Kitchen<'_> {
             Ok(prd) => {
                 health.with_file(&prd, life);
                 self.against_approval(configuration, &prd, life, &mut health, refusals);
+                let settings = configuration.config.for_prd(&prd);
+                if settings.worktrees == Switch::On {
+                    health.branch = self.lost_of_branch(&health.name, &prd, life, Look::Whole);
+                }
                 if !is_served {
                     health.left = self.left_worktrees(configuration, &health.name, life)?;
                 }

@@ -41,13 +41,25 @@ pub enum JournalError {
         /// How many.
         records: u64,
     },
+    /// Records that were acknowledged are no longer in it, or it is another file.
+    #[error(
+        "`{path}` was changed by somebody else: {acknowledged} records were written, and it has {has} of them"
+    )]
+    Lost {
+        /// The journal.
+        path: String,
+        /// How many were written.
+        acknowledged: u64,
+        /// How many are there.
+        has: u64,
+    },
 }
 
 impl Explained for JournalError {
     fn kind(&self) -> ErrorKind {
         match self {
             JournalError::Fs(error) => error.kind(),
-            JournalError::Newer { .. } => ErrorKind::Refused,
+            JournalError::Newer { .. } | JournalError::Lost { .. } => ErrorKind::Refused,
         }
     }
 
@@ -55,13 +67,14 @@ impl Explained for JournalError {
         match self {
             JournalError::Fs(error) => error.code(),
             JournalError::Newer { .. } => Some(codes::NEWER_VERSION),
+            JournalError::Lost { .. } => Some(codes::JOURNAL_LOST),
         }
     }
 
     fn hints(&self) -> Vec<Hint> {
         match self {
             JournalError::Fs(error) => error.hints(),
-            JournalError::Newer { .. } => Vec::new(),
+            JournalError::Newer { .. } | JournalError::Lost { .. } => Vec::new(),
         }
     }
 }
@@ -258,6 +271,8 @@ pub struct PrdJournal {
     set_aside: u64,
     /// Whether a write failed, so that memory and disk may differ.
     is_stale: bool,
+    /// The number of the last record of this process, and the service that it was written under.
+    acknowledged: (u64, Option<String>),
 }
 
 /// What a journal says, and its damage.
@@ -313,7 +328,16 @@ impl PrdJournal {
         lock_timeout: Duration,
     ) -> Result<PrdJournal, JournalError> {
         let read = Read::of(&LineFile::new(&*fs, files.folder(), "journal"))?;
-        Ok(PrdJournal { fs, clock, files, lock_timeout, read, set_aside: 0, is_stale: false })
+        Ok(PrdJournal {
+            fs,
+            clock,
+            files,
+            lock_timeout,
+            read,
+            set_aside: 0,
+            is_stale: false,
+            acknowledged: (0, None),
+        })
     }
 
     /// Returns what happened, as far as it was read.
@@ -348,6 +372,7 @@ impl PrdJournal {
         if self.is_stale || !self.read.catch_up(&file, LastLine::IsBeingWritten)? {
             self.read = Read::of(&file)?;
             self.is_stale = false;
+            self.require_acknowledged(&file)?;
         }
         Ok(before != (self.read.file, self.read.offset))
     }
@@ -385,6 +410,7 @@ impl PrdJournal {
         if self.is_stale || !self.read.catch_up(&file, LastLine::Counts)? {
             self.read = Read::of(&file)?;
             self.is_stale = false;
+            self.require_acknowledged(&file)?;
         }
         if 0 < self.read.life.newer {
             let path = file.path().to_string();
@@ -418,7 +444,22 @@ impl PrdJournal {
         for line in &written {
             self.read.take(Entry::Known(Box::new(line.clone())));
         }
+        let life = &self.read.life;
+        self.acknowledged = (life.seq, life.service.as_ref().map(|service| service.id.clone()));
         Ok(written)
+    }
+
+    /// Fails if what this process has written is no longer there. Nothing may go on that stands on it.
+    fn require_acknowledged(&self, file: &LineFile<'_>) -> Result<(), JournalError> {
+        let (acknowledged, service) = &self.acknowledged;
+        let life = &self.read.life;
+        let is_its = service.is_none() || life.service.as_ref().map(|found| &found.id) == service.as_ref();
+        if *acknowledged <= life.seq && is_its {
+            return Ok(());
+        }
+        let path = file.path().to_string();
+        let has = if is_its { life.seq } else { 0 };
+        Err(JournalError::Lost { path, acknowledged: *acknowledged, has })
     }
 
     /// Moves lines that are no records to a quarantine. What was missing stays reported.

@@ -11,6 +11,7 @@
 
 mod approve;
 mod attempt;
+mod branch;
 mod check;
 mod chef;
 mod clean;

@@ -2,8 +2,12 @@
 //!
 //! The kernel owns the lock, so it is free at once when its holder dies, however it dies. The file names the holder by
 //! its process identity; that text is only shown, and no lock is ever broken.
+//!
+//! What a service started may outlive it for the moment that ending takes. A second lock is held by it, too, so the
+//! next service begins only when nothing of the one before is left.
 
 use std::fmt;
+use std::fs::File;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +24,9 @@ const MAX_HOLDER: u64 = 1_000;
 
 /// How long a process that is gone may still hold its lock through what it was about to start.
 const LEFT_BY_THE_DEAD: Duration = Duration::from_secs(5);
+
+/// How long what a dead service started may take to end: the grace period, and the time for killing.
+const LEFT_WORKERS: Duration = Duration::from_secs(15);
 
 fn is_dead(holder: &str) -> bool {
     holder.trim().parse::<ProcessIdentity>().is_ok_and(|process| !process.is_alive())
@@ -48,6 +55,9 @@ pub enum ServiceLockError {
     /// Another service has it.
     #[error("{0} serves this PRD")]
     Held(Holder),
+    /// A service was killed, and what it had started has not ended.
+    #[error("workers of a service that was killed ({0}) still run; end them, or wait until they have ended")]
+    WorkersLeft(Holder),
     /// The system does not say who this process is.
     #[error("this process could not be identified: {0}")]
     Identity(#[source] io::Error),
@@ -62,14 +72,15 @@ pub struct ServiceLock {
     fs: Arc<dyn Fs>,
     files: PrdFiles,
     process: ProcessIdentity,
+    workers: Lock,
     _lock: Lock,
 }
 
 impl ServiceLock {
-    /// Takes the lock of a PRD. Never waits for a process that is alive.
+    /// Takes the lock of a PRD. Never waits for a service that is alive, but for what a dead one started.
     ///
     /// # Errors
-    /// Fails if another process has it, or on a disk error.
+    /// Fails if another process has it, what a dead one started does not end, or on a disk error.
     pub fn take(fs: Arc<dyn Fs>, name: &PrdName) -> Result<ServiceLock, ServiceLockError> {
         let files = PrdFiles::of(name);
         let process = ProcessIdentity::current().map_err(ServiceLockError::Identity)?;
@@ -83,12 +94,26 @@ impl ServiceLock {
             locked => locked,
         };
         match locked {
-            Ok(lock) => Ok(ServiceLock { fs, files, process, _lock: lock }),
+            Ok(lock) => {
+                let workers = match fs.lock(&files.workers_lock(), &process.to_string(), LEFT_WORKERS) {
+                    Err(FsError { kind: FsErrorKind::Locked { holder, .. }, .. }) => {
+                        let holder = Holder { process: holder.parse().ok() };
+                        return Err(ServiceLockError::WorkersLeft(holder));
+                    }
+                    locked => locked?,
+                };
+                Ok(ServiceLock { fs, files, process, workers, _lock: lock })
+            }
             Err(FsError { kind: FsErrorKind::Locked { holder, .. }, .. }) => {
                 Err(ServiceLockError::Held(Holder { process: holder.parse().ok() }))
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Returns the file that everything that this service starts holds open until it has ended.
+    pub fn held(&self) -> Option<Arc<File>> {
+        self.workers.file().cloned()
     }
 
     /// Returns who holds it: this process.

@@ -56,4 +56,9 @@ impl PrdFiles {
     pub fn service_lock(&self) -> RelPath {
         self.inside("service.lock")
     }
+
+    /// Returns the lock that a service holds, and everything that it started until it has ended.
+    pub fn workers_lock(&self) -> RelPath {
+        self.inside("workers.lock")
+    }
 }

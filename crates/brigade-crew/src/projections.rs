@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use brigade_core::json::to_json;
 use brigade_core::{Dialect, Fingerprint, Json, Timestamp};
-use brigade_fs::{FileMode, Fs, FsError, Location, RelPath};
+use brigade_fs::{FileMode, Fs, FsError, FsErrorKind, Location, RelPath};
 use brigade_kitchen::life::{Life, Line, Record, TaskOutcome};
 use brigade_kitchen::prd::{ValidPrd, set_passes};
 use brigade_kitchen::show::{
@@ -432,9 +432,66 @@ fn ordered(json: &Json, redactor: &Redactor) -> String {
     format!("{{{}}}\n", members.collect::<Vec<_>>().join(","))
 }
 
-/// Reads the state file of another program, which is adopted when there is no journal.
-pub(crate) fn foreign_state(fs: &dyn Fs, prd: &RelPath, name: &PrdName) -> Option<Json> {
-    let path = prd.parent().join(&name.state_file()).ok()?;
-    let bytes = fs.read(&path, MAX_FILE).ok()?;
-    Json::parse_bytes(&bytes, Dialect::Lenient).ok().filter(|json| matches!(json, Json::Object(_)))
+/// The state file of another program, which is adopted when there is no journal.
+pub(crate) enum Foreign {
+    /// There is none.
+    None,
+    /// Its members.
+    State(Json),
+    /// It cannot be used.
+    Unusable(UnusableState),
+}
+
+/// A state file that cannot be used.
+pub(crate) struct UnusableState {
+    path: RelPath,
+    /// What is wrong, without a final stop.
+    problem: String,
+    /// Whether it is a file that was read, so that it can be kept.
+    is_file: bool,
+}
+
+impl std::fmt::Display for UnusableState {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "`{}` is ignored: {}", self.path, self.problem)
+    }
+}
+
+impl UnusableState {
+    /// Keeps the file under another name, before its place is written. Returns what a person should know.
+    pub(crate) fn set_aside(&self, fs: &dyn Fs) -> Result<Option<String>, FsError> {
+        if !self.is_file {
+            return Ok(None);
+        }
+        for number in 1.. {
+            let name = format!("{}.damaged-{number}", self.path.name());
+            let aside = self.path.parent().join(&name).expect("a file name with a suffix is a file name");
+            if !fs.exists(&aside)? {
+                fs.rename(&self.path, &aside)?;
+                return Ok(Some(format!("{self}; it is kept as `{aside}`")));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Reads the state file beside a PRD.
+pub(crate) fn foreign_state(fs: &dyn Fs, prd: &RelPath, name: &PrdName) -> Result<Foreign, FsError> {
+    let Ok(path) = prd.parent().join(&name.state_file()) else { return Ok(Foreign::None) };
+    let unusable =
+        |problem, is_file| Ok(Foreign::Unusable(UnusableState { path: path.clone(), problem, is_file }));
+    match fs.read(&path, MAX_FILE) {
+        Ok(bytes) => match StateFile::read(&bytes) {
+            Ok(state) => Ok(Foreign::State(state)),
+            Err(problem) => unusable(problem, true),
+        },
+        Err(error) if error.is_not_found() => Ok(Foreign::None),
+        Err(error) => match error.kind {
+            FsErrorKind::TooLarge { .. } => unusable(error.kind.to_string(), true),
+            FsErrorKind::NotAFile | FsErrorKind::Outside | FsErrorKind::DanglingLink => {
+                unusable(error.kind.to_string(), false)
+            }
+            _ => Err(error),
+        },
+    }
 }

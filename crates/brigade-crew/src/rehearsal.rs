@@ -3,7 +3,7 @@
 use brigade_core::{ErrorKind, NextStep, codes};
 use brigade_kitchen::TaskId;
 use brigade_kitchen::approval::changes;
-use brigade_kitchen::life::{RunSet, TaskLife, UnknownTasks, progress};
+use brigade_kitchen::life::{NoSuchTasks, RunSet, TaskLife, UnknownTasks, progress};
 use brigade_kitchen::route;
 use brigade_kitchen::service::{Outcome, PlannedTask, ServiceReport};
 use brigade_kitchen::show::decision_row;
@@ -29,7 +29,7 @@ impl Kitchen<'_> {
         let searches = if searches.is_empty() { &any[..] } else { searches };
         let reports: Vec<ServiceReport> =
             searches.iter().map(|search| self.rehearse_one(search, options)).collect::<Result<_, _>>()?;
-        Ok(ServiceReport::joined(reports))
+        Ok(ServiceReport::joined(reports, may_be_several(searches, options)))
     }
 
     /// Works through PRDs, one after the other, until one is not complete.
@@ -67,14 +67,14 @@ impl Kitchen<'_> {
                 break;
             }
         }
-        Ok(ServiceReport::joined(reports))
+        Ok(ServiceReport::joined(reports, may_be_several(searches, options)))
     }
 
     fn rehearse_one(&self, search: &PrdSearch, options: &ServiceOptions) -> Result<ServiceReport, Failure> {
         let standing = self.standing(search)?;
         let (from, until) = (options.from.as_deref(), options.until.as_deref());
         let set =
-            RunSet::of(&standing.prd, &options.only, &options.skip, from, until).map_err(unknown_tasks)?;
+            RunSet::of(&standing.prd, &options.only, &options.skip, from, until).map_err(no_such_tasks)?;
         let settings = standing.crew.settings.with_flags(&options.flags);
         if settings.walkaway_mode && !standing.prd.walkaway {
             refuse_patterns(&standing)?;
@@ -123,6 +123,11 @@ impl Kitchen<'_> {
     }
 }
 
+/// Returns whether several PRDs may be served one after the other.
+fn may_be_several(searches: &[PrdSearch], options: &ServiceOptions) -> bool {
+    1 < searches.len() || options.flags.auto_continue
+}
+
 /// Says that nobody approved what would be executed, or what changed since.
 pub(crate) fn unapproved(standing: &Standing) -> Failure {
     let Some(ready) = standing.crew.ready() else { return refused(&standing.crew) };
@@ -131,6 +136,14 @@ pub(crate) fn unapproved(standing: &Standing) -> Failure {
     let changes = before.map(|before| changes(&before.items, &items)).unwrap_or_default();
     let failure = Failure::from(ServeError::NotApproved { changes });
     failure.hint(NextStep::ApprovePrd(standing.path.to_string()))
+}
+
+/// Says which typed ids are not in the PRD, or that no task is left.
+pub(crate) fn no_such_tasks(error: NoSuchTasks) -> Failure {
+    match error {
+        NoSuchTasks::Unknown(error) => unknown_tasks(error),
+        NoSuchTasks::Empty(_) => Failure::new(ErrorKind::Usage, error.to_string()),
+    }
 }
 
 /// Says which typed ids are not in the PRD.

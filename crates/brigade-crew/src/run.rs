@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -44,6 +45,8 @@ pub struct Host {
     pub secrets: Vec<SecretValue>,
     /// Keeps the receipts of starts.
     pub receipts: Arc<dyn KeepReceipts>,
+    /// A locked file that every start holds open until all of it has ended, also if this process was killed.
+    held: Option<Arc<File>>,
     /// Known digests of programs.
     digests: Digests,
 }
@@ -96,13 +99,19 @@ impl Host {
         secrets: Vec<SecretValue>,
     ) -> Host {
         let receipts = Arc::new(InKitchen(fs.clone()));
-        Host { fs, clock, environment, secrets, receipts, digests: Digests::default() }
+        Host { fs, clock, environment, secrets, receipts, held: None, digests: Digests::default() }
     }
 
     /// Keeps receipts elsewhere than those of the kitchen.
     #[must_use]
     pub fn keeping(self, receipts: Arc<dyn KeepReceipts>) -> Host {
         Host { receipts, ..self }
+    }
+
+    /// Lets every start hold a locked file open until all of it has ended.
+    #[must_use]
+    pub fn holding(self, held: Option<Arc<File>>) -> Host {
+        Host { held, ..self }
     }
 
     /// Returns what masks texts: every secret of this host, and what looks like one.
@@ -448,6 +457,7 @@ pub(crate) fn run_order(order: Order<'_>) -> Result<Ran, NotStarted> {
         variables: order.variables,
         temporary: order.temporary,
         input: order.input,
+        held: host.held.clone(),
     };
     let secrets = started.secrets(&host.secrets);
     let mut logs = RunLogs::create(

@@ -20,11 +20,13 @@ use std::sync::Arc;
 
 use brigade_core::{ErrorKind, codes};
 use brigade_fs::{FsError, Location, RelPath};
-use brigade_kitchen::Tier;
 use brigade_kitchen::approval::{Change, changes};
 use brigade_kitchen::config::{Flags, Integrate, Settings, Switch};
-use brigade_kitchen::life::{RunSet, UnknownTasks, Workplace as Mode};
+use brigade_kitchen::life::Life;
+use brigade_kitchen::life::{NoSuchTasks, RunSet, Workplace as Mode};
+use brigade_kitchen::prd::ValidPrd;
 use brigade_kitchen::service::ServiceReport;
+use brigade_kitchen::{PrdName, Tier};
 use brigade_policy::Failure;
 use brigade_process::CancelToken;
 use thiserror::Error;
@@ -35,8 +37,8 @@ use crate::journal::{JournalError, PrdJournal};
 use crate::kitchen::Kitchen;
 use crate::lock::{ServiceLock, ServiceLockError};
 use crate::projections::Targets;
-use crate::rehearsal::unknown_tasks;
-use crate::workplace::{PlaceError, Room, Workplace};
+use crate::rehearsal::no_such_tasks;
+use crate::workplace::{CommitId, DoneWork, PlaceError, Room, Workplace};
 use menu::Menu;
 
 pub use follow::{Doing, Follower, Printed, RunningRow, Scene, Unfollowed};
@@ -55,7 +57,7 @@ pub struct ServiceOptions {
     /// Until this one.
     pub until: Option<String>,
     /// The PRD that is served after this one, if there is one.
-    pub next: Option<brigade_kitchen::PrdName>,
+    pub next: Option<PrdName>,
     /// Ends it: the first request politely, the second at once.
     pub cancel: Option<CancelToken>,
     /// The difference between local time and UTC, for logs.
@@ -96,9 +98,9 @@ pub enum ServeError {
     /// Programs are missing.
     #[error("{}", missing(.0))]
     Missing(Vec<(Tier, String)>),
-    /// A typed id is not in the PRD.
+    /// A typed id is not in the PRD, or no task is left.
     #[error(transparent)]
-    UnknownTasks(#[from] UnknownTasks),
+    NoSuchTasks(#[from] NoSuchTasks),
     /// The journal failed.
     #[error(transparent)]
     Journal(#[from] JournalError),
@@ -117,7 +119,7 @@ impl From<ServeError> for Failure {
     fn from(error: ServeError) -> Failure {
         let message = error.to_string();
         match error {
-            ServeError::Lock(ServiceLockError::Held(_)) => {
+            ServeError::Lock(ServiceLockError::Held(_) | ServiceLockError::WorkersLeft(_)) => {
                 Failure::new(ErrorKind::Refused, message).coded(codes::SERVICE_BUSY)
             }
             ServeError::Lock(ServiceLockError::Fs(error)) | ServeError::Fs(error) => error.into(),
@@ -140,8 +142,11 @@ impl From<ServeError> for Failure {
             }
             ServeError::Refused(failure) => failure,
             ServeError::Missing(_) => Failure::new(ErrorKind::Refused, message).coded(codes::KITCHEN_REFUSED),
-            ServeError::UnknownTasks(error) => unknown_tasks(error),
+            ServeError::NoSuchTasks(error) => no_such_tasks(error),
             ServeError::Journal(error) => error.into(),
+            ServeError::Place(PlaceError::WorkLost { .. }) => {
+                Failure::new(ErrorKind::Refused, message).coded(codes::BRANCH_LOST_WORK)
+            }
             ServeError::Place(_) => Failure::new(ErrorKind::Refused, message).coded(codes::KITCHEN_REFUSED),
         }
     }
@@ -192,7 +197,8 @@ impl Kitchen<'_> {
         let lock = ServiceLock::take(self.fs.clone(), &menu.name)?;
         let targets = Targets::of(&*self.fs, &menu.path, &menu.name, &settings);
         let own_files = targets.own_files();
-        let place = open(&PlaceOrder { menu: &menu, own_files: &own_files })?;
+        let done = done_work(life, &menu.name, &menu.prd);
+        let place = open(&PlaceOrder { menu: &menu, own_files: &own_files, done: &done })?;
         let mode = match place.room() {
             Room::Many => Mode::Worktrees,
             Room::One => Mode::InPlace,
@@ -234,7 +240,8 @@ impl Kitchen<'_> {
                 "`worktree.path` lies outside of the workspace, and [paths] outside does not list it";
             return Err(PlaceError::Nowhere(message.to_owned()));
         }
-        let options = git_options(branch, settings, order.own_files);
+        let options =
+            GitOptions { done: order.done.to_vec(), ..git_options(branch, settings, order.own_files) };
         match GitPlace::open(self.fs.root(), self.environment, options)? {
             Ok(place) => Ok(Box::new(place)),
             Err(why) => {
@@ -258,7 +265,17 @@ pub(crate) fn git_options(branch: &str, settings: &Settings, own_files: &[String
         },
         default_branch: Some(settings.default_branch.clone()).filter(|branch| !branch.is_empty()),
         own_files: own_files.to_vec(),
+        done: Vec::new(),
     }
+}
+
+/// Lists the work that the branch of a PRD has to hold.
+pub(crate) fn done_work(life: &Life, name: &PrdName, prd: &ValidPrd) -> Vec<DoneWork> {
+    let known = life.done_work(prd).into_iter().filter_map(|work| {
+        let commit = CommitId::new(&work.commit)?;
+        Some(DoneWork { shown: name.shown(&work.task), task: work.task, run: work.run, commit })
+    });
+    known.collect()
 }
 
 /// Makes the place of the work.
@@ -269,6 +286,8 @@ pub struct PlaceOrder<'a> {
     menu: &'a Menu,
     /// Files of the workspace that Brigade itself writes.
     pub own_files: &'a [String],
+    /// The work that the branch has to hold, the newest at the end.
+    pub done: &'a [DoneWork],
 }
 
 impl PlaceOrder<'_> {

@@ -13,6 +13,7 @@ use brigade_kitchen::show::{
 use brigade_policy::Failure;
 use brigade_process::CancelToken;
 
+use crate::branch::Look;
 use crate::gather::{PrdSearch, Standing};
 use crate::kitchen::Kitchen;
 use crate::lock::ServiceLock;
@@ -66,7 +67,8 @@ impl Kitchen<'_> {
             // An error of the configuration is a refusal, too.
             line.fault().code != "kitchen_config_invalid"
         }));
-        report.issues.extend(standing.state_problem.clone());
+        report.issues.extend(standing.state_problem.as_ref().map(ToString::to_string));
+        report.issues.extend(self.branch_problem(standing, Look::Short));
         report.issues.extend(standing.faults.iter().map(|fault| match fault.line {
             Some(line) => format!("journal line {line}: {}", fault.problem),
             None => format!("journal: {}", fault.problem),

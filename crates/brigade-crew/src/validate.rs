@@ -38,6 +38,11 @@ impl Kitchen<'_> {
                 entry.cmd = redactor.redact_str(&entry.cmd);
             }
         }
+        if configuration.config.settings.walkaway_mode && !found.reading.prd.walkaway {
+            // A service would refuse them.
+            report.errors.extend(found.reading.prd.walkaway_faults());
+            report.valid = report.errors.is_empty();
+        }
         report.target = self.target();
         report.strict = fail_on == FailOn::Warnings;
         report.config_issues = configuration.issues();

@@ -60,6 +60,19 @@ impl fmt::Display for CommitId {
     }
 }
 
+/// The commit of a task that is done, which the branch has to hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DoneWork {
+    /// The task.
+    pub task: TaskId,
+    /// How it is shown, which its trailer has.
+    pub shown: String,
+    /// The run that did it; `None` if it is not known.
+    pub run: Option<RunId>,
+    /// The commit.
+    pub commit: CommitId,
+}
+
 /// The folder of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
@@ -227,6 +240,20 @@ pub enum PlaceError {
     /// There is no such branch any more.
     #[error("the branch `{0}` was deleted; the work is still in the worktree")]
     BranchGone(String),
+    /// The branch does not hold the work of tasks that are done.
+    #[error("the branch `{branch}` does not hold the work of {}; {way}", lost(.task, .commit, *.more))]
+    WorkLost {
+        /// The branch.
+        branch: String,
+        /// The first of the tasks.
+        task: TaskId,
+        /// Its commit.
+        commit: CommitId,
+        /// How many other tasks.
+        more: usize,
+        /// What can be done about it.
+        way: String,
+    },
     /// The name cannot be one of a branch.
     #[error("`{0}` is no name of a branch")]
     BranchName(String),
@@ -260,6 +287,12 @@ pub enum PlaceError {
     Fs(#[from] FsError),
 }
 
+fn lost(task: &TaskId, commit: &CommitId, more: usize) -> String {
+    let s = if more == 1 { "" } else { "s" };
+    let more = if more == 0 { String::new() } else { format!(" and {more} other task{s}") };
+    format!("{task} (commit {commit}){more}")
+}
+
 /// Returns a path as it can be shown.
 pub(crate) fn shown_path(path: &[u8]) -> String {
     escape_blanks(&String::from_utf8_lossy(path)).into_owned()
@@ -272,6 +305,11 @@ pub trait Workplace: Send + Sync {
 
     /// Returns the branch that the work goes to; `None` in place.
     fn branch(&self) -> Option<&str>;
+
+    /// Lists what a person should know of how the place was made.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// Makes the folder of a task, or finds the one of an earlier attempt.
     ///
@@ -292,6 +330,15 @@ pub trait Workplace: Send + Sync {
     /// Fails with [`PlaceError::Tampered`] before git is started if `guard` is not what there is now, and with
     /// [`PlaceError::Gone`] if the folder is.
     fn look(&self, place: &Place, guard: &Guard) -> Result<Changes, PlaceError>;
+
+    /// Removes what git ignores and was not there when the task began, and returns it. What nothing holds but the folder
+    /// of the task must not be what verification finds. In place, such files are the user's, and stay.
+    ///
+    /// # Errors
+    /// Fails if git fails or the disk does.
+    fn drop_ignored(&self, _: &Place) -> Result<Vec<String>, PlaceError> {
+        Ok(Vec::new())
+    }
 
     /// Returns what an earlier look found, by its tree, whatever verification did to the files since. A service that
     /// was killed goes on with what it verified. `None` if that is not known any more, or the work stands on another

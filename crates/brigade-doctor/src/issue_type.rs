@@ -448,6 +448,9 @@ issue_types! {
             "Its workers have ended, too. What was done is recorded; resuming goes on from there.", Remedy::Object(NextStep::ResumePrd);
         KitchenTaskFailed = "kitchen_task_failed", Warning, "A task failed or is blocked",
             "Nothing that depends on it begins. Try it again or leave it out.", Remedy::Object(NextStep::RetryPrd);
+        KitchenBranchLostWork = "kitchen_branch_lost_work", Warning, "The branch of a PRD does not hold work that is done",
+            "Somebody deleted the branch or put it elsewhere. Nothing is built on it until it holds the commits of the tasks that are done.",
+            Remedy::Object(NextStep::KitchenStatus);
         KitchenDecisionStale = "kitchen_decision_stale", Warning, "A decision of the kitchen has waited for days",
             "Answer it; until then its task and what depends on it stand still.", Remedy::Object(NextStep::AnswerDecision);
         KitchenMarked = "kitchen_marked", Warning, "Somebody else marked a task as done",

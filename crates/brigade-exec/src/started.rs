@@ -1,7 +1,9 @@
 //! Runs a verified start to its end: programs that a person approved with more than one call.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use brigade_call::{SandboxUsed, VerifiedStart};
 use brigade_process::{Control, Input, Outcome, PrivateFolder, RunError, Sink, Spec, run};
@@ -31,6 +33,8 @@ pub struct Started<'a> {
     pub temporary: &'a PrivateFolder,
     /// Its standard input.
     pub input: Input,
+    /// A locked file that stays open until everything of it has ended, also if this process was killed.
+    pub held: Option<Arc<File>>,
 }
 
 /// How a start ended.
@@ -88,6 +92,7 @@ pub fn run_started(started: &Started<'_>, sink: &mut dyn Sink, control: &Control
     spec.stdin = started.input.clone();
     spec.limits = confinement::limits(decision);
     spec.private = Some(started.temporary.disposal());
+    spec.held = started.held.clone();
     spec.sandbox = confinement.as_ref().map(|confinement| confinement.profile.clone());
     let (outcome, problem) = match run(&spec, sink, control) {
         Ok(outcome) => (Some(outcome), None),

@@ -2,6 +2,7 @@
 
 use std::fs::{File, TryLockError};
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
@@ -14,6 +15,8 @@ use crate::{FsError, FsErrorKind, RelPath};
 pub struct Lock {
     /// Dropping it releases the lock: it closes the file, or updates the [`crate::MemoryFs`].
     _held: Box<dyn Held>,
+    /// The locked file; `None` in memory.
+    file: Option<Arc<File>>,
 }
 
 /// A guard that releases a lock when it is dropped.
@@ -26,7 +29,13 @@ const HOLDER_LIMIT: usize = 200;
 
 impl Lock {
     pub(crate) fn new(held: impl Held + 'static) -> Lock {
-        Lock { _held: Box::new(held) }
+        Lock { _held: Box::new(held), file: None }
+    }
+
+    /// Returns the locked file; `None` in memory. If this process dies, the lock is free when no process has the file
+    /// open any more, so another process that was given it holds the lock until it ends.
+    pub fn file(&self) -> Option<&Arc<File>> {
+        self.file.as_ref()
     }
 
     /// Waits for the lock of an open file and writes the holder into it.
@@ -45,7 +54,8 @@ impl Lock {
         };
         // The text is only informative; the kernel owns the lock. Errors here do not matter.
         let _ = name_holder(&file, holder);
-        Ok(Lock::new(HeldFile(file)))
+        let file = Arc::new(file);
+        Ok(Lock { _held: Box::new(HeldFile(file.clone())), file: Some(file) })
     }
 }
 
@@ -58,7 +68,7 @@ fn name_holder(file: &File, holder: &str) -> std::io::Result<()> {
 
 /// A locked file.
 #[derive(Debug)]
-struct HeldFile(File);
+struct HeldFile(Arc<File>);
 
 impl Drop for HeldFile {
     fn drop(&mut self) {

@@ -49,6 +49,8 @@ pub struct PrdHealth {
     pub waiting: Vec<Decision>,
     /// Tasks that somebody else marked as done.
     pub marked: Vec<TaskId>,
+    /// What the branch lacks of tasks that are done, in a sentence without a final stop.
+    pub branch: Option<String>,
     /// Tasks that are done, and whose worktrees are still there.
     pub left: Vec<TaskId>,
 }
@@ -86,6 +88,7 @@ impl PrdHealth {
             failed: if is_served { Vec::new() } else { failed.collect() },
             waiting: waiting(life),
             marked: Vec::new(),
+            branch: None,
             left: Vec::new(),
             name,
         }

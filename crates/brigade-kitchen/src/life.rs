@@ -22,9 +22,12 @@ pub use budget::{Budget, Limits, Spent, TierSpent, budget};
 pub use decision::{Answer, AnswerFault, AnsweredBy, Decision, DecisionId, DecisionKind, InvalidDecisionId};
 pub use next::{Ask, Judged, Step, Workplace, is_reviewed, judge, next, tiers_ahead, walkaway_answer};
 pub use record::{CommandResult, Entry, How, Line, Record, ReviewResult, TaskOutcome, VERSION};
-pub use select::{Begin, Progress, RunSet, UnknownTasks, is_ready, progress, select, unreachable};
+pub use select::{
+    Begin, NoSuchTasks, Progress, RunSet, UnknownTasks, is_ready, progress, select, unreachable,
+};
 
 use crate::names::{TaskId, Tier};
+use crate::prd::ValidPrd;
 use crate::signal::Signal;
 
 /// The newest entries that are kept of each history.
@@ -98,6 +101,26 @@ pub struct Decided {
     /// The answer.
     #[serde(with = "saved::text")]
     pub answer: Option<Answer>,
+    /// Whether a service began after it was answered. An abort ends only the service before that.
+    pub is_past: bool,
+}
+
+impl Decided {
+    /// Returns whether somebody said that the service ends, and no other one began since.
+    pub fn is_abort(&self) -> bool {
+        !self.is_past && self.answer.as_ref().is_some_and(|answer| answer.choice == "abort")
+    }
+}
+
+/// The commit of a task that is done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DoneWork {
+    /// The task.
+    pub task: TaskId,
+    /// The run that did it; `None` if it is not known.
+    pub run: Option<RunId>,
+    /// The commit, as git writes its id.
+    pub commit: String,
 }
 
 /// Where a task stands.
@@ -414,6 +437,21 @@ impl Life {
     /// Returns whether tasks that depend on this one may begin.
     pub fn is_done(&self, id: &TaskId) -> bool {
         self.outcome(id).is_some_and(TaskOutcome::is_done)
+    }
+
+    /// Lists the commits of tasks of a PRD that its branch has to hold, the newest at the end.
+    pub fn done_work(&self, prd: &ValidPrd) -> Vec<DoneWork> {
+        let mut found: Vec<(Option<Timestamp>, DoneWork)> = Vec::new();
+        for task in prd.tasks.iter().map(|task| &task.id) {
+            let Some(own) = self.tasks.get(task) else { continue };
+            if let Some(commit) = own.commit.clone() {
+                let run = own.runs.last().map(|attempt| attempt.run.clone());
+                found.push((own.ended_at, DoneWork { task: task.clone(), run, commit }));
+            }
+        }
+        // One whose end is not recorded yet was the last to reach the branch.
+        found.sort_by_key(|(ended, _)| (ended.is_none(), *ended));
+        found.into_iter().map(|(_, work)| work).collect()
     }
 
     /// Lists the decisions that wait.

@@ -251,6 +251,9 @@ pub fn decide(context: &Context<'_>, failed: &Task, life: &TaskLife, dependents:
         life.attempts, life.retries
     ));
     writer.quoted("the last error", life.last_error.as_deref().unwrap_or("none was recorded"));
+    if let Some(last) = &life.feedback {
+        feedback::details(&mut writer, last);
+    }
     if !life.approaches.is_empty() {
         let first = life.approaches.len().saturating_sub(context.max_approaches);
         writer.quoted_list("approaches, the last one at the end", &life.approaches[first..]);

@@ -121,7 +121,7 @@ pub struct ServiceReport {
     /// Of a single task: how it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ticket: Option<Ticket>,
-    /// With several PRDs, the report of each, in the order in which they were named.
+    /// With several PRDs or `--auto-continue`, the report of each that began, in the order in which they were named.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prds: Vec<ServiceReport>,
 }
@@ -138,14 +138,15 @@ impl Report for ServiceReport {
 }
 
 impl ServiceReport {
-    /// Joins the reports of several PRDs: the one that ended worst speaks for all.
+    /// Joins the reports of PRDs: the one that ended worst speaks for all. If several may be served, each is in it, also
+    /// where only one began.
     ///
     /// # Panics
     /// If there is none.
-    pub fn joined(reports: Vec<ServiceReport>) -> ServiceReport {
+    pub fn joined(reports: Vec<ServiceReport>, may_be_several: bool) -> ServiceReport {
         let worst = reports.iter().max_by_key(|report| report.outcome.rank()).expect("a PRD was served");
         let mut joined = worst.clone();
-        if 1 < reports.len() {
+        if may_be_several {
             joined.prds = reports;
         }
         joined

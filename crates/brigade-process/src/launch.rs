@@ -54,6 +54,8 @@ pub(crate) struct Image {
     /// How the run is observed. This needs a keeper.
     pub(crate) observer: Option<Arc<Observer>>,
     pub(crate) private: Option<crate::Disposal>,
+    /// Stays open in the keeper.
+    pub(crate) held: Option<Arc<File>>,
     /// Where it waits for the caller's last look.
     pub(crate) gate: Option<Gate>,
     on_parent_death: OnParentDeath,
@@ -135,6 +137,7 @@ impl Image {
             observer: None,
             gate: None,
             private: spec.private.clone(),
+            held: spec.held.clone(),
             on_parent_death,
         })
     }

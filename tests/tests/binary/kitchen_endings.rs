@@ -82,6 +82,25 @@ fn workers_and_their_helpers_end_with_a_service_that_is_killed() {
 }
 
 #[test]
+fn the_next_attempt_begins_when_the_last_worker_of_a_killed_service_is_gone() {
+    let service = Service::new("", &[task("US-001", &[])], &json!([]));
+    let home = service.site.workspace.home();
+    let (begun, second) = (home.join("begun"), home.join("second"));
+    service.scenario(&json!([
+        {"attempt": 1, "do": ["ignore_term", {"write": begun}, {"sleep": 60, "until": second}, {"write": "late.txt"}]},
+        {"attempt": 2, "do": [{"write": second}, {"sleep": 0.5}, {"write": "{task}.txt"}, {"tag": "COMPLETE"}]}]));
+    service.approve(PRD);
+    let mut child = start(&service, &[]);
+    until("the first worker", || begun.exists().then_some(()));
+    signal(&child, "-KILL");
+    child.wait().unwrap();
+    let report = service.site.document(["resume", PRD]).expect(0);
+    assert_eq!(report["outcome"], "complete", "{report:#}");
+    let files = service.site.workspace.git(["ls-tree", "--name-only", "feature/auth"]);
+    assert!(files.contains("US-001.txt") && !files.contains("late.txt"), "{files}");
+}
+
+#[test]
 fn a_second_request_to_end_waits_for_nobody() {
     // A worker that ignores the first signal has two seconds; the second request kills it at once.
     let mut times = Vec::new();

@@ -1,7 +1,7 @@
 //! Where a PRD stands: the file, who would work on it, what its journal says, and who serves it.
 
-use brigade_core::{Dialect, Fingerprint, Json};
-use brigade_fs::{FsErrorKind, RelPath};
+use brigade_core::{Fingerprint, Json};
+use brigade_fs::RelPath;
 use brigade_kitchen::PrdName;
 use brigade_kitchen::approval::Taken;
 use brigade_kitchen::config::Switch;
@@ -14,9 +14,7 @@ use super::{Configuration, Crew, PrdSearch};
 use crate::journal::{JournalFault, PrdJournal, Recorded};
 use crate::kitchen::{Kitchen, rel};
 use crate::lock::{Holder, ServiceLock};
-
-/// The largest state file that is read.
-const STATE_LIMIT: u64 = 64 << 20;
+use crate::projections::{self, Foreign, UnusableState};
 
 /// What is known of a PRD besides its file.
 pub(crate) struct Known {
@@ -24,7 +22,7 @@ pub(crate) struct Known {
     exists: bool,
     faults: Vec<JournalFault>,
     foreign_state: Option<Json>,
-    state_problem: Option<String>,
+    state_problem: Option<UnusableState>,
 }
 
 /// Where a PRD stands.
@@ -48,7 +46,7 @@ pub struct Standing {
     /// Damage of the journal.
     pub faults: Vec<JournalFault>,
     /// What is wrong with the state file of a PRD without a journal.
-    pub state_problem: Option<String>,
+    pub(crate) state_problem: Option<UnusableState>,
     /// The state file of another program, if there is one and no journal.
     pub foreign_state: Option<Json>,
     /// Who serves it now.
@@ -126,36 +124,14 @@ impl Kitchen<'_> {
         let Recorded { mut life, faults, exists } = PrdJournal::read(&*self.fs, name)?;
         let (mut foreign_state, mut state_problem) = (None, None);
         if !exists {
-            match self.foreign_state(path, name)? {
-                Ok(state) => foreign_state = state,
-                Err(problem) => state_problem = Some(problem),
+            match projections::foreign_state(&*self.fs, path, name)? {
+                Foreign::None => {}
+                Foreign::State(state) => foreign_state = Some(state),
+                Foreign::Unusable(problem) => state_problem = Some(problem),
             }
             life = Life::before_approval(prd, foreign_state.clone(), self.now());
         }
         Ok(Known { life, exists, faults, foreign_state, state_problem })
-    }
-
-    /// Reads the state file beside a PRD. Says what is wrong with one that cannot be used.
-    fn foreign_state(&self, path: &RelPath, name: &PrdName) -> Result<Result<Option<Json>, String>, Failure> {
-        let Ok(state) = path.parent().join(&name.state_file()) else { return Ok(Ok(None)) };
-        let bytes = match self.fs.read(&state, STATE_LIMIT) {
-            Ok(bytes) => bytes,
-            Err(error) if error.is_not_found() => return Ok(Ok(None)),
-            Err(error) => match error.kind {
-                FsErrorKind::NotAFile
-                | FsErrorKind::Outside
-                | FsErrorKind::DanglingLink
-                | FsErrorKind::TooLarge { .. } => {
-                    return Ok(Err(format!("`{state}` is ignored: {}", error.kind)));
-                }
-                _ => return Err(error.into()),
-            },
-        };
-        Ok(match Json::parse_bytes(&bytes, Dialect::Lenient) {
-            Ok(json) if json.as_object().is_some() => Ok(Some(json)),
-            Ok(_) => Err(format!("`{state}` is ignored: it is not an object")),
-            Err(error) => Err(format!("`{state}:{}:{}` is ignored: not JSON", error.line, error.column)),
-        })
     }
 
     /// Tells where the tasks of a PRD are worked on.

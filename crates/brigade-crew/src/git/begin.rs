@@ -39,6 +39,7 @@ impl GitPlace {
 
     fn make_task(&self, dir: &TaskDir) -> Result<CommitId, PlaceError> {
         let base = self.repository.tip(&self.options.branch)?;
+        self.require_done(&base)?;
         self.folders.remove(dir)?;
         let given = self.files_to_give()?;
         self.folders.make_ours(&self.repository, dir, &base, &given.paths())?;
@@ -90,6 +91,7 @@ impl GitPlace {
                 self.folders.make_workers(&self.repository, &dir, &self.options.branch, &base, &given)?;
             }
         }
+        self.note_ignored(&dir)?;
         Ok(Guard(self.folders.seal(&dir)?.0.into_iter().collect()))
     }
 

@@ -39,15 +39,20 @@ impl GitPlace {
         self.hand_over(&sight, &commit, &base)?;
         let name = format!("refs/heads/{branch}");
         let reason = format!("brigade: {}", place.name.prd.shown(&place.name.task));
+        // The branch may have been put back to where the task began, which lacks what was done since.
         let has_moved = match checkouts.is_empty() {
+            _ if !self.holds_done(&base)? => false,
             true => self.repository.update_refs(&reason, &[(name, &commit, Some(&base))])?,
             false => self.move_checked_out(branch, &checkouts, &commit, &base, &reason)?,
         };
         if has_moved {
+            self.now_done(&place.name, &commit);
             return Ok(Integration::Done(Some(commit)));
         }
         let tip = self.repository.tip(branch)?;
+        self.require_done(&tip)?;
         if tip == commit {
+            self.now_done(&place.name, &commit);
             return Ok(Integration::Done(Some(commit)));
         }
         self.put_on(place, &dir, &commit, &base, &tip)

@@ -33,6 +33,7 @@ impl GitPlace {
         let _moving = self.moving.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         self.finish_checkout()?;
         let (from, to) = (self.repository.tip(branch)?, self.repository.tip(&into)?);
+        self.require_done(&from)?;
         let git = &self.repository.git;
         let order = git.order("merge-base").seeing(&self.repository.sight());
         let answer = order.words([to.as_str(), from.as_str()]).ask()?;
@@ -115,6 +116,7 @@ impl GitPlace {
                 .ok_or_else(|| PlaceError::Nowhere("there is no remote to push to".to_owned()))?,
         };
         let tip = self.repository.tip(branch)?;
+        self.require_done(&tip)?;
         let mut order = self.repository.git.order("push").seeing(&self.repository.sight());
         for name in OF_PUSH {
             if let Some(value) = self.host.get(name) {

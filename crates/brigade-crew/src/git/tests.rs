@@ -7,6 +7,7 @@
 )]
 
 mod cost;
+mod done;
 mod faults;
 mod hostile;
 mod landing;
@@ -39,6 +40,7 @@ impl Bench {
                 commits: Commits::Squash,
                 default_branch: None,
                 own_files: vec!["brigade".to_owned()],
+                done: Vec::new(),
             },
             folder,
         };

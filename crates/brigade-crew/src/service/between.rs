@@ -64,7 +64,15 @@ impl Floor<'_> {
     /// Reads settings and PRD again if their files changed. What a person has to approve pauses.
     pub(super) fn reload(&mut self) -> Result<(), ServeError> {
         let stamps = Stamps::of(self.kitchen, &self.menu.path);
-        if stamps == self.stamps {
+        let approved = self.journal.life().approval.as_ref().map(|approval| approval.fingerprint);
+        if stamps == self.stamps && approved == self.approved {
+            return Ok(());
+        }
+        if approved.is_none() {
+            self.lost_approval = true;
+            let reason = "the approval was taken back".to_owned();
+            self.event(Event::ApprovalChanged { reason: reason.clone() });
+            self.pause(reason, true);
             return Ok(());
         }
         let menu = match Menu::read(self.kitchen, &self.menu.path) {
@@ -75,7 +83,6 @@ impl Floor<'_> {
             }
         };
         (self.stamps, self.prd_bytes) = (menu.stamps.clone(), menu.bytes);
-        let approved = self.journal.life().approval.as_ref().map(|approval| approval.fingerprint);
         if approved != Some(menu.fingerprint) {
             let reason = "what would be executed changed, and is not approved".to_owned();
             self.lost_approval = true;

@@ -30,7 +30,7 @@ use crate::journal::PrdJournal;
 use crate::kitchen::Kitchen;
 use crate::lock::ServiceLock;
 use crate::map::Around;
-use crate::projections::{Projections, Targets, configured, foreign_state};
+use crate::projections::{Foreign, Projections, Targets, configured, foreign_state};
 use crate::receipts::Receipts;
 use crate::run::{Host, Watch};
 use crate::workplace::Workplace;
@@ -131,6 +131,8 @@ pub(super) struct Floor<'e> {
     pub(super) lane: Option<usize>,
     /// Whether what would be executed is no longer what was approved.
     pub(super) lost_approval: bool,
+    /// The state file that was set aside, because it could not be taken over.
+    pub(super) set_aside: Option<String>,
     /// Whether a second request to end was passed on.
     hurried: bool,
     known_progress: RefCell<Option<KnownProgress>>,
@@ -154,12 +156,8 @@ impl<'e> Floor<'e> {
         follower: &'e dyn Follower,
     ) -> Result<Floor<'e>, ServeError> {
         let secrets = brigade_facts::bound_values(kitchen.environment, &menu.policy);
-        let host = Arc::new(Host::new(
-            kitchen.fs.clone(),
-            kitchen.clock.clone(),
-            kitchen.environment.clone(),
-            secrets,
-        ));
+        let host = Host::new(kitchen.fs.clone(), kitchen.clock.clone(), kitchen.environment.clone(), secrets);
+        let host = Arc::new(host.holding(lock.held()));
         let offset = options.local_offset_minutes;
         let projections = Projections::new(
             kitchen.fs.clone(),
@@ -188,6 +186,7 @@ impl<'e> Floor<'e> {
             notifications: Vec::new(),
             lane: None,
             lost_approval: false,
+            set_aside: None,
             hurried: false,
             known_progress: RefCell::new(None),
             command_looked: None,
@@ -253,11 +252,12 @@ impl<'e> Floor<'e> {
         Receipts::new(&*self.host.fs).mend(&*self.host.clock)?;
         let mut records = Vec::new();
         let life = self.journal.life();
-        if life.service.is_none()
-            && life.history.adopted.is_none()
-            && let Some(state) = foreign_state(&*self.host.fs, &self.menu.path, &self.menu.name)
-        {
-            records.push(Record::Adopted { state });
+        if life.service.is_none() && life.history.adopted.is_none() {
+            match foreign_state(&*self.host.fs, &self.menu.path, &self.menu.name)? {
+                Foreign::None => {}
+                Foreign::State(state) => records.push(Record::Adopted { state }),
+                Foreign::Unusable(problem) => self.set_aside = problem.set_aside(&*self.host.fs)?,
+            }
         }
         let running = attempted(life);
         if !running.is_empty() {
@@ -295,14 +295,15 @@ impl<'e> Floor<'e> {
             }
             _ => {
                 let outcome = progress.outcome();
-                let waiting = progress.waiting.len();
-                (
-                    outcome,
-                    (outcome == Outcome::Paused).then(|| match waiting {
-                        1 => "a decision waits".to_owned(),
-                        waiting => format!("{waiting} decisions wait"),
-                    }),
-                )
+                let reason = match (outcome, progress.waiting.len()) {
+                    (Outcome::Paused, 1) => Some("a decision waits".to_owned()),
+                    (Outcome::Paused, waiting) => Some(format!("{waiting} decisions wait")),
+                    (Outcome::Incomplete, _) => {
+                        progress.why_incomplete(&self.menu.prd, self.journal.life(), &self.set)
+                    }
+                    _ => None,
+                };
+                (outcome, reason)
             }
         };
         let ended = Record::ServiceEnded { service: self.service.clone(), outcome, reason: reason.clone() };

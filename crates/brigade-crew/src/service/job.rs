@@ -23,7 +23,8 @@ use crate::receipts::RunKind;
 use crate::run::{Host, NotStarted, Watch};
 use crate::service::menu::Menu;
 use crate::workplace::{
-    Begun, Changes, CommitId, Guard, Integration, Made, Place, PlaceError, Room, TaskName, Workplace,
+    Begun, ChangedFile, Changes, CommitId, Guard, Integration, Made, Place, PlaceError, Room, TaskName,
+    Workplace,
 };
 
 /// How many bytes of a change a reviewer is shown.
@@ -279,6 +280,14 @@ impl<'e> Shift<'e> {
             }
             Err(error) => return Err(error.into()),
         };
+        // Without a change that is committed, the verification must not find what only the worktree has.
+        let is_ignoring = |file: &ChangedFile| file.path.rsplit('/').next() == Some(".gitignore");
+        if spoiled.is_none() && changes.nested.is_empty() && changes.files.iter().all(is_ignoring) {
+            let dropped = self.workplace.drop_ignored(place)?;
+            if !dropped.is_empty() {
+                tracing::info!(task = %task.id, ?dropped, "ignored files of an attempt without a change are removed");
+            }
+        }
         let hold = |summary| Hold {
             place: place.clone(),
             guard: guard.clone(),

@@ -17,6 +17,8 @@ impl Floor<'_> {
         let settings = &self.settings;
         let outside = crate::projections::outside(&*self.host.fs, settings).into_iter();
         let mut found: Vec<String> = outside.map(|(key, problem)| format!("`{key}`: {problem}")).collect();
+        found.extend(self.workplace.notes());
+        found.extend(self.set_aside.clone());
         found.extend(self.projections.issues());
         found.extend(self.without_passes());
         found

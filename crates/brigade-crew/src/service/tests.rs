@@ -9,6 +9,7 @@ mod attacks;
 mod branch;
 mod disk;
 mod killed;
+mod taken;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -478,7 +479,7 @@ fn only_some_tasks_are_served_when_that_is_asked() {
     assert_eq!((report.outcome, report.total, ids(&report.completed)), (Outcome::Complete, 1, vec!["b"]));
     assert_eq!(world.starts("work", "a"), 0);
     let options = ServiceOptions { only: vec!["x".to_owned()], ..ServiceOptions::default() };
-    assert!(matches!(world.try_serve(&options, &Unfollowed), Err(ServeError::UnknownTasks(_))));
+    assert!(matches!(world.try_serve(&options, &Unfollowed), Err(ServeError::NoSuchTasks(_))));
 }
 
 #[test]

@@ -112,6 +112,9 @@ fn of_service(prd: &PrdHealth, now: Timestamp, found: &mut Vec<Issue>) {
         let issue = of_prd(IssueType::KitchenDecisionStale, prd, detail);
         found.push(issue.subject(decision.id.as_str()).object(decision.id.as_str()));
     }
+    if let Some(problem) = &prd.branch {
+        found.push(of_prd(IssueType::KitchenBranchLostWork, prd, problem).evidence(problem.as_str()));
+    }
     if !prd.left.is_empty() {
         let detail = match prd.left.len() {
             1 => format!("a worktree is left: {}", shown(&prd.name, &prd.left)),

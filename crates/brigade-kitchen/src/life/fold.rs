@@ -13,6 +13,9 @@ use crate::signal::{GateStatus, Signal};
 /// The most approaches that are kept of a task.
 const MAX_APPROACHES: usize = 50;
 
+/// Why a task failed whose reviews said nothing clear.
+const UNCLEAR_TWICE: &str = "the review gave no clear verdict twice";
+
 /// Adds an entry to a history, and drops the oldest ones.
 fn keep<T>(list: &mut Vec<T>, entry: T) {
     list.push(entry);
@@ -62,6 +65,7 @@ impl Life {
                     branch: branch.clone(),
                 });
                 self.skips_in_a_row = 0;
+                self.decisions.iter_mut().for_each(|decided| decided.is_past = decided.answer.is_some());
             }
             Record::ServiceEnded { outcome, reason, .. } => {
                 if let Some(service) = &mut self.service {
@@ -122,11 +126,12 @@ impl Life {
                 self.spent.add(tier, *seconds, *cost_usd);
                 self.spent.start(tier);
                 let reason = reason.clone().unwrap_or_default();
-                keep(&mut self.history.reviews, (at, task.clone(), *result, reason.clone()));
+                let (result, reason) = self.verdict(task, run, *result, reason);
+                keep(&mut self.history.reviews, (at, task.clone(), result, reason.clone()));
                 if let Some(life) = self.tasks.get_mut(task) {
                     life.spent.add(tier, *seconds, *cost_usd);
                 }
-                self.reviewed(at, task, run, *result, reason);
+                self.reviewed(at, task, run, result, reason);
             }
             Record::Committed { task, run, commit, refused } => match (commit, refused) {
                 (Some(commit), _) => {
@@ -189,7 +194,7 @@ impl Life {
                         life.stage = Stage::Waiting(decision.id.clone());
                     }
                 }
-                self.decisions.push(Decided { decision: decision.clone(), answer: None });
+                self.decisions.push(Decided { decision: decision.clone(), answer: None, is_past: false });
             }
             Record::DecisionAnswered { id, answer } => self.answered(at, id, answer),
             Record::ScopeDecided { task, question, decision, rationale, by_person } => {
@@ -347,6 +352,24 @@ impl Life {
         self.event(task, at, status, None);
     }
 
+    /// Returns what a review counts as: the second one in a row without a clear verdict is a failure.
+    fn verdict(
+        &self,
+        task: &TaskId,
+        run: &RunId,
+        result: ReviewResult,
+        reason: String,
+    ) -> (ReviewResult, String) {
+        match self.tasks.get(task).map(|life| &life.stage) {
+            Some(Stage::Checking(checking))
+                if result == ReviewResult::Unclear && checking.run == *run && 1 <= checking.unclear =>
+            {
+                (ReviewResult::Fail, UNCLEAR_TWICE.to_owned())
+            }
+            _ => (result, reason),
+        }
+    }
+
     fn reviewed(&mut self, at: Timestamp, task: &TaskId, run: &RunId, result: ReviewResult, reason: String) {
         match result {
             ReviewResult::Pass => {
@@ -354,15 +377,7 @@ impl Life {
             }
             ReviewResult::Fail => self.failed(at, task, run, Feedback::Review(reason), "review_failed"),
             ReviewResult::Unclear => {
-                let mut unclear = 0;
-                self.check(task, run, |checking| {
-                    checking.unclear += 1;
-                    unclear = checking.unclear;
-                });
-                if 2 <= unclear {
-                    let text = "the review gave no clear verdict twice".to_owned();
-                    self.failed(at, task, run, Feedback::Review(text), "review_failed");
-                }
+                self.check(task, run, |checking| checking.unclear += 1);
             }
         }
     }

@@ -122,6 +122,8 @@ fn ended(task: &Task, life: &Life, own: &TaskLife, outcome: TaskOutcome) -> Step
         decision.task.as_ref() == Some(&task.id)
             && decision.about == DecisionKind::Failure
             && own.ended_at.is_none_or(|ended| ended <= decision.created_at)
+            // An abort ended its service. What becomes of the task is asked again in the next one.
+            && (!decided.is_past || decided.answer.as_ref().is_none_or(|answer| answer.choice != "abort"))
     };
     if life.decisions.iter().rev().any(|decided| is_answered(&decided)) {
         return Step::Ended(outcome);
@@ -143,7 +145,7 @@ fn open(task: &Task, own: &TaskLife, settings: &Settings) -> Step {
     };
     if settings.max_iterations <= own.iterations {
         let s = if own.iterations == 1 { "" } else { "s" };
-        let reason = format!("{} attempt{s} without success", own.iterations);
+        let reason = format!("{} attempt{s} without success{}", own.iterations, last(own));
         return end(TaskOutcome::Failed, reason, false);
     }
     let above = tier.above().filter(|_| may_escalate(tier, settings));
@@ -157,7 +159,7 @@ fn open(task: &Task, own: &TaskLife, settings: &Settings) -> Step {
         _ => {}
     }
     if 0 < settings.stuck_after && settings.stuck_after <= own.repeats {
-        let reason = format!("{} times the same failure, and nothing changed", own.repeats);
+        let reason = format!("{} times the same failure, and nothing changed{}", own.repeats, last(own));
         return end(TaskOutcome::Failed, reason, true);
     }
     Step::Attempt { tier, number: own.attempts + 1 }
@@ -179,6 +181,11 @@ pub fn tiers_ahead(tier: Tier, settings: &Settings) -> Vec<Tier> {
     tiers
 }
 
+/// Returns the last error as the end of a reason.
+fn last(own: &TaskLife) -> String {
+    own.last_error.as_deref().map(|error| format!("; the last one: {error}")).unwrap_or_default()
+}
+
 /// Returns why a task should go to a higher tier.
 fn escalation(tier: Tier, own: &TaskLife, settings: &Settings) -> Option<String> {
     if let Some(reason) = &own.asks_for_more {
@@ -190,9 +197,7 @@ fn escalation(tier: Tier, own: &TaskLife, settings: &Settings) -> Option<String>
         Tier::Executive => return None,
     };
     if most <= own.failures {
-        let last =
-            own.last_error.as_deref().map(|error| format!("; the last one: {error}")).unwrap_or_default();
-        return Some(format!("{} failed attempts{last}", own.failures));
+        return Some(format!("{} failed attempts{}", own.failures, last(own)));
     }
     let is_late = settings.timeout(tier).is_some_and(|limit| limit as f64 <= own.seconds_in_tier);
     is_late.then(|| "the time of the tier is used up".to_owned())

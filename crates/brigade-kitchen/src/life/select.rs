@@ -25,6 +25,17 @@ pub struct UnknownTasks {
     pub known: Vec<TaskId>,
 }
 
+/// Why tasks cannot be chosen.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum NoSuchTasks {
+    /// Ids are not in the PRD.
+    #[error(transparent)]
+    Unknown(#[from] UnknownTasks),
+    /// The choice leaves none.
+    #[error("no task is left of those that were chosen: {0}")]
+    Empty(String),
+}
+
 fn shown(unknown: &[String], known: &[TaskId]) -> String {
     const MOST: usize = 20;
     let names: Vec<String> = unknown
@@ -51,31 +62,40 @@ impl RunSet {
     /// Chooses tasks: `only` these, without `skip`, from one on until another, in the order of the file.
     ///
     /// # Errors
-    /// Fails if an id is not in the PRD.
+    /// Fails if an id is not in the PRD, or no task is left.
     pub fn of(
         prd: &ValidPrd,
         only: &[String],
         skip: &[String],
         from: Option<&str>,
         until: Option<&str>,
-    ) -> Result<RunSet, UnknownTasks> {
+    ) -> Result<RunSet, NoSuchTasks> {
         let position = |id: &str| id.parse::<TaskId>().ok().and_then(|id| prd.graph().position(&id));
         let typed = only.iter().chain(skip).map(String::as_str).chain(from).chain(until);
         let unknown: Vec<String> = typed.filter(|id| position(id).is_none()).map(str::to_owned).collect();
         if !unknown.is_empty() {
-            return Err(UnknownTasks {
-                unknown,
-                known: prd.tasks.iter().map(|task| task.id.clone()).collect(),
-            });
+            let known = prd.tasks.iter().map(|task| task.id.clone()).collect();
+            return Err(UnknownTasks { unknown, known }.into());
         }
         let listed = |ids: &[String]| ids.iter().filter_map(|id| position(id)).collect::<Vec<usize>>();
-        let (only, skip) = (listed(only), listed(skip));
+        let (listed_only, listed_skip) = (listed(only), listed(skip));
         let first = from.and_then(position).unwrap_or(0);
         let last = until.and_then(position).unwrap_or(usize::MAX);
         let chosen = |at: usize| {
-            (only.is_empty() || only.contains(&at)) && !skip.contains(&at) && first <= at && at <= last
+            (listed_only.is_empty() || listed_only.contains(&at))
+                && !listed_skip.contains(&at)
+                && first <= at
+                && at <= last
         };
-        Ok(RunSet((0..prd.tasks.len()).map(chosen).collect()))
+        let set = RunSet((0..prd.tasks.len()).map(chosen).collect());
+        if !set.0.contains(&true) && !prd.tasks.is_empty() {
+            let flag =
+                |name: &str, ids: &[String]| (!ids.is_empty()).then(|| format!("{name} {}", ids.join(",")));
+            let edge = |name: &str, id: Option<&str>| id.map(|id| format!("{name} {id}"));
+            let flags = [flag("only", only), flag("skip", skip), edge("from", from), edge("until", until)];
+            return Err(NoSuchTasks::Empty(flags.into_iter().flatten().collect::<Vec<_>>().join(", ")));
+        }
+        Ok(set)
     }
 
     /// Returns whether a task is served.
@@ -228,6 +248,36 @@ impl Progress {
     }
 }
 
+/// The most tasks that a reason names.
+const MOST_NAMED: usize = 3;
+
+impl Progress {
+    /// Says why not every task that was served is done, as far as nobody is asked.
+    pub fn why_incomplete(&self, prd: &ValidPrd, life: &Life, set: &RunSet) -> Option<String> {
+        let id = |at: usize| &prd.tasks[at].id;
+        let mut found: Vec<String> = Vec::new();
+        let words =
+            [(&self.failed, "failed"), (&self.blocked, "is blocked"), (&self.skipped, "was left out")];
+        for (list, word) in words {
+            found.extend(list.iter().map(|at| format!("{} {word}", id(*at))));
+        }
+        for at in self.held.iter().chain(&self.unreachable) {
+            let needs = prd.graph().needs(*at).iter().filter(|need| !life.is_done(id(**need)));
+            let needs = needs.map(|need| match set.has(*need) {
+                true => format!("{}, which is not done", id(*need)),
+                false => format!("{}, which is not done and was not to be served", id(*need)),
+            });
+            found.push(format!("{} depends on {}", id(*at), needs.collect::<Vec<_>>().join(", and on ")));
+        }
+        let more = found.len().saturating_sub(MOST_NAMED);
+        found.truncate(MOST_NAMED);
+        if 0 < more {
+            found.push(format!("and {more} more"));
+        }
+        (!found.is_empty()).then(|| found.join("; "))
+    }
+}
+
 /// Tells how far a service is.
 pub fn progress(
     prd: &ValidPrd,
@@ -238,12 +288,7 @@ pub fn progress(
 ) -> Progress {
     let mut progress = Progress::default();
     let unreachable = unreachable(prd, life);
-    let is_abort = |decided: &super::Decided| {
-        let answer = decided.answer.as_ref().filter(|answer| answer.choice == "abort");
-        let started = life.service.as_ref().map(|service| service.started_at);
-        answer.is_some() && started.is_none_or(|started| started <= decided.decision.created_at)
-    };
-    progress.aborted = life.decisions.iter().any(is_abort);
+    progress.aborted = life.decisions.iter().any(super::Decided::is_abort);
     for (at, task) in prd.tasks.iter().enumerate().filter(|(at, _)| set.has(*at)) {
         let step = next(task, life, settings, workplace);
         let list = match (life.outcome(&task.id), &step) {

@@ -6,6 +6,7 @@ use crate::signal::{By, Choice, Decided as Said, Ending, Exit, Iteration};
 use brigade_core::{Fingerprint, Json, Timestamp};
 
 mod chance;
+mod ends;
 
 /// A PRD of tasks with further members.
 fn prd(tasks: &[(&str, &str)]) -> ValidPrd {
@@ -102,6 +103,13 @@ impl Book {
             exit_code: (result == CommandResult::Failed).then_some(1),
             output: String::new(),
         });
+    }
+
+    /// A service begins.
+    fn serve(&mut self) {
+        let service = format!("s-{}", self.lines.len());
+        let (process, walkaway, branch, total) = (Json::Null, false, None, 1);
+        self.write(Record::ServiceStarted { service, process, walkaway, branch, total });
     }
 
     fn ask(&mut self, task: &str) -> DecisionId {
@@ -281,6 +289,16 @@ fn two_unclear_reviews_are_a_failure() {
     }
     assert_eq!(book.step("a"), Step::Attempt { tier: Tier::Line, number: 2 });
     assert_eq!(book.life.task(&id("a")).feedback.unwrap().class(), "review");
+    // What is shown of it is a failure with its reason, too.
+    let reviews: Vec<_> =
+        book.life.history.reviews.iter().map(|(.., result, why)| (*result, why.as_str())).collect();
+    let fail = (ReviewResult::Fail, "the review gave no clear verdict twice");
+    assert_eq!(reviews, [(ReviewResult::Unclear, ""), fail]);
+    let state = crate::show::StateFile::of(&book.life);
+    assert_eq!(state.reviews.len(), 1);
+    let name = "prd-x".parse().unwrap();
+    let events = crate::show::events(&name, &book.prd, &book.life, book.lines.last().unwrap());
+    assert!(events[0].to_text().contains("\"result\":\"FAIL\"") && events[0].to_text().contains(fail.1));
 }
 
 #[test]
@@ -415,19 +433,6 @@ fn a_failed_task_goes_on_where_it_stood_after_retry() {
 }
 
 #[test]
-fn abort_ends_the_service() {
-    let mut book = Book::new(prd(&[("a", SENIOR), ("b", SENIOR)]));
-    book.settings.max_iterations = 1;
-    book.attempt("a", &no_signal(), true);
-    book.bookkeep("a");
-    let decision = book.ask("a");
-    assert!(!book.progress().is_at_end());
-    book.answer(&decision, "abort", AnsweredBy::Supervisor);
-    assert_eq!((book.progress().is_at_end(), book.progress().outcome()), (true, Outcome::Aborted));
-    assert_eq!(book.step("a"), Step::Ended(TaskOutcome::Failed));
-}
-
-#[test]
 fn nobody_watching_the_executive_answers() {
     let settings = Settings { walkaway_max_retries: 2, ..Settings::default() };
     let own = |retries, unclear| TaskLife { retries, unclear_decisions: unclear, ..TaskLife::default() };
@@ -505,8 +510,14 @@ fn a_run_set_is_typed_by_ids() {
     assert_eq!(has(set(&[], &["US-2"], None, Some("US-3")).unwrap()), [0, 2]);
     assert_eq!(has(set(&["US-4", "US-1"], &[], Some("US-2"), None).unwrap()), [3]);
     let error = set(&["US-9"], &["x/y"], None, None).unwrap_err();
-    assert_eq!(error.unknown, ["US-9", "x/y"]);
+    let NoSuchTasks::Unknown(unknown) = &error else { panic!("{error}") };
+    assert_eq!(unknown.unknown, ["US-9", "x/y"]);
     assert!(error.to_string().contains("did you mean `US-1`") && error.to_string().contains("US-4"));
+    // A choice that leaves nothing is no success of everything.
+    let empty =
+        |only: &[&str], skip: &[&str], from, until| set(only, skip, from, until).unwrap_err().to_string();
+    assert!(empty(&["US-1"], &["US-1"], None, None).ends_with("only US-1, skip US-1"));
+    assert!(empty(&[], &[], Some("US-3"), Some("US-1")).ends_with("from US-3, until US-1"));
 }
 
 #[test]
@@ -634,7 +645,7 @@ fn a_saved_life_is_that_of_its_layout() {
     book.answer(&"d-0123456789ab".parse().unwrap(), "skip", AnsweredBy::Executive);
     let bytes = book.life.to_bytes().unwrap();
     assert_eq!(Life::from_bytes(&bytes), Some(book.life));
-    assert_eq!(Fingerprint::of_bytes(&bytes).short(), "ab88c29fd63e318c");
+    assert_eq!(Fingerprint::of_bytes(&bytes).short(), "17734fd68267f1cf");
     assert_eq!(Life::from_bytes(&[&[99], &bytes[1..]].concat()), None);
 }
 

@@ -31,22 +31,15 @@ pub(super) fn write(writer: &mut Writer, life: &TaskLife, names_kind: bool) {
         let kind = if names_kind { format!(" (kind of failure: {})", last.class()) } else { String::new() };
         writer.line(&format!("{}{kind}", feedback(last)));
         match last {
-            Feedback::Attempt(text) | Feedback::CommitRefused(text) => writer.quoted("why", text),
-            Feedback::Review(text) => writer.quoted("the review", text),
-            Feedback::Manual(text) => writer.quoted("a person", text),
-            Feedback::Command { command, output, .. } => {
-                writer.quoted("the command", command);
-                writer.quoted("its last lines", output);
-            }
-            Feedback::Markers(found) => {
-                writer.line("Lines that you changed have TODO, FIXME, HACK or XXX. Do what they say, or take them out:");
-                writer.quoted_list("markers", found);
-            }
-            Feedback::Conflict(files) => {
+            Feedback::Markers(_) => writer.line(
+                "Lines that you changed have TODO, FIXME, HACK or XXX. Do what they say, or take them out:",
+            ),
+            Feedback::Conflict(_) => {
                 writer.line("The branch moved on. Your work stands on the new state; adapt it there:");
-                writer.quoted_list("files with conflicts", files);
             }
+            _ => {}
         }
+        details(writer, last);
     }
     if life.interrupted {
         writer.section("Interruption");
@@ -59,5 +52,20 @@ pub(super) fn write(writer: &mut Writer, life: &TaskLife, names_kind: bool) {
     for (question, answer) in &life.scope {
         writer.section("What belongs to the task");
         writer.quoted("a question and its answer", &format!("{question}\n{answer}"));
+    }
+}
+
+/// Quotes what the failure is known by.
+pub(super) fn details(writer: &mut Writer, last: &Feedback) {
+    match last {
+        Feedback::Attempt(text) | Feedback::CommitRefused(text) => writer.quoted("why", text),
+        Feedback::Review(text) => writer.quoted("the review", text),
+        Feedback::Manual(text) => writer.quoted("a person", text),
+        Feedback::Command { command, output, .. } => {
+            writer.quoted("the command", command);
+            writer.quoted("its last lines", output);
+        }
+        Feedback::Markers(found) => writer.quoted_list("markers", found),
+        Feedback::Conflict(files) => writer.quoted_list("files with conflicts", files),
     }
 }

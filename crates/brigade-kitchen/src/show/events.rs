@@ -198,7 +198,13 @@ fn of_record(prd: &ValidPrd, life: &Life, line: &Line) -> Vec<Event> {
             exit_code: *exit_code,
         }],
         Record::Review { task, result, reason, .. } => {
-            vec![Event::Review { task: task.clone(), result: *result, reason: text(reason) }]
+            // What it counts as is in the life: the second unclear one is a failure.
+            let last = life.history.reviews.last().filter(|(at, of, ..)| *at == line.at && of == task);
+            let (result, reason) = match last {
+                Some((_, _, counted, why)) if counted != result => (*counted, why.clone()),
+                _ => (*result, text(reason)),
+            };
+            vec![Event::Review { task: task.clone(), result, reason }]
         }
         Record::Integrated { task, conflict, commit: None, moved: false, .. } => {
             vec![Event::Conflict { task: task.clone(), reason: conflict.join(", ") }]

@@ -1,7 +1,9 @@
 //! `prd-X.state.json`: the state file that other programs read and wrote.
 
+use std::collections::BTreeMap;
+
 use brigade_core::json::from_json;
-use brigade_core::{Json, Object, Timestamp};
+use brigade_core::{Dialect, Json, Object, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::life::{Life, MAX_HISTORY, Stage};
@@ -35,6 +37,9 @@ pub struct StateFile {
     pub scope_decisions: Vec<Object>,
     /// Decisions about failures that no person made.
     pub walkaway_decisions: Vec<Object>,
+    /// Members of other programs, as they were taken over.
+    #[serde(flatten)]
+    pub others: BTreeMap<String, Json>,
 }
 
 /// Makes a row; members without a value are left out.
@@ -146,7 +151,21 @@ impl StateFile {
             phase_reviews: joined(adopted.phase_reviews, phases),
             scope_decisions: joined(adopted.scope_decisions, scopes),
             walkaway_decisions: joined(adopted.walkaway_decisions, walkaway),
+            others: adopted.others,
         }
+    }
+
+    /// Reads what another program wrote.
+    ///
+    /// # Errors
+    /// Fails if it is no state file, with what is wrong, without a final stop.
+    pub fn read(bytes: &[u8]) -> Result<Json, String> {
+        let json = Json::parse_bytes(bytes, Dialect::Lenient)
+            .map_err(|error| format!("line {}, column {}: not JSON", error.line, error.column))?;
+        if json.as_object().is_none() {
+            return Err("it is not an object".to_owned());
+        }
+        from_json::<StateFile>(&json).map(|_| json).map_err(|error| error.to_string())
     }
 
     /// Writes the file: indented, in the order of the members above.

@@ -121,7 +121,8 @@ fn keep(image: &Image, ending: Ending, commands: &OwnedFd, reports: &OwnedFd, ta
         // Otherwise pipes of other runs, copied by the fork, would never end.
         let listener = watcher.as_ref().and_then(|watcher| watcher.listener());
         let listener = listener.map_or(-1, |listener| listener.as_raw_fd());
-        let own = [commands.as_raw_fd(), reports.as_raw_fd(), children.as_raw_fd(), listener];
+        let held = image.held.as_ref().map_or(-1, |held| held.as_raw_fd());
+        let own = [commands.as_raw_fd(), reports.as_raw_fd(), children.as_raw_fd(), listener, held];
         close_all_but_both(&own, kept);
         // SAFETY: the path ends with NUL. A keeper must not hold a directory of the caller in use.
         unsafe { libc::chdir(c"/".as_ptr()) };

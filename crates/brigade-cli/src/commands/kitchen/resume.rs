@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use brigade::{Error, Exit, FailureChoice, ServiceReport};
 use clap::{Args, ValueEnum};
 
-use super::service::RunFlags;
+use super::service::{BeginFlags, RunFlags};
 use crate::output::Output;
 use crate::session::Session;
 
 /// Go on with a PRD after an interruption or a failure
 ///
 /// What was interrupted goes on by itself. A failed task waits for an answer: retry or skip gives it to the one that
-/// waits longest, and with --all to each.
+/// waits longest, and with --all to each. So does a task whose failure ended the service before with abort.
 #[derive(Args, Debug)]
 pub(crate) struct ResumeArgs {
     /// File of the PRD, by default the one that somebody works on; then retry or skip
@@ -22,6 +22,9 @@ pub(crate) struct ResumeArgs {
     /// Answer for every failed task
     #[arg(long)]
     all: bool,
+
+    #[command(flatten)]
+    begin: BeginFlags,
 
     #[command(flatten)]
     run: RunFlags,
@@ -69,11 +72,19 @@ fn serve(
     if arguments.all && choice.is_none() {
         return Err(Error::new(brigade::ErrorKind::Usage, "--all needs retry or skip"));
     }
-    let kitchen = session.workspace_to_run()?.kitchen();
     let prd = prd.map(PathBuf::as_path);
+    let options = arguments.run.options(session);
+    if arguments.begin.dry_run {
+        if choice.is_some() {
+            let message = "--dry-run answers nothing; leave retry and skip out";
+            return Err(Error::new(brigade::ErrorKind::Usage, message));
+        }
+        return session.workspace()?.kitchen().rehearse(prd.as_slice(), &options);
+    }
+    let kitchen = session.workspace_to_run()?.kitchen();
+    arguments.begin.approve(&kitchen, prd.as_slice())?;
     if let Some(choice) = choice {
         kitchen.answer_failures(prd, choice, arguments.all)?;
     }
-    let options = arguments.run.options(session);
     kitchen.serve(prd.as_slice(), &options, &output.live(session.surroundings))
 }

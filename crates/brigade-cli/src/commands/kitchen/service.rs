@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use brigade::kitchen::{Flags, PhaseGate};
-use brigade::{ApproveStep, Error, ErrorKind, Exit, ServiceOptions, ServiceReport};
+use brigade::{ApproveStep, Error, ErrorKind, Exit, Kitchen, ServiceOptions, ServiceReport};
 use clap::{Args, ValueEnum};
 
 use crate::output::Output;
@@ -18,16 +18,36 @@ pub(crate) struct ServiceArgs {
     /// Files of PRDs, in their order; by default the one that somebody works on
     prds: Vec<PathBuf>,
 
-    /// Show what would run, without an approval and without running it
-    #[arg(long)]
-    dry_run: bool,
-
-    /// Approve what has this fingerprint, as validate printed it, and serve it
-    #[arg(long, value_name = "FINGERPRINT", conflicts_with = "dry_run")]
-    fingerprint: Option<String>,
+    #[command(flatten)]
+    begin: BeginFlags,
 
     #[command(flatten)]
     run: RunFlags,
+}
+
+/// What comes before work begins.
+#[derive(Args, Debug)]
+pub(crate) struct BeginFlags {
+    /// Show what would run, without an approval and without running it
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Approve what has this fingerprint, as validate printed it, and go on
+    #[arg(long, value_name = "FINGERPRINT", conflicts_with = "dry_run")]
+    fingerprint: Option<String>,
+}
+
+impl BeginFlags {
+    /// Approves what has the typed fingerprint, if one was typed.
+    pub(crate) fn approve(&self, kitchen: &Kitchen, prds: &[&Path]) -> Result<(), Error> {
+        let Some(fingerprint) = &self.fingerprint else { return Ok(()) };
+        if 1 < prds.len() {
+            let message = "a fingerprint approves one PRD, and several are named";
+            return Err(Error::new(ErrorKind::Usage, message));
+        }
+        kitchen.approve(prds.first().copied(), &ApproveStep::Approve(fingerprint.clone()))?;
+        Ok(())
+    }
 }
 
 /// What a service serves, and how.
@@ -173,19 +193,11 @@ fn serve(
 ) -> Result<ServiceReport, Error> {
     let prds: Vec<&Path> = arguments.prds.iter().map(PathBuf::as_path).collect();
     let options = arguments.run.options(session);
-    if arguments.dry_run {
+    if arguments.begin.dry_run {
         return session.workspace()?.kitchen().rehearse(&prds, &options);
     }
     let kitchen = session.workspace_to_run()?.kitchen();
-    if let Some(fingerprint) = &arguments.fingerprint {
-        if 1 < prds.len() {
-            return Err(Error::new(
-                ErrorKind::Usage,
-                "a fingerprint approves one PRD, and several are named",
-            ));
-        }
-        kitchen.approve(prds.first().copied(), &ApproveStep::Approve(fingerprint.clone()))?;
-    }
+    arguments.begin.approve(&kitchen, &prds)?;
     kitchen.serve(&prds, &options, &output.live(session.surroundings))
 }
 

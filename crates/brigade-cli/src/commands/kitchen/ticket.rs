@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use brigade::kitchen::Flags;
-use brigade::{ApproveStep, Error, Exit, ServiceOptions, ServiceReport};
+use brigade::{Error, Exit, ServiceOptions, ServiceReport};
 use clap::Args;
 
+use super::service::BeginFlags;
 use crate::output::Output;
 use crate::session::Session;
 
@@ -23,13 +24,8 @@ pub(crate) struct TicketArgs {
     #[arg(value_name = "ID", allow_hyphen_values = true)]
     task: String,
 
-    /// Show what would run, without an approval and without running it
-    #[arg(long)]
-    dry_run: bool,
-
-    /// Approve what has this fingerprint, as validate printed it, and go on
-    #[arg(long, value_name = "FINGERPRINT", conflicts_with = "dry_run")]
-    fingerprint: Option<String>,
+    #[command(flatten)]
+    begin: BeginFlags,
 
     /// The executive decides about a failure, and nobody is asked
     #[arg(long)]
@@ -55,12 +51,10 @@ fn work(
         Flags { walkaway: arguments.walkaway, max_iterations: arguments.max_iterations, ..Flags::default() };
     let local_offset_minutes = session.surroundings.local_offset_minutes;
     let options = ServiceOptions { flags, local_offset_minutes, ..ServiceOptions::default() };
-    if arguments.dry_run {
+    if arguments.begin.dry_run {
         return session.workspace()?.kitchen().rehearse_ticket(prd, task, &options);
     }
     let kitchen = session.workspace_to_run()?.kitchen();
-    if let Some(fingerprint) = &arguments.fingerprint {
-        kitchen.approve(Some(prd.as_path()), &ApproveStep::Approve(fingerprint.clone()))?;
-    }
+    arguments.begin.approve(&kitchen, &[prd.as_path()])?;
     kitchen.ticket(prd, task, &options, &output.live(session.surroundings))
 }

@@ -1,0 +1,86 @@
+//! Whether the branch of a PRD holds the work of tasks that are done, for those who only look. Changes nothing.
+
+use brigade_fs::RelPath;
+use brigade_kitchen::PrdName;
+use brigade_kitchen::life::Life;
+use brigade_kitchen::prd::ValidPrd;
+
+use crate::gather::Standing;
+use crate::git::repository::{Repository, is_branch_name};
+use crate::kitchen::{Kitchen, rel};
+use crate::service::done_work;
+use crate::workplace::{CommitId, DoneWork, PlaceError};
+
+/// How thoroughly to look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// A branch that is where the last task left it needs no git.
+    Short,
+    /// Every commit counts.
+    Whole,
+}
+
+impl Kitchen<'_> {
+    /// Says what is wrong with the branch of a PRD that is worked on in worktrees.
+    pub(crate) fn branch_problem(&self, standing: &Standing, look: Look) -> Option<String> {
+        if standing.workplace != brigade_kitchen::life::Workplace::Worktrees {
+            return None;
+        }
+        self.lost_of_branch(&standing.name, &standing.prd, &standing.life, look)
+    }
+
+    /// Says what is wrong with the branch that a PRD names.
+    pub(crate) fn lost_of_branch(
+        &self,
+        name: &PrdName,
+        prd: &ValidPrd,
+        life: &Life,
+        look: Look,
+    ) -> Option<String> {
+        let branch = prd.branch_name.as_deref().filter(|branch| is_branch_name(branch))?;
+        let works = done_work(life, name, prd);
+        let last = works.last()?;
+        if look == Look::Short && self.tip_in_file(branch).as_ref() == Some(&last.commit) {
+            return None;
+        }
+        let is_over = prd.tasks.iter().all(|task| life.is_done(&task.id));
+        match self.looked_at(branch, &works, is_over) {
+            Ok(problem) => problem,
+            Err(error) => {
+                tracing::debug!(%error, "nothing is known of the branch");
+                None
+            }
+        }
+    }
+
+    /// Reads the tip of a branch from its file, as far as git keeps it there.
+    fn tip_in_file(&self, branch: &str) -> Option<CommitId> {
+        const LONGEST: u64 = 4_096;
+        let path: RelPath = rel(".git").join(&format!("refs/heads/{branch}")).ok()?;
+        let bytes = self.fs.read(&path, LONGEST).ok()?;
+        CommitId::new(std::str::from_utf8(&bytes).ok()?.trim())
+    }
+
+    fn looked_at(
+        &self,
+        branch: &str,
+        works: &[DoneWork],
+        is_over: bool,
+    ) -> Result<Option<String>, PlaceError> {
+        let Ok(repository) = Repository::open(&*self.fs, self.environment)? else { return Ok(None) };
+        let tip = repository.commit_of(&format!("refs/heads/{branch}"))?;
+        let Some(from) = tip.clone().or(repository.commit_of("HEAD")?) else { return Ok(None) };
+        let lost = repository.lost(works, &from)?;
+        if lost.is_empty() {
+            return Ok(None);
+        }
+        let Some(tip) = tip else {
+            // After the last task, a branch goes where its user takes it.
+            let problem = format!(
+                "the branch `{branch}` is gone; the next service makes it anew where its last task left it"
+            );
+            return Ok((!is_over).then_some(problem));
+        };
+        Ok(repository.work_lost(branch, works, &lost, Some(&tip))?.map(|error| error.to_string()))
+    }
+}

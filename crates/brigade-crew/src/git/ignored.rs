@@ -1,0 +1,64 @@
+//! Files of a worktree that git ignores: what was there before the first attempt, and what came since.
+
+use std::collections::BTreeSet;
+
+use brigade_fs::{DiskFs, Fs as _, RelPath};
+
+use super::GitPlace;
+use super::task_dir::{TaskDir, below, remove_any};
+use crate::workplace::{Place, PlaceError, shown_path};
+
+/// Where the list of what was there before the first attempt is kept. The paths end with NUL; a folder ends with `/`.
+const BEFORE: &str = "ignored";
+
+/// The largest such list.
+const LARGEST: u64 = 64 << 20;
+
+impl GitPlace {
+    /// Keeps the list of ignored files, if that is the first attempt in the worktree.
+    pub(super) fn note_ignored(&self, dir: &TaskDir) -> Result<(), PlaceError> {
+        let path = below(&dir.ours, BEFORE)?;
+        if self.folders.kitchen.exists(&path)? {
+            return Ok(());
+        }
+        let mut list = Vec::new();
+        for path in self.ignored(dir)? {
+            list.extend_from_slice(&path);
+            list.push(0);
+        }
+        Ok(self.folders.kitchen.write_cache(&path, &list)?)
+    }
+
+    /// Lists ignored files; a folder of which everything is ignored counts as one.
+    fn ignored(&self, dir: &TaskDir) -> Result<BTreeSet<Vec<u8>>, PlaceError> {
+        let sight = self.folders.sight(&self.repository, dir)?;
+        let order = self.repository.git.order("ls-files").seeing(&sight);
+        let order = order.words(["-z", "--others", "--ignored", "--exclude-standard", "--directory"]);
+        Ok(order.run()?.parts().map(<[u8]>::to_vec).collect())
+    }
+
+    pub(super) fn drop_new_ignored(&self, place: &Place) -> Result<Vec<String>, PlaceError> {
+        let dir = self.folders.of(&place.name.prd, &place.name.task)?;
+        let before = match self.folders.kitchen.read(&below(&dir.ours, BEFORE)?, LARGEST) {
+            Ok(list) => list,
+            // The worktree is of an older version: nothing is known of what was there.
+            Err(error) if error.is_not_found() => return Ok(Vec::new()),
+            Err(error) => return Err(error.into()),
+        };
+        let before: BTreeSet<&[u8]> = before.split(|byte| *byte == 0).collect();
+        let tree = DiskFs::open(&dir.tree_path)?;
+        let mut removed = Vec::new();
+        for path in self.ignored(&dir)?.iter().filter(|path| !before.contains(path.as_slice())) {
+            let shown = shown_path(path);
+            let parsed = std::str::from_utf8(path).ok().and_then(|path| {
+                path.trim_end_matches('/').parse::<RelPath>().ok().filter(|path| !path.is_root())
+            });
+            let Some(path) = parsed else {
+                return Err(PlaceError::Nested(vec![shown]));
+            };
+            remove_any(&tree, &path)?;
+            removed.push(shown);
+        }
+        Ok(removed)
+    }
+}

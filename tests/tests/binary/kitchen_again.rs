@@ -1,0 +1,140 @@
+//! What a person can do after a service has ended: an abort, a choice of tasks, a rehearsal, files of other programs.
+
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that cannot go on fails")]
+
+use serde_json::{Value, json};
+
+use crate::kitchen_common::{Crew, PRD, done, task};
+
+fn failing(id: &str) -> Value {
+    json!({"rules": [{"task": id, "do": [{"write": "{task}.txt"}, {"exit": 3}]}], "default": done()})
+}
+
+fn first_decision(crew: &Crew) -> String {
+    let listed = crew.site.document(["kitchen", "decisions", PRD]).expect(0);
+    listed["decisions"][0]["id"].as_str().unwrap_or_else(|| panic!("{listed:#}")).to_owned()
+}
+
+#[test]
+fn after_an_abort_the_task_can_be_retried() {
+    let crew = Crew::new(&[task("a", &[]), task("b", &["a"])], "max_iterations = 1", failing("a"));
+    let report = crew.serve(30);
+    assert!(report["decisions"][0]["context"].as_str().unwrap().contains("; the last one: "), "{report:#}");
+    let brief: Value = crew.site.document(["status", PRD]).expect(0);
+    assert!(brief["attention_reason"].as_str().unwrap().contains("the last one: "), "{brief:#}");
+    crew.site.document(["kitchen", "answer", &first_decision(&crew), "abort"]).expect(0);
+    // The next service asks again.
+    let again = crew.site.document(["service", PRD]).expect(30);
+    assert_eq!(again["outcome"], "paused", "{again:#}");
+    crew.site.document(["kitchen", "answer", &first_decision(&crew), "abort"]).expect(0);
+    // And nobody has to wait to be asked.
+    crew.scenario(done());
+    let report = crew.site.document(["resume", PRD, "retry"]).expect(0);
+    assert_eq!(report["done"], 2, "{report:#}");
+    assert_eq!(crew.site.document(["resume", PRD, "retry"]).expect(1)["code"], "decision_missing");
+}
+
+#[test]
+fn what_cannot_begin_is_named() {
+    let crew = Crew::new(&[task("a", &[]), task("b", &["a"]), task("c", &[])], "", done());
+    crew.approve();
+    let report = crew.site.document(["service", PRD, "--only", "b"]).expect(1);
+    assert_eq!(report["outcome"], "incomplete");
+    assert_eq!(report["reason"], "b depends on a, which is not done and was not to be served");
+    let shown = crew.site.brigade.run(["service", PRD, "--skip", "a,c"]);
+    assert!(shown.assert_code(1).stderr_text().contains("b depends on a, which is not done"), "{shown}");
+    for flags in [["--only", "a", "--skip", "a"], ["--from", "c", "--until", "a"]] {
+        let refused = crew.site.document([&["service", PRD][..], &flags].concat()).expect(2);
+        assert!(refused["error"].as_str().unwrap().contains("no task is left"), "{refused:#}");
+        crew.site.document([&["service", PRD, "--dry-run"][..], &flags].concat()).expect(2);
+    }
+    assert_eq!(crew.starts("work", "a"), 0);
+}
+
+#[test]
+fn what_walkaway_refuses_is_an_error_before() {
+    let mut only_pattern = task("a", &[]);
+    only_pattern["verification"] = json!([{"type": "pattern", "cmd": "grep -q x a.txt"}]);
+    let crew = Crew::new(&[only_pattern], "walkaway_mode = true", done());
+    let validation = crew.site.document(["validate", PRD]).expect(1);
+    assert_eq!(validation["errors"][0]["code"], "walkaway_pattern_only", "{validation:#}");
+    crew.configure("");
+    crew.site.document(["validate", PRD]).expect(0);
+}
+
+#[test]
+fn what_git_ignores_completes_no_task() {
+    let verified = |path: &str| {
+        let mut task = task("a", &[]);
+        task["verification"] = json!([{"type": "unit", "cmd": format!("test -f {path}")}]);
+        task
+    };
+    for claim in ["COMPLETE", "ALREADY_DONE"] {
+        let steps = json!([{"write": "out/a.txt"}, {"tag": claim}]);
+        let crew =
+            Crew::new(&[verified("out/a.txt")], "max_iterations = 1\nescalation_enabled = false", steps);
+        crew.site.workspace.write(".gitignore", ".brigade/kitchen/\nbrigade/tasks/\nout/\n");
+        crew.site.workspace.git(["commit", "-qam", "ignore"]);
+        let report = crew.serve(30);
+        assert_eq!((&report["done"], &report["failed"]), (&json!(0), &json!(["a"])), "{claim}: {report:#}");
+    }
+    // Nor what the attempt itself has git ignore.
+    let steps = json!([{"write": "a.txt"}, {"write": ".gitignore", "text": "a.txt\n"}, {"tag": "COMPLETE"}]);
+    let crew = Crew::new(&[verified("a.txt")], "max_iterations = 1\nescalation_enabled = false", steps);
+    assert_eq!(crew.serve(30)["failed"], json!(["a"]));
+    // What was there before the attempt is not its own.
+    let config = "max_iterations = 1\n[worktree]\ncopy = [\"out/a.txt\"]\n";
+    let crew = Crew::new(&[verified("out/a.txt")], config, json!([{"tag": "ALREADY_DONE"}]));
+    crew.site.workspace.write(".gitignore", ".brigade/kitchen/\nbrigade/tasks/\nout/\n");
+    crew.site.workspace.git(["commit", "-qam", "ignore"]);
+    crew.site.workspace.write("out/a.txt", "mine");
+    assert_eq!(crew.serve(0)["completed"], json!(["a"]));
+}
+
+#[test]
+fn a_resume_can_be_rehearsed_and_approve_what_it_resumes() {
+    let crew = Crew::new(&[task("a", &[])], "", done());
+    let rehearsed = crew.site.document(["resume", PRD, "--dry-run"]).expect(0);
+    assert_eq!((&rehearsed["outcome"], &rehearsed["waves"]), (&json!("dry-run"), &json!([["a"]])));
+    crew.site.document(["resume", PRD, "retry", "--dry-run"]).expect(2);
+    let fingerprint = crew.site.document(["validate", PRD]).expect(0)["fingerprint"].clone();
+    crew.site.document(["resume", PRD, "--fingerprint", &"0".repeat(64)]).expect(1);
+    let report =
+        crew.site.document(["resume", PRD, "--fingerprint", fingerprint.as_str().unwrap()]).expect(0);
+    assert_eq!(report["done"], 1);
+}
+
+#[test]
+fn a_chain_names_its_prds_also_where_the_first_one_fails() {
+    let crew = Crew::new(&[task("a", &[])], "max_iterations = 1", failing("a"));
+    let report = crew.serve(30);
+    assert_eq!(report["prds"], Value::Null);
+    let report = crew.site.document(["service", PRD, "--auto-continue"]).expect(30);
+    assert_eq!(report["prds"][0]["prd_path"], PRD, "{report:#}");
+}
+
+#[test]
+fn a_state_file_that_cannot_be_taken_over_is_kept() {
+    let state = "brigade/tasks/prd-crew.state.json";
+    for text in ["{broken", "[]", "{\"taskHistory\": 3}"] {
+        let crew = Crew::new(&[task("a", &[])], "", done());
+        crew.site.workspace.write(state, text);
+        let fingerprint = crew.site.document(["validate", PRD]).expect(0)["fingerprint"].clone();
+        let approval =
+            crew.site.document(["kitchen", "approve", PRD, "--fingerprint", fingerprint.as_str().unwrap()]);
+        let kept = format!("{state}.damaged-1");
+        assert!(approval.expect(0)["notes"].to_string().contains(&kept));
+        assert_eq!(crew.site.workspace.read_text(&kept), text);
+        // One that comes later is kept by the service.
+        crew.site.workspace.write(state, text);
+        let report = crew.site.document(["service", PRD]).expect(0);
+        assert!(report["issues"].to_string().contains(&format!("{state}.damaged-2")), "{report:#}");
+        assert_eq!(crew.site.workspace.read_text(format!("{state}.damaged-2")), text);
+    }
+    // What other programs keep in a sound one stays in it.
+    let crew = Crew::new(&[task("a", &[])], "", done());
+    crew.site.workspace.write(state, "{\"mine\": {\"x\": 1}, \"reviews\": []}");
+    crew.serve(0);
+    let state: Value = serde_json::from_str(&crew.site.workspace.read_text(state)).unwrap();
+    assert_eq!(state["mine"], json!({"x": 1}), "{state:#}");
+}
