@@ -22,6 +22,7 @@ mod needs;
 mod output;
 mod progress;
 mod render;
+mod retired;
 mod session;
 mod surroundings;
 mod usage;
@@ -39,8 +40,13 @@ use std::ffi::OsString;
 ///
 /// Never panics: a bug ends as [`Exit::Bug`].
 pub fn run(words: Vec<OsString>, surroundings: &Surroundings, mut streams: Streams<'_>) -> Exit {
-    mistake::guard(&words, &mut streams, |streams| match usage::parse(&words) {
-        Ok(arguments) => commands::run(arguments, surroundings, streams),
-        Err(trouble) => usage::explain(&trouble, &words, surroundings, streams),
+    mistake::guard(&words, &mut streams, |streams| {
+        if let Some(hook) = retired::hook(&words) {
+            return retired::answer(hook, surroundings, streams);
+        }
+        match usage::parse(&words) {
+            Ok(arguments) => commands::run(arguments, surroundings, streams),
+            Err(trouble) => usage::explain(&trouble, &words, surroundings, streams),
+        }
     })
 }

@@ -191,6 +191,8 @@ issue_types! {
             "The file cannot be read as JSON.", Remedy::Edit;
         UnsupportedInputSchema = "unsupported_input_schema", Error, "The input schema uses an unsupported keyword",
             "Unsupported keywords are never ignored, so all calls are refused.", Remedy::Edit;
+        ImpossibleInputSchema = "impossible_input_schema", Warning, "The input schema accepts no arguments",
+            "It requires a property that it does not describe, and refuses properties that it does not describe. Every call is refused.", Remedy::Edit;
         UnsupportedOutputSchema = "unsupported_output_schema", Warning, "The output schema uses an unsupported keyword",
             "Programs that rely on the schema may expect more of the output than Brigade can check.", Remedy::Edit;
         MissingExamples = "missing_examples", Warning, "The examples file is missing",
@@ -499,6 +501,8 @@ issue_types! {
             "The value of a template is one word of the command line, whatever it contains. Write one template per word. An argument with the name of a secret is refused: take it from a label.", Remedy::Edit;
         SwitchEnvironment = "switch_environment", Info, "Tools and runtimes that had the whole environment in v0.30",
             "Tools and runtimes get PATH, HOME, the locale and the like, and the labels of their entry. List other variables in `pass` under `[environment]` in policy.toml.", Remedy::Edit;
+        SwitchHooks = "switch_hooks", Warning, "An agent program has hooks that v0.30 installed",
+            "They start `brigade work hook-run` or `presence-hook`, which do nothing here: nobody is told what v0.30 told. Remove them from the file, or with v0.30: `brigade work hooks uninstall`.", Remedy::Edit;
         SwitchMcp = "switch_mcp", Info, "An MCP tool without what a call of it needs here",
             "v0.30 calls an MCP tool without `timeout`, `permissions`, `effects` and `approval_mode`. Here its calls are blocked until the entry has them all.", Remedy::Edit;
         SwitchTimeout = "switch_timeout", Info, "A tool without a timeout, which had no limit in v0.30",

@@ -221,6 +221,10 @@ pub struct ToolFiles {
     pub program: ProgramFact,
     /// The script that `command` runs, if it is missing.
     pub missing_script: Option<String>,
+    /// The file whose path is most like the missing one of `input_schema_path`.
+    pub near_schema: Option<String>,
+    /// The file whose path is most like that of the missing script.
+    pub near_script: Option<String>,
     /// The servers of the MCP configuration that an MCP tool names, by [`inspect_mcp`](crate::inspect_mcp()).
     pub mcp_servers: Vec<McpServer>,
     /// Why the MCP configuration of an MCP tool is not JSON, unless `schema_error` says so.
@@ -248,6 +252,8 @@ impl Default for ToolFiles {
             directory: DirectoryFact::Present,
             program: ProgramFact::NotExecuted,
             missing_script: None,
+            near_schema: None,
+            near_script: None,
             mcp_servers: Vec::new(),
             mcp_error: None,
             outside: Vec::new(),
@@ -443,7 +449,7 @@ pub struct CheckpointState<'a> {
     pub blockers: Vec<String>,
 }
 
-/// A problem in a client's file that has an entry of ours.
+/// A problem in a client's file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientState {
     /// The client; empty if the list of entries itself is unreadable.
@@ -522,6 +528,11 @@ pub enum ClientProblem {
         message: String,
         /// When that was found.
         found_at: Timestamp,
+    },
+    /// Hooks start commands that only v0.30 has.
+    OldHooks {
+        /// How many.
+        count: usize,
     },
     /// Another entry starts a server of the catalog.
     Bypass {

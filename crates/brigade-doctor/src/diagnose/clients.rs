@@ -66,6 +66,11 @@ fn issue(state: &ClientState) -> Issue {
         ClientProblem::SourceGone { tool_id, message, found_at } => {
             (IssueType::RegisteredSourceGone, format!("{message}{}", as_of(*found_at)), tool_id.as_str())
         }
+        ClientProblem::OldHooks { count } => {
+            let hooks = if *count == 1 { "1 hook starts".to_owned() } else { format!("{count} hooks start") };
+            let detail = format!("{file}: {hooks} a command of v0.30, which does nothing here");
+            (IssueType::SwitchHooks, detail, "hooks")
+        }
         ClientProblem::Bypass { server, tool_id, found_at } => (
             IssueType::ClientBypassesGateway,
             format!(
@@ -141,5 +146,38 @@ mod tests {
         let changed =
             diagnose(Snapshot { clients: changed, ..Snapshot::new(Timestamp::from_unix_micros(0)) });
         assert_ne!(changed[0].fingerprint(), issues[0].fingerprint());
+    }
+
+    #[test]
+    fn hooks_of_v030_are_said_once_for_a_file() {
+        let hooks = |count: usize| {
+            let state = ClientState {
+                client: "claude".to_owned(),
+                scope: "project".to_owned(),
+                transport: String::new(),
+                agent: String::new(),
+                noted: ".claude/settings.json".to_owned(),
+                file: ".claude/settings.json".to_owned(),
+                line: Some(7),
+                problem: ClientProblem::OldHooks { count },
+            };
+            let snapshot = Snapshot::new(Timestamp::from_unix_micros(0));
+            let [issue] =
+                diagnose(Snapshot { clients: vec![state], ..snapshot }).try_into().expect("one issue");
+            issue
+        };
+        let (one, nine) = (hooks(1), hooks(9));
+        let said = "start a command of v0.30, which does nothing here";
+        assert_eq!(
+            (one.kind.code(), nine.detail),
+            ("switch_hooks", format!(".claude/settings.json: 9 hooks {said}"))
+        );
+        assert_eq!(
+            one.detail,
+            ".claude/settings.json: 1 hook starts a command of v0.30, which does nothing here"
+        );
+        assert_eq!(one.next_step(), NextStep::Edit(Place::at(".claude/settings.json", 7, 1)));
+        // Whether one was removed is no new issue.
+        assert_eq!(one.fingerprint(), hooks(2).fingerprint());
     }
 }

@@ -206,6 +206,8 @@ fn every_file_that_a_tool_names_is_looked_at() {
             directory: DirectoryFact::Missing,
             program: ProgramFact::NotFound,
             missing_script: Some("gone.py".to_owned()),
+            near_script: None,
+            near_schema: None,
             mcp_servers: Vec::new(),
             mcp_error: None,
             outside: vec!["runtime_health_path"],

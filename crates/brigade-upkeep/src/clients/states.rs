@@ -6,7 +6,8 @@ use brigade_catalog::register::source_changes;
 use brigade_catalog::{Catalog, Family, Runtimes};
 use brigade_command::{Argv, find_program};
 use brigade_discovery::{
-    Client, ConnectedEntry, DiscoveredEntry, IssueCode, NAME, Scope, Server, client, holds, servers,
+    Client, ConnectedEntry, DiscoveredEntry, HOOK_FILES, IssueCode, NAME, Platform, Scope, Server, client,
+    holds, old_hooks, servers,
 };
 use brigade_doctor::{ClientProblem, ClientState};
 use brigade_facts::{is_program, read_agents};
@@ -17,18 +18,19 @@ use super::file::ClientFile;
 use super::{CONNECTED, Clients};
 use crate::remember::{DISCOVERED, Memory, registered_from, remembered};
 
-/// Lists what is wrong with the entries of `connected.json`, and which servers of the catalog the same files start.
-/// Reads only the files that are noted there.
+/// Lists what is wrong with the entries of `connected.json`, which servers of the catalog the same files start, and which
+/// files have hooks of v0.30. Reads only the files that are noted there, and those that v0.30 wrote hooks into.
 pub(crate) fn client_states(
     clients: &Clients<'_>,
     catalog: &Catalog,
     runtimes: Option<&Runtimes>,
 ) -> Vec<ClientState> {
+    let mut states = hooks(clients);
     let connected = match clients.connected() {
         Ok(connected) => connected,
         Err(error) => {
             let problem = ClientProblem::Unreadable(error.to_string());
-            return vec![ClientState {
+            states.push(ClientState {
                 client: String::new(),
                 scope: String::new(),
                 transport: String::new(),
@@ -37,14 +39,15 @@ pub(crate) fn client_states(
                 file: CONNECTED.to_owned(),
                 line: None,
                 problem,
-            }];
+            });
+            return states;
         }
     };
     // An invalid gateway.toml is an issue of its own.
     let agents = read_agents(clients.fs).ok();
     let is_gone = |agent: &str| agents.as_ref().is_some_and(|agents| agents.gateway.agent(agent).is_none());
-    let of_entry = |entry: &ConnectedEntry| states(clients, catalog, entry, is_gone(&entry.agent));
-    let mut states: Vec<ClientState> = connected.entries.iter().flat_map(of_entry).collect();
+    let of_entry = |entry: &ConnectedEntry| of_entry(clients, catalog, entry, is_gone(&entry.agent));
+    states.extend(connected.entries.iter().flat_map(of_entry));
     let labels: Vec<&str> = connected.entries.iter().map(|entry| entry.client.as_str()).collect();
     for state in remembered_states(clients, catalog, runtimes, &labels) {
         let is_same = |known: &ClientState| {
@@ -162,7 +165,30 @@ fn remembered_states(
     states
 }
 
-fn states(
+/// Lists the files with hooks of v0.30. What cannot be read has none.
+fn hooks(clients: &Clients<'_>) -> Vec<ClientState> {
+    let mut states = Vec::new();
+    for hooks in HOOK_FILES {
+        for path in hooks.files.paths(Platform::of_this_build(), |name| clients.variable(name)) {
+            let Ok(file) = ClientFile::find(clients, &path, hooks.scope) else { continue };
+            let Ok(Some(bytes)) = file.read(clients) else { continue };
+            let Some(found) = old_hooks(&bytes) else { continue };
+            states.push(ClientState {
+                client: hooks.client.to_owned(),
+                scope: hooks.scope.as_str().to_owned(),
+                transport: String::new(),
+                agent: String::new(),
+                noted: file.noted.clone(),
+                file: file.shown(clients),
+                line: Some(found.line),
+                problem: ClientProblem::OldHooks { count: found.count },
+            });
+        }
+    }
+    states
+}
+
+fn of_entry(
     clients: &Clients<'_>,
     catalog: &Catalog,
     entry: &ConnectedEntry,

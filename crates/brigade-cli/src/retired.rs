@@ -1,0 +1,67 @@
+//! Commands of v0.30 that agent programs still start as hooks.
+
+use std::ffi::OsString;
+use std::io;
+
+use brigade::Exit;
+
+use crate::arguments::ColorWhen;
+use crate::output::{Output, Shape};
+use crate::surroundings::{Streams, Surroundings};
+
+/// The commands below `work` that v0.30 wrote into the hooks of agent programs.
+const HOOKS: [&str; 2] = ["hook-run", "presence-hook"];
+
+/// Returns the command if a command line is that of such a hook.
+pub(crate) fn hook(words: &[OsString]) -> Option<&'static str> {
+    match words {
+        [_, work, name, ..] if work == "work" => HOOKS.into_iter().find(|hook| name == hook),
+        _ => None,
+    }
+}
+
+/// Answers a hook as one that has nothing to say, whatever its options are.
+///
+/// Agent programs take exit code 2, which unknown commands have, as a refusal of what they were about to do.
+pub(crate) fn answer(hook: &str, surroundings: &Surroundings, streams: &mut Streams<'_>) -> Exit {
+    if !surroundings.typed {
+        // A program that cannot write its message may take that as a failure. What cannot be read is not missed.
+        let _ = io::copy(streams.input, &mut io::sink());
+    }
+    let shape = Shape { json: false, color: ColorWhen::Auto, quiet: false };
+    let mut output = Output::new(shape, surroundings, streams);
+    output.note(&format!(
+        "`brigade work {hook}` is a hook of v0.30 and does nothing; `brigade tools doctor` shows its file"
+    ));
+    output.text("{}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hook_of_v030_is_answered_whatever_its_options_are() {
+        for (line, is_hook) in [
+            ("brigade work hook-run --event Stop --package brigade-claude-work-loop@1.3.1", true),
+            ("brigade work hook-run --target /gone --event Other -x", true),
+            ("brigade work presence-hook --harness cursor --stdin --context cursor-work-loop", true),
+            ("brigade work hook-run", true),
+            ("brigade work inbox list", false),
+            ("brigade tools hook-run", false),
+        ] {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            assert_eq!(hook(&words).is_some(), is_hook, "{line}");
+            if !is_hook {
+                continue;
+            }
+            let (mut output, mut error) = (Vec::new(), Vec::new());
+            let mut input: &[u8] = b"{\"hook_event_name\": \"Stop\"}";
+            let streams = Streams { input: &mut input, output: &mut output, error: &mut error };
+            assert_eq!(crate::run(words, &Surroundings::of_test("/"), streams), Exit::Done, "{line}");
+            assert_eq!((output.as_slice(), input), (&b"{}\n"[..], &b""[..]), "{line}");
+            let said = String::from_utf8(error).unwrap();
+            assert!(said.starts_with("note: `brigade work ") && said.lines().count() == 1, "{line}: {said}");
+        }
+    }
+}
