@@ -148,6 +148,7 @@ impl Case {
                 .filter_map(|field| Some((*field, catalog.misspelt(tool, field)?)))
                 .collect(),
             args: self.args.clone(),
+            near_schema: None,
             input_schema: self.input_schema.clone(),
             output_schema: self.output_schema.clone(),
             examples: self.examples.clone(),

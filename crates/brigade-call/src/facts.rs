@@ -35,6 +35,8 @@ pub struct PlanFacts<'f> {
     pub args: Result<Json, ArgsProblem>,
     /// The input schema.
     pub input_schema: SchemaFact,
+    /// The file whose path is most like that of a missing input schema.
+    pub near_schema: Option<String>,
     /// The output schema's file.
     pub output_schema: FileFact,
     /// The file of examples.

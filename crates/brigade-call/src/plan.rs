@@ -20,7 +20,7 @@ use brigade_core::{ConfigIssue, Fingerprint, Hint, Json, NextStep, Number, Objec
 use brigade_policy::{Blocker, CallKind, Decision, PolicyDecision, Reads, SandboxMode};
 use brigade_profile::builtin::COMMAND;
 use brigade_projection::ProjectionSummary;
-use brigade_redact::{MARK, Redactor, SecretValue, looks_secret_value};
+use brigade_redact::{MARK, Redactor, SecretValue};
 
 use serde::{Deserialize, Serialize};
 
@@ -284,7 +284,10 @@ fn finish(
 
 /// Returns an error of an entry as a reason against its calls.
 pub fn entry_blocker(issue: &ConfigIssue) -> Blocker {
-    let mut blocker = Blocker::new("invalid_entry", issue.to_string()).at(issue.place.clone());
+    let names = [issue.entry.as_deref(), issue.field.as_deref()].into_iter().flatten();
+    let names: String = names.map(|name| format!("{}: ", escape_terminal(name))).collect();
+    let message = format!("{names}{}", issue.message);
+    let mut blocker = Blocker::new("invalid_entry", message).at(issue.place.clone());
     blocker.field.clone_from(&issue.field);
     blocker.hint.clone_from(&issue.hint);
     blocker
@@ -293,6 +296,10 @@ pub fn entry_blocker(issue: &ConfigIssue) -> Blocker {
 fn entry_blockers(facts: &PlanFacts<'_>, blockers: &mut Vec<Blocker>) {
     for issue in &facts.entry_errors {
         blockers.push(entry_blocker(issue));
+    }
+    // What makes an entry unusable may stand elsewhere in its file.
+    if facts.tool.is_broken && facts.entry_errors.is_empty() {
+        blockers.push(Objection::BrokenEntry.blocker(|_| facts.tool.origin.place.clone()));
     }
     let auth_label = facts.tool.auth_label.as_deref();
     if auth_label.is_some_and(|label| brigade_policy::shown_label(label) != label) {
@@ -356,7 +363,13 @@ fn schema_blockers(facts: &PlanFacts<'_>, args: Option<&Json>, blockers: &mut Ve
             block("missing_input_schema", "the tool names no input schema".to_owned());
         }
         SchemaFact::File(FileFact::Missing) => {
-            block("missing_input_schema", format!("the input schema `{path}` does not exist"));
+            let blocker =
+                Blocker::new("missing_input_schema", format!("the input schema `{path}` does not exist"));
+            let blocker = blocker.at(place()).field("input_schema_path");
+            blockers.push(match &facts.near_schema {
+                Some(near) => blocker.hint(typed::did_you_mean(near)),
+                None => blocker,
+            });
         }
         SchemaFact::File(FileFact::Unreadable(why)) => {
             block("invalid_input_schema", format!("the input schema `{path}` cannot be read: {why}"));
@@ -389,12 +402,13 @@ fn schema_blockers(facts: &PlanFacts<'_>, args: Option<&Json>, blockers: &mut Ve
             let bound = Redactor::bound_only(&telling(&facts.bound_values));
             for violation in &violations {
                 let (path, message) =
-                    shown_violation(&violation.path.to_string(), violation.to_string(), &bound);
+                    typed::shown_violation(&violation.path.to_string(), violation.to_string(), &bound);
                 messages.push(message.clone());
                 if typed::is_misspelt(violation, &meant) {
                     continue;
                 }
                 let blocker = Blocker::new("invalid_args", message).field(path);
+                let blocker = typed::reason(facts, schema, violation, blocker);
                 blockers.push(match meant.get(violation.path.as_str()) {
                     Some(name) => blocker.hint(typed::did_you_mean(name)),
                     None => blocker,
@@ -404,18 +418,6 @@ fn schema_blockers(facts: &PlanFacts<'_>, args: Option<&Json>, blockers: &mut Ve
         }
     }
     Vec::new()
-}
-
-/// Removes a key that is a secret from a violation's path and message.
-fn shown_violation(path: &str, message: String, bound: &Redactor) -> (String, String) {
-    let shown = bound.redact_str(path);
-    let is_secret = looks_secret_value(path).is_some();
-    if !is_secret && shown == path {
-        return (path.to_owned(), message);
-    }
-    let shown = if is_secret { Redactor::new(&[]).redact_str(&shown) } else { shown };
-    let message = message.replace(path, &shown);
-    (shown, message)
 }
 
 /// The shortest bound value, in bytes, that an argument is searched for.

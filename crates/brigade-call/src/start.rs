@@ -31,9 +31,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use brigade_command::Argv;
 use brigade_command::argv::InvalidCommand;
 use brigade_command::risk::{self, Risk};
+use brigade_command::{Argv, near_program};
 use brigade_core::text::escape_terminal;
 use brigade_core::{Fingerprint, Place};
 use brigade_policy::{Blocker, Decision, refuse_inline_code};
@@ -198,7 +198,8 @@ impl Objection {
                 let create = "create it and make it executable (`chmod +x`), or name its interpreter first in `command`";
                 let install = "install it, add its folder to PATH, or name its path in `command`";
                 let other = if word.contains('/') { create } else { install };
-                let hint = no_home(word, home.as_deref()).unwrap_or_else(|| other.to_owned());
+                let near = || near_program(word).map(|near| format!("did you mean `{near}`?"));
+                let hint = no_home(word, home.as_deref()).or_else(near).unwrap_or_else(|| other.to_owned());
                 of_command(PROGRAM_NOT_FOUND).hint(hint)
             }
             Objection::ProgramUnreadable { .. } => of_command(PROGRAM_NOT_FOUND)

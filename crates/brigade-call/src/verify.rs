@@ -287,7 +287,10 @@ pub fn way_on(call: &Call) -> Option<Hint> {
         }
         // Its caller is told, and asks again.
         CallStatus::Rejected if call.caller.agent().is_some() => None,
-        CallStatus::Rejected => Some(Hint::to("ask for it anew", NextStep::QueueCall(call.tool_id.clone()))),
+        CallStatus::Rejected => {
+            let words = "a rejected call is not asked for again: queue one with other arguments, or change the tool's contract";
+            Some(Hint::from(words))
+        }
         CallStatus::Other(_) => None,
     }
 }

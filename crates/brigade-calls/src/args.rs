@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use brigade_call::ArgsProblem;
 use brigade_core::text::escape_terminal;
 use brigade_core::{Json, Object};
-use brigade_facts::{DOCUMENT_LIMIT, parse_json};
-use brigade_upkeep::{Seams, near_path};
+use brigade_facts::{DOCUMENT_LIMIT, near_path, parse_json};
+use brigade_upkeep::Seams;
 
 /// The source of a call's arguments.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,7 +51,7 @@ pub(crate) fn args(seams: &Seams, source: &ArgsSource) -> Result<Json, ArgsProbl
 fn args_file(seams: &Seams, path: &Path) -> Result<Json, ArgsProblem> {
     let typed = path;
     let path = seams.typed_path(path);
-    let bytes = seams.fs.read_outside(&path, DOCUMENT_LIMIT).map_err(|error| {
+    let bytes = seams.fs.read_given(&path, DOCUMENT_LIMIT).map_err(|error| {
         let shown = path.display().to_string();
         ArgsProblem::Unreadable {
             why: format!("`{}`: {}", escape_terminal(&shown), error.kind),

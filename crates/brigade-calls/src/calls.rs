@@ -464,7 +464,7 @@ pub(crate) fn plan_report(seams: &Seams, config: &Config, planned: &Planned) -> 
             .filter(|issue| issue.severity == Severity::Warning)
             .map(ToString::to_string)
             .chain(brigade_registry::doubts(seams, config, plan.tool_id()))
-            .chain(shell_words(seams, config, plan.tool_id()))
+            .chain(shell_words(seams, config, plan))
             .collect(),
         validation_errors: plan.violations().to_vec(),
         projection_blockers: blocking(&planned.projections)
@@ -480,10 +480,10 @@ pub(crate) fn plan_report(seams: &Seams, config: &Config, planned: &Planned) -> 
     })
 }
 
-/// Returns that a word of a tool's command means something only to a shell.
-fn shell_words(seams: &Seams, config: &Config, tool_id: &str) -> Option<String> {
-    let tool = config.catalog.tool(tool_id)?;
-    brigade_doctor::shell_words(tool, seams.host().home()).map(|detail| format!("{}: {detail}", tool.id))
+/// Returns that a word of a tool's command means something only to a shell, unless a blocker says so.
+fn shell_words(seams: &Seams, config: &Config, plan: &Plan) -> Option<String> {
+    let tool = config.catalog.tool(plan.tool_id())?;
+    brigade_doctor::shell_words(tool, plan.blockers(), seams.host().home())
 }
 
 pub(crate) fn queue_report(seams: &Seams, plan: &Plan, call: Call, reason: Option<String>) -> QueueReport {

@@ -24,21 +24,23 @@ pub struct SyntaxError {
 /// Parses a text as far as possible. Returns the errors, at most one per line.
 pub fn parse<'t>(text: &'t str, locator: &Locator<'_>) -> (Spanned<DeTable<'t>>, Vec<SyntaxError>) {
     let (root, errors) = DeTable::parse_recoverable(text);
-    let rest = |span: Option<std::ops::Range<usize>>| {
-        text.get(span.map_or(0, |span| span.start)..).unwrap_or_default()
-    };
     let mut found: Vec<SyntaxError> = errors
         .iter()
-        .map(|error| SyntaxError {
-            at: locator.locate(error.span().map_or(0, |span| span.start)),
-            message: syntax::describe_at(error.message(), rest(error.span())),
+        .map(|error| {
+            let at = error.span().map_or(0, |span| span.start);
+            SyntaxError { at: locator.locate(at), message: syntax::describe_at(error.message(), text, at) }
         })
         .collect();
     let first = errors.iter().filter_map(|error| Some((error.span()?.start, error.message())));
     let first = first.min_by_key(|(at, _)| *at);
-    if let Some(unclosed) = first.and_then(|(at, message)| syntax::unclosed(text, at, message)) {
-        // What follows is read as part of the list or table.
-        found = vec![SyntaxError { at: locator.locate(unclosed.at), message: unclosed.message }];
+    if let Some((at, message)) = first {
+        if let Some(unclosed) = syntax::unclosed(text, at, message) {
+            // What follows is read as part of the list or table.
+            found = vec![SyntaxError { at: locator.locate(unclosed.at), message: unclosed.message }];
+        } else if let Some(end) = syntax::end_of_follow_ups(text, at) {
+            let (slip, behind) = (locator.locate(at), locator.locate(end));
+            found.retain(|error| error.at <= slip || behind <= error.at);
+        }
     }
     found.sort_by_key(|error| error.at);
     found.dedup_by_key(|error| error.at.0);

@@ -339,6 +339,16 @@ fn is_loader(name: &str) -> bool {
     name.starts_with("ld-") && name.contains(".so")
 }
 
+/// Returns the interpreter or shell that is probably meant by a program that is not known.
+pub fn near_program(word: &str) -> Option<&'static str> {
+    if Program::of(word).is_some() {
+        return None;
+    }
+    let is_one = |row: &&Row| matches!(row.role, Role::Interpreter | Role::Shell);
+    let names = table::ROWS.iter().filter(is_one).flat_map(|row| row.names.iter().copied());
+    brigade_core::closest(word, names.chain(["python3"]))
+}
+
 fn exactly(name: &str) -> Option<Program> {
     let named = |(row, nth): (u16, u16)| {
         let row = &table::ROWS[usize::from(row)];

@@ -85,6 +85,8 @@ next_steps! {
     ListHarnesses = "list-harnesses";
     /// List the profiles of agents.
     ListProfiles = "list-profiles";
+    /// List the agents.
+    ListAgents = "list-agents";
 
     /// Queue a call of a tool.
     QueueCall(String) = "queue-call";
@@ -297,6 +299,7 @@ impl NextStep {
             | N::ShowParity
             | N::ListHarnesses
             | N::ListProfiles
+            | N::ListAgents
             | N::ListCalls
             | N::ListApprovedCalls
             | N::RunNext

@@ -342,7 +342,10 @@ pub fn compile_schema(bytes: &[u8]) -> SchemaFact {
         Err(error) => return SchemaFact::NotJson(error),
     };
     match Schema::compile_root(&json.to_serde()) {
-        Ok(schema) => {
+        Ok(mut schema) => {
+            if !schema.doubts().is_empty() {
+                schema.locate_doubts(&String::from_utf8_lossy(bytes));
+            }
             SchemaFact::Sound { schema: Arc::new(schema), fingerprint: Fingerprint::of_bytes(bytes) }
         }
         Err(mut problems) => {

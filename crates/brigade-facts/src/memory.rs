@@ -201,6 +201,7 @@ fn without_tool(facts: &PlanFacts<'_>) -> Option<PlanFacts<'static>> {
         tool: ANY.get_or_init(|| Tool::new("any", Family::Mcp).expect("it is an id")),
         installs: None,
         root: facts.root,
+        near_schema: facts.near_schema,
         entry_errors: Vec::new(),
         misspelt: BTreeMap::new(),
         args: facts.args,

@@ -17,6 +17,7 @@ use brigade_policy::{Blocker, Decision, SandboxMode};
 use brigade_redact::Redactor;
 
 use crate::files::ToolReader;
+use crate::near::{meant, near_path};
 
 /// More files than these are bound by one fingerprint of their directory.
 const MOST_BY_NAME: usize = 256;
@@ -33,6 +34,8 @@ pub(crate) struct NamedFiles {
     pub(crate) too_much: BTreeSet<NotBound>,
     /// The script that the command runs, if it is missing.
     pub(crate) missing: Option<String>,
+    /// The file whose path is most like that of the missing script.
+    pub(crate) near: Option<String>,
     /// Patterns of the entry that cannot be used: the field, its place from 1, and why.
     pub(crate) refused: Vec<(String, String)>,
     /// What the programs of the command are installed in, outside of the system and the workspace.
@@ -69,8 +72,10 @@ impl NamedFiles {
             let shown = Redactor::new(&[]).redact_str(script);
             let message =
                 format!("the script `{}`, which the command runs, does not exist", escape_terminal(&shown));
-            let hint = no_home(&shown, home);
-            let hint = hint.unwrap_or_else(|| "create it, or name another one in `command`".to_owned());
+            let near = self.near.as_deref().map(|near| meant(&Redactor::new(&[]).redact_str(near)));
+            let hint = no_home(&shown, home)
+                .or(near)
+                .unwrap_or_else(|| "create it, or name another one in `command`".to_owned());
             Blocker::new("script_not_found", message).at(tool.place_of("command")).field("command").hint(hint)
         });
         let refused = self.refused.iter().map(|(field, why)| {
@@ -133,6 +138,8 @@ pub(crate) fn named_files(reader: &ToolReader<'_>, directory: &Path) -> Result<N
     named.name_by(BoundBy::Command);
     named.program_paths = installation.paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();
     named.too_much.extend(reads.unbound);
+    named.near =
+        reads.missing.as_deref().and_then(|script| near_path(script.as_ref(), &directory.join(script)));
     named.missing = reads.missing;
     Ok(named)
 }

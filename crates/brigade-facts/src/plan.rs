@@ -157,6 +157,7 @@ impl<'c> FactReader<'_, 'c> {
             misspelt: misspelt_of(&config.catalog, tool),
             args: Ok(Json::Null),
             input_schema: (*read.files.input_schema).clone(),
+            near_schema: read.files.near_schema.clone(),
             output_schema,
             examples: read.files.examples.clone(),
             source: read.files.source.clone(),

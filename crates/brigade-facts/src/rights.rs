@@ -558,6 +558,7 @@ impl<'h, 'c> Looker<'h, 'c> {
             tool,
             installs: None,
             root: host.fs.root().to_owned(),
+            near_schema: None,
             entry_errors: errors_of_tool(&self.config.catalog, tool),
             misspelt: misspelt_of(&self.config.catalog, tool),
             args: Ok(Json::Null),

@@ -18,6 +18,7 @@ use brigade_projection::{
 use crate::config::Config;
 use crate::files::{Found, ToolReader, compile_schema, parse_json};
 use crate::host::Host;
+use crate::near::near_path;
 use crate::places::Places;
 
 /// How much of a tool is read.
@@ -109,7 +110,7 @@ impl<'h, 'c> FactReader<'h, 'c> {
             outside: other_paths_outside(&reader),
             ..ToolFiles::default()
         };
-        let (files, listed) = match depth {
+        let (mut files, listed) = match depth {
             Depth::Plan => {
                 let files = ToolFiles {
                     input_schema: Arc::new(reader.compiled_input_schema()),
@@ -120,6 +121,11 @@ impl<'h, 'c> FactReader<'h, 'c> {
             }
             Depth::Summary => self.listed(&reader, entry, &source, &output, &directory),
         };
+        if let SchemaFact::File(FileFact::Missing) = &*files.input_schema
+            && let Some(path) = tool.input_schema_path.as_deref()
+        {
+            files.near_schema = near_path(path.as_ref(), &self.host.fs.root().join(path));
+        }
         // A source that does gives no text.
         let leads_out = files.leading_out().into_iter().find(|field| *field != "source_path");
         let source = source.into_source();
@@ -152,6 +158,8 @@ impl<'h, 'c> FactReader<'h, 'c> {
             Err(error) => (None, Some(error)),
         };
         let is_there = entry.directory == DirectoryFact::Present;
+        let missing_script =
+            if tool.is_executable() && is_there { shared.scripts.missing(reader, directory) } else { None };
         let files = ToolFiles {
             manifest: manifest.fact(),
             schema: schema.fact(),
@@ -165,11 +173,10 @@ impl<'h, 'c> FactReader<'h, 'c> {
                 .filter(|_| health.bytes().is_some())
                 .and_then(|path| reader.metadata(path))
                 .map(|metadata| metadata.modified),
-            missing_script: if tool.is_executable() && is_there {
-                shared.scripts.missing(reader, directory)
-            } else {
-                None
-            },
+            near_script: missing_script
+                .as_deref()
+                .and_then(|path| near_path(path.as_ref(), &directory.join(path))),
+            missing_script,
             program: shared.programs.find(reader, directory),
             mcp_servers: mcp.clone().unwrap_or_default(),
             mcp_error,

@@ -83,6 +83,7 @@ fn run(faults: &str, tool_name: &str, args: &str, policy: &str, pin: Option<&Pin
         root: "/work".into(),
         tool,
         installs: None,
+        near_schema: None,
         entry_errors: Vec::new(),
         misspelt: BTreeMap::new(),
         args: Ok(Json::parse(args).unwrap()),

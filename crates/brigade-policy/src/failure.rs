@@ -111,7 +111,9 @@ impl Failure {
     /// Creates the failure of a name that matches several things.
     pub fn ambiguous(what: &str, name: &str, candidates: Vec<String>) -> Failure {
         let message = format!("`{}` could be more than one {what}", escape_terminal(name));
-        Failure::new(ErrorKind::Ambiguous, message).candidates(candidates)
+        Failure::new(ErrorKind::Ambiguous, message)
+            .candidates(candidates)
+            .hint("give more of the id of the one that is meant")
     }
 
     /// Adds the known word that is most like an unknown one as a hint, if one is near.

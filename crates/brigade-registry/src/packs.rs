@@ -10,13 +10,13 @@ use brigade_catalog::pack::{
 use brigade_core::json::to_json;
 use brigade_core::text::escape_terminal;
 use brigade_core::{ErrorKind, Fingerprint, IdPrefix, Json, NextStep, Report as _, codes};
-use brigade_facts::CATALOG;
+use brigade_facts::{CATALOG, meant, near_path};
 use brigade_fs::{DiskFs, FileMode, FsErrorKind, RelPath};
 use brigade_policy::Failure;
 use brigade_redact::Redactor;
 use brigade_upkeep::{
     Existing, FoundPacks, Ignore, NotOpened, OpenPack, PACKS, ProjectionPlanReport, Seams, archive_pack,
-    find_pack, gather, meant, near_path, packs as all_packs, projections, store_pack,
+    find_pack, gather, packs as all_packs, projections, store_pack,
 };
 
 use crate::health::list as list_tools;
@@ -211,27 +211,24 @@ fn found(seams: &Seams, id: &IdPrefix) -> Result<Pack, Failure> {
 
 /// Opens a pack anywhere on the disk, or in the files that replace it.
 fn open(seams: &Seams, folder: &Path) -> Result<OpenPack, Failure> {
-    let failed = |why: NotOpened| match why {
+    let failed = |why: NotOpened, near: Option<String>| match why {
         NotOpened::NotAPack(why) => {
             let message = format!("not a tool pack: `{}`: {why}", pack_path(seams, folder));
-            Failure::new(ErrorKind::Usage, message).coded(codes::PACK_INVALID)
+            let hint =
+                near.map_or_else(|| "name a folder with tool-pack.json".to_owned(), |near| meant(&near));
+            Failure::new(ErrorKind::Usage, message).coded(codes::PACK_INVALID).hint(hint)
         }
         NotOpened::Disk(error) => error.into(),
     };
     if let Some(files) = &seams.files {
         let inside = folder.strip_prefix(files.root()).unwrap_or(folder);
-        let inside = RelPath::try_from(inside).map_err(|error| failed(error.to_string().into()))?;
-        return OpenPack::open(files.clone(), inside).map_err(failed);
+        let inside = RelPath::try_from(inside).map_err(|error| failed(error.to_string().into(), None))?;
+        return OpenPack::open(files.clone(), inside).map_err(|why| failed(why, None));
     }
     let path = seams.typed_path(folder);
-    let disk = DiskFs::open(&path).map_err(|error| {
-        let failure = failed(NotOpened::of_disk(error));
-        match near_path(folder, &path) {
-            Some(near) => failure.hint(meant(&near)),
-            None => failure,
-        }
-    });
-    OpenPack::open(Arc::new(disk?), RelPath::root()).map_err(failed)
+    let disk =
+        DiskFs::open(&path).map_err(|error| failed(NotOpened::of_disk(error), near_path(folder, &path)));
+    OpenPack::open(Arc::new(disk?), RelPath::root()).map_err(|why| failed(why, None))
 }
 
 fn pack_path(seams: &Seams, folder: &Path) -> String {

@@ -48,7 +48,23 @@ pub(crate) fn compile(schema: &Value, root: Root) -> Result<Schema, Vec<SchemaPr
     let alternatives = nodes.iter().any(|node| !node.any_of.is_empty());
     let possible = if alternatives { references::possible_types(&nodes) } else { Vec::new() };
     let visits = if alternatives || nodes.iter().any(has_neighbours) { Visits::Many } else { Visits::Once };
-    Ok(Schema { nodes, root: id, visits, possible })
+    let doubts = required_and_refused(&nodes[id.index()]);
+    Ok(Schema { nodes, root: id, visits, possible, doubts })
+}
+
+/// Lists the properties that an object must have and must not have.
+fn required_and_refused(node: &Node) -> Vec<SchemaProblem> {
+    let Some(rules) = node.object.as_deref().filter(|rules| rules.additional == Additional::Refused) else {
+        return Vec::new();
+    };
+    let is_described = |name: &str| rules.properties.iter().any(|property| &*property.name == name);
+    let lost = rules.required.iter().filter(|name| !is_described(name));
+    lost.map(|name| {
+        let described = rules.properties.iter().map(|property| property.name.to_string()).collect();
+        let kind = ProblemKind::RequiredAndRefused { name: name.to_string(), described };
+        SchemaProblem::new(&Path::Root.key("required"), kind)
+    })
+    .collect()
 }
 
 /// Whether a reference that does more than refer remains after collapsing. Such a node also has rules for the same

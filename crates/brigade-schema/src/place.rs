@@ -105,5 +105,7 @@ mod tests {
         check("$.a[]", Some("oneOf"), (4, 40));
         check("$[\"a b\"].type", None, (5, 14));
         check("$.nowhere", None, (1, 1));
+        check("$", Some("type"), (2, 3));
+        check("$", Some("nothing"), (1, 1));
     }
 }

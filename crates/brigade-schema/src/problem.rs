@@ -27,13 +27,16 @@ impl SchemaProblem {
     }
 
     /// Returns the words that are not understood, and those that are in their place.
-    pub fn unknown_words(&self) -> (Vec<&str>, Vec<&'static str>) {
+    pub fn unknown_words(&self) -> (Vec<&str>, Vec<&str>) {
         match &self.kind {
             ProblemKind::UnsupportedKeywords { keywords } => {
                 (keywords.iter().map(String::as_str).collect(), crate::compile::KEYWORDS.to_vec())
             }
             ProblemKind::UnknownType { name } => {
                 (vec![name], JsonType::ALL.iter().map(|kind| kind.name()).collect())
+            }
+            ProblemKind::RequiredAndRefused { name, described } => {
+                (vec![name], described.iter().map(String::as_str).collect())
             }
             _ => (Vec::new(), Vec::new()),
         }
@@ -43,10 +46,11 @@ impl SchemaProblem {
     pub fn locate(&mut self, text: &str) {
         let keyword = match &self.kind {
             ProblemKind::UnsupportedKeywords { keywords }
-            | ProblemKind::IgnoredBesideReference { keywords } => keywords.first(),
+            | ProblemKind::IgnoredBesideReference { keywords } => keywords.first().map(String::as_str),
+            ProblemKind::RootNotObject => Some("type"),
             _ => None,
         };
-        self.at = crate::place::locate(text, &self.path, keyword.map(String::as_str));
+        self.at = crate::place::locate(text, &self.path, keyword);
     }
 }
 
@@ -93,6 +97,14 @@ pub enum ProblemKind {
     /// A reference that cannot be followed.
     #[error("{0}")]
     Reference(ReferenceFault),
+    /// No object is valid, because a property is required and refused at once. Such a schema can be compiled.
+    #[error("{} is required, but not described, and additional properties are refused", quote(.name, 40))]
+    RequiredAndRefused {
+        /// The property.
+        name: String,
+        /// The properties that the schema describes.
+        described: Vec<String>,
+    },
     /// The schema is nested too deeply to be read safely.
     #[error("nested more than {MAX_DEPTH} levels deep")]
     TooDeep,
@@ -111,6 +123,7 @@ impl ProblemKind {
             ProblemKind::Shape { .. } => "shape",
             ProblemKind::Pattern(_) => "pattern",
             ProblemKind::Reference(_) => "reference",
+            ProblemKind::RequiredAndRefused { .. } => "required-and-refused",
             ProblemKind::TooDeep => "too-deep",
         }
     }

@@ -22,6 +22,8 @@ pub struct Schema {
     /// For each node the types it allows, including references and alternatives. Empty if no node has alternatives,
     /// because only choosing among alternatives needs it.
     pub(crate) possible: Vec<TypeSet>,
+    /// Why no object is valid.
+    pub(crate) doubts: Vec<SchemaProblem>,
 }
 
 /// How often a check can reach one node with one value.
@@ -50,6 +52,16 @@ impl Schema {
     /// Like [`Schema::compile`], with a problem at `$` if the root allows anything but objects.
     pub fn compile_root(schema: &Value) -> Result<Schema, Vec<SchemaProblem>> {
         compile::compile(schema, compile::Root::Object)
+    }
+
+    /// Lists why the root accepts no object, as far as that is seen: properties that are required and refused.
+    pub fn doubts(&self) -> &[SchemaProblem] {
+        &self.doubts
+    }
+
+    /// Finds the places of the doubts in the text that the schema was read from.
+    pub fn locate_doubts(&mut self, text: &str) {
+        self.doubts.iter_mut().for_each(|doubt| doubt.locate(text));
     }
 
     /// Lists every violation in `instance`. An empty list means it is valid.

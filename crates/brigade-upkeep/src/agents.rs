@@ -1,6 +1,6 @@
 //! Changes of the agents in gateway.toml.
 
-use brigade_core::{ErrorKind, codes};
+use brigade_core::{ErrorKind, NextStep, codes};
 use brigade_facts::{CONFIG_LIMIT, GATEWAY, read_profiles};
 use brigade_policy::Failure;
 use brigade_profile::GatewayConfig;
@@ -56,6 +56,7 @@ fn refused(error: EditError) -> Failure {
     let failure = Failure::new(kind, format!("{GATEWAY}: {error}")).coded(code);
     match error {
         EditError::Unknown { near: Some(near), .. } => failure.hint(format!("did you mean `{near}`?")),
+        EditError::Unknown { near: None, .. } => failure.hint(NextStep::ListAgents),
         _ => failure,
     }
 }

@@ -58,7 +58,6 @@ mod init;
 pub mod load;
 mod locks;
 mod modes;
-mod near;
 mod packs;
 pub mod parity;
 mod pins;
@@ -97,7 +96,6 @@ pub use import::{Imported, Listed};
 pub use inbox::{INBOX, InboxFile, InboxStore, SetAside};
 pub use incoming::left_incoming;
 pub use init::{MARKER, init_tools, marked, write_starter};
-pub use near::{meant, near_path};
 pub use packs::{
     FoundPacks, NewPack, NotOpened, OpenPack, PACKS, PACKS_ARCHIVE, archive_pack, find_pack, packs,
     store_pack,

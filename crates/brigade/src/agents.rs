@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use brigade_calls::{Error, ErrorKind};
 use brigade_catalog::Tool;
-use brigade_core::{AgentName, ConfigIssue, Fingerprint, Json, codes};
+use brigade_core::{AgentName, ConfigIssue, Fingerprint, Json, NextStep, codes};
 use brigade_facts::{
     AgentConfig, AgentTools, Config, GATEWAY, PROFILES, agent_tools, look, policy_tracked, read_agents,
     read_profiles,
@@ -299,6 +299,7 @@ pub(crate) fn find<'a>(config: &'a GatewayConfig, name: &str) -> Result<&'a Agen
         Failure::new(ErrorKind::NotFound, format!("there is no agent `{shown}` in {}", config.file))
             .coded(codes::AGENT_MISSING)
             .near(name, names)
+            .hint(NextStep::ListAgents)
             .into()
     })
 }

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use brigade_command::Argv;
-use brigade_core::{Json, Object, closest};
+use brigade_core::{Json, Object, Place, closest};
 use brigade_policy::Blocker;
-use brigade_redact::Redactor;
-use brigade_schema::{Requirement, Schema, SchemaProblem, Violation, ViolationKind};
+use brigade_redact::{Redactor, looks_secret_value};
+use brigade_schema::{ProblemKind, Requirement, Schema, SchemaProblem, Violation, ViolationKind};
+
+use crate::facts::PlanFacts;
 
 /// Says how the arguments are typed.
 pub(super) fn meant(text: &str, schema: Option<&Schema>) -> String {
@@ -94,14 +96,50 @@ pub(super) fn is_misspelt(violation: &Violation, meant: &BTreeMap<&str, String>)
         && meant.values().any(|name| violation.path == format!("$.{name}"))
 }
 
-/// Returns the keyword or type that was probably meant by an unknown one in a schema.
-pub fn meant_in_schema(problem: &SchemaProblem) -> Option<&'static str> {
+/// Returns the keyword, type or property that was probably meant by an unknown one in a schema.
+pub fn meant_in_schema(problem: &SchemaProblem) -> Option<&str> {
     let (unknown, known) = problem.unknown_words();
     unknown.into_iter().find_map(|word| closest(word, known.iter().copied()))
 }
 
+/// Removes a key that is a secret from a violation's path and message.
+pub(super) fn shown_violation(path: &str, message: String, bound: &Redactor) -> (String, String) {
+    let shown = bound.redact_str(path);
+    let is_secret = looks_secret_value(path).is_some();
+    if !is_secret && shown == path {
+        return (path.to_owned(), message);
+    }
+    let shown = if is_secret { Redactor::new(&[]).redact_str(&shown) } else { shown };
+    let message = message.replace(path, &shown);
+    (shown, message)
+}
+
 pub(super) fn did_you_mean(name: &str) -> String {
     format!("did you mean `{name}`?")
+}
+
+/// Returns the reason of a violation of the schema by arguments: for a property that no arguments may have although the
+/// schema asks for it, that reason with its place in the schema, or else the one that is given.
+pub(super) fn reason(
+    facts: &PlanFacts<'_>,
+    schema: &Schema,
+    violation: &Violation,
+    reason: Blocker,
+) -> Blocker {
+    let is_it = |doubt: &&SchemaProblem| match &doubt.kind {
+        ProblemKind::RequiredAndRefused { name, .. } => {
+            violation.kind == ViolationKind::Required && violation.path == format!("$.{name}")
+        }
+        _ => false,
+    };
+    let Some(doubt) = schema.doubts().iter().find(is_it) else { return reason };
+    let path = facts.tool.input_schema_path.as_deref().unwrap_or_default();
+    let place = doubt.at.map_or_else(|| Place::file(path), |(line, column)| Place::at(path, line, column));
+    let blocker = Blocker { message: format!("{}; {}", reason.message, doubt.kind), ..reason }.at(place);
+    match meant_in_schema(doubt) {
+        Some(meant) => blocker.hint(did_you_mean(meant)),
+        None => blocker.hint("describe it under `properties`, or take it out of `required`"),
+    }
 }
 
 /// Returns whether a violation of the schema already says that an argument is missing or misspelt.

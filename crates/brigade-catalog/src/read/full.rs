@@ -83,12 +83,12 @@ fn read_list<E: Entry>(
     locator: &Locator<'_>,
     output: &mut Output<'_, E>,
 ) {
-    let wrong = |at: usize, message: &'static str, output: &mut Output<'_, E>| {
+    let wrong = |at: usize, entry: Option<&str>, message: &'static str, output: &mut Output<'_, E>| {
         output.report(
             Severity::Error,
             locator.locate(at),
             Finding {
-                entry: None,
+                entry,
                 field: Some(E::KIND),
                 message,
                 hint: Some(format!("write every entry under its own [[{}]] header", E::KIND).into()),
@@ -100,17 +100,23 @@ fn read_list<E: Entry>(
             for item in items.iter() {
                 match item.get_ref() {
                     DeValue::Table(table) => read_entry(table, item.span().start, trust, locator, output),
-                    _ => wrong(item.span().start, "expected a table", output),
+                    _ => wrong(item.span().start, None, "expected a table", output),
                 }
             }
         }
         DeValue::Table(table) => {
-            wrong(key_start, "expected a list of tables", output);
             // Often a header with only one bracket. List the entry as broken.
+            wrong(key_start, id_in(table), "expected a list of tables", output);
             read_entry(table, value.span().start, Trust::Broken, locator, output);
         }
-        _ => wrong(key_start, "expected a list of tables", output),
+        _ => wrong(key_start, None, "expected a list of tables", output),
     }
+}
+
+/// Returns the id that the text of an entry gives.
+fn id_in<'t>(table: &'t DeTable<'_>) -> Option<&'t str> {
+    let (_, id) = table.iter().find(|(key, _)| key.get_ref() == "id")?;
+    id.get_ref().as_str().map(str::trim).filter(|id| !id.is_empty())
 }
 
 fn read_entry<E: Entry>(
@@ -125,9 +131,7 @@ fn read_entry<E: Entry>(
     let mut entry = E::blank(output.level, place.clone());
     let pairs = in_file_order(table);
     // The id comes first, because every issue names it.
-    if let Some((_, id)) = pairs.iter().find(|(key, _)| key.get_ref() == "id")
-        && let DeValue::String(text) = id.get_ref()
-    {
+    if let Some(text) = id_in(table) {
         // An invalid id is reported with the other fields.
         let _ = entry.slot(0).set_text(text);
     }

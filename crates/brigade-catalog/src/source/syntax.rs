@@ -4,16 +4,20 @@
 const ESCAPE: &str =
     "a backslash must be followed by an escape such as `n` or `\\`; in '…' a backslash is itself";
 
+/// A value that cannot be read.
+const NO_VALUE: &str = "a value is missing, or a string is not quoted";
+
 /// Returns a message that contains no text of the file.
 ///
-/// The parser's messages may quote the file. They are only compared with known prefixes and never passed on.
-pub(super) fn describe(message: &str) -> &'static str {
+/// The parser's messages may quote the file. They are only compared with known prefixes and never passed on. `None` for
+/// a message that is not known.
+fn describe(message: &str) -> Option<&'static str> {
     const KNOWN: &[(&str, &str)] = &[
         ("duplicate key", "duplicate key"),
         ("cannot extend value", "duplicate key, given as a value and as a table"),
         ("cannot recurse", "lists and tables are nested too deeply"),
         ("recursion limit", "keys have too many parts"),
-        ("string values must be quoted", "a value is missing, or a string is not quoted"),
+        ("string values must be quoted", NO_VALUE),
         ("invalid unquoted key", "this key must be quoted"),
         ("unquoted keys cannot be empty", "a key is missing"),
         ("missing key", "a key is missing"),
@@ -43,19 +47,19 @@ pub(super) fn describe(message: &str) -> &'static str {
         ("too few unicode", ESCAPE),
         ("missing opening quote", "a string has no opening quote"),
         ("invalid float", "not a number; a string must be quoted"),
-        ("invalid value", "a value is missing, or a string is not quoted"),
+        ("invalid value", NO_VALUE),
         ("unexpected key or value", "unexpected text behind the value"),
         ("carriage return", "a carriage return must be followed by a line feed"),
         ("invalid comment character", "a comment contains a control character"),
         ("unexpected leading zero", "a number may not start with 0"),
         ("unexpected", "unexpected text"),
     ];
-    let known = KNOWN.iter().find(|(start, _)| message.starts_with(start));
-    known.map_or("not valid TOML: expected `key = value`, a [table] or a comment", |(_, words)| words)
+    KNOWN.iter().find(|(start, _)| message.starts_with(start)).map(|(_, words)| *words)
 }
 
-/// Describes an error by what stands at its place, where that says more than the parser's message.
-pub(super) fn describe_at(message: &str, rest: &str) -> &'static str {
+/// Describes an error at a position by what stands there, where that says more than the parser's message.
+pub(super) fn describe_at(message: &str, text: &str, at: usize) -> &'static str {
+    let (before, rest) = text.split_at(text.floor_char_boundary(at));
     let line = rest.lines().next().unwrap_or_default();
     let has_no_equals =
         message.starts_with("key with no value") || message.starts_with("invalid unquoted key");
@@ -70,7 +74,11 @@ pub(super) fn describe_at(message: &str, rest: &str) -> &'static str {
         [b'T' | b'F', ..] if ["True", "False"].iter().any(|word| line.starts_with(word)) => {
             "`true` and `false` are written in lower case"
         }
-        _ => describe(message),
+        _ => describe(message).unwrap_or_else(|| {
+            // The parser names the value that a word seems to begin, such as `true` for `ten`.
+            let is_value = before.trim_end_matches([' ', '\t']).ends_with(['=', '[', ',']);
+            if is_value { NO_VALUE } else { "not valid TOML: expected `key = value`, a [table] or a comment" }
+        }),
     }
 }
 
@@ -86,50 +94,98 @@ pub(super) struct Unclosed {
 /// string that does not end.
 pub(super) fn unclosed(text: &str, error: usize, message: &str) -> Option<Unclosed> {
     let before = &text[..text.floor_char_boundary(error)];
-    let mut open: Vec<(usize, u8)> = Vec::new();
-    let bytes = before.as_bytes();
-    let mut line_start = 0;
-    let mut at = 0;
-    // The end of the last text that is no comment.
-    let mut end = 0;
-    while at < bytes.len() {
-        let rest = &before[at..];
-        let to_line_end = || rest.find('\n').unwrap_or(rest.len());
-        let length = match bytes[at] {
-            b'#' => to_line_end(),
-            // A header, not a list.
-            b'[' if open.is_empty() && before[line_start..at].trim().is_empty() => to_line_end(),
-            b'"' | b'\'' => string(rest),
-            bracket @ (b'[' | b'{') => {
-                open.push((at, bracket));
-                1
-            }
-            b']' | b'}' => {
-                open.pop();
-                1
-            }
-            byte => {
-                if byte == b'\n' {
-                    line_start = at + 1;
-                }
-                rest.chars().next().map_or(1, char::len_utf8)
-            }
-        };
-        if bytes[at] != b'#' && !bytes[at].is_ascii_whitespace() {
-            end = at + length;
-        }
-        at += length;
-    }
-    let &(start, bracket) = open.last()?;
+    let mut walk = Walk::new(before, 0);
+    while walk.step() {}
+    let &(start, bracket) = walk.open.last()?;
     if message.starts_with("invalid basic string") || message.starts_with("invalid literal string") {
-        return Some(Unclosed { at: error, message: describe(message) });
+        return describe(message).map(|message| Unclosed { at: error, message });
     }
     let is_earlier = before[start..].contains('\n') || text.trim_end().len() <= error;
     let message = match bracket {
         b'[' => "`]` is missing: expected `,` or `]`",
         _ => "`}` is missing: expected `,` or `}`",
     };
-    is_earlier.then_some(Unclosed { at: end, message })
+    is_earlier.then_some(Unclosed { at: walk.end, message })
+}
+
+/// Returns the end of what follows from an error in a list or inline table that is not closed, or by the wrong bracket:
+/// the next header. `None` if the error is in no such list.
+pub(super) fn end_of_follow_ups(text: &str, error: usize) -> Option<usize> {
+    let error = text.floor_char_boundary(error);
+    let mut walk = Walk::new(&text[..error], 0);
+    while walk.step() {}
+    let &(start, _) = walk.open.first()?;
+    let mut walk = Walk::inside(text, start);
+    while !walk.is_crossed && walk.step() {
+        if walk.open.is_empty() && !walk.is_crossed {
+            return None;
+        }
+    }
+    let header = text[error..].match_indices('\n').find(|(at, _)| {
+        let line = &text[error + at + 1..];
+        line.trim_start_matches([' ', '\t']).starts_with('[')
+    });
+    Some(header.map_or(text.len(), |(at, _)| error + at + 1))
+}
+
+/// A walk over a text by its comments, strings and single characters.
+struct Walk<'t> {
+    text: &'t str,
+    at: usize,
+    line_start: usize,
+    /// The position behind the last text that is no comment.
+    end: usize,
+    /// The brackets that are open.
+    open: Vec<(usize, u8)>,
+    /// Whether a bracket was closed by one of another kind.
+    is_crossed: bool,
+}
+
+impl Walk<'_> {
+    fn new(text: &str, at: usize) -> Walk<'_> {
+        Walk { text, at, line_start: at, end: at, open: Vec::new(), is_crossed: false }
+    }
+
+    /// Begins with the bracket at a position.
+    fn inside(text: &str, bracket: usize) -> Walk<'_> {
+        let open = vec![(bracket, text.as_bytes()[bracket])];
+        Walk { open, ..Walk::new(text, bracket + 1) }
+    }
+
+    /// Goes on by one piece. Returns whether there was one.
+    fn step(&mut self) -> bool {
+        let rest = &self.text[self.at..];
+        let Some(&first) = rest.as_bytes().first() else { return false };
+        let to_line_end = || rest.find('\n').unwrap_or(rest.len());
+        let length = match first {
+            b'#' => to_line_end(),
+            // A header, not a list.
+            b'[' if self.open.is_empty() && self.text[self.line_start..self.at].trim().is_empty() => {
+                to_line_end()
+            }
+            b'"' | b'\'' => string(rest),
+            b'[' | b'{' => {
+                self.open.push((self.at, first));
+                1
+            }
+            b']' | b'}' => {
+                let opened = self.open.pop();
+                self.is_crossed |= opened.is_some_and(|(_, bracket)| (bracket == b'[') != (first == b']'));
+                1
+            }
+            byte => {
+                if byte == b'\n' {
+                    self.line_start = self.at + 1;
+                }
+                rest.chars().next().map_or(1, char::len_utf8)
+            }
+        };
+        if first != b'#' && !first.is_ascii_whitespace() {
+            self.end = self.at + length;
+        }
+        self.at += length;
+        true
+    }
 }
 
 /// Returns the length of the string that a text begins with; of the whole text if it does not end.
@@ -157,7 +213,7 @@ mod tests {
     #[track_caller]
     fn check(text: &str, expect: &str) {
         let error = DeTable::parse(text).expect_err("broken TOML");
-        assert_eq!(describe(error.message()), expect, "{text}: {}", error.message());
+        assert_eq!(describe(error.message()), Some(expect), "{text}: {}", error.message());
     }
 
     #[test]
@@ -183,6 +239,16 @@ mod tests {
         check("[[t]]\na = { b = \"x }\nc = 'y'\n", &[(2, 15, open)]);
         let string = "a value is missing, or a string is not quoted";
         check("a = b\nc = [1, 2]\nd = e\n", &[(1, 5, string), (3, 5, string)]);
+        check("a = [b]\nd = e\n", &[(1, 6, string), (2, 5, string)]);
+        check(
+            "a = [ b = 'x', c = '{y}' }\nd = 1\ne = ['z']\n[f]\ng = h\n",
+            &[(1, 7, string), (5, 5, string)],
+        );
+        check("a = { b = 1]\nd = 1\n", &[(1, 12, "`}` is missing: expected `,` or `}`")]);
+        for word in ["ten", "fast", "inner", "no"] {
+            check(&format!("a = {word}\nb = 1\n"), &[(1, 5, string)]);
+        }
+        check("= 1\n", &[(1, 1, "a key is missing")]);
     }
 
     #[test]

@@ -132,7 +132,9 @@ fn schemas(tool: &Tool, files: &ToolFiles, found: &mut Vec<Issue>) {
     let schemas = [input, output];
     for ((field, fact, path), kind) in schemas.iter().zip(missing) {
         let SchemaFact::File(fact) = fact else { continue };
-        found.extend(file(kind, tool, field, path, fact));
+        let near = files.near_schema.as_deref().filter(|_| *field == "input_schema_path");
+        let issue = file(kind, tool, field, path, fact);
+        found.extend(issue.map(|issue| Issue { detail: meaning(issue.detail, near), ..issue }));
     }
     for ((field, fact, path), kind) in schemas.iter().zip(invalid) {
         let SchemaFact::NotJson(error) = fact else { continue };
@@ -141,8 +143,13 @@ fn schemas(tool: &Tool, files: &ToolFiles, found: &mut Vec<Issue>) {
         let issue = Issue::of_tool(kind, tool, field, format!("{field} is not JSON: {error}"));
         found.push(issue.evidence(of_path(&error.to_string(), path)).at(place));
     }
-    for ((field, fact, path), kind) in schemas.iter().zip(unsupported) {
-        let SchemaFact::Unsound(problems) = fact else { continue };
+    let doubts = input.1.schema().map(|schema| schema.doubts()).unwrap_or_default();
+    let problems = schemas.iter().zip(unsupported).filter_map(|(schema, kind)| match schema.1 {
+        SchemaFact::Unsound(problems) => Some((schema, kind, problems.as_slice())),
+        _ => None,
+    });
+    let doubts = Some((&input, IssueType::ImpossibleInputSchema, doubts));
+    for ((field, _, path), kind, problems) in problems.chain(doubts.filter(|doubts| !doubts.2.is_empty())) {
         let list: Vec<String> = problems.iter().map(ToString::to_string).collect();
         let told: Vec<String> = problems
             .iter()
@@ -188,6 +195,14 @@ pub(super) fn file(
         FileFact::NotNamed | FileFact::Outside | FileFact::Present(_) => return None,
     };
     Some(Issue::of_tool(kind, tool, field, detail).evidence(of_path(evidence, path.as_deref())))
+}
+
+/// Adds the name that was probably meant.
+pub(super) fn meaning(detail: String, near: Option<&str>) -> String {
+    match near {
+        Some(near) => format!("{detail} (did you mean `{}`?)", shown(near)),
+        None => detail,
+    }
 }
 
 /// Makes evidence of a finding and of the path that it was found at.

@@ -6,13 +6,13 @@ use std::time::Duration;
 use brigade_call::{DirectoryFact, ProgramFact, no_home};
 use brigade_catalog::{Availability, Tool, ToolSource};
 use brigade_command::argv::Argv;
-use brigade_command::never_bound;
 use brigade_command::risk::{self, Risk};
+use brigade_command::{near_program, never_bound};
 use brigade_core::text::short;
 use brigade_core::{NextStep, Place, Timestamp};
 use brigade_redact::{MARK, looks_secret_value};
 
-use super::contract::{file, of_path};
+use super::contract::{file, meaning, of_path};
 use crate::{Issue, IssueType, McpProblem, ToolFiles, ToolState};
 
 /// Words that a shell reads as operators. Other programs rarely have them as arguments.
@@ -112,6 +112,7 @@ pub(super) fn command(
             shown(script),
             for_a_shell(script, state.home)
         );
+        let detail = meaning(detail, files.near_script.as_deref());
         let issue = Issue::of_tool(IssueType::MissingCommand, tool, "command", detail);
         let issue = issue.subject("script").evidence(of_path("not found", Some(script)));
         found.push(by_installing(tool, issue));
@@ -122,7 +123,7 @@ pub(super) fn command(
         found.push(issue.subject("code").evidence(format!("{code:?}")));
     }
     let risks = Risks::of(&argv, ending);
-    let of_shell = shell_words_in(&argv, &risks, state.home);
+    let of_shell = shell_words_in(&argv, &risks, files.missing_script.as_deref(), state.home);
     found.extend(of_shell.map(|detail| Issue::of_tool(IssueType::ShellWords, tool, "command", detail)));
     found.extend(risks.high.map(|(detail, evidence)| {
         Issue::of_tool(IssueType::HighRiskCommand, tool, "command", format!("command: {detail}"))
@@ -140,13 +141,14 @@ pub(super) fn command(
 /// `None` if there is no such word, or if the command is refused because of what it hides.
 pub fn shell_words(tool: &Tool, home: Option<&Path>) -> Option<String> {
     let argv = Argv::parse(tool.command.as_deref()?).ok()?;
-    shell_words_in(&argv, &Risks::of(&argv, Ending::of(tool)), home)
+    shell_words_in(&argv, &Risks::of(&argv, Ending::of(tool)), None, home)
 }
 
-fn shell_words_in(argv: &Argv, risks: &Risks, home: Option<&Path>) -> Option<String> {
+/// `said` is a word that another issue names.
+fn shell_words_in(argv: &Argv, risks: &Risks, said: Option<&str>, home: Option<&Path>) -> Option<String> {
     let is_path_of_home = |word: &str| word.starts_with("~/") || word.contains("=~/");
     let is_for_a_shell = |word: &&String| SHELL_WORDS.contains(&word.as_str()) || is_path_of_home(word);
-    let word = argv.args().iter().find(is_for_a_shell)?;
+    let word = argv.args().iter().filter(|word| said != Some(word.as_str())).find(is_for_a_shell)?;
     let [program, shown_word] = [argv.program(), word].map(shown);
     let detail = || {
         let what = format!("no shell reads the command, so `{shown_word}` is an argument of `{program}`");
@@ -160,7 +162,9 @@ fn shell_words_in(argv: &Argv, risks: &Risks, home: Option<&Path>) -> Option<Str
 
 /// Says that a program is not there, and why if its path is for a shell.
 pub(super) fn not_found(program: &str, home: Option<&Path>) -> String {
-    format!("the program `{}` is not found on this host{}", shown(program), for_a_shell(program, home))
+    let detail =
+        format!("the program `{}` is not found on this host{}", shown(program), for_a_shell(program, home));
+    meaning(detail, near_program(program))
 }
 
 /// Returns what to say behind a path that only a shell finds; empty for other paths.

@@ -50,11 +50,7 @@ impl PinStore<'_> {
                     None => failure.hint(NextStep::ListPins),
                 })
             }
-            several => {
-                let message = format!("`{shown}` could be more than one pin");
-                let candidates = several.iter().map(|pin| pin.id());
-                Err(Failure::new(ErrorKind::Ambiguous, message).candidates(candidates))
-            }
+            several => Err(Failure::ambiguous("pin", id, several.iter().map(|pin| pin.id()).collect())),
         }
     }
 

@@ -27,7 +27,11 @@ impl View for PlanReport {
         }
         let sheet = &mut page.data;
         sheet.field("tool", Text::new(Tone::Strong, &self.tool_id));
-        show_contract(self.plan.family.as_deref(), self.plan.command.as_deref(), &self.plan.contract, sheet);
+        let mut contract = self.plan.contract.clone();
+        if self.blocker_details.iter().any(|blocker| hides(blocker, "approval_mode")) {
+            contract.approval_mode = None;
+        }
+        show_contract(self.plan.family.as_deref(), self.plan.command.as_deref(), &contract, sheet);
         sheet.field_if("command line", command_line(&self.argv));
         if let Some(sandbox) = &self.policy.sandbox {
             sheet.field_if(
@@ -101,6 +105,12 @@ fn command_line(argv: &[String]) -> Option<Text> {
         line = line.and(whole(Tone::Accent, word, |word| Cow::Owned(quoted(&escape_blanks(word)))));
     }
     (!line.is_empty()).then_some(line)
+}
+
+/// Returns whether a blocker is an error of the entry that leaves open what a field says. A syntax error has no field.
+fn hides(blocker: &BlockerDetail, field: &str) -> bool {
+    let is_its = blocker.field.as_deref().is_none_or(|broken| broken == field);
+    blocker.code.as_deref() == Some("invalid_entry") && is_its
 }
 
 /// Shows the contract of a plan or a stored call.

@@ -1,6 +1,7 @@
 //! Registrations of tools.
 
-use brigade::RegisterReport;
+use brigade::core::Place;
+use brigade::{Fault, RegisterReport};
 
 use crate::render::View;
 use crate::render::page::Page;
@@ -29,17 +30,15 @@ impl View for RegisterReport {
             page.data.table(table);
         }
         for error in &self.errors {
-            let place = match (&error.file, error.line) {
-                (Some(file), Some(line)) => format!("{file}:{line}: "),
-                (Some(file), None) => format!("{file}: "),
-                (None, _) => String::new(),
-            };
+            let place = error.file.as_ref().map(|file| match (error.line, error.column) {
+                (Some(line), Some(column)) => Place::at(file, line, column),
+                (Some(line), None) => Place::at(file, line, 1),
+                (None, _) => Place::file(file),
+            });
             let field = error.field.as_deref().filter(|field| !field.is_empty());
             let field = field.map_or_else(String::new, |field| format!("{field}: "));
-            page.data.line(
-                Text::new(Tone::Bad, &error.code)
-                    .then(Tone::Plain, &format!(" {place}{field}{}", error.message)),
-            );
+            let message = format!("{field}{}", error.message);
+            page.trouble.fault(Fault::new(error.code.clone(), message).at(place));
         }
         if self.errors.iter().any(|error| error.code == "ref_unknown") {
             page.next("brigade tools discover");

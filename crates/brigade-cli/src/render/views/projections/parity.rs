@@ -75,7 +75,9 @@ impl View for DefaultsReport {
             page.note("nothing was written");
             return page.next_step(&NextStep::AddDefaults);
         }
-        page.next(&self.next_command.to_string());
+        // Whoever follows it sees first which files that would be.
+        let dry_run = if self.next_command.step() == Some(&NextStep::ApplyAll) { " --dry-run" } else { "" };
+        page.next(&format!("{}{dry_run}", self.next_command));
     }
 }
 
