@@ -37,9 +37,9 @@ pub fn parse<'t>(text: &'t str, locator: &Locator<'_>) -> (Spanned<DeTable<'t>>,
         if let Some(unclosed) = syntax::unclosed(text, at, message) {
             // What follows is read as part of the list or table.
             found = vec![SyntaxError { at: locator.locate(unclosed.at), message: unclosed.message }];
-        } else if let Some(end) = syntax::end_of_follow_ups(text, at) {
-            let (slip, behind) = (locator.locate(at), locator.locate(end));
-            found.retain(|error| error.at <= slip || behind <= error.at);
+        } else if syntax::has_no_end(text, at) {
+            let slip = locator.locate(at);
+            found.retain(|error| error.at <= slip);
         }
     }
     found.sort_by_key(|error| error.at);

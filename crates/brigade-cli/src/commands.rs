@@ -8,6 +8,8 @@ pub(crate) mod serve;
 pub(crate) mod tools;
 pub(crate) mod work;
 
+use std::ops::ControlFlow;
+
 use brigade::Exit;
 use clap::Subcommand;
 
@@ -64,8 +66,10 @@ pub(crate) fn run(arguments: Arguments, surroundings: &Surroundings, streams: &m
     logging::start(&arguments.globals, surroundings);
     let session = Session::new(&arguments.globals, surroundings);
     let mut output = Output::new(Shape::from(&arguments.globals), surroundings, streams).of_session(&session);
-    if let Err(error) = needs::check(&arguments.command, &session, &mut output) {
-        return output.fail(&error);
+    match needs::check(&arguments.command, &session, &mut output) {
+        Ok(ControlFlow::Continue(())) => {}
+        Ok(ControlFlow::Break(())) => return Exit::Done,
+        Err(error) => return output.fail(&error),
     }
     match &arguments.command {
         Command::Tools(command) => tools::run(&command.0, &session, &mut output),

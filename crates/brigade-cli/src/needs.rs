@@ -1,12 +1,14 @@
 //! What a command needs of a workspace.
 
+use std::ops::ControlFlow;
+
 use brigade::core::NextStep;
 use brigade::{Error, ErrorKind, codes};
 
 use crate::commands::Command;
 use crate::commands::tools::call::Call;
 use crate::commands::tools::checkpoint::Checkpoint;
-use crate::commands::tools::{Tools, pack, policy, run, runtime};
+use crate::commands::tools::{Tools, pack, parity, policy, run, runtime};
 use crate::commands::work::Work;
 use crate::commands::work::inbox::Inbox;
 use crate::output::Output;
@@ -19,6 +21,9 @@ enum Outside {
     Works,
     /// It does what v0.30 does there, and says as text that there is no workspace.
     WorksEmpty,
+    /// It shows nothing. Its document and exit code are what they were in v0.30; as text it only says that there is no
+    /// workspace.
+    ShowsNothing,
     /// It fails. Its document is what it was in v0.30.
     FailsAsText,
     /// It fails.
@@ -42,12 +47,12 @@ fn outside(command: &Command) -> Outside {
         | Command::Validate(_)
         | Command::Summary(_) => O::Works,
         Command::Work(command) => match &command.0 {
-            Work::Brief(_) => O::WorksEmpty,
+            Work::Brief(_) => O::ShowsNothing,
             Work::Answer(_) => O::Fails,
             #[cfg(feature = "builtin")]
             Work::Memory(_) | Work::Pr(_) | Work::Turn(_) => O::Fails,
             Work::Inbox(command) => match &command.0 {
-                Inbox::List(_) => O::WorksEmpty,
+                Inbox::List(_) => O::ShowsNothing,
                 _ => O::FailsAsText,
             },
         },
@@ -57,14 +62,17 @@ fn outside(command: &Command) -> Outside {
             Tools::Policy(command) if matches!(command.0, policy::Policy::Init(_)) => O::Works,
             Tools::Runtime(command) if matches!(command.0, runtime::Runtime::Init(_)) => O::Works,
             Tools::Pack(command) if matches!(command.0, pack::Pack::Import(_)) => O::Works,
-            Tools::Search(_) | Tools::ImportIssues(_) => O::WorksEmpty,
-            Tools::Call(command) if matches!(command.0, Call::List(_)) => O::WorksEmpty,
-            Tools::Run(command) if matches!(command.0, run::Run::List(_)) => O::WorksEmpty,
-            Tools::Checkpoint(command) if matches!(command.0, Checkpoint::List(_)) => O::WorksEmpty,
-            Tools::Parity(_) => O::WorksEmpty,
-            Tools::Pack(command) if matches!(command.0, pack::Pack::List(_) | pack::Pack::Build(_)) => {
-                O::WorksEmpty
-            }
+            Tools::ImportIssues(_) => O::WorksEmpty,
+            Tools::Search(_) => O::ShowsNothing,
+            Tools::Call(command) if matches!(command.0, Call::List(_)) => O::ShowsNothing,
+            Tools::Run(command) if matches!(command.0, run::Run::List(_)) => O::ShowsNothing,
+            Tools::Checkpoint(command) if matches!(command.0, Checkpoint::List(_)) => O::ShowsNothing,
+            Tools::Parity(command) => match command.0 {
+                parity::Parity::Status(_) => O::ShowsNothing,
+                _ => O::WorksEmpty,
+            },
+            Tools::Pack(command) if matches!(command.0, pack::Pack::List(_)) => O::ShowsNothing,
+            Tools::Pack(command) if matches!(command.0, pack::Pack::Build(_)) => O::WorksEmpty,
             Tools::Run(command) if matches!(command.0, run::Run::Verify(_)) => O::Fails,
             Tools::State(_) | Tools::Pins(_) | Tools::Observe(_) | Tools::Connect(_) => O::Fails,
             Tools::Sync(arguments) if arguments.0.command.is_none() => O::Fails,
@@ -79,7 +87,7 @@ fn outside(command: &Command) -> Outside {
     }
 }
 
-/// Checks that there is a workspace, if a command needs one.
+/// Checks that there is a workspace, if a command needs one. Returns whether the command is done with that.
 ///
 /// # Errors
 /// When there is none, and the command cannot do anything without.
@@ -87,19 +95,19 @@ pub(crate) fn check(
     command: &Command,
     session: &Session<'_>,
     output: &mut Output<'_, '_>,
-) -> Result<(), Error> {
+) -> Result<ControlFlow<()>, Error> {
     let outside = outside(command);
     let is_needed = match outside {
         Outside::Works => false,
-        Outside::WorksEmpty | Outside::FailsAsText => !output.is_json(),
+        Outside::WorksEmpty | Outside::ShowsNothing | Outside::FailsAsText => !output.is_json(),
         Outside::Fails => true,
     };
     if !is_needed {
-        return Ok(());
+        return Ok(ControlFlow::Continue(()));
     }
     let workspace = session.workspace()?;
     if workspace.exists()? {
-        return Ok(());
+        return Ok(ControlFlow::Continue(()));
     }
     let place = workspace.root().display();
     let none = if session.has_target() {
@@ -107,9 +115,14 @@ pub(crate) fn check(
     } else {
         format!("no workspace at `{place}` or above")
     };
-    if outside == Outside::WorksEmpty {
+    let only_said = match outside {
+        Outside::WorksEmpty => Some(ControlFlow::Continue(())),
+        Outside::ShowsNothing => Some(ControlFlow::Break(())),
+        Outside::Works | Outside::FailsAsText | Outside::Fails => None,
+    };
+    if let Some(flow) = only_said {
         output.without_workspace(&none);
-        return Ok(());
+        return Ok(flow);
     }
     Err(Error::new(ErrorKind::NotFound, none).coded(codes::WORKSPACE_MISSING).hint(NextStep::Init))
 }

@@ -157,8 +157,10 @@ fn meant(trouble: &clap::Error, words: &[OsString]) -> Option<String> {
             let groups = command.get_subcommands();
             // The words of the wrong group are left out, not the options before them.
             let options: Vec<&str> = before.iter().filter(|word| word.starts_with('-')).copied().collect();
+            // A word of a group within a group is one of that group.
+            let is_deeper = 1 < before.len() - options.len();
             let has_values = options.iter().any(|word| !matches!(*word, "--json" | "--quiet" | "--verbose"));
-            let mut groups = groups.filter(|_| !has_values);
+            let mut groups = groups.filter(|_| !has_values && !is_deeper);
             match groups.find(|group| group.get_name() == word || group.find_subcommand(word).is_some())? {
                 group if group.get_name() == word => typed(&[&options, &[word], rest]),
                 group => typed(&[&options, &[group.get_name(), word], rest]),
@@ -168,6 +170,12 @@ fn meant(trouble: &clap::Error, words: &[OsString]) -> Option<String> {
             let word = said(ContextKind::InvalidArg)?;
             let at = place(word).filter(|_| !word.starts_with('-'))?;
             match words.as_slice() {
+                ["tools", "call", "queue" | "plan", ..]
+                    if word.starts_with('@') || word.ends_with(".json") =>
+                {
+                    let (file, rest) = (word.trim_start_matches('@'), &words[at + 1..]);
+                    typed(&[&words[..at], &["--args-json", file], rest])
+                }
                 ["tools", "call", "queue" | "plan", ..] => {
                     let pairs = words[at..].iter().map(|word| word.split_once('='));
                     let pairs: Vec<(&str, &str)> = pairs.collect::<Option<_>>()?;
@@ -275,6 +283,15 @@ mod tests {
                 "brigade tools call queue words path=a.txt n=1",
                 Some(r#"brigade tools call queue words --args '{"n":1,"path":"a.txt"}'"#),
             ),
+            (
+                "brigade tools call plan words @args.json",
+                Some("brigade tools call plan words --args-json args.json"),
+            ),
+            (
+                "brigade tools call queue words in/args.json --json",
+                Some("brigade tools call queue words --args-json in/args.json --json"),
+            ),
+            ("brigade tools keys list", None),
             ("brigade nonsense", None),
             ("brigade tools list words", None),
         ] {
@@ -292,6 +309,8 @@ mod tests {
             ("brigade --color alway tools list", "did you mean `always`?"),
             // Nothing of these is similar.
             ("brigade tools call approve x --reason y", "brigade tools call approve --help"),
+            ("brigade tools script list", "brigade tools script --help"),
+            ("brigade tools keys show", "brigade tools keys --help"),
             ("brigade tools runtime start x --wait -1", "brigade tools runtime start --help"),
             ("brigade tools call approve", "brigade tools call approve --help"),
         ] {

@@ -341,7 +341,9 @@ fn is_loader(name: &str) -> bool {
 
 /// Returns the interpreter or shell that is probably meant by a program that is not known.
 pub fn near_program(word: &str) -> Option<&'static str> {
-    if Program::of(word).is_some() {
+    /// Of shorter names, too many are like one of the table.
+    const SHORTEST: usize = 5;
+    if word.len() < SHORTEST || word.contains('/') || Program::of(word).is_some() {
         return None;
     }
     let is_one = |row: &&Row| matches!(row.role, Role::Interpreter | Role::Shell);
@@ -412,4 +414,24 @@ const fn is_before(left: &str, right: &str) -> bool {
 #[cfg(test)]
 pub(crate) fn all() -> impl Iterator<Item = Program> {
     table::ROWS.iter().flat_map(|row| row.names.iter().map(move |name| Program { name, row }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mistyped_interpreter_is_like_one_and_other_names_are_not() {
+        for (word, near) in [
+            ("pythn3", Some("python3")),
+            ("pyhton", Some("python")),
+            ("nodejss", Some("nodejs")),
+            ("python3.12", None),
+            ("nope", None),
+            ("./pythn3", None),
+            ("no-such-program", None),
+        ] {
+            assert_eq!(near_program(word), near, "{word}");
+        }
+    }
 }

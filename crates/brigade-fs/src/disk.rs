@@ -1,7 +1,7 @@
 //! Files on disk.
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Component, Path, PathBuf};
@@ -128,6 +128,22 @@ impl Fs for DiskFs {
         let file = File::from(self.open_fd("read", path, OFlags::RDONLY | OFlags::NONBLOCK)?);
         let length = regular_length(&file, "read", path.as_str())?;
         read_all(&DiskReader { file, path: path.to_string() }, length, path.as_str(), limit)
+    }
+
+    fn read_given(&self, path: &Path, limit: u64) -> Result<Vec<u8>, FsError> {
+        let path = self.path.join(path);
+        let shown = path.to_string_lossy();
+        let kind = std::fs::metadata(&path).explain("read", &shown)?.file_type();
+        if kind.is_file() || kind.is_dir() {
+            return self.read_outside(&path, limit);
+        }
+        let file = File::open(&path).explain("read", &shown)?;
+        let mut bytes = Vec::new();
+        file.take(limit.saturating_add(1)).read_to_end(&mut bytes).explain("read", &shown)?;
+        if limit < bytes.len() as u64 {
+            return Err(FsError::new("read", shown, FsErrorKind::TooLarge { limit }));
+        }
+        Ok(bytes)
     }
 
     fn create(&self, path: &RelPath, mode: u32) -> Result<Box<dyn WriteFile>, FsError> {

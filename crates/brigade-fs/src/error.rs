@@ -40,10 +40,10 @@ pub enum FsErrorKind {
     #[error("permission denied; check the owner and mode of the file and its directory")]
     Permission,
     /// A file was expected, but the path is something else.
-    #[error("it is not a file; move it away and try again")]
+    #[error("it is not a file")]
     NotAFile,
     /// A directory was expected, but a part of the path is something else.
-    #[error("a part of this path is not a directory; move it away and try again")]
+    #[error("a part of this path is not a directory")]
     NotADirectory,
     /// The path, or a link on it, leads out of the root.
     #[error(
@@ -105,8 +105,14 @@ impl Explained for FsError {
     }
 
     fn hints(&self) -> Vec<Hint> {
-        let is_forbidden = matches!(self.kind, FsErrorKind::Permission);
-        is_forbidden.then(|| "check who owns it, and who may write there".into()).into_iter().collect()
+        let hint = match self.kind {
+            FsErrorKind::Permission => "check who owns it, and who may write there",
+            FsErrorKind::NotAFile | FsErrorKind::NotADirectory => {
+                "name another path, or move away what is there"
+            }
+            _ => return Vec::new(),
+        };
+        vec![hint.into()]
     }
 }
 

@@ -209,6 +209,15 @@ pub trait Fs: Send + Sync {
     /// Fails if the file does not exist or is not a regular file.
     fn open_outside(&self, path: &Path) -> Result<Box<dyn ReadFile>, FsError>;
 
+    /// Reads a file that a person named on the command line, of at most `limit` bytes: also a pipe, such as the shell
+    /// makes for `<(…)`, which is read until its writers have closed it.
+    ///
+    /// # Errors
+    /// Fails if it does not exist, is longer than `limit`, or is a directory.
+    fn read_given(&self, path: &Path, limit: u64) -> Result<Vec<u8>, FsError> {
+        self.read_outside(path, limit)
+    }
+
     /// Creates a new file.
     ///
     /// # Errors

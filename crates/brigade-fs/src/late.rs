@@ -156,6 +156,10 @@ impl Fs for Late {
         self.fs.open_outside(path)
     }
 
+    fn read_given(&self, path: &Path, limit: u64) -> Result<Vec<u8>, FsError> {
+        self.fs.read_given(path, limit)
+    }
+
     fn create_dir(&self, path: &RelPath) -> Result<(), FsError> {
         self.fs.create_dir(path)
     }

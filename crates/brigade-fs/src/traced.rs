@@ -153,6 +153,11 @@ impl Fs for Traced<'_> {
         self.fs.read_outside(path, limit)
     }
 
+    fn read_given(&self, path: &Path, limit: u64) -> Result<Vec<u8>, FsError> {
+        self.see(path, Depth::Content);
+        self.fs.read_given(path, limit)
+    }
+
     fn exists(&self, path: &RelPath) -> Result<bool, FsError> {
         self.see(path.as_path(), Depth::Entry);
         self.fs.exists(path)

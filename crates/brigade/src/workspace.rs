@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use brigade_calls::{Calls, Checkpoints, Error, ErrorKind, Pins, Runs, Runtimes};
 use brigade_core::codes;
-use brigade_facts::SourceFiles;
-use brigade_facts::{meant, near_path};
+use brigade_facts::{SourceFiles, meant, near_path};
 use brigade_fs::{DiskFs, Fs, RelPath};
 use brigade_upkeep::{MARKER, marked};
 

@@ -411,3 +411,177 @@ fn a_conflict_of_the_built_in_tools_says_what_would_be_added() {
     assert!(said.ends_with("note: nothing was written\nhelp: brigade tools show simplify\n"), "{run}");
     assert_eq!(site.workspace.read_text(".brigade/tools.toml"), before);
 }
+
+/// Issue 13: the entry was broken in `list`, and its calls ran.
+#[test]
+fn an_entry_under_one_bracket_is_not_called() {
+    let site = site();
+    let id = site.approved("tool", r#"{"path":"x"}"#);
+    let catalog = site.workspace.read_text(".brigade/tools.toml").replace("[[tool]]", "[tool]");
+    site.workspace.write(".brigade/tools.toml", catalog);
+    for words in ["plan", "queue"] {
+        let refused = site.json(["call", words, "tool", "--args", r#"{"path":"x"}"#]).expect(1);
+        assert_eq!(refused["blocker_details"][0]["code"], "invalid_entry", "{refused:#}");
+        assert_eq!(refused["blockers"], json!(["tool: tool: expected a list of tables"]), "{refused:#}");
+    }
+    site.json(["call", "run", &id]).expect(1);
+    assert_eq!(site.status(&id), "approved");
+    // A list of entries that cannot be read gives none that is called, either.
+    let list = "tool = [{ id = \"tool\" }, { id = \"other\" }]\nx = \n";
+    site.workspace.write(".brigade/tools.toml", list);
+    let refused = site.json(["call", "plan", "tool"]).expect(1);
+    assert_eq!(refused["blocker_details"][0]["code"], "invalid_entry", "{refused:#}");
+}
+
+#[test]
+fn an_error_of_an_entry_is_placed_once_and_hides_what_it_leaves_open() {
+    let site = site();
+    let catalog = site.workspace.read_text(".brigade/tools.toml");
+    for (now, said) in [
+        ("approval_mode = \"on_request\"", "tool: approval_mode: "),
+        ("approval_mode = on-request", "tool: a value is missing, or a string is not quoted"),
+        ("approval_mode = ten", "tool: a value is missing, or a string is not quoted"),
+    ] {
+        let broken = catalog.replace("approval_mode = \"on-request\"", now);
+        assert_ne!(broken, catalog);
+        site.workspace.write(".brigade/tools.toml", broken);
+        let run = site.tools(["call", "plan", "tool", "--args", r#"{"path":"x"}"#]);
+        run.assert_code(1);
+        let text = run.stdout_text();
+        assert!(text.contains(&format!("error[invalid_entry]: {said}")), "{run}");
+        assert_eq!(text.matches(".brigade/tools.toml:").count(), 1, "{run}");
+        assert!(!text.contains("approval mode:"), "{run}");
+    }
+}
+
+#[test]
+fn one_wrong_bracket_is_one_message() {
+    let site = site();
+    let catalog = site.workspace.read_text(".brigade/tools.toml");
+    let broken =
+        catalog.replace("argument_template = {", "argument_template = [") + "timeout = 7\nname = \"x\"\n";
+    site.workspace.write(".brigade/tools.toml", broken);
+    for words in [&["list"][..], &["doctor"], &["call", "plan", "tool"]] {
+        let run = site.tools(words);
+        run.assert_code(1);
+        let said = format!("{}{}", run.stdout_text(), run.stderr_text());
+        assert_eq!(said.matches("error[").count(), 1, "{run}");
+    }
+}
+
+#[test]
+fn a_path_for_a_shell_is_said_once() {
+    let site = Site::script("echo ran\n");
+    let catalog = site.workspace.read_text(".brigade/tools.toml").replace("sh bin/tool.sh", "sh ~/bin/x.sh");
+    site.workspace.write(".brigade/tools.toml", catalog);
+    for (words, code) in [(&["doctor"][..], 0), (&["call", "plan", "tool"], 1)] {
+        let run = site.tools(words);
+        run.assert_code(code);
+        let said = format!("{}{}", run.stdout_text(), run.stderr_text());
+        assert_eq!(said.matches("no shell expands `~`").count(), 1, "{run}");
+        assert!(!said.contains("shell_words") && !said.contains("note: tool: no shell"), "{run}");
+    }
+}
+
+/// Issue 13: v0.30 reads what the shell makes of `<(…)`.
+#[test]
+fn arguments_are_read_from_a_pipe() {
+    let site = site();
+    let pipe = site.workspace.join("args.pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo starts").success());
+    let writer = std::thread::spawn(move || std::fs::write(pipe, r#"{"path":"a"}"#).expect("it is read"));
+    let plan = site.json(["call", "plan", "tool", "--args-json", "args.pipe"]).expect(0);
+    assert_eq!(plan["plan"]["args"], json!({"path": "a"}), "{plan:#}");
+    writer.join().expect("the writer ends");
+    let folder = site.json(["call", "plan", "tool", "--args-json", "bin"]).expect(1);
+    let said = folder["blockers"][0].as_str().expect("a text").to_owned();
+    assert!(said.ends_with(": it is not a file"), "{folder:#}");
+}
+
+#[test]
+fn a_rejected_call_proposes_nothing_that_is_refused() {
+    let site = site();
+    let id = site.queue("tool", r#"{"path":"x"}"#);
+    site.tools(["call", "reject", &id, "--reason", "no"]).assert_code(0);
+    for words in [&["call", "approve", &id][..], &["call", "run", &id]] {
+        let refused = site.json(words).expect(1);
+        let help = refused["help"].as_str().expect("help");
+        assert!(help.starts_with("a rejected call is not asked for again: "), "{refused:#}");
+        assert!(!help.contains("brigade tools"), "{refused:#}");
+    }
+}
+
+#[test]
+fn whatever_is_refused_says_what_to_do_once() {
+    let site = site();
+    for path in ["a", "b"] {
+        site.queue("tool", &json!({"path": path}).to_string());
+    }
+    site.workspace.write("file/.brigade", "");
+    let helped = |run: &brigade_testkit::Run, help: &str| {
+        let said = run.stderr_text();
+        let helps: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix("help: ")).collect();
+        assert_eq!(helps, [help], "{run}");
+        assert!(said.starts_with("error["), "{run}");
+    };
+    for (words, help) in [
+        (&["call", "approve", "call-"][..], "give more of the id of the one that is meant"),
+        (&["call", "show", "call-"], "give more of the id of the one that is meant"),
+        (&["agent", "remove", "nope"], "brigade tools agent list"),
+        (&["pack", "import", "nope"], "name a folder with tool-pack.json"),
+        (&["init", "--target", "file"], "name another path, or move away what is there"),
+        (&["register", "mcp:nope"], "brigade tools discover"),
+        (&["keys", "list"], "brigade tools keys --help"),
+        (
+            &["call", "plan", "tool", "@a.json"],
+            "did you mean `brigade tools call plan tool --args-json a.json`?",
+        ),
+    ] {
+        helped(&site.tools(words), help);
+    }
+}
+
+#[test]
+fn a_schema_that_refuses_what_it_requires_is_said_at_its_line() {
+    let site = site();
+    let schema = "{\n  \"type\": \"object\",\n  \"properties\": { \"path\": { \"type\": \"string\" } },\n  \
+        \"required\": [\"pth\"],\n  \"additionalProperties\": false\n}\n";
+    site.workspace.write("schemas/tool.json", schema);
+    let doctor = site.json(["doctor"]).expect(0);
+    let issue = &doctor["issues"][0];
+    assert_eq!(
+        (&issue["issue_type"], &issue["line"]),
+        (&json!("impossible_input_schema"), &json!(4)),
+        "{issue:#}"
+    );
+    let detail = issue["detail"].as_str().expect("a text");
+    assert!(detail.ends_with("additional properties are refused (did you mean `path`?)"), "{issue:#}");
+    let plan = site.json(["call", "plan", "tool", "--args", r#"{"path":"x"}"#]).expect(1);
+    let [blocker] = plan["blocker_details"].as_array().expect("a list").as_slice() else {
+        panic!("{plan:#}")
+    };
+    assert_eq!((&blocker["file"], &blocker["line"]), (&json!("schemas/tool.json"), &json!(4)), "{plan:#}");
+    assert_eq!(blocker["hint"], "did you mean `path`?", "{plan:#}");
+    site.workspace.write("schemas/tool.json", "{\n  \"type\": \"array\"\n}\n");
+    let plan = site.json(["call", "plan", "tool"]).expect(1);
+    assert_eq!(plan["blocker_details"][0]["line"], 2, "{plan:#}");
+}
+
+#[test]
+fn missing_files_and_interpreters_are_answered_with_near_names() {
+    let site = site();
+    let catalog = site.workspace.read_text(".brigade/tools.toml");
+    for (was, now, meant) in [
+        ("schemas/tool.json", "schemas/tol.json", "schemas/tool.json"),
+        ("sh bin/tool.sh", "sh bin/toll.sh", "bin/tool.sh"),
+        ("sh bin/tool.sh", "pythn3 bin/tool.sh", "python3"),
+    ] {
+        assert!(catalog.contains(was), "{catalog}");
+        site.workspace.write(".brigade/tools.toml", catalog.replace(was, now));
+        for words in [&["doctor"][..], &["call", "plan", "tool", "--args", r#"{"path":"x"}"#]] {
+            let run = site.tools(words);
+            let said = format!("{}{}", run.stdout_text(), run.stderr_text());
+            assert_eq!(said.matches(&format!("did you mean `{meant}`?")).count(), 1, "{now}: {run}");
+        }
+    }
+}

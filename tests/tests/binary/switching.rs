@@ -264,3 +264,64 @@ fn a_dry_run_with_a_conflict_says_what_would_be() {
     let defaults = site.tools(["defaults", "--dry-run"]);
     assert!(defaults.stderr_text().ends_with("help: brigade tools defaults\n"), "{defaults}");
 }
+
+#[test]
+fn hooks_of_v030_stop_no_agent_and_are_listed() {
+    let site = Site::script("echo ran\n");
+    let hook = "brigade work hook-run --event PreToolUse --package brigade-claude-work-loop@1.3.1";
+    let command = json!({"type": "command", "command": hook, "timeout": 15});
+    let hooks = json!({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [command]}]}});
+    assert_eq!(issues_of(&site, "switch_hooks"), [] as [Value; 0]);
+    site.workspace.write(".claude/settings.json", serde_json::to_string_pretty(&hooks).unwrap());
+    let found = issues_of(&site, "switch_hooks");
+    let [issue] = found.as_slice() else { panic!("{found:#?}") };
+    assert_eq!(
+        issue["detail"],
+        ".claude/settings.json: 1 hook starts a command of v0.30, which does nothing here"
+    );
+    assert_eq!((&issue["severity"], &issue["line"]), (&json!("warning"), &json!(7)), "{issue:#}");
+    for words in [
+        &hook.split(' ').skip(1).collect::<Vec<_>>()[..],
+        &["work", "presence-hook", "--harness", "cursor", "--stdin", "--context", "cursor-work-loop"],
+    ] {
+        let run = site.brigade.clone().input("{\"hook_event_name\": \"PreToolUse\"}").run(words);
+        run.assert_code(0);
+        assert_eq!(run.stdout_text(), "{}\n", "{run}");
+        assert_eq!(run.stderr_text().lines().count(), 1, "{run}");
+    }
+}
+
+#[test]
+fn where_no_workspace_is_nothing_is_shown() {
+    let site = Site::empty();
+    for words in [
+        &["work", "brief"][..],
+        &["work", "inbox", "list"],
+        &["tools", "call", "list"],
+        &["tools", "run", "list"],
+        &["tools", "checkpoint", "list"],
+        &["tools", "parity", "status"],
+        &["tools", "pack", "list"],
+        &["tools", "search", "x"],
+    ] {
+        let run = site.brigade.run(words);
+        run.assert_code(0);
+        assert_eq!(run.stdout_text(), "", "{run}");
+        let said = run.stderr_text();
+        assert!(said.starts_with("note: no workspace at ") && said.lines().count() == 2, "{run}");
+        // The document is that of v0.30.
+        let document = site.brigade.run(words.iter().copied().chain(["--json"]));
+        document.assert_code(0);
+        assert!(document.json()["error"].is_null(), "{document}");
+    }
+}
+
+#[test]
+fn the_built_in_tools_propose_no_mass_write() {
+    let site = Site::empty();
+    site.json(["init", "--empty"]).expect(0);
+    let run = site.tools(["defaults"]);
+    run.assert_code(0);
+    assert!(run.stderr_text().ends_with("help: brigade tools apply --all --dry-run\n"), "{run}");
+    assert_eq!(site.json(["defaults"]).expect(0)["next_command"], "brigade tools apply --all");
+}

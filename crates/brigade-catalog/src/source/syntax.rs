@@ -108,24 +108,15 @@ pub(super) fn unclosed(text: &str, error: usize, message: &str) -> Option<Unclos
     is_earlier.then_some(Unclosed { at: walk.end, message })
 }
 
-/// Returns the end of what follows from an error in a list or inline table that is not closed, or by the wrong bracket:
-/// the next header. `None` if the error is in no such list.
-pub(super) fn end_of_follow_ups(text: &str, error: usize) -> Option<usize> {
-    let error = text.floor_char_boundary(error);
-    let mut walk = Walk::new(&text[..error], 0);
+/// Returns whether the first error is in a list or inline table that does not end, or ends with the bracket of another
+/// kind. What follows is read as part of it.
+pub(super) fn has_no_end(text: &str, error: usize) -> bool {
+    let mut walk = Walk::new(&text[..text.floor_char_boundary(error)], 0);
     while walk.step() {}
-    let &(start, _) = walk.open.first()?;
+    let Some(&(start, _)) = walk.open.first() else { return false };
     let mut walk = Walk::inside(text, start);
-    while !walk.is_crossed && walk.step() {
-        if walk.open.is_empty() && !walk.is_crossed {
-            return None;
-        }
-    }
-    let header = text[error..].match_indices('\n').find(|(at, _)| {
-        let line = &text[error + at + 1..];
-        line.trim_start_matches([' ', '\t']).starts_with('[')
-    });
-    Some(header.map_or(text.len(), |(at, _)| error + at + 1))
+    while !walk.open.is_empty() && walk.step() {}
+    !walk.open.is_empty() || walk.is_crossed
 }
 
 /// A walk over a text by its comments, strings and single characters.
@@ -240,11 +231,8 @@ mod tests {
         let string = "a value is missing, or a string is not quoted";
         check("a = b\nc = [1, 2]\nd = e\n", &[(1, 5, string), (3, 5, string)]);
         check("a = [b]\nd = e\n", &[(1, 6, string), (2, 5, string)]);
-        check(
-            "a = [ b = 'x', c = '{y}' }\nd = 1\ne = ['z']\n[f]\ng = h\n",
-            &[(1, 7, string), (5, 5, string)],
-        );
-        check("a = { b = 1]\nd = 1\n", &[(1, 12, "`}` is missing: expected `,` or `}`")]);
+        check("a = [ b = 'x', c = '{y}' }\nd = 1\ne = ['z']\n[f]\ng = h\n", &[(1, 7, string)]);
+        check("a = { b = 1]\nd = 1\n", &[(1, 12, "not allowed in an inline table")]);
         for word in ["ten", "fast", "inner", "no"] {
             check(&format!("a = {word}\nb = 1\n"), &[(1, 5, string)]);
         }

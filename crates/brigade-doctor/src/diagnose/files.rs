@@ -10,6 +10,7 @@ use brigade_command::risk::{self, Risk};
 use brigade_command::{near_program, never_bound};
 use brigade_core::text::short;
 use brigade_core::{NextStep, Place, Timestamp};
+use brigade_policy::Blocker;
 use brigade_redact::{MARK, looks_secret_value};
 
 use super::contract::{file, meaning, of_path};
@@ -138,10 +139,13 @@ pub(super) fn command(
 
 /// Says that a word of a tool's command means something only to a shell, which never reads it.
 ///
-/// `None` if there is no such word, or if the command is refused because of what it hides.
-pub fn shell_words(tool: &Tool, home: Option<&Path>) -> Option<String> {
+/// `None` if there is no such word, if a blocker says so, or if the command is refused because of what it hides.
+pub fn shell_words(tool: &Tool, said: &[Blocker], home: Option<&Path>) -> Option<String> {
     let argv = Argv::parse(tool.command.as_deref()?).ok()?;
-    shell_words_in(&argv, &Risks::of(&argv, Ending::of(tool)), None, home)
+    let detail = shell_words_in(&argv, &Risks::of(&argv, Ending::of(tool)), None, home)?;
+    let hints = said.iter().filter_map(|blocker| blocker.hint.as_ref());
+    let is_said = hints.map(ToString::to_string).any(|hint| detail.ends_with(&hint));
+    (!is_said).then(|| format!("{}: {detail}", tool.id))
 }
 
 /// `said` is a word that another issue names.

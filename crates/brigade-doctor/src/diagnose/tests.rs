@@ -206,12 +206,9 @@ fn every_file_that_a_tool_names_is_looked_at() {
             directory: DirectoryFact::Missing,
             program: ProgramFact::NotFound,
             missing_script: Some("gone.py".to_owned()),
-            near_script: None,
-            near_schema: None,
-            mcp_servers: Vec::new(),
-            mcp_error: None,
             outside: vec!["runtime_health_path"],
             refused_targets: vec![("codex".to_owned(), PathRefusal::InGit)],
+            ..ToolFiles::default()
         },
         &[
             "invalid_input_schema greet",

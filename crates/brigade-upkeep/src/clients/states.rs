@@ -18,8 +18,8 @@ use super::file::ClientFile;
 use super::{CONNECTED, Clients};
 use crate::remember::{DISCOVERED, Memory, registered_from, remembered};
 
-/// Lists what is wrong with the entries of `connected.json`, which servers of the catalog the same files start, and which
-/// files have hooks of v0.30. Reads only the files that are noted there, and those that v0.30 wrote hooks into.
+/// Lists what is wrong with the entries of `connected.json`, which servers of the catalog the same files start, and
+/// which files have hooks of v0.30. Reads only the files that are noted there, and those that v0.30 wrote hooks into.
 pub(crate) fn client_states(
     clients: &Clients<'_>,
     catalog: &Catalog,
