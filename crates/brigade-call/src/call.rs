@@ -594,6 +594,7 @@ mod tests {
             server: None,
             caller: Caller::CommandLine,
             session: None,
+            named: BTreeMap::new(),
         }
     }
 

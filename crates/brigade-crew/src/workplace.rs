@@ -331,8 +331,8 @@ pub trait Workplace: Send + Sync {
     /// [`PlaceError::Gone`] if the folder is.
     fn look(&self, place: &Place, guard: &Guard) -> Result<Changes, PlaceError>;
 
-    /// Removes what git ignores and was not there when the task began, and returns it. What nothing holds but the folder
-    /// of the task must not be what verification finds. In place, such files are the user's, and stay.
+    /// Removes what git ignores and was not there when the task began, and returns it. What nothing holds but the
+    /// folder of the task must not be what verification finds. In place, such files are the user's, and stay.
     ///
     /// # Errors
     /// Fails if git fails or the disk does.

@@ -31,9 +31,9 @@ const fn of(client: &'static str, scope: Scope, files: Files) -> HookFile {
     HookFile { client, scope, files }
 }
 
-/// What the commands of these hooks contain: the two commands, and the script of the user that runs the first one.
-const MARKS: [&str; 3] =
-    ["brigade work hook-run", "brigade work presence-hook", "brigade-claude-work-loop.sh"];
+/// What the commands of these hooks contain, a line each: the two commands, and the script of the user that runs the
+/// first one.
+const MARKS: &str = include_str!("hooks.txt");
 
 /// The hooks of v0.30 in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub fn old_hooks(bytes: &[u8]) -> Option<OldHooks> {
     let json = Json::parse_bytes(bytes, Dialect::WithComments).ok()?;
     let mut commands = Vec::new();
     gather(json.get("hooks")?, &mut commands);
-    let mut marks = commands.iter().filter_map(|command| MARKS.iter().find(|mark| command.contains(**mark)));
+    let mut marks = commands.iter().filter_map(|command| MARKS.lines().find(|mark| command.contains(*mark)));
     let first = marks.next()?;
     let text = String::from_utf8_lossy(bytes);
     let line = text.lines().position(|line| line.contains(first)).map_or(1, |before| before + 1);

@@ -502,7 +502,7 @@ issue_types! {
         SwitchEnvironment = "switch_environment", Info, "Tools and runtimes that had the whole environment in v0.30",
             "Tools and runtimes get PATH, HOME, the locale and the like, and the labels of their entry. List other variables in `pass` under `[environment]` in policy.toml.", Remedy::Edit;
         SwitchHooks = "switch_hooks", Warning, "An agent program has hooks that v0.30 installed",
-            "They start `brigade work hook-run` or `presence-hook`, which do nothing here: nobody is told what v0.30 told. Remove them from the file, or with v0.30: `brigade work hooks uninstall`.", Remedy::Edit;
+            "They start the command `work hook-run` or `work presence-hook`, which does nothing here: nobody is told what v0.30 told. Remove them from the file, or with v0.30: `work hooks uninstall`.", Remedy::Edit;
         SwitchMcp = "switch_mcp", Info, "An MCP tool without what a call of it needs here",
             "v0.30 calls an MCP tool without `timeout`, `permissions`, `effects` and `approval_mode`. Here its calls are blocked until the entry has them all.", Remedy::Edit;
         SwitchTimeout = "switch_timeout", Info, "A tool without a timeout, which had no limit in v0.30",

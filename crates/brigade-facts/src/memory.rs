@@ -109,8 +109,8 @@ impl Memory {
         self.runtimes.get(host, read)
     }
 
-    /// Returns whose pin a call needs, and the pin, read again only if something moved. `None` for what is no call of an
-    /// MCP tool.
+    /// Returns whose pin a call needs, and the pin, read again only if something moved. `None` for what is no call of
+    /// an MCP tool.
     ///
     /// # Errors
     /// When the disk fails.

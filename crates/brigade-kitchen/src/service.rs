@@ -138,8 +138,8 @@ impl Report for ServiceReport {
 }
 
 impl ServiceReport {
-    /// Joins the reports of PRDs: the one that ended worst speaks for all. If several may be served, each is in it, also
-    /// where only one began.
+    /// Joins the reports of PRDs: the one that ended worst speaks for all. If several may be served, each is in it,
+    /// also where only one began.
     ///
     /// # Panics
     /// If there is none.

@@ -1,5 +1,5 @@
-//! Measures `brigade serve`: calls of a kept server beside a direct client of an equal one, calls of built-in tools, the
-//! start, many tools and many sessions.
+//! Measures `brigade serve`: calls of a kept server beside a direct client of an equal one, calls of built-in tools,
+//! the start, many tools and many sessions.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
