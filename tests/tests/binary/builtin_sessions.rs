@@ -1,6 +1,10 @@
 //! What a session of an agent may do: beginning it, narrowing it, and asking a person for more.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot read an answer fails")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "tests set up links, and one that cannot read an answer fails"
+)]
 
 use brigade_tests::Site;
 use serde_json::{Value, json};
