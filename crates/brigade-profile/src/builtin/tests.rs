@@ -22,7 +22,12 @@ fn every_row_is_complete_and_its_schemas_are_sound() {
         }
         let kinds = definition.arguments;
         for name in [kinds.paths, kinds.urls, kinds.contents].into_iter().flatten() {
-            assert!(properties.contains_key(*name), "{id} {name}");
+            let Some((list, member)) = name.split_once("[].") else {
+                assert!(properties.contains_key(*name), "{id} {name}");
+                continue;
+            };
+            let items = properties[list].get("items").and_then(|items| items.get("properties"));
+            assert!(items.is_some_and(|members| members.get(member).is_some()), "{id} {name}");
         }
         assert_eq!(definition.input_schema().get("additionalProperties"), Some(&Json::from(false)), "{id}");
     }
