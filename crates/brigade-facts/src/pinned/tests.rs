@@ -1,3 +1,5 @@
+#![allow(clippy::disallowed_methods, reason = "a test changes files as another process would")]
+
 use brigade_core::{Clock, Timestamp};
 use brigade_exec::HostEnvironment;
 use brigade_fs::{DiskFs, Fs as _, RelPath};
