@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{self, BufRead as _, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, Weak, mpsc};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -18,6 +18,7 @@ use brigade::{Error, ErrorKind, NamedPipes, TaskSessions};
 use rmcp::serve_server;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
 
 use crate::gateway::Gateway;
 use crate::serve::{LAST_CALLS, random, streams};
@@ -85,7 +86,7 @@ impl TaskSessions for Sessions {
             session: Arc::new(session),
             output: Arc::new(Mutex::new(output)),
             now: Arc::default(),
-            sessions: Arc::default(),
+            sessions: Arc::new(Semaphore::new(SESSIONS)),
         };
         thread::Builder::new().name("task session".to_owned()).spawn(move || served.pass(input)).map(drop)
     }
@@ -101,35 +102,8 @@ struct Served {
     output: Arc<Mutex<File>>,
     /// The number of the client that is there now.
     now: Arc<AtomicU64>,
-    /// The sessions that have not ended yet: of this client, and of ones before it.
-    sessions: Arc<Count>,
-}
-
-/// A count that can be waited for.
-#[derive(Default)]
-struct Count {
-    number: Mutex<usize>,
-    fell: Condvar,
-}
-
-/// One of a count.
-struct Counted(Arc<Count>);
-
-impl Count {
-    /// Waits until there are fewer than `most`, and counts one more.
-    fn enter(self: &Arc<Count>, most: usize) -> Counted {
-        let number = self.number.lock().unwrap_or_else(PoisonError::into_inner);
-        let many = |number: &mut usize| most <= *number;
-        *self.fell.wait_while(number, many).unwrap_or_else(PoisonError::into_inner) += 1;
-        Counted(self.clone())
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        *self.0.number.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
-        self.0.fell.notify_all();
-    }
+    /// Has room for the sessions that have not ended yet: of this client, and of ones before it.
+    sessions: Arc<Semaphore>,
 }
 
 impl Served {
@@ -163,7 +137,7 @@ impl Served {
 
     /// Begins the session of a new client, in the place of the one before.
     fn begin(&self, mark: Mark) -> Option<mpsc::SyncSender<(Line, Vec<u8>)>> {
-        let session = self.sessions.enter(SESSIONS);
+        let room = self.runtime.block_on(self.sessions.clone().acquire_owned()).ok()?;
         let gateway = self.gateway.upgrade()?;
         let number = self.now.fetch_add(1, Ordering::SeqCst) + 1;
         let mut output = Turn { output: self.output.clone(), now: self.now.clone(), number };
@@ -172,10 +146,10 @@ impl Served {
         let (to_session, lines) = mpsc::sync_channel(WAITING);
         let limit = gateway.max_request_bytes();
         let (lines, _, conversation) = Lines::start(Passed(lines), output, limit).ok()?;
-        let server = Session::of_task(gateway, self.agent.clone(), self.session.clone());
+        let session = Session::of_task(gateway, self.agent.clone(), self.session.clone());
         self.runtime.spawn(async move {
-            let _counted = session;
-            if let Ok(running) = serve_server(server, lines).await {
+            let _room = room;
+            if let Ok(running) = serve_server(session, lines).await {
                 drop(running.waiting().await);
             }
             let until = Instant::now() + LAST_CALLS;
