@@ -564,10 +564,9 @@ impl AgentCalls {
     /// there more may be allowed than here, so the call does not go on here.
     pub fn laid_over(&self, shown: &AgentTools, call: &Call) -> Vec<String> {
         let own = self.room.env.session.as_ref().map(|session| session.id());
-        let Some(asked_in) = call.session.as_ref().filter(|asked_in| Some(&*asked_in.id) != own) else {
-            return Vec::new();
-        };
-        names_of(shown).into_iter().filter(|name| !asked_in.profiles.contains(name)).collect()
+        let asked_in = call.session.as_ref().filter(|asked_in| Some(&*asked_in.id) != own);
+        let is_new = |name: &String| asked_in.is_some_and(|asked_in| !asked_in.profiles.contains(name));
+        names_of(shown).into_iter().filter(is_new).collect()
     }
 
     /// Returns whether a call is one of the agent that this session may see.

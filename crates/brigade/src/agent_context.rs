@@ -49,9 +49,8 @@ fn real_path(fs: &dyn Fs, path: &str) -> Option<String> {
         match fs.resolve(if above.is_empty() { "." } else { above }, None) {
             Ok(Location::Inside(real)) => {
                 let real = std::iter::once(real.as_str()).chain(rest.into_iter().rev());
-                return Some(
-                    real.filter(|part| !part.is_empty() && *part != ".").collect::<Vec<_>>().join("/"),
-                );
+                let parts: Vec<&str> = real.filter(|part| !part.is_empty() && *part != ".").collect();
+                return Some(parts.join("/"));
             }
             Ok(Location::Outside(_)) => return None,
             Err(_) if above.is_empty() => return None,

@@ -1,15 +1,13 @@
 //! The results of runs of programs that answer for built-in tools, as MCP has them: a command that an agent named, and
 //! a program that the configuration names.
 
-#[cfg(feature = "builtin")]
-use brigade_call::CallStatus;
 use brigade_call::{Call, Receipt};
 use brigade_core::Json;
 use brigade_exec::{Finished, log_text};
 use brigade_profile::builtin::{COMMAND, definition};
-#[cfg(feature = "builtin")]
-use brigade_profile::builtin::{SCREENSHOT, SEARCH};
 use brigade_redact::Redactor;
+#[cfg(feature = "builtin")]
+use {brigade_call::CallStatus, brigade_profile::builtin::SCREENSHOT, brigade_profile::builtin::SEARCH};
 
 use crate::acting::document;
 use crate::room::{Room, rel};
