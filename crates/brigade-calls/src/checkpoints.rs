@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use brigade_call::{CHECKPOINTS, Call, CallStatus, Checkpoint, CheckpointRefusal, RUNS};
-use brigade_core::{CallId, CheckpointId, Hint, IdPrefix, NextStep};
+use brigade_core::text::escape_terminal;
+use brigade_core::{CallId, CheckpointId, Hint, IdPrefix, NextStep, closest};
 use brigade_policy::Blocker;
 use brigade_queue::{Answer, QueueError, StoredCall, StoredCheckpoint};
 use brigade_redact::Redactor;
@@ -184,7 +185,14 @@ fn answer(seams: &Seams, prefix: &IdPrefix, answer: &Answer) -> Result<Checkpoin
         error @ QueueError::CheckpointChanged { .. } => changed(error).refusing(seams, refusal()),
         error @ QueueError::Checkpoint { reason: CheckpointRefusal::NotAChoice(_), .. } => {
             let step = NextStep::AnswerCheckpoint(stored.checkpoint.id.clone());
-            Error::from(error).hint(step).refusing(seams, refusal())
+            let near = match answer {
+                Answer::Approve(choice) => {
+                    closest(choice, stored.checkpoint.choices.iter().map(String::as_str))
+                }
+                Answer::Reject(_) => None,
+            };
+            let meant = near.map(|near| Hint::from(format!("did you mean `{}`?", escape_terminal(near))));
+            Error::from(error).hint(meant.unwrap_or_else(|| step.into())).refusing(seams, refusal())
         }
         QueueError::NothingBound { id, call } => {
             let reject = Hint::to(END, NextStep::Reject(call.clone()));

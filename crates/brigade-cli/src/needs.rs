@@ -51,8 +51,8 @@ fn outside(command: &Command) -> Outside {
             Work::Answer(_) => O::Fails,
             #[cfg(feature = "builtin")]
             Work::Memory(_) | Work::Pr(_) | Work::Turn(_) => O::Fails,
-            Work::Inbox(command) => match &command.0 {
-                Inbox::List(_) => O::ShowsNothing,
+            Work::Inbox(arguments) => match &arguments.0.command {
+                None | Some(Inbox::List(_)) => O::ShowsNothing,
                 _ => O::FailsAsText,
             },
         },

@@ -193,15 +193,24 @@ const FIRST_LINES_OF_V030: &[(&str, &str)] = &[
     (RUNTIMES, "# Local portable tool runtimes. Brigade starts and stops only explicit local runtimes."),
 ];
 
-/// Tells whether v0.30 was used: it wrote the first call, the catalog, the policy or the runtimes, or its journal was
-/// adopted and the copy is still there.
+/// Files of the inbox that v0.30 alone writes.
+const FILES_OF_V030: [&str; 2] =
+    [".brigade/work/.proofs.authority.json", ".brigade/work/imports/inbox.jsonl.writer.lock"];
+
+/// Tells whether v0.30 was used: it wrote the first call, the catalog, the policy, the runtimes or the inbox, or its
+/// journal was adopted and the copy is still there.
 fn is_of_v030(site: &Site<'_>, view: &View<'_>) -> Result<bool, UpkeepError> {
     let fs = site.fs();
-    let is_adopted = fs.exists(&rel(&format!("{CALLS}.0.30.0")))?;
+    let mut is_of_v030 = fs.exists(&rel(&format!("{CALLS}.0.30.0")))?;
+    for file in FILES_OF_V030 {
+        is_of_v030 = is_of_v030 || fs.exists(&rel(file))?;
+    }
     let wrote = |(file, first): &(&str, &str)| {
-        fs.read(&rel(file), CONFIG_LIMIT).is_ok_and(|text| text.starts_with(first.as_bytes()))
+        let text = fs.read(&rel(file), CONFIG_LIMIT).unwrap_or_default();
+        let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&text).trim_ascii_start();
+        text.starts_with(first.as_bytes())
     };
-    let mut is_of_v030 = is_adopted || FIRST_LINES_OF_V030.iter().any(wrote);
+    is_of_v030 = is_of_v030 || FIRST_LINES_OF_V030.iter().any(wrote);
     if is_of_v030 {
         return Ok(true);
     }

@@ -60,6 +60,8 @@ fn pause_approve_resume() {
     site.json(["checkpoint", "resume", "gate"]).refused("checkpoint approve gate");
     let refused = site.json(["checkpoint", "approve", "gate", "--choice", "maybe"]).expect(1);
     assert_eq!((&refused["call"]["id"], &refused["call"]["status"]), (&json!(id), &json!("waiting")));
+    let near = site.tools(["checkpoint", "approve", "gate", "--choice", "yess"]);
+    assert!(near.stderr_text().contains("help: did you mean `yes`?"), "{near}");
     site.json(["checkpoint", "approve", "gate"]).expect(2);
     assert!(!site.workspace.exists("resumed.txt"));
 

@@ -128,6 +128,9 @@ fn long_output_is_capped_and_counted() {
     let log = site.log(&receipt, "stdout");
     assert!(log.len() < 101_000 && log[..100_000].iter().all(|byte| *byte == b'x'), "{}", log.len());
     assert_eq!(site.log(&receipt, "stderr"), b"end\n");
+    let shown = site.tools(["run", "latest"]).stdout_text();
+    assert!(shown.contains("kept output") && shown.contains("49900000 more bytes were dropped"), "{shown}");
+    assert!(shown.contains("full errors") && !shown.contains("full output"), "{shown}");
     assert_eq!(
         receipt["output_compaction"]["raw_retrievable"], false,
         "what was dropped cannot be had: {receipt:#}"

@@ -95,6 +95,22 @@ fn what_behaves_differently_is_listed_without_calls_and_after_them() {
 }
 
 #[test]
+fn a_workspace_that_people_wrote_is_known_by_the_inbox_of_v030() {
+    let site = Site::empty();
+    site.json(["init", "--empty"]).expect(0);
+    site.workspace.write("bin/tool.sh", "echo ran\n");
+    site.workspace.write("schemas/tool.json", r#"{"type":"object","properties":{"b":{}}}"#);
+    let entry = Site::entry("tool", "sh bin/tool.sh", "argument_template = { b = \"{b}\" }\n");
+    site.workspace.write(".brigade/tools.toml", entry);
+    assert_eq!(issues_of(&site, "switch_arguments").len(), 0, "nothing is of v0.30");
+    for file in [".brigade/work/.proofs.authority.json", ".brigade/work/imports/inbox.jsonl.writer.lock"] {
+        site.workspace.write(file, "");
+        assert_ne!(issues_of(&site, "switch_arguments").len(), 0, "{file}");
+        std::fs::remove_file(site.workspace.path().join(file)).expect("it is there");
+    }
+}
+
+#[test]
 fn a_command_that_is_never_bound_and_one_for_a_shell_are_issues() {
     let site = Site::empty();
     site.json(["init", "--empty"]).expect(0);

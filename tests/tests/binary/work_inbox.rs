@@ -121,6 +121,8 @@ fn lines_that_cannot_be_read_are_kept_beside_the_inbox() {
     );
     let list = brigade.run(["work", "inbox", "list", "--json"]).assert_code(0).json();
     assert_eq!((&list["item_count"], &list["unreadable_count"]), (&2.into(), &3.into()));
+    let bare = brigade.run(["work", "inbox", "--json"]).assert_code(0).json();
+    assert_eq!(bare, list, "`work inbox` alone lists");
     // The lines are set aside before anything is looked for, because that is an issue itself.
     assert_eq!(import(&brigade), [1, 1, 0]);
     let text = workspace.read_text(INBOX);

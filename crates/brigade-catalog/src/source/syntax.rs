@@ -108,6 +108,25 @@ pub(super) fn unclosed(text: &str, error: usize, message: &str) -> Option<Unclos
     is_earlier.then_some(Unclosed { at: walk.end, message })
 }
 
+/// The message for a string of several lines that does not end.
+pub(super) const NO_CLOSING_QUOTES: &str = "the string has no closing quotes";
+
+/// Finds the string of several lines in which the text ends, if the first error says so.
+pub(super) fn unclosed_text(text: &str, error: usize, message: &str) -> Option<usize> {
+    if !message.starts_with("invalid multi-line") || error < text.trim_end().len() {
+        return None;
+    }
+    let mut walk = Walk::new(text, 0);
+    let mut last = 0;
+    while walk.at < text.len() {
+        last = walk.at;
+        walk.step();
+    }
+    let fence = text[last..].get(..3)?;
+    let is_closed = text.len() >= last + 6 && text.ends_with(fence);
+    (matches!(fence, "\"\"\"" | "'''") && !is_closed).then_some(last)
+}
+
 /// Returns whether the first error is in a list or inline table that does not end, or ends with the bracket of another
 /// kind. What follows is read as part of it.
 pub(super) fn has_no_end(text: &str, error: usize) -> bool {
@@ -220,6 +239,9 @@ mod tests {
         check("a = [1", &[(1, 7, list)]);
         check("a = [\n  'b'  # not yet\n  # the end\n\n[c]\nd = 1\n", &[(2, 6, list)]);
         check("# é\na = ['é'\nü = 1", &[(2, 9, list)]);
+        let open = "the string has no closing quotes";
+        check("a = \"\"\"x\nb = 1\n", &[(1, 5, open)]);
+        check("b = [1, '''x\"\"\"]\n", &[(1, 9, open)]);
         check("a: \"x\"\n", &[(1, 2, "expected `=` between key and value, found `:`")]);
         check("a \"x\"\n", &[(1, 3, "`=` is missing between key and value")]);
         check("a 10\n", &[(1, 3, "`=` is missing between key and value")]);

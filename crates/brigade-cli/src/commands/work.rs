@@ -24,8 +24,7 @@ pub(crate) enum Work {
     #[cfg(feature = "builtin")]
     Turn(turn::TurnArgs),
     /// Review findings
-    #[command(subcommand)]
-    Inbox(Lazy<inbox::Inbox>),
+    Inbox(Lazy<inbox::InboxArgs>),
     /// See and tidy what agents remember
     #[cfg(feature = "builtin")]
     #[command(subcommand)]

@@ -7,10 +7,20 @@ mod promote;
 mod show;
 
 use brigade::Exit;
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 
 use crate::output::Output;
 use crate::session::Session;
+
+/// Arguments of `brigade work inbox`. Without a subcommand, it lists the rows.
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct InboxArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<Inbox>,
+    #[command(flatten)]
+    list: list::ListArgs,
+}
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Inbox {
@@ -21,7 +31,10 @@ pub(crate) enum Inbox {
     Done(done::DoneArgs),
 }
 
-pub(crate) fn run(command: &Inbox, session: &Session<'_>, output: &mut Output<'_, '_>) -> Exit {
+pub(crate) fn run(arguments: &InboxArgs, session: &Session<'_>, output: &mut Output<'_, '_>) -> Exit {
+    let Some(command) = &arguments.command else {
+        return output.finish(list::run(session, &arguments.list));
+    };
     match command {
         Inbox::List(arguments) => output.finish(list::run(session, arguments)),
         Inbox::Show(arguments) => output.finish(show::run(session, arguments)),

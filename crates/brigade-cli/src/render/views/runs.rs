@@ -8,7 +8,7 @@ use brigade::{
     RunInputsReport, RunListReport, RunShowReport, RunSummary,
 };
 
-use crate::render::page::Page;
+use crate::render::page::{Page, Sheet};
 use crate::render::table::{Fit, Table};
 use crate::render::text::{Text, Tone};
 use crate::render::{View, when, words};
@@ -203,12 +203,24 @@ pub(super) fn show_receipt(receipt: &Receipt, page: &mut Page) {
         sheet.field_if("output", Some(&receipt.stdout_summary));
     }
     sheet.field_if("errors", Some(&receipt.stderr_summary));
-    sheet.field_if("full output", receipt.stdout_log_path.as_deref());
-    sheet.field_if("full errors", receipt.stderr_log_path.as_deref());
+    let output = receipt.output.as_ref();
+    let dropped = output.map_or(0, |output| output.stdout.dropped);
+    log(["full output", "kept output"], receipt.stdout_log_path.as_deref(), dropped, sheet);
+    let dropped = output.map_or(0, |output| output.stderr.dropped);
+    log(["full errors", "kept errors"], receipt.stderr_log_path.as_deref(), dropped, sheet);
     if receipt.recorded != Some(false) {
         sheet.field_if("receipt", receipt.receipt_path.as_deref());
     }
     sheet.field_if("checkpoint", receipt.checkpoint_id.as_deref());
+}
+
+/// Adds the file of a stream, under the first label if it holds all that was printed.
+fn log([whole, part]: [&str; 2], file: Option<&str>, dropped: u64, sheet: &mut Sheet) {
+    if dropped == 0 {
+        return sheet.field_if(whole, file);
+    }
+    let rest = format!(" ({dropped} more bytes were dropped; see `max_output_bytes` in policy.toml)");
+    sheet.field_if(part, file.map(|file| Text::new(Tone::Plain, file).then(Tone::Faint, &rest)));
 }
 
 fn note_unrecorded(receipt: &Receipt, page: &mut Page) {
