@@ -34,7 +34,7 @@ pub enum JournalError {
     #[error(transparent)]
     Fs(#[from] FsError),
     /// It has records of a newer version.
-    #[error("`{path}` has {records} records of a newer version; use that version to change it")]
+    #[error("`{path}` has records of a newer version ({records}); use that version to change it")]
     Newer {
         /// The journal.
         path: String,

@@ -87,6 +87,7 @@ impl Kitchen<'_> {
         let mut planned: Vec<usize> = waves.iter().flatten().copied().collect();
         planned.sort_unstable();
         let nothing = TaskLife::default();
+        let redactor = self.redactor(&standing.configuration.policy);
         let task = |at: &usize| {
             let task = &prd.tasks[*at];
             let route = route(task);
@@ -97,7 +98,7 @@ impl Kitchen<'_> {
             };
             PlannedTask {
                 id: task.id.clone(),
-                title: task.title.clone(),
+                title: redactor.redact_str(&task.title),
                 tier: own.tier.unwrap_or(route.tier),
                 reason,
                 verification: task.verification.len() as u64,

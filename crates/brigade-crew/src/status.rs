@@ -60,6 +60,12 @@ impl Kitchen<'_> {
 
     fn status_of(&self, standing: &Standing) -> StatusReport {
         let mut report = status(&standing.view(self.now()));
+        // The journal is masked; a person wrote the PRD.
+        let redactor = self.redactor(&standing.configuration.policy);
+        report.feature_name = redactor.redact_str(&report.feature_name);
+        for task in &mut report.tasks {
+            task.title = redactor.redact_str(&task.title);
+        }
         report.target = self.target();
         report.taken = standing.taken;
         report.config_issues = standing.configuration.issues();

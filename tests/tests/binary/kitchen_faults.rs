@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that cannot go on fails")]
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::kitchen_common::{Crew, PRD, done, task};
 
@@ -65,6 +65,25 @@ fn what_workers_find_beyond_their_tasks_reaches_the_inbox_once() {
     assert_eq!(texts[0], "the login page\nhas no test");
     assert!(rows.iter().all(|row| row["source"] == "kitchen-backlog" && row["status"] == "pending"));
     crew.site.assert_nowhere(secret.as_bytes(), &[]);
+}
+
+#[test]
+fn a_secret_in_a_title_is_not_shown() {
+    let secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+    let crew = Crew::new(&[task("a", &[])], "", done());
+    let mut prd: Value = serde_json::from_slice(&crew.site.workspace.read(PRD)).unwrap();
+    prd["featureName"] = json!(format!("Feature {secret}"));
+    prd["tasks"][0]["title"] = json!(format!("Use {secret} now"));
+    crew.site.workspace.write(PRD, prd.to_string());
+    for words in [&["service", "--dry-run", PRD][..], &["status", PRD], &["summary", PRD]] {
+        for more in [&[][..], &["--json"]] {
+            let shown = crew.site.brigade.run([words, more].concat());
+            let text = shown.stdout_text() + &shown.stderr_text();
+            assert!(!text.contains(secret) && !text.is_empty(), "{words:?} {more:?}: {shown}");
+        }
+    }
+    let report = crew.site.document(["status", PRD]).expect(0);
+    assert_eq!(report["tasks"][0]["title"], "Use [redacted] now", "{report:#}");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use brigade::kitchen::{
 use brigade::{Doing, RunningRow, Scene};
 
 use super::text::{Text, Tone};
+use super::when;
 
 const DONE: &str = "✓";
 const RUNS: &str = "→";
@@ -167,9 +168,11 @@ pub(crate) fn happened(prd: &PrdName, line: &Line, life: &Life) -> Option<Text> 
         Record::PhaseGate { status, content } => {
             about.prd(WAITS, Tone::Plain, &format!("before the next PRD: {status}: {}", first_line(content)))
         }
-        Record::LimitWait { tier, until } => {
-            about.prd(WAITS, Tone::Warning, &format!("{} waits for its provider until {until}", tier.title()))
-        }
+        Record::LimitWait { tier, until } => about.prd(
+            WAITS,
+            Tone::Warning,
+            &format!("{} waits for its provider until {}", tier.title(), when::clock(*until)),
+        ),
         Record::Budget { what, reached } => {
             let text = if *reached { "is used up" } else { "is nearly used up" };
             about.prd(WAITS, Tone::Warning, &format!("the budget `{what}` {text}"))

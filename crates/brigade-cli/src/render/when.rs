@@ -15,7 +15,7 @@ pub(crate) fn at(time: Timestamp, now: Timestamp) -> Text {
 }
 
 /// Formats a time as `2026-01-31 12:00:00 UTC`.
-fn clock(at: Timestamp) -> String {
+pub(crate) fn clock(at: Timestamp) -> String {
     let text = at.to_string();
     let seconds = text.get(..19).unwrap_or(&text).replacen('T', " ", 1);
     format!("{seconds} UTC")

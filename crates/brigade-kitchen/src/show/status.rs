@@ -245,7 +245,7 @@ pub struct TaskRow {
     pub reviewed: bool,
     /// Its commit.
     pub commit: Option<String>,
-    /// Its worktree.
+    /// Its worktree, until the task is done.
     pub worktree: Option<String>,
     /// The task that did its work.
     pub absorbed_by: Option<TaskId>,
@@ -528,11 +528,12 @@ fn task_row(view: &View<'_>, task: &Task, is_unreachable: bool) -> TaskRow {
     let tier = own.tier.unwrap_or(route.tier);
     let needs_review = is_reviewed(tier, view.settings) && own.commit.is_some();
     let elapsed = own.started_at.map(|started| own.ended_at.unwrap_or(view.now).since(started).as_secs());
+    let completed = view.life.is_done(&task.id);
     TaskRow {
         id: task.id.clone(),
         title: task.title.clone(),
         complexity: task.complexity,
-        completed: view.life.is_done(&task.id),
+        completed,
         is_current: matches!(status, TaskStatus::Running | TaskStatus::Waiting),
         status,
         marker: marker(status, own, needs_review),
@@ -542,7 +543,8 @@ fn task_row(view: &View<'_>, task: &Task, is_unreachable: bool) -> TaskRow {
         escalated: own.escalated,
         reviewed: own.reviewed,
         commit: own.commit.clone(),
-        worktree: own.worktree.clone(),
+        // It is removed when the task is done.
+        worktree: own.worktree.clone().filter(|_| !completed),
         absorbed_by: own.absorbed_by.clone(),
         cost_usd: own.spent.cost_usd(view.settings),
         elapsed,
