@@ -81,6 +81,13 @@ pub enum Answer {
     There(Option<String>),
     /// It is not there, with what is missing.
     Missing(String),
+    /// A runtime is configured, and its program is not there.
+    NoProgram {
+        /// The program.
+        program: String,
+        /// The runtime.
+        runtime: String,
+    },
     /// It is there and switched off.
     Disabled,
     /// Nobody knows.
@@ -210,10 +217,18 @@ pub fn needs(tool: &Tool) -> Vec<Need> {
     found
 }
 
+/// Characters that mean something to a shell.
+const SHELL: &[char] = &['|', '&', ';', '<', '>', '(', ')', '$', '`', '*', '?', '['];
+
 /// Translates an `install.check` of a known shape: `which X`, `command -v X`, `test -x|-f|-d P`.
 fn check_needs(check: &str) -> Vec<Need> {
     let Ok(argv) = Argv::parse(check) else { return vec![Need::Check] };
     let words: Vec<&str> = argv.words().iter().map(String::as_str).collect();
+    // Nothing here is a shell: what one would read otherwise is not looked at.
+    let is_plain = |word: &&str| !word.starts_with('~') && !word.contains(SHELL);
+    if !words.iter().all(is_plain) {
+        return vec![Need::Check];
+    }
     let is_name = |word: &&str| !word.starts_with('-');
     match words.as_slice() {
         ["which", names @ ..] | ["command", "-v", names @ ..]
@@ -256,6 +271,11 @@ pub fn presence(tool: &Tool, answers: Vec<(Need, Answer)>, observed: &Observed) 
                 if !missing.contains(&reason) {
                     missing.push(reason);
                 }
+            }
+            (Answer::NoProgram { program, runtime }, _) => {
+                let message =
+                    format!("the program `{program}` of the runtime `{runtime}` is not found on this host");
+                missing.push(Reason { hint: docs(tool), ..reason("program_missing", message) });
             }
             (Answer::Disabled, _) => {
                 missing.push(reason("runtime_disabled", "the runtime is disabled".to_owned()));
@@ -341,9 +361,12 @@ fn missing_reason(tool: &Tool, need: &Need, what: &str) -> Reason {
         Need::Test(PathTest::Directory, _) => ("check_failed", format!("`{what}` is no directory")),
         Need::Check => ("check_failed", "its check failed".to_owned()),
     };
-    let docs =
-        tool.install.as_ref().and_then(|install| install.docs.as_deref()).filter(|docs| !docs.is_empty());
-    Reason { code, message, hint: docs.map(|docs| format!("see {docs}").into()) }
+    Reason { hint: docs(tool), ..reason(code, message) }
+}
+
+fn docs(tool: &Tool) -> Option<Hint> {
+    let docs = tool.install.as_ref()?.docs.as_deref().filter(|docs| !docs.is_empty())?;
+    Some(format!("see {docs}").into())
 }
 
 /// What runs a tool.
@@ -427,6 +450,10 @@ mod tests {
         assert_eq!(all("which yq jq"), [on_path("yq"), on_path("jq")]);
         assert_eq!(all("test -x bin/yq"), [Need::Test(PathTest::Executable, "bin/yq".to_owned())]);
         assert_eq!(all("test -d '/opt/a b'"), [Need::Test(PathTest::Directory, "/opt/a b".to_owned())]);
+        let for_a_shell = ["which yq >/dev/null", "which yq || which jq", "test -d ~/x", "test -f $HOME/x"];
+        for other in for_a_shell {
+            assert_eq!(all(other), [Need::Check], "{other}");
+        }
         for other in ["which -s yq", "which", "test -e x", "yq --version", "test -f a b"] {
             assert_eq!(all(other), [Need::Check], "{other}");
         }
@@ -448,6 +475,10 @@ mod tests {
         let missing = || Answer::Missing("yq".to_owned());
         check(CLI, there(), None, ToolState::Available, &[]);
         check(CLI, missing(), None, ToolState::Missing, &["program_missing"]);
+        let no_program = Answer::NoProgram { program: "yq".to_owned(), runtime: "r".to_owned() };
+        let server = "family = 'mcp'\nruntime_id = 'r'";
+        check(server, no_program, None, ToolState::Missing, &["program_missing"]);
+        check(server, Answer::Missing("r".to_owned()), None, ToolState::Missing, &["runtime_missing"]);
         check("family = 'openapi'", there(), None, ToolState::Unknown, &["nothing_to_check"]);
         let version = format!("{CLI}\nversion = '>=4, <5'");
         check(&version, there(), None, ToolState::Unknown, &["version_unobserved"]);

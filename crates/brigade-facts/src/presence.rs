@@ -151,12 +151,15 @@ impl<'r, 'h, 'c> PresenceReader<'r, 'h, 'c> {
     }
 
     fn program_of(&self, runtime: &Runtime) -> Answer {
-        let Ok(argv) = Argv::parse(&runtime.command) else {
-            return Answer::Missing(runtime.id.to_string());
+        let no_program = |program: &str| Answer::NoProgram {
+            program: program.to_owned(),
+            runtime: runtime.id.to_string(),
         };
+        // A command that cannot be split has no program.
+        let Ok(argv) = Argv::parse(&runtime.command) else { return no_program(&runtime.command) };
         let directory = self.facts.host.fs.root().join(runtime.cwd());
         match self.program(argv.program(), &directory) {
-            Answer::Missing(_) => Answer::Missing(runtime.id.to_string()),
+            Answer::Missing(program) => no_program(&program),
             other => other,
         }
     }

@@ -6,7 +6,7 @@ use brigade_facts::{CATALOG, Config, FactReader, PresenceReader};
 use brigade_policy::Failure;
 use brigade_upkeep::{Seams, gather, load};
 
-use crate::finding::{presences, runtimes_for};
+use crate::finding::{notes, presences, runtimes_for};
 use crate::observing::Observing;
 use crate::report::{CheckCounts, CheckReport, CheckedTool};
 
@@ -42,7 +42,7 @@ pub fn check(seams: &Seams, what: &WhatToCheck, checks: RunChecks) -> Result<Che
         }
         WhatToCheck::Named(ids) => load::any_tools(&config.catalog, ids)?,
     };
-    let mut notes = Vec::new();
+    let mut notes = notes(&config.catalog);
     let presences = match checks {
         RunChecks::No => presences(seams, &config, &tools)?,
         RunChecks::Yes => observed_presences(seams, &config, &tools, &mut notes)?,

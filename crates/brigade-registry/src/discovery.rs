@@ -127,7 +127,7 @@ fn keep_unread(before: &Remembered, entries: &mut Vec<DiscoveredEntry>, issues: 
 
 fn look(seams: &Seams, request: &Look) -> Result<Discovered, Failure> {
     let catalog = load::catalog(seams)?;
-    let harnesses = request.harnesses.clone().or_else(|| catalog.settings().harnesses.clone());
+    let harnesses = request.harnesses.clone().or_else(|| catalog.harnesses().map(<[String]>::to_vec));
     let request = Look { harnesses, ..request.clone() };
     let mut found = brigade_upkeep::discover(&Machine::new(&*seams.fs, &seams.environment), &request);
     note_registered(&catalog, &load::runtimes(seams)?, &mut found.entries);
@@ -142,6 +142,7 @@ fn source_issue(change: &SourceChange<'_>) -> DiscoveryIssue {
     DiscoveryIssue {
         path: change.path.clone(),
         line: change.line,
+        entry_id: change.reference.rsplit_once('@').map(|(id, _)| id.to_owned()),
         refs: vec![change.reference.to_owned()],
         ..DiscoveryIssue::new(code, change.message())
     }

@@ -8,7 +8,7 @@ use brigade_catalog::{
     ToolState, candidates, gaps, label_key, rank,
 };
 use brigade_core::{ConfigIssue, ErrorKind, Report as _, Severity, Timestamp, Unfilled};
-use brigade_discovery::DiscoveredEntry;
+use brigade_discovery::{DiscoveredEntry, NotRemembered};
 use brigade_facts::{CATALOG, Config, Depth, FactReader, PresenceReader};
 use brigade_policy::Failure;
 use brigade_upkeep::{DISCOVERED, Memory, Seams, gather, load, remembered};
@@ -343,7 +343,11 @@ pub fn discovered(
 pub(crate) fn notes_with_cache(seams: &Seams, catalog: &Catalog) -> Vec<String> {
     let mut notes = notes(catalog);
     if let Ok(Memory::Unfit(why)) = remembered(&*seams.fs) {
-        notes.push(format!("`{DISCOVERED}` says nothing: {why}; the next sync replaces it"));
+        let then = match why {
+            NotRemembered::Damaged => "the next sync replaces it",
+            NotRemembered::Newer => "sync leaves it alone; use that version, or delete the file",
+        };
+        notes.push(format!("`{DISCOVERED}` says nothing: {why}; {then}"));
     }
     notes
 }

@@ -12,7 +12,7 @@ use brigade_core::text::escape_terminal;
 use brigade_core::{ErrorKind, NextStep, Object, Report as _};
 use brigade_discovery::{DiscoveredEntry, DiscoveryIssue, IssueCode, NAME, NotOne, Registered, named};
 use brigade_facts::CATALOG;
-use brigade_fs::{DiskFs, FileMode, Fs, FsError, Lock, RelPath};
+use brigade_fs::{DiskFs, FileMode, Fs, FsError, FsErrorKind, Lock, RelPath};
 use brigade_policy::Failure;
 use brigade_redact::{MARK, looks_secret_value};
 use brigade_upkeep::{Discovered, Look, Machine, REGISTERED, RUNTIMES, Seams, discover, load};
@@ -146,7 +146,7 @@ pub fn register(seams: &Seams, request: &RegisterRequest) -> Result<RegisterRepo
 
 /// Looks at the files of agent programs: those that the catalog chooses, and those that a reference names.
 fn look_for(seams: &Seams, references: &[&str]) -> Result<Discovered, Failure> {
-    let mut harnesses = load::catalog(seams)?.settings().harnesses.clone();
+    let mut harnesses = load::catalog(seams)?.harnesses().map(<[String]>::to_vec);
     if let Some(harnesses) = &mut harnesses {
         let places = references.iter().filter_map(|name| name.rsplit_once('@'));
         harnesses.extend(places.filter_map(|(_, place)| Some(place.split_once('/')?.0.to_owned())));
@@ -548,15 +548,26 @@ impl Target {
         let Some(fs) = &self.fs else {
             return Ok(Texts { catalog: String::new(), runtimes: String::new() });
         };
-        let text = |path: &RelPath| match fs.read(path, LIMIT * 16) {
+        let text = |path: &RelPath, shown: &str| match fs.read(path, LIMIT * 16) {
             Ok(bytes) => String::from_utf8(bytes).map_err(|_| {
-                let message = format!("{}: the file is not UTF-8 text", path.as_path().display());
+                let message = format!("{shown}: the file is not UTF-8 text");
                 Failure::new(ErrorKind::InvalidConfig, message)
             }),
             Err(error) if error.is_not_found() => Ok(String::new()),
+            Err(error) if error.kind == FsErrorKind::Outside && shown != path.as_str() => {
+                let folder = fs.root().display();
+                let message = format!(
+                    "cannot write {shown}: it leads out of {folder} through a link; write the entry into the file \
+                     that the link names"
+                );
+                Err(Failure::new(ErrorKind::Environment, message))
+            }
             Err(error) => Err(error.into()),
         };
-        Ok(Texts { catalog: text(&self.catalog)?, runtimes: text(&self.runtimes)? })
+        Ok(Texts {
+            catalog: text(&self.catalog, &self.shown.catalog)?,
+            runtimes: text(&self.runtimes, &self.shown.runtimes)?,
+        })
     }
 
     /// Writes both files, the runtimes first: a disabled runtime without a tool does nothing.

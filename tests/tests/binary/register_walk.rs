@@ -99,8 +99,8 @@ fn a_definition_that_changed_or_is_gone_is_told_and_nothing_follows() {
         let synced = site.json(words).expect(0);
         let found = issues(&synced, "registered_source_changed");
         assert_eq!(
-            (found.len(), &found[0]["line"], &found[0]["refs"]),
-            (1, &json!(2), &json!(["mcp:voice@cursor/project"]))
+            (found.len(), &found[0]["line"], &found[0]["entry_id"], &found[0]["refs"]),
+            (1, &json!(2), &json!("mcp:voice"), &json!(["mcp:voice@cursor/project"]))
         );
         let message = found[0]["message"].as_str().unwrap();
         for part in [
@@ -114,8 +114,8 @@ fn a_definition_that_changed_or_is_gone_is_told_and_nothing_follows() {
     let doctor = site.json(["doctor"]).expect(0);
     let found = issues(&doctor, "registered_source_changed");
     assert_eq!(
-        (found.len(), &found[0]["file"], &found[0]["line"]),
-        (1, &json!(".cursor/mcp.json"), &json!(2))
+        (found.len(), &found[0]["tool_id"], &found[0]["file"], &found[0]["line"]),
+        (1, &json!("voice"), &json!(".cursor/mcp.json"), &json!(2))
     );
     assert_eq!(
         found[0]["fix"],

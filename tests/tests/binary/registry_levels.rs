@@ -100,6 +100,8 @@ fn a_file_of_the_user_that_is_unsafe_or_broken_takes_nothing_down() {
     let issues = doctor["issues"].as_array().unwrap();
     let found = issues.iter().find(|issue| issue["issue_type"] == "user_catalog_unsafe").unwrap();
     assert_eq!(found["severity"], "error");
+    let notes = site.json(["check", "tool"]).expect(0)["notes"].to_string();
+    assert!(notes.contains("tools.toml"), "{notes}");
     // Runtimes of the user are told the same, beside the tools.
     let runtimes = user(&site).join("tools/runtimes.toml");
     fs::create_dir_all(runtimes.parent().unwrap()).unwrap();
@@ -168,4 +170,42 @@ fn the_policy_limits_levels_sources_and_capabilities() {
     site.run_call(&call).refused("policy");
     site.workspace.write(".brigade/tools/policy.toml", &policy);
     site.run_call(&call).expect(0);
+}
+
+#[test]
+fn the_user_chooses_what_discovery_reads_where_the_project_does_not() {
+    let site = site("[registry]\nharnesses = [\"gemini\"]\n");
+    let mcp = |program: &str| format!("{{\"mcpServers\": {{\"voice\": {{\"command\": \"{program}\"}}}}}}");
+    site.workspace.write(".cursor/mcp.json", mcp("a"));
+    site.workspace.write(".gemini/settings.json", mcp("b"));
+    let refs = || site.json(["discover"]).expect(0)["entries"].to_string();
+    let found = refs();
+    assert!(found.contains("@gemini/") && !found.contains("@cursor/"), "{found}");
+    let catalog = site.workspace.read_text(".brigade/tools.toml");
+    site.workspace.write(".brigade/tools.toml", format!("[registry]\nharnesses = [\"cursor\"]\n{catalog}"));
+    let found = refs();
+    assert!(found.contains("@cursor/") && !found.contains("@gemini/"), "{found}");
+}
+
+#[test]
+fn a_file_of_the_user_that_is_a_link_is_named_and_left() {
+    let site = site("");
+    let (file, other) = (user(&site).join("tools.toml"), site.workspace.home().join("dot.toml"));
+    fs::rename(&file, &other).unwrap();
+    std::os::unix::fs::symlink(&other, &file).unwrap();
+    site.workspace.write("new.toml", entry("new", ""));
+    let refused = site.tools(["register", "new.toml", "--level", "user"]);
+    let said = refused.stderr_text();
+    assert_eq!(refused.code(), Some(3), "{refused}");
+    assert!(said.contains(file.to_str().unwrap()) && said.contains("leads out of"), "{said}");
+    assert!(!said.contains("workspace") && fs::read_to_string(&other).unwrap().is_empty(), "{said}");
+}
+
+#[test]
+fn a_cache_of_a_newer_version_is_said_to_stay() {
+    let site = site("");
+    site.workspace.write(".brigade/tools/discovered.json", "{\"schema\":\"brigade.discovered.v9\"}");
+    let notes = site.json(["list", "--level", "discovered"]).expect(0)["notes"].to_string();
+    assert!(notes.contains("a newer version") && notes.contains("delete the file"), "{notes}");
+    site.json(["sync"]).expect(1);
 }

@@ -168,6 +168,11 @@ impl Catalog {
         &self.settings
     }
 
+    /// Returns the harnesses whose files discovery reads: as the project says, else as the user says, else all (`None`).
+    pub fn harnesses(&self) -> Option<&[String]> {
+        self.settings.harnesses.as_deref().or(self.user_settings.harnesses.as_deref())
+    }
+
     /// Returns whether tools may be found that only a harness can run: as the project says, else as the user says, else
     /// yes.
     pub fn offers_harness_tools(&self) -> bool {

@@ -266,8 +266,7 @@ pub fn source_changes<'t>(
     let unread =
         [IssueCode::FileInvalid, IssueCode::FileUnreadable, IssueCode::TooMany].map(IssueCode::as_str);
     let is_unclear = |label: &str| {
-        let is_left_out =
-            catalog.settings().harnesses.as_ref().is_some_and(|all| !all.iter().any(|one| one == label));
+        let is_left_out = catalog.harnesses().is_some_and(|all| !all.iter().any(|one| one == label));
         let is_unread = |issue: &DiscoveryIssue| {
             unread.contains(&issue.code.as_str()) && issue.harness.as_deref().is_none_or(|of| of == label)
         };

@@ -86,7 +86,12 @@ fn issue(state: &ClientState) -> Issue {
     };
     let issue = Issue::new(kind, detail);
     let subject = format!("{} {}", state.client, state.noted);
-    let issue = issue.subject(subject.trim()).evidence(evidence).at(place);
+    let mut issue = issue.subject(subject.trim()).evidence(evidence).at(place);
+    if let ClientProblem::SourceChanged { tool_id, .. } | ClientProblem::SourceGone { tool_id, .. } =
+        &state.problem
+    {
+        issue.tool_id = Some(tool_id.clone());
+    }
     if let ClientProblem::SourceChanged { tool_id, level, reference, .. } = &state.problem {
         let (reference, id, level) = (reference.clone(), tool_id.clone(), level.clone());
         let other_fix = Some(NextStep::RegisterAgain { reference, id, level });

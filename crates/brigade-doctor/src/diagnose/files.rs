@@ -80,6 +80,13 @@ pub(super) fn command(
     found: &mut Vec<Issue>,
 ) {
     let tool = state.tool;
+    let check = tool.install.as_ref().and_then(|install| install.check.as_deref());
+    for (field, line) in [("install.check", check), ("version_command", tool.version_command.as_deref())] {
+        let Some(argv) = line.and_then(|line| Argv::parse(line).ok()) else { continue };
+        let of_shell = shell_words_in(&argv, &Risks::of(&argv, Ending::of(tool)), None, state.home);
+        let issue = |detail| Issue::of_tool(IssueType::ShellWords, tool, field, detail).subject(field);
+        found.extend(of_shell.map(issue));
+    }
     let Some(command) = tool.command.as_deref().filter(|command| !command.is_empty()) else { return };
     let argv = match Argv::parse(command) {
         Ok(argv) => argv,
