@@ -13,7 +13,7 @@ use thiserror::Error;
 
 use crate::model::{ApprovalMode, Catalog, Level, Runtime, Tool, ToolSource};
 
-pub use discovered::{Definition, Difference, SourceChange, source_changes};
+pub use discovered::{Definition, Difference, SourceChange, may_be_elsewhere, source_changes};
 
 /// A tool to register.
 #[derive(Clone, Debug, PartialEq)]

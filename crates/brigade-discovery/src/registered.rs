@@ -40,11 +40,17 @@ impl Registered {
         text
     }
 
-    /// Adds a definition, without the places where it stands.
+    /// Adds a definition, with the places where it stands.
     pub fn add(&mut self, entry: &DiscoveredEntry) {
-        if !self.definitions.iter().any(|known| known.fingerprint == entry.fingerprint) {
-            let definition = DiscoveredEntry { origins: Vec::new(), registered_as: None, ..entry.clone() };
-            self.definitions.push(definition);
+        let known = self.definitions.iter_mut().find(|known| known.fingerprint == entry.fingerprint);
+        let Some(known) = known else {
+            self.definitions.push(DiscoveredEntry { registered_as: None, ..entry.clone() });
+            return;
+        };
+        for origin in &entry.origins {
+            if !known.origins.contains(origin) {
+                known.origins.push(origin.clone());
+            }
         }
     }
 
@@ -70,7 +76,7 @@ mod tests {
     use crate::{harness, natives};
 
     #[test]
-    fn a_definition_is_kept_by_its_fingerprint_without_its_places() {
+    fn a_definition_is_kept_by_its_fingerprint_with_its_places() {
         let entries = natives(harness("gemini").unwrap(), "/bin/gemini");
         let mut registered = Registered::default();
         entries[..3].iter().chain(&entries[..2]).for_each(|entry| registered.add(entry));
@@ -78,7 +84,7 @@ mod tests {
         assert_eq!(read, registered);
         let marks: Vec<String> = entries.iter().map(|entry| entry.fingerprint.to_hex()).collect();
         let found = read.of(&marks[1]).unwrap();
-        assert_eq!((&found.name, &found.origins), (&entries[1].name, &Vec::new()));
+        assert_eq!((&found.name, &found.origins), (&entries[1].name, &entries[1].origins));
         assert_eq!(read.of(&marks[3]), None);
         registered.keep(&[&marks[1]]);
         assert_eq!((registered.of(&marks[0]), registered.of(&marks[1]).is_some()), (None, true));

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use brigade::core::{Dialect, Json};
-use rmcp::model::{ClientJsonRpcMessage, GetExtensions as _, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, GetExtensions as _, ServerJsonRpcMessage};
 use serde_json::Value;
 
 /// No JSON.
@@ -153,11 +153,26 @@ impl Conversation {
             return refuse(Some(&key), "the message is not a request of the protocol");
         };
         if method == "initialize" {
+            // The SDK takes a broken one for a request that it does not know.
+            if !is_handshake(&message) {
+                return Checked::Answer(error(
+                    Some(&key),
+                    INVALID_PARAMS,
+                    "the parameters of `initialize` are broken",
+                ));
+            }
             state.shaken = true;
         }
         state.open.insert(key.clone());
         Checked::Message(message, Some(key))
     }
+}
+
+fn is_handshake(message: &ClientJsonRpcMessage) -> bool {
+    matches!(
+        message,
+        ClientJsonRpcMessage::Request(request) if matches!(request.request, ClientRequest::InitializeRequest(_))
+    )
 }
 
 /// Returns an id as JSON text, if it is one.
@@ -308,6 +323,12 @@ mod tests {
         let early = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
         assert_eq!(answer(&conversation, early), "nothing");
         assert_eq!(answer(&conversation, r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#), "message \"p\"");
+        for broken in
+            ["{}", r#"{"protocolVersion":1,"capabilities":{},"clientInfo":{"name":"a","version":"1"}}"#]
+        {
+            let hello = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"initialize","params":{broken}}}"#);
+            assert_eq!(answer(&conversation, &hello), "-32602 7");
+        }
         assert_eq!(answer(&conversation, HELLO), "message 0");
         assert_eq!(answer(&conversation, list), "message 1");
         assert_eq!(answer(&conversation, &HELLO.replace("\"id\":0", "\"id\":9")), "-32600 9");

@@ -495,8 +495,11 @@ impl ServerHandler for Session {
     async fn set_level(
         &self,
         request: SetLevelRequestParams,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
+        if is_late(&context) {
+            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "there is no such method", None));
+        }
         *self.level.lock().unwrap_or_else(PoisonError::into_inner) = Some(request.level);
         Ok(())
     }

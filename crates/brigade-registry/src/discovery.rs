@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use brigade_catalog::register::{SourceChange, source_changes};
+use brigade_catalog::register::{SourceChange, may_be_elsewhere, source_changes};
 use brigade_catalog::{Catalog, Runtimes, Tool};
 use brigade_command::Argv;
 use brigade_core::text::escape_terminal;
@@ -151,10 +151,14 @@ fn source_issue(change: &SourceChange<'_>) -> DiscoveryIssue {
 /// Notes which tools of the catalog were made from entries, and which runtimes start the same servers.
 fn note_registered(catalog: &Catalog, runtimes: &Runtimes, entries: &mut [DiscoveredEntry]) {
     let of_tool = |tool: &Tool| {
-        let reference = tool.source.as_ref()?.reference.clone()?;
-        Some((reference, tool.id.as_str().to_owned()))
+        let source = tool.source.as_ref()?;
+        let reference = source.reference.clone()?;
+        // In another workspace, the same name is another entry.
+        let only = may_be_elsewhere(tool, &reference).then(|| source.fingerprint.clone()).flatten();
+        Some((reference, (tool.id.as_str().to_owned(), only)))
     };
-    let registered: HashMap<String, String> = catalog.tools().iter().filter_map(of_tool).collect();
+    let registered: HashMap<String, (String, Option<String>)> =
+        catalog.tools().iter().filter_map(of_tool).collect();
     let commands: Vec<(Vec<String>, &str)> = runtimes
         .runtimes()
         .iter()
@@ -167,7 +171,11 @@ fn note_registered(catalog: &Catalog, runtimes: &Runtimes, entries: &mut [Discov
     }
     for entry in entries.iter_mut().filter(|entry| entry.registered_as.is_none()) {
         let references = entry.origins.iter().map(|origin| &origin.reference);
-        let of_tool = references.chain([&entry.id]).find_map(|reference| registered.get(reference)).cloned();
+        let of_tool = references.chain([&entry.id]).find_map(|reference| {
+            let (id, only) = registered.get(reference)?;
+            let is_it = only.as_ref().is_none_or(|only| entry.fingerprint.to_hex() == *only);
+            is_it.then(|| id.clone())
+        });
         let of_runtime = || {
             let starts = commands.iter().find(|(words, _)| shows_words(&entry.command, words));
             starts.map(|(_, id)| (*id).to_owned())

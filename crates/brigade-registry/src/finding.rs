@@ -7,6 +7,7 @@ use brigade_catalog::{
     Catalog, Family, FindQuery, HarnessTools, Level, Presence, Runtimes, SearchText, Tool, ToolSource,
     ToolState, candidates, gaps, label_key, rank,
 };
+use brigade_core::text::escape_terminal;
 use brigade_core::{ConfigIssue, ErrorKind, Report as _, Severity, Timestamp, Unfilled};
 use brigade_discovery::{DiscoveredEntry, NotRemembered};
 use brigade_facts::{CATALOG, Config, Depth, FactReader, PresenceReader};
@@ -202,6 +203,22 @@ pub fn find(seams: &Seams, query: &FindQuery) -> Result<FindReport, Failure> {
             && is_offered
             && (asked.is_empty() || asked.iter().any(fits))
     });
+    let gaps = gaps(tools.iter().copied(), query);
+    let mut notes = notes_with_cache(seams, &config.catalog);
+    for gap in &gaps {
+        let has =
+            |tool: &&Tool| tool.all_capabilities().iter().any(|label| label_key(label) == label_key(gap));
+        let disabled = config.catalog.tools().iter().filter(|tool| !tool.enabled).filter(has);
+        let ids: Vec<String> =
+            disabled.map(|tool| format!("`{}`", escape_terminal(tool.id.as_str()))).collect();
+        if !ids.is_empty() {
+            notes.push(format!(
+                "{} has the capability {}, and is disabled",
+                ids.join(", "),
+                escape_terminal(gap)
+            ));
+        }
+    }
     Ok(FindReport {
         schema: FindReport::SCHEMA,
         target: seams.target(),
@@ -211,8 +228,8 @@ pub fn find(seams: &Seams, query: &FindQuery) -> Result<FindReport, Failure> {
         suggestion_count: suggestions.len(),
         suggestions,
         discovered_at,
-        gaps: gaps(tools.iter().copied(), query),
-        notes: notes_with_cache(seams, &config.catalog),
+        gaps,
+        notes,
     })
 }
 

@@ -255,8 +255,10 @@ impl Found {
     fn name_unread(&mut self, discovered: &Discovered, name: &str) {
         let codes = [IssueCode::FileInvalid, IssueCode::FileUnreadable].map(IssueCode::as_str);
         let label = name.rsplit_once('@').and_then(|(_, place)| Some(place.split_once('/')?.0));
+        let id = name.split_once('@').map_or(name, |(id, _)| id);
         let is_meant = |issue: &&DiscoveryIssue| {
-            codes.contains(&issue.code.as_str())
+            // What is no entry is named by the id that it would have.
+            (codes.contains(&issue.code.as_str()) || issue.entry_id.as_deref() == Some(id))
                 && label.is_none_or(|label| issue.harness.as_deref().is_none_or(|of| of == label))
         };
         let unread = discovered.issues.iter().filter(is_meant).map(|issue| RegisterErrorRow {

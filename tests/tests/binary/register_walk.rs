@@ -235,3 +235,21 @@ fn runtimes_of_the_user_are_behind_those_of_the_project() {
     let listed = site.json(["runtime", "list"]).expect(0);
     assert!(listed["issues"].to_string().contains(file.to_str().unwrap()), "{listed:#}");
 }
+
+/// Issue 15: the name of a server says nothing of the workspace that it stands in.
+#[test]
+fn a_tool_of_the_user_is_compared_with_the_file_that_it_came_from() {
+    let (here, there) = (site(), site());
+    let there = there.env("HOME", here.workspace.home().to_str().unwrap());
+    here.json(["register", "mcp:voice", "--level", "user"]).expect(0);
+    configure(&there, r#"{"command": "python3", "args": ["-S", "other.py"]}"#);
+    for document in [there.json(["sync"]).expect(0), there.json(["doctor"]).expect(0)] {
+        assert_eq!(issues(&document, "registered_source_changed"), [] as [&Value; 0], "{document:#}");
+    }
+    let found = there.json(["discover"]).expect(0)["entries"].clone();
+    let entry = found.as_array().unwrap().iter().find(|entry| entry["id"] == "mcp:voice").unwrap();
+    assert_eq!(entry["registered_as"], Value::Null, "{entry:#}");
+    // The file that it came from is still watched.
+    configure(&here, r#"{"command": "python3", "args": ["-S", "other.py"]}"#);
+    assert_eq!(issues(&here.json(["sync"]).expect(0), "registered_source_changed").len(), 1);
+}

@@ -286,6 +286,7 @@ pub fn source_changes<'t>(
         };
         match named(entries, reference) {
             Ok((entry, _)) if entry.fingerprint.to_hex() == *fingerprint => {}
+            Ok((_, origin)) if is_foreign(tool, reference, registered.of(fingerprint), &origin.path) => {}
             Ok((entry, origin)) => {
                 let id = tool.runtime_id.as_deref().unwrap_or_default();
                 let runtime = runtimes.and_then(|runtimes| runtimes.runtime(id));
@@ -302,17 +303,31 @@ pub fn source_changes<'t>(
                 });
             }
             Err(_) => {
-                let place = reference.rsplit_once('@').and_then(|(_, place)| place.split_once('/'));
-                let (label, scope) = place.unwrap_or_default();
-                // A tool of the user may come from the files of another workspace.
-                let is_elsewhere = tool.origin.level == Level::User && !scope.starts_with("user");
-                if !is_elsewhere && !is_unclear(label) {
+                let label = place_of(reference).0;
+                if !may_be_elsewhere(tool, reference) && !is_unclear(label) {
                     found.push(change);
                 }
             }
         }
     }
     found
+}
+
+/// Returns the harness and the scope that a reference names.
+fn place_of(reference: &str) -> (&str, &str) {
+    reference.rsplit_once('@').and_then(|(_, place)| place.split_once('/')).unwrap_or_default()
+}
+
+/// Returns whether a tool may come from the files of another workspace: a tool of the user that was registered from a
+/// file of a project.
+pub fn may_be_elsewhere(tool: &Tool, reference: &str) -> bool {
+    tool.origin.level == Level::User && !place_of(reference).1.starts_with("user")
+}
+
+/// Returns whether a file is not the one that a tool of the user was registered from, or nobody knows.
+fn is_foreign(tool: &Tool, reference: &str, registered: Option<&DiscoveredEntry>, path: &str) -> bool {
+    let is_origin = |before: &DiscoveredEntry| before.origins.iter().any(|origin| origin.path == path);
+    may_be_elsewhere(tool, reference) && !registered.is_some_and(is_origin)
 }
 
 /// Lists in what a definition says something else than it did.

@@ -271,7 +271,7 @@ fn token(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> Option<Loca
         Ok(hash) => Some(Located { value: hash, place: text.place }),
         Err(_) => {
             let hint = "write the sha256 of the token, never the token".to_owned();
-            reader.error_at(text.place, field, "expected 64 hex digits", Some(hint));
+            reader.error_at(text.place, field, "64 hex digits are expected", Some(hint));
             None
         }
     }

@@ -167,7 +167,10 @@ fn next_step(call: &Call, page: &mut Page) {
         }
         // Its files may have changed since it was put on hold.
         CallStatus::Held => page.next(&format!("brigade tools call show {id}")),
-        CallStatus::Approved => page.next(&format!("brigade tools call run {id}")),
+        CallStatus::Approved => match call.caller.agent() {
+            Some(agent) => page.next_step(&NextStep::AgentGoesOn(agent.to_owned())),
+            None => page.next(&format!("brigade tools call run {id}")),
+        },
         CallStatus::Waiting => page.next("brigade tools checkpoint list"),
         CallStatus::ResumePending => {
             if let Some(checkpoint) = call.checkpoint_ids.first() {

@@ -43,6 +43,9 @@ impl View for RegisterReport {
         if self.errors.iter().any(|error| error.code == "ref_unknown") {
             page.next("brigade tools discover");
         }
+        if self.errors.iter().any(|error| error.code == "id_taken") {
+            page.note("`--id ID` registers it under another id, and `--replace` replaces what is there");
+        }
         for note in &self.notes {
             page.note(&format!("{} ({}): {}", note.field, note.code, note.message));
         }
