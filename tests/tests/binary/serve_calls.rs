@@ -93,7 +93,8 @@ fn a_pending_call_goes_on_once_a_person_approved_it() {
     let next = client.call("asks", json!({"text": "hi"}));
     assert_stands(&next, "pending", "approval_pending");
     assert_ne!(id_of(&next), id);
-    site.json(["call", "approve", &id_of(&next)]).expect(0);
+    let told = site.tools(["call", "approve", &id_of(&next)]).stderr_text();
+    assert!(told.contains("agent local") && !told.contains("call run"), "{told}");
     assert_eq!(text(&client.call("asks", json!({"text": "hi"}))), "said hi");
     assert_eq!(runs(&site, "asks"), 2);
     let replay = site.json(["run", "replay", receipt["id"].as_str().unwrap()]);
