@@ -6,6 +6,9 @@ use brigade_core::{CheckpointId, ErrorKind, Explained, Extra, Json, Object, Time
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
+use crate::CHECKPOINTS;
+use crate::receipt::Receipt;
+
 /// The status of a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CheckpointStatus {
@@ -290,6 +293,23 @@ impl Checkpoint {
             checkpoint.map_err(|_| NotACheckpoint("expected the members of a checkpoint"))?;
         checkpoint.extra.complete();
         Ok(checkpoint)
+    }
+}
+
+impl Receipt {
+    /// Returns the receipt of a run with its stored checkpoints.
+    #[must_use]
+    pub fn with_checkpoints(&self, checkpoints: &[Checkpoint]) -> Receipt {
+        let Some(first) = checkpoints.first() else {
+            return self.clone();
+        };
+        let path = format!("{CHECKPOINTS}/{}.json", first.id);
+        Receipt {
+            checkpoint_id: Some(first.id.to_string()),
+            checkpoint: Some(Box::new(Checkpoint { checkpoint_path: Some(path), ..first.clone() })),
+            checkpoint_ids: Some(checkpoints.iter().map(|checkpoint| checkpoint.id.to_string()).collect()),
+            ..self.clone()
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use brigade_call::{
 use brigade_core::{Glob, IdPrefix, NextStep, codes};
 use brigade_queue::{
     Enqueued, ListedRun, MeantRun, OnDuplicate, OpenRun, RunPage, StoredReceipt, ThisHost, View,
-    check_status, interrupted_receipt,
+    check_status, unrecorded_receipt,
 };
 use brigade_upkeep::gather::Again;
 use brigade_upkeep::{Seams, gather, load};
@@ -259,7 +259,8 @@ fn abandoned_report(seams: &Seams, run: &OpenRun) -> Result<RunShowReport, Error
         return Ok(run_report(seams, MeantRun::Abandoned(run.clone()).into_receipt()?));
     };
     let host = ThisHost::new(seams.fs.clone());
-    let receipt = interrupted_receipt(&host, &stored, &claim.run_id, seams.now());
+    let mut receipt = unrecorded_receipt(&host, &stored, &claim.run_id, seams.now());
+    receipt.extra.show(&["recorded"]);
     let next = next_of_run(seams, &receipt);
     Ok(shown_run(seams, Receipt { recorded: Some(false), ..receipt }, next))
 }

@@ -51,7 +51,7 @@ pub use log::{LOG_SHOWN, follow_log, log_end, log_text, pass_log};
 pub use observed::Watch;
 pub use peer::{KeptPeer, Peer, Spoken};
 pub use program::{FileStamp, KnownDigests, OpenedProgram};
-pub use receipt::{RunPaths, with_checkpoints};
+pub use receipt::RunPaths;
 pub use run_files::{Drops, RunFiles, left_drops};
 pub use started::{EndedStart, Started, run_started};
 pub use talk::{Talk, talk};

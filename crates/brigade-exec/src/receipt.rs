@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use brigade_call::{
-    CHECKPOINTS, Checkpoint, OutputCompaction, RUNS, Receipt, Resume, RunObserved, RunOutput, RunProcess,
-    SandboxUsed, StreamOutput, VerifiedCall,
+    OutputCompaction, RUNS, Receipt, Resume, RunObserved, RunOutput, RunProcess, SandboxUsed, StreamOutput,
+    VerifiedCall,
 };
 use brigade_core::text::short;
 use brigade_core::{Number, Object, RunId, Timestamp};
@@ -129,20 +129,6 @@ fn resumed(receipt: Receipt, resume: &Resume) -> Receipt {
         resume_run_id: Some(receipt.id.clone()),
         resume: Some(checkpoint.to_choices(resume.checkpoints())),
         ..receipt
-    }
-}
-
-/// Adds the stored checkpoints of a run to its receipt.
-pub fn with_checkpoints(receipt: &Receipt, checkpoints: &[Checkpoint]) -> Receipt {
-    let Some(first) = checkpoints.first() else {
-        return receipt.clone();
-    };
-    let path = format!("{CHECKPOINTS}/{}.json", first.id);
-    Receipt {
-        checkpoint_id: Some(first.id.to_string()),
-        checkpoint: Some(Box::new(Checkpoint { checkpoint_path: Some(path), ..first.clone() })),
-        checkpoint_ids: Some(checkpoints.iter().map(|checkpoint| checkpoint.id.to_string()).collect()),
-        ..receipt.clone()
     }
 }
 

@@ -471,6 +471,18 @@ impl WriteFile for DiskWriter {
     fn truncate(&mut self, length: u64) -> Result<(), FsError> {
         self.file.set_len(length).explain("write", &self.path)
     }
+
+    #[cfg(target_os = "linux")]
+    fn reserve(&mut self, length: u64) -> Result<(), FsError> {
+        use rustix::fs::{FallocateFlags, fallocate};
+        use rustix::io::Errno;
+
+        match fallocate(&self.file, FallocateFlags::KEEP_SIZE, 0, length) {
+            // Only a lack of room is an answer. File systems that cannot reserve say so in several ways.
+            Err(error @ (Errno::NOSPC | Errno::DQUOT)) => Err(error).explain("reserve room in", &self.path),
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -502,6 +514,22 @@ mod tests {
         let names: Vec<String> =
             fs.list_dir(&path("a/b")).unwrap().into_iter().map(|entry| entry.name).collect();
         assert_eq!(names, ["file"]);
+    }
+
+    #[test]
+    fn reserved_room_leaves_the_length() {
+        let (_folder, fs) = workspace();
+        let mut file = fs.create(&path("file"), 0o600).unwrap();
+        file.reserve(64 << 10).unwrap();
+        assert_eq!(file.length().unwrap(), 0);
+        file.write(b"text").unwrap();
+        assert_eq!(fs.read(&path("file"), 100).unwrap(), b"text");
+        // No disk has this much.
+        #[cfg(target_os = "linux")]
+        if let Err(error) = file.reserve(1 << 42) {
+            assert_eq!(error.kind, FsErrorKind::NoSpace);
+        }
+        assert_eq!(file.length().unwrap(), 4);
     }
 
     #[test]

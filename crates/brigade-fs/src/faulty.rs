@@ -289,6 +289,15 @@ impl WriteFile for FaultyWriter {
         self.control.small_step("write", &self.path)?;
         self.file.truncate(length)
     }
+
+    fn reserve(&mut self, length: u64) -> Result<(), FsError> {
+        match self.control.verdict() {
+            Verdict::Do => self.file.reserve(length),
+            Verdict::DoHalf(kind) | Verdict::Fail(kind) => {
+                Err(FsError::new("reserve room in", &self.path, kind))
+            }
+        }
+    }
 }
 
 #[cfg(test)]

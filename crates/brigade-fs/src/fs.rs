@@ -179,6 +179,15 @@ pub trait WriteFile: Send {
     /// # Errors
     /// Fails on a disk error.
     fn truncate(&mut self, length: u64) -> Result<(), FsError>;
+
+    /// Reserves room for the first `length` bytes, so that writing them cannot fail for want of room. The length of the
+    /// file stays. Nothing is reserved where the system or the file system cannot.
+    ///
+    /// # Errors
+    /// Fails if there is not that much room.
+    fn reserve(&mut self, _length: u64) -> Result<(), FsError> {
+        Ok(())
+    }
 }
 
 /// A directory tree. Every relative path is opened beneath its root.

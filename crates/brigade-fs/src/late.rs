@@ -114,6 +114,10 @@ impl WriteFile for LateWriter {
         self.is_written = true;
         self.file.truncate(length)
     }
+
+    fn reserve(&mut self, length: u64) -> Result<(), FsError> {
+        self.file.reserve(length)
+    }
 }
 
 impl Fs for Late {

@@ -3,7 +3,7 @@
 //!
 //! The call stays `running` until it is written. After a crash before that, the runner is gone and the next writer
 //! continues: it uses an existing receipt as the outcome of the run and reuses an existing ledger entry. Without a
-//! receipt the run was interrupted.
+//! receipt, it records the outcome that the runner could not record. Without both, the run was interrupted.
 
 use std::ops::ControlFlow;
 
@@ -16,6 +16,7 @@ use brigade_redact::shown_command;
 
 use crate::error::QueueError;
 use crate::host::Host;
+use crate::outcome::Outcome;
 use crate::queue::{Finished, checkpoint_of};
 use crate::store::{
     CallQuery, ChainEnd, Checkpoints, InLedger, Order, Snapshot, StoredCall, StoredCheckpoint, StoredReceipt,
@@ -95,12 +96,23 @@ pub(crate) fn changeable(transaction: &mut dyn Transaction, id: &CallId) -> Resu
     }
 }
 
-/// Returns whether a call is running but its process is gone.
+/// Returns whether a call is running but its process is gone, or could not record how the run ended.
 pub(crate) fn is_abandoned(stored: &StoredCall, host: &dyn Host) -> bool {
-    let runner = stored.call.claim.as_ref().and_then(|claim| claim.runner.as_ref());
     stored.call.status == CallStatus::Running
         && stored.version != RecordVersion::Newer
-        && !runner.is_some_and(|runner| host.is_alive(runner))
+        && (!has_runner(stored, host) || kept_outcome(stored, host).is_some())
+}
+
+fn has_runner(stored: &StoredCall, host: &dyn Host) -> bool {
+    let runner = stored.call.claim.as_ref().and_then(|claim| claim.runner.as_ref());
+    runner.is_some_and(|runner| host.is_alive(runner))
+}
+
+/// Returns the outcome that the runner of a call could not record.
+pub(crate) fn kept_outcome(stored: &StoredCall, host: &dyn Host) -> Option<Outcome> {
+    let outcome = host.outcome(&stored.call.claim.as_ref()?.run_id)?;
+    let is_end = run_end(&outcome.as_recorded(), String::new(), None, Timestamp::from_unix_micros(0)).is_ok();
+    (is_end && outcome.receipt.call_id() == stored.call.id.as_str()).then_some(outcome)
 }
 
 /// Lists the stored calls whose runner is gone.
@@ -116,7 +128,8 @@ pub(crate) fn abandoned(snapshot: &dyn Snapshot, host: &dyn Host) -> Result<Vec<
     Ok(found)
 }
 
-/// Returns the current view of a stored call. If its runner is gone, its receipt decides, or it is interrupted.
+/// Returns the current view of a stored call. If its runner is gone, its receipt or kept outcome decides, or it is
+/// interrupted.
 pub(crate) fn as_it_stands(
     snapshot: &dyn Snapshot,
     host: &dyn Host,
@@ -127,9 +140,14 @@ pub(crate) fn as_it_stands(
     }
     if let Some(claim) = stored.call.claim.clone() {
         mark_resumed(&mut stored, claim.run_id.as_str());
-        if let Some(Ok(found)) = snapshot.receipt(claim.run_id.as_str())? {
+        let stored_receipt = match snapshot.receipt(claim.run_id.as_str())? {
+            Some(Ok(found)) => Some((found.receipt, found.path)),
+            Some(Err(_)) | None => kept_outcome(&stored, host)
+                .map(|outcome| (outcome.as_recorded(), format!("{RUNS}/{}.json", claim.run_id))),
+        };
+        if let Some((receipt, path)) = stored_receipt {
             let now = stored.call.started_at.unwrap_or(Timestamp::from_unix_micros(0));
-            if let Ok(end) = run_end(&found.receipt, found.path, None, now)
+            if let Ok(end) = run_end(&receipt, path, None, now)
                 && let Ok(call) = stored.call.clone().finish(end)
             {
                 stored.call = call;
@@ -292,20 +310,49 @@ fn record_one(
         runner: None,
     });
     let run = claim.run_id.clone();
-    host.end_strays(claim);
+    if !has_runner(&stored, host) {
+        host.end_strays(stored.call.claim.as_ref().expect("it has just got one"));
+    }
     let found = transaction.snapshot().receipt(run.as_str())?;
     let is_end = |found: &StoredReceipt| run_end(&found.receipt, String::new(), None, now).is_ok();
     let receipt = match found.and_then(Result::ok).filter(is_end) {
         Some(receipt) => receipt,
         None => {
-            let receipt = interrupted_receipt(host, &stored, &run, now);
+            let receipt = match kept_outcome(&stored, host) {
+                Some(outcome) => with_stored_checkpoints(transaction, outcome)?,
+                None => interrupted_receipt(host, &stored, &run, now),
+            };
             transaction.add_receipt(&receipt, Taken::SetAside)?.0
         }
     };
     let created = checkpoints_of(transaction.snapshot(), &receipt.receipt)?;
     tracing::info!(call = %stored.call.id, run = %run, status = receipt.receipt.status(), "a run without a runner is recorded");
     record(transaction, stored, &receipt, InLedger::Perhaps, &created, now)?;
+    host.forget_outcome(&run);
     Ok(())
+}
+
+/// Stores the checkpoints of an outcome that are not stored yet, and returns its receipt with them.
+fn with_stored_checkpoints(
+    transaction: &mut dyn Transaction,
+    outcome: Outcome,
+) -> Result<Receipt, QueueError> {
+    let Outcome { receipt, checkpoints } = outcome;
+    if checkpoints.is_empty() {
+        return Ok(receipt);
+    }
+    let of_run = transaction.snapshot().checkpoints(Checkpoints::AddedFor(receipt.id()))?.checkpoints;
+    let is_stored = |wanted: &Checkpoint| of_run.iter().any(|stored| stored.checkpoint == *wanted);
+    let mut stored = Vec::with_capacity(checkpoints.len());
+    for checkpoint in checkpoints {
+        if is_stored(&checkpoint) {
+            stored.push(checkpoint);
+        } else {
+            let added = transaction.add_checkpoints(vec![checkpoint])?;
+            stored.extend(added.into_iter().map(|stored| stored.checkpoint));
+        }
+    }
+    Ok(receipt.with_checkpoints(&stored))
 }
 
 fn unnamed_run(call: &str, started_at: Option<Timestamp>) -> RunId {
@@ -330,9 +377,15 @@ pub(crate) fn checkpoints_of(
     Ok(added)
 }
 
-/// Builds the receipt of a run whose runner is gone without a receipt, as the next writer records it. A log that the
-/// runner never created is not named.
-pub fn interrupted_receipt(host: &dyn Host, stored: &StoredCall, run: &RunId, now: Timestamp) -> Receipt {
+/// Returns the receipt of a run whose runner is gone without a receipt, as the next writer records it: the outcome that
+/// the runner kept, or that it was interrupted.
+pub fn unrecorded_receipt(host: &dyn Host, stored: &StoredCall, run: &RunId, now: Timestamp) -> Receipt {
+    let kept = kept_outcome(stored, host).map(|outcome| outcome.as_recorded());
+    kept.unwrap_or_else(|| interrupted_receipt(host, stored, run, now))
+}
+
+/// Builds the receipt of a run that was interrupted. A log that the runner never created is not named.
+fn interrupted_receipt(host: &dyn Host, stored: &StoredCall, run: &RunId, now: Timestamp) -> Receipt {
     let call = &stored.call;
     let contract = &call.contract;
     let path = |suffix: &str| format!("{RUNS}/{run}{suffix}");

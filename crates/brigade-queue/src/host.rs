@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brigade_call::{Claim, Runner};
+use brigade_core::RunId;
 use brigade_fs::Fs;
 use brigade_process::ProcessIdentity;
 
+use crate::outcome::Outcome;
 use crate::running::this_runner;
 
 /// Provides information about the machine on which calls run.
@@ -19,9 +21,17 @@ pub trait Host: Send + Sync {
 
     /// Returns whether the log of a run exists. `path` is relative to the workspace.
     fn has_log(&self, path: &str) -> bool;
+
+    /// Returns what is kept of a run that ended and could not be recorded.
+    fn outcome(&self, _run: &RunId) -> Option<Outcome> {
+        None
+    }
+
+    /// Removes what is kept of a run, and the room for it. The run is recorded.
+    fn forget_outcome(&self, _run: &RunId) {}
 }
 
-/// The current machine. Logs are files of the workspace.
+/// The current machine. Logs and outcomes are files of the workspace.
 pub struct ThisHost {
     fs: Arc<dyn Fs>,
 }
@@ -58,5 +68,13 @@ impl Host for ThisHost {
 
     fn has_log(&self, path: &str) -> bool {
         path.parse().is_ok_and(|path| self.fs.exists(&path).unwrap_or(true))
+    }
+
+    fn outcome(&self, run: &RunId) -> Option<Outcome> {
+        Outcome::of_run(&*self.fs, run)
+    }
+
+    fn forget_outcome(&self, run: &RunId) {
+        Outcome::forget(&*self.fs, run);
     }
 }

@@ -32,6 +32,7 @@ mod listed;
 mod meant;
 mod memory;
 mod observed;
+mod outcome;
 mod queue;
 mod report;
 mod running;
@@ -41,19 +42,20 @@ mod texts;
 pub use brigade_journal::{Damage, Mending};
 pub use error::QueueError;
 pub use find::check_status;
-pub use finish::interrupted_receipt;
+pub use finish::unrecorded_receipt;
 pub use host::{Host, ThisHost};
 pub use journal::{Check, Compaction, JournalStore, ListedCall, TOOLS};
 pub use listed::{CallFilter, ListedRun, RunFilter, RunPage};
 pub use meant::{MeantRun, OpenRun};
 pub use memory::MemoryStore;
 pub use observed::ObservedRuns;
+pub use outcome::{Outcome, Reserved, left_outcomes};
 pub use queue::{
     Answer, CANDIDATES, Calls, Enqueued, Finished, LockedQueue, MakeCall, Match, OnDuplicate, Queue, Review,
     View,
 };
 pub use report::{BrokenReceipt, LedgerFinding};
-pub use running::{Kept, this_runner, unrecorded};
+pub use running::this_runner;
 pub use store::{
     BadCheckpoint, BadReceipt, CallQuery, Chain, ChainEnd, CheckpointList, Checkpoints, ExaminedReceipt,
     ExaminedRun, Finding, FoundCall, InLedger, Order, Records, RunList, Snapshot, Store, StoredCall,

@@ -217,9 +217,12 @@ impl View<'_> {
         Ok(found.map_or(Match::None, |run| Match::One(Ok(MeantRun::Running(run)))))
     }
 
-    /// Finds a run without a receipt, whose runner is gone.
+    /// Finds a run without a receipt, whose runner is gone or could not record it.
     fn abandoned_run(&self, prefix: &IdPrefix) -> Result<Match<Result<MeantRun, BadReceipt>>, QueueError> {
-        let abandoned = self.open_runs(CallStatus::Interrupted)?;
+        let mut abandoned = self.open_runs(CallStatus::Interrupted)?;
+        let kept =
+            self.abandoned()?.into_iter().filter(|stored| stored.call.status != CallStatus::Interrupted);
+        abandoned.extend(kept.filter_map(open_run));
         let ids = abandoned.iter().map(|run| (run.run_id.as_str(), run.run_id.clone()));
         Ok(match prefix.resolve(ids) {
             Resolved::One(id) => {
@@ -248,11 +251,14 @@ impl View<'_> {
     fn open_runs(&self, status: CallStatus) -> Result<Vec<OpenRun>, QueueError> {
         let mut runs = Vec::new();
         self.for_each_call(&Calls::Of(status), &mut |stored| {
-            let call_id = stored.call.id;
-            let run_id = stored.call.claim.map(|claim| claim.run_id.as_str().to_owned());
-            runs.extend(run_id.map(|run_id| OpenRun { run_id, call_id }));
+            runs.extend(open_run(stored));
             ControlFlow::Continue(())
         })?;
         Ok(runs)
     }
+}
+
+fn open_run(stored: StoredCall) -> Option<OpenRun> {
+    let run_id = stored.call.claim?.run_id.as_str().to_owned();
+    Some(OpenRun { run_id, call_id: stored.call.id })
 }

@@ -195,8 +195,8 @@ impl View<'_> {
         as_it_stands(self.snapshot(), &*self.host, stored)
     }
 
-    /// Lists the calls whose runner is gone, in their current view.
-    fn abandoned(&self) -> Result<Vec<StoredCall>, QueueError> {
+    /// Lists the calls whose runner is gone or could not record the end, in their current view.
+    pub(crate) fn abandoned(&self) -> Result<Vec<StoredCall>, QueueError> {
         let found = finish::abandoned(self.snapshot(), &*self.host)?;
         found.into_iter().map(|stored| self.as_it_stands(stored)).collect()
     }

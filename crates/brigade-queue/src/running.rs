@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 use std::sync::OnceLock;
 
-use brigade_call::{Call, CallStatus, Claim, RecordVersion, Runner};
-use brigade_core::{CallId, ErrorKind, Hint, NextStep, Object, RunId, Timestamp};
+use brigade_call::{Call, CallStatus, Claim, Receipt, RecordVersion, Runner};
+use brigade_core::{ErrorKind, Hint, NextStep, Object, RunId, Timestamp};
 use brigade_policy::Failure;
 use brigade_process::ProcessIdentity;
 
@@ -119,26 +119,31 @@ impl ChainEnd {
 
 /// What is left of a run that could not be recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kept {
-    /// Its receipt.
-    Receipt,
+pub(crate) enum Kept {
+    /// Its outcome: its receipt and its checkpoints.
+    Outcome,
     /// Its logs alone.
     Nothing,
 }
 
-/// Explains a receipt that could not be written. Running again would not write it.
-pub fn unrecorded(failure: Failure, call: &CallId, run: &RunId, kept: Kept) -> Failure {
+/// Explains an end that could not be recorded. Running again would not record it.
+pub(crate) fn unrecorded(failure: Failure, receipt: &Receipt, kept: Kept) -> Failure {
     let why = failure.to_string();
     let why = why.trim_end_matches("; free some space and try again");
     let then = match kept {
-        Kept::Receipt => "its receipt is kept, and the next command that changes the queue records it",
+        Kept::Outcome => "its outcome is kept, and the next command that changes the queue records it",
         Kept::Nothing => "the call counts as interrupted from now on",
     };
+    let call = receipt.call_id();
     let message =
         format!("the program of call {call} has ended, and that could not be recorded: {why}; {then}");
-    Failure::new(failure.kind(), message)
-        .hint(NextStep::ReadOutput(run.clone()))
-        .hint(Hint::to("ask for it again, once the cause is fixed", NextStep::Replay(run.clone())))
+    let failure = Failure::new(failure.kind(), message);
+    match receipt.id().parse::<RunId>() {
+        Ok(run) => failure
+            .hint(NextStep::ReadOutput(run.clone()))
+            .hint(Hint::to("ask for it again, once the cause is fixed", NextStep::Replay(run))),
+        Err(_) => failure,
+    }
 }
 
 #[cfg(test)]
@@ -149,10 +154,11 @@ mod tests {
 
     #[test]
     fn what_cannot_be_recorded_is_not_to_be_tried_again() {
-        let full = FsError::new("write", "receipt", FsErrorKind::NoSpace);
-        let error =
-            unrecorded(full.into(), &"call-1".parse().unwrap(), &"run-1".parse().unwrap(), Kept::Nothing);
-        assert!(error.to_string().contains("interrupted") && error.to_string().contains("disk is full"));
-        assert!(!error.to_string().contains("try again"), "{error}");
+        for (kept, expect) in [(Kept::Nothing, "interrupted"), (Kept::Outcome, "its outcome is kept")] {
+            let full = FsError::new("write", "receipt", FsErrorKind::NoSpace);
+            let error = unrecorded(full.into(), &Receipt::new("run-1", "call-1", "completed"), kept);
+            assert!(error.to_string().contains(expect) && error.to_string().contains("disk is full"));
+            assert!(!error.to_string().contains("try again"), "{error}");
+        }
     }
 }

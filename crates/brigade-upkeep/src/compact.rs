@@ -30,9 +30,9 @@ pub fn compact(site: &Site<'_>) -> Result<Compacted, UpkeepError> {
         None => Compaction::default(),
     };
     let left = left_incoming(site.fs(), site.now(), &site.queue.read()?)?;
-    for folder in &left {
+    for path in &left {
         // The next compaction tries again.
-        let _ = site.fs().remove_tree(folder);
+        let _ = site.fs().remove_tree(path).or_else(|_| site.fs().remove(path));
     }
     let temporary = left_temporary(site.fs(), &site.config.catalog);
     let removed: u64 = temporary.iter().map(|path| u64::from(site.fs().remove(path).is_ok())).sum();

@@ -1,4 +1,4 @@
-//! Checkpoint drop directories that runs left behind.
+//! What runs left behind: directories that checkpoints are dropped into, and room for outcomes.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -7,9 +7,9 @@ use brigade_call::CallStatus;
 use brigade_core::Timestamp;
 use brigade_exec::left_drops;
 use brigade_fs::{Fs, RelPath};
-use brigade_queue::{Calls, QueueError, View};
+use brigade_queue::{Calls, QueueError, View, left_outcomes};
 
-/// Lists drop directories of runs that ended or never started.
+/// Lists drop directories and files for outcomes of runs that ended or never started.
 ///
 /// # Errors
 /// Returns errors of reading the queue.
@@ -19,5 +19,8 @@ pub fn left_incoming(fs: &dyn Fs, now: Timestamp, view: &View<'_>) -> Result<Vec
         running.extend(stored.call.claim.map(|claim| claim.run_id.as_str().to_owned()));
         ControlFlow::Continue(())
     })?;
-    Ok(left_drops(fs, now, &|run| running.contains(run)))
+    let is_running = |run: &str| running.contains(run);
+    let mut left = left_drops(fs, now, &is_running);
+    left.extend(left_outcomes(fs, now, &is_running));
+    Ok(left)
 }

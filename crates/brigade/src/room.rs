@@ -13,7 +13,6 @@ use brigade_upkeep::Seams;
 use crate::env::Env;
 use crate::late::LateWrites;
 
-pub use brigade_call::RUNS;
 pub use brigade_facts::{CATALOG, POLICY};
 
 /// The seams of one workspace, the environment that they were made from, and records on the way to the disk.

@@ -6,14 +6,14 @@ use brigade_call::{ApprovedBy, CallStatus, Claim, Refusal as NotVerified, Sandbo
 use brigade_calls::{Attempt, Error, ErrorKind, Ready, RunReport, Runner};
 use brigade_catalog::Family;
 use brigade_core::{Hint, NextStep, Timestamp, codes};
-use brigade_exec::{Drops, Execution, KeptWay, RunFiles, RunPaths, Watch, Way, execute, with_checkpoints};
+use brigade_exec::{Drops, Execution, KeptWay, RunFiles, RunPaths, Watch, Way, execute};
 use brigade_facts::Config;
 use brigade_fs::Fs;
 use brigade_mcp::{
     Exchange, KeptCall, ListedTool, Listener, McpProgress, Named, NoPin, PinRule, Requester, ToolCall,
     shown_result,
 };
-use brigade_queue::{Kept, LockedQueue, StoredCall, this_runner, unrecorded};
+use brigade_queue::{LockedQueue, Outcome, Reserved, StoredCall, this_runner};
 use brigade_redact::Redactor;
 use brigade_registry::Installing;
 use brigade_upkeep::gather;
@@ -24,7 +24,7 @@ use crate::acting::Acting;
 use crate::agent_calls::Asked;
 use crate::commanded;
 use crate::late::LateWrites;
-use crate::room::{RUNS, Room, rel};
+use crate::room::{Room, rel};
 
 /// Where a verified call stands before its claim.
 pub(crate) enum Stands<'a> {
@@ -112,11 +112,12 @@ pub(crate) fn attempt(
     let paths = RunPaths::of(&run_id);
     let queue = room.queue();
     let claim = Claim { run_id: run_id.clone(), runner: Some(this_runner()?) };
-    let (logs, dropped) = {
+    let (logs, dropped, reserved) = {
         let drops = if kept.is_some() || acting.is_some() { Drops::None } else { Drops::Taken };
         let mut files = RunFiles::create(fs, &run_id, &paths, drops)?;
         let mut locked =
             if late.is_some() { queue.lock_late(started_at)? } else { queue.lock(started_at)? };
+        let reserved = Reserved::make(room.fs.clone(), &run_id).inspect_err(|_| files.discard(&*room.fs))?;
         match stands {
             Stands::New(enter) => match enter(&mut locked, (!files.is_used).then_some(claim)) {
                 Ok(Entered::Claimed) => {}
@@ -140,7 +141,7 @@ pub(crate) fn attempt(
                 }
             }
         }
-        (files.logs, files.dropped)
+        (files.logs, files.dropped, reserved.claimed())
     };
     tracing::debug!(call = %call.id(), run = %run_id, "claimed the call, and runs it");
     let keep = |listed: &ListedTool| brigade_calls::pin_store(room).first_use(mcp.as_ref(), listed);
@@ -210,25 +211,8 @@ pub(crate) fn attempt(
         brigade_calls::keep_pin(room, config, mcp, pinned.as_deref(), exchange, finished.completed_at)
     });
     let locked = if late.is_some() { queue.lock_late(room.now()) } else { queue.lock(room.now()) };
-    let recorded = locked
-        .and_then(|mut locked| {
-            locked.finish(
-                call.id(),
-                &run_id,
-                finished.checkpoints.clone(),
-                &mut |stored| with_checkpoints(&finished.receipt, stored),
-                finished.completed_at,
-            )
-        })
-        .map_err(|error| {
-            // With its receipt there, whoever comes next records how it ended. Checkpoints must be stored before one.
-            let path = rel(&format!("{RUNS}/{run_id}.json"));
-            let bytes = finished.receipt.to_bytes();
-            let is_kept = finished.checkpoints.is_empty()
-                && (room.fs.create_new_durable(&path, &bytes).is_ok()
-                    || room.fs.read(&path, bytes.len() as u64).is_ok_and(|there| there == bytes));
-            unrecorded(error.into(), call.id(), &run_id, if is_kept { Kept::Receipt } else { Kept::Nothing })
-        })?;
+    let outcome = Outcome { receipt: finished.receipt, checkpoints: finished.checkpoints };
+    let recorded = reserved.record(locked, outcome, finished.completed_at)?;
     // If this fails, the next run tries again.
     let _ = room.fs.remove_tree(&dropped);
     let changed_pin = kept?;

@@ -131,3 +131,81 @@ fn a_call_that_cannot_be_resumed_any_more_can_be_ended() {
     site.json(["checkpoint", "resume", "ask"]).expect(1);
     site.run_call(&id).expect(1);
 }
+
+/// A run whose receipt cannot be written at its end, because something else has the name of the directory: the
+/// command's output, the call and the run.
+fn unrecorded(body: &str) -> (Site, String, String) {
+    let site =
+        Site::script(&format!("{body}touch started\nuntil [ -e go ]; do sleep 0.02; done\necho done\n"));
+    let id = site.approved("tool", "{}");
+    let mut command = site.brigade.command(["tools", "call", "run", &id]);
+    let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the runner starts");
+    until("the program runs", || site.workspace.exists("started").then_some(()));
+    let (runs, away) = (site.workspace.join(".brigade/tools/runs"), site.beside("runs"));
+    std::fs::rename(&runs, &away).expect("the directory can be moved");
+    site.workspace.write(".brigade/tools/runs", "");
+    site.workspace.write("go", "");
+    let output = child.wait_with_output().expect("the runner ends");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("its outcome is kept, and the next command"), "{said}");
+    site.workspace.remove(".brigade/tools/runs");
+    std::fs::rename(&away, &runs).expect("the directory can be moved back");
+    let run =
+        site.json(["call", "show", &id]).expect(0)["call"]["run_id"].as_str().expect("a run").to_owned();
+    (site, id, run)
+}
+
+fn kept_outcomes(site: &Site) -> usize {
+    site.workspace.files(".brigade/tools/outcomes").len()
+}
+
+/// Issue 12: an outcome that could not be recorded is recorded later.
+#[test]
+fn an_outcome_that_could_not_be_recorded_is_recorded_later() {
+    let (site, id, run) = unrecorded("");
+    assert_eq!(kept_outcomes(&site), 1);
+    // Readers see it already.
+    assert_eq!(site.status(&id), "completed");
+    let shown = site.json(["run", "show", &run]).expect(0)["run"].clone();
+    assert_eq!(
+        (&shown["recorded"], &shown["status"], &shown["exit_code"]),
+        (&json!(false), &json!("completed"), &json!(0))
+    );
+    site.queue("tool", r#"{"other":1}"#);
+    assert_eq!(site.status(&id), "completed");
+    let receipt = site.json(["run", "show", &run]).expect(0)["run"].clone();
+    assert_eq!(receipt.get("recorded"), None);
+    assert_eq!((&receipt["status"], &receipt["output"]["stdout"]["bytes"]), (&json!("completed"), &json!(5)));
+    assert_eq!(site.json(["run", "verify"]).expect(0)["valid"], true);
+    assert_eq!(kept_outcomes(&site), 0);
+}
+
+/// Issue 12: the question of a script is not lost with the record of its run.
+#[test]
+fn a_checkpoint_of_a_run_that_could_not_be_recorded_is_asked_later() {
+    let (site, id, run) = unrecorded("echo '{\"id\":\"ask\"}' > \"$BRIGADE_TOOL_CHECKPOINT_DIR/a.json\"\n");
+    site.queue("tool", r#"{"other":1}"#);
+    assert_eq!(site.status(&id), "waiting");
+    assert_eq!(site.json(["run", "show", &run]).expect(0)["run"]["checkpoint_ids"], json!(["ask"]));
+    site.workspace.remove("started");
+    let resumed = site.json(["checkpoint", "approve", "ask", "--choice", "approve"]);
+    assert_eq!(resumed.code, 0, "{}", resumed.run);
+    assert_eq!(kept_outcomes(&site), 0);
+}
+
+/// Issue 12: a run that is recorded, and one whose runner was killed, leave no room reserved.
+#[test]
+fn nothing_is_reserved_when_no_call_runs() {
+    let (site, id, _) = killed();
+    assert_eq!(kept_outcomes(&site), 1);
+    let ready = site.approved("tool", r#"{"other":1}"#);
+    assert_eq!(site.status(&id), "interrupted");
+    assert_eq!(kept_outcomes(&site), 0);
+    site.workspace.write("bin/tool.sh", "true\n");
+    site.run_call(&ready).refused("changed since it was approved");
+    assert_eq!(kept_outcomes(&site), 0);
+    let site = Site::script("true\n");
+    site.receipt_of("tool", "{}");
+    assert_eq!(kept_outcomes(&site), 0);
+}

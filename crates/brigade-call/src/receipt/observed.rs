@@ -72,6 +72,24 @@ impl RunObserved {
     pub fn is_observed(&self) -> bool {
         self.state == ObservedState::Observed.as_str()
     }
+
+    /// Returns it for a disk without room for its lists.
+    #[must_use]
+    pub fn without_lists(&self) -> RunObserved {
+        let said = "its lists were left out, because the disk had no room for them".to_owned();
+        RunObserved {
+            complete: false,
+            unseen: Some(self.unseen.iter().flatten().cloned().chain([said]).collect()),
+            truncated: true,
+            read: None,
+            executed: None,
+            written: None,
+            connected: None,
+            denied: None,
+            outside: None,
+            ..self.clone()
+        }
+    }
 }
 
 /// Whether a run was observed.

@@ -14,7 +14,7 @@ use brigade_core::{CallId, Dialect, Extra, Fingerprint, IdPrefix, Json, RunId, T
 use brigade_fs::{Fs, RelPath};
 use brigade_queue::{
     Calls, Check, Compaction, Damage, Enqueued, Finished, Host, JournalStore, ListedCall, LockedQueue, Match,
-    OnDuplicate, Queue, QueueError, Review, StoredCall, View,
+    OnDuplicate, Outcome, Queue, QueueError, Review, StoredCall, ThisHost, View,
 };
 
 /// Returns a time in seconds.
@@ -131,6 +131,16 @@ impl Host for TestHost {
 
     fn has_log(&self, path: &str) -> bool {
         self.fs.as_ref().is_some_and(|fs| fs.exists(&path.parse().unwrap()).unwrap_or(true))
+    }
+
+    fn outcome(&self, run: &RunId) -> Option<Outcome> {
+        ThisHost::new(self.fs.clone()?).outcome(run)
+    }
+
+    fn forget_outcome(&self, run: &RunId) {
+        if let Some(fs) = &self.fs {
+            ThisHost::new(fs.clone()).forget_outcome(run);
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use brigade_call::CALLS;
+use brigade_call::{CALLS, RUNS};
 use brigade_calls::{ArgsSource, Request};
 use brigade_core::json::to_json;
 use brigade_core::{IdPrefix, Json, NeutralWords, NextStep};
@@ -8,7 +8,7 @@ use brigade_core::{IdPrefix, Json, NeutralWords, NextStep};
 use super::*;
 use crate::env::Env;
 use crate::report::IssueReport;
-use crate::room::{RUNS, rel};
+use crate::room::rel;
 use crate::sample::NewFile;
 use crate::workspace::Workspace;
 

@@ -1,0 +1,222 @@
+//! The end of a run that cannot be recorded: room that is reserved for it before the run starts, and what is kept there
+//! until somebody records it.
+//!
+//! Each running call has an empty file in `.brigade/tools/outcomes`, with room for its outcome. The runner writes it
+//! through the open file, so a full disk or a directory that cannot be written keeps no outcome out. The file is
+//! removed with the record of the run, and with the next run or repair if the runner was killed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use brigade_call::{Checkpoint, RUNS, Receipt, RunObserved};
+use brigade_core::{CallId, Dialect, Json, RunId, Timestamp};
+use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, RelPath, WriteFile};
+use brigade_policy::Failure;
+
+use crate::error::QueueError;
+use crate::journal::TOOLS;
+use crate::queue::{Finished, LockedQueue};
+use crate::running::{Kept, unrecorded};
+
+/// The room that each run reserves, in bytes. A receipt with all that an observed run may list is longer.
+const ROOM: u64 = 256 << 10;
+
+/// The largest outcome that is read, in bytes: a receipt, and the checkpoints that a run may drop.
+const OUTCOME_LIMIT: u64 = 64 << 20;
+
+/// A run has certainly been claimed this long after its file was created.
+const STARTS_WITHIN: Duration = Duration::from_secs(60 * 60);
+
+/// What a run left that was not recorded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// Its receipt, which names no checkpoints.
+    pub receipt: Receipt,
+    /// Its checkpoints, which are not stored yet.
+    pub checkpoints: Vec<Checkpoint>,
+}
+
+impl Outcome {
+    fn to_bytes(&self) -> Vec<u8> {
+        let checkpoints = self.checkpoints.iter().map(|checkpoint| Json::Object(checkpoint.to_document()));
+        let members = [
+            ("schema", Json::from("brigade.outcome.v1")),
+            ("receipt", Json::Object(self.receipt.to_members())),
+            ("checkpoints", Json::Array(checkpoints.collect())),
+        ];
+        Json::object(members).to_pretty().into_bytes()
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<Outcome> {
+        let Ok(Json::Object(mut document)) = Json::parse_bytes(bytes, Dialect::Lenient) else { return None };
+        let receipt = Receipt::from_json(document.remove("receipt")?).ok()?;
+        let Some(Json::Array(checkpoints)) = document.remove("checkpoints") else { return None };
+        let checkpoints = checkpoints.into_iter().map(Checkpoint::from_document).collect::<Result<_, _>>();
+        Some(Outcome { receipt, checkpoints: checkpoints.ok()? })
+    }
+
+    /// Returns the receipt as it is recorded if the checkpoints keep their ids.
+    pub fn as_recorded(&self) -> Receipt {
+        self.receipt.with_checkpoints(&self.checkpoints)
+    }
+
+    /// Reads what is kept of a run. What was not written completely is not there.
+    pub(crate) fn of_run(fs: &dyn Fs, run: &RunId) -> Option<Outcome> {
+        let bytes = fs.read(&path(run.as_str())?, OUTCOME_LIMIT).ok().filter(|bytes| !bytes.is_empty())?;
+        Outcome::from_bytes(&bytes).filter(|outcome| outcome.receipt.id() == run.as_str())
+    }
+
+    /// Removes the file of a run that is recorded.
+    pub(crate) fn forget(fs: &dyn Fs, run: &RunId) {
+        if let Some(path) = path(run.as_str()) {
+            // The next run tries again.
+            let _ = fs.remove(&path);
+        }
+    }
+}
+
+/// Room for the outcome of one run. It is given back when it is dropped before the run is claimed.
+pub struct Reserved {
+    file: Box<dyn WriteFile>,
+    fs: Arc<dyn Fs>,
+    path: RelPath,
+    /// Whether the file was made here, and belongs to no claimed run yet.
+    is_spare: bool,
+}
+
+impl Reserved {
+    /// Reserves room for the outcome of a run, before it is claimed. Also removes files of recorded runs.
+    ///
+    /// # Errors
+    /// Fails if there is not enough room, and on a file error.
+    pub fn make(fs: Arc<dyn Fs>, run: &RunId) -> Result<Reserved, FsError> {
+        for left in files(&*fs).filter(|left| is_over(&*fs, left)) {
+            let _ = fs.remove(&left);
+        }
+        let path = path(run.as_str()).expect("a run id is a file name");
+        let create = || fs.create(&path, 0o600);
+        let created = match create() {
+            Err(error) if error.is_not_found() => fs.create_dir_all(&path.parent()).and_then(|()| create()),
+            created => created,
+        };
+        let (file, is_spare) = match created {
+            Ok(file) => (file, true),
+            // It is of an attempt that was killed before it claimed the call, or of another that claims it now.
+            Err(error) if error.is_exists() => (fs.open_append(&path)?, false),
+            Err(error) => return Err(error),
+        };
+        let mut reserved = Reserved { file, fs, path, is_spare };
+        reserved.file.reserve(ROOM)?;
+        Ok(reserved)
+    }
+
+    /// Keeps the room from now on: the run is claimed.
+    #[must_use]
+    pub fn claimed(mut self) -> Reserved {
+        self.is_spare = false;
+        self
+    }
+
+    /// Records how the claimed run ended. If that fails, the outcome is kept, unless somebody else has ended the run.
+    ///
+    /// # Errors
+    /// Says what could not be recorded, and what becomes of it.
+    pub fn record(
+        mut self,
+        locked: Result<LockedQueue<'_>, QueueError>,
+        outcome: Outcome,
+        now: Timestamp,
+    ) -> Result<Finished, Failure> {
+        let receipt = &outcome.receipt;
+        let recorded = locked.and_then(|mut locked| {
+            let bad = |_| QueueError::Store("a receipt names no call and run".to_owned());
+            let call: CallId = receipt.call_id().parse().map_err(bad)?;
+            let run: RunId = receipt.id().parse().map_err(bad)?;
+            let mut with = |stored: &[Checkpoint]| receipt.with_checkpoints(stored);
+            locked.finish(&call, &run, outcome.checkpoints.clone(), &mut with, now)
+        });
+        match recorded {
+            Ok(finished) => {
+                // The next run tries again.
+                let _ = self.fs.remove(&self.path);
+                Ok(finished)
+            }
+            Err(error) => {
+                let is_ours = !matches!(error, QueueError::NotThisRun { .. });
+                let is_kept = is_ours && self.keep(&outcome).is_ok();
+                let kept = if is_kept { Kept::Outcome } else { Kept::Nothing };
+                Err(unrecorded(error.into(), &outcome.receipt, kept))
+            }
+        }
+    }
+
+    /// Keeps the outcome for whoever records it. If there is no room for all of it, the lists of what the run used are
+    /// left out.
+    fn keep(&mut self, outcome: &Outcome) -> Result<(), FsError> {
+        if 0 < self.file.length()? {
+            self.file.truncate(0)?;
+        }
+        let mut bytes = outcome.to_bytes();
+        if ROOM < bytes.len() as u64 && self.file.reserve(bytes.len() as u64).is_err() {
+            let observed = outcome.receipt.observed.as_ref().map(RunObserved::without_lists);
+            let receipt = Receipt { observed, ..outcome.receipt.clone() };
+            bytes = Outcome { receipt, checkpoints: outcome.checkpoints.clone() }.to_bytes();
+        }
+        if let Err(error) = self.file.write(&bytes).and_then(|()| self.file.sync()) {
+            let _ = self.file.truncate(0);
+            return Err(error);
+        }
+        // The name was not synced when it was made. It may have been removed since.
+        let _ = self.fs.sync_dir(&self.path.parent());
+        match self.fs.read(&self.path, bytes.len() as u64)? == bytes {
+            true => Ok(()),
+            false => Err(FsError::new("read", self.path.as_str(), FsErrorKind::NotFound)),
+        }
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        if self.is_spare {
+            let _ = self.fs.remove(&self.path);
+        }
+    }
+}
+
+/// Lists the files of runs that are recorded or never started. One that holds an outcome which is not recorded stays.
+pub fn left_outcomes(fs: &dyn Fs, now: Timestamp, is_running: &dyn Fn(&str) -> bool) -> Vec<RelPath> {
+    let is_old = |path: &RelPath| {
+        fs.link_metadata(path).is_ok_and(|found| found.len == 0 && STARTS_WITHIN < now.since(found.modified))
+    };
+    files(fs)
+        .filter(|path| !run_of(path).is_some_and(is_running) && (is_over(fs, path) || is_old(path)))
+        .collect()
+}
+
+/// Lists the files of all runs.
+fn files(fs: &dyn Fs) -> impl Iterator<Item = RelPath> {
+    let folder = folder();
+    let entries = fs.list_dir(&folder).unwrap_or_default().into_iter();
+    entries
+        .filter(|entry| entry.kind == FileKind::File)
+        .filter_map(move |entry| folder.join(&entry.name).ok())
+}
+
+fn run_of(path: &RelPath) -> Option<&str> {
+    path.name().strip_suffix(".json")
+}
+
+/// Returns whether the run of a file has a receipt.
+fn is_over(fs: &dyn Fs, path: &RelPath) -> bool {
+    let receipt = format!("{RUNS}/{}", path.name()).parse();
+    receipt.is_ok_and(|receipt| fs.exists(&receipt).unwrap_or(false))
+}
+
+fn folder() -> RelPath {
+    format!("{TOOLS}/outcomes").parse().expect("a path made of plain names stays beneath the root")
+}
+
+/// Returns the path of a run's file. The run id may come from another program.
+fn path(run: &str) -> Option<RelPath> {
+    folder().join(&format!("{run}.json")).ok()
+}
