@@ -43,6 +43,8 @@ pub use model::{
     Seconds, Settings, SourceDetail, Tool, ToolId, ToolSource, Transport, Version, VersionRequirement,
     label_key, same_label,
 };
-pub use presence::{Answer, Need, Observed, PathTest, Presence, Reason, RunsIn, ToolState, needs, presence};
+pub use presence::{
+    Answer, Need, Observed, PathTest, Presence, Reason, RunsIn, ToolState, docs, needs, presence,
+};
 pub use search::{Match, MatchKind, SearchText, search};
 pub use secrets::{SecretText, TextPurpose};

@@ -5,6 +5,7 @@
 
 use brigade_command::Argv;
 use brigade_core::{Hint, Timestamp};
+use brigade_redact::Redactor;
 
 use crate::model::{Family, Tool, ToolSource, Version};
 
@@ -273,6 +274,7 @@ pub fn presence(tool: &Tool, answers: Vec<(Need, Answer)>, observed: &Observed) 
                 }
             }
             (Answer::NoProgram { program, runtime }, _) => {
+                let program = Redactor::new(&[]).redact_str(&program);
                 let message =
                     format!("the program `{program}` of the runtime `{runtime}` is not found on this host");
                 missing.push(Reason { hint: docs(tool), ..reason("program_missing", message) });
@@ -346,6 +348,8 @@ fn reason(code: &'static str, message: String) -> Reason {
 }
 
 fn missing_reason(tool: &Tool, need: &Need, what: &str) -> Reason {
+    // It may be a word of a command.
+    let what = Redactor::new(&[]).redact_str(what);
     let (code, message) = match need {
         Need::Program(_) | Need::OnPath(_) => {
             ("program_missing", format!("the program `{what}` is not found on this host"))
@@ -364,9 +368,10 @@ fn missing_reason(tool: &Tool, need: &Need, what: &str) -> Reason {
     Reason { hint: docs(tool), ..reason(code, message) }
 }
 
-fn docs(tool: &Tool) -> Option<Hint> {
+/// Returns where a tool is described, without secrets.
+pub fn docs(tool: &Tool) -> Option<Hint> {
     let docs = tool.install.as_ref()?.docs.as_deref().filter(|docs| !docs.is_empty())?;
-    Some(format!("see {docs}").into())
+    Some(format!("see {}", Redactor::new(&[]).redact_str(docs)).into())
 }
 
 /// What runs a tool.

@@ -1,6 +1,6 @@
 //! One view of many files: entries with several origins, and names with several definitions.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use brigade_core::{Fingerprint, closest};
 
@@ -189,11 +189,8 @@ fn merge(known: &mut DiscoveredEntry, other: DiscoveredEntry) {
     known.description = known.description.take().or(other.description);
     known.registered_as = known.registered_as.take().or(other.registered_as);
     let both = |known: &mut Vec<String>, others: Vec<String>| {
-        for other in others {
-            if !known.contains(&other) {
-                known.push(other);
-            }
-        }
+        let mut seen: HashSet<String> = known.iter().cloned().collect();
+        known.extend(others.into_iter().filter(|other| seen.insert(other.clone())));
     };
     both(&mut known.unresolved, other.unresolved);
     both(&mut known.unknown_keys, other.unknown_keys);

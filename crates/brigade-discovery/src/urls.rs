@@ -49,24 +49,50 @@ pub(crate) fn is_unclear(url: &str) -> bool {
 /// Returns where a text with spaces has credentials of a URL that a space, a quote or a missing scheme hides: all from
 /// there on may belong to them.
 pub(crate) fn hidden_credentials(word: &str) -> Option<usize> {
+    let last = word.rfind('@')?;
+    // The next `@` and `:` are looked for once, not for each `//`.
+    let (mut next_at, mut next_colon) = (Next::of('@'), Next::of(':'));
     let without_scheme = word.match_indices("//").find(|(at, _)| {
         let before = word[..*at].chars().next_back();
-        let rest = &word[at + 2..];
-        let user = rest.split('@').next().unwrap_or_default();
+        let start = at + 2;
+        let end = next_at.from(word, start);
+        let colon = next_colon.from(word, start);
         before.is_none_or(|before| "=\"', ".contains(before))
-            && user.len() < rest.len()
-            && user.contains(':')
-            && !user.starts_with(char::is_whitespace)
+            && end < word.len()
+            && colon < end
+            && !word[start..].starts_with(char::is_whitespace)
     });
-    let split_up = word.match_indices("://").find(|(at, _)| {
+    let split_up = word.match_indices("://").take_while(|(at, _)| at + 3 <= last).find(|(at, _)| {
         let rest = &word[at + 3..];
         let end =
             rest.find(|c: char| "/?#\\;&|()<>\"'`".contains(c) || c.is_whitespace()).unwrap_or(rest.len());
         let (authority, rest) = rest.split_at(end);
         let is_cut = rest.starts_with(char::is_whitespace) && !is_surely_host(authority);
-        !authority.contains('@') && rest.contains('@') && (is_cut || !has_port(authority))
+        !authority.contains('@') && at + 3 + end <= last && (is_cut || !has_port(authority))
     });
     without_scheme.map(|(at, _)| at + 2).into_iter().chain(split_up.map(|(at, _)| at + 3)).min()
+}
+
+/// The next place of a character in a text that is walked through.
+struct Next {
+    wanted: char,
+    found: Option<usize>,
+}
+
+impl Next {
+    fn of(wanted: char) -> Next {
+        Next { wanted, found: None }
+    }
+
+    /// Returns the first place at or behind `start`, which never goes back; the length of the text if there is none.
+    fn from(&mut self, text: &str, start: usize) -> usize {
+        match self.found {
+            Some(found) if start <= found => found,
+            _ => {
+                *self.found.insert(text[start..].find(self.wanted).map_or(text.len(), |found| start + found))
+            }
+        }
+    }
 }
 
 /// Returns the host of a URL in small letters, with the port if one is written; `None` if it is not a plain host.

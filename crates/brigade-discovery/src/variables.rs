@@ -41,6 +41,7 @@ impl References {
 /// Finds the references of a text.
 pub(crate) fn references(text: &str) -> References {
     let mut result = References::default();
+    let ends = Ends { brace: text.rfind('}'), braces: text.rfind("}}") };
     let mut at = 0;
     while let Some(next) = text[at..].find(['$', '{']).map(|found| at + found) {
         let before = &text[at..next];
@@ -48,7 +49,7 @@ pub(crate) fn references(text: &str) -> References {
         result.shown.push_str(before);
         result.bare.push_str(before);
         let rest = &text[next..];
-        let length = match reference(rest, text[..next].chars().next_back()) {
+        let length = match reference(rest, text[..next].chars().next_back(), ends.behind(next)) {
             Some((reference, length)) => {
                 let whole = &rest[..length];
                 match reference.default.filter(|default| !default.is_empty()) {
@@ -86,21 +87,36 @@ pub(crate) fn references(text: &str) -> References {
     result
 }
 
+/// Where the last ends of references stand. What no end follows is not looked through for one each time.
+#[derive(Clone, Copy)]
+struct Ends {
+    brace: Option<usize>,
+    braces: Option<usize>,
+}
+
+impl Ends {
+    fn behind(self, at: usize) -> Ends {
+        Ends { brace: self.brace.filter(|end| at < *end), braces: self.braces.filter(|end| at < *end) }
+    }
+}
+
 struct Reference<'t> {
     shown: String,
     default: Option<&'t str>,
 }
 
 /// Reads the reference that a text begins with, and its length.
-fn reference(text: &str, before: Option<char>) -> Option<(Reference<'_>, usize)> {
+fn reference(text: &str, before: Option<char>, ends: Ends) -> Option<(Reference<'_>, usize)> {
     let plain = |shown: String| Reference { shown, default: None };
     if let Some(inner) = text.strip_prefix("${{") {
+        ends.braces?;
         let end = inner.find("}}")?;
         let name = inner[..end].trim();
         let shown = if is_path_like(name) { format!("${{{{ {name} }}}}") } else { "${{ … }}".to_owned() };
         return Some((plain(shown), 3 + end + 2));
     }
     if let Some(inner) = text.strip_prefix("${") {
+        ends.brace?;
         let end = inner.find('}')?;
         return Some((braced(&inner[..end]), 2 + end + 1));
     }
@@ -108,7 +124,8 @@ fn reference(text: &str, before: Option<char>) -> Option<(Reference<'_>, usize)>
         return Some((plain("$(…)".to_owned()), 2 + closing(inner)));
     }
     if let Some(inner) = text.strip_prefix('{') {
-        let end = inner.find('}')?;
+        // A kind, a colon and a path are short.
+        let end = inner.bytes().take(2 * LONGEST).position(|byte| byte == b'}')?;
         let (kind, name) = inner[..end].split_once(':')?;
         let is_known = ["env", "file"].contains(&kind) && is_path_like(name);
         return is_known.then(|| (plain(format!("{{{kind}:{name}}}")), end + 2));
@@ -144,9 +161,12 @@ fn braced(inner: &str) -> Reference<'_> {
     Reference { shown: format!("${{{word}}}"), default }
 }
 
+/// The longest name or path, in bytes.
+const LONGEST: usize = 100;
+
 /// Returns whether a text can be a name or a path, and not a sentence or a value with other characters.
 fn is_path_like(text: &str) -> bool {
-    (1..=100).contains(&text.len())
+    (1..=LONGEST).contains(&text.len())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-/~ ".contains(&byte))
 }
 
@@ -183,6 +203,16 @@ mod tests {
     }
 
     #[test]
+    fn what_never_ends_is_looked_through_once() {
+        // A quadratic reader takes minutes for these.
+        for part in ["${", "{env:", "${{", "${a:-", "${input:", "$("] {
+            let text = part.repeat(300_000);
+            assert_eq!(references(&text).found.len(), usize::from(part == "$("), "{part}");
+            references(&format!("{text}}}"));
+        }
+    }
+
+    #[test]
     fn references_are_named_and_not_expanded() {
         check("plain $5 {x} pa$Word {\"a\": 1}", &[], "plain $5 {x} pa$Word {\"a\": 1}");
         check("Bearer ${TOKEN}", &["${TOKEN}"], "Bearer ");
@@ -195,6 +225,8 @@ mod tests {
         check("${env:X:-d}", &["${env:X}"], "d");
         check("${workspaceFolder}/a", &["${workspaceFolder}"], "/a");
         check("${a", &[], "${a");
+        check("${{a}", &[], "${{a}");
+        check("}} ${{ a }} ${{", &["${{ a }}"], "}}  ${{");
     }
 
     #[test]

@@ -49,6 +49,7 @@ mod pinned;
 mod places;
 mod plan;
 mod presence;
+mod real_paths;
 mod report;
 mod rights;
 mod schemas;
@@ -75,6 +76,7 @@ pub use pinned::PinOfCall;
 pub use places::{Places, Spot};
 pub use plan::{PlanInput, StartInput, errors_of_tool};
 pub use presence::PresenceReader;
+pub use real_paths::{followed, real_paths};
 pub use report::{
     ArgumentDescription, Contract, ContractHealth, DescribedTool, McpSummary, Origin, ToolLine, ToolSummary,
 };

@@ -48,6 +48,8 @@ pub(crate) struct Answer {
     pub(crate) about: About,
     pub(crate) content: Vec<Value>,
     pub(crate) structured: Option<Value>,
+    /// Whether the tool has an output schema, so that clients refuse a result without `structured`.
+    pub(crate) has_schema: bool,
     pub(crate) is_error: bool,
     /// What an upstream server put into `_meta`.
     pub(crate) meta: Map<String, Value>,
@@ -177,9 +179,9 @@ impl Answer {
         });
         self.cut_texts(texts, limit);
         self.content = content;
-        // What does not fit as text does not fit a second time as data.
+        // What does not fit as text does not fit a second time as data, unless the tool promises it.
         let size = self.structured.as_ref().map_or(0, |value| value.to_string().len());
-        if self.about.truncated && limit < size {
+        if self.about.truncated && limit < size && !self.has_schema {
             self.structured = None;
         }
     }
@@ -251,7 +253,7 @@ pub(crate) fn of_run(
         }
         status => return not_completed(status, about, receipt, streams),
     }
-    let mut answer = Answer { about, ..Answer::default() };
+    let mut answer = Answer { about, has_schema, ..Answer::default() };
     if let Some(reads) = Reads::of_tool_id(&call.call.tool_id) {
         let mut upstream = streams.answer.unwrap_or_default();
         let read = upstream.get_mut(reads.result()).map(Value::take);
@@ -297,7 +299,7 @@ pub(crate) fn own_answer(tool: &str, done: brigade::AtOnce) -> Answer {
     let content = own.remove("content").and_then(|content| content.as_array().cloned()).unwrap_or_default();
     let meta = own.remove("_meta").and_then(|meta| meta.as_object().cloned()).unwrap_or_default();
     let structured = own.remove("structuredContent");
-    Answer { about, content, structured, is_error: failed, meta, ..Answer::default() }
+    Answer { about, content, structured, has_schema: true, is_error: failed, meta, ..Answer::default() }
 }
 
 fn not_completed(status: &CallStatus, about: About, receipt: &Receipt, streams: Streams) -> Answer {

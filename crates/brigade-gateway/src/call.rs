@@ -6,11 +6,11 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use brigade::core::{CallId, Json, RunId};
+use brigade::core::{CallId, IdPrefix, Json, RunId};
 use brigade::profile::{LiveSession, SyncTime};
 use brigade::{
-    AgentCall, ApprovedBy, Asked as FromAgent, AskedToRun, Call, CallStatus, CancelToken, Env, Error,
-    ErrorKind, Listener, LogStream, McpProgress, Workspace, codes,
+    AgentCall, ApprovedBy, Asked as FromAgent, AskedToRun, Call, CallStatus, CancelToken, CheckpointStatus,
+    Env, Error, ErrorKind, Listener, LogStream, McpProgress, Workspace, codes,
 };
 use tokio::sync::mpsc::Receiver;
 use tokio_util::sync::CancellationToken;
@@ -232,8 +232,35 @@ impl Gateway {
         let by = ApprovedBy::Elicitation { agent: agent.to_string() };
         match blocking(move || workspace.agent_calls().agree(&seen, by)).await {
             Ok(call) => self.run(asker, &call.id, tool).await,
+            Err(_) if self.is_decided(asker, &call.id).await => self.gone_on(asker, call).await,
             Err(error) => Answer::refused(&tool.id, &error),
         }
+    }
+
+    /// Returns whether a call waits for no word of a person any more.
+    async fn is_decided(&self, asker: &Asker, id: &CallId) -> bool {
+        let (workspace, id) = (asker.workspace(&self.workspace, None), id.clone());
+        let call = blocking(move || workspace.agent_calls().show(&id)).await;
+        call.is_ok_and(|call| !matches!(call.call.status, CallStatus::Pending | CallStatus::Held))
+    }
+
+    /// Waits until a person has decided about a call at the command line, or another client has.
+    pub(crate) async fn decided_elsewhere(&self, asker: &Asker, id: &CallId) {
+        loop {
+            let stamp = self.queue_stamp();
+            if self.is_decided(asker, id).await {
+                return;
+            }
+            while self.queue_stamp() == stamp {
+                tokio::time::sleep(LOOK).await;
+            }
+        }
+    }
+
+    /// Answers a call that was decided about elsewhere, as it was.
+    pub(crate) async fn gone_on(self: &Arc<Self>, asker: &Asker, call: &Call) -> Answer {
+        let answer = Box::pin(self.wait(asker, &call.id, crate::confirm::OPEN)).await;
+        answer.unwrap_or_else(|| self.as_it_stands(asker, call, None))
     }
 
     /// Rejects a pending call, because the person in front of the client declined it.
@@ -534,6 +561,25 @@ impl Gateway {
         }
     }
 
+    /// Answers a call that waits at a checkpoint which a person rejected: nothing goes on.
+    async fn rejected_checkpoint(&self, asker: &Asker, call: &Call) -> Option<Answer> {
+        if call.status != CallStatus::Waiting {
+            return None;
+        }
+        let (workspace, ids) = (asker.workspace(&self.workspace, None), call.checkpoint_ids.clone());
+        let rejected = blocking(move || {
+            let found =
+                ids.iter().filter_map(|id| workspace.checkpoints().show(&IdPrefix::new(id.as_str())).ok());
+            found.map(|found| found.checkpoint).find(|found| found.status == CheckpointStatus::Rejected)
+        });
+        let rejected = rejected.await?;
+        let reason = rejected.review_reason.as_deref().unwrap_or_default();
+        let text = format!("a person rejected the checkpoint {} of call {}: {reason}", rejected.id, call.id);
+        let checkpoint_ids = vec![rejected.id.to_string()];
+        let about = About { checkpoint_ids, ..About::of_call(call).coded("approval_rejected") };
+        Some(Answer::failed(about, text))
+    }
+
     /// Waits until a call has an answer of a person or a result, runs it when it may, and returns its result.
     pub(crate) async fn wait(
         self: &Arc<Self>,
@@ -585,6 +631,9 @@ impl Gateway {
                     let tool = tool.unwrap_or_else(|| Shown::gone(&call.call.tool_id));
                     return Some(self.result(asker, call, &tool).await);
                 }
+            }
+            if let Some(answer) = self.rejected_checkpoint(asker, &call.call).await {
+                return Some(answer);
             }
             if until <= Instant::now() {
                 let structured = serde_json::json!({

@@ -24,7 +24,7 @@ use crate::view::Shown;
 const KEY: &str = "approve";
 
 /// How long a question may be open.
-const OPEN: Duration = Duration::from_secs(600);
+pub(crate) const OPEN: Duration = Duration::from_secs(600);
 
 /// Whether and how a client can be asked.
 pub(crate) enum Question {
@@ -67,7 +67,9 @@ impl Question {
         let may = config
             .agent(&asker.agent)
             .is_some_and(|agent| agent.confirm == Confirm::Elicitation && tool.risk <= agent.confirm_risk);
-        let declares = asker.client.capabilities.elicitation.is_some();
+        // A client that names no mode knows forms.
+        let has_forms = |mode: &rmcp::model::ElicitationCapability| mode.form.is_some() || mode.url.is_none();
+        let declares = asker.client.capabilities.elicitation.as_ref().is_some_and(has_forms);
         match (may && declares && tool.may_be_confirmed(), asker.client.is_late) {
             (false, _) => Question::None,
             (true, true) => Question::Result,
@@ -92,6 +94,9 @@ impl Question {
                 let reply = tokio::select! {
                     reply = tokio::time::timeout(OPEN, asked) => reply,
                     () = asker.cancelled.cancelled() => return Reply::None,
+                    () = gateway.decided_elsewhere(asker, &call.id) => {
+                        return Reply::Answer(Box::new(gateway.gone_on(asker, call).await));
+                    }
                 };
                 let reply = match reply {
                     Ok(Ok(ClientResult::ElicitResult(reply))) => {

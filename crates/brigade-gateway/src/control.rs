@@ -210,7 +210,10 @@ impl Control {
             })
             .collect();
         if faults.is_empty() {
-            return self.wrong(None, "one of them has another type or range");
+            // The schema knows no largest number.
+            let large = |(_, value): &(&String, &Value)| value.is_number() && value.as_u64().is_none();
+            let name = arguments.as_object().and_then(|members| members.iter().find(large));
+            return self.wrong(name.map(|(name, _)| name.as_str()), "it has another type or range");
         }
         let said: Vec<&str> = faults.iter().map(|fault| fault.message.as_str()).collect();
         let text = format!("the arguments do not fit: {}", said.join("; "));
@@ -225,7 +228,11 @@ impl Control {
             message: message.to_owned(),
         };
         let about = About { faults: vec![fault], ..About::of_tool(self.name(), "refused") };
-        Answer::failed(about.coded("invalid_arguments"), format!("the arguments do not fit: {message}"))
+        let place = path.map_or_else(String::new, |path| format!("$.{path}: "));
+        Answer::failed(
+            about.coded("invalid_arguments"),
+            format!("the arguments do not fit: {place}{message}"),
+        )
     }
 
     fn done(self, structured: Value) -> Answer {
@@ -308,7 +315,7 @@ impl Control {
                 }
             }
             Control::Call => {
-                return Err(Box::new(self.wrong(Some("name"), "`tools.call` calls no tool of the gateway")));
+                return Err(Box::new(self.wrong(Some("name"), "`tools.call` does not call itself")));
             }
             Control::Wait => {
                 let WaitArgs { call_id, timeout_seconds } = self.read(arguments)?;

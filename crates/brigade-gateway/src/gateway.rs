@@ -187,10 +187,6 @@ impl Gateway {
         views.values().flat_map(|(_, view)| view.schemas()).map(PathBuf::from).collect()
     }
 
-    pub(crate) fn is_public(&self) -> bool {
-        self.config().http.public
-    }
-
     pub(crate) fn allows_origin(&self, origin: &str) -> bool {
         self.config().http.allowed_origins.iter().any(|allowed| allowed == origin)
     }

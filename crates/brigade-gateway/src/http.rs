@@ -89,10 +89,12 @@ pub(crate) struct Http {
     service: StreamableHttpService<Session, LocalSessionManager>,
     manager: Arc<LocalSessionManager>,
     sessions: Mutex<Sessions>,
+    /// Whether it listens on an address that other machines reach, which has names that nobody here knows.
+    is_outer: bool,
 }
 
 impl Http {
-    pub(crate) fn new(gateway: Arc<Gateway>, stop: CancellationToken) -> Http {
+    pub(crate) fn new(gateway: Arc<Gateway>, stop: CancellationToken, is_outer: bool) -> Http {
         let mut manager = LocalSessionManager::default();
         manager.session_config.keep_alive = Some(IDLE);
         let manager = Arc::new(manager);
@@ -104,7 +106,7 @@ impl Http {
         let of_session = gateway.clone();
         let factory = move || Ok(Session::new(of_session.clone(), None));
         let service = StreamableHttpService::new(factory, manager.clone(), config);
-        Http { gateway, service, manager, sessions: Mutex::default() }
+        Http { gateway, service, manager, sessions: Mutex::default(), is_outer }
     }
 
     /// Serves one connection until it ends.
@@ -169,6 +171,10 @@ impl Http {
         };
         if let Some(id) = ended {
             self.sessions().remove(&id);
+            // Clients take `202 Accepted` for a session that may go on.
+            if answer.status() == StatusCode::ACCEPTED {
+                *answer.status_mut() = StatusCode::NO_CONTENT;
+            }
         }
         if let Some(inner) = answer.headers().get(SESSION).cloned() {
             let id = match session {
@@ -189,7 +195,7 @@ impl Http {
     fn check_site(&self, headers: &HeaderMap) -> Result<(), Box<Answer>> {
         let host = single(headers, &HOST)?;
         let host = host.ok_or_else(|| plain(StatusCode::BAD_REQUEST, "a Host is needed"))?;
-        if !is_loopback_name(host) && !self.gateway.is_public() {
+        if !is_loopback_name(host) && !self.is_outer {
             return Err(plain(StatusCode::FORBIDDEN, "this Host is not served"));
         }
         match single(headers, &ORIGIN)? {

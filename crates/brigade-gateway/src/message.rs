@@ -46,6 +46,8 @@ pub(crate) struct Conversation(Mutex<State>);
 struct State {
     /// Whether requests are taken.
     shaken: bool,
+    /// Whether a request came without a handshake, with a revision of its own.
+    late: bool,
     /// Whether this is one request beside all sessions, which may be the handshake of a new one.
     once: bool,
     open: HashSet<String>,
@@ -123,6 +125,11 @@ impl Conversation {
         }
         let Some(key) = id else {
             let mut state = self.state();
+            // The SDK ends a connection without a handshake when it hears of one.
+            let is_taken = state.shaken || state.late && method != "notifications/initialized";
+            if !is_taken {
+                return Checked::Nothing;
+            }
             let cancelled = json.get("params").and_then(|params| params.get("requestId"));
             // A request that is cancelled gets no answer.
             if method == "notifications/cancelled"
@@ -130,12 +137,8 @@ impl Conversation {
             {
                 state.open.remove(&key);
             }
-            let shaken = state.shaken;
             drop(state);
-            return match typed(bytes, &json) {
-                Some(message) if shaken => Checked::Message(message, None),
-                _ => Checked::Nothing,
-            };
+            return typed(bytes, &json).map_or(Checked::Nothing, |message| Checked::Message(message, None));
         };
         let mut state = self.state();
         if state.open.contains(&key) {
@@ -163,6 +166,7 @@ impl Conversation {
             }
             state.shaken = true;
         }
+        state.late |= revision.is_some();
         state.open.insert(key.clone());
         Checked::Message(message, Some(key))
     }

@@ -14,13 +14,25 @@ use crate::view::{Kind, Shown, View};
 pub(crate) fn resources(view: &View) -> Vec<Value> {
     let row = |tool: &Shown| {
         json!({
-            "uri": format!("brigade://tool/{}", tool.id),
+            "uri": format!("brigade://tool/{}", encoded(&tool.id)),
             "name": tool.id,
             "title": tool.title(),
             "mimeType": "text/markdown",
         })
     };
     listed(view).map(row).collect()
+}
+
+/// Writes an id as a part of a URI.
+fn encoded(id: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/".contains(&byte);
+    id.bytes().fold(String::with_capacity(id.len()), |mut text, byte| {
+        match is_plain(byte) {
+            true => text.push(char::from(byte)),
+            false => text.push_str(&format!("%{byte:02X}")),
+        }
+        text
+    })
 }
 
 /// Returns the tools that have a page.
@@ -49,7 +61,7 @@ pub(crate) fn templates() -> Vec<Value> {
 pub(crate) async fn read(gateway: &Arc<Gateway>, who: &Who, view: &View, uri: &str) -> Option<Value> {
     let rest = uri.strip_prefix("brigade://")?;
     if let Some(id) = rest.strip_prefix("tool/") {
-        let tool = view.by_id(id)?;
+        let tool = view.by_id(id).or_else(|| listed(view).find(|tool| encoded(&tool.id) == id))?;
         return Some(json!({"uri": uri, "mimeType": "text/markdown", "text": tool.page()}));
     }
     if rest.starts_with("docs/") {

@@ -266,7 +266,12 @@ async fn listen(
     agent: Arc<str>,
     ready: &mut dyn FnMut(&ServeReport),
 ) -> Result<(), Error> {
-    let http = Arc::new(Http::new(gateway.clone(), gateway.stop.clone()));
+    let is_outer = address.is_some_and(|address| !address.ip().is_loopback());
+    if is_outer && matches!(proof, Proof::Connection(_)) {
+        let message = "without a token, the server listens on loopback addresses only";
+        return Err(Error::new(ErrorKind::Usage, message));
+    }
+    let http = Arc::new(Http::new(gateway.clone(), gateway.stop.clone(), is_outer));
     let port = match address {
         None => None,
         Some(address) => {

@@ -217,29 +217,28 @@ impl Session {
             Err(meant) => return meant.outcome(),
         };
         let inner;
-        if let Kind::Control(control) = &tool.kind {
-            let members = match arguments.to_serde() {
-                Value::Object(members) => members,
-                _ => Arguments::new(),
-            };
-            let Some(called) = control.calls_another(&members) else {
-                let answer = Box::pin(control.answer(&self.gateway, &asker, &view, &members)).await;
-                return Ok(Outcome::Answer(Box::new(answer)));
-            };
-            let called = match called {
+        let members = |arguments: &Json| match arguments.to_serde() {
+            Value::Object(members) => members,
+            _ => Arguments::new(),
+        };
+        if let Kind::Control(control) = &tool.kind
+            && let Some(called) = control.calls_another(&members(&arguments))
+        {
+            inner = match called {
                 Ok(called) => called,
                 Err(answer) => return Ok(Outcome::Answer(answer)),
             };
-            inner = called;
             name = inner.as_str();
             arguments = arguments.get("arguments").cloned().unwrap_or_else(|| Json::object::<&str>([]));
             tool = match meant(&view, name, &mut arguments) {
                 Ok(tool) => tool,
                 Err(meant) => return meant.outcome(),
             };
-            if matches!(tool.kind, Kind::Control(_)) {
-                return Err(ErrorData::invalid_params("`tools.call` calls no tool of the gateway", None));
-            }
+        }
+        if let Kind::Control(control) = &tool.kind {
+            let members = members(&arguments);
+            let answer = Box::pin(control.answer(&self.gateway, &asker, &view, &members)).await;
+            return Ok(Outcome::Answer(Box::new(answer)));
         }
         let answer = match tool.id.as_str() {
             sessions::INIT => Some(Box::pin(self.gateway.begin(&asker, &arguments)).await),

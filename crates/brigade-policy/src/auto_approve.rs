@@ -227,7 +227,7 @@ pub fn covers(rule: &AutoApprove, asked: &Asked<'_>) -> Result<(), Vec<NotCovere
             None => missing.push(NotCovered::ArgumentMissing(shown())),
             Some(None) => missing.push(NotCovered::ArgumentNotText(shown())),
             Some(Some(text)) => {
-                if !normal(text).is_some_and(|text| glob.value.matches(&text)) {
+                if !is_matched(&glob.value, text) {
                     missing.push(NotCovered::Argument(shown()));
                 }
             }
@@ -283,6 +283,20 @@ fn agent(rule: &AutoApprove, asked: &Asked<'_>) -> Option<NotCovered> {
     let listed = rule.agents.as_ref()?;
     let is_listed = listed.iter().any(|listed| listed.value.as_str() == agent);
     (!is_listed).then_some(NotCovered::Agent)
+}
+
+/// Returns whether a pattern holds for a text, as it is written and after its `..` are taken back: only a tool knows
+/// whether it reads the text as a path, and whether a name before `..` is a link.
+fn is_matched(glob: &Glob, text: &str) -> bool {
+    // Clients of the web read these as dots and slashes.
+    let is_hidden = |text: &str| {
+        let text = text.to_ascii_lowercase();
+        text.contains("://") && ["%2e", "%2f", "%5c", "\\"].iter().any(|form| text.contains(form))
+    };
+    let written: Vec<&str> = text.split('/').filter(|name| *name != ".").collect();
+    !is_hidden(text)
+        && glob.matches(&written.join("/"))
+        && normal(text).is_some_and(|text| glob.matches(&text))
 }
 
 /// Removes `.` and `..` from a path. Returns `None` if it leads above where it begins.

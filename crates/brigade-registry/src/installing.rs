@@ -4,13 +4,14 @@
 //! runs is the [script](Tool::installation) that the entry of the tool describes.
 
 use brigade_call::{Blocked, CALLS, Call, CallStatus, InstallRun, Plan, entry_blocker};
-use brigade_catalog::{Presence, Tool, ToolState};
+use brigade_catalog::{Presence, Tool, ToolState, docs};
 use brigade_command::{Argv, risk};
 use brigade_core::{NextStep, Report as _};
 use brigade_exec::Finished;
 use brigade_facts::{Config, FactReader, errors_of_tool};
 use brigade_policy::{Blocker, BlockerDetail, CallKind, Failure};
 use brigade_queue::OnDuplicate;
+use brigade_redact::Redactor;
 use brigade_upkeep::{Seams, gather, load};
 
 use crate::checking::observed_presences;
@@ -179,11 +180,10 @@ fn choose<'t>(
         Box::new(Blocker::new(code, message).at(tool.place_of("install.command")).field("install.command"))
     };
     let Some(install) = tool.installable() else {
-        let docs = tool.install.as_ref().and_then(|install| install.docs.as_deref());
         let blocker =
             none("no_install_command", "the entry names no command that installs the tool".to_owned());
-        return Err(match docs.filter(|docs| !docs.is_empty()) {
-            Some(docs) => Box::new(blocker.hint(format!("see {docs}"))),
+        return Err(match docs(tool) {
+            Some(docs) => Box::new(blocker.hint(docs)),
             None => Box::new(blocker.hint("write it as `command` in [tool.install] of the entry")),
         });
     };
@@ -204,7 +204,8 @@ fn choose<'t>(
     refused.ok_or_else(|| {
         let programs = install.command.iter().filter_map(|line| Argv::parse(line).ok());
         let programs: Vec<String> = programs.map(|argv| format!("`{}`", named(argv.program()))).collect();
-        let programs = brigade_core::text::escape_terminal(&programs.join(", ")).into_owned();
+        let programs = Redactor::new(&[]).redact_str(&programs.join(", "));
+        let programs = brigade_core::text::escape_terminal(&programs).into_owned();
         match with {
             Some(_) => {
                 let blocker = none("no_installer", "no install command has that program on PATH".to_owned());

@@ -196,6 +196,9 @@ impl Hunt<'_> {
                 self.file(harness, config, &file);
             }
         }
+        let workspace = self.machine.workspace.clone();
+        let source = source(harness, config.extent, &spot.shown, &workspace);
+        self.tell_left_out(&source, listed.unnamed, listed.others);
     }
 
     /// Notes a file that would have to run to say something.

@@ -11,9 +11,9 @@ use brigade_calls::{Error, ErrorKind};
 use brigade_catalog::Reads;
 use brigade_core::{CallId, Dialect, IdPrefix, Json, RunId, Timestamp, codes};
 use brigade_exec::log_text;
-use brigade_facts::{AgentOffer, AgentTools, FactReader};
+use brigade_facts::{AgentOffer, AgentTools, FactReader, followed};
 use brigade_mcp::{answer_in_log, shown_result};
-use brigade_policy::{Asked as RuleAsked, Blocker, Gate, covering};
+use brigade_policy::{Asked as RuleAsked, Blocker, Gate, covering, covers};
 use brigade_profile::builtin::{Approval, Definition, definition, may_start_a_program};
 use brigade_profile::{AgentLimits, ToolTraits};
 use brigade_queue::{Calls as Which, Review, StoredCall, View};
@@ -305,6 +305,8 @@ impl AgentCalls {
             approved_last_hour: &|rule| self.approved_by(view, &rule.name, hour).unwrap_or(u64::MAX),
         };
         let rule = covering(&shown.config.policy, &asked).ok()?;
+        let real = followed(&*self.room.fs, plan.args(), &self.room.target());
+        covers(rule, &RuleAsked { args: &real, ..asked }).ok()?;
         let line = rule.place.line.and_then(|line| u64::try_from(line).ok()).unwrap_or_default();
         Some(ApprovedBy::Rule { rule: rule.name.clone(), file: rule.place.file.clone(), line })
     }

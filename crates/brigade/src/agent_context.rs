@@ -5,8 +5,7 @@ use std::time::Duration;
 use brigade_call::Call;
 use brigade_calls::{Error, ErrorKind};
 use brigade_core::Json;
-use brigade_facts::{AgentTools, command_outside};
-use brigade_fs::{Fs, Location};
+use brigade_facts::{AgentTools, command_outside, real_paths};
 use brigade_policy::Blocker;
 use brigade_profile::builtin::{PathProblem, definition, relative};
 use brigade_profile::{Outside, ToolTraits};
@@ -22,45 +21,6 @@ fn leads_out(tool: &str, argument: &str, args: &Json, root: &str) -> Option<Bloc
     definition(tool).filter(|row| row.arguments.paths.contains(&argument))?;
     let path = args.get(argument)?.as_str()?;
     relative(path, root).is_none().then(|| PathProblem::Outside.blocker(argument))
-}
-
-/// Writes the paths among arguments as where they lead. A part that does not exist yet is no link.
-fn real_paths(fs: &dyn Fs, tool: &ToolTraits<'_>, args: Json, root: &str) -> Json {
-    let real = |value: &Json| match value.as_str().and_then(|path| relative(path, root)) {
-        Some(path) => real_path(fs, &path).map_or_else(|| value.clone(), Json::from),
-        None => value.clone(),
-    };
-    let Json::Object(mut members) = args else { return args };
-    for name in tool.arguments.paths {
-        let Some(value) = members.get_mut(*name) else { continue };
-        *value = match &*value {
-            Json::Array(paths) => Json::from(paths.iter().map(real).collect::<Vec<_>>()),
-            value => real(value),
-        };
-    }
-    Json::Object(members)
-}
-
-/// Returns where a path in the workspace leads; `None` where that is outside.
-fn real_path(fs: &dyn Fs, path: &str) -> Option<String> {
-    let mut rest: Vec<&str> = Vec::new();
-    let mut above = path;
-    loop {
-        match fs.resolve(if above.is_empty() { "." } else { above }, None) {
-            Ok(Location::Inside(real)) => {
-                let real = std::iter::once(real.as_str()).chain(rest.into_iter().rev());
-                let parts: Vec<&str> = real.filter(|part| !part.is_empty() && *part != ".").collect();
-                return Some(parts.join("/"));
-            }
-            Ok(Location::Outside(_)) => return None,
-            Err(_) if above.is_empty() => return None,
-            Err(_) => {
-                let (folder, name) = above.rsplit_once('/').unwrap_or(("", above));
-                rest.push(name);
-                above = folder;
-            }
-        }
-    }
 }
 
 impl AgentCalls {

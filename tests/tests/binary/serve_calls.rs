@@ -326,6 +326,43 @@ fn structured_output_must_fit_its_schema() {
 }
 
 #[test]
+fn promised_data_stays_whole_where_the_text_is_cut() {
+    let site = site();
+    site.workspace.write("schemas/out.json", r#"{"type":"object","properties":{"n":{"type":"string"}}}"#);
+    let script = "printf '{\"n\":\"'; head -c 100000 /dev/zero | tr '\\0' x; printf '\"}'\n";
+    add(&site, "read-data", "output_schema_path = \"schemas/out.json\"\n", script);
+    let mut client = Client::of(&site, "local");
+    let result = client.call("read-data", json!({}));
+    assert_eq!((&result["isError"], &about(&result)["truncated"]), (&json!(false), &json!(true)));
+    assert_eq!(result["structuredContent"]["n"].as_str().map(str::len), Some(100_000));
+    assert!(text(&result).len() < 33 << 10);
+}
+
+#[test]
+fn control_tools_are_called_through_tools_call_too() {
+    let site = site();
+    let mut client = Client::of(&site, "local");
+    let through = |client: &mut Client, name: &str, arguments: Value| {
+        client.call("tools.call", json!({"name": name, "arguments": arguments}))
+    };
+    let direct = client.call("call.list", json!({"limit": 3}));
+    assert_eq!(through(&mut client, "call.list", json!({"limit": 3})), direct);
+    assert_stands(&through(&mut client, "budget.get", json!({})), "completed", "");
+    let itself = through(&mut client, "tools.call", json!({"name": "at-once", "arguments": {}}));
+    assert_stands(&itself, "refused", "invalid_arguments");
+    assert_eq!(runs(&site, "at-once"), 0);
+    // A fault names its place.
+    for (arguments, path) in [
+        (json!({"run_id": "r", "limit": 0}), "$.limit"),
+        (json!({"run_id": "r", "offset": 1e30}), "$.offset"),
+    ] {
+        let wrong = client.call("output.read", arguments);
+        assert!(text(&wrong).contains(path), "{wrong:#}");
+        assert_eq!(about(&wrong)["faults"][0]["path"], path, "{wrong:#}");
+    }
+}
+
+#[test]
 fn failures_show_both_streams() {
     let site = site();
     add(&site, "read-bad", "", "echo out-words\necho err-words >&2\nexit 3\n");
@@ -360,13 +397,24 @@ END
     let id = id_of(&result);
     let wait = client.send_call("call.wait", json!({"call_id": id, "timeout_seconds": 60}));
     client.goes_on();
-    site.json(["checkpoint", "approve", "gate", "--choice", "yes"]).expect(0);
+    let told = site.tools(["checkpoint", "approve", "gate", "--choice", "yes"]).stderr_text();
+    assert!(told.contains("agent local") && !told.contains("checkpoint resume"), "{told}");
     let result = client.result(wait);
     assert_eq!(
         (text(&result).as_str(), stands(&result).0.as_str()),
         ("chose yes", "completed"),
         "{result:#}"
     );
+    // What is rejected is not waited for.
+    let id = id_of(&client.call("read-gate", json!({})));
+    let wait = client.send_call("call.wait", json!({"call_id": id, "timeout_seconds": 60}));
+    client.goes_on();
+    let checkpoint = site.json(["call", "show", &id]).expect(0)["call"]["checkpoint_ids"][0].clone();
+    let checkpoint = checkpoint.as_str().unwrap();
+    site.json(["checkpoint", "reject", checkpoint, "--reason", "too risky"]).expect(0);
+    let result = client.result(wait);
+    assert_stands(&result, "waiting", "approval_rejected");
+    assert!(text(&result).contains("too risky") && result["isError"] == true, "{result:#}");
 }
 
 #[test]
@@ -413,6 +461,48 @@ fn a_cancelled_call_ends_with_its_tree_and_without_an_answer() {
     client.tell("notifications/cancelled", json!({"requestId": wait}));
     client.goes_on();
     assert_eq!(site.status(&id), "pending");
+}
+
+#[test]
+fn without_a_handshake_a_call_is_cancelled_too() {
+    let site = site();
+    add(&site, "read-long", "", "echo x > started\nsleep 976\n");
+    let mut client = Client::start(&site, &["--as", "ann"]);
+    let params = late(json!({"name": "read-long", "arguments": {}}), json!({}));
+    let request = client.send("tools/call", params);
+    started(&site);
+    client.tell("notifications/cancelled", json!({"requestId": request}));
+    let receipt = until("receipt", || {
+        let run = site.json(["run", "latest"]);
+        (run.code == 0).then(|| run.json["run"].clone())
+    });
+    assert_eq!(receipt["status"], "interrupted", "{receipt:#}");
+    // What belongs to a handshake ends nothing here.
+    client.tell("notifications/initialized", json!({}));
+    let listed = client.ask("tools/list", late(json!({}), json!({})));
+    assert!(listed["result"]["tools"].is_array(), "{listed:#}");
+}
+
+#[test]
+fn a_word_at_the_command_line_ends_the_dialogue_of_the_client() {
+    let site = site();
+    let mut client = asking(&site);
+    let request = client.send_call("asks", json!({"text": "both"}));
+    let question = client.heard("elicitation/create");
+    let id = site.json(["call", "list"]).expect(0)["calls"][0]["id"].as_str().unwrap().to_owned();
+    site.json(["call", "approve", &id]).expect(0);
+    assert_eq!(text(&client.result(request)), "said both");
+    // A late word of the client changes nothing.
+    let accept =
+        json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept", "content": {}}});
+    client.write(accept.to_string());
+    client.goes_on();
+    assert_eq!(runs(&site, "asks"), 1);
+    // A client that shows pages only is not sent a form.
+    let mut pages = Client::start(&site, &[]);
+    pages.hello("2025-11-25", json!({"elicitation": {"url": {}}}));
+    assert_stands(&pages.call("asks", json!({"text": "pages"})), "pending", "approval_pending");
+    assert_eq!(pages.count("elicitation/create"), 0);
 }
 
 #[test]

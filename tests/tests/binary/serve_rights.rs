@@ -4,7 +4,9 @@
 
 use serde_json::{Value, json};
 
-use crate::serve_common::{BOUND, CATALOG, Client, about, add, id_of, late, runs, site, text};
+use crate::serve_common::{
+    BOUND, CATALOG, Client, POLICY, about, add, assert_stands, id_of, late, runs, site, text,
+};
 
 /// Waits for a file, and says so.
 
@@ -93,6 +95,19 @@ fn hidden_and_unknown_names_are_told_apart_by_nothing() {
     }
     assert!(!site.workspace.exists("ran"));
     assert_eq!(site.json(["call", "list"]).expect(0)["calls"], json!([]));
+}
+
+#[test]
+fn a_page_has_a_uri_whatever_the_id_is() {
+    let site = site();
+    add(&site, "we ird/näme", "", "echo x\n");
+    let mut client = Client::of(&site, "local");
+    let listed = client.ask("resources/list", json!({}))["result"]["resources"].clone();
+    let rows = listed.as_array().unwrap();
+    let row = rows.iter().find(|row| row["name"] == "we ird/näme").unwrap_or_else(|| panic!("{listed:#}"));
+    assert_eq!(row["uri"], "brigade://tool/we%20ird/n%C3%A4me");
+    let page = client.ask("resources/read", json!({"uri": row["uri"]}))["result"].clone();
+    assert!(page["contents"][0]["text"].to_string().contains("we ird"), "{page:#}");
 }
 
 #[test]
@@ -193,4 +208,34 @@ fn next_says_that_the_agent_goes_on() {
     let run = site.tools(["call", "run", &id]);
     run.assert_code(1);
     assert!(run.stderr_text().contains("ann"), "{run}");
+}
+
+#[test]
+fn a_rule_about_a_path_holds_for_where_links_lead() {
+    let site = site();
+    add(&site, "shows", "", "cat \"$1\"\n");
+    let policy = site.workspace.read_text(POLICY);
+    let rule = "\n[[auto_approve]]\nname = \"docs\"\ntools = [\"shows\"]\neffects = [\"local-read\"]\nagents = [\"local\"]\narguments = { text = \"docs/**\" }\n";
+    site.workspace.write(POLICY, policy + rule);
+    for file in ["docs/a.txt", "docs/deep/b.txt", "priv/a.txt", "other/docs/a.txt"] {
+        site.workspace.write(file, format!("words of {file}"));
+    }
+    let root = site.workspace.path();
+    for (link, to) in [("docs/out", "../priv"), ("x", "other/docs"), ("docs/in", "deep")] {
+        std::os::unix::fs::symlink(to, root.join(link)).unwrap();
+    }
+    let mut client = Client::of(&site, "local");
+    for inside in ["docs/a.txt", "docs/./a.txt", "docs/in/../a.txt", "docs/in/b.txt"] {
+        assert_stands(&client.call("shows", json!({"text": inside})), "completed", "");
+    }
+    for outside in [
+        "docs/out/a.txt",
+        "docs/../priv/a.txt",
+        "x/../docs/a.txt",
+        "DROP; /../docs/a.txt",
+        "http://h/../docs/a.txt",
+    ] {
+        let result = client.call("shows", json!({"text": outside}));
+        assert_stands(&result, "pending", "approval_pending");
+    }
 }

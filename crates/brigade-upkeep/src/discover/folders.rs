@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 
 use brigade_discovery::{
-    COMMAND_LIMIT, Harness, Holds, IssueCode, MOST_ENTRIES, Shelf, SkillFile, read_command, read_skill,
+    COMMAND_LIMIT, Harness, Holds, IssueCode, MOST_ENTRIES, Shelf, SkillFile, Source, read_command,
+    read_skill,
 };
 use brigade_fs::FileId;
 
@@ -86,16 +87,19 @@ impl Hunt<'_> {
         }
         let Walk { count, left_out, unnamed, .. } = walk;
         self.rows[row].entry_count = count;
+        let workspace = self.machine.workspace.clone();
+        let source = source(harness, shelf.extent, &spot.shown, &workspace);
+        self.tell_left_out(&source, unnamed, left_out);
+    }
+
+    /// Tells how many names of a directory are not read.
+    pub(super) fn tell_left_out(&mut self, source: &Source<'_>, unnamed: u64, left_out: u64) {
         if 0 < unnamed {
-            let workspace = self.machine.workspace.clone();
-            let source = source(harness, shelf.extent, &spot.shown, &workspace);
             let what = if unnamed == 1 { "1 name is".to_owned() } else { format!("{unnamed} names are") };
             let message = format!("{what} not UTF-8 text, so nothing of it is read");
             self.tell(source.issue(IssueCode::NameUnusual, message, None));
         }
         if 0 < left_out {
-            let workspace = self.machine.workspace.clone();
-            let source = source(harness, shelf.extent, &spot.shown, &workspace);
             self.tell(source.issue(IssueCode::TooMany, format!("{left_out} more are not read"), None));
         }
     }
@@ -155,7 +159,7 @@ impl Hunt<'_> {
         &mut self,
         walk: &mut Walk<'_>,
         file: &Spot,
-        read: impl FnOnce(brigade_discovery::Source<'_>, &[u8]) -> brigade_discovery::Reading,
+        read: impl FnOnce(Source<'_>, &[u8]) -> brigade_discovery::Reading,
     ) {
         if MOST_ENTRIES <= walk.count {
             walk.left_out += 1;

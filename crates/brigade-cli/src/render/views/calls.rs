@@ -173,7 +173,9 @@ fn next_step(call: &Call, page: &mut Page) {
         },
         CallStatus::Waiting => page.next("brigade tools checkpoint list"),
         CallStatus::ResumePending => {
-            if let Some(checkpoint) = call.checkpoint_ids.first() {
+            if let Some(agent) = call.caller.agent() {
+                page.next_step(&NextStep::AgentGoesOn(agent.to_owned()));
+            } else if let Some(checkpoint) = call.checkpoint_ids.first() {
                 page.next(&format!("brigade tools checkpoint resume {checkpoint}"));
             }
         }

@@ -2,7 +2,7 @@
 
 use brigade::core::{Json, NextStep};
 use brigade::{
-    Checkpoint, CheckpointListReport, CheckpointReport, CheckpointReviewReport, CheckpointStatus,
+    Call, Checkpoint, CheckpointListReport, CheckpointReport, CheckpointReviewReport, CheckpointStatus,
     ResumeReport,
 };
 
@@ -93,8 +93,9 @@ fn show_checkpoint(checkpoint: &Checkpoint, page: &mut Page) {
 }
 
 /// Adds the next step for a checkpoint.
-fn next_step(checkpoint: &Checkpoint, call_status: Option<&str>, page: &mut Page) {
+fn next_step(checkpoint: &Checkpoint, call: &Call, page: &mut Page) {
     let id = &checkpoint.id;
+    let call_status = Some(call.status.as_str());
     match checkpoint.status {
         CheckpointStatus::Pending => {
             let choice = checkpoint.choices.first().map_or("continue", String::as_str);
@@ -104,7 +105,10 @@ fn next_step(checkpoint: &Checkpoint, call_status: Option<&str>, page: &mut Page
         CheckpointStatus::Approved if call_status == Some("waiting") => {
             page.next("brigade tools checkpoint list");
         }
-        CheckpointStatus::Approved => page.next(&format!("brigade tools checkpoint resume {id}")),
+        CheckpointStatus::Approved => match call.caller.agent() {
+            Some(agent) => page.next_step(&NextStep::AgentGoesOn(agent.to_owned())),
+            None => page.next(&format!("brigade tools checkpoint resume {id}")),
+        },
         CheckpointStatus::Rejected if matches!(call_status, Some("waiting" | "resume-pending")) => {
             page.next(&format!("brigade tools call reject {} --reason WHY", checkpoint.call_id));
         }
@@ -126,7 +130,7 @@ impl View for CheckpointReviewReport {
         sheet.field_if("reason", checkpoint.review_reason.as_deref());
         sheet.field("call", call.id.as_str());
         sheet.field("call status", words::status(call_status));
-        next_step(checkpoint, Some(call_status), page);
+        next_step(checkpoint, call, page);
     }
 }
 
