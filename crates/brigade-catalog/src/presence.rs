@@ -499,6 +499,29 @@ mod tests {
     }
 
     #[test]
+    fn no_reason_shows_a_secret() {
+        let secret = "hunter2CANARY";
+        let fields = format!(
+            "family = 'script'\ncommand = 'TOKEN={secret} npx'\n\
+             install = {{ check = 'test -d https://u:{secret}@h/x', docs = 'https://u:{secret}@h/d' }}"
+        );
+        let tool = tool(&fields);
+        let missing = |need: Need| {
+            let what = match &need {
+                Need::Program(word) | Need::Test(_, word) => word.clone(),
+                _ => String::new(),
+            };
+            (need, Answer::Missing(what))
+        };
+        let found = presence(&tool, needs(&tool).into_iter().map(missing).collect(), &Observed::default());
+        assert!(2 <= found.reasons.len(), "{found:?}");
+        for reason in &found.reasons {
+            let hint = reason.hint.as_ref().map(ToString::to_string).unwrap_or_default();
+            assert!(!reason.message.contains(secret) && !hint.contains(secret), "{reason:?}");
+        }
+    }
+
+    #[test]
     fn what_was_started_and_told_nothing_says_why() {
         let tool = tool(&format!("{CLI}\nversion = '4'\ninstall = {{ check = 'yq --version' }}"));
         let why = |text: &str| Some(text.to_owned());

@@ -79,11 +79,13 @@ struct Members<'o> {
     object: &'o Object,
     prefix: String,
     known: Vec<&'static str>,
+    /// Members of another type than the one that was asked for.
+    faults: Vec<RegisterError>,
 }
 
 impl<'o> Members<'o> {
     fn of(object: &'o Object, prefix: impl Into<String>) -> Members<'o> {
-        Members { object, prefix: prefix.into(), known: Vec::new() }
+        Members { object, prefix: prefix.into(), known: Vec::new(), faults: Vec::new() }
     }
 
     fn get(&mut self, name: &'static str) -> Option<&'o Json> {
@@ -92,32 +94,66 @@ impl<'o> Members<'o> {
     }
 
     fn text(&mut self, name: &'static str) -> Option<String> {
-        let text = self.get(name)?.as_str()?.trim();
+        let Some(text) = self.get(name)?.as_str() else {
+            self.fault(name, "expected text in quotes");
+            return None;
+        };
+        let text = text.trim();
         (!text.is_empty()).then(|| text.to_owned())
     }
 
     fn texts(&mut self, name: &'static str) -> Vec<String> {
         match self.get(name) {
+            None => Vec::new(),
             Some(Json::String(text)) => vec![text.trim().to_owned()],
             Some(Json::Array(items)) => {
-                items.iter().filter_map(Json::as_str).map(|text| text.trim().to_owned()).collect()
+                let text = |(at, item): (usize, &Json)| {
+                    let text = item.as_str().map(str::trim).filter(|text| !text.is_empty());
+                    text.map(str::to_owned).or_else(|| {
+                        self.fault(&format!("{name}[{}]", at + 1), "expected non-empty text");
+                        None
+                    })
+                };
+                items.iter().enumerate().filter_map(text).collect()
             }
-            _ => Vec::new(),
+            Some(_) => {
+                self.fault(name, "expected a list of text");
+                Vec::new()
+            }
         }
+    }
+
+    fn object(&mut self, name: &'static str) -> Option<&'o Object> {
+        let value = self.get(name)?;
+        let object = value.as_object();
+        if object.is_none() {
+            self.fault(name, "expected an object");
+        }
+        object
+    }
+
+    fn flag(&mut self, name: &'static str) -> bool {
+        let Some(value) = self.get(name) else { return false };
+        value.as_bool().unwrap_or_else(|| {
+            self.fault(name, "expected true or false");
+            false
+        })
+    }
+
+    fn fault(&mut self, name: &str, message: &str) {
+        let field = self.field(name);
+        self.faults.push(RegisterError::new("field_invalid", message).field(field));
     }
 
     fn field(&self, name: &str) -> String {
         if self.prefix.is_empty() { name.to_owned() } else { format!("{}.{name}", self.prefix) }
     }
 
-    /// Notes the members that nothing asked for.
-    fn rest(self, notes: &mut Vec<RegisterNote>) {
+    /// Passes on the faults, and notes the members that nothing asked for.
+    fn rest(self, found: &mut Registrations) {
+        found.errors.extend(self.faults.iter().cloned());
         for name in self.object.keys().filter(|name| !self.known.contains(&name.as_str())) {
-            notes.push(RegisterNote {
-                code: "unknown_key",
-                field: self.field(name),
-                message: "an entry has no place for this key".to_owned(),
-            });
+            found.note("unknown_key", self.field(name), "an entry has no place for this key");
         }
     }
 }

@@ -9,7 +9,7 @@ use brigade_catalog::edit::{self, broken_line};
 use brigade_catalog::register::{Definition, RegisterError, Registration, Registrations};
 use brigade_catalog::{Catalog, Level, Runtime, Runtimes, Tool, same_label};
 use brigade_core::text::escape_terminal;
-use brigade_core::{ErrorKind, NextStep, Object, Report as _};
+use brigade_core::{ConfigIssue, ErrorKind, NextStep, Object, Report as _};
 use brigade_discovery::{DiscoveredEntry, DiscoveryIssue, IssueCode, NAME, NotOne, Registered, named};
 use brigade_facts::CATALOG;
 use brigade_fs::{DiskFs, FileMode, Fs, FsError, FsErrorKind, Lock, RelPath};
@@ -443,6 +443,16 @@ fn put_all(
     }
     let catalog = Catalog::parse(&shown.catalog, request.level, after.catalog.as_bytes());
     let runtimes = Runtimes::parse(&shown.runtimes, request.level, after.runtimes.as_bytes());
+    let is_broken = |row: &RegisteredTool| catalog.tool(&row.tool_id).is_some_and(|tool| tool.is_broken);
+    if let Some(row) = report.registered.iter().find(|row| is_broken(row)) {
+        let of_entry = |issue: &&ConfigIssue| issue.entry.as_deref() == Some(row.tool_id.as_str());
+        let issue = catalog.issues().iter().find(of_entry);
+        let field = issue.and_then(|issue| issue.field.clone()).unwrap_or_default();
+        let message = issue.map_or("the entry would be broken", |issue| issue.message.as_str());
+        report.errors.push(refusal("field_invalid", format!("{}.{field}", row.tool_id), message));
+        report.registered.clear();
+        return None;
+    }
     // What was not written cannot be reviewed.
     for row in report.registered.iter_mut().filter(|_| !request.dry_run) {
         let tool = catalog.tool(&row.tool_id);

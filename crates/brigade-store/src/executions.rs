@@ -112,11 +112,23 @@ pub const DEEPEST: i64 = 8;
 const MOST_TASKS: i64 = 64;
 
 impl Parent {
-    /// Returns how many executions are above one that this one begins.
+    /// Returns how many executions are above one that this one begins. In the same transaction as the new one, so that
+    /// nothing begins behind an end.
     ///
     /// # Errors
-    /// Returns `too_deep`.
-    pub(crate) fn depth_below(parent: Option<&Parent>) -> Result<i64, StoreError> {
+    /// Returns `already_ended` or `too_deep`. Also fails on a disk error.
+    pub(crate) fn depth_below(
+        transaction: &Transaction<'_>,
+        parent: Option<&Parent>,
+    ) -> Result<i64, StoreError> {
+        if let Some(parent) = parent {
+            let sql = "SELECT status IN ('pending', 'running') FROM execution WHERE id = ?1 UNION ALL \
+                       SELECT status = 'running' FROM flow WHERE id = ?1";
+            let is_open = transaction.query_row(sql, [&parent.id], |row| row.get(0)).optional()?;
+            if is_open != Some(true) {
+                return Err(StoreError::refused("already_ended", "the execution that asks has ended"));
+            }
+        }
         match parent.map_or(0, |parent| parent.depth + 1) {
             depth if depth < DEEPEST => Ok(depth),
             _ => {
@@ -214,10 +226,10 @@ impl Store {
     /// Writes down an execution that is about to begin.
     ///
     /// # Errors
-    /// Returns `too_deep` or `busy`. Also fails on a disk error.
+    /// Returns `already_ended`, `too_deep` or `busy`. Also fails on a disk error.
     pub fn begin_execution(&self, new: &NewExecution<'_>, now: Timestamp) -> Result<Execution, StoreError> {
         self.change(|transaction| {
-            let depth = Parent::depth_below(new.parent)?;
+            let depth = Parent::depth_below(transaction, new.parent)?;
             let sql = "SELECT count(*) FROM execution WHERE owner = ?1 AND status IN ('pending', 'running')";
             check_open(transaction.query_row(sql, [new.owner], |row| row.get(0))?, MOST_TASKS)?;
             let id = new_id(transaction, "task")?;
@@ -515,6 +527,12 @@ mod tests {
         assert!(store.end_execution(&id, &ending, now).unwrap());
         let late = Ending { status: ExecutionStatus::Completed, error: None };
         assert!(!store.end_execution(&id, &late, now).unwrap());
+        // What it was just beginning does not begin any more.
+        let ended = store.parent(None, &id).unwrap();
+        assert_eq!(
+            code(store.begin_execution(&NewExecution { parent: ended.as_ref(), ..new }, now)),
+            "already_ended"
+        );
         assert_eq!(store.begin_iteration(&id, "run-3", now).unwrap(), None);
         let sent = store.send_message(Some("ada"), &id, "ada", "x", now);
         assert_eq!(sent.unwrap_err().code_word(), "already_ended");

@@ -308,7 +308,7 @@ impl Store {
     /// Returns `too_large`, `too_deep` or `busy`. Also fails on a disk error.
     pub fn begin_flow(&self, new: &NewFlow<'_>, now: Timestamp) -> Result<Flow, StoreError> {
         self.change(|transaction| {
-            let depth = Parent::depth_below(new.parent)?;
+            let depth = Parent::depth_below(transaction, new.parent)?;
             let sql = "SELECT count(*) FROM flow WHERE owner = ?1 AND status = 'running'";
             check_open(transaction.query_row(sql, [new.owner], |row| row.get(0))?, MOST_FLOWS)?;
             let id = new_id(transaction, "flow")?;

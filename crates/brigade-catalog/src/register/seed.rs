@@ -28,7 +28,7 @@ fn whole(object: &Object, found: &mut Registrations) {
             return found.errors.push(error.field("version"));
         }
     }
-    if let Some(Json::Object(settings)) = members.get("settings") {
+    if let Some(settings) = members.object("settings") {
         for name in settings.keys() {
             let (code, message) = match name.as_str() {
                 "auto_install" => ("auto_install_ignored", "nothing is installed without an approval"),
@@ -47,7 +47,7 @@ fn whole(object: &Object, found: &mut Registrations) {
         Some(Json::Array(items)) => list(items, "tools", found),
         _ => found.errors.push(RegisterError::new("file_invalid", "expected a list of tools").field("tools")),
     }
-    members.rest(&mut found.notes);
+    members.rest(found);
 }
 
 fn list(items: &[Json], name: &str, found: &mut Registrations) {
@@ -67,7 +67,7 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
         return found.errors.push(wrong(members.field("id"), "a tool needs an id"));
     };
     let empty = Object::new();
-    let source = members.get("source").and_then(Json::as_object).unwrap_or(&empty);
+    let source = members.object("source").unwrap_or(&empty);
     let mut source = Members::of(source, members.field("source"));
     let kind = source.text("type").or_else(|| source.text("kind"));
     let Some(kind) = kind.and_then(|kind| kind.parse::<ToolSource>().ok()) else {
@@ -93,7 +93,7 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
     tool.effects = members.texts("effects");
     tool.permissions = members.texts("permissions");
     tool.env_labels = members.texts("env_labels");
-    tool.project_specific = members.get("project_specific").and_then(Json::as_bool).unwrap_or_default();
+    tool.project_specific = members.flag("project_specific");
     if let Some(word) = members.text("availability") {
         tool.availability = word.parse().ok();
         if tool.availability.is_none() {
@@ -107,14 +107,14 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
             found.errors.push(wrong(members.field("version"), "expected conditions such as >=1.2, <2"));
         }
     }
-    if let Some(install) = members.get("install").and_then(Json::as_object) {
+    if let Some(install) = members.object("install") {
         let mut install = Members::of(install, members.field("install"));
         tool.install = Some(Box::new(Install {
             check: install.text("check"),
             command: install.texts("command"),
             docs: install.text("docs"),
         }));
-        install.rest(&mut found.notes);
+        install.rest(found);
     }
     let mut detail = SourceDetail {
         kind: Some(kind),
@@ -129,9 +129,15 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
         "streamable-http" | "streamable_http" => "http".to_owned(),
         _ => word,
     });
-    detail.transport = transport.and_then(|word| word.parse().ok());
+    if let Some(word) = transport {
+        detail.transport = word.parse().ok();
+        if detail.transport.is_none() {
+            source.fault("transport", "expected stdio, http or sse");
+        }
+    }
     let command = source.text("command");
-    source.rest(&mut found.notes);
+    let source_has_command = command.is_some();
+    source.rest(found);
     let mut runtime = None;
     match kind {
         ToolSource::Cli => tool.command = command,
@@ -140,6 +146,10 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
             let is_remote = matches!(detail.transport, Some(Transport::Http | Transport::Sse));
             match command.filter(|_| !is_remote) {
                 Some(command) => runtime = server(&mut tool, &command),
+                None if is_remote && source_has_command => {
+                    let message = "a server that is reached over the network is not started";
+                    found.note("command_ignored", members.field("source.command"), message);
+                }
                 None if is_remote => {}
                 None => {
                     let message = "a server that is started needs a command";
@@ -154,7 +164,7 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
         found.errors.push(wrong(members.field("source.command"), "a program needs a command"));
     }
     tool.source = Some(Box::new(detail));
-    members.rest(&mut found.notes);
+    members.rest(found);
     found.tools.push(Registration { tool, runtime, detail: kind.as_str().to_owned() });
 }
 

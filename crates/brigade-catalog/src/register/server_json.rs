@@ -18,7 +18,7 @@ pub(super) fn read(object: &Object) -> Registrations {
         Some(server) => {
             let mut around = Members::of(object, "");
             let _ = around.get("server");
-            around.rest(&mut found.notes);
+            around.rest(&mut found);
             server
         }
         None => object,
@@ -64,7 +64,7 @@ pub(super) fn read(object: &Object) -> Registrations {
         tool.env_labels = variables(&mut package, &mut found);
         let runtime = server(&mut tool, &command)
             .map(|runtime| Runtime { env_labels: tool.env_labels.clone(), ..runtime });
-        package.rest(&mut found.notes);
+        package.rest(&mut found);
         found.tools.push(Registration { tool, runtime, detail: "mcp server".to_owned() });
     }
     let remotes = members.get("remotes").and_then(Json::as_array).unwrap_or_default();
@@ -82,11 +82,11 @@ pub(super) fn read(object: &Object) -> Registrations {
                 remote.field("url"),
                 "a remote server is inventory, and is never contacted",
             );
-            remote.rest(&mut found.notes);
+            remote.rest(&mut found);
             found.tools.push(Registration { tool, runtime: None, detail: "remote mcp server".to_owned() });
         }
     }
-    members.rest(&mut found.notes);
+    members.rest(&mut found);
     if found.tools.is_empty() && found.errors.is_empty() {
         let message = "no package is of npm or PyPI, and there is no remote";
         found.errors.push(RegisterError::new("package_unsupported", message).field("packages"));

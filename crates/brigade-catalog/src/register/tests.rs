@@ -111,3 +111,31 @@ fn what_is_broken_or_newer_says_where() {
         assert_eq!(found.errors.first().map(|error| error.code), Some(code), "{text}");
     }
 }
+
+#[test]
+fn values_of_another_type_are_told_and_never_dropped() {
+    let base = "source: {type: cli, command: jq}";
+    for (line, field) in [
+        ("install: brew install jq", "install"),
+        ("install: {command: {linux: apt install jq}}", "install.command"),
+        ("install: {docs: 5}", "install.docs"),
+        ("description: 5", "description"),
+        ("capabilities: [parse, 5]", "capabilities[2]"),
+        ("aliases: [\"\"]", "aliases[1]"),
+        ("categories: {a: 1}", "categories"),
+        ("project_specific: \"yes\"", "project_specific"),
+        ("availability: true", "availability"),
+    ] {
+        let found = read("a.yaml", &format!("id: a\n{base}\n{line}\n"));
+        let errors: Vec<_> = found
+            .errors
+            .iter()
+            .map(|error| (error.code, error.field.as_deref().unwrap_or_default()))
+            .collect();
+        assert_eq!(errors, [("field_invalid", field)], "{line}");
+    }
+    let socket = read("a.yaml", "id: a\nsource: {type: mcp, transport: websocket, command: x}\n");
+    assert_eq!(socket.errors.first().and_then(|error| error.field.as_deref()), Some("source.transport"));
+    let remote = read("a.yaml", "id: a\nsource: {type: mcp, transport: http, command: npx x}\n");
+    assert_eq!(remote.notes.iter().map(|note| note.code).collect::<Vec<_>>(), ["command_ignored"]);
+}
