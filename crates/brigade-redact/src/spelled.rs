@@ -8,13 +8,18 @@
 //! Every such form contains a backslash, and before the first one the value is unescaped. The search therefore jumps
 //! from backslash to backslash, reads what follows, and tries only the positions of the values that have that
 //! character.
+//!
+//! The time is linear in the length of the text, for long values that repeat themselves, too: what one beginning has
+//! matched is not matched again for the next one, see [`trail`].
 
 mod entities;
+mod trail;
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 use entities::{LONGEST_NAME, named_character};
+use trail::{Literal, Trail};
 
 /// The maximum number of backslashes before a character other than a backslash.
 const MOST_SLASHES: usize = 4;
@@ -45,21 +50,39 @@ const NAMED: u32 = BYTES + 0x100;
 
 const BACKSLASH: u32 = b'\\' as u32;
 
+/// With so many places in one value, only those are tried where the value stands before the escape.
+const FEW: usize = 8;
+
 /// The values, prepared for searching.
 pub(super) struct Spelled {
     values: Vec<Value>,
     /// For each character that may be escaped, and the byte before it: the values that contain both, and the positions
     /// of the character. At the start of a value, there is no byte before it.
-    places: HashMap<(u32, Option<u8>), Vec<Place>>,
+    places: HashMap<(u32, Option<u8>), Vec<Places>>,
     longest: usize,
 }
 
-/// A value and the position of a character in it.
-type Place = (usize, usize);
+/// A value, and positions of characters in it, sorted.
+struct Places {
+    value: usize,
+    positions: Vec<usize>,
+}
 
 struct Value {
     bytes: Vec<u8>,
     characters: Vec<Character>,
+    /// For each character: how many characters from there on are those that the value starts with.
+    repeats: Vec<usize>,
+    /// What the value starts with, up to its first backslash.
+    literal: Literal,
+}
+
+/// What is known while one text is searched.
+struct Search<'a> {
+    text: &'a [u8],
+    begins: Range<usize>,
+    /// For each value.
+    trails: HashMap<usize, Trail>,
 }
 
 /// A character, or a byte that is not part of one.
@@ -72,11 +95,18 @@ struct Character {
 impl Spelled {
     pub(super) fn new(texts: impl IntoIterator<Item = Vec<u8>>) -> Spelled {
         let values: Vec<Value> = texts.into_iter().map(Value::new).collect();
-        let mut places: HashMap<(u32, Option<u8>), Vec<Place>> = HashMap::new();
+        let mut places: HashMap<(u32, Option<u8>), Vec<Places>> = HashMap::new();
         for (index, value) in values.iter().enumerate() {
             for (position, character) in value.characters.iter().enumerate() {
                 let before = character.at.start.checked_sub(1).map(|before| value.bytes[before]);
-                let mut add = |key| places.entry((key, before)).or_default().push((index, position));
+                let mut add = |key| {
+                    let known = places.entry((key, before)).or_default();
+                    match known.last_mut().filter(|places| places.value == index) {
+                        Some(places) if places.positions.last() == Some(&position) => {}
+                        Some(places) => places.positions.push(position),
+                        None => known.push(Places { value: index, positions: vec![position] }),
+                    }
+                };
                 add(character.code);
                 if 1 < character.at.len() {
                     add(BYTES + u32::from(value.bytes[character.at.start]));
@@ -102,44 +132,25 @@ impl Spelled {
         // The first backslash may come at the end of the value.
         let last = text.len().min(begins.end + self.longest);
         let mut from = begins.start;
+        let mut search = Search { text, begins, trails: HashMap::new() };
         while let Some(slash) = memchr::memchr2(b'\\', b'&', text.get(from..last).unwrap_or_default()) {
             let slash = from + slash;
             if text[slash] == b'&' {
-                self.find_at_entity(text, slash, &begins, masks);
+                if let Some((code, _)) = entity(text, slash) {
+                    self.find_at(&mut search, slash..slash, code, masks);
+                }
                 from = slash + 1;
                 continue;
             }
             let end = slash + slashes(&text[slash..], usize::MAX);
-            self.find_at(text, slash..end, &begins, masks);
+            self.find_behind(&mut search, slash..end, masks);
             from = end;
         }
     }
 
-    /// Lists where values have a character that is escaped at a place of a text.
-    fn places(&self, text: &[u8], at: usize, key: u32) -> impl Iterator<Item = &Place> {
-        let before = at.checked_sub(1).map(|before| text[before]);
-        let starts = self.places.get(&(key, None)).into_iter();
-        let inside = before.and_then(|before| self.places.get(&(key, Some(before))));
-        starts.chain(inside).flatten()
-    }
-
-    /// Finds the forms whose first entity of HTML is at this place.
-    fn find_at_entity(&self, text: &[u8], at: usize, begins: &Range<usize>, masks: &mut Vec<Range<usize>>) {
-        let Some((code, _)) = entity(text, at) else { return };
-        for (value, position) in self.places(text, at, code) {
-            let value = &self.values[*value];
-            let before = &value.bytes[..value.characters[*position].at.start];
-            if text[..at].ends_with(before)
-                && begins.contains(&(at - before.len()))
-                && let Some(end) = value.rest(text, at, *position)
-            {
-                masks.push(at - before.len()..end);
-            }
-        }
-    }
-
     /// Finds the forms whose first backslashes are in `run`.
-    fn find_at(&self, text: &[u8], run: Range<usize>, begins: &Range<usize>, masks: &mut Vec<Range<usize>>) {
+    fn find_behind(&self, search: &mut Search<'_>, run: Range<usize>, masks: &mut Vec<Range<usize>>) {
+        let text = search.text;
         let mut keys = [Some(BACKSLASH), None, None, None, None, None];
         keys[1] = first_character(&text[run.end..]).map(|(code, _)| code);
         match escape(text, run.end) {
@@ -155,23 +166,68 @@ impl Spelled {
             keys[4] = Some(u32::from(byte));
             keys[5] = Some(BYTES + u32::from(byte));
         }
-        for (value, position) in keys.iter().flatten().flat_map(|key| self.places(text, run.start, *key)) {
-            let value = &self.values[*value];
-            let before = &value.bytes[..value.characters[*position].at.start];
-            if !text[..run.start].ends_with(before) {
+        for key in keys.into_iter().flatten() {
+            self.find_at(search, run.clone(), key, masks);
+        }
+    }
+
+    /// Finds the forms in which this character is the first that is escaped, behind these backslashes, or by an entity
+    /// that starts there.
+    fn find_at(&self, search: &mut Search<'_>, run: Range<usize>, key: u32, masks: &mut Vec<Range<usize>>) {
+        for places in self.places.get(&(key, None)).into_iter().flatten() {
+            self.try_at(search, run.clone(), places.value, 0, masks);
+        }
+        let before = run.start.checked_sub(1).map(|before| search.text[before]);
+        let inside = before.and_then(|before| self.places.get(&(key, Some(before))));
+        for Places { value: index, positions } in inside.into_iter().flatten() {
+            let value = &self.values[*index];
+            // Earlier beginnings come first, because the later ones use what they matched.
+            if positions.len() <= FEW {
+                for position in positions.iter().rev() {
+                    let before = &value.bytes[..value.characters[*position].at.start];
+                    if search.text[..run.start].ends_with(before) {
+                        self.try_at(search, run.clone(), *index, *position, masks);
+                    }
+                }
                 continue;
             }
-            // A value that starts here may follow any number of unrelated backslashes.
-            let first = match before {
-                [] => run.end.saturating_sub(value.most_slashes(*position)).max(run.start),
-                _ => run.start,
-            };
-            let start = first - before.len();
-            if begins.contains(&start)
-                && let Some(end) = value.rest(text, first, *position)
-            {
-                masks.push(start..end);
+            let trail = search.trails.entry(*index).or_default();
+            let mut standing = trail.standing_before(&value.literal, search.text, run.start);
+            while 0 < standing {
+                let position = value.characters.binary_search_by_key(&standing, |found| found.at.start);
+                if let Ok(position) = position
+                    && positions.binary_search(&position).is_ok()
+                {
+                    self.try_at(search, run.clone(), *index, position, masks);
+                }
+                standing = value.literal.next_shorter(standing);
             }
+        }
+    }
+
+    /// Finds a value whose characters before a position stand as themselves before the backslashes.
+    fn try_at(
+        &self,
+        search: &mut Search<'_>,
+        run: Range<usize>,
+        index: usize,
+        position: usize,
+        masks: &mut Vec<Range<usize>>,
+    ) {
+        let value = &self.values[index];
+        let before = value.characters[position].at.start;
+        // A value that starts here may follow any number of unrelated backslashes.
+        let first = match before {
+            0 => run.end.saturating_sub(value.most_slashes(position)).max(run.start),
+            _ => run.start,
+        };
+        let start = first - before;
+        if !search.begins.contains(&start) {
+            return;
+        }
+        let trail = search.trails.entry(index).or_default();
+        if let Some(end) = value.rest(search.text, first, position, trail) {
+            masks.push(start..end);
         }
     }
 }
@@ -184,7 +240,12 @@ impl Value {
             characters.push(Character { code, at: at..at + length });
             at += length;
         }
-        Value { bytes, characters }
+        let is_same =
+            |one: &Character, other: &Character| (one.code, one.at.len()) == (other.code, other.at.len());
+        let repeats =
+            trail::repeats(characters.len(), |one, other| is_same(&characters[one], &characters[other]));
+        let literal = Literal::new(bytes.iter().copied().take_while(|byte| *byte != b'\\').collect());
+        Value { bytes, characters, repeats, literal }
     }
 
     /// Returns the length of the longest form in bytes.
@@ -207,12 +268,20 @@ impl Value {
     }
 
     /// Matches the rest of the value from a character on, and returns the end.
-    fn rest(&self, text: &[u8], from: usize, position: usize) -> Option<usize> {
-        let (mut at, mut position) = (from, position);
-        while position < self.characters.len() {
-            (at, position) = self.step(text, at, position)?;
-        }
-        Some(at)
+    fn rest(&self, text: &[u8], from: usize, position: usize, trail: &mut Trail) -> Option<usize> {
+        let known = trail.known(from, position, &self.repeats);
+        let (mut at, mut here) = known.as_ref().map_or((from, position), |known| (known.at, known.position));
+        let mut steps = vec![(at, here)];
+        let end = loop {
+            if here == self.characters.len() {
+                break Some(at);
+            }
+            let Some(next) = self.step(text, at, here) else { break None };
+            steps.push(next);
+            (at, here) = next;
+        };
+        trail.note(known, steps);
+        end
     }
 
     fn step(&self, text: &[u8], at: usize, position: usize) -> Option<(usize, usize)> {

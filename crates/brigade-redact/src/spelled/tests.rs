@@ -1,5 +1,8 @@
+use std::time::{Duration, Instant};
+
 use proptest::prelude::*;
 
+use super::*;
 use crate::{MARK, Redactor, SecretValue};
 
 #[track_caller]
@@ -120,12 +123,148 @@ fn long_runs_cost_no_more_than_other_values() {
     let runs = ["A".repeat(1000), "zq".to_owned(), "B".repeat(1000)].concat();
     let other: String = (0..2002u32).map(|at| char::from(b'a' + (at * 7919 % 23) as u8)).collect();
     let cost = |value: &str| {
-        let began = std::time::Instant::now();
+        let began = Instant::now();
         assert_eq!(Redactor::new(&[SecretValue::from(value)]).redact_str("nothing of it"), "nothing of it");
         began.elapsed()
     };
     let (runs, other) = (cost(&runs), cost(&other));
-    assert!(runs < 4 * other + std::time::Duration::from_millis(200), "{runs:?}, {other:?}");
+    assert!(runs < 4 * other + Duration::from_millis(200), "{runs:?}, {other:?}");
+}
+
+/// Values that repeat themselves, without or with escape characters, and their forms.
+const REPEATED: &[(&str, &str)] = &[
+    ("\\\"", "\\\""),
+    ("\\\"", "\\\\\\\""),
+    ("\\", "\\\\"),
+    ("a\\", "a\\\\"),
+    ("\\n", "\\\\n"),
+    ("\\\\\"\"", "\\\\\\\\\\\"\\\""),
+    ("xx", "x\\x78"),
+    ("x", "\\u0078"),
+    ("xxx", "x&#120;x"),
+    ("&&", "&&amp;"),
+    ("&x;", "&amp;x;"),
+    ("\u{e9}", "\\N{LATIN SMALL LETTER E WITH ACUTE}"),
+    ("\u{e9}", "\\303\\251"),
+    ("ab\u{e9}", "ab\\xe9"),
+];
+
+/// Issue 12: a value is found in linear time, whatever it is made of. Printed without its end, it is the hardest text.
+#[test]
+fn values_that_repeat_themselves_cost_no_more_than_others() {
+    let cost = |value: &str, text: &str| {
+        let redactor = Redactor::bound_only(&[SecretValue::from(value)]);
+        let began = Instant::now();
+        redactor.redact_str(text);
+        began.elapsed()
+    };
+    let other: String = (0..6000u32).map(|at| char::from(b'a' + (at * 7919 % 23) as u8)).collect();
+    let other = cost(&format!("{other}."), &other.replace('b', "\\x62"));
+    for (part, form) in REPEATED {
+        let count = 6000 / part.chars().count();
+        let value = format!("{}.", part.repeat(count));
+        let whole = format!("{}.", form.repeat(count));
+        let found = Redactor::bound_only(&[SecretValue::from(&*value)]).redact_str(&whole);
+        assert!(found == MARK, "{form} is not found");
+        let took = cost(&value, &form.repeat(count));
+        assert!(took < 20 * other + Duration::from_millis(500), "{form}: {took:?}, {other:?}");
+    }
+}
+
+/// Finds what [`Spelled::find`] does, from each beginning anew.
+fn found_anew(spelled: &Spelled, text: &[u8]) -> Vec<Range<usize>> {
+    let mut masks = Vec::new();
+    let mut from = 0;
+    while let Some(at) = memchr::memchr2(b'\\', b'&', &text[from..]).map(|at| from + at) {
+        let run = at..at + slashes(&text[at..], usize::MAX);
+        from = run.end.max(at + 1);
+        let is_entity = text[at] == b'&';
+        let entity = entity(text, at).map(|(code, _)| code);
+        for value in &spelled.values {
+            let plain = value.characters.iter().take_while(|character| character.code != BACKSLASH).count();
+            for (position, character) in value.characters.iter().enumerate().take(plain + 1) {
+                let before = &value.bytes[..character.at.start];
+                if !text[..at].ends_with(before) || (is_entity && entity != Some(character.code)) {
+                    continue;
+                }
+                let first = match before {
+                    [] => run.end.saturating_sub(value.most_slashes(position)).max(run.start),
+                    _ => at,
+                };
+                if let Some(end) = value.rest(text, first, position, &mut Trail::default()) {
+                    masks.push(first - before.len()..end);
+                }
+            }
+        }
+    }
+    masks
+}
+
+fn sorted(mut masks: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    masks.sort_by_key(|mask| (mask.start, mask.end));
+    masks.dedup();
+    masks
+}
+
+/// A part of a value or of a text, with what reads as an escape, or nearly.
+fn piece() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "\\",
+        "\"",
+        "\\\"",
+        "a",
+        "x",
+        "n",
+        "&",
+        ";",
+        "amp;",
+        "&amp;",
+        "&#97;",
+        "\\n",
+        "\\x61",
+        "\\u0061",
+        "u005c",
+        "\\u005c",
+        "\u{e9}",
+        "\\xe9",
+        "\\303\\251",
+        "\\N{A B}",
+        "\\141",
+        "\\0141",
+        "1",
+        "\\\\\\",
+    ])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    /// Issue 12: what is found does not depend on what earlier beginnings have matched.
+    #[test]
+    fn what_is_found_is_what_each_beginning_finds_alone(
+        part in prop::collection::vec(piece(), 1..4),
+        count in 1usize..24,
+        end in prop::collection::vec(piece(), 0..2),
+        text in prop::collection::vec((prop::collection::vec(piece(), 1..4), 1usize..30), 1..4),
+        own in prop::collection::vec((0u8..4, 0usize..30), 0..3),
+    ) {
+        let (part, end) = (part.concat(), end.concat());
+        let value = format!("{}{end}", part.repeat(count));
+        // Forms of the value itself, whole or without an end, among other text.
+        let of_value = |(style, cut): (u8, usize)| {
+            let form: String = value.chars().map(|c| spell(c, style)).collect();
+            let whole = form.chars().count();
+            form.chars().take(whole.saturating_sub(cut)).collect::<String>()
+        };
+        let other = text.into_iter().map(|(parts, count)| parts.concat().repeat(count));
+        let text: String = own.into_iter().map(of_value).chain(other).collect();
+        let spelled = Spelled::new([value.clone().into_bytes()]);
+        let mut masks = Vec::new();
+        spelled.find(text.as_bytes(), 0..text.len(), &mut masks);
+        let anew = sorted(found_anew(&spelled, text.as_bytes()));
+        // All of them are found, and no other.
+        prop_assert_eq!(sorted(masks), anew, "{:?} in {:?}", value, text);
+    }
 }
 
 proptest! {
