@@ -1,12 +1,12 @@
 //! Remembers what was matched of a value that repeats itself, so that overlapping beginnings are not matched anew.
 //!
 //! If a text spells the rest of a value from some position on, and the value has the same characters at an earlier
-//! position, then the text spells these, too. So the next beginning goes on near the place where the last one ended. This
-//! is the Z algorithm, with spelled characters in place of bytes.
+//! position, then the text spells these, too. So the next beginning goes on near the place where the last one ended.
+//! This is the Z algorithm, with spelled characters in place of bytes.
 //!
 //! Characters are the same here if they are equal. A text does not tell all different ones apart: a name stands for any
-//! character that is not ASCII, and eight backslashes for one to eight. A value that repeats different ones of these, in a
-//! text that does so too, is still matched from each beginning.
+//! character that is not ASCII, and eight backslashes for one to eight. A value that repeats different ones of these,
+//! in a text that does so too, is still matched from each beginning.
 
 /// How many characters after a step decide about it: whether the value itself has a number behind a backslash.
 const AHEAD: usize = 13;
