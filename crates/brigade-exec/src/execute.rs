@@ -1,15 +1,16 @@
 //! One run, from the last check to the receipt.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use brigade_call::{CallStatus, Checkpoint, Receipt, RunObserved, SandboxUsed, VerifiedCall};
+use brigade_call::{Binding, CallStatus, Checkpoint, Receipt, RunObserved, SandboxUsed, VerifiedCall};
 use brigade_core::text::escape_terminal;
 use brigade_core::{Clock, Hint, NextStep, Object, RunId, Spell, Timestamp};
 use brigade_fs::{Fs, RelPath, WriteFile};
 use brigade_process::{
-    CancelToken, Control, Input, Outcome, PrivateFolder, Program, RunError, Sink, Spec, Stream, run,
+    CancelToken, Control, Exit, Input, Outcome, PrivateFolder, Program, RunError, Sink, Spec, Stream, run,
     without_links,
 };
 use brigade_redact::{Redactor, SecretValue};
@@ -166,6 +167,7 @@ pub fn execute(execution: &Execution<'_>, logs: Logs, mut way: Way<'_>) -> Finis
         start(execution, &mut output, &mut way, &redactor).unwrap_or_else(Started::not);
     progress.inspect(|progress| progress.ended());
     failures.extend(problem);
+    failures.extend(outcome.as_ref().filter(|_| spoken.is_none()).and_then(unknown_end));
     let completed_at = execution.clock.now();
     let mut finish = |channel: Channel| {
         channel.finish().unwrap_or_else(|error| {
@@ -211,6 +213,7 @@ pub fn execute(execution: &Execution<'_>, logs: Logs, mut way: Way<'_>) -> Finis
     let is_of_root = outcome.is_some() && confinement::limits(execution.call.decision()).is_without_effect();
     warnings.extend(is_of_root.then(|| UNCOUNTED.to_owned()));
     warnings.extend(denied_reads(execution, sandbox.as_ref(), observed.as_ref()));
+    warnings.extend(observed.as_ref().and_then(|observed| other_bytes(execution.call.binding(), observed)));
     // Names of dropped files come from the program and may have any content.
     let failure = (!failures.is_empty()).then(|| redactor.redact_str(&failures.join("; ")));
     let status = match acted {
@@ -255,6 +258,33 @@ pub fn execute(execution: &Execution<'_>, logs: Logs, mut way: Way<'_>) -> Finis
         failure,
         warnings,
     }
+}
+
+/// Says why it is not known how a program ended.
+fn unknown_end(outcome: &Outcome) -> Option<String> {
+    let is_unknown = outcome.exit == Exit::Unknown && !outcome.timed_out() && !outcome.cancelled();
+    is_unknown.then(|| "the process that supervises the run was killed, and the program with it".to_owned())
+}
+
+/// Says which bound files were used with other bytes than those that were approved.
+fn other_bytes(binding: &Binding, observed: &RunObserved) -> Option<String> {
+    const MOST: usize = 5;
+    let program = binding.program.as_ref().map(|program| (program.path.as_str(), program.sha256));
+    let approved = |path: &str| {
+        let of_program = program.filter(|(bound, _)| *bound == path).map(|(_, sha256)| sha256);
+        binding.files.get(path).copied().or(of_program)
+    };
+    let used = observed.executed.iter().chain(&observed.read).flatten();
+    let differs = used.filter(|file| {
+        file.sha256.zip(approved(&file.path)).is_some_and(|(sha256, approved)| sha256 != approved)
+    });
+    let paths: BTreeSet<&str> = differs.map(|file| file.path.as_str()).collect();
+    let shown: Vec<_> = paths.iter().take(MOST).map(|path| escape_terminal(path)).collect();
+    let more = if MOST < paths.len() { format!(" and {} more", paths.len() - MOST) } else { String::new() };
+    (!paths.is_empty()).then(|| {
+        let shown = shown.join(", ");
+        format!("used with other bytes than those that were approved, because they changed during the run: {shown}{more}")
+    })
 }
 
 /// Says which files a closed workspace kept from the run, and how they are opened.

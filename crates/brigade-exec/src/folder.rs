@@ -148,7 +148,16 @@ pub fn file_fingerprint(fs: &dyn Fs, path: &str) -> Result<Fingerprint, FsError>
             }
             Ok(folder_fingerprint(table))
         }
-        Ok(file) => brigade_fs::fingerprint(&*fs.open(&file)?),
+        Ok(file) => match fs.open(&file) {
+            // An absolute link is not followed beneath the workspace. What it leads to there is compared all the same.
+            Err(error) if error.kind == FsErrorKind::Outside => {
+                match fs.resolve(&fs.root().join(file.as_path()).to_string_lossy(), None)? {
+                    Location::Inside(real) => brigade_fs::fingerprint(&*fs.open(&real)?),
+                    Location::Outside(_) => Err(error),
+                }
+            }
+            opened => brigade_fs::fingerprint(&*opened?),
+        },
         Err(_) => brigade_fs::fingerprint(&*fs.open_outside(Path::new(path))?),
     }
 }

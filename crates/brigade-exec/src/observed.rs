@@ -20,6 +20,9 @@ pub enum Watch {
     Nothing,
 }
 
+/// What is said of full lists.
+const FULL: &str = "a list was full: each has at most 2,000 entries, and what lies outside of the workspace at most 64 first folders";
+
 /// Returns the observation for the receipt.
 pub(crate) fn observed(
     watch: &Watch,
@@ -69,11 +72,12 @@ fn seen(observed: &Observed, redactor: &Redactor) -> RunObserved {
         what: denied.what.name().to_owned(),
         ..ObservedDenial::default()
     };
-    let unseen: Vec<String> = observed.unseen.iter().map(|sentence| (*sentence).to_owned()).collect();
+    let full = observed.is_truncated.then_some(FULL);
+    let unseen: Vec<String> = observed.unseen.iter().copied().chain(full).map(str::to_owned).collect();
     let counts = observed.counts;
     RunObserved {
         state: ObservedState::Observed.as_str().to_owned(),
-        complete: unseen.is_empty() && !observed.is_truncated,
+        complete: unseen.is_empty(),
         unseen: Some(unseen).filter(|unseen| !unseen.is_empty()),
         truncated: observed.is_truncated,
         counts: Some(ObservedCounts {
@@ -132,7 +136,8 @@ mod tests {
             Observed { is_truncated: true, ..observed },
         ] {
             let observation = Observation::Done(Box::new(other));
-            assert!(!super::observed(&Watch::Observe, Some(&observation), &redactor).unwrap().complete);
+            let shown = super::observed(&Watch::Observe, Some(&observation), &redactor).unwrap();
+            assert!(!shown.complete && shown.unseen.is_some_and(|unseen| !unseen.is_empty()));
         }
     }
 

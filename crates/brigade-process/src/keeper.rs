@@ -243,6 +243,11 @@ pub(crate) fn first_report(reports: &OwnedFd) -> Result<ProcessIdentity, SpawnEr
             let boot = boot_id().map_err(|source| SpawnError::at(Step::Session, source))?;
             ProcessIdentity::from_record(pid, start_time, boot).map_err(|_| SpawnError::Keeper)
         }
+        // A place that was checked has become something else, such as a link.
+        Some(Report::Failed { step: Step::Namespace, errno: libc::EEXIST }) => {
+            let why = "something in the workspace was replaced while the run was prepared";
+            Err(SpawnError::at(Step::Namespace, io::Error::other(why)))
+        }
         Some(Report::Failed { step, errno }) => {
             Err(SpawnError::at(step, io::Error::from_raw_os_error(errno)))
         }

@@ -559,6 +559,23 @@ fn no_program_raises_its_limits() {
     }
 }
 
+/// Issue 12, finding 18: what a program of root may not do to the machine.
+#[test]
+fn no_program_keeps_what_changes_the_machine() {
+    // DAC_READ_SEARCH, SYS_PTRACE, SYS_ADMIN, SYS_RESOURCE, AUDIT_READ.
+    let code = "status = dict(line.split(':', 1) for line in open('/proc/self/status'))\n\
+        for name in ['CapPrm', 'CapEff', 'CapAmb']:\n\
+        \x20   held = int(status[name], 16)\n\
+        \x20   print([bit for bit in (2, 19, 21, 24, 37) if held >> bit & 1])";
+    let ground = Ground::new();
+    for sandbox in [ground.writing(), ground.reading()] {
+        let mut trial = Trial::python(code);
+        trial.spec.directory = ground.workspace.clone();
+        trial.spec.sandbox = Some(sandbox);
+        assert_eq!(trial.output(&control()).1, "[]\n[]\n[]\n");
+    }
+}
+
 #[test]
 fn a_hidden_folder_shows_only_what_is_named_in_it() {
     let ground = Ground::new();

@@ -7,7 +7,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![cfg(target_os = "linux")]
 
-use std::process::{Command, Output};
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Command, Output, Stdio};
 
 use brigade_tests::{Site, until};
 
@@ -108,4 +109,109 @@ fn a_run_opens_nothing_of_the_state_and_keeps_nobody_waiting() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     assert_eq!(site.status(&id), "completed");
     site.json(["run", "verify"]).expect(0);
+}
+
+/// A process that does something to a file when it gets a line, and says a line before and after.
+struct Other(Child, BufReader<std::process::ChildStdout>);
+
+impl Other {
+    fn start(code: &str, file: &std::path::Path) -> Other {
+        let mut command = Command::new("python3");
+        command.args(["-c", code]).arg(file).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let said = BufReader::new(child.stdout.take().unwrap());
+        let mut other = Other(child, said);
+        assert_eq!(other.says(), "ready");
+        other
+    }
+
+    fn says(&mut self) -> String {
+        let mut line = String::new();
+        self.1.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
+    fn go(&mut self) {
+        writeln!(self.0.stdin.as_mut().unwrap(), "go").unwrap();
+    }
+}
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Issue 12, finding 10: a file with a lease answers `EAGAIN` until its holder gives the lease up.
+#[test]
+fn a_lease_that_is_given_up_later_is_waited_for() {
+    const LEASE: &str = "import fcntl, os, signal, sys, time\n\
+        broken = []\nsignal.signal(signal.SIGIO, lambda *_: broken.append(1))\n\
+        file = os.open(sys.argv[1], os.O_RDWR)\nfcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)\n\
+        print('ready', flush=True)\n\
+        while not broken: time.sleep(0.01)\n\
+        time.sleep(0.3)\nprint('gives it up', flush=True)\n\
+        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK)\nsys.stdin.readline()\n";
+    for file in ["policy.toml", "queue.lock", "calls.jsonl"] {
+        let site = Site::script("echo ran\n");
+        let id = site.approved("tool", "{}");
+        let mut holder = Other::start(LEASE, &site.workspace.join(".brigade/tools").join(file));
+        let receipt = site.run_call(&id).expect(0)["receipt"].clone();
+        assert_eq!(receipt["stdout_summary"], "ran", "{file}: {receipt:#}");
+        assert_eq!(holder.says(), "gives it up", "{file}: nobody waited for the lease");
+    }
+}
+
+/// Issue 12, finding 12: a write through a mapping changes the time of a file late.
+#[test]
+fn a_large_program_that_is_written_through_a_mapping_is_not_run() {
+    const WRITE: &str = "import mmap, sys\n\
+        file = open(sys.argv[1], 'r+b')\nmapped = mmap.mmap(file.fileno(), 0)\n\
+        mapped[-1] = mapped[-1]\nprint('ready', flush=True)\n\
+        sys.stdin.readline()\nmapped[-1] = mapped[-1] ^ 255\nmapped.close()\nfile.close()\n\
+        print('written', flush=True)\n";
+    let site = Site::script("");
+    let program = site.beside("program");
+    std::fs::copy("/bin/sh", &program).unwrap();
+    let mut file = std::fs::File::options().append(true).open(&program).unwrap();
+    file.write_all(&vec![7; 2 << 20]).unwrap();
+    // So that its digest is one that could be remembered.
+    file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    drop(file);
+    let command = format!("{} bin/tool.sh", program.display());
+    site.workspace.write(".brigade/tools.toml", Site::entry("tool", &command, ""));
+    site.workspace.write("bin/tool.sh", "echo ran\n");
+    site.run_call(&site.approved("tool", "{}")).expect(0);
+    let mut writer = Other::start(WRITE, &program);
+    site.approved("tool", r#"{"first":1}"#);
+    let id = site.approved("tool", r#"{"other":1}"#);
+    writer.go();
+    assert_eq!(writer.says(), "written");
+    site.run_call(&id).refused("changed since it was approved: program bytes");
+}
+
+/// Issue 12, finding 14: the private directory of a run goes, however deep it is and whatever its modes are.
+#[test]
+fn a_deep_and_closed_private_directory_goes_with_its_run() {
+    let site = Site::script("");
+    let temporary = site.beside("temporary");
+    std::fs::create_dir_all(&temporary).unwrap();
+    let site = site.env("TMPDIR", &temporary);
+    site.workspace.write(".brigade/tools.toml", Site::entry("tool", "/usr/bin/python3 bin/deep.py", ""));
+    site.workspace.write(
+        "bin/deep.py",
+        "import os\ntop = os.environ['TMPDIR']\nos.chdir(top)\nfor n in range(1500):\n    \
+         os.mkdir('deeper'); os.chdir('deeper')\n    if n % 100 == 0: open('file', 'w').close()\n\
+         os.chmod('../../deeper', 0); os.chmod(top + '/deeper/deeper', 0)\n\
+         os.mkdir(top + '/' + 'n' * 255); os.symlink('..', top + '/up'); os.chmod(top, 0)\nprint('made')\n",
+    );
+    let receipt = site.receipt_of("tool", "{}");
+    assert_eq!(
+        (&receipt["stdout_summary"], &receipt["warnings"]),
+        (&"made".into(), &serde_json::Value::Null),
+        "{receipt:#}"
+    );
+    let left: Vec<_> = std::fs::read_dir(&temporary).unwrap().flatten().map(|left| left.path()).collect();
+    assert!(left.is_empty(), "{left:?}");
 }

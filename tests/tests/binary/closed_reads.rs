@@ -8,7 +8,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use brigade_testkit::Brigade;
-use brigade_tests::Site;
+use brigade_tests::{Site, until};
 use serde_json::Value;
 
 /// A workspace with one tool that is closed to reading.
@@ -371,4 +371,59 @@ fn a_program_that_a_link_of_the_workspace_names_starts() {
         let receipt = site.receipt_of("tool", "{}");
         assert_eq!(receipt["stdout_summary"], "ran", "{command}: {receipt:#}");
     }
+}
+
+/// Issue 12: another process moves one approved file over another while a run that writes is under way.
+#[test]
+fn code_that_was_moved_over_code_during_a_run_is_told() {
+    let lines = "effects = [\"local-read\", \"local-write\"]\ncode = [\"lib/**\"]";
+    let site = site("/usr/bin/python3 -B x.py", lines);
+    site.workspace.write(
+        "x.py",
+        "import os, sys, time\nopen('began.txt', 'w').close()\n\
+         while not os.path.exists('go.txt'): time.sleep(0.01)\n\
+         sys.path.insert(0, 'lib')\nimport a\n",
+    );
+    site.workspace.write("lib/a.py", "print('A')\n");
+    site.workspace.write("lib/b.py", "print('B')\n");
+    let id = site.approved("tool", "{}");
+    let mut command = site.brigade.command(["tools", "call", "run", &id, "--json"]);
+    let run = std::thread::spawn(move || command.output().unwrap());
+    until("a run that waits", || site.workspace.exists("began.txt").then_some(()));
+    fs::rename(site.workspace.join("lib/b.py"), site.workspace.join("lib/a.py")).unwrap();
+    site.workspace.write("go.txt", "");
+    let output = run.join().unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let receipt = &report["receipt"];
+    assert_eq!(receipt["sandbox"]["race"], "possible", "{receipt:#}");
+    let missing = receipt["sandbox"]["missing"].to_string();
+    assert!(missing.contains("another process that moves one over another"), "{missing}");
+    if receipt["stdout_summary"] != "A" {
+        let said = "used with other bytes than those that were approved, because they changed during the run: lib/a.py";
+        assert!(warnings(receipt).contains(said), "{receipt:#}");
+    }
+    // One file of code has no other that could be moved over it.
+    let site = self::site("sh bin/tool.sh", "effects = [\"local-read\", \"local-write\"]");
+    site.workspace.write("bin/tool.sh", "echo alone\n");
+    let receipt = site.receipt_of("tool", "{}");
+    assert_eq!(
+        (&receipt["sandbox"]["race"], &receipt["warnings"]),
+        (&"none".into(), &Value::Null),
+        "{receipt:#}"
+    );
+}
+
+/// Issue 12: a bound file that becomes an absolute link into the workspace is a change like any other.
+#[test]
+fn a_bound_file_that_becomes_an_absolute_link_is_named_as_changed() {
+    let site = site("/usr/bin/python3 -B -m pkg", "");
+    site.workspace.write("pkg/__main__.py", "from pkg import a\n");
+    site.workspace.write("pkg/__init__.py", "");
+    site.workspace.write("pkg/a.py", "print('approved')\n");
+    site.workspace.write("zz/evil.py", "print('other')\n");
+    let id = site.approved("tool", "{}");
+    site.workspace.remove("pkg/a.py");
+    symlink(site.workspace.join("zz/evil.py"), site.workspace.join("pkg/a.py")).unwrap();
+    let refusal = site.run_call(&id).refused("changed since it was approved");
+    assert!(refusal.to_string().contains("pkg/"), "{refusal:#}");
 }

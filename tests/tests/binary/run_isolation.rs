@@ -109,3 +109,33 @@ fn a_limit_that_the_kernel_does_not_apply_is_said() {
     let is_root = receipt["stdout_summary"] == "0";
     assert_eq!(receipt["warnings"].to_string().contains("`processes` of [limits]"), is_root, "{receipt:#}");
 }
+
+/// Issue 12: a run whose keeper was killed said nowhere why it failed.
+#[test]
+fn a_run_whose_keeper_was_killed_says_so() {
+    let site = Site::script_with(
+        "until [ -e go ]; do [ -e keeper ] || echo $PPID > keeper; sleep 0.02; done\n",
+        "effects = [\"local-read\", \"local-write\"]",
+    );
+    let id = site.approved("tool", "{}");
+    let mut command = site.brigade.command(["tools", "call", "run", &id, "--json"]);
+    let run = std::thread::spawn(move || command.output().unwrap());
+    let read = || fs::read_to_string(site.workspace.join("keeper")).ok().filter(|text| text.ends_with('\n'));
+    let keeper = until("keeper", read);
+    // It has told that the program was started when it waits for it to end.
+    until("a keeper that waits", || {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", keeper.trim())).ok()?;
+        stat.rsplit(") ").next()?.starts_with('S').then_some(())
+    });
+    kill("-KILL", &keeper);
+    let output = run.join().unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let receipt = &report["receipt"];
+    assert_eq!(
+        (&receipt["status"], &receipt["exit_code"]),
+        (&"failed".into(), &serde_json::Value::Null),
+        "{receipt:#}"
+    );
+    let said = receipt["failure"].as_str().unwrap_or_default();
+    assert!(said.contains("the process that supervises the run was killed"), "{receipt:#}");
+}

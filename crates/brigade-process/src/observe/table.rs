@@ -23,6 +23,9 @@ const SLOTS: usize = 1 << 15;
 const TOPS: usize = 64;
 const TOP_NAME: usize = 62;
 
+/// What the names of files in memory begin with.
+const IN_MEMORY: &[u8] = b"memfd:";
+
 /// One of the lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum List {
@@ -184,7 +187,8 @@ impl Table {
         // Pipes and sockets have no directory.
         let Some(rest) = real.strip_prefix(b"/") else { return };
         let name = rest.split(|byte| *byte == b'/').next().unwrap_or_default();
-        let name = &name[..name.len().min(TOP_NAME)];
+        // Files in memory have names that the program chose, and no directory.
+        let name = if name.starts_with(IN_MEMORY) { IN_MEMORY } else { &name[..name.len().min(TOP_NAME)] };
         for top in &mut self.tops {
             if top.count == 0 {
                 top.name[..name.len()].copy_from_slice(name);
@@ -437,7 +441,8 @@ mod tests {
         table.add(List::Denied, Kind::Denied(Attempt::Write), b"/etc/x", 0, None);
         table.add(List::Connected, Kind::Bound, b"127.0.0.1", 80, None);
         table.add(List::Connected, Kind::Connected, b"/run/x", 0, None);
-        for path in [&b"/usr/lib/x"[..], b"/usr", b"/etc/x", b"pipe:[7]"] {
+        let in_memory = b"/memfd:said by the program (deleted)";
+        for path in [&b"/usr/lib/x"[..], b"/usr", b"/etc/x", b"pipe:[7]", in_memory, in_memory] {
             table.scratch.real[..path.len()].copy_from_slice(path);
             table.count_outside(path.len());
         }
@@ -454,7 +459,7 @@ mod tests {
                 connected: vec![address("127.0.0.1", Some(80), true), address("/run/x", None, false)],
                 denied: vec![ObservedDenial { path: "/etc/x".into(), what: Attempt::Write }],
                 counts: ObservedCounts { read: 2, ..ObservedCounts::default() },
-                outside: BTreeMap::from([("/etc".into(), 1), ("/usr".into(), 2)]),
+                outside: BTreeMap::from([("/etc".into(), 1), ("/memfd:".into(), 2), ("/usr".into(), 2)]),
                 unseen: vec![Unseen::Large.sentence()],
                 ..Observed::default()
             }

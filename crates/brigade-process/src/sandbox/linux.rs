@@ -176,6 +176,11 @@ fn build(
                          code during the run has it read as code",
                         path.display()
                     )),
+                    None if !has_view && has_several_codes(profile) => missing.push(
+                        "the run writes to the workspace and reads several files of code there, so another process \
+                         that moves one over another during the run has it read in the place of the other"
+                            .to_owned(),
+                    ),
                     None => enforced.push("sealed-code"),
                 }
             } else {
@@ -363,6 +368,11 @@ fn movable(profile: &SandboxProfile) -> Option<&Path> {
     let mut readable = closed.data.iter().chain(&profile.read).chain(write).map(PathBuf::as_path);
     let is_hidden = |path: &Path| profile.hidden.as_ref().is_some_and(|hidden| path.starts_with(hidden));
     readable.find(|path| path.starts_with(workspace) && !is_hidden(path))
+}
+
+/// Returns whether one file of code of the workspace could be moved over another.
+fn has_several_codes(profile: &SandboxProfile) -> bool {
+    profile.closed.as_ref().is_some_and(|closed| 1 < closed.code.len())
 }
 
 /// Returns the right that an access takes.
