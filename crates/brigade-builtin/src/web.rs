@@ -75,12 +75,12 @@ fn fetch(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let (mut content, is_all) = match is_html && args.to_markdown {
         true => {
             let resolve = |link: &str| page.url.join(link).ok().map(|url| url.to_string());
-            markdown::to_markdown(&text, most, &resolve)
+            // A secret behind the end is looked for, too.
+            markdown::to_markdown(&text, most.saturating_add(context.redactor.holds_back()), &resolve)
         }
         false => (text, true),
     };
-    let is_cut = most < content.len();
-    content.truncate(content.floor_char_boundary(most));
+    let is_cut = context.redactor.cut(&mut content, most);
     let output = Output::new([
         ("url", Json::from(page.url.to_string())),
         ("http_status", Json::from(u64::from(page.status))),

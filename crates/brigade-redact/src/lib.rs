@@ -39,6 +39,7 @@ mod anchors;
 mod argv;
 mod bound;
 mod command;
+mod cut;
 mod excerpt;
 mod json;
 mod name;

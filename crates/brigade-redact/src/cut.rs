@@ -1,0 +1,65 @@
+//! Cutting text without showing a part of a secret.
+
+use crate::{MARK, Redactor};
+
+impl Redactor {
+    /// Cuts a text to at most so many bytes, between characters, and returns whether it was longer.
+    ///
+    /// A part of a secret is not known as one. So a secret that the cut goes through is replaced by [`MARK`], which may
+    /// make the text a little longer.
+    pub fn cut(&self, text: &mut String, most: usize) -> bool {
+        if text.len() <= most {
+            return false;
+        }
+        let end = text.floor_char_boundary(most);
+        // No secret is longer than what is held back.
+        let start = text.floor_char_boundary(end.saturating_sub(self.holds_back()));
+        let behind = text.floor_char_boundary(text.len().min(end + self.holds_back()));
+        let whole = self.redact_str(&text[start..behind]);
+        let before = self.redact_str(&text[start..end]);
+        if whole.starts_with(&before) {
+            text.truncate(end);
+            return true;
+        }
+        let equal = before.char_indices().zip(whole.chars()).find(|((_, left), right)| left != right);
+        let equal = equal.map_or(before.len(), |((at, _), _)| at);
+        text.truncate(start);
+        text.push_str(&before[..equal]);
+        text.push_str(MARK);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{MARK, Redactor, SecretValue};
+
+    #[test]
+    fn a_cut_never_shows_a_part_of_a_secret() {
+        let secret = "zq7Canary#Wert-9931";
+        let redactor = Redactor::new(&[SecretValue::new(secret)]);
+        let token = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+        for (hidden, least) in [(secret, 1), (token, 4)] {
+            let text = format!("{} {hidden} and more words", "é".repeat(3000));
+            let at = text.find(hidden).unwrap();
+            for most in 0..=text.len() {
+                let mut cut = text.clone();
+                assert_eq!(redactor.cut(&mut cut, most), most < text.len());
+                assert!(cut.len() <= most + MARK.len(), "{most}");
+                let shown = most.saturating_sub(at).min(hidden.len());
+                if least < shown && shown < hidden.len() {
+                    assert!(!cut.contains(&hidden[..=least]), "{most}: {}", &cut[cut.len().min(at)..]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_holds_no_secret_is_cut_where_it_was_asked() {
+        let redactor = Redactor::new(&[]);
+        let mut text = "aé".repeat(10);
+        assert!(redactor.cut(&mut text, 5));
+        assert_eq!(text, "aéa");
+        assert!(!redactor.cut(&mut text, 4));
+    }
+}
