@@ -541,6 +541,9 @@ fn instructions(shown: &AgentTools) -> String {
             " Git tracks the policy, so none of its rules approves anything: every call waits for a person.",
         );
     }
+    if shown.config.catalog.readable().is_err() {
+        text.push_str(" The catalog of tools cannot be read: `brigade tools doctor` says why.");
+    }
     text
 }
 

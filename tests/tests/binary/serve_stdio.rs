@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use brigade_testkit::brigade_binary;
-use brigade_tests::{processes_with, until};
+use brigade_tests::{Site, processes_with, until};
 use serde_json::{Value, json};
 
 use crate::serve_common::{
@@ -395,6 +395,17 @@ fn changes_are_told_once_and_only_when_something_changed() {
     assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
     let listed = client.ask("tools/list", json!({})).to_string();
     assert!(listed.contains("\"more\""), "{listed}");
+}
+
+#[test]
+fn a_broken_catalog_is_told_in_the_instructions() {
+    let site = site();
+    let told = |site: &Site| {
+        Client::start(site, &[]).hello("2025-06-18", json!({}))["instructions"].to_string().contains("doctor")
+    };
+    assert!(!told(&site));
+    site.workspace.write(CATALOG, "broken = [");
+    assert!(told(&site));
 }
 
 #[test]
