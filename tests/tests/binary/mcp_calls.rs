@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 
-use crate::mcp_common::{HELLO, Spoken};
+use crate::mcp_common::{HELLO, READS, Spoken, close};
 
 #[test]
 fn a_call_goes_the_whole_way() {
@@ -556,4 +556,33 @@ fn a_pin_that_cannot_be_read_refuses_the_call() {
         );
     }
     assert_eq!(spoken.called(), "");
+}
+
+/// Issue 12: a server gets what is bound and `data`. Its arguments are messages, and open nothing.
+#[test]
+fn a_server_of_a_closed_workspace_reads_what_is_bound_and_data() {
+    for effects in ["local-read", "local-read\", \"local-write"] {
+        let lines = format!("effects = [\"{effects}\"]\ncode = [\"lib/**\"]\ndata = [\"data/**\"]");
+        let spoken = Spoken::new("echo", "", &lines);
+        close(&spoken.site);
+        spoken.site.workspace.write("server.py", READS);
+        for named in ["secret.txt", ".", "lib/part.py"] {
+            let (code, run) = spoken.say(&json!({"text": named}).to_string());
+            let receipt = &run["receipt"];
+            let bound = if named == "lib/part.py" { "word = 'approved'" } else { "closed" };
+            let expect = format!("approved datum {bound} closed closed");
+            assert_eq!((code, &receipt["mcp_response_text"]), (0, &json!(expect)), "{named}: {receipt:#}");
+            let race = if effects.contains("write") { "possible" } else { "none" };
+            assert_eq!(
+                (&receipt["sandbox"]["reads"], &receipt["sandbox"]["race"]),
+                (&json!("closed"), &json!(race)),
+                "{receipt:#}"
+            );
+            let said = receipt["warnings"].to_string();
+            assert!(said.contains("denied: secret.txt; add it to code or data"), "{said}");
+        }
+        let id = spoken.site.approved("say", r#"{"text":"x"}"#);
+        spoken.site.workspace.write("lib/part.py", "word = 'other'\n");
+        spoken.site.run_call(&id).refused("changed since it was approved: file lib/part.py");
+    }
 }

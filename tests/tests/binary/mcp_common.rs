@@ -9,6 +9,38 @@ use serde_json::Value;
 /// The arguments that `echo` takes.
 pub const HELLO: &str = r#"{"text":"hello"}"#;
 
+/// A server that answers each call with what it can import and read: `part` of `lib`, a file of `data`, the file that
+/// the argument `text` names, and others.
+pub const READS: &str = r#"import json, sys
+sys.path.insert(0, "lib")
+def read(path):
+    try: return open(path).read().strip()
+    except OSError: return "closed"
+def answer(method, params):
+    if method == "initialize":
+        known = {"name": "reads", "version": "1"}
+        return {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": known}
+    if method == "tools/list":
+        return {"tools": [{"name": "echo", "description": "Reads", "inputSchema": {"type": "object"}}]}
+    if method != "tools/call": return {}
+    import part
+    paths = ["data/x.txt", params["arguments"]["text"], "secret.txt", ".brigade/tools.toml"]
+    return {"content": [{"type": "text", "text": " ".join([part.word] + [read(path) for path in paths])}]}
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" in message:
+        result = answer(message["method"], message.get("params", {}))
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+"#;
+
+/// Closes a workspace to reading, and writes the files around [`READS`].
+pub fn close(site: &Site) {
+    site.add_to_policy("[sandbox]\nmode = \"enforce\"\nreads = \"closed\"\n");
+    site.workspace.write("lib/part.py", "word = 'approved'\n");
+    site.workspace.write("data/x.txt", "datum\n");
+    site.workspace.write("secret.txt", "secret\n");
+}
+
 /// A workspace with the fixture server as the tool `say`, and the runtime `voice` that it needs.
 pub struct Spoken {
     /// The workspace.

@@ -12,6 +12,7 @@ use brigade_testkit::fixtures;
 use brigade_tests::{Site, until};
 use serde_json::{Value, json};
 
+use crate::mcp_common::{READS, close};
 use crate::serve_common::{
     BOUND, Client, GATEWAY, about, agents, assert_stands, id_of, late, signal, site, text,
 };
@@ -629,4 +630,30 @@ fn arguments_keep_their_digits_on_every_way() {
     assert!(text(&result).contains("12345678901234567890123"), "{result:#}");
     // Numbers that the SDK holds go the usual way.
     assert!(text(&session.call("read-echo", json!({"n": 7}))).contains("\"n\": 7"));
+}
+
+/// Issue 12: what a kept server reads is closed as for a server of one call.
+#[test]
+fn a_kept_server_of_a_closed_workspace_reads_what_is_bound_and_data() {
+    let kept = Kept::new("");
+    close(&kept.site);
+    kept.site.workspace.write("kept.py", READS);
+    let catalog = kept.site.workspace.read_text(".brigade/tools.toml");
+    let others = catalog.split("[[tool]]").filter(|entry| !entry.contains("mcp_server_id = \"files\""));
+    let others = others.collect::<Vec<_>>().join("[[tool]]");
+    kept.site.workspace.write(".brigade/tools.toml", others);
+    let lines = "code = [\"lib/**\"]\ndata = [\"data/**\"]";
+    kept.site.add_to_catalog(&entry("echo", "", lines));
+    let mut client = Client::of(&kept.site, "local");
+    for named in ["secret.txt", "docs"] {
+        let result = client.call("read-echo", json!({"text": named}));
+        assert_eq!(text(&result), "approved datum closed closed closed", "{result:#}");
+        let receipt = kept.receipt(&result);
+        assert_eq!(
+            (&receipt["sandbox"]["reads"], &receipt["sandbox"]["race"]),
+            (&json!("closed"), &json!("none")),
+            "{receipt:#}"
+        );
+    }
+    assert_eq!(kept.records().len(), 1, "one process answered both");
 }
