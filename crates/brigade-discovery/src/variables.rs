@@ -204,9 +204,9 @@ mod tests {
 
     #[test]
     fn what_never_ends_is_looked_through_once() {
-        // A quadratic reader takes minutes for these.
+        // A quadratic reader takes many seconds for these.
         for part in ["${", "{env:", "${{", "${a:-", "${input:", "$("] {
-            let text = part.repeat(300_000);
+            let text = part.repeat(20_000);
             assert_eq!(references(&text).found.len(), usize::from(part == "$("), "{part}");
             references(&format!("{text}}}"));
         }
