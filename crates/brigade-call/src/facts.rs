@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use brigade_catalog::Tool;
+use brigade_command::Argv;
 use brigade_core::{ConfigIssue, Fingerprint, Json, JsonError};
 use brigade_policy::{Blocker, Decision, PolicyDecision};
 use brigade_profile::builtin::{Fact, Guards};
@@ -88,6 +89,8 @@ pub struct BuiltinFacts {
     pub git_urls: Vec<String>,
     /// Hosts whose pages may be fetched.
     pub web_domains: Vec<String>,
+    /// The command lines that a command stands for when each program has the name of the file that links lead to.
+    pub behind_links: Vec<Argv>,
     /// What the arguments name besides files, with a fingerprint of what it is.
     pub named: BTreeMap<String, Fingerprint>,
 }

@@ -576,8 +576,16 @@ fn command_blockers(
     }
     // Nobody reviewed a command that a call names, so code for an interpreter in it is a risk, too.
     let held = if facts.tool.id == COMMAND { 0 } else { reviewed };
-    let risks: Vec<Blocker> =
+    let mut risks: Vec<Blocker> =
         start::risks(&argv, held).map(|objection| objection.blocker(place_of)).collect();
+    // A shape is one behind a link, too.
+    let linked = facts.builtin.iter().flat_map(|known| &known.behind_links);
+    let hidden = linked.flat_map(|argv| start::risks(argv, 0)).next().filter(|_| risks.is_empty());
+    risks.extend(hidden.map(|objection| {
+        let blocker = objection.blocker(place_of);
+        let message = format!("{}, behind a link of another name", blocker.message);
+        Blocker { message, ..blocker }
+    }));
     if pushed
         && risks.is_empty()
         && let Some(word) = code_of_arguments(&argv, reviewed)

@@ -16,6 +16,7 @@
 #![warn(missing_docs)]
 
 pub mod argv;
+mod only_reads;
 mod path;
 mod programs;
 mod reads;
@@ -24,6 +25,7 @@ mod shell_syntax;
 mod variables;
 
 pub use argv::Argv;
+pub use only_reads::only_reads;
 pub use path::find_program;
 pub use programs::{Password, Program, Role, is_code_name, near_program};
 pub use reads::{

@@ -18,6 +18,7 @@ mod device;
 mod git;
 mod hook;
 mod language;
+mod linked;
 mod options;
 mod shell_text;
 mod starts;
@@ -31,6 +32,7 @@ use crate::argv::Argv;
 use crate::programs::{DOWNLOADERS, Program, Role, base_name};
 
 pub use device::raw_devices;
+pub use linked::behind_links;
 pub use starts::{StartedCommand, started_commands};
 pub(crate) use wrapper::{changed_directory, sets_variable};
 
@@ -401,7 +403,15 @@ impl Reading {
                 }
             }
             Role::Eval => self.process_substitutions(args),
-            Role::Launcher | Role::Container => self.any_suffix(args),
+            Role::Launcher if program == "start-stop-daemon" => self.any_suffix(&wrapper::of_daemon(args)),
+            Role::Launcher | Role::Container => {
+                if program == "tmux" {
+                    let texts =
+                        args.iter().filter(|word| word.text.len() > 1 && wrapper::needs_a_shell(&word.text));
+                    self.risks.extend(texts.map(|text| Risk::ShellText { word: text.at, program }));
+                }
+                self.any_suffix(args);
+            }
             Role::Subcommands(names) => {
                 if args.first().is_some_and(|subcommand| names.contains(&subcommand.text.as_str())) {
                     self.any_suffix(&args[1..]);

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 
 use brigade_call::Caller;
 use brigade_catalog::Tool;
-use brigade_command::{Argv, Program, Role, find_program, risk};
+use brigade_command::{Argv, Program, Role, find_program, only_reads, risk};
 use brigade_core::Json;
-use brigade_fs::Location;
+use brigade_fs::{FileKind, Location};
 use brigade_policy::Blocker;
 use brigade_profile::builtin::{
     COMMAND, SCREENSHOT, SEARCH, command_entry, entry, may_start_a_program, provided_entry,
 };
-use brigade_profile::{Outside, Rights, SearchSource, ToolTraits};
+use brigade_profile::{Outside, Rights, SameWords, SearchSource, ToolTraits};
 
 use crate::config::Config;
 use crate::host::Host;
@@ -86,7 +86,16 @@ pub fn command_outside(host: &Host<'_>, rights: &Rights, tool: &Tool) -> Option<
     let is_same = |typed: &str, allowed: &str| is_same(host, &directory, typed, allowed);
     // What is no command line is refused as that, whatever profiles allow.
     let commands = started(&Argv::parse(command).ok()?, &is_same);
-    let outside = rights.check_commands(&ToolTraits::of(tool), ARGUMENT, &commands, &is_same).err()?;
+    // A script that the host names is that of the workspace, wherever the command starts.
+    let root = host.fs.root();
+    let script = |from: &Path, word: &str| {
+        let path = from.join(word);
+        let is_file = host.fs.metadata_outside(&path).is_ok_and(|found| found.kind == FileKind::File);
+        if is_file { host.fs.resolve(path.to_str()?, None).ok() } else { None }
+    };
+    let is_same_file = |word: &str| directory == root || script(&directory, word) == script(root, word);
+    let same = SameWords { program: &is_same, file: &is_same_file };
+    let outside = rights.check_commands(&ToolTraits::of(tool), ARGUMENT, &commands, same).err()?;
     let reason = Blocker::new(Outside::CODE, outside.to_string()).at(outside.place.clone());
     Some(reason.field(format!("$.{ARGUMENT}")))
 }
@@ -115,14 +124,37 @@ fn started(argv: &Argv, is_same: &dyn Fn(&str, &str) -> bool) -> Vec<Vec<String>
 /// the same name: many programs do something else under another name.
 fn is_same(host: &Host<'_>, directory: &Path, typed: &str, allowed: &str) -> bool {
     let name = |word: &str| word.rsplit('/').next().unwrap_or_default().to_owned();
-    let found = |word: &str, directory: &Path| -> Option<PathBuf> {
-        let is_there = |path: &Path| is_program(host.fs, path);
-        let path = find_program(word, directory, host.environment.get("PATH"), is_there)?;
-        match host.fs.resolve(path.to_str()?, None).ok()? {
-            Location::Inside(path) => Some(host.fs.root().join(path.as_path())),
-            Location::Outside(path) => Some(path),
-        }
-    };
     name(typed) == name(allowed)
-        && found(typed, directory).is_some_and(|typed| found(allowed, host.fs.root()) == Some(typed))
+        && file_of(host, directory, typed)
+            .is_some_and(|typed| file_of(host, host.fs.root(), allowed) == Some(typed))
+}
+
+/// Returns the file that a word for a program leads to, over `PATH` and links.
+fn file_of(host: &Host<'_>, directory: &Path, word: &str) -> Option<PathBuf> {
+    let is_there = |path: &Path| is_program(host.fs, path);
+    let path = find_program(word, directory, host.environment.get("PATH"), is_there)?;
+    match host.fs.resolve(path.to_str()?, None).ok()? {
+        Location::Inside(path) => Some(host.fs.root().join(path.as_path())),
+        Location::Outside(path) => Some(path),
+    }
+}
+
+/// Returns whether the command of an entry that was made for a call is proven to be a read: by a list, and with the
+/// program of the system.
+pub fn command_only_reads(host: &Host<'_>, tool: &Tool) -> bool {
+    let command = tool.command.as_deref().filter(|_| tool.id == COMMAND);
+    let Some(argv) = command.and_then(|command| Argv::parse(command).ok()) else { return false };
+    let root = host.fs.root();
+    only_reads(&argv) && file_of(host, root, argv.program()).is_some_and(|file| !file.starts_with(root))
+}
+
+/// Returns the command lines that a command of an agent stands for when each program has the name of its file.
+pub(crate) fn behind_links(host: &Host<'_>, tool: &Tool) -> Vec<Argv> {
+    let command = tool.command.as_deref().filter(|_| tool.id == COMMAND);
+    let Some(argv) = command.and_then(|command| Argv::parse(command).ok()) else { return Vec::new() };
+    let directory = host.fs.root().join(tool.cwd.as_deref().unwrap_or_default());
+    risk::behind_links(&argv, &|moved: &Path, word: &str| {
+        let file = file_of(host, &directory.join(moved), word)?;
+        Some(file.file_name()?.to_str()?.to_owned())
+    })
 }

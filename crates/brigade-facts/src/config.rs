@@ -13,6 +13,7 @@ use brigade_profile::builtin::{Fact, Guards};
 use brigade_profile::{GatewayConfig, Offer, SearchSource, builtin};
 use brigade_projection::Claims;
 
+use crate::command::behind_links;
 use crate::host::Host;
 use crate::rights::{AgentConfig, read_agents};
 use crate::seen::is_program;
@@ -28,6 +29,9 @@ pub const PACKAGE: &str = "package.json";
 
 /// The directories of lanes and of volumes.
 pub const TARGETS: [&str; 2] = [".brigade/lanes", ".brigade/volumes"];
+
+/// The directories of git of clones.
+const CLONES: &str = ".brigade/tools/git";
 
 /// The largest package.json that is read.
 const PACKAGE_LIMIT: u64 = 1 << 20;
@@ -156,6 +160,7 @@ impl Config {
             guards: self.guards(host),
             git_urls: self.git_urls(),
             web_domains: self.web_domains(),
+            behind_links: behind_links(host, tool),
             named: BTreeMap::new(),
         })
     }
@@ -196,7 +201,9 @@ impl Config {
         known: &KnownFacts,
     ) -> Vec<Fact> {
         let needs = row.needs.iter().copied().filter(|fact| *fact != Fact::Built);
-        let missing = needs.filter(|fact| !known.holds(*fact, || self.holds(host, row, *fact, caller)));
+        let look = |fact: Fact| self.holds(host, row, fact, caller);
+        let holds = |fact: Fact| known.holds(fact, || look(fact)) || (fact == Fact::Repository && look(fact));
+        let missing = needs.filter(|fact| !holds(*fact));
         (!row.is_built).then_some(Fact::Built).into_iter().chain(missing).collect()
     }
 
@@ -205,7 +212,9 @@ impl Config {
             Fact::Built => row.is_built,
             Fact::Repository => {
                 let git = ".git".parse().expect("paths in the program stay inside the workspace");
+                // Tools of the family name a repository, which may be a clone in a volume.
                 host.fs.exists(&git).unwrap_or(false)
+                    || (row.id.starts_with("git.") && holds_a_folder(host.fs, CLONES))
             }
             Fact::Git => {
                 let path = host.environment.get("PATH");

@@ -61,7 +61,7 @@ mod tracked;
 mod user;
 
 pub use checks::{CHECKS, KeptCheck, KeptChecks, ToolProgram};
-pub use command::command_outside;
+pub use command::{command_only_reads, command_outside};
 pub use config::{
     CATALOG, CONFIG_LIMIT, Config, PACKAGE, POLICY, TARGETS, errors_of, read_catalog, read_config,
     read_policy, unreadable,

@@ -53,7 +53,7 @@ pub use gateway::{
     Agent, AgentLimits, BuiltinSettings, Confirm, GatewayConfig, Http, Listing, PlanMemoryWrite,
     SearchProvider, SearchSource, Share, SyncTime, Token, Upstream, Worker, WorkerPrompt, WorkerResult,
 };
-pub use limits::Outside;
+pub use limits::{Outside, SameWords};
 pub use listed::{
     Annotations, ListedMeta, ListedTool, Shown, ToolMark, is_of_object, listed_text, of_object,
 };

@@ -85,15 +85,23 @@ fn is_in(allowed: &[String], path: &str) -> bool {
     })
 }
 
-/// Returns whether the words of a command begin with those of one of these. `is_same` says whether the word that was
-/// typed for a program stands for the one that a profile allows.
-pub(crate) fn begins(typed: &[String], allowed: &[String], is_same: &dyn Fn(&str, &str) -> bool) -> bool {
+/// How words of a command are compared with those that a profile allows: the typed one, then the allowed one.
+#[derive(Clone, Copy)]
+pub struct SameWords<'a> {
+    /// Whether the word that was typed for a program stands for the allowed one.
+    pub program: &'a dyn Fn(&str, &str) -> bool,
+    /// Whether a later word, whose text is the allowed one, names the same file where it names one.
+    pub file: &'a dyn Fn(&str) -> bool,
+}
+
+/// Returns whether the words of a command begin with those of one of these.
+pub(crate) fn begins(typed: &[String], allowed: &[String], same: SameWords<'_>) -> bool {
     let Some((program, typed)) = typed.split_first() else { return false };
     allowed.iter().any(|words| {
         let mut words = words.split_whitespace();
-        words.next().is_some_and(|allowed| is_same(program, allowed))
+        words.next().is_some_and(|allowed| (same.program)(program, allowed))
             && words.clone().count() <= typed.len()
-            && words.zip(typed).all(|(allowed, typed)| allowed == typed)
+            && words.zip(typed).all(|(allowed, typed)| allowed == typed && (same.file)(typed))
     })
 }
 
@@ -156,7 +164,8 @@ mod tests {
     fn check_command(allowed: &str, command: &[&str], expect: bool) {
         let typed: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
         let is_same = |typed: &str, allowed: &str| typed.trim_start_matches("/bin/") == allowed;
-        assert_eq!(begins(&typed, &[allowed.to_owned()], &is_same), expect, "{allowed}: {command:?}");
+        let same = SameWords { program: &is_same, file: &|word| word != "elsewhere" };
+        assert_eq!(begins(&typed, &[allowed.to_owned()], same), expect, "{allowed}: {command:?}");
     }
 
     #[test]
@@ -167,6 +176,8 @@ mod tests {
         check_command("git status", &["git", "-C", "status"], false);
         check_command("git status", &["git"], false);
         check_command("git", &["gitk"], false);
+        check_command("python3 elsewhere", &["python3", "elsewhere"], false);
+        check_command("python3", &["python3", "elsewhere"], true);
         check_command("", &["git"], false);
         check_command("git", &[], false);
     }

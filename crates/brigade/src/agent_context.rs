@@ -5,7 +5,7 @@ use std::time::Duration;
 use brigade_call::Call;
 use brigade_calls::{Error, ErrorKind};
 use brigade_core::Json;
-use brigade_facts::{AgentTools, command_outside, real_paths};
+use brigade_facts::{AgentTools, command_only_reads, command_outside, real_paths};
 use brigade_policy::Blocker;
 use brigade_profile::builtin::{PathProblem, definition, relative};
 use brigade_profile::{Outside, ToolTraits};
@@ -48,11 +48,13 @@ impl AgentCalls {
         }
         let host = self.room.host();
         let made = shown.config.command(&host, tool, args, &self.room.env.caller, None);
-        if let Some(reason) = made.and_then(|made| command_outside(&host, &shown.rights, &made)) {
+        if let Some(reason) = made.as_ref().and_then(|made| command_outside(&host, &shown.rights, made)) {
             return refused(reason);
         }
         #[cfg(feature = "builtin")]
-        self.check_memory(shown, &callable.entry.effects)?;
+        if !made.is_some_and(|made| command_only_reads(&host, &made)) {
+            self.check_memory(shown, &callable.entry.effects)?;
+        }
         for (profile, most) in shown.rights.rates(&traits) {
             if most <= self.in_last_minute(tool)? {
                 let why =

@@ -91,7 +91,9 @@ fn check(client: &mut Client, command: &str, code: &str) {
 
 #[test]
 fn commands_of_a_context_run_at_once_and_others_are_refused() {
-    let site = site("commands = [\"cat\", \"git --version\", \"./tool.sh\", \"find\"]");
+    let site = site("commands = [\"cat\", \"git --version\", \"./tool.sh\", \"find\", \"python3 ok.py\"]");
+    site.workspace.write("ok.py", "print(1)");
+    site.workspace.write("sub/ok.py", "print(2)");
     site.write_program("tool.sh", "#!/bin/sh\nread -r x < a.txt; echo got $x\n");
     site.write_program("env", "#!/bin/sh\nexit 0\n");
     site.workspace.write("bin/.keep", "");
@@ -136,6 +138,10 @@ fn commands_of_a_context_run_at_once_and_others_are_refused() {
     ] {
         check(&mut client, command, "outside_context");
     }
+    // A script that the profile names is no other file of that name.
+    let answer = client.call("cmd.run", json!({"command": "python3 ok.py", "cwd": "sub"}));
+    assert_stands(&answer, "refused", "outside_context");
+    check(&mut client, "python3 ok.py", "");
     // What is no command line is refused as that, and no word is left out.
     check(&mut client, "cat 'x", "invalid_command");
     let answer = client.call("cmd.run", json!({"command": "cat a.txt", "args": ["b\u{0}c"]}));
@@ -227,6 +233,55 @@ fn shapes_that_hide_what_runs_are_refused_whatever_the_policy_allows() {
     // Words behind the command are read with it.
     let answer = client.call("cmd.run", json!({"command": "python3", "args": ["-c", "print(1)"]}));
     assert_stands(&answer, "refused", "high_risk_command");
+}
+
+#[test]
+fn commands_that_only_read_wait_for_no_search_of_the_memory() {
+    // Issue 17: every command was refused.
+    let site = site("");
+    site.workspace.write(GATEWAY, "[[agent]]\nname = \"local\"\nprofiles = [\"guard.memory\"]\n");
+    site.write_program("ls", "#!/bin/sh\ntouch made.txt\n");
+    site.brigade.clone().input("Fix the build").run(["work", "turn", "--as", "local"]).assert_code(0);
+    let mut client = Client::of(&site, "local");
+    for command in ["cat a.txt", "ls -la", "grep -n o a.txt", "git log --oneline", "wc -l a.txt"] {
+        let answer = client.call("cmd.run", json!({"command": command}));
+        assert_stands(&answer, "pending", "approval_pending");
+    }
+    for command in ["touch x", "./ls", "sort -o a.txt a.txt", "git log --output=a.txt", "env cat a.txt"] {
+        let answer = client.call("cmd.run", json!({"command": command}));
+        assert_stands(&answer, "refused", "memory_search_first");
+    }
+}
+
+#[test]
+fn a_link_of_another_name_hides_no_shape() {
+    // Issue 17: only the typed name was judged.
+    let site = site("");
+    site.workspace.write("sub/.keep", "");
+    let link = |target: &str, name: &str| symlink(target, site.workspace.join(name)).unwrap();
+    link("/usr/bin/python3", "check");
+    link("/bin/sh", "sub/shell");
+    link("sub/shell", "git");
+    link("/usr/bin/env", "around");
+    let mut client = Client::of(&site, "local");
+    for command in [
+        "./check -c 1",
+        "sub/shell -c id",
+        "./git -c id",
+        "timeout 5 sub/shell -c id",
+        "./around ./check -c 1",
+        "env -C sub ./shell -c id",
+        "watch 'sub/shell -c id'",
+    ] {
+        let answer = client.call("cmd.run", json!({"command": command}));
+        assert_stands(&answer, "refused", "high_risk_command");
+    }
+    let answer = client.call("cmd.run", json!({"command": "./shell -c id", "cwd": "sub"}));
+    assert_stands(&answer, "refused", "high_risk_command");
+    // A script is none, whatever the name of its interpreter.
+    site.workspace.write("ok.py", "print(1)");
+    let answer = client.call("cmd.run", json!({"command": "./check ok.py"}));
+    assert_stands(&answer, "pending", "approval_pending");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::{Word, options, removes, shell_text};
 use crate::programs::{Program, Role, Spelling, is_long};
+use crate::shell_syntax;
 
 /// What a wrapper runs.
 pub(super) enum Inner {
@@ -17,6 +18,27 @@ pub(super) enum Inner {
     Unread,
     /// Nothing.
     Nothing,
+}
+
+/// Tells whether a text that a program passes to a shell is more than the words of one command.
+pub(super) fn needs_a_shell(text: &str) -> bool {
+    let parsed = shell_text::parse(text);
+    let syntax = shell_syntax(text).unwrap_or("*");
+    // Patterns of files, formats and comments start nothing.
+    parsed.commands.len() > 1 || !parsed.substitutions.is_empty() || !"*?[{#~".contains(syntax)
+}
+
+/// Returns the words after `start-stop-daemon` with the program in front of what it gets.
+pub(super) fn of_daemon(args: &[Word]) -> Vec<Word> {
+    let program = |word: &Word| {
+        let text = &word.text;
+        let long = ["--exec=", "--startas="].iter().find_map(|option| text.strip_prefix(option));
+        let short = || text.strip_prefix("-x").or_else(|| text.strip_prefix("-a"));
+        let named = long.or_else(short).filter(|rest| !rest.is_empty());
+        Word { text: named.unwrap_or(text).to_owned(), at: word.at }
+    };
+    let end = args.iter().position(|word| word.text == "--");
+    args.iter().enumerate().filter(|(at, _)| Some(*at) != end).map(|(_, word)| program(word)).collect()
 }
 
 /// Finds what a wrapper runs.
@@ -72,7 +94,9 @@ pub(super) fn look_through(wrapper: Program, args: &[Word]) -> Inner {
     if wrapper.name == "watch" && !args[..at].iter().any(|word| executes(&word.text)) {
         let Some(first) = command.first() else { return Inner::Nothing };
         let text = command.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
-        return Inner::ShellText { option: None, program: "watch", text: Word { text, at: first.at } };
+        // One command is judged as if `watch` started it. Anything more is a text for the shell.
+        let option = needs_a_shell(&text).then_some(first.at);
+        return Inner::ShellText { option, program: "watch", text: Word { text, at: first.at } };
     }
     let is_setarch = wrapper.row().names.contains(&"setarch");
     if command.is_empty()
